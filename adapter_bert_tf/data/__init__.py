@@ -1,0 +1,1 @@
+"""From text to batches: files, tokenization, batches of examples of similar length."""

@@ -1,0 +1,119 @@
+"""Tokenized examples in memory, and batches of examples of similar length."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+TOKENIZE_AT_ONCE = 1024
+# Batches that are sorted by length together. More pads less; fewer mixes better.
+POOL = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Features:
+    """Tokenized examples.
+
+    Args:
+      ids: int32 ragged `[examples, (pieces)]`.
+      types: int32 ragged, 0 for the first text, 1 for the second.
+      labels: int32 `[examples]`; zeros where there are none.
+      lengths: int64 `[examples]`, in word pieces.
+    """
+
+    ids: tf.RaggedTensor
+    types: tf.RaggedTensor
+    labels: tf.Tensor
+    lengths: np.ndarray
+
+    def __len__(self):
+        return len(self.lengths)
+
+
+def tokenize(examples, encoder):
+    """`Features` of `Examples`, with a `TextEncoder`."""
+    columns = [examples.text_a] + ([examples.text_b] if examples.text_b is not None else [])
+    encode = tf.function(encoder, input_signature=[tf.TensorSpec([None], tf.string)] * len(columns))
+    parts = [
+        encode(*(tf.constant(column[start : start + TOKENIZE_AT_ONCE]) for column in columns))
+        for start in range(0, len(examples), TOKENIZE_AT_ONCE)
+    ]
+    ids, types = (tf.concat(column, 0) for column in zip(*parts, strict=True))
+    labels = np.zeros(len(examples), np.int32) if examples.labels is None else examples.labels
+    return Features(ids, types, tf.constant(labels), ids.row_lengths().numpy())
+
+
+def train_batches(features, batch_size, steps, seed, max_seq_length, pad_to=8):
+    """Shuffled batches for `steps` steps, all of `batch_size`.
+
+    Args:
+      features: `Features`.
+      batch_size: examples a batch.
+      steps: number of batches; the data is passed over as often as it takes.
+      seed: of the order; the same seed gives the same batches.
+      max_seq_length: no batch is longer.
+      pad_to: lengths are rounded up to a multiple of this; None pads all to `max_seq_length`.
+
+    Returns:
+      `tf.data.Dataset` of (inputs, labels).
+    """
+    plan = plan_batches(features.lengths, batch_size, steps, seed, sort=pad_to is not None)
+    return _dataset(features, plan, max_seq_length, pad_to)
+
+
+def eval_batches(features, batch_size, max_seq_length, pad_to=8):
+    """Every example once, shortest first.
+
+    Returns:
+      (dataset, order): `order[i]` is the example that comes at place i.
+    """
+    order = np.argsort(features.lengths, kind="stable") if pad_to else np.arange(len(features))
+    full = len(order) // batch_size * batch_size
+    dataset = _dataset(features, order[:full].reshape(-1, batch_size), max_seq_length, pad_to)
+    if full < len(order):
+        rest = _dataset(features, order[np.newaxis, full:], max_seq_length, pad_to)
+        dataset = dataset.concatenate(rest)
+    return dataset, order
+
+
+def plan_batches(lengths, batch_size, steps, seed, sort=True):
+    """Which examples go into which batch.
+
+    Epochs follow each other without a gap, so that a batch may hold the end of one and the start of
+    the next; `POOL` batches at a time are sorted by length, and then come in random order.
+
+    Returns:
+      int64 `[steps, batch_size]`, indices of examples.
+    """
+    rng = np.random.default_rng(seed)
+    needed = steps * batch_size
+    epochs = [rng.permutation(len(lengths)) for _ in range(-(-needed // len(lengths)))]
+    order = np.concatenate(epochs)[:needed] if epochs else np.zeros(0, np.int64)
+    if sort:
+        for start in range(0, needed, POOL * batch_size):
+            pool = order[start : start + POOL * batch_size]
+            pool = pool[np.argsort(lengths[pool], kind="stable")].reshape(-1, batch_size)
+            order[start : start + pool.size] = rng.permutation(pool).reshape(-1)
+    return order.reshape(steps, batch_size).astype(np.int64)
+
+
+def _dataset(features, plan, max_seq_length, pad_to):
+    """Gathers and pads the batches of a plan, `[batches, batch_size]` indices of examples."""
+    longest = features.lengths[plan].max(-1, initial=1)
+    rounded = -(-longest // pad_to) * pad_to if pad_to else np.full_like(longest, max_seq_length)
+    widths = np.minimum(rounded, max_seq_length)
+    static_shape = [plan.shape[1], None if pad_to else max_seq_length]
+
+    def batch(rows, width):
+        ids, types = tf.gather(features.ids, rows), tf.gather(features.types, rows)
+        shape = tf.stack([tf.size(rows, tf.int64), width])
+        inputs = {
+            "input_word_ids": ids.to_tensor(shape=shape),
+            "input_mask": tf.sequence_mask(ids.row_lengths(), width, tf.int32),
+            "input_type_ids": types.to_tensor(shape=shape),
+        }
+        inputs = {name: tf.ensure_shape(x, static_shape) for name, x in inputs.items()}
+        return inputs, tf.gather(features.labels, rows)
+
+    dataset = tf.data.Dataset.from_tensor_slices((plan, widths))
+    return dataset.map(batch, num_parallel_calls=2, deterministic=True).prefetch(4)

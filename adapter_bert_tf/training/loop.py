@@ -1,0 +1,90 @@
+"""The training loop: tf_keras' `fit`, with checkpoints of what is trained and nothing else."""
+
+import dataclasses
+
+import tensorflow as tf
+import tf_keras
+
+from adapter_bert_tf.training.optimizer import BertAdam, Schedule
+from adapter_bert_tf.training.progress import Progress
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingSettings:
+    """How to train; the flags of the same names.
+
+    Args:
+      steps: number of optimizer steps.
+      batch_size: examples a step, over all replicas.
+      learning_rate: the peak.
+      warmup_proportion: share of the steps that warm up.
+      bias_correction: see `BertAdam`.
+      jit_compile: whether XLA compiles the step.
+      steps_per_loop: steps in one call of the compiled loop; above 1 only on TPU.
+      save_every: steps between checkpoints.
+      output_dir: folder for checkpoints and progress; None for neither.
+    """
+
+    steps: int
+    batch_size: int
+    learning_rate: float
+    warmup_proportion: float = 0.1
+    bias_correction: bool = True
+    jit_compile: bool = False
+    steps_per_loop: int = 1
+    save_every: int = 1000
+    output_dir: str | None = None
+
+
+def train(model, trained, batches, settings):
+    """Fits `model` to `batches`; takes an interrupted run of the same folder up again.
+
+    Args:
+      model: compiled by this function; its `trainable_variables` are those of `trained`.
+      trained: dict from common name to variable.
+      batches: `tf.data.Dataset` of `settings.steps` batches.
+      settings: `TrainingSettings`.
+
+    Returns:
+      the `Progress`, with the seconds and examples/s of the run.
+    """
+    schedule = Schedule(settings.learning_rate, settings.steps, settings.warmup_proportion)
+    optimizer = BertAdam(schedule, bias_correction=settings.bias_correction)
+    model.compile(
+        optimizer=optimizer,
+        loss=tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        jit_compile=settings.jit_compile, steps_per_execution=settings.steps_per_loop,
+    )
+    callbacks = []
+    start = 0
+    if settings.output_dir:
+        checkpoint = tf.train.Checkpoint(optimizer=optimizer, trained=trained)
+        manager = tf.train.CheckpointManager(
+            checkpoint, f"{settings.output_dir}/checkpoints", max_to_keep=2,
+            step_counter=optimizer.iterations, checkpoint_interval=settings.save_every)
+        if manager.latest_checkpoint:
+            checkpoint.restore(manager.latest_checkpoint)
+            start = int(optimizer.iterations)
+            print(f"Resuming from step {start}: {manager.latest_checkpoint}", flush=True)
+        callbacks.append(SaveCheckpoints(manager))
+    progress = Progress(settings.steps, settings.batch_size, schedule, settings.output_dir, start)
+    if start < settings.steps:
+        model.fit(batches.skip(start), steps_per_epoch=settings.steps - start, epochs=1, verbose=0,
+                  callbacks=[progress, *callbacks])
+    return progress
+
+
+class SaveCheckpoints(tf_keras.callbacks.Callback):
+    """Saves every so many steps, and at the end."""
+
+    _supports_tf_logs = True
+
+    def __init__(self, manager):
+        super().__init__()
+        self.manager = manager
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.manager.save(check_interval=True)
+
+    def on_train_end(self, logs=None):
+        self.manager.save(check_interval=False)

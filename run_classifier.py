@@ -1,0 +1,20 @@
+"""Trains, evaluates and applies an adapter (or a baseline) on a classification task.
+
+python run_classifier.py --task_name=MRPC --data_dir=GLUE/MRPC --do_train --do_eval \
+    --learning_rate=1e-3 --num_train_epochs=5 --output_dir=out/mrpc
+"""
+
+from absl import app, flags
+
+from adapter_bert_tf.run.flags import define_shared_flags, run_job
+
+flags.DEFINE_string("task_name", None, "The task: mrpc, cola, demo_paraphrase, demo_factuality.")
+define_shared_flags()
+
+
+def main(_):
+    run_job("adapter_bert_tf.run.classification")
+
+
+if __name__ == "__main__":
+    app.run(main)
