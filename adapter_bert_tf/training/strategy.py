@@ -18,7 +18,9 @@ def make_strategy(distribution="auto", tpu_name=None, tpu_zone=None, gcp_project
     if distribution == "auto":
         distribution = "mirrored" if len(gpus) > 1 else "one_device"
     if distribution == "one_device":
-        return tf.distribute.OneDeviceStrategy("/gpu:0" if gpus else "/cpu:0")
+        # The default strategy. OneDeviceStrategy does the same through a multi-device iterator,
+        # whose destructor sometimes blocks for a minute at the end of `fit` (TensorFlow 2.20).
+        return tf.distribute.get_strategy()
     if distribution == "mirrored":
         devices = gpus or tf.config.list_logical_devices("CPU")
         return tf.distribute.MirroredStrategy([device.name for device in devices])
