@@ -48,13 +48,7 @@ def train(model, trained, batches, settings):
     Returns:
       the `Progress`, with the seconds and examples/s of the run.
     """
-    schedule = Schedule(settings.learning_rate, settings.steps, settings.warmup_proportion)
-    optimizer = BertAdam(schedule, bias_correction=settings.bias_correction)
-    model.compile(
-        optimizer=optimizer,
-        loss=tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        jit_compile=settings.jit_compile, steps_per_execution=settings.steps_per_loop,
-    )
+    schedule, optimizer = compile_model(model, settings)
     callbacks = []
     start = 0
     if settings.output_dir:
@@ -72,6 +66,18 @@ def train(model, trained, batches, settings):
         model.fit(batches.skip(start), steps_per_epoch=settings.steps - start, epochs=1, verbose=0,
                   callbacks=[progress, *callbacks])
     return progress
+
+
+def compile_model(model, settings):
+    """Compiles `model` with adapter-bert's optimizer and loss; returns (schedule, optimizer)."""
+    schedule = Schedule(settings.learning_rate, settings.steps, settings.warmup_proportion)
+    optimizer = BertAdam(schedule, bias_correction=settings.bias_correction)
+    model.compile(
+        optimizer=optimizer,
+        loss=tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        jit_compile=settings.jit_compile, steps_per_execution=settings.steps_per_loop,
+    )
+    return schedule, optimizer
 
 
 class SaveCheckpoints(tf_keras.callbacks.Callback):
