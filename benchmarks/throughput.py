@@ -87,7 +87,8 @@ def measure_pytorch():
     model.train()
 
     examples = read_examples()
-    encoded = tokenizer(examples.text_a, examples.text_b, truncation=True, max_length=MAX_SEQ_LENGTH)
+    encoded = tokenizer(examples.text_a, examples.text_b, truncation=True,
+                        max_length=MAX_SEQ_LENGTH)
     rows = [{name: encoded[name][i] for name in encoded} | {"labels": int(examples.labels[i])}
             for i in range(len(examples))]
     loader = torch.utils.data.DataLoader(

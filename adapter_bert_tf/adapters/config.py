@@ -123,8 +123,8 @@ def parse_layers(text):
         return None
     layers = []
     for part in text.split(","):
-        first, _, last = part.strip().partition("-")
-        if not first.isdigit() or (last and not last.isdigit()):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
             raise InputError(f"Layers are written like `6-11` or `0,2,4-6`. Received: {text!r}")
         layers.extend(range(int(first), int(last or first) + 1))
     _require(layers, "a layer range must not be empty", text)

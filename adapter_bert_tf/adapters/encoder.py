@@ -49,7 +49,9 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
 
     def build(self, input_shape):
         super().build(input_shape)
-        self._attention_layer = Attention.from_config(self._attention_layer.get_config())
+        config = self._attention_layer.get_config()
+        shapes = ("query_shape", "key_shape", "value_shape")  # Of a built layer; this is not one.
+        self._attention_layer = Attention(**{k: v for k, v in config.items() if k not in shapes})
 
     def call(self, inputs, output_range=None, adapters=None):
         """Runs the block.

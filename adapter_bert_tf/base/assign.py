@@ -4,8 +4,6 @@ import numpy as np
 
 from adapter_bert_tf.errors import InputError
 
-OPTIONAL_PREFIXES = ("adapters/", "head/")
-
 
 def assign_weights(variables, values, source):
     """Assigns every base variable; adapters and head too if the checkpoint has them.
@@ -22,37 +20,37 @@ def assign_weights(variables, values, source):
       InputError: if a base variable is missing, a shape differs, or the checkpoint holds encoder
         variables that the model has no place for. Nothing is assigned then.
     """
+    if not _head_fits(variables, values):  # A head of another task: the new one starts fresh.
+        values = {name: value for name, value in values.items() if not name.startswith("head/")}
+    has_adapters = any(name.startswith("adapters/") for name in values)
+    added = ("head/",) if has_adapters else ("head/", "adapters/")
     missing = [name for name in variables if name not in values]
-    lost = [name for name in missing if not name.startswith(OPTIONAL_PREFIXES)]
-    # A head of another task is expected in a trained checkpoint; everything else must be used.
-    extra = [name for name in values if name not in variables and not name.startswith("head/")]
-    kept_head = _same_shape(variables, values, "head/")
-    wrong = [
-        f"{name}: checkpoint {values[name].shape}, model {tuple(variable.shape)}"
-        for name, variable in variables.items()
-        if name in values and not fits(values[name], variable)
-        and not (name.startswith("head/") and not kept_head)
-    ]
-    partial = [n for n in missing if n.startswith("adapters/")
-               and any(v.startswith("adapters/") for v in values)]
-    problems = (_listing("missing in the checkpoint", lost + partial)
-                + _listing("no place in the model", extra) + _listing("another shape", wrong))
-    if problems:
+    problems = {
+        "missing in the checkpoint": [name for name in missing if not name.startswith(added)],
+        "no place in the model": [name for name in values if name not in variables],
+        "another shape": [
+            f"{name}: checkpoint {values[name].shape}, model {tuple(variable.shape)}"
+            for name, variable in variables.items()
+            if name in values and not fits(values[name], variable)
+        ],
+    }
+    if any(problems.values()):
         raise InputError(
             f"{source} does not match the model of the configuration file and the adapter "
-            "settings:" + problems + "\nUse the bert_config.json that came with the checkpoint "
-            "and, for a trained one, its adapter size."
+            f"settings:{''.join(_listing(*item) for item in problems.items())}\n"
+            "Use the bert_config.json that came with the checkpoint and, for a trained one, its "
+            "adapter size."
         )
     for name, variable in variables.items():
-        if name in values and (kept_head or not name.startswith("head/")):
+        if name in values:
             variable.assign(np.reshape(values[name], variable.shape))
-    return missing if kept_head else sorted({*missing, *(n for n in variables if n.startswith("head/"))})
+    return missing
 
 
 def fits(value, variable):
     """Whether an array has a variable's shape, or the flat one that Google's names have for it.
 
-    Attention kernels are `[hidden, heads, head size]` in Model Garden, `[hidden, hidden]` at Google.
+    Attention kernels are `[hidden, heads, size]` in Model Garden, `[hidden, hidden]` at Google.
     """
     shape = tuple(variable.shape)
     flat = {shape}
@@ -63,9 +61,9 @@ def fits(value, variable):
     return tuple(value.shape) in flat
 
 
-def _same_shape(variables, values, prefix):
-    pairs = [(values.get(n), v) for n, v in variables.items() if n.startswith(prefix)]
-    return all(value is not None and fits(value, variable) for value, variable in pairs)
+def _head_fits(variables, values):
+    head = {name: variable for name, variable in variables.items() if name.startswith("head/")}
+    return bool(head) and all(n in values and fits(values[n], head[n]) for n in head)
 
 
 def _listing(title, rows):

@@ -83,7 +83,7 @@ def _check_is_bert(path, values):
         if values.get(key, allowed) != allowed:
             raise InputError(f"{path}: {key} must be {allowed!r}. Received: {values[key]!r}")
     if values.get("embedding_size", values.get("hidden_size")) != values.get("hidden_size"):
-        raise InputError(f"{path}: factorized embeddings (ALBERT, ELECTRA-small) are not supported.")
+        raise InputError(f"{path}: factorized embeddings (ALBERT, ELECTRA) are not supported.")
 
 
 def _activation(path, values):

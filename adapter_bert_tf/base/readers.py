@@ -84,8 +84,8 @@ def _read_google(path, reader, names):
                 value = value.reshape(-1)
             values[common] = _float32(value, path, name)
     if "output_weights" in names:  # Stored [labels, hidden]; a Dense kernel is [hidden, labels].
-        values["head/kernel"] = _float32(reader.get_tensor("output_weights").T, path, "output_weights")
-        values["head/bias"] = _float32(reader.get_tensor("output_bias"), path, "output_bias")
+        values["head/kernel"] = np.transpose(reader.get_tensor("output_weights"))
+        values["head/bias"] = reader.get_tensor("output_bias")
     return _check_found(path, values, names)
 
 

@@ -9,7 +9,7 @@ class TextEncoder(tf.Module):
     """Tokenizes one or two texts and joins them as `[CLS] a [SEP] b [SEP]`, cut to a length.
 
     Agrees with `transformers.BertTokenizerFast` piece for piece: the text is normalized as there
-    (Model Garden's own lower-casing applies NFKC, which changes `½` or a lone `´`).
+    (Model Garden's own lower-casing applies NFKC, which changes `½` or a lone acute accent).
 
     Args:
       vocabulary: `Vocabulary`.

@@ -45,20 +45,19 @@ def read_split(task, folder, split):
     lines = _lines(path)
     place = _header(path, lines, columns)
     first = 1 if columns.has_header else 0
-    wanted = {field: place[field] for field in ("text_a", "text_b", "label", "index") if field in place}
     rows = []
     for number, line in enumerate(lines[first:], start=first + 1):
         cells = line.split("\t")
-        if len(cells) <= max(wanted.values()):
-            raise InputError(f"{path}, line {number}: expected at least {max(wanted.values()) + 1} "
+        if len(cells) <= max(place.values()):
+            raise InputError(f"{path}, line {number}: expected at least {max(place.values()) + 1} "
                              f"tab-separated columns. Received {len(cells)}: {line[:80]!r}")
-        rows.append({field: cells[i] for field, i in wanted.items()})
+        rows.append({field: cells[i] for field, i in place.items()})
     if not rows:
         raise InputError(f"{path} holds no examples.")
     return Examples(
         text_a=[row["text_a"] for row in rows],
-        text_b=[row["text_b"] for row in rows] if "text_b" in wanted else None,
-        labels=_label_ids(path, rows, task.labels, first) if "label" in wanted else None,
+        text_b=[row["text_b"] for row in rows] if "text_b" in place else None,
+        labels=_label_ids(path, rows, task.labels, first) if "label" in place else None,
         indices=[row.get("index", str(i)) for i, row in enumerate(rows)],
     )
 
@@ -70,8 +69,9 @@ def _lines(path):
             text = file.read().decode("utf-8-sig")
     except tf.errors.NotFoundError as error:
         folder = os.path.dirname(path)
-        found = sorted(tf.io.gfile.listdir(folder)) if tf.io.gfile.isdir(folder) else "no such folder"
-        raise InputError(f"No data file {path!r}. In the folder: {found}") from error
+        exists = tf.io.gfile.isdir(folder)
+        found = f"found {sorted(tf.io.gfile.listdir(folder))}" if exists else "no such folder"
+        raise InputError(f"No data file {path!r}: {found}.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text: {error}") from error
     # Only \n ends a line: sentences contain form feeds and other characters of str.splitlines().

@@ -14,7 +14,7 @@ from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.data.tsv import Examples, read_split
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import outputs, settings
-from adapter_bert_tf.store import SavedAdapter, load_adapter, save_adapter
+from adapter_bert_tf.store import SavedAdapter, save_adapter
 from adapter_bert_tf.tasks import Task, find_task, metrics
 from adapter_bert_tf.tasks.classifier import Classifier
 from adapter_bert_tf.training import trained as what_is_trained
@@ -130,9 +130,9 @@ def evaluate_task(job):
     labels = job.examples["dev"].labels
     results = metrics.evaluate(job.task.metrics, labels, probabilities)
     if len(set(probabilities.argmax(-1).tolist())) == 1:
-        logging.warning("Every dev example got the same label: the model has learned nothing yet.")
+        logging.warning("Every dev example got the same label: nothing was learned yet.")
     job.record["eval"] = results
-    steps = job.saved.config.get("global_step", 0) if job.saved else job.record.get("global_step", 0)
+    steps = job.saved.config.get("global_step", 0) if job.saved else job.steps
     outputs.write_eval_results(job.flags.output_dir, results | {"global_step": steps})
     if job.flags.do_train:
         save(job)

@@ -4,7 +4,7 @@ import importlib
 import os
 import sys
 
-from absl import flags
+from absl import flags, logging
 
 from adapter_bert_tf.errors import InputError
 
@@ -74,6 +74,8 @@ def define_shared_flags():
 def run_job(module):
     """Runs `module.run(FLAGS)`; what the user can mend becomes one message and exit status 1."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    if not flags.FLAGS["verbosity"].present:
+        logging.set_verbosity(logging.WARNING)
     try:
         apply_config_file(flags.FLAGS)
         importlib.import_module(module).run(flags.FLAGS)

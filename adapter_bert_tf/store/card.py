@@ -15,7 +15,7 @@ def card(config, arrays):
         "Adapter": _describe(config.get("adapter")),
         "Trained parameters": f"{trained:,}",
         "Base": f"{base['num_layers']} layers, {base['hidden_size']} wide, "
-                f"{'uncased' if base['lower_case'] else 'cased'}, {base['vocab_size']:,} word pieces",
+                f"{'un' if base['lower_case'] else ''}cased, {base['vocab_size']:,} word pieces",
         "Base weights (sha256)": str(base["weights_sha256"]),
         "Written by": ", ".join(f"{k} {v}" for k, v in config.get("versions", {}).items()),
     }

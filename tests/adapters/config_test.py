@@ -1,0 +1,71 @@
+"""`AdapterConfig`: presets, JSON round trip, what is refused."""
+
+import dataclasses
+import json
+
+import pytest
+
+from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig, parse_layers
+from adapter_bert_tf.errors import InputError
+
+
+@pytest.mark.parametrize("config", [*PRESETS.values(), AdapterConfig(8, layers=(1, 0, 1))])
+def test_json_round_trip(config):
+    assert AdapterConfig.from_json(config.to_json()) == config
+
+
+def test_houlsby_is_what_adapter_bert_has():
+    assert dataclasses.asdict(PRESETS["houlsby"]) == {
+        "bottleneck_size": 64, "activation": "gelu", "init_scale": 1e-3, "dropout": 0.0,
+        "scale": 1.0, "sublayers": ("attention", "feed_forward"), "layers": None,
+        "placement": "serial", "normalize_input": False,
+    }
+
+
+def test_pfeiffer_has_one_adapter_a_layer_after_the_feed_forward_sublayer():
+    config = PRESETS["pfeiffer"]
+    assert (config.sublayers, config.activation, config.normalize_input) == (
+        ("feed_forward",), "relu", True)
+
+
+REFUSED = [
+    {"bottleneck_size": 0}, {"bottleneck_size": 2.5}, {"bottleneck_size": True},
+    {"activation": "mish"}, {"init_scale": -1.0}, {"init_scale": "big"}, {"dropout": 1.0},
+    {"sublayers": []}, {"sublayers": ["embedding"]}, {"layers": [-1]}, {"layers": ["top"]},
+    {"placement": "above"}, {"placement": "parallel", "normalize_input": True},
+    {"size": 64}, {"bottleneck_size": 64, "reduction_factor": 16},
+]
+
+
+@pytest.mark.parametrize("values", REFUSED, ids=str)
+def test_wrong_values_and_unknown_keys_are_refused(values):
+    with pytest.raises(InputError, match="Received"):
+        AdapterConfig.from_json(json.dumps(values))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "3"])
+def test_what_is_no_json_object_is_refused(text):
+    with pytest.raises(InputError):
+        AdapterConfig.from_json(text)
+
+
+def test_a_config_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        PRESETS["houlsby"].bottleneck_size = 3
+
+
+@pytest.mark.parametrize(("text", "layers"), [
+    ("", None), ("3", (3,)), ("6-11", (6, 7, 8, 9, 10, 11)), ("0,2,4-5", (0, 2, 4, 5))])
+def test_layer_ranges(text, layers):
+    assert parse_layers(text) == layers
+
+
+@pytest.mark.parametrize("text", ["a", "1-", "5-4", "1,,2", "-1"])
+def test_wrong_layer_ranges(text):
+    with pytest.raises(InputError):
+        parse_layers(text)
+
+
+def test_layers_must_exist():
+    with pytest.raises(InputError, match="below 2"):
+        AdapterConfig(layers=(1, 2)).layer_indices(2)

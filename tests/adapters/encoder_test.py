@@ -1,0 +1,223 @@
+"""The encoder: against numpy by hand, against Model Garden, and its own properties."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+from official.nlp.modeling import networks
+
+from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
+from adapter_bert_tf.adapters.encoder import AdapterBertEncoder, AdapterEncoderBlock
+from adapter_bert_tf.base import load_base
+from adapter_bert_tf.errors import InputError
+from tests import support
+from tests.support import GOLDEN
+
+SIZES = {"vocab_size": len(support.VOCABULARY), "hidden_size": 16, "num_layers": 2, "num_attention_heads": 2,
+         "inner_dim": 32, "max_sequence_length": 24}
+VARIANTS = {
+    **PRESETS,
+    "parallel": AdapterConfig(placement="parallel"),
+    "scaled parallel": AdapterConfig(placement="parallel", scale=4.0),
+    "attention only": AdapterConfig(sublayers=("attention",)),
+    "top layer": AdapterConfig(layers=(1,)),
+    "relu, dropout": AdapterConfig(activation="relu", dropout=0.5),
+}
+
+
+def _randomize(encoder, seed=1, scale=0.3):
+    rng = np.random.default_rng(seed)
+    for name, variable in encoder.named_variables().items():
+        noise = rng.normal(size=variable.shape) * scale
+        variable.assign(noise + (1.0 if name.endswith("gamma") else 0.0))
+    return {name: variable.numpy() for name, variable in encoder.named_variables().items()}
+
+
+# --- A forward pass in numpy, written from the paper's Figure 2. ---
+
+def _gelu(x):
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+ACTIVATION = {"gelu": _gelu, "relu": lambda x: np.maximum(x, 0)}
+
+
+def _layer_norm(x, v, prefix):
+    mean, variance = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
+    return (x - mean) / np.sqrt(variance + 1e-12) * v[f"{prefix}/gamma"] + v[f"{prefix}/beta"]
+
+
+def _dense(x, v, prefix):
+    kernel = v[f"{prefix}/kernel"]
+    return x @ kernel.reshape(x.shape[-1], -1) + v[f"{prefix}/bias"].reshape(-1)
+
+
+def _attention(x, mask, v, prefix, heads):
+    batch, length, hidden = x.shape
+    q, k, value = (_dense(x, v, f"{prefix}/self/{name}").reshape(batch, length, heads, -1)
+                   for name in ("query", "key", "value"))
+    scores = np.einsum("bqhd,bkhd->bhqk", q, k) / math.sqrt(hidden // heads)
+    scores = np.where(mask[:, None, None, :] == 1, scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    mixed = np.einsum("bhqk,bkhd->bqhd", weights, value).reshape(batch, length, hidden)
+    kernel = v[f"{prefix}/output/dense/kernel"].reshape(hidden, hidden)
+    return mixed @ kernel + v[f"{prefix}/output/dense/bias"]
+
+
+def _adapted(output, x, v, config, sublayer, norm):
+    name = f"adapters/layer_0/{sublayer}"
+    if f"{name}/down_kernel" not in v:
+        return output
+    source = x if config.placement == "parallel" else output
+    if config.normalize_input:
+        source = _layer_norm(x + output, v, norm)
+    narrow = ACTIVATION[config.activation](
+        source @ v[f"{name}/down_kernel"] + v[f"{name}/down_bias"])
+    return output + config.scale * (narrow @ v[f"{name}/up_kernel"] + v[f"{name}/up_bias"])
+
+
+def _numpy_forward(inputs, v, config, heads):
+    ids, types = inputs["input_word_ids"], inputs["input_type_ids"]
+    x = (v["bert/embeddings/word_embeddings"][ids]
+         + v["bert/embeddings/token_type_embeddings"][types]
+         + v["bert/embeddings/position_embeddings"][: ids.shape[1]])
+    x = _layer_norm(x, v, "bert/embeddings/LayerNorm")
+    block = "bert/encoder/layer_0"
+    output = _attention(x, inputs["input_mask"], v, f"{block}/attention", heads)
+    norm = f"{block}/attention/output/LayerNorm"
+    x = _layer_norm(x + _adapted(output, x, v, config, "attention", norm), v, norm)
+    output = _dense(_gelu(_dense(x, v, f"{block}/intermediate/dense")), v, f"{block}/output/dense")
+    norm = f"{block}/output/LayerNorm"
+    x = _layer_norm(x + _adapted(output, x, v, config, "feed_forward", norm), v, norm)
+    return x, np.tanh(_dense(x[:, 0], v, "bert/pooler/dense"))
+
+
+@pytest.mark.parametrize("name", ["houlsby", "pfeiffer", "parallel", "scaled parallel",
+                                  "attention only"])
+def test_one_layer_equals_numpy(name):
+    config = VARIANTS[name]
+    encoder = AdapterBertEncoder(**SIZES | {"num_layers": 1}, adapter=config)
+    values = _randomize(encoder)
+    inputs = support.batch(rows=4)
+    sequence, pooled = _numpy_forward(inputs, values, config, heads=2)
+    output = encoder(inputs)
+    np.testing.assert_allclose(output["sequence_output"], sequence, atol=1e-5)
+    np.testing.assert_allclose(output["pooled_output"], pooled, atol=1e-5)
+
+
+def test_without_adapters_it_is_model_gardens_encoder():
+    ours = AdapterBertEncoder(**SIZES)
+    theirs = networks.BertEncoderV2(type_vocab_size=2, **SIZES)
+    theirs(theirs.inputs)
+    _randomize(ours)
+    status = tf.train.Checkpoint(ours).write("ram://tiny")
+    tf.train.Checkpoint(theirs).read(status).assert_existing_objects_matched()
+    inputs = support.batch()
+    for key in ("sequence_output", "pooled_output"):
+        np.testing.assert_allclose(ours(inputs)[key], theirs(inputs)[key], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_at_init_it_is_nearly_the_base(name, tiny_base_folder):
+    base = load_base(tiny_base_folder)
+    inputs = support.batch()
+    bare, adapted = base.build_encoder()(inputs), base.build_encoder(VARIANTS[name])(inputs)
+    # The tiny base's random weights are large; tests/parity_test.py demands 1e-5 of a real one.
+    np.testing.assert_allclose(adapted["sequence_output"], bare["sequence_output"], atol=3e-3)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_with_zero_init_it_is_the_base_exactly(name, tiny_base_folder):
+    base = load_base(tiny_base_folder)
+    inputs = support.batch()
+    values = VARIANTS[name].__dict__ | {"init_scale": 0.0}
+    adapted = base.build_encoder(AdapterConfig(**values))
+    for key, value in base.build_encoder()(inputs).items():
+        np.testing.assert_array_equal(adapted(inputs)[key], value)
+
+
+def test_only_the_first_position_is_computed_and_equal():
+    encoder = AdapterBertEncoder(**SIZES, adapter=AdapterConfig(bottleneck_size=4))
+    _randomize(encoder)
+    inputs = support.batch()
+    full, first = encoder(inputs), encoder(inputs, output_range=1)
+    assert first["sequence_output"].shape == (3, 1, 16)
+    np.testing.assert_allclose(first["pooled_output"], full["pooled_output"], atol=1e-6)
+
+
+def test_padding_changes_nothing():
+    encoder = AdapterBertEncoder(**SIZES, adapter=AdapterConfig(bottleneck_size=4))
+    _randomize(encoder)
+    inputs = support.batch()
+    padded = {name: np.pad(x, ((0, 0), (0, 5))) for name, x in inputs.items()}
+    np.testing.assert_allclose(encoder(padded)["pooled_output"], encoder(inputs)["pooled_output"],
+                               atol=1e-5)
+
+
+def test_adapters_have_their_own_variables_in_every_sublayer():
+    encoder = AdapterBertEncoder(**SIZES, adapter=AdapterConfig(bottleneck_size=4))
+    named = encoder.adapters.named_variables()
+    assert len(named) == 2 * 2 * 4
+    assert len({variable.ref() for variable in named.values()}) == len(named)
+    assert named["adapters/layer_1/attention/down_kernel"].shape == (16, 4)
+    kernels = [v.numpy() for n, v in named.items() if n.endswith("down_kernel")]
+    assert len({kernel.tobytes() for kernel in kernels}) == 4
+
+
+def test_every_variable_has_a_name():
+    encoder = AdapterBertEncoder(**SIZES, adapter=AdapterConfig(bottleneck_size=4))
+    named = {variable.ref() for variable in encoder.named_variables().values()}
+    assert named == {variable.ref() for variable in encoder.variables}
+
+
+def test_kernels_are_drawn_from_a_truncated_normal():
+    encoder = AdapterBertEncoder(**SIZES | {"hidden_size": 128}, adapter=AdapterConfig())
+    values = encoder.adapters.named_variables()
+    kernel = values["adapters/layer_0/attention/down_kernel"].numpy()
+    # Cut at two sigma; tf_keras draws N(0, sigma) and draws again what lies outside.
+    assert np.abs(kernel).max() <= 2e-3
+    assert kernel.std() == pytest.approx(0.88e-3, rel=0.05)
+    assert not values["adapters/layer_0/attention/down_bias"].numpy().any()
+
+
+def test_config_round_trip_rebuilds_the_encoder():
+    encoder = AdapterBertEncoder(**SIZES, adapter=VARIANTS["top layer"], name="bert")
+    twin = AdapterBertEncoder.from_config(encoder.get_config())
+    assert twin.get_config() == encoder.get_config()
+    assert twin.named_variables().keys() == encoder.named_variables().keys()
+
+
+def test_norm_first_is_refused():
+    with pytest.raises(InputError, match="norm_first=True"):
+        AdapterEncoderBlock(num_attention_heads=2, inner_dim=8, inner_activation="relu",
+                            norm_first=True)
+
+
+def test_bfloat16_keeps_float32_where_it_matters():
+    tf_keras.mixed_precision.set_global_policy("mixed_bfloat16")
+    try:
+        encoder = AdapterBertEncoder(**SIZES, adapter=AdapterConfig(bottleneck_size=4))
+    finally:
+        tf_keras.mixed_precision.set_global_policy("float32")
+    assert {v.dtype for v in encoder.variables} == {tf.float32}
+    concrete = tf.function(encoder).get_concrete_function(support.batch())
+    operations = concrete.graph.get_operations()
+    softmaxes = [op for op in operations if op.type == "Softmax"]
+    assert softmaxes and all(op.inputs[0].dtype == tf.float32 for op in softmaxes)
+    assert any(op.type == "MatMul" and op.inputs[0].dtype == tf.bfloat16 for op in operations)
+    assert encoder(support.batch())["sequence_output"].dtype == tf.float32
+
+
+def test_golden_forward_pass():
+    expected = np.load(GOLDEN / "expected.npz")
+    encoder = load_base(str(GOLDEN / "adapter_model.ckpt")).build_encoder(PRESETS["houlsby"])
+    output = encoder({"input_word_ids": expected["input_ids"],
+                      "input_mask": expected["input_mask"],
+                      "input_type_ids": expected["segment_ids"]})
+    real = expected["input_mask"][..., None] == 1
+    np.testing.assert_allclose(output["sequence_output"] * real,
+                               expected["sequence_output"] * real, atol=1e-5)
+    np.testing.assert_allclose(output["pooled_output"], expected["pooled_output"], atol=1e-5)

