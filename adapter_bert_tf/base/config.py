@@ -51,6 +51,8 @@ def read_config(path):
             values = json.load(file)
     except tf.errors.NotFoundError as error:
         raise InputError(f"No configuration file at {path!r}.") from error
+    except tf.errors.OpError as error:
+        raise InputError(f"Cannot read {path!r}: {error}") from error
     except json.JSONDecodeError as error:
         raise InputError(f"{path} is not valid JSON: {error}") from error
     _check_is_bert(path, values)

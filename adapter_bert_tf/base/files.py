@@ -42,18 +42,25 @@ def find_base(source):
     Raises:
       InputError: when it is not there or not complete, with what was found.
     """
-    if tf.io.gfile.isdir(source):
-        folder, weights = source, None
-    elif checkpoint_exists(source):
-        folder, weights = os.path.dirname(source) or ".", weights_path(source)
-    else:
-        folder, weights = _package_folder(source), None
-    names = sorted(tf.io.gfile.listdir(folder))
+    try:
+        folder, weights = _locate(source)
+        names = sorted(tf.io.gfile.listdir(folder))
+    except tf.errors.OpError as error:
+        raise InputError(f"Cannot read the base at {source!r}: {error}") from error
     return BaseFiles(
         config=os.path.join(folder, _first(CONFIG_NAMES, names, "configuration", folder)),
         vocabulary=os.path.join(folder, _first(("vocab.txt",), names, "vocabulary", folder)),
         weights=weights or os.path.join(folder, _weights_name(names, folder)),
     )
+
+
+def _locate(source):
+    """(folder, weights path or None) of a source."""
+    if tf.io.gfile.isdir(source):
+        return source, None
+    if checkpoint_exists(source):
+        return os.path.dirname(source) or ".", weights_path(source)
+    return _package_folder(source), None
 
 
 def default_base():

@@ -50,6 +50,8 @@ def read_vocabulary(path, do_lower_case=None):
             text = file.read().decode("utf-8")
     except tf.errors.NotFoundError as error:
         raise InputError(f"No vocabulary file at {path!r}.") from error
+    except tf.errors.OpError as error:
+        raise InputError(f"Cannot read {path!r}: {error}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not a UTF-8 text file: {error}") from error
     pieces = tuple(line.rstrip("\r") for line in text.removesuffix("\n").split("\n"))

@@ -145,4 +145,5 @@ def clear(folder):
 
 def as_dict(flags):
     """Every flag of the command with its value."""
-    return {flag.name: flag.value for flag in flags.get_key_flags_for_module("__main__")}
+    module = flags.find_module_defining_flag("task_name")
+    return {flag.name: flag.value for flag in flags.get_key_flags_for_module(module)}

@@ -37,7 +37,7 @@ def _tpu_strategy(tpu_name, tpu_zone, gcp_project):
             tpu_name or "", zone=tpu_zone or None, project=gcp_project or None)
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
-    except (ValueError, RuntimeError, tf.errors.OpError) as error:
+    except (ValueError, RuntimeError, OSError, tf.errors.OpError) as error:
         raise InputError(f"No TPU could be reached with --tpu_name={tpu_name!r}: {error}. "
                          "Leave out --use_tpu to run on CPU or GPU.") from error
     return tf.distribute.TPUStrategy(resolver)

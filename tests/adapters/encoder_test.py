@@ -15,8 +15,8 @@ from adapter_bert_tf.errors import InputError
 from tests import support
 from tests.support import GOLDEN
 
-SIZES = {"vocab_size": len(support.VOCABULARY), "hidden_size": 16, "num_layers": 2, "num_attention_heads": 2,
-         "inner_dim": 32, "max_sequence_length": 24}
+SIZES = {"vocab_size": len(support.VOCABULARY), "hidden_size": 16, "num_layers": 2,
+         "num_attention_heads": 2, "inner_dim": 32, "max_sequence_length": 24}
 VARIANTS = {
     **PRESETS,
     "parallel": AdapterConfig(placement="parallel"),
@@ -108,12 +108,12 @@ def test_one_layer_equals_numpy(name):
     np.testing.assert_allclose(output["pooled_output"], pooled, atol=1e-5)
 
 
-def test_without_adapters_it_is_model_gardens_encoder():
+def test_without_adapters_it_is_model_gardens_encoder(tmp_path):
     ours = AdapterBertEncoder(**SIZES)
     theirs = networks.BertEncoderV2(type_vocab_size=2, **SIZES)
     theirs(theirs.inputs)
     _randomize(ours)
-    status = tf.train.Checkpoint(ours).write("ram://tiny")
+    status = tf.train.Checkpoint(ours).write(str(tmp_path / "tiny"))
     tf.train.Checkpoint(theirs).read(status).assert_existing_objects_matched()
     inputs = support.batch()
     for key in ("sequence_output", "pooled_output"):

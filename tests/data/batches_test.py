@@ -1,0 +1,147 @@
+"""Tokenization and batches: the same pieces as elsewhere, every example as often as it should."""
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from adapter_bert_tf.base.vocabulary import read_vocabulary
+from adapter_bert_tf.data.batches import (
+    POOL,
+    Features,
+    eval_batches,
+    plan_batches,
+    tokenize,
+    train_batches,
+)
+from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.data.tsv import Examples
+from tests import support
+
+FIGURES = pathlib.Path(__file__).parent.parent / "golden" / "tokenization.json"
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tiny_base_folder):
+    return read_vocabulary(f"{tiny_base_folder}/vocab.txt")
+
+
+def _pieces(vocabulary, ids):
+    return " ".join(vocabulary.pieces[i] for i in ids)
+
+
+PACKED = [
+    (("The cat sat.",), 24, "[CLS] the cat sat . [SEP]", "0 0 0 0 0 0"),
+    (("A cat", "ran!"), 24, "[CLS] a cat [SEP] ran ! [SEP]", "0 0 0 0 1 1 1"),
+    (("", ""), 24, "[CLS] [SEP] [SEP]", "0 0 1"),
+    (("the cat sat on the mat", "a dog"), 8, "[CLS] the cat sat [SEP] a dog [SEP]",
+     "0 0 0 0 0 1 1 1"),
+    (("the cat sat on", "a dog ran in"), 8, "[CLS] the cat sat [SEP] a dog [SEP]",
+     "0 0 0 0 0 1 1 1"),
+    (("unplayable zebra",), 24, "[CLS] un [UNK] [SEP]".replace("un [UNK]", "[UNK] [UNK]"),
+     "0 0 0 0"),
+]
+
+
+@pytest.mark.parametrize(("texts", "length", "pieces", "types"), PACKED)
+def test_packing(vocabulary, texts, length, pieces, types):
+    ids, type_ids = TextEncoder(vocabulary, length)(*(tf.constant([t]) for t in texts))
+    assert _pieces(vocabulary, ids[0].numpy()) == pieces
+    assert " ".join(map(str, type_ids[0].numpy())) == types
+
+
+def test_cased_text_stays_as_it_is(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join([*support.VOCABULARY, "The", "é"]) + "\n", encoding="utf-8")
+    cased = read_vocabulary(str(path))
+    ids, _ = TextEncoder(cased, 24)(tf.constant(["The é cat"]))
+    assert _pieces(cased, ids[0].numpy()) == "[CLS] The é cat [SEP]"
+
+
+def test_the_same_pieces_as_transformers(minilm):
+    """Sentences with accents, controls, CJK, fractions and what else made tokenizers differ."""
+    rows = json.loads(FIGURES.read_text(encoding="utf-8"))
+    encoder = TextEncoder(minilm.vocabulary, 512)
+    ids, _ = encoder(tf.constant([row["text"] for row in rows]))
+    for row, found in zip(rows, ids.to_list(), strict=True):
+        assert found == row["ids"], row["text"]
+
+
+def _examples(count):
+    words = support.WORDS[:20]
+    texts = [" ".join(words[: 1 + i % 13]) for i in range(count)]
+    return Examples(texts, None, np.arange(count, dtype=np.int32) % 2, list(map(str, range(count))))
+
+
+@pytest.fixture(scope="module")
+def features(vocabulary):
+    return tokenize(_examples(1100), TextEncoder(vocabulary, 12))
+
+
+def test_tokenize_in_parts(features):
+    assert len(features) == 1100
+    assert features.lengths.tolist() == [min(3 + i % 13, 12) for i in range(1100)]
+    assert features.labels.numpy()[:3].tolist() == [0, 1, 0]
+
+
+def test_unknown_share(vocabulary):
+    encoder = TextEncoder(vocabulary, 12)
+    ids, _ = encoder(tf.constant(["zebra cat"]))
+    assert encoder.unknown_share(ids) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(("count", "batch", "steps"), [(100, 8, 25), (7, 4, 7), (3, 8, 2)])
+def test_every_example_comes_equally_often(count, batch, steps):
+    plan = plan_batches(np.arange(count), batch, steps, seed=0)
+    assert plan.shape == (steps, batch)
+    seen = np.bincount(plan.reshape(-1), minlength=count)
+    assert seen.max() - seen.min() <= 1
+    epochs = steps * batch / count
+    assert seen.min() >= np.floor(epochs) and seen.max() <= np.ceil(epochs)
+
+
+def test_the_plan_depends_on_the_seed_and_nothing_else():
+    lengths = np.random.default_rng(0).integers(3, 100, 500)
+    plans = [plan_batches(lengths, 8, 100, seed) for seed in (1, 1, 2)]
+    np.testing.assert_array_equal(plans[0], plans[1])
+    assert (plans[0] != plans[2]).any()
+
+
+def test_batches_hold_similar_lengths():
+    lengths = np.random.default_rng(0).integers(3, 100, POOL * 8)
+    plan = plan_batches(lengths, 8, POOL, 0)
+    spread = np.ptp(lengths[plan], axis=1)
+    assert spread.mean() < 5
+    assert np.corrcoef(np.arange(POOL), lengths[plan].mean(1))[0, 1] < 0.5  # In random order.
+
+
+def test_train_batches_are_padded_to_a_multiple_of_eight(features):
+    for inputs, labels in train_batches(features, 8, 20, 0, max_seq_length=12):
+        width = inputs["input_word_ids"].shape[1]
+        lengths = inputs["input_mask"].numpy().sum(1)
+        assert width == (8 if lengths.max() <= 8 else 12)
+        assert labels.shape == (8,)
+        assert (inputs["input_word_ids"].numpy()[:, 0] == 2).all()
+        assert not (inputs["input_word_ids"].numpy() * (1 - inputs["input_mask"].numpy())).any()
+
+
+def test_fixed_length_is_static(features):
+    dataset = train_batches(features, 8, 2, 0, max_seq_length=12, pad_to=None)
+    assert dataset.element_spec[0]["input_word_ids"].shape == (8, 12)
+
+
+@pytest.mark.parametrize("batch", [8, 7, 2000])
+def test_evaluation_sees_every_example_once(features, batch):
+    dataset, order = eval_batches(features, batch, max_seq_length=12)
+    assert sorted(order.tolist()) == list(range(1100))
+    labels = np.concatenate([labels for _, labels in dataset])
+    np.testing.assert_array_equal(labels, features.labels.numpy()[order])
+
+
+def test_features_of_one_example_fit_one_batch():
+    one = Features(tf.ragged.constant([[2, 3]]), tf.ragged.constant([[0, 0]]), tf.constant([1]),
+                   np.array([2]))
+    (inputs, labels), = eval_batches(one, 8, 12)[0]
+    assert inputs["input_word_ids"].shape == (1, 8) and labels.numpy().tolist() == [1]

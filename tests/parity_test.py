@@ -1,0 +1,74 @@
+"""Parity with `transformers` on the real MiniLM weights: committed figures, and the real thing."""
+
+import numpy as np
+import pytest
+
+from adapter_bert_tf.adapters.config import PRESETS
+from tests.support import GOLDEN
+
+FIGURES = GOLDEN.parent / "minilm.npz"
+
+
+def _inputs(figures):
+    return {name: figures[name] for name in ("input_word_ids", "input_mask", "input_type_ids")}
+
+
+def _compare(output, expected, mask, every, atol):
+    real = mask[:, ::every, None]
+    np.testing.assert_allclose(output["sequence_output"].numpy()[:, ::every] * real,
+                               expected["sequence_output"] * real, atol=atol)
+    np.testing.assert_allclose(output["pooled_output"], expected["pooled_output"], atol=atol)
+
+
+@pytest.mark.parametrize("preset", [None, *PRESETS])
+def test_figures_of_transformers(minilm, preset):
+    """Without adapters, and with adapters at init."""
+    figures = np.load(FIGURES)
+    lengths = figures["input_mask"].sum(1)
+    assert len(lengths) == 64 and len(set(lengths)) > 20
+    output = minilm.build_encoder(preset and PRESETS[preset])(_inputs(figures))
+    _compare(output, figures, figures["input_mask"], every=5, atol=1e-4)
+
+
+def test_adapters_at_init_change_next_to_nothing(minilm):
+    inputs = _inputs(np.load(FIGURES))
+    bare = minilm.build_encoder()(inputs)
+    adapted = minilm.build_encoder(PRESETS["houlsby"])(inputs)
+    real = inputs["input_mask"][..., None]
+    for key, value in (("sequence_output", real), ("pooled_output", 1)):
+        np.testing.assert_allclose(adapted[key] * value, bare[key] * value, atol=1e-5)
+
+
+def test_transformers_itself(minilm):
+    """The same comparison with the library at hand (extra `parity`), at every position."""
+    pytest.importorskip("transformers")
+    pytest.importorskip("torch")
+    from benchmarks import parity_figures
+
+    expected = parity_figures.transformers_outputs(
+        minilm.weights_path.rsplit("/", 1)[0], *parity_figures.pairs())
+    inputs = _inputs(expected)
+    for adapter in (None, PRESETS["houlsby"]):
+        _compare(minilm.build_encoder(adapter)(inputs), expected, expected["input_mask"], 1, 1e-4)
+
+
+def test_the_tokenizer_of_transformers_on_real_sentences(minilm, real_data):
+    """All of MRPC's and CoLA's sentences, piece by piece."""
+    transformers = pytest.importorskip("transformers")
+    import tensorflow as tf
+
+    from adapter_bert_tf.data.tokenization import TextEncoder
+    from adapter_bert_tf.data.tsv import read_split
+    from adapter_bert_tf.tasks import TASKS
+
+    tokenizer = transformers.BertTokenizerFast.from_pretrained(
+        minilm.weights_path.rsplit("/", 1)[0])
+    encode = tf.function(TextEncoder(minilm.vocabulary, 512))
+    texts = []
+    for name, folder in (("mrpc", "MRPC"), ("cola", "CoLA")):
+        for split in ("train", "dev", "test"):
+            examples = read_split(TASKS[name], str(real_data / "glue" / folder), split)
+            texts += examples.text_a + (examples.text_b or [])
+    assert len(texts) > 20000
+    ids, _ = encode(tf.constant(texts))
+    assert ids.to_list() == tokenizer(texts)["input_ids"]

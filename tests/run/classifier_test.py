@@ -1,0 +1,304 @@
+"""`run_classifier.py`: whole runs on a tiny base, and every bad input as one message."""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import tf_keras
+from absl import flags
+from absl.testing import flagsaver
+
+import run_classifier
+from tests import support
+
+ROOT = pathlib.Path(run_classifier.__file__).parent
+MRPC_HEADER = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
+# adapter-bert's README command, with its flags as they stand there.
+README_FLAGS = [
+    "--task_name=MRPC", "--do_train=true", "--do_eval=true", "--max_seq_length=16",
+    "--train_batch_size=32", "--learning_rate=3e-4", "--num_train_epochs=5.0",
+]
+
+
+def _row(label, *texts):
+    return "\t".join([str(label), "1", "2", *texts])
+
+
+def _sentence(rng):
+    return " ".join(rng.choice(support.WORDS[:20], rng.integers(2, 6)))
+
+
+def write_mrpc(folder, rows=64):
+    """A task in MRPC's layout that can be learned: label 1 where the second text has `not`."""
+    rng = np.random.default_rng(0)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, count in (("train", rows), ("dev", 16)):
+        lines = [_row(i % 2, _sentence(rng), _sentence(rng) + (" not not" if i % 2 else " red"))
+                 for i in range(count)]
+        (folder / f"{name}.tsv").write_text("\n".join([MRPC_HEADER, *lines]) + "\n")
+    lines = [f"{i}\t1\t2\t{_sentence(rng)}\t{_sentence(rng)}" for i in range(8)]
+    (folder / "test.tsv").write_text(
+        "\n".join(["index\t#1 ID\t#2 ID\t#1 String\t#2 String", *lines]) + "\n")
+    return folder
+
+
+@pytest.fixture
+def mrpc(tmp_path):
+    return write_mrpc(tmp_path / "MRPC")
+
+
+def base_flags(folder):
+    """adapter-bert's three flags for a base in Google's format."""
+    return [f"--vocab_file={folder}/vocab.txt", f"--bert_config_file={folder}/bert_config.json",
+            f"--init_checkpoint={folder}/bert_model.ckpt"]
+
+
+def command(*arguments):
+    """Runs the command in this process; returns the error message, or None."""
+    with flagsaver.flagsaver():
+        flags.FLAGS.unparse_flags()
+        for name in flags.FLAGS:
+            flags.FLAGS[name].present = 0
+        flags.FLAGS(["run_classifier.py", *map(str, arguments)])
+        try:
+            with contextlib.chdir(ROOT) if hasattr(contextlib, "chdir") else \
+                    contextlib.nullcontext():
+                run_classifier.main(None)
+        except SystemExit as stop:
+            return str(stop.code)
+        finally:
+            tf_keras.mixed_precision.set_global_policy("float32")
+    return None
+
+
+def test_adapter_berts_readme_command_runs_unchanged(mrpc, tiny_base_folder, tmp_path, capsys):
+    error = command(*README_FLAGS, f"--data_dir={mrpc}", *base_flags(tiny_base_folder),
+                    f"--output_dir={tmp_path}/out")
+    assert error is None
+    printed = capsys.readouterr().out
+    for line in ("What --tuning=adapters trains:", "***** Total Parameters = ",
+                 "***** Total Trainable Parameters = ", "step 10/10  loss ",
+                 "***** Eval results *****"):
+        assert line in printed
+    results = (tmp_path / "out" / "eval_results.txt").read_text()
+    names = ["eval_accuracy", "eval_f1", "eval_loss", "global_step"]
+    assert re.findall(r"^(\w+) = [\d.]+$", results, re.M) == names
+    assert "global_step = 10\n" in results
+
+
+def _train(mrpc, base, out, *more):
+    error = command("--task_name=mrpc", "--do_train", f"--data_dir={mrpc}",
+                    *base_flags(base), f"--output_dir={out}", "--max_seq_length=16",
+                    "--train_batch_size=8", *more)
+    assert error is None
+    return out
+
+
+def test_what_a_run_leaves(mrpc, tiny_base_folder, tmp_path):
+    out = _train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--do_predict",
+                 "--num_train_epochs=1")
+    names = {path.name.split(".out.")[0] for path in out.iterdir()}
+    assert names == {"adapter", "checkpoints", "eval_results.txt", "test_results.tsv", "MRPC.tsv",
+                     "metrics.jsonl", "run.json", "events"}
+    rows = [list(map(float, line.split("\t")))
+            for line in (out / "test_results.tsv").read_text().splitlines()]
+    np.testing.assert_allclose(np.sum(rows, axis=1), np.ones(8), atol=1e-5)
+    submission = (out / "MRPC.tsv").read_text().splitlines()
+    assert submission[0] == "index\tprediction"
+    assert [line.split("\t") for line in submission[1:]] == [
+        [str(i), str(int(np.argmax(row)))] for i, row in enumerate(rows)]
+    run = json.loads((out / "run.json").read_text())
+    assert run["parameters"]["trained"] < run["parameters"]["total"]
+    assert run["flags"]["seed"] == 0 and run["examples"] == {"train": 64, "dev": 16, "test": 8}
+    assert run["global_step"] == 8 and run["peak_memory_mb"] > 100
+    assert set(run["data_sha256"]) == {"train", "dev", "test"}
+
+
+def test_the_adapter_holds_what_was_trained(mrpc, tiny_base_folder, tmp_path):
+    out = _train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=1")
+    config = json.loads((out / "adapter" / "adapter_config.json").read_text())
+    assert config["labels"] == ["0", "1"] and config["metric"]["name"] == "accuracy"
+    weights = safetensors.numpy.load_file(out / "adapter" / "adapter.safetensors")
+    groups = {name.split("/")[0] for name in weights}
+    assert groups == {"adapters", "bert", "head"}
+    assert all("LayerNorm" in name for name in weights if name.startswith("bert/"))
+
+
+@pytest.mark.parametrize("tuning", ["adapters", "full", "top_k", "layer_norm", "head"])
+def test_every_method_is_evaluated_alike_by_a_new_run(tuning, mrpc, tiny_base_folder, tmp_path):
+    out = _train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=4",
+                 f"--tuning={tuning}", "--top_k=1", "--learning_rate=1e-2")
+    error = command("--task_name=mrpc", "--do_eval", f"--data_dir={mrpc}",
+                    *base_flags(tiny_base_folder), "--max_seq_length=16",
+                    f"--adapter_dir={out}/adapter", f"--output_dir={tmp_path}/again")
+    assert error is None
+    first, second = ((folder / "eval_results.txt").read_text()
+                     for folder in (out, tmp_path / "again"))
+    assert first == second
+
+
+def test_it_learns(mrpc, tiny_base_folder, tmp_path):
+    out = _train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=30",
+                 "--learning_rate=1e-2")
+    accuracy = re.search("eval_accuracy = (.*)", (out / "eval_results.txt").read_text())[1]
+    assert float(accuracy) >= 0.9
+
+
+def test_a_fresh_process_evaluates_the_same(mrpc, tiny_base_folder, tmp_path):
+    out = _train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=2")
+    again = subprocess.run(
+        [sys.executable, "run_classifier.py", "--task_name=mrpc", "--do_eval",
+         f"--data_dir={mrpc}", f"--base_model={tiny_base_folder}", "--max_seq_length=16",
+         f"--adapter_dir={out}/adapter", f"--output_dir={tmp_path}/again"],
+        cwd=ROOT, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert (out / "eval_results.txt").read_text() == (
+        tmp_path / "again" / "eval_results.txt").read_text()
+
+
+def test_the_same_seed_gives_the_same_adapter(mrpc, tiny_base_folder, tmp_path):
+    contents = []
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        out = _train(mrpc, tiny_base_folder, tmp_path / name, "--num_train_epochs=1",
+                     f"--seed={seed}")
+        contents.append((out / "adapter" / "adapter.safetensors").read_bytes())
+    assert contents[0] == contents[1] != contents[2]
+
+
+def test_a_trained_adapter_bert_checkpoint_is_evaluated_directly(tmp_path):
+    golden = support.GOLDEN
+    words = [w for w in (golden / "vocab.txt").read_text().split() if w[0] not in "[#"]
+    folder = tmp_path / "MRPC"
+    folder.mkdir()
+    lines = [_row(i % 2, words[i], words[i + 1]) for i in range(8)]
+    (folder / "dev.tsv").write_text("\n".join([MRPC_HEADER, *lines]) + "\n")
+    arguments = ["--task_name=mrpc", "--do_eval", f"--data_dir={folder}",
+                 f"--vocab_file={golden}/vocab.txt", "--max_seq_length=16",
+                 f"--bert_config_file={golden}/bert_config.json", f"--output_dir={tmp_path}/out"]
+    # Its head has three classes, MRPC two: there is nothing trained for MRPC in it.
+    error = command(*arguments, f"--init_checkpoint={golden}/adapter_model.ckpt")
+    assert "does not hold 'head/kernel'" in error
+
+
+def test_dry_run_checks_reports_and_writes_nothing(mrpc, tiny_base_folder, tmp_path, capsys):
+    _train(mrpc, tiny_base_folder, tmp_path / "out", "--dry_run")
+    assert "Total Trainable Parameters" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
+
+
+def test_config_file(mrpc, tiny_base_folder, tmp_path):
+    config = tmp_path / "run.yaml"
+    config.write_text("adapter_size: 4\nnum_train_epochs: 1\nseed: 7\ndo_eval: true\n")
+    out = _train(mrpc, tiny_base_folder, tmp_path / "out", f"--config={config}", "--seed=9")
+    run = json.loads((out / "run.json").read_text())
+    assert (run["flags"]["adapter_size"], run["flags"]["seed"]) == (4, 9)
+    assert (out / "eval_results.txt").exists()
+
+
+def test_old_results_go_with_overwrite(mrpc, tiny_base_folder, tmp_path):
+    out = _train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=1")
+    _train(mrpc, tiny_base_folder, out, "--overwrite", "--num_train_epochs=0.5")
+    assert not (out / "eval_results.txt").exists()
+    assert json.loads((out / "adapter" / "adapter_config.json").read_text())["global_step"] == 4
+
+
+def _append(path, line):
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(line + "\n")
+
+
+def _cased(mrpc, base, tmp_path):
+    support.write_google(tmp_path / "cased", vocabulary=[*support.VOCABULARY[:-1], "The"])
+    return [*base_flags(tmp_path / "cased"), "--do_lower_case=true"]
+
+
+def _other_vocabulary(mrpc, base, tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join([*support.VOCABULARY, "more"]) + "\n")
+    return [f"--vocab_file={path}"]
+
+
+def _other_shape(mrpc, base, tmp_path):
+    path = tmp_path / "bert_config.json"
+    path.write_text(json.dumps(support.CONFIG | {"intermediate_size": 64}))
+    return [f"--bert_config_file={path}"]
+
+
+def _finished_run(mrpc, base, tmp_path):
+    _train(mrpc, base, tmp_path / "out", "--num_train_epochs=0.2")
+    return []
+
+
+BAD_INPUT = {
+    "missing data file": (lambda m, b, t: (m / "train.tsv").unlink(), "No data file"),
+    "empty data file": (lambda m, b, t: (m / "train.tsv").write_text(""), "train.tsv"),
+    "too few columns": (lambda m, b, t: _append(m / "train.tsv", "1\t2"),
+                        r"train.tsv, line 66: expected at least 5"),
+    "unknown label": (lambda m, b, t: _append(m / "dev.tsv", _row(7, "a", "b")),
+                      r"dev.tsv, line 18: unknown label '7'"),
+    "unknown task": (lambda m, b, t: ["--task_name=mprc"], "Did you mean mrpc"),
+    "no task": (lambda m, b, t: ["--task_name="], "--task_name is missing"),
+    "other vocabulary": (_other_vocabulary, "Vocabulary and model do not match"),
+    "cased": (_cased, "disagrees"),
+    "other shape": (_other_shape, "another shape"),
+    "no checkpoint": (lambda m, b, t: [f"--init_checkpoint={t}/none.ckpt"], "No checkpoint at"),
+    "another run": (_finished_run, "already holds an adapter.*--overwrite"),
+    "too long": (lambda m, b, t: ["--max_seq_length=25"], "position table, which has 24 rows"),
+    "no data folder": (lambda m, b, t: ["--data_dir="], "needs --data_dir"),
+    "nothing to do": (lambda m, b, t: ["--nodo_train", "--nodo_eval"], "Nothing to do"),
+    "no adapter": (lambda m, b, t: ["--nodo_train"], "nothing trained to evaluate"),
+    "unknown preset": (lambda m, b, t: ["--adapter=hulsby"], "--adapter must be one of"),
+    "layers": (lambda m, b, t: ["--adapter_layers=1-2"], "must be below 2"),
+    "top_k": (lambda m, b, t: ["--tuning=top_k", "--top_k=3"], "--top_k must be 1 to 2"),
+    "no step": (lambda m, b, t: ["--num_train_epochs=0.01"], "No step to train"),
+    "no TPU": (lambda m, b, t: ["--use_tpu", "--tpu_name=local-none"], "No TPU could be reached"),
+    "unknown flag in file": (lambda m, b, t: (t / "c.yaml").write_text("sead: 1") and
+                             [f"--config={t}/c.yaml"], r"unknown flags \['sead'\]"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input_is_one_message_and_leaves_nothing(case, mrpc, tiny_base_folder, tmp_path):
+    prepare, message = BAD_INPUT[case]
+    more = prepare(mrpc, tiny_base_folder, tmp_path)
+    before = _tree(tmp_path / "out")
+    error = command("--task_name=mrpc", "--do_train", "--do_eval", f"--data_dir={mrpc}",
+                    *base_flags(tiny_base_folder), "--max_seq_length=16",
+                    f"--output_dir={tmp_path}/out", *(more if isinstance(more, list) else []))
+    assert error and re.search(message, error, re.S), error
+    assert error.startswith("error: ")
+    assert _tree(tmp_path / "out") == before
+
+
+def _tree(folder):
+    return sorted((str(path), path.stat().st_mtime_ns) for path in folder.rglob("*"))
+
+
+def test_exit_status_of_the_command(tmp_path):
+    result = subprocess.run(
+        [sys.executable, "run_classifier.py", "--task_name=mprc", "--do_train",
+         f"--output_dir={tmp_path}/out"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert result.stderr.count("error: ") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_help_is_quick():
+    began = time.monotonic()
+    result = subprocess.run([sys.executable, "run_classifier.py", "--help"], cwd=ROOT,
+                            capture_output=True, text=True, check=False)
+    assert time.monotonic() - began < 2
+    for name in ("--task_name", "--init_checkpoint", "--adapter_size", "--tpu_name", "--config"):
+        assert name in result.stdout
+    check = "import sys, adapter_bert_tf.run.flags; sys.exit('tensorflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], cwd=ROOT, check=False,
+                          env=os.environ | {"PYTHONPATH": str(ROOT)}).returncode == 0
