@@ -118,6 +118,7 @@ def train_task(job):
                             flags.max_seq_length, settings.pad_to(flags))
     if flags.overwrite:
         settings.clear(flags.output_dir)
+    settings.claim(flags)
     progress = train(job.model, job.trained, batches, settings.training(flags, job))
     job.record |= {"train_seconds": progress.seconds, "global_step": job.steps,
                    "examples_per_second": progress.examples_per_second}

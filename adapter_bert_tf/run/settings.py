@@ -1,5 +1,6 @@
 """What the flags mean: checks before anything expensive, and the values that modules take."""
 
+import json
 import os
 
 import tensorflow as tf
@@ -16,6 +17,11 @@ RUN_FILES = ("adapter", "checkpoints", "eval_results.txt", "test_results.tsv", "
              "run.json")
 
 
+# Flags that may differ when an interrupted run is taken up again.
+FREE_FLAGS = ("do_eval", "do_predict", "eval_batch_size", "predict_batch_size", "overwrite",
+              "config", "dry_run", "save_checkpoints_steps", "iterations_per_loop")
+
+
 def check(flags):
     """Checks the flags that need no file. Raises `InputError`."""
     if not flags.task_name:
@@ -27,6 +33,8 @@ def check(flags):
     if flags.do_train and not flags.overwrite and adapter_exists(adapter_dir(flags)):
         raise InputError(f"{adapter_dir(flags)} already holds an adapter of another run. Choose "
                          "another --output_dir, or replace it with --overwrite.")
+    if flags.do_train and not flags.overwrite:
+        _check_same_run(flags)
 
 
 def check_length(flags, base):
@@ -131,6 +139,36 @@ def training(flags, job):
         steps_per_loop=flags.iterations_per_loop if distribution(flags) == "tpu" else 1,
         output_dir=flags.output_dir,
     )
+
+
+def claim(flags):
+    """Notes in `--output_dir` which run its checkpoints belong to."""
+    path = _owner_path(flags)
+    tf.io.gfile.makedirs(os.path.dirname(path))
+    with tf.io.gfile.GFile(path, "w") as file:
+        file.write(json.dumps(_identity(flags), indent=2))
+
+
+def _check_same_run(flags):
+    """Checkpoints in `--output_dir` must be of a run with the same flags. Raises `InputError`."""
+    if not tf.io.gfile.exists(_owner_path(flags)):
+        return
+    with tf.io.gfile.GFile(_owner_path(flags)) as file:
+        owner = json.load(file)
+    different = [f"--{name}: {owner.get(name)!r} there, {value!r} here"
+                 for name, value in _identity(flags).items() if owner.get(name) != value]
+    if different:
+        raise InputError(f"{flags.output_dir} holds the checkpoints of another run: "
+                         f"{'; '.join(different)}. Use its flags to take it up again, another "
+                         "--output_dir, or --overwrite.")
+
+
+def _owner_path(flags):
+    return os.path.join(flags.output_dir, "checkpoints", "flags.json")
+
+
+def _identity(flags):
+    return {name: value for name, value in as_dict(flags).items() if name not in FREE_FLAGS}
 
 
 def clear(folder):

@@ -54,13 +54,12 @@ def train(model, trained, batches, settings):
     if settings.output_dir:
         checkpoint = tf.train.Checkpoint(optimizer=optimizer, trained=trained)
         manager = tf.train.CheckpointManager(
-            checkpoint, f"{settings.output_dir}/checkpoints", max_to_keep=2,
-            step_counter=optimizer.iterations, checkpoint_interval=settings.save_every)
+            checkpoint, f"{settings.output_dir}/checkpoints", max_to_keep=2)
         if manager.latest_checkpoint:
             checkpoint.restore(manager.latest_checkpoint)
             start = int(optimizer.iterations)
             print(f"Resuming from step {start}: {manager.latest_checkpoint}", flush=True)
-        callbacks.append(SaveCheckpoints(manager))
+        callbacks.append(SaveCheckpoints(manager, start, settings.save_every, settings.steps))
     progress = Progress(settings.steps, settings.batch_size, schedule, settings.output_dir, start)
     if start < settings.steps:
         model.fit(batches.skip(start), steps_per_epoch=settings.steps - start, epochs=1, verbose=0,
@@ -81,16 +80,24 @@ def compile_model(model, settings):
 
 
 class SaveCheckpoints(tf_keras.callbacks.Callback):
-    """Saves every so many steps, and at the end."""
+    """Saves every so many steps, and after the last.
+
+    Args:
+      manager: `tf.train.CheckpointManager`, which names them by step.
+      start: steps already done.
+      every: steps between checkpoints.
+      steps: number of training steps.
+    """
 
     _supports_tf_logs = True
 
-    def __init__(self, manager):
+    def __init__(self, manager, start, every, steps):
         super().__init__()
-        self.manager = manager
+        self.manager, self.start, self.every, self.steps = manager, start, every, steps
+        self.saved = start
 
     def on_train_batch_end(self, batch, logs=None):
-        self.manager.save(check_interval=True)
-
-    def on_train_end(self, logs=None):
-        self.manager.save(check_interval=False)
+        step = self.start + batch + 1
+        if step // self.every > self.saved // self.every or step == self.steps:
+            self.manager.save(checkpoint_number=step)
+            self.saved = step

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -194,6 +195,18 @@ def test_dry_run_checks_reports_and_writes_nothing(mrpc, tiny_base_folder, tmp_p
     assert not (tmp_path / "out").exists()
 
 
+def test_an_interrupted_run_goes_on(mrpc, tiny_base_folder, tmp_path, capsys):
+    flags_of_both = ["--num_train_epochs=1", "--save_checkpoints_steps=4"]
+    out = _train(mrpc, tiny_base_folder, tmp_path / "out", *flags_of_both)
+    shutil.rmtree(out / "adapter")
+    state = (out / "checkpoints" / "checkpoint").read_text()
+    (out / "checkpoints" / "checkpoint").write_text(state.replace("ckpt-8", "ckpt-4"))
+    _train(mrpc, tiny_base_folder, out, *flags_of_both)
+    printed = capsys.readouterr().out
+    assert "Resuming from step 4" in printed and printed.count("step 8/8  loss") == 2
+    assert (out / "adapter" / "adapter.safetensors").exists()
+
+
 def test_config_file(mrpc, tiny_base_folder, tmp_path):
     config = tmp_path / "run.yaml"
     config.write_text("adapter_size: 4\nnum_train_epochs: 1\nseed: 7\ndo_eval: true\n")
@@ -237,7 +250,15 @@ def _finished_run(mrpc, base, tmp_path):
     return []
 
 
+def _interrupted_run(mrpc, base, tmp_path):
+    """A run whose checkpoints are there, but not its adapter."""
+    _train(mrpc, base, tmp_path / "out", "--num_train_epochs=0.2")
+    shutil.rmtree(tmp_path / "out" / "adapter")
+    return ["--seed=5"]
+
+
 BAD_INPUT = {
+    "another interrupted run": (_interrupted_run, "checkpoints of another run.*--seed: 0 there"),
     "missing data file": (lambda m, b, t: (m / "train.tsv").unlink(), "No data file"),
     "empty data file": (lambda m, b, t: (m / "train.tsv").write_text(""), "train.tsv"),
     "too few columns": (lambda m, b, t: _append(m / "train.tsv", "1\t2"),

@@ -1,0 +1,66 @@
+"""Real training runs on real data, minutes each (`make test-slow`): the numbers of the README."""
+
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent
+pytestmark = pytest.mark.slow
+
+FLOORS = {
+    "MRPC": {"eval_accuracy": 0.80, "eval_f1": 0.86},
+    "CoLA": {"eval_mcc": 0.25},
+}
+
+
+def _run(arguments):
+    result = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True,
+                            check=False)
+    assert result.returncode == 0, result.stderr[-2000:]
+    return result.stdout
+
+
+def _train(task, out, *arguments):
+    printed = _run(["run_classifier.py", f"--task_name={task}", "--do_train", "--do_eval",
+                    f"--output_dir={out}", *arguments])
+    results = dict(re.findall(r"^(\w+) = (.*)$", (out / "eval_results.txt").read_text(), re.M))
+    return printed, {name: float(value) for name, value in results.items()}
+
+
+@pytest.mark.parametrize("task", FLOORS)
+def test_adapters_reach_what_the_pytorch_library_reaches(task, real_data, tmp_path):
+    """Median of three seeds, at most 3.5% of the parameters trained."""
+    found = []
+    for seed in range(3):
+        printed, results = _train(
+            task, tmp_path / str(seed), f"--data_dir={real_data}/glue/{task}", f"--seed={seed}",
+            "--learning_rate=1e-3", "--num_train_epochs=5", "--train_batch_size=32",
+            "--max_seq_length=128")
+        found.append(results)
+        total, trained = (int(n) for n in re.findall(r"Parameters = (\d+) \*", printed))
+        assert trained / total <= 0.035
+    for name, floor in FLOORS[task].items():
+        assert statistics.median(result[name] for result in found) >= floor, found
+
+
+@pytest.mark.parametrize("task", ["demo_factuality", "demo_paraphrase"])
+def test_adapters_clearly_beat_the_head_alone_on_the_shipped_data(task, tmp_path):
+    settings = ["--num_train_epochs=10", "--train_batch_size=16", "--max_seq_length=64"]
+    accuracy = {}
+    for tuning in ("adapters", "head"):
+        accuracy[tuning] = statistics.median(
+            _train(task, tmp_path / f"{tuning}{seed}", f"--seed={seed}", f"--tuning={tuning}",
+                   *settings)[1]["eval_accuracy"] for seed in range(3))
+    assert accuracy["adapters"] >= accuracy["head"] + 0.08, accuracy
+
+
+def test_twice_as_fast_as_the_pytorch_library(real_data):
+    pytest.importorskip("adapters")
+    printed = _run([os.path.join("benchmarks", "throughput.py"), "--rounds=3",
+                    f"--data_dir={real_data}/glue/MRPC"])
+    assert float(re.search(r"ratio ([\d.]+)", printed)[1]) >= 2.0, printed
