@@ -20,14 +20,16 @@ def _compare(output, expected, mask, every, atol):
     np.testing.assert_allclose(output["pooled_output"], expected["pooled_output"], atol=atol)
 
 
-@pytest.mark.parametrize("preset", [None, *PRESETS])
-def test_figures_of_transformers(minilm, preset):
+# adapter-bert's own start moves MiniLM's hidden states by up to 4e-4: see docs/design.md.
+@pytest.mark.parametrize(("preset", "atol"), [
+    (None, 1e-4), ("houlsby", 1e-4), ("pfeiffer", 1e-4), ("adapter_bert", 1e-3)])
+def test_figures_of_transformers(minilm, preset, atol):
     """Without adapters, and with adapters at init."""
     figures = np.load(FIGURES)
     lengths = figures["input_mask"].sum(1)
     assert len(lengths) == 64 and len(set(lengths)) > 20
     output = minilm.build_encoder(preset and PRESETS[preset])(_inputs(figures))
-    _compare(output, figures, figures["input_mask"], every=5, atol=1e-4)
+    _compare(output, figures, figures["input_mask"], every=5, atol=atol)
 
 
 def test_adapters_at_init_change_next_to_nothing(minilm):

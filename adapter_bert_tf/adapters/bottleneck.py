@@ -44,12 +44,13 @@ class BottleneckAdapter(tf_keras.layers.Layer):
     `up_kernel [bottleneck, hidden]`, `up_bias [hidden]`.
     """
 
-    def __init__(self, bottleneck_size=64, activation="gelu", init_scale=1e-3, dropout=0.0,
-                 scale=1.0, placement="serial", normalize_input=False, **kwargs):
+    def __init__(self, bottleneck_size=64, activation="gelu", init_scale=0.02, identity_init=True,
+                 dropout=0.0, scale=1.0, placement="serial", normalize_input=False, **kwargs):
         super().__init__(**kwargs)
         self.bottleneck_size = bottleneck_size
         self.activation = activation
         self.init_scale = init_scale
+        self.identity_init = identity_init
         self.dropout = dropout
         self.scale = scale
         self.placement = placement
@@ -58,11 +59,11 @@ class BottleneckAdapter(tf_keras.layers.Layer):
 
     def build(self, input_shape):
         hidden = input_shape[-1]
-        kernel = tf_keras.initializers.TruncatedNormal
+        down, up = (tf_keras.initializers.TruncatedNormal(stddev=self.init_scale) for _ in "du")
         for name, shape, initializer in (
-            ("down_kernel", (hidden, self.bottleneck_size), kernel(stddev=self.init_scale)),
+            ("down_kernel", (hidden, self.bottleneck_size), down),
             ("down_bias", (self.bottleneck_size,), "zeros"),
-            ("up_kernel", (self.bottleneck_size, hidden), kernel(stddev=self.init_scale)),
+            ("up_kernel", (self.bottleneck_size, hidden), "zeros" if self.identity_init else up),
             ("up_bias", (hidden,), "zeros"),
         ):
             setattr(self, name, self.add_weight(name, shape=shape, initializer=initializer))
@@ -94,8 +95,8 @@ class BottleneckAdapter(tf_keras.layers.Layer):
         return tf.cast(output, residual.dtype) + tf.cast(change, residual.dtype)
 
     def get_config(self):
-        names = ("bottleneck_size", "activation", "init_scale", "dropout", "scale", "placement",
-                 "normalize_input")
+        names = ("bottleneck_size", "activation", "init_scale", "identity_init", "dropout",
+                 "scale", "placement", "normalize_input")
         return super().get_config() | {name: getattr(self, name) for name in names}
 
 
@@ -124,9 +125,9 @@ class AdapterStack(tf_keras.layers.Layer):
         config = self.config
         return BottleneckAdapter(
             bottleneck_size=config.bottleneck_size, activation=config.activation,
-            init_scale=config.init_scale, dropout=config.dropout, scale=config.scale,
-            placement=config.placement, normalize_input=config.normalize_input,
-            name=f"layer_{layer}/{sublayer}",
+            init_scale=config.init_scale, identity_init=config.identity_init,
+            dropout=config.dropout, scale=config.scale, placement=config.placement,
+            normalize_input=config.normalize_input, name=f"layer_{layer}/{sublayer}",
         )
 
     def build(self, input_shape):

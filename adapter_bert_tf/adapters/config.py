@@ -23,13 +23,16 @@ def _require(condition, message, received):
 class AdapterConfig:
     """One bottleneck adapter a sublayer: sizes, initialization and place.
 
-    The defaults are adapter-bert's (Houlsby et al. 2019, section 2.1 and Figure 2).
+    The defaults are those of Houlsby et al. 2019 (section 2.1 and Figure 2), but for the start: see
+    `identity_init`, and docs/design.md for what we saw.
 
     Args:
       bottleneck_size: width m of the bottleneck; an adapter has 2md + d + m parameters.
       activation: one of `ACTIVATIONS`. `gelu` is Google's tanh form, `gelu_erf` the exact one.
-      init_scale: standard deviation of the truncated normal (cut at two sigma) that both kernels
-        are drawn from; biases start at zero. Small, so that the adapter starts near identity.
+      init_scale: standard deviation of the truncated normal (cut at two sigma) that the kernels
+        are drawn from; biases start at zero.
+      identity_init: the up kernel starts at zero instead, so that the adapter starts as exactly the
+        identity, whatever the base. Without it a small `init_scale` makes it nearly so.
       dropout: rate applied to the adapter's output before it is added.
       scale: factor on the adapter's output (He et al. 2022 scale parallel adapters).
       sublayers: after which sublayers an adapter is inserted, of `SUBLAYERS`.
@@ -44,7 +47,8 @@ class AdapterConfig:
 
     bottleneck_size: int = 64
     activation: str = "gelu"
-    init_scale: float = 1e-3
+    init_scale: float = 0.02
+    identity_init: bool = True
     dropout: float = 0.0
     scale: float = 1.0
     sublayers: tuple[str, ...] = SUBLAYERS
@@ -108,8 +112,10 @@ class AdapterConfig:
 
 
 PRESETS = {
-    # Houlsby et al. 2019, as adapter-bert has it.
+    # Houlsby et al. 2019: an adapter after both sublayers, tanh-GELU, size 64.
     "houlsby": AdapterConfig(),
+    # The same, started as the original code starts it: both kernels near zero.
+    "adapter_bert": AdapterConfig(init_scale=1e-3, identity_init=False),
     # Pfeiffer et al. 2021 (AdapterFusion): one adapter a layer, after the feed-forward sublayer.
     "pfeiffer": AdapterConfig(
         activation="relu", sublayers=("feed_forward",), normalize_input=True

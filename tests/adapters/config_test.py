@@ -14,12 +14,15 @@ def test_json_round_trip(config):
     assert AdapterConfig.from_json(config.to_json()) == config
 
 
-def test_houlsby_is_what_adapter_bert_has():
-    assert dataclasses.asdict(PRESETS["houlsby"]) == {
-        "bottleneck_size": 64, "activation": "gelu", "init_scale": 1e-3, "dropout": 0.0,
-        "scale": 1.0, "sublayers": ("attention", "feed_forward"), "layers": None,
+def test_houlsby_is_adapter_bert_but_for_the_start():
+    original = {
+        "bottleneck_size": 64, "activation": "gelu", "init_scale": 1e-3, "identity_init": False,
+        "dropout": 0.0, "scale": 1.0, "sublayers": ("attention", "feed_forward"), "layers": None,
         "placement": "serial", "normalize_input": False,
     }
+    assert dataclasses.asdict(PRESETS["adapter_bert"]) == original
+    start = {"init_scale": 0.02, "identity_init": True}
+    assert dataclasses.asdict(PRESETS["houlsby"]) == original | start
 
 
 def test_pfeiffer_has_one_adapter_a_layer_after_the_feed_forward_sublayer():
