@@ -1,14 +1,18 @@
 """Packaging of adapter_bert_tf."""
 
 import pathlib
+import re
 
 from setuptools import find_packages, setup
 
+HERE = pathlib.Path(__file__).parent
+VERSION = re.search(r'__version__ = "(.*)"', (HERE / "adapter_bert_tf/__init__.py").read_text())
+
 setup(
     name="adapter_bert_tf",
-    version="0.1.0",
+    version=VERSION[1],
     description="Adapter tuning for BERT in TensorFlow/Keras (Houlsby et al., ICML 2019)",
-    long_description=pathlib.Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     packages=find_packages(include=["adapter_bert_tf", "adapter_bert_tf.*"]),

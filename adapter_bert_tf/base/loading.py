@@ -52,7 +52,6 @@ class Base:
         """Assigns the base's weights to `variables` (common names); see `assign_weights`."""
         if self.weights_path:
             return assign_weights(variables, self.weights, self.weights_path)
-        logging.warning("No --init_checkpoint: the base has random weights.")
         return sorted(variables)
 
     def fingerprint(self):
@@ -109,6 +108,8 @@ def open_base(base_model=None, config_path=None, vocabulary_path=None, checkpoin
             f"Vocabulary and model do not match: {vocabulary_path} has {len(vocabulary)} word "
             f"pieces, {config_path} says vocab_size {config.vocab_size}."
         )
+    if not checkpoint:
+        logging.warning("No checkpoint given: the base has random weights.")
     weights = base_files.require_checkpoint(checkpoint) if checkpoint else None
     return Base(config, vocabulary, weights)
 

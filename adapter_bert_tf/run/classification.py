@@ -68,25 +68,30 @@ def prepare(flags):
     settings.check_length(flags, base)
     adapter, tuning = settings.method(flags, saved)
     examples = read_examples(flags, task)
+    steps = settings.training_steps(flags, examples)
     strategy = make_strategy(settings.distribution(flags), flags.tpu_name, flags.tpu_zone,
                              flags.gcp_project)
     set_precision(flags.precision)
     tf_keras.utils.set_random_seed(flags.seed)
     with strategy.scope():
-        model = Classifier(base.build_encoder(adapter), len(task.labels),
-                           dropout=base.config.output_dropout)
-        untouched = base.assign(model.named_variables())
+        model = build_model(flags, base, adapter, task, saved)
         trained = what_is_trained.select_trained(model, tuning)
-    fingerprint = base.fingerprint()
+    features = tokenize_all(examples, TextEncoder(base.vocabulary, flags.max_seq_length))
+    return Job(flags, task, examples, features, base.fingerprint(), model, trained, tuning, saved,
+               strategy, steps, settings.learning_rate(flags, tuning))
+
+
+def build_model(flags, base, adapter, task, saved):
+    """The classifier with the base's weights, and the saved adapter's if there is one."""
+    model = Classifier(base.build_encoder(adapter), len(task.labels),
+                       dropout=base.config.output_dropout)
+    untouched = base.assign(model.named_variables())
     if saved:
         settings.check_labels(saved, task)
-        saved.assign_to(model.named_variables(), fingerprint)
+        saved.assign_to(model.named_variables(), base.fingerprint())
     elif not flags.do_train:
         settings.require_trained_checkpoint(flags, untouched)
-    features = tokenize_all(examples, TextEncoder(base.vocabulary, flags.max_seq_length))
-    return Job(flags, task, examples, features, fingerprint, model, trained, tuning, saved,
-               strategy, settings.training_steps(flags, examples),
-               settings.learning_rate(flags, tuning))
+    return model
 
 
 def read_examples(flags, task):

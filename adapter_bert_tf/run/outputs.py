@@ -10,6 +10,8 @@ import sys
 
 import tensorflow as tf
 
+import adapter_bert_tf
+
 PACKAGES = ("tensorflow", "tensorflow-text", "tf-models-official", "tf-keras", "numpy")
 
 
@@ -55,13 +57,8 @@ def write_run(folder, values):
 
 def versions():
     """Dict from package to installed version, Python's and ours among them."""
-    found = {"python": sys.version.split()[0]}
-    for name in ("adapter_bert_tf", *PACKAGES):
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = "not installed"
-    return found
+    ours = {"python": sys.version.split()[0], "adapter_bert_tf": adapter_bert_tf.__version__}
+    return ours | {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
 def command():

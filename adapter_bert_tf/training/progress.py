@@ -12,7 +12,8 @@ class Progress(tf_keras.callbacks.Callback):
     """Reports loss, learning rate, examples/s and time left.
 
     Every `every_seconds` on the terminal (in one line that is written over, if it is a terminal),
-    and every `every_steps` in TensorBoard and `metrics.jsonl`.
+    and every `every_steps` in TensorBoard and `metrics.jsonl`. Examples/s leave out the first step,
+    which is mostly compilation.
 
     Args:
       steps: number of training steps.
@@ -38,7 +39,7 @@ class Progress(tf_keras.callbacks.Callback):
         self.seconds = 0.0
 
     def on_train_begin(self, logs=None):
-        self.began = self.shown_at = time.monotonic()
+        self.began = self.shown_at = self.compiled = time.monotonic()
         self.writer = self.log = None
         if self.folder is not None:
             self.writer = tf.summary.create_file_writer(self.folder)
@@ -48,7 +49,10 @@ class Progress(tf_keras.callbacks.Callback):
         self.step = self.start + batch + 1
         now = time.monotonic()
         self.seconds = now - self.began
-        self.examples_per_second = (self.step - self.start) * self.batch_size / self.seconds
+        if batch == 0:
+            self.compiled = now
+        examples = batch * self.batch_size
+        self.examples_per_second = examples / max(now - self.compiled, 1e-9)
         due = now - self.shown_at >= self.every_seconds or self.step == self.steps
         if not due and self.step % self.every_steps:
             return
@@ -83,12 +87,17 @@ class Progress(tf_keras.callbacks.Callback):
                     tf.summary.scalar(f"train/{name}", value)
 
     def _show(self, row):
-        left = (self.steps - self.step) * self.batch_size / max(self.examples_per_second, 1e-9)
-        minutes, seconds = divmod(round(left), 60)
         line = (f"step {self.step}/{self.steps}  loss {row['loss']:.4f}  "
                 f"lr {row['learning_rate']:.2e}  {row['examples_per_second']:.0f} examples/s  "
-                f"ETA {minutes}:{seconds:02d}")
+                f"ETA {self._time_left()}")
         terminal = self.stream.isatty()
         last = self.step == self.steps
         print(f"\r{line}" if terminal else line, end="" if terminal and not last else "\n",
               file=self.stream, flush=True)
+
+    def _time_left(self):
+        if not self.examples_per_second:
+            return "?"
+        left = (self.steps - self.step) * self.batch_size / self.examples_per_second
+        minutes, seconds = divmod(round(left), 60)
+        return f"{minutes}:{seconds:02d}"

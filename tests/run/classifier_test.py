@@ -207,6 +207,38 @@ def test_an_interrupted_run_goes_on(mrpc, tiny_base_folder, tmp_path, capsys):
     assert (out / "adapter" / "adapter.safetensors").exists()
 
 
+MODES = [
+    ["--precision=bfloat16"], ["--jit_compile"], ["--distribution=mirrored"],
+    ["--adapter=pfeiffer"], ["--adapter=adapter_bert", "--nobias_correction"],
+    ["--adapter_layers=1", "--adapter_size=3", "--adapter_init_scale=1e-2"],
+    ["--tuning=head", "--train_pooler"], ["--eval_batch_size=5", "--predict_batch_size=3"],
+]
+
+
+@pytest.mark.parametrize("more", MODES, ids=" ".join)
+def test_modes(more, mrpc, tiny_base_folder, tmp_path):
+    """Trains, evaluates and predicts; a new run of the same mode evaluates the same."""
+    out = _train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--do_predict",
+                 "--num_train_epochs=1", *more)
+    assert len((out / "MRPC.tsv").read_text().splitlines()) == 9
+    again = [flag for flag in more if not flag.startswith(("--adapter", "--tuning"))]
+    error = command("--task_name=mrpc", "--do_eval", f"--data_dir={mrpc}",
+                    *base_flags(tiny_base_folder), "--max_seq_length=16", *again,
+                    f"--adapter_dir={out}/adapter", f"--output_dir={tmp_path}/again")
+    assert error is None
+    assert (out / "eval_results.txt").read_text() == (
+        tmp_path / "again" / "eval_results.txt").read_text()
+
+
+def test_an_adapter_from_a_json_file(mrpc, tiny_base_folder, tmp_path):
+    path = tmp_path / "adapter.json"
+    path.write_text('{"bottleneck_size": 5, "placement": "parallel", "sublayers": ["attention"]}')
+    out = _train(mrpc, tiny_base_folder, tmp_path / "out", f"--adapter={path}", "--adapter_size=6",
+                 "--num_train_epochs=0.2")
+    adapter = json.loads((out / "adapter" / "adapter_config.json").read_text())["adapter"]
+    assert (adapter["bottleneck_size"], adapter["placement"]) == (6, "parallel")
+
+
 def test_config_file(mrpc, tiny_base_folder, tmp_path):
     config = tmp_path / "run.yaml"
     config.write_text("adapter_size: 4\nnum_train_epochs: 1\nseed: 7\ndo_eval: true\n")

@@ -82,7 +82,7 @@ def test_the_progress_line_shows_loss_rate_speed_and_time_left():
     progress.on_train_batch_end(0, {"loss": 2.0})
     progress.on_train_batch_end(1, {"loss": 1.5})
     first, second = stream.getvalue().splitlines()
-    assert first.startswith("step 1/10  loss 2.0000  lr 1.00e-03")
+    assert first == "step 1/10  loss 2.0000  lr 1.00e-03  0 examples/s  ETA ?"
     assert second.startswith("step 2/10  loss 1.0000")  # The mean since the line before.
     assert "examples/s  ETA 0:00" in second
 
