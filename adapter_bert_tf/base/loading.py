@@ -83,14 +83,14 @@ def open_base(base_model=None, config_path=None, vocabulary_path=None, checkpoin
     Args:
       base_model: as `source` of `load_base`.
       config_path, vocabulary_path, checkpoint: adapter-bert's three flags. With the first two and
-        without the third the weights are random.
+        without the third the weights are random; with the third alone the others lie beside it.
       do_lower_case: what the user says of case; None to infer it.
 
     Raises:
       InputError: when something is missing, or the parts do not match.
     """
     if not (config_path and vocabulary_path):
-        source = base_model or base_files.default_base()
+        source = base_model or checkpoint or base_files.default_base()
         if source is None:
             raise InputError(
                 "No base given. Use --base_model=FOLDER, or --vocab_file, --bert_config_file and "

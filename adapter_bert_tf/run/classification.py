@@ -122,7 +122,7 @@ def train_task(job):
     batches = train_batches(job.features["train"], flags.train_batch_size, job.steps, flags.seed,
                             flags.max_seq_length, settings.pad_to(flags))
     if flags.overwrite:
-        settings.clear(flags.output_dir)
+        settings.clear(flags.output_dir, job.task)
     settings.claim(flags)
     progress = train(job.model, job.trained, batches, settings.training(flags, job))
     job.record |= {"train_seconds": progress.seconds, "global_step": job.steps,
@@ -169,7 +169,7 @@ def save(job):
     results = job.record.get("eval")
     adapter = job.model.encoder.adapter_config
     save_adapter(settings.adapter_dir(job.flags), {
-        "method": job.tuning.method,
+        "method": job.tuning.method, "tuning": dataclasses.asdict(job.tuning),
         "adapter": dataclasses.asdict(adapter) if adapter else None,
         "task": job.task.name, "labels": list(job.task.labels),
         "metric": {"name": main, "value": results[f"eval_{main}"], "split": "dev"}

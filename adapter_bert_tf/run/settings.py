@@ -14,7 +14,7 @@ from adapter_bert_tf.training.trained import Tuning
 
 # What a run leaves behind; `--overwrite` removes these and nothing else.
 RUN_FILES = ("adapter", "checkpoints", "eval_results.txt", "test_results.tsv", "metrics.jsonl",
-             "run.json")
+             "run.json", "events.out.tfevents.*")
 
 
 # Flags that may differ when an interrupted run is taken up again.
@@ -78,7 +78,7 @@ def method(flags, saved=None):
     """(`AdapterConfig` or None, `Tuning`), from the saved adapter if there is one, or the flags."""
     if saved:
         adapter = saved.config.get("adapter")
-        return adapter and AdapterConfig.from_dict(adapter), Tuning(saved.config["method"])
+        return adapter and AdapterConfig.from_dict(adapter), Tuning(**saved.config["tuning"])
     tuning = Tuning(flags.tuning, flags.top_k, flags.train_layer_norm, flags.train_pooler)
     return adapter_config(flags) if tuning.needs_adapter else None, tuning
 
@@ -171,14 +171,12 @@ def _identity(flags):
     return {name: value for name, value in as_dict(flags).items() if name not in FREE_FLAGS}
 
 
-def clear(folder):
-    """Removes what an earlier run left in `folder`."""
-    for name in RUN_FILES:
-        path = os.path.join(folder, name)
-        if tf.io.gfile.isdir(path):
-            tf.io.gfile.rmtree(path)
-        elif tf.io.gfile.exists(path):
-            tf.io.gfile.remove(path)
+def clear(folder, task):
+    """Removes what an earlier run of `task` left in `folder`."""
+    for name in (*RUN_FILES, f"{task.title}.tsv"):
+        for path in tf.io.gfile.glob(os.path.join(folder, name)):
+            remove = tf.io.gfile.rmtree if tf.io.gfile.isdir(path) else tf.io.gfile.remove
+            remove(path)
 
 
 def as_dict(flags):

@@ -13,7 +13,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store.card import card
 
 CONFIG, WEIGHTS, CARD = "adapter_config.json", "adapter.safetensors", "README.md"
-REQUIRED = {"method": str, "task": str, "labels": list, "base": dict}
+REQUIRED = {"method": str, "tuning": dict, "task": str, "labels": list, "base": dict}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,8 +21,9 @@ class SavedAdapter:
     """What an adapter directory holds.
 
     Args:
-      config: dict: `method`, `adapter` (an `AdapterConfig` as dict, or None), `task`, `labels` in
-        the order of their ids, `metric`, `base` (a fingerprint), `versions`, `command`.
+      config: dict: `method`, `tuning` (a `Tuning` as dict), `adapter` (an `AdapterConfig` as dict,
+        or None), `task`, `labels` in the order of their ids, `metric`, `base` (a fingerprint),
+        `versions`, `command`.
       weights: dict from common name to float array: everything that was trained.
     """
 

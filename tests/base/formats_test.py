@@ -158,6 +158,17 @@ def test_nothing_is_assigned_when_one_variable_does_not_fit(tiny_base_folder):
         np.testing.assert_array_equal(variable.numpy(), before[name])
 
 
+def test_the_checkpoint_alone_names_its_neighbours(tiny_base_folder):
+    base = open_base(checkpoint=f"{tiny_base_folder}/bert_model.ckpt")
+    assert base.vocabulary.path == f"{tiny_base_folder}/vocab.txt"
+
+
+def test_the_config_beside_safetensors_is_hugging_faces(tmp_path):
+    support.write_hugging_face(tmp_path)
+    (tmp_path / "bert_config.json").write_text(json.dumps(CONFIG))
+    assert load_base(str(tmp_path)).config.activation == "gelu_erf"
+
+
 def test_random_weights_without_a_checkpoint(tiny_base_folder):
     base = open_base(config_path=f"{tiny_base_folder}/bert_config.json",
                      vocabulary_path=f"{tiny_base_folder}/vocab.txt")

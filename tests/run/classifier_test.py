@@ -248,10 +248,14 @@ def test_config_file(mrpc, tiny_base_folder, tmp_path):
     assert (out / "eval_results.txt").exists()
 
 
-def test_old_results_go_with_overwrite(mrpc, tiny_base_folder, tmp_path):
-    out = _train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=1")
+def test_old_results_go_with_overwrite_and_nothing_else(mrpc, tiny_base_folder, tmp_path):
+    out = _train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--do_predict",
+                 "--num_train_epochs=1")
+    (out / "notes.tsv").touch()
     _train(mrpc, tiny_base_folder, out, "--overwrite", "--num_train_epochs=0.5")
-    assert not (out / "eval_results.txt").exists()
+    names = {path.name.split(".out.")[0] for path in out.iterdir()}
+    assert names == {"adapter", "checkpoints", "metrics.jsonl", "run.json", "events", "notes.tsv"}
+    assert len(list(out.glob("events*"))) == 1
     assert json.loads((out / "adapter" / "adapter_config.json").read_text())["global_step"] == 4
 
 

@@ -25,7 +25,8 @@ def _save(base_folder, folder, method="adapters"):
     trained = select_trained(model, Tuning(method))
     for variable in trained.values():
         variable.assign_add(np.random.default_rng(1).normal(size=variable.shape) * 0.1)
-    config = {"method": method, "adapter": ADAPTER.__dict__, "task": "mrpc",
+    config = {"method": method, "tuning": {"method": method}, "task": "mrpc",
+              "adapter": ADAPTER.__dict__,
               "labels": ["0", "1"], "metric": {"name": "f1", "value": 0.5, "split": "dev"},
               "base": load_base(base_folder).fingerprint(), "versions": {"tensorflow": "2.20"},
               "command": "python run_classifier.py"}
