@@ -134,7 +134,7 @@ def training(flags, job):
     """The `TrainingSettings` of a job."""
     return TrainingSettings(
         steps=job.steps, batch_size=flags.train_batch_size, learning_rate=job.learning_rate,
-        warmup_proportion=flags.warmup_proportion, bias_correction=flags.bias_correction,
+        warmup_proportion=flags.warmup_proportion, optimizer=flags.optimizer,
         jit_compile=flags.jit_compile, save_every=flags.save_checkpoints_steps,
         steps_per_loop=flags.iterations_per_loop if distribution(flags) == "tpu" else 1,
         output_dir=flags.output_dir,

@@ -5,7 +5,7 @@ import dataclasses
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.training.optimizer import BertAdam, Schedule
+from adapter_bert_tf.training.optimizer import OPTIMIZERS, BertAdam, Schedule
 from adapter_bert_tf.training.progress import Progress
 
 
@@ -18,7 +18,7 @@ class TrainingSettings:
       batch_size: examples a step, over all replicas.
       learning_rate: the peak.
       warmup_proportion: share of the steps that warm up.
-      bias_correction: see `BertAdam`.
+      optimizer: a key of `OPTIMIZERS`.
       jit_compile: whether XLA compiles the step.
       steps_per_loop: steps in one call of the compiled loop; above 1 only on TPU.
       save_every: steps between checkpoints.
@@ -29,7 +29,7 @@ class TrainingSettings:
     batch_size: int
     learning_rate: float
     warmup_proportion: float = 0.1
-    bias_correction: bool = True
+    optimizer: str = "adamw"
     jit_compile: bool = False
     steps_per_loop: int = 1
     save_every: int = 1000
@@ -70,7 +70,7 @@ def train(model, trained, batches, settings):
 def compile_model(model, settings):
     """Compiles `model` with adapter-bert's optimizer and loss; returns (schedule, optimizer)."""
     schedule = Schedule(settings.learning_rate, settings.steps, settings.warmup_proportion)
-    optimizer = BertAdam(schedule, bias_correction=settings.bias_correction)
+    optimizer = BertAdam(schedule, **OPTIMIZERS[settings.optimizer])
     model.compile(
         optimizer=optimizer,
         loss=tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True),

@@ -209,7 +209,7 @@ def test_an_interrupted_run_goes_on(mrpc, tiny_base_folder, tmp_path, capsys):
 
 MODES = [
     ["--precision=bfloat16"], ["--jit_compile"], ["--distribution=mirrored"],
-    ["--adapter=pfeiffer"], ["--adapter=adapter_bert", "--nobias_correction"],
+    ["--adapter=pfeiffer"], ["--adapter=adapter_bert", "--optimizer=adapter_bert"],
     ["--adapter_layers=1", "--adapter_size=3", "--adapter_init_scale=1e-2"],
     ["--tuning=head", "--train_pooler"], ["--eval_batch_size=5", "--predict_batch_size=3"],
 ]

@@ -9,22 +9,23 @@ from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.base.readers import read_weights
 from adapter_bert_tf.tasks.classifier import Classifier
-from adapter_bert_tf.training.optimizer import BertAdam, Schedule
+from adapter_bert_tf.training.optimizer import OPTIMIZERS, BertAdam, Schedule
 from adapter_bert_tf.training.trained import Tuning, select_trained
 from tests.support import GOLDEN
 
 
-@pytest.mark.parametrize("bias_correction", [True, False])
-def test_two_steps_by_hand(bias_correction):
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_two_steps_by_hand(name):
+    bias_correction, beta_2 = OPTIMIZERS[name]["bias_correction"], OPTIMIZERS[name]["beta_2"]
     kernel, bias = tf.Variable([2.0], name="kernel"), tf.Variable([3.0], name="bias")
-    optimizer = BertAdam(0.1, bias_correction=bias_correction)
+    optimizer = BertAdam(0.1, **OPTIMIZERS[name])
     values, moments = {"kernel": 2.0, "bias": 3.0}, {"kernel": (0, 0), "bias": (0, 0)}
     for step in (1, 2):
         optimizer.apply_gradients([(tf.constant([0.3]), kernel), (tf.constant([0.4]), bias)])
-        factor = np.sqrt(1 - 0.999**step) / (1 - 0.9**step) if bias_correction else 1.0
+        factor = np.sqrt(1 - beta_2**step) / (1 - 0.9**step) if bias_correction else 1.0
         for name, gradient in (("kernel", 0.3), ("bias", 0.4)):
             m = 0.9 * moments[name][0] + 0.1 * gradient
-            v = 0.999 * moments[name][1] + 0.001 * gradient**2
+            v = beta_2 * moments[name][1] + (1 - beta_2) * gradient**2
             moments[name] = (m, v)
             decay = 0.01 * values[name] if name == "kernel" else 0.0
             values[name] -= 0.1 * (factor * m / (np.sqrt(v) + 1e-6) + decay)
@@ -48,9 +49,8 @@ def test_schedule_rises_and_falls_linearly():
 
 
 def test_configs_rebuild_schedule_and_optimizer():
-    optimizer = BertAdam(Schedule(1e-3, 20), bias_correction=False)
-    config = optimizer.get_config()
-    assert config["bias_correction"] is False
+    config = BertAdam(Schedule(1e-3, 20), **OPTIMIZERS["adapter_bert"]).get_config()
+    assert (config["bias_correction"], config["beta_2"]) == (False, 0.999)
     assert Schedule.from_config(Schedule(1e-3, 20).get_config()).config["steps"] == 20
 
 
@@ -79,7 +79,7 @@ def test_golden_training(tmp_path):
     model = _golden_model()
     trained = select_trained(model, Tuning())
     loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(optimizer=BertAdam(Schedule(1e-3, 20, 0.2), bias_correction=False), loss=loss)
+    model.compile(optimizer=BertAdam(Schedule(1e-3, 20, 0.2), **OPTIMIZERS["adapter_bert"]), loss=loss)
     inputs, labels = _golden_inputs(expected), expected["labels"]
     losses = [model.train_on_batch(inputs, labels)]
     for step in range(1, 21):
