@@ -18,6 +18,8 @@ from absl import flags
 from absl.testing import flagsaver
 
 import run_classifier
+from adapter_bert_tf.run import flags as cli_flags
+from adapter_bert_tf.training import optimizer, strategy, trained
 from tests import support
 
 ROOT = pathlib.Path(run_classifier.__file__).parent
@@ -337,6 +339,13 @@ def test_bad_input_is_one_message_and_leaves_nothing(case, mrpc, tiny_base_folde
 
 def _tree(folder):
     return sorted((str(path), path.stat().st_mtime_ns) for path in folder.rglob("*"))
+
+
+def test_flags_offer_what_the_modules_have():
+    """The flags' module must not import TensorFlow, so it repeats these names."""
+    assert set(cli_flags.TUNING_METHODS) == set(trained.PREDICATES)
+    assert set(cli_flags.OPTIMIZERS) == set(optimizer.OPTIMIZERS)
+    assert set(cli_flags.DISTRIBUTIONS) == set(strategy.DISTRIBUTIONS)
 
 
 def test_exit_status_of_the_command(tmp_path):

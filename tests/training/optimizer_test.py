@@ -79,7 +79,8 @@ def test_golden_training(tmp_path):
     model = _golden_model()
     trained = select_trained(model, Tuning())
     loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(optimizer=BertAdam(Schedule(1e-3, 20, 0.2), **OPTIMIZERS["adapter_bert"]), loss=loss)
+    optimizer = BertAdam(Schedule(1e-3, 20, 0.2), **OPTIMIZERS["adapter_bert"])
+    model.compile(optimizer=optimizer, loss=loss)
     inputs, labels = _golden_inputs(expected), expected["labels"]
     losses = [model.train_on_batch(inputs, labels)]
     for step in range(1, 21):
