@@ -15,6 +15,10 @@ HUGGING_FACE_ACTIVATIONS = {
 }
 
 
+SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
+         "intermediate_size", "max_position_embeddings", "type_vocab_size")
+
+
 @dataclasses.dataclass(frozen=True)
 class BertConfig:
     """Sizes and choices of a pretrained BERT; `activation` is a name of ours."""
@@ -81,6 +85,12 @@ def is_hugging_face(values):
 
 
 def _check_is_bert(path, values):
+    if not isinstance(values, dict):
+        raise InputError(f"{path} must hold a JSON object. Received: {values!r}")
+    sizes = {key: values[key] for key in SIZES if key in values}
+    wrong = [key for key, size in sizes.items() if not isinstance(size, int) or size < 1]
+    if wrong:
+        raise InputError(f"{path}: {wrong} must be whole numbers above 0.")
     for key, allowed in (("model_type", "bert"), ("position_embedding_type", "absolute")):
         if values.get(key, allowed) != allowed:
             raise InputError(f"{path}: {key} must be {allowed!r}. Received: {values[key]!r}")

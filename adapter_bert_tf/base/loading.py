@@ -56,7 +56,8 @@ class Base:
 
     def fingerprint(self):
         """What identifies a base: sizes, the vocabulary's digest and a digest of some weights."""
-        sizes = ("vocab_size", "hidden_size", "num_layers", "num_attention_heads", "inner_dim")
+        sizes = ("vocab_size", "hidden_size", "num_layers", "num_attention_heads", "inner_dim",
+                 "type_vocab_size", "activation", "norm_epsilon")
         return {name: getattr(self.config, name) for name in sizes} | {
             "lower_case": self.vocabulary.lower_case,
             "vocabulary_sha256": self.vocabulary.sha256,
@@ -89,7 +90,7 @@ def open_base(base_model=None, config_path=None, vocabulary_path=None, checkpoin
     Raises:
       InputError: when something is missing, or the parts do not match.
     """
-    if not (config_path and vocabulary_path):
+    if base_model or not (config_path and vocabulary_path):
         source = base_model or checkpoint or base_files.default_base()
         if source is None:
             raise InputError(

@@ -82,5 +82,9 @@ def _stated_lower_case(vocabulary_path):
     path = os.path.join(os.path.dirname(vocabulary_path), "tokenizer_config.json")
     if not tf.io.gfile.exists(path):
         return None
-    with tf.io.gfile.GFile(path) as file:
-        return json.load(file).get("do_lower_case")
+    try:
+        with tf.io.gfile.GFile(path) as file:
+            stated = dict(json.load(file)).get("do_lower_case")
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{path} is not a JSON object: {error}") from error
+    return stated if isinstance(stated, bool) else None

@@ -72,8 +72,12 @@ def _lines(path):
         exists = tf.io.gfile.isdir(folder)
         found = f"found {sorted(tf.io.gfile.listdir(folder))}" if exists else "no such folder"
         raise InputError(f"No data file {path!r}: {found}.") from error
+    except tf.errors.OpError as error:
+        raise InputError(f"Cannot read {path!r}: {error}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text: {error}") from error
+    if not text:
+        raise InputError(f"{path} is empty.")
     # Only \n ends a line: sentences contain form feeds and other characters of str.splitlines().
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     return lines[:-1] if lines[-1] == "" else lines

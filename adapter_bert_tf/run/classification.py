@@ -55,7 +55,7 @@ def run(flags):
         evaluate_task(job)
     if flags.do_predict:
         predict_task(job)
-    outputs.write_run(flags.output_dir, run_record(job))
+    outputs.write_run(flags.output_dir, run_record(job), trained=flags.do_train)
 
 
 def prepare(flags):
@@ -69,6 +69,8 @@ def prepare(flags):
     adapter, tuning = settings.method(flags, saved)
     examples = read_examples(flags, task)
     steps = settings.training_steps(flags, examples)
+    if not flags.dry_run:
+        settings.prepare_output(flags)
     strategy = make_strategy(settings.distribution(flags), flags.tpu_name, flags.tpu_zone,
                              flags.gcp_project)
     set_precision(flags.precision)
@@ -85,9 +87,10 @@ def build_model(flags, base, adapter, task, saved):
     """The classifier with the base's weights, and the saved adapter's if there is one."""
     model = Classifier(base.build_encoder(adapter), len(task.labels),
                        dropout=base.config.output_dropout)
+    model.compile(jit_compile=flags.jit_compile)
     untouched = base.assign(model.named_variables())
     if saved:
-        settings.check_labels(saved, task)
+        settings.check_task(saved, task)
         saved.assign_to(model.named_variables(), base.fingerprint())
     elif not flags.do_train:
         settings.require_trained_checkpoint(flags, untouched)

@@ -73,7 +73,8 @@ def _define_new_flags():
     choice("distribution", "auto", DISTRIBUTIONS, "Devices.")
     choice("precision", "float32", ("float32", "bfloat16"), "Compute precision.")
     boolean("jit_compile", False, "Compile with XLA.")
-    integer("seed", 0, "Of initialization, data order and dropout.")
+    integer("seed", 0, "Of initialization, data order and dropout.", lower_bound=0,
+            upper_bound=2**32 - 1)
     string("adapter_dir", None, "Where the adapter is written, or read when not training. "
            "Default: OUTPUT_DIR/adapter.")
     string("config", None, "YAML file of flag values; flags on the command line win.")
@@ -83,7 +84,8 @@ def _define_new_flags():
 
 def run_job(module):
     """Runs `module.run(FLAGS)`; what the user can mend becomes one message and exit status 1."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    # Level 3: TensorFlow 2.20 reports absent GPUs and its own pruning of graphs as errors.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if not flags.FLAGS["verbosity"].present:
         logging.set_verbosity(logging.WARNING)
     try:
@@ -91,6 +93,10 @@ def run_job(module):
         importlib.import_module(module).run(flags.FLAGS)
     except InputError as error:
         sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        print("\nInterrupted. The same command goes on from the last checkpoint, if there is one.",
+              file=sys.stderr)
+        sys.exit(130)
 
 
 def apply_config_file(values):
@@ -109,8 +115,10 @@ def apply_config_file(values):
     if unknown:
         raise InputError(f"{values.config}: unknown flags {unknown}.")
     for name, value in settings.items():
-        if values[name].present:
+        if values[name].present or value is None:
             continue
+        if isinstance(value, list | dict):
+            raise InputError(f"{values.config}: {name} must be one value. Received: {value!r}")
         try:
             values[name].parse(value if isinstance(value, bool) else str(value))
         except flags.IllegalFlagValueError as error:

@@ -50,9 +50,17 @@ def print_predictions(task, examples, probabilities, rows=6):
         print(f"  {task.labels[best]} ({probabilities[i][best]:.2f})  {' | '.join(texts)}")
 
 
-def write_run(folder, values):
-    """Writes `run.json`, all that another run needs to repeat this one."""
-    write_text(os.path.join(folder, "run.json"), json.dumps(values, indent=2) + "\n")
+def write_run(folder, values, trained):
+    """Writes `run.json`, all that another run needs to repeat this one.
+
+    A run that did not train is added under `later_runs` if the training's record is there.
+    """
+    path = os.path.join(folder, "run.json")
+    if not trained and tf.io.gfile.exists(path):
+        with tf.io.gfile.GFile(path) as file:
+            training = json.load(file)
+        values = training | {"later_runs": [*training.get("later_runs", []), values]}
+    write_text(path, json.dumps(values, indent=2) + "\n")
 
 
 def versions():

@@ -1,25 +1,31 @@
 """What the flags mean: checks before anything expensive, and the values that modules take."""
 
 import json
+import math
 import os
 
 import tensorflow as tf
+from absl import logging
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig, parse_layers
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run.outputs import write_text
 from adapter_bert_tf.store import load_adapter
-from adapter_bert_tf.store.directory import adapter_exists
+from adapter_bert_tf.store.directory import CONFIG, adapter_exists, require_free
 from adapter_bert_tf.training.loop import TrainingSettings
 from adapter_bert_tf.training.trained import Tuning
 
 # What a run leaves behind; `--overwrite` removes these and nothing else.
-RUN_FILES = ("adapter", "checkpoints", "eval_results.txt", "test_results.tsv", "metrics.jsonl",
-             "run.json", "events.out.tfevents.*")
+RUN_FILES = ("eval_results.txt", "test_results.tsv", "metrics.jsonl", "run.json",
+             "events.out.tfevents.*")
 
 
+OWNER = "flags.json"
+METHOD_FLAGS = ("tuning", "adapter", "adapter_size", "adapter_layers", "adapter_init_scale",
+                "top_k", "train_layer_norm", "train_pooler")
 # Flags that may differ when an interrupted run is taken up again.
-FREE_FLAGS = ("do_eval", "do_predict", "eval_batch_size", "predict_batch_size", "overwrite",
-              "config", "dry_run", "save_checkpoints_steps", "iterations_per_loop")
+FREE_FLAGS = ("output_dir", "do_eval", "do_predict", "eval_batch_size", "predict_batch_size",
+              "overwrite", "config", "dry_run", "save_checkpoints_steps", "iterations_per_loop")
 
 
 def check(flags):
@@ -33,8 +39,29 @@ def check(flags):
     if flags.do_train and not flags.overwrite and adapter_exists(adapter_dir(flags)):
         raise InputError(f"{adapter_dir(flags)} already holds an adapter of another run. Choose "
                          "another --output_dir, or replace it with --overwrite.")
+    if flags.do_train:
+        require_free(adapter_dir(flags))
+        _check_numbers(flags)
     if flags.do_train and not flags.overwrite:
         _check_same_run(flags)
+
+
+def _check_numbers(flags):
+    rate = flags.learning_rate
+    if rate is not None and not (math.isfinite(rate) and rate > 0):
+        raise InputError(f"--learning_rate must be a number above 0. Received: {rate}")
+    if not math.isfinite(flags.num_train_epochs):
+        raise InputError(f"--num_train_epochs must be a number. Received: {flags.num_train_epochs}")
+
+
+def prepare_output(flags):
+    """Makes `--output_dir` and tries to write there. Raises `InputError`."""
+    probe = os.path.join(flags.output_dir, ".writable")
+    try:
+        write_text(probe, "")
+        tf.io.gfile.remove(probe)
+    except (tf.errors.OpError, OSError) as error:
+        raise InputError(f"--output_dir={flags.output_dir} cannot be written: {error}") from error
 
 
 def check_length(flags, base):
@@ -67,17 +94,21 @@ def require_trained_checkpoint(flags, untouched):
         )
 
 
-def check_labels(saved, task):
-    """A saved adapter must have been trained for the task's labels. Raises `InputError`."""
-    if saved.config["labels"] != list(task.labels):
-        raise InputError(f"The saved adapter was trained for {saved.config['task']!r} with labels "
-                         f"{saved.config['labels']}; {task.name!r} has {list(task.labels)}.")
+def check_task(saved, task):
+    """A saved adapter must have been trained for the task and its labels. Raises `InputError`."""
+    theirs = (saved.config["task"], saved.config["labels"])
+    if theirs != (task.name, list(task.labels)):
+        raise InputError(f"The saved adapter was trained for the task {theirs[0]!r} with labels "
+                         f"{theirs[1]}. Received: {task.name!r} with labels {list(task.labels)}")
 
 
 def method(flags, saved=None):
     """(`AdapterConfig` or None, `Tuning`), from the saved adapter if there is one, or the flags."""
     if saved:
         adapter = saved.config.get("adapter")
+        given = [f"--{name}" for name in METHOD_FLAGS if flags[name].present]
+        if given:
+            logging.warning("Not used, the saved adapter decides: %s", ", ".join(given))
         return adapter and AdapterConfig.from_dict(adapter), Tuning(**saved.config["tuning"])
     tuning = Tuning(flags.tuning, flags.top_k, flags.train_layer_norm, flags.train_pooler)
     return adapter_config(flags) if tuning.needs_adapter else None, tuning
@@ -87,7 +118,7 @@ def adapter_config(flags):
     """The `AdapterConfig` of `--adapter` and the flags that override it."""
     if flags.adapter in PRESETS:
         config = PRESETS[flags.adapter]
-    elif tf.io.gfile.exists(flags.adapter):
+    elif tf.io.gfile.exists(flags.adapter) and not tf.io.gfile.isdir(flags.adapter):
         with tf.io.gfile.GFile(flags.adapter) as file:
             config = AdapterConfig.from_json(file.read())
     else:
@@ -143,18 +174,18 @@ def training(flags, job):
 
 def claim(flags):
     """Notes in `--output_dir` which run its checkpoints belong to."""
-    path = _owner_path(flags)
-    tf.io.gfile.makedirs(os.path.dirname(path))
-    with tf.io.gfile.GFile(path, "w") as file:
-        file.write(json.dumps(_identity(flags), indent=2))
+    write_text(_owner_path(flags), json.dumps(_identity(flags), indent=2))
 
 
 def _check_same_run(flags):
     """Checkpoints in `--output_dir` must be of a run with the same flags. Raises `InputError`."""
     if not tf.io.gfile.exists(_owner_path(flags)):
         return
-    with tf.io.gfile.GFile(_owner_path(flags)) as file:
-        owner = json.load(file)
+    try:
+        with tf.io.gfile.GFile(_owner_path(flags)) as file:
+            owner = json.load(file)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{_owner_path(flags)} is damaged: {error}. Use --overwrite.") from error
     different = [f"--{name}: {owner.get(name)!r} there, {value!r} here"
                  for name, value in _identity(flags).items() if owner.get(name) != value]
     if different:
@@ -164,7 +195,7 @@ def _check_same_run(flags):
 
 
 def _owner_path(flags):
-    return os.path.join(flags.output_dir, "checkpoints", "flags.json")
+    return os.path.join(flags.output_dir, "checkpoints", OWNER)
 
 
 def _identity(flags):
@@ -175,8 +206,10 @@ def clear(folder, task):
     """Removes what an earlier run of `task` left in `folder`."""
     for name in (*RUN_FILES, f"{task.title}.tsv"):
         for path in tf.io.gfile.glob(os.path.join(folder, name)):
-            remove = tf.io.gfile.rmtree if tf.io.gfile.isdir(path) else tf.io.gfile.remove
-            remove(path)
+            tf.io.gfile.remove(path)
+    for name, mark in (("adapter", CONFIG), ("checkpoints", OWNER)):
+        if tf.io.gfile.exists(os.path.join(folder, name, mark)):  # Ours, not a user's folder.
+            tf.io.gfile.rmtree(os.path.join(folder, name))
 
 
 def as_dict(flags):

@@ -13,7 +13,8 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store.card import card
 
 CONFIG, WEIGHTS, CARD = "adapter_config.json", "adapter.safetensors", "README.md"
-REQUIRED = {"method": str, "tuning": dict, "task": str, "labels": list, "base": dict}
+REQUIRED = {"method": str, "tuning": dict, "task": str, "labels": list, "base": dict,
+            "variables": list}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +24,7 @@ class SavedAdapter:
     Args:
       config: dict: `method`, `tuning` (a `Tuning` as dict), `adapter` (an `AdapterConfig` as dict,
         or None), `task`, `labels` in the order of their ids, `metric`, `base` (a fingerprint),
-        `versions`, `command`.
+        `versions`, `command`; `variables`, the names in `weights`, is added by `save_adapter`.
       weights: dict from common name to float array: everything that was trained.
     """
 
@@ -53,10 +54,15 @@ def save_adapter(folder, config, variables):
     """Writes an adapter directory, under a temporary name first.
 
     Args:
-      folder: path; a directory that is there is replaced.
+      folder: path; an adapter that is there is replaced.
       config: dict as in `SavedAdapter`.
       variables: dict from common name to variable: everything that was trained.
+
+    Raises:
+      InputError: when `folder` holds something else than an adapter.
     """
+    require_free(folder)
+    config = config | {"variables": sorted(variables)}
     temporary = f"{folder.rstrip('/')}.tmp"
     if tf.io.gfile.exists(temporary):
         tf.io.gfile.rmtree(temporary)
@@ -80,6 +86,17 @@ def adapter_exists(folder):
     return tf.io.gfile.exists(os.path.join(folder, CONFIG))
 
 
+def require_free(folder):
+    """An adapter may be written where nothing is, or an adapter. Raises `InputError`."""
+    if not tf.io.gfile.exists(folder):
+        return
+    other = [] if not tf.io.gfile.isdir(folder) else [
+        name for name in tf.io.gfile.listdir(folder) if name not in (CONFIG, WEIGHTS, CARD)]
+    if other or not tf.io.gfile.isdir(folder):
+        raise InputError(f"{folder!r} is no adapter directory and will not be replaced: it "
+                         f"holds {other[:5] or 'a file'}. Choose another --adapter_dir.")
+
+
 def load_adapter(folder):
     """Reads an adapter directory.
 
@@ -96,9 +113,14 @@ def load_adapter(folder):
             weights = safetensors.numpy.load(file.read())
     except (json.JSONDecodeError, safetensors.SafetensorError, tf.errors.OpError) as error:
         raise InputError(f"The adapter directory {folder!r} is damaged: {error}") from error
-    wrong = [key for key, kind in REQUIRED.items() if not isinstance(config.get(key), kind)]
+    is_dict = isinstance(config, dict)
+    wrong = [k for k, kind in REQUIRED.items() if not (is_dict and isinstance(config.get(k), kind))]
     if wrong:
         raise InputError(f"{folder}/{CONFIG} misses {wrong}, or they are of another type.")
+    if sorted(weights) != config["variables"]:
+        different = sorted(set(weights) ^ set(map(str, config["variables"])))
+        raise InputError(f"The adapter directory {folder!r} is damaged: {WEIGHTS} and {CONFIG} "
+                         f"disagree about {different[:5]}.")
     return SavedAdapter(config, weights)
 
 

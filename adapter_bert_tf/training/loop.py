@@ -1,10 +1,12 @@
 """The training loop: tf_keras' `fit`, with checkpoints of what is trained and nothing else."""
 
 import dataclasses
+import math
 
 import tensorflow as tf
 import tf_keras
 
+from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.training.optimizer import OPTIMIZERS, BertAdam, Schedule
 from adapter_bert_tf.training.progress import Progress
 
@@ -47,6 +49,9 @@ def train(model, trained, batches, settings):
 
     Returns:
       the `Progress`, with the seconds and examples/s of the run.
+
+    Raises:
+      InputError: when the loss is not finite, or the checkpoint to resume from is damaged.
     """
     schedule, optimizer = compile_model(model, settings)
     callbacks = []
@@ -56,15 +61,27 @@ def train(model, trained, batches, settings):
         manager = tf.train.CheckpointManager(
             checkpoint, f"{settings.output_dir}/checkpoints", max_to_keep=2)
         if manager.latest_checkpoint:
-            checkpoint.restore(manager.latest_checkpoint)
+            _restore(checkpoint, manager.latest_checkpoint)
             start = int(optimizer.iterations)
             print(f"Resuming from step {start}: {manager.latest_checkpoint}", flush=True)
         callbacks.append(SaveCheckpoints(manager, start, settings.save_every, settings.steps))
     progress = Progress(settings.steps, settings.batch_size, schedule, settings.output_dir, start)
     if start < settings.steps:
-        model.fit(batches.skip(start), steps_per_epoch=settings.steps - start, epochs=1, verbose=0,
-                  callbacks=[progress, *callbacks])
+        callbacks = [progress, tf_keras.callbacks.TerminateOnNaN(), *callbacks]
+        history = model.fit(batches.skip(start), steps_per_epoch=settings.steps - start, epochs=1,
+                            verbose=0, callbacks=callbacks)
+        if not math.isfinite(history.history["loss"][-1]):
+            raise InputError(f"Training diverged at step {progress.step}: the loss is not finite. "
+                             f"Lower --learning_rate={settings.learning_rate}. Nothing was saved.")
     return progress
+
+
+def _restore(checkpoint, path):
+    try:
+        checkpoint.restore(path)
+    except (tf.errors.OpError, IndexError, ValueError) as error:
+        raise InputError(f"The checkpoint {path} is damaged: {error}. Start again with "
+                         "--overwrite.") from error
 
 
 def compile_model(model, settings):
@@ -98,6 +115,7 @@ class SaveCheckpoints(tf_keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         step = self.start + batch + 1
-        if step // self.every > self.saved // self.every or step == self.steps:
+        due = step // self.every > self.saved // self.every or step == self.steps
+        if due and math.isfinite(float(logs["loss"])):
             self.manager.save(checkpoint_number=step)
             self.saved = step

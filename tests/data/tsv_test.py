@@ -40,7 +40,7 @@ def test_windows_line_ends(tmp_path):
 
 BAD = {
     "missing": (None, r"No data file .*train.tsv.*found \[\]"),
-    "empty": ("", "header has no column"),
+    "empty": ("", "is empty"),
     "only a header": (MRPC, "no examples"),
     "too few columns": (MRPC + "1\t7\t8\ta\tb\n0\t9\t10\tonly one\n", r"train.tsv, line 3: .*Rec"),
     "unknown label": (MRPC + "1\t7\t8\ta\tb\nmaybe\t9\t10\ta\tb\n",

@@ -197,6 +197,27 @@ def test_dry_run_checks_reports_and_writes_nothing(mrpc, tiny_base_folder, tmp_p
     assert not (tmp_path / "out").exists()
 
 
+def test_a_diverged_run_saves_nothing(mrpc, tiny_base_folder, tmp_path):
+    error = command("--task_name=mrpc", "--do_train", f"--data_dir={mrpc}",
+                    *base_flags(tiny_base_folder), f"--output_dir={tmp_path}/out",
+                    "--max_seq_length=16", "--train_batch_size=8", "--learning_rate=1e30")
+    assert "Training diverged" in error
+    assert not (tmp_path / "out" / "adapter").exists()
+    assert not list((tmp_path / "out" / "checkpoints").glob("ckpt*"))
+
+
+def test_evaluation_keeps_the_record_of_the_training(mrpc, tiny_base_folder, tmp_path):
+    out = _train(mrpc, tiny_base_folder, tmp_path / "out", "--num_train_epochs=0.2",
+                 "--train_pooler")
+    before = json.loads((out / "run.json").read_text())
+    assert command("--task_name=mrpc", "--do_eval", f"--data_dir={mrpc}", "--max_seq_length=16",
+                   *base_flags(tiny_base_folder), f"--output_dir={out}/") is None
+    after = json.loads((out / "run.json").read_text())
+    (later,) = after.pop("later_runs")
+    assert after == before
+    assert later["parameters"] == before["parameters"]
+
+
 def test_an_interrupted_run_goes_on(mrpc, tiny_base_folder, tmp_path, capsys):
     flags_of_both = ["--num_train_epochs=1", "--save_checkpoints_steps=4"]
     out = _train(mrpc, tiny_base_folder, tmp_path / "out", *flags_of_both)
@@ -295,7 +316,34 @@ def _interrupted_run(mrpc, base, tmp_path):
     return ["--seed=5"]
 
 
+def _file_instead_of_folder(mrpc, base, tmp_path):
+    (tmp_path / "afile").write_text("")
+    return [f"--output_dir={tmp_path}/afile"]
+
+
+def _precious_folder(mrpc, base, tmp_path):
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "thesis.txt").write_text("")
+    return [f"--adapter_dir={tmp_path}/precious"]
+
+
+def _other_task(mrpc, base, tmp_path):
+    _train(mrpc, base, tmp_path / "first", "--num_train_epochs=0.2")
+    return ["--task_name=demo_paraphrase", "--data_dir=", "--nodo_train",
+            f"--adapter_dir={tmp_path}/first/adapter"]
+
+
 BAD_INPUT = {
+    "output folder is a file": (_file_instead_of_folder, "cannot be written"),
+    "adapter folder of another kind": (_precious_folder, "will not be replaced"),
+    "adapter of another task": (_other_task, "trained for the task 'mrpc'"),
+    "negative learning rate": (lambda m, b, t: ["--learning_rate=-1"], "must be a number above 0"),
+    "no number of epochs": (lambda m, b, t: ["--num_train_epochs=nan"], "must be a number"),
+    "adapter is a folder": (lambda m, b, t: [f"--adapter={t}"], "--adapter must be one of"),
+    "data file is a folder": (lambda m, b, t: (m / "dev.tsv").unlink() or
+                              (m / "dev.tsv").mkdir(), "Cannot read"),
+    "list in config": (lambda m, b, t: (t / "c.yaml").write_text("seed: [1, 2]") and
+                       [f"--config={t}/c.yaml"], "must be one value"),
     "another interrupted run": (_interrupted_run, "checkpoints of another run.*--seed: 0 there"),
     "missing data file": (lambda m, b, t: (m / "train.tsv").unlink(), "No data file"),
     "empty data file": (lambda m, b, t: (m / "train.tsv").write_text(""), "train.tsv"),

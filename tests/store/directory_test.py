@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
@@ -39,10 +40,8 @@ def test_round_trip(method, tiny_base_folder, tmp_path):
     model = _save(tiny_base_folder, tmp_path / "a", method)
     saved = load_adapter(str(tmp_path / "a"))
     twin = _model(tiny_base_folder)
-    if method != "adapters":  # The adapters of this test are random, and not saved then.
-        for name, variable in twin.encoder.adapters.named_variables().items():
-            variable.assign(model.named_variables()[name])
-        saved.weights.update({n: v.numpy() for n, v in twin.named_variables().items()
+    if method == "layer_norm":  # The adapters of this test are random, and not saved then.
+        saved.weights.update({n: v.numpy() for n, v in model.named_variables().items()
                               if n.startswith("adapters/")})
     saved.assign_to(twin.named_variables(), load_base(tiny_base_folder).fingerprint())
     inputs = support.batch()
@@ -58,11 +57,14 @@ def test_files_and_card(tiny_base_folder, tmp_path):
     assert not (tmp_path / "a.tmp").exists()
 
 
-def test_saving_again_replaces(tiny_base_folder, tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "stale").touch()
+def test_saving_again_replaces_an_adapter_and_nothing_else(tiny_base_folder, tmp_path):
+    _save(tiny_base_folder, tmp_path / "a", "head")
     _save(tiny_base_folder, tmp_path / "a")
-    assert not (tmp_path / "a" / "stale").exists()
+    assert load_adapter(str(tmp_path / "a")).config["method"] == "adapters"
+    (tmp_path / "a" / "thesis.txt").touch()
+    with pytest.raises(InputError, match=r"will not be replaced: it holds \['thesis.txt'\]"):
+        _save(tiny_base_folder, tmp_path / "a")
+    assert (tmp_path / "a" / "thesis.txt").exists()
 
 
 def test_another_base_is_refused(tiny_base_folder, tmp_path):
@@ -90,11 +92,18 @@ def _cut(path):
     path.write_bytes(path.read_bytes()[:100])
 
 
+def _without_layer_norms(path):
+    weights = safetensors.numpy.load_file(path)
+    safetensors.numpy.save_file({k: v for k, v in weights.items() if "LayerNorm" not in k}, path)
+
+
 DAMAGE = {
     "no config": (lambda d: (d / "adapter_config.json").unlink(), "No adapter"),
     "config cut": (lambda d: _cut(d / "adapter_config.json"), "damaged"),
     "weights cut": (lambda d: _cut(d / "adapter.safetensors"), "damaged"),
     "no weights": (lambda d: (d / "adapter.safetensors").unlink(), "damaged"),
+    "config is a list": (lambda d: (d / "adapter_config.json").write_text("[1]"), "misses"),
+    "no LayerNorms": (lambda d: _without_layer_norms(d / "adapter.safetensors"), "disagree about"),
     "no labels": (lambda d: (d / "adapter_config.json").write_text(
         json.dumps({"method": "adapters", "task": "x", "base": {}})), "misses"),
 }
