@@ -11,7 +11,7 @@ from adapter_bert_tf.errors import InputError
 flags.disclaim_key_flags()  # They count as the command's own, and `--help` lists them.
 
 TUNING_METHODS = ("adapters", "full", "top_k", "layer_norm", "head")
-OPTIMIZERS = ("adamw", "adapter_bert")
+OPTIMIZERS = ("adamw", "adamw_98", "adapter_bert")
 DISTRIBUTIONS = ("auto", "one_device", "mirrored", "multi_worker", "tpu")
 
 
@@ -69,7 +69,8 @@ def _define_new_flags():
     integer("top_k", 2, "Number of upper layers for --tuning=top_k.", lower_bound=1)
     boolean("train_layer_norm", True, "Whether --tuning=adapters trains all LayerNorms.")
     boolean("train_pooler", False, "Whether the pooler is trained with adapters, layer_norm, head.")
-    choice("optimizer", "adamw", OPTIMIZERS, "adamw, or adapter-bert's: without bias correction.")
+    choice("optimizer", "adamw", OPTIMIZERS, "adamw; adamw_98, with beta_2 0.98, "
+           "steadier; adapter-bert's, without bias correction.")
     choice("distribution", "auto", DISTRIBUTIONS, "Devices.")
     choice("precision", "float32", ("float32", "bfloat16"), "Compute precision.")
     boolean("jit_compile", False, "Compile with XLA.")
