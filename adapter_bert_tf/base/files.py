@@ -48,14 +48,13 @@ def find_base(source):
         names = sorted(tf.io.gfile.listdir(folder))
     except tf.errors.OpError as error:
         raise InputError(f"Cannot read the base at {source!r}: {error}") from error
-    weights = weights or os.path.join(folder, _weights_name(names, folder))
     configs = [GOOGLE_CONFIG, HUGGING_FACE_CONFIG]
-    if weights.endswith(".safetensors"):
+    if weights.endswith(".safetensors") if weights else "model.safetensors" in names:
         configs.reverse()
     return BaseFiles(
         config=os.path.join(folder, _first(configs, names, "configuration", folder)),
         vocabulary=os.path.join(folder, _first(["vocab.txt"], names, "vocabulary", folder)),
-        weights=weights,
+        weights=weights or os.path.join(folder, _weights_name(names, folder)),
     )
 
 
