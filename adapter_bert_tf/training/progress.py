@@ -81,6 +81,7 @@ class Progress(tf_keras.callbacks.Callback):
 
     def _record(self, row):
         self.log.write(json.dumps(row) + "\n")
+        self.log.flush()
         with self.writer.as_default(step=self.step):
             for name, value in row.items():
                 if name != "step":
