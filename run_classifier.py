@@ -4,11 +4,11 @@ python run_classifier.py --task_name=MRPC --data_dir=GLUE/MRPC --do_train --do_e
     --learning_rate=1e-3 --num_train_epochs=5 --output_dir=out/mrpc
 """
 
-from absl import app, flags
+from absl import app
 
-from adapter_bert_tf.run.flags import define_shared_flags, run_job
+from adapter_bert_tf.run.flags import define_data_flags, define_shared_flags, run_job
 
-flags.DEFINE_string("task_name", None, "The task: mrpc, cola, demo_paraphrase, demo_factuality.")
+define_data_flags()
 define_shared_flags()
 
 

@@ -44,15 +44,23 @@ class Base:
         Returns:
           `AdapterBertEncoder`. Its adapters are fresh, unless the checkpoint holds trained ones.
         """
-        encoder = AdapterBertEncoder(**dataclasses.asdict(self.config), adapter=adapter)
+        encoder = self.new_encoder(adapter)
         self.assign(encoder.named_variables())
         return encoder
+
+    def new_encoder(self, adapter=None):
+        """As `build_encoder`, but with random weights, for a larger model to assign them."""
+        return AdapterBertEncoder(**dataclasses.asdict(self.config), adapter=adapter)
 
     def assign(self, variables):
         """Assigns the base's weights to `variables` (common names); see `assign_weights`."""
         if self.weights_path:
             return assign_weights(variables, self.weights, self.weights_path)
         return sorted(variables)
+
+    @functools.cached_property
+    def _weights_digest(self):
+        return _digest(self.weights) if self.weights else None
 
     def fingerprint(self):
         """What identifies a base: sizes, the vocabulary's digest and a digest of some weights."""
@@ -61,7 +69,7 @@ class Base:
         return {name: getattr(self.config, name) for name in sizes} | {
             "lower_case": self.vocabulary.lower_case,
             "vocabulary_sha256": self.vocabulary.sha256,
-            "weights_sha256": _digest(self.weights) if self.weights else None,
+            "weights_sha256": self._weights_digest,
         }
 
 

@@ -17,30 +17,45 @@ class Features:
     Args:
       ids: int32 ragged `[examples, (pieces)]`.
       types: int32 ragged, 0 for the first text, 1 for the second.
-      labels: int32 `[examples]`; zeros where there are none.
+      labels: int32 `[examples]` label ids, or float32 scores; zeros where there are none.
       lengths: int64 `[examples]`, in word pieces.
+      cut: bool `[examples]`, whether the input was longer.
     """
 
     ids: tf.RaggedTensor
     types: tf.RaggedTensor
     labels: tf.Tensor
     lengths: np.ndarray
+    cut: np.ndarray
 
     def __len__(self):
         return len(self.lengths)
 
 
-def tokenize(examples, encoder):
-    """`Features` of `Examples`, with a `TextEncoder`."""
-    columns = [examples.text_a] + ([examples.text_b] if examples.text_b is not None else [])
-    encode = tf.function(encoder, input_signature=[tf.TensorSpec([None], tf.string)] * len(columns))
+def tokenize(examples, encoder, labels=None):
+    """`Features` of `Examples`.
+
+    Args:
+      examples: `Examples`.
+      encoder: `TextEncoder`.
+      labels: `[examples]`, label ids or scores, or None.
+    """
+    columns = list(zip(*examples.texts(), strict=True))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)] * len(columns))
+    def encode(*texts):
+        segments = encoder.segments(*texts)
+        full = tf.add_n([segment.row_lengths() for segment in segments]) + len(segments) + 1
+        return *encoder.join(segments), full
+
     parts = [
         encode(*(tf.constant(column[start : start + TOKENIZE_AT_ONCE]) for column in columns))
         for start in range(0, len(examples), TOKENIZE_AT_ONCE)
     ]
-    ids, types = (tf.concat(column, 0) for column in zip(*parts, strict=True))
-    labels = np.zeros(len(examples), np.int32) if examples.labels is None else examples.labels
-    return Features(ids, types, tf.constant(labels), ids.row_lengths().numpy())
+    ids, types, full = (tf.concat(column, 0) for column in zip(*parts, strict=True))
+    labels = np.zeros(len(examples), np.int32) if labels is None else labels
+    lengths = ids.row_lengths().numpy()
+    return Features(ids, types, tf.constant(labels), lengths, full.numpy() > lengths)
 
 
 def train_batches(features, batch_size, steps, seed, max_seq_length, pad_to=8):

@@ -36,7 +36,14 @@ class TextEncoder(tf.Module):
         Returns:
           int32 ragged `[batch, (pieces)]`: word ids and type ids.
         """
-        segments = [self.tokenizer(self._normalize(t)).merge_dims(1, 2) for t in texts]
+        return self.join(self.segments(*texts))
+
+    def segments(self, *texts):
+        """Word-piece ids of each text by itself, uncut: ragged `[batch, (pieces)]` each."""
+        return [self.tokenizer(self._normalize(t)).merge_dims(1, 2) for t in texts]
+
+    def join(self, segments):
+        """Cuts and joins `segments`; returns what calling the encoder returns."""
         room = self.max_seq_length - len(segments) - 1
         ids, types = text.combine_segments(
             text.RoundRobinTrimmer(room).trim(segments),

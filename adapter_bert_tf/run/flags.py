@@ -11,7 +11,9 @@ from adapter_bert_tf.errors import InputError
 flags.disclaim_key_flags()  # They count as the command's own, and `--help` lists them.
 
 TUNING_METHODS = ("adapters", "full", "top_k", "layer_norm", "head")
-OPTIMIZERS = ("adamw", "adamw_98", "adapter_bert")
+OPTIMIZERS = ("adamw", "adamw_unclipped", "adapter_bert")
+# Flags of a run.json that do not belong to the run itself.
+NOT_REPEATED = ("output_dir", "adapter_dir", "config", "overwrite")
 DISTRIBUTIONS = ("auto", "one_device", "mirrored", "multi_worker", "tpu")
 
 
@@ -69,8 +71,8 @@ def _define_new_flags():
     integer("top_k", 2, "Number of upper layers for --tuning=top_k.", lower_bound=1)
     boolean("train_layer_norm", True, "Whether --tuning=adapters trains all LayerNorms.")
     boolean("train_pooler", False, "Whether the pooler is trained with adapters, layer_norm, head.")
-    choice("optimizer", "adamw", OPTIMIZERS, "adamw; adamw_98, with beta_2 0.98, "
-           "steadier; adapter-bert's, without bias correction.")
+    choice("optimizer", "adamw", OPTIMIZERS, "AdamW with bounded updates; without the "
+           "bound; adapter-bert's, without bias correction.")
     choice("distribution", "auto", DISTRIBUTIONS, "Devices.")
     choice("precision", "float32", ("float32", "bfloat16"), "Compute precision.")
     boolean("jit_compile", False, "Compile with XLA.")
@@ -78,9 +80,34 @@ def _define_new_flags():
             upper_bound=2**32 - 1)
     string("adapter_dir", None, "Where the adapter is written, or read when not training. "
            "Default: OUTPUT_DIR/adapter.")
-    string("config", None, "YAML file of flag values; flags on the command line win.")
+    integer("num_trials", 1, "Runs with seeds --seed, --seed + 1, ...: median and range.",
+            lower_bound=1)
+    string("sweep", None, "Grid of runs, the best chosen on dev: `paper` (learning rate 3e-5, "
+           "3e-4, 3e-3 x epochs 3, 20), or a YAML file of `flag: [values]`.")
+    integer("max_train_examples", None, "Train on a seeded, stratified subset of this size.",
+            lower_bound=2)
+    string("config", None, "YAML file of flag values, or the run.json of a run to repeat; flags on "
+           "the command line win.")
     boolean("dry_run", False, "Check everything, report what would be trained, and stop.")
     boolean("overwrite", False, "Allow an --output_dir that holds another run.")
+
+
+def define_data_flags():
+    """Flags of `run_classifier.py`: where its data comes from, and how a table is read."""
+    string("task_name", None, "The task: a GLUE task (cola, sst-2, mrpc, sts-b, qqp, mnli, qnli, "
+           "rte, wnli, ax), one of the 17 of Table 2 (sms_spam_collection, ...; a wrong name lists "
+           "them), demo_factuality, demo_paraphrase, or tsv for a table of your own.")
+    choice("data_source", "tsv", ("tsv", "tfds"), "Files, or TensorFlow Datasets (GLUE only).")
+    integer("split_seed", 0, "Of the random division, where the data comes undivided.",
+            lower_bound=0)
+    string("text_a_column", None, "For --task_name=tsv: the text, by name or number from 0.")
+    string("text_b_column", None, "The second text, if there is one.")
+    string("label_column", None, "The label, or the score with --regression.")
+    string("delimiter", None, "Default: a tab; in .csv files a comma.")
+    boolean("header", True, "Whether the first row names the columns.")
+    boolean("quoted", None, "Whether cells may be quoted. Default: in .csv files.")
+    string("encoding", "utf-8", "Encoding of the files.")
+    boolean("regression", False, "Predict a score instead of a class.")
 
 
 def run_job(module):
@@ -111,7 +138,10 @@ def apply_config_file(values):
     """
     if not values.config:
         return
-    settings = _read_yaml(values.config)
+    settings = read_yaml(values.config, "--config")
+    if isinstance(settings.get("flags"), dict):  # A run.json.
+        settings = {name: value for name, value in settings["flags"].items()
+                    if name not in NOT_REPEATED}
     unknown = sorted(str(name) for name in settings if name not in values)
     if unknown:
         raise InputError(f"{values.config}: unknown flags {unknown}.")
@@ -126,7 +156,8 @@ def apply_config_file(values):
             raise InputError(f"{values.config}: {error}") from error
 
 
-def _read_yaml(path):
+def read_yaml(path, flag):
+    """The dict in a YAML file. Raises `InputError`, naming `flag`."""
     import yaml
 
     if path.startswith("gs://"):
@@ -139,7 +170,7 @@ def _read_yaml(path):
         with opener(path) as file:
             settings = yaml.safe_load(file.read()) or {}
     except (OSError, yaml.YAMLError) as error:
-        raise InputError(f"Cannot read --config={path}: {error}") from error
+        raise InputError(f"Cannot read {flag}={path}: {error}") from error
     if not isinstance(settings, dict):
         raise InputError(f"{path} must hold `flag: value` lines. Received: {settings!r}")
     return settings

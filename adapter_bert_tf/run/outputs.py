@@ -1,6 +1,5 @@
 """What a run leaves in `--output_dir`; each file is written whole or not at all."""
 
-import hashlib
 import importlib.metadata
 import json
 import os
@@ -26,28 +25,49 @@ def write_text(path, text):
 
 def write_eval_results(folder, results):
     """Writes `eval_results.txt` and prints the block that adapter-bert prints."""
+    write_metrics(folder, "eval_results.txt", "Eval results", results)
+
+
+def write_metrics(folder, file, title, results):
+    """Writes one metric a line, and prints them under a title."""
     lines = [f"{name} = {value}" for name, value in sorted(results.items())]
-    write_text(os.path.join(folder, "eval_results.txt"), "\n".join(lines) + "\n")
-    print("\n".join(["***** Eval results *****", *(f"  {line}" for line in lines)]), flush=True)
+    write_text(os.path.join(folder, file), "\n".join(lines) + "\n")
+    print("\n".join([f"***** {title} *****", *(f"  {line}" for line in lines)]), flush=True)
 
 
-def write_predictions(folder, task, indices, probabilities):
-    """Writes adapter-bert's `test_results.tsv` and the file that the GLUE server takes."""
-    rows = "".join("\t".join(map(str, row)) + "\n" for row in probabilities.tolist())
-    write_text(os.path.join(folder, "test_results.tsv"), rows)
-    labels = [task.labels[i] for i in probabilities.argmax(-1)]
-    lines = [f"{i}\t{label}" for i, label in zip(indices, labels, strict=True)]
-    path = os.path.join(folder, f"{task.title}.tsv")
+def write_predictions(folder, task, split, indices, predicted):
+    """Writes adapter-bert's `test_results.tsv` and the file that the GLUE server takes.
+
+    Args:
+      folder: `--output_dir`.
+      task: `Task`.
+      split: `test`, or another test split, whose name then follows `test_results`.
+      indices: the examples' names.
+      predicted: float `[examples, labels]` probabilities, or `[examples]` scores.
+    """
+    rows = predicted.reshape(len(predicted), -1).tolist()
+    raw = os.path.join(folder, f"{split.replace('test', 'test_results')}.tsv")
+    write_text(raw, "".join("\t".join(map(str, row)) + "\n" for row in rows))
+    lines = [f"{i}\t{label}" for i, label in zip(indices, _written(task, predicted), strict=True)]
+    path = os.path.join(folder, f"{task.submission(split)}.tsv")
     write_text(path, "\n".join(["index\tprediction", *lines]) + "\n")
-    print(f"Predictions: {path}, probabilities: {folder}/test_results.tsv", flush=True)
+    print(f"Predictions: {path}, {'scores' if task.regression else 'probabilities'}: {raw}",
+          flush=True)
 
 
-def print_predictions(task, examples, probabilities, rows=6):
+def _written(task, predicted):
+    """Predictions as GLUE wants them: label strings, or scores within their range."""
+    if task.regression:
+        return [f"{score:.3f}" for score in task.clip(predicted)]
+    return [task.labels[i] for i in predicted.argmax(-1)]
+
+
+def print_predictions(task, examples, predicted, rows=6):
     """Prints the first few predictions."""
-    for i in range(min(rows, len(examples))):
-        best = probabilities[i].argmax()
-        texts = [examples.text_a[i], *([examples.text_b[i]] if examples.text_b else [])]
-        print(f"  {task.labels[best]} ({probabilities[i][best]:.2f})  {' | '.join(texts)}")
+    written = _written(task, predicted[:rows])
+    for label, row, texts in zip(written, predicted, examples.texts(), strict=False):
+        sure = "" if task.regression else f" ({row.max():.2f})"
+        print(f"  {label}{sure}  {' | '.join(text[:200] for text in texts)}")
 
 
 def write_run(folder, values, trained):
@@ -72,12 +92,6 @@ def versions():
 def command():
     """The command line of this process."""
     return shlex.join(["python", *sys.argv])
-
-
-def file_digest(path):
-    """SHA-256 of a file, local or gs://."""
-    with tf.io.gfile.GFile(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
 
 
 def peak_memory_mb():

@@ -16,8 +16,8 @@ from adapter_bert_tf.training.loop import TrainingSettings
 from adapter_bert_tf.training.trained import Tuning
 
 # What a run leaves behind; `--overwrite` removes these and nothing else.
-RUN_FILES = ("eval_results.txt", "test_results.tsv", "metrics.jsonl", "run.json",
-             "events.out.tfevents.*")
+RUN_FILES = ("eval_results.txt", "test_results*.tsv", "test_metrics.txt", "metrics.jsonl",
+             "run.json", "events.out.tfevents.*")
 
 
 OWNER = "flags.json"
@@ -97,16 +97,20 @@ def require_trained_checkpoint(flags, untouched):
 def check_task(saved, task):
     """A saved adapter must have been trained for the task and its labels. Raises `InputError`."""
     theirs = (saved.config["task"], saved.config["labels"])
-    if theirs != (task.name, list(task.labels)):
-        raise InputError(f"The saved adapter was trained for the task {theirs[0]!r} with labels "
-                         f"{theirs[1]}. Received: {task.name!r} with labels {list(task.labels)}")
+    ours = (task.adapter_of or task.name, list(task.labels or theirs[1]))
+    is_regression = saved.config.get("regression", False)
+    if theirs != ours or is_regression != task.regression:
+        raise InputError(
+            f"The saved adapter was trained for the task {theirs[0]!r} with "
+            f"{'scores' if is_regression else f'labels {theirs[1]}'}. Received: {ours[0]!r} with "
+            f"{'scores' if task.regression else f'labels {ours[1]}'}.")
 
 
 def method(flags, saved=None):
     """(`AdapterConfig` or None, `Tuning`), from the saved adapter if there is one, or the flags."""
     if saved:
         adapter = saved.config.get("adapter")
-        given = [f"--{name}" for name in METHOD_FLAGS if flags[name].present]
+        given = [f"--{name}" for name in METHOD_FLAGS if name in flags.given]
         if given:
             logging.warning("Not used, the saved adapter decides: %s", ", ".join(given))
         return adapter and AdapterConfig.from_dict(adapter), Tuning(**saved.config["tuning"])
@@ -142,13 +146,13 @@ def pad_to(flags):
 
 
 def training_steps(flags, examples):
-    """Number of steps, as adapter-bert counts them; 0 when not training."""
+    """Number of steps over `examples` training examples, as adapter-bert counts them."""
     if not flags.do_train:
         return 0
-    steps = int(len(examples["train"]) / flags.train_batch_size * flags.num_train_epochs)
+    steps = int(examples / flags.train_batch_size * flags.num_train_epochs)
     if steps < 1:
         raise InputError(
-            f"No step to train: {len(examples['train'])} examples, --train_batch_size="
+            f"No step to train: {examples} examples, --train_batch_size="
             f"{flags.train_batch_size}, --num_train_epochs={flags.num_train_epochs}."
         )
     return steps
@@ -199,20 +203,15 @@ def _owner_path(flags):
 
 
 def _identity(flags):
-    return {name: value for name, value in as_dict(flags).items() if name not in FREE_FLAGS}
+    return {name: value for name, value in flags.values.items() if name not in FREE_FLAGS}
 
 
 def clear(folder, task):
     """Removes what an earlier run of `task` left in `folder`."""
-    for name in (*RUN_FILES, f"{task.title}.tsv"):
+    submissions = {f"{task.submission(split)}.tsv" for layout in task.layouts for split in layout}
+    for name in (*RUN_FILES, f"{task.title}.tsv", *submissions):
         for path in tf.io.gfile.glob(os.path.join(folder, name)):
             tf.io.gfile.remove(path)
     for name, mark in (("adapter", CONFIG), ("checkpoints", OWNER)):
         if tf.io.gfile.exists(os.path.join(folder, name, mark)):  # Ours, not a user's folder.
             tf.io.gfile.rmtree(os.path.join(folder, name))
-
-
-def as_dict(flags):
-    """Every flag of the command with its value."""
-    module = flags.find_module_defining_flag("task_name")
-    return {flag.name: flag.value for flag in flags.get_key_flags_for_module(module)}

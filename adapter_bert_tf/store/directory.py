@@ -64,9 +64,7 @@ def save_adapter(folder, config, variables):
     require_free(folder)
     config = config | {"variables": sorted(variables)}
     temporary = f"{folder.rstrip('/')}.tmp"
-    if tf.io.gfile.exists(temporary):
-        tf.io.gfile.rmtree(temporary)
-    tf.io.gfile.makedirs(temporary)
+    _make_empty(temporary)
     arrays = {name: np.ascontiguousarray(variable.numpy()) for name, variable in variables.items()}
     files = {
         CONFIG: json.dumps(config, indent=2).encode(),
@@ -76,6 +74,26 @@ def save_adapter(folder, config, variables):
     for name, content in files.items():
         with tf.io.gfile.GFile(os.path.join(temporary, name), "wb") as file:
             file.write(content)
+    _put_in_place(temporary, folder)
+
+
+def copy_adapter(source, folder):
+    """Copies an adapter directory, under a temporary name first; replaces an adapter there."""
+    require_free(folder)
+    temporary = f"{folder.rstrip('/')}.tmp"
+    _make_empty(temporary)
+    for name in (CONFIG, WEIGHTS, CARD):
+        tf.io.gfile.copy(os.path.join(source, name), os.path.join(temporary, name))
+    _put_in_place(temporary, folder)
+
+
+def _make_empty(folder):
+    if tf.io.gfile.exists(folder):
+        tf.io.gfile.rmtree(folder)
+    tf.io.gfile.makedirs(folder)
+
+
+def _put_in_place(temporary, folder):
     if tf.io.gfile.exists(folder):
         tf.io.gfile.rmtree(folder)
     tf.io.gfile.rename(temporary, folder)

@@ -4,19 +4,30 @@ import difflib
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks.glue import GLUE
+from adapter_bert_tf.tasks.own import own_task
 from adapter_bert_tf.tasks.shipped import SHIPPED
-from adapter_bert_tf.tasks.task import Columns, Task
+from adapter_bert_tf.tasks.task import Columns, Source, Task, role
+from adapter_bert_tf.tasks.text_classification import TEXT_CLASSIFICATION
 
-TASKS = {task.name: task for task in (*GLUE, *SHIPPED)}
+TASKS = {task.name: task for task in (*GLUE, *TEXT_CLASSIFICATION, *SHIPPED)}
 
-__all__ = ["TASKS", "Columns", "Task", "find_task"]
+__all__ = ["GLUE", "TASKS", "Columns", "Source", "Task", "find_task", "own_task", "role"]
 
 
 def find_task(name):
-    """The task called `name`, in any case. Raises `InputError` with the nearest names."""
-    task = TASKS.get(name.lower())
+    """The task called `name`, in any case, with or without hyphens.
+
+    Raises:
+      InputError: with the nearest names.
+    """
+    by_letters = {_letters(known): task for known, task in TASKS.items()}
+    task = by_letters.get(_letters(name))
     if task is None:
         nearest = difflib.get_close_matches(name.lower(), TASKS, n=3, cutoff=0.3) or sorted(TASKS)
         raise InputError(f"Unknown task {name!r}. Did you mean {' or '.join(nearest)}? "
-                         f"All tasks: {', '.join(sorted(TASKS))}")
+                         f"All tasks: {', '.join(sorted(TASKS))}; and tsv, for a table of your own")
     return task
+
+
+def _letters(name):
+    return "".join(filter(str.isalnum, name.lower()))

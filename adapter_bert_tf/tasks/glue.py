@@ -1,16 +1,69 @@
 """GLUE (Wang et al. 2019), as its download script lays the files out."""
 
-from adapter_bert_tf.tasks.task import Columns, Task
+import dataclasses
+
+from adapter_bert_tf.tasks.task import Columns, Source, Task
+
+BINARY = ("0", "1")
+ENTAILMENT = ("entailment", "not_entailment")
+# In adapter-bert's order, so that its checkpoints keep their meaning.
+NLI = ("contradiction", "entailment", "neutral")
+
+
+def glue_task(title, labels, metrics, columns, rows, tfds=None, train=None, test=None, **more):
+    """A task in GLUE's layout: `train.tsv`, `dev.tsv` and an unlabelled `test.tsv`.
+
+    Args:
+      title: as GLUE writes it.
+      labels: tuple of label strings; None for regression.
+      metrics: names in `metrics.METRICS`, separated by spaces.
+      columns: `Columns` of the labelled files.
+      rows: number of rows of the test file.
+      tfds: the texts' features in TensorFlow Datasets; None if they are called as the columns,
+        empty if the task is not there.
+      train: `Source` arguments of the labelled files.
+      test: `Columns` of the test file; None: the same, with an `index` and no label.
+      **more: other arguments of `Task`.
+    """
+    name = title.lower()
+    test = test or dataclasses.replace(columns, label=None, index="index")
+    if tfds is None:
+        tfds = tuple(column for column in (test.text_a, test.text_b) if column is not None)
+    layout = {split: Source(f"{split}.tsv", columns, **(train or {})) for split in ("train", "dev")}
+    layout["test"] = Source("test.tsv", test)
+    values = {"name": name, "layouts": (layout,), "test_rows": {"test": rows}} | more
+    return Task(title=title, metrics=tuple(metrics.split()), labels=labels,
+                tfds=(name.replace("-", ""), *tfds) if tfds else None, **values)
+
+
+PAIR = Columns("sentence1", "sentence2", label="label")
+MNLI = Columns("sentence1", "sentence2", label="gold_label")
+MNLI_TEST = Columns("sentence1", "sentence2", index="index")
 
 GLUE = (
-    Task(
-        "cola", "CoLA", labels=("0", "1"), metrics=("mcc", "accuracy"),
-        columns=Columns(text_a=3, label=1),
-        test_columns=Columns("sentence", index="index"),
-    ),
-    Task(
-        "mrpc", "MRPC", labels=("0", "1"), metrics=("accuracy", "f1"),
-        columns=Columns("#1 String", "#2 String", label="Quality"),
-        test_columns=Columns("#1 String", "#2 String", index="index"),
-    ),
+    glue_task("CoLA", BINARY, "mcc accuracy", Columns(3, label=1), 1063,
+              test=Columns("sentence", index="index")),
+    glue_task("SST-2", BINARY, "accuracy", Columns("sentence", label="label"), 1821),
+    glue_task("MRPC", BINARY, "accuracy f1", Columns("#1 String", "#2 String", label="Quality"),
+              1725, tfds=("sentence1", "sentence2")),
+    glue_task("STS-B", None, "spearman pearson", Columns("sentence1", "sentence2", label="score"),
+              1379, score_range=(0.0, 5.0)),
+    # A few rows of the published QQP are cut short.
+    glue_task("QQP", BINARY, "f1 accuracy", Columns("question1", "question2", label="is_duplicate"),
+              390965, train={"skip_short_rows": True},
+              test=Columns("question1", "question2", index="id")),
+    glue_task("MNLI", NLI, "accuracy", MNLI, 0, tfds=("premise", "hypothesis"),
+              test_rows={"test": 9796, "test_mismatched": 9847},
+              layouts=({"train": Source("train.tsv", MNLI),
+                        "dev": Source("dev_matched.tsv", MNLI),
+                        "dev_mismatched": Source("dev_mismatched.tsv", MNLI),
+                        "test": Source("test_matched.tsv", MNLI_TEST, submission="MNLI-m"),
+                        "test_mismatched": Source("test_mismatched.tsv", MNLI_TEST,
+                                                  submission="MNLI-mm")},)),
+    glue_task("QNLI", ENTAILMENT, "accuracy", Columns("question", "sentence", label="label"), 5463),
+    glue_task("RTE", ENTAILMENT, "accuracy", PAIR, 3000),
+    glue_task("WNLI", BINARY, "accuracy", PAIR, 146),
+    # The diagnostic set: no training data, predicted with an adapter of MNLI.
+    glue_task("AX", NLI, "accuracy", MNLI, 1104, tfds=("premise", "hypothesis"), adapter_of="mnli",
+              layouts=({"test": Source("diagnostic.tsv", MNLI_TEST)},)),
 )

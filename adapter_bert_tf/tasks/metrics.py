@@ -1,29 +1,58 @@
-"""Metrics by name: scikit-learn's, on label ids."""
+"""Metrics by name: scikit-learn's on label ids, scipy's on scores."""
 
+import warnings
+
+import numpy as np
+import scipy.stats
 from sklearn import metrics
+
+
+def _correlation(function):
+    """A correlation that is 0, not NaN, when all scores are the same."""
+    def correlate(labels, scores):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", scipy.stats.ConstantInputWarning)
+            return np.nan_to_num(function(labels, scores).statistic)
+    return correlate
+
 
 METRICS = {
     "accuracy": metrics.accuracy_score,
     "f1": metrics.f1_score,
+    "macro_f1": lambda labels, predicted: metrics.f1_score(labels, predicted, average="macro"),
     "mcc": metrics.matthews_corrcoef,
+    "pearson": _correlation(scipy.stats.pearsonr),
+    "spearman": _correlation(scipy.stats.spearmanr),
 }
 
 
-def evaluate(names, labels, probabilities):
+def evaluate(names, labels, outputs):
     """Scores predictions.
 
     Args:
       names: of `METRICS`.
-      labels: int `[examples]`, the true label ids.
-      probabilities: float `[examples, labels]`.
+      labels: int `[examples]`, the true label ids; for regression float, the true scores.
+      outputs: float `[examples, labels]`, probabilities; for regression `[examples]`, scores.
 
     Returns:
-      dict from `eval_NAME` to float, and `eval_loss`, the mean cross-entropy in nats.
+      dict from name to float, and `loss`: the mean cross-entropy in nats, or the mean squared
+      error.
     """
-    predicted = probabilities.argmax(-1)
-    scores = {f"eval_{name}": float(METRICS[name](labels, predicted)) for name in names}
-    ids = list(range(probabilities.shape[-1]))
+    predicted = outputs.argmax(-1) if outputs.ndim == 2 else outputs
+    scores = {name: float(METRICS[name](labels, predicted)) for name in names}
+    return scores | {"loss": _loss(labels, outputs.astype("float64"))}
+
+
+def _loss(labels, outputs):
+    if outputs.ndim == 1:
+        return float(metrics.mean_squared_error(labels, outputs))
     # log_loss wants float64 rows that sum to one.
-    exact = probabilities.astype("float64")
-    exact /= exact.sum(-1, keepdims=True)
-    return scores | {"eval_loss": float(metrics.log_loss(labels, exact, labels=ids))}
+    exact = outputs / outputs.sum(-1, keepdims=True)
+    return float(metrics.log_loss(labels, exact, labels=list(range(exact.shape[-1]))))
+
+
+def is_constant(outputs):
+    """Whether all examples got the same label, or the same score."""
+    predicted = outputs.argmax(-1) if outputs.ndim == 2 else outputs
+    spread = np.ptp(predicted) / max(1.0, np.abs(predicted).max())
+    return len(predicted) > 1 and bool(spread <= 1e-6)

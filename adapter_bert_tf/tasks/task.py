@@ -1,48 +1,121 @@
-"""A task as a value: where its columns are, its labels, its metrics."""
+"""A task as a value: where its texts and labels are, its labels, its metrics."""
 
 import dataclasses
+import math
+from collections.abc import Callable
 
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
-    """Columns of a tab-separated file: names of its header line, or numbers from 0 without one."""
+    """Columns of a table, by the names of its header line or by numbers from 0."""
 
     text_a: str | int
     text_b: str | int | None = None
     label: str | int | None = None
     index: str | int | None = None
 
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A file of a task, and how to read it.
+
+    Args:
+      file: its name in the data folder; `NAME.gz` is read where NAME is not there. With a final
+        slash: a folder with one folder a label and one text a file, columns 0 and 1.
+      columns: of the text, the label and the index.
+      header: whether the first row names the columns. None: if `columns` are names.
+      delimiter: one character.
+      quoted: whether cells may be quoted as in RFC 4180 and then hold line ends.
+      escaped: whether backslash, tab and line ends are written as `\\\\`, `\\t`, `\\n`, `\\r`.
+      encodings: tried in this order.
+      replace: pairs (what, by what), in texts.
+      drop_empty: whether rows without a text or a label are left out.
+      skip_short_rows: whether rows with too few cells are skipped, with a warning, or an error.
+      submission: name of the GLUE server's file for this split; None for the task's title.
+    """
+
+    file: str
+    columns: Columns
+    header: bool | None = None
+    delimiter: str = "\t"
+    quoted: bool = False
+    escaped: bool = False
+    encodings: tuple[str, ...] = ("utf-8",)
+    replace: tuple[tuple[str, str], ...] = ()
+    drop_empty: bool = False
+    skip_short_rows: bool = False
+    submission: str | None = None
+
     @property
     def has_header(self):
-        """Whether the file's first line names the columns."""
-        return isinstance(self.text_a, str)
+        """Whether the first row names the columns."""
+        return isinstance(self.columns.text_a, str) if self.header is None else self.header
 
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """A classification task.
+    """A classification or regression task.
 
     Args:
       name: what `--task_name` says, lower case.
       title: as its publishers write it; the submission file is called so.
-      labels: label strings as in the files; a label's id is its place.
       metrics: names in `metrics.METRICS`; the first is the one to compare by.
-      columns: of the training and development files.
-      test_columns: of the unlabelled test file.
-      files: file name of each split.
+      layouts: the forms in which the task is distributed, the first whose files are there is read.
+        Each a dict from split to `Source`. A split's role is what precedes the underscore: `train`,
+        `dev`, `test` (`dev_mismatched` is a second development set), or `all`: sources that are put
+        together and divided at random.
+      labels: label strings as in the files; a label's id is its place. None: the sorted strings of
+        the training data.
+      relabel: function from a label in the files to the label meant, or None to leave the row out.
+      score_range: the least and the largest score, for a regression task.
       folder: where the files are if `--data_dir` is not given; None if they do not ship with us.
+      tfds: (config of TensorFlow Datasets' `glue`, feature of text_a[, of text_b]).
+      adapter_of: the task whose adapter predicts this one, which has no training data.
+      dev_share: share of the training data that becomes the development set if it has no file.
+      test_rows: number of rows that the GLUE server expects, by split.
     """
 
     name: str
     title: str
-    labels: tuple[str, ...]
     metrics: tuple[str, ...]
-    columns: Columns
-    test_columns: Columns
-    files: tuple[tuple[str, str], ...] = (
-        ("train", "train.tsv"), ("dev", "dev.tsv"), ("test", "test.tsv"))
+    layouts: tuple[dict[str, Source], ...]
+    labels: tuple[str, ...] | None = None
+    relabel: Callable[[str], str | None] | None = None
+    score_range: tuple[float, float] | None = None
     folder: str | None = None
+    tfds: tuple[str, ...] | None = None
+    adapter_of: str | None = None
+    dev_share: float | None = None
+    test_rows: dict[str, int] = dataclasses.field(default_factory=dict)
 
-    def file_name(self, split):
-        """Name of the file that holds `split`: train, dev or test."""
-        return dict(self.files)[split]
+    @property
+    def regression(self):
+        """Whether a score is predicted instead of a class."""
+        return self.score_range is not None
+
+    @property
+    def num_outputs(self):
+        """Number of the head's outputs."""
+        return 1 if self.regression else len(self.labels)
+
+    def with_labels(self, labels):
+        """The same task with its labels known."""
+        return dataclasses.replace(self, labels=tuple(labels))
+
+    def submission(self, split):
+        """Name of the GLUE server's file for a test split, without `.tsv`."""
+        source = self.layouts[0].get(split)
+        return (source and source.submission) or self.title
+
+    def clip(self, scores):
+        """Scores within `score_range`."""
+        low, high = self.score_range
+        return [min(max(float(score), low), high) for score in scores]
+
+
+ANY_SCORE = (-math.inf, math.inf)
+
+
+def role(split):
+    """`train`, `dev`, `test` or `all`: what a split is for."""
+    return split.partition("_")[0]

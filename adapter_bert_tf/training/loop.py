@@ -6,7 +6,7 @@ import math
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Diverged, InputError
 from adapter_bert_tf.training.optimizer import OPTIMIZERS, BertAdam, Schedule
 from adapter_bert_tf.training.progress import Progress
 
@@ -51,7 +51,8 @@ def train(model, trained, batches, settings):
       the `Progress`, with the seconds and examples/s of the run.
 
     Raises:
-      InputError: when the loss is not finite, or the checkpoint to resume from is damaged.
+      Diverged: when the loss is not finite.
+      InputError: when the checkpoint to resume from is damaged.
     """
     schedule, optimizer = compile_model(model, settings)
     callbacks = []
@@ -71,7 +72,7 @@ def train(model, trained, batches, settings):
         history = model.fit(batches.skip(start), steps_per_epoch=settings.steps - start, epochs=1,
                             verbose=0, callbacks=callbacks)
         if not math.isfinite(history.history["loss"][-1]):
-            raise InputError(f"Training diverged at step {progress.step}: the loss is not finite. "
+            raise Diverged(f"Training diverged at step {progress.step}: the loss is not finite. "
                              f"Lower --learning_rate={settings.learning_rate}. Nothing was saved.")
     return progress
 
@@ -85,12 +86,16 @@ def _restore(checkpoint, path):
 
 
 def compile_model(model, settings):
-    """Compiles `model` with adapter-bert's optimizer and loss; returns (schedule, optimizer)."""
+    """Compiles `model` with adapter-bert's optimizer and its own loss.
+
+    Returns:
+      (schedule, optimizer).
+    """
     schedule = Schedule(settings.learning_rate, settings.steps, settings.warmup_proportion)
     optimizer = BertAdam(schedule, **OPTIMIZERS[settings.optimizer])
     model.compile(
         optimizer=optimizer,
-        loss=tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        loss=model.training_loss(),
         jit_compile=settings.jit_compile, steps_per_execution=settings.steps_per_loop,
     )
     return schedule, optimizer

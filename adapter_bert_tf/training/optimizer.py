@@ -34,10 +34,9 @@ class Schedule(optimization.WarmUp):
 
 # `--optimizer`; docs/design.md says what we saw of them.
 OPTIMIZERS = {
-    "adamw": {"bias_correction": True, "beta_2": 0.999},
-    # Slower and steadier: for a run that falls back to one class in the middle of training.
-    "adamw_98": {"bias_correction": True, "beta_2": 0.98},
-    "adapter_bert": {"bias_correction": False, "beta_2": 0.999},
+    "adamw": {"bias_correction": True, "clip_update": True},
+    "adamw_unclipped": {"bias_correction": True, "clip_update": False},
+    "adapter_bert": {"bias_correction": False, "clip_update": False},
 }
 
 
@@ -50,18 +49,21 @@ class BertAdam(optimization.AdamWeightDecay):
       learning_rate: number or schedule.
       bias_correction: whether the moments are corrected for their start at zero (Kingma and Ba
         2015). adapter-bert, like the first BERT, does not.
-      beta_2: decay of the second moment. 0.999 remembers 1,000 steps; 0.98 (RoBERTa's) remembers
-        50, which bounds the step after a sudden large gradient.
+      clip_update: whether the learning rate of a variable is divided by the root mean square of
+        g / sqrt(v) where that is above 1 (StableAdamW, Wortsman et al. 2023, section 3.5). v
+        remembers 1,000 steps; without this, a gradient that is suddenly large moves the variable
+        by several learning rates. Sparse gradients, of embedding tables, are left alone.
     """
 
-    def __init__(self, learning_rate, bias_correction=True, beta_2=0.999, name="BertAdam",
+    def __init__(self, learning_rate, bias_correction=True, clip_update=True, name="BertAdam",
                  **kwargs):
         super().__init__(
-            learning_rate, beta_2=beta_2, epsilon=1e-6, weight_decay_rate=0.01,
-            gradient_clip_norm=0.0, global_clipnorm=1.0,
-            exclude_from_weight_decay=list(NO_WEIGHT_DECAY), name=name, **kwargs,
+            learning_rate, epsilon=1e-6, weight_decay_rate=0.01, gradient_clip_norm=0.0,
+            global_clipnorm=1.0, exclude_from_weight_decay=list(NO_WEIGHT_DECAY), name=name,
+            **kwargs,
         )
         self.bias_correction = bias_correction
+        self.clip_update = clip_update
 
     def _prepare_local(self, var_device, var_dtype, apply_state):
         super()._prepare_local(var_device, var_dtype, apply_state)
@@ -69,7 +71,22 @@ class BertAdam(optimization.AdamWeightDecay):
             zero = tf.zeros([], var_dtype)
             apply_state[(var_device, var_dtype)] |= {"beta_1_power": zero, "beta_2_power": zero}
 
+    def _resource_apply_dense(self, grad, var, apply_state=None):
+        if self.clip_update:
+            key = (var.device, var.dtype.base_dtype)
+            state = dict(apply_state[key])
+            state["lr_t"] /= tf.maximum(1.0, self._update_size(grad, var, state))
+            apply_state = dict(apply_state) | {key: state}
+        return super()._resource_apply_dense(grad, var, apply_state)
+
+    def _update_size(self, grad, var, state):
+        """Root mean square of g / sqrt(v), with the v of this step."""
+        square = tf.square(grad)
+        v = state["beta_2_t"] * self.get_slot(var, "v") + state["one_minus_beta_2_t"] * square
+        v /= 1 - state["beta_2_power"]
+        return tf.sqrt(tf.reduce_mean(square / tf.maximum(v, state["epsilon"] ** 2)))
+
     def get_config(self):
         return {"learning_rate": self._serialize_hyperparameter("learning_rate"),
-                "bias_correction": self.bias_correction,
-                "beta_2": self._serialize_hyperparameter("beta_2"), "name": self._name}
+                "bias_correction": self.bias_correction, "clip_update": self.clip_update,
+                "name": self._name}

@@ -37,9 +37,11 @@ class Progress(tf_keras.callbacks.Callback):
         self.folder = folder
         self.examples_per_second = 0.0
         self.seconds = 0.0
+        self.cpu_seconds = 0.0
 
     def on_train_begin(self, logs=None):
         self.began = self.shown_at = self.compiled = time.monotonic()
+        self.cpu_began = time.process_time()
         self.writer = self.log = None
         if self.folder is not None:
             self.writer = tf.summary.create_file_writer(self.folder)
@@ -49,6 +51,7 @@ class Progress(tf_keras.callbacks.Callback):
         self.step = self.start + batch + 1
         now = time.monotonic()
         self.seconds = now - self.began
+        self.cpu_seconds = time.process_time() - self.cpu_began
         if batch == 0:
             self.compiled = now
         examples = batch * self.batch_size

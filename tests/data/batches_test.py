@@ -16,8 +16,8 @@ from adapter_bert_tf.data.batches import (
     tokenize,
     train_batches,
 )
+from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.tokenization import TextEncoder
-from adapter_bert_tf.data.tsv import Examples
 from tests import support
 
 FIGURES = pathlib.Path(__file__).parent.parent / "golden" / "tokenization.json"
@@ -72,18 +72,20 @@ def test_the_same_pieces_as_transformers(minilm):
 def _examples(count):
     words = support.WORDS[:20]
     texts = [" ".join(words[: 1 + i % 13]) for i in range(count)]
-    return Examples(texts, None, np.arange(count, dtype=np.int32) % 2, list(map(str, range(count))))
+    places = [("file", i) for i in range(count)]
+    return Examples(texts, None, None, list(map(str, range(count))), places)
 
 
 @pytest.fixture(scope="module")
 def features(vocabulary):
-    return tokenize(_examples(1100), TextEncoder(vocabulary, 12))
+    return tokenize(_examples(1100), TextEncoder(vocabulary, 12), np.arange(1100) % 2)
 
 
 def test_tokenize_in_parts(features):
     assert len(features) == 1100
     assert features.lengths.tolist() == [min(3 + i % 13, 12) for i in range(1100)]
     assert features.labels.numpy()[:3].tolist() == [0, 1, 0]
+    assert features.cut.tolist() == [3 + i % 13 > 12 for i in range(1100)]
 
 
 def test_unknown_share(vocabulary):
@@ -142,6 +144,6 @@ def test_evaluation_sees_every_example_once(features, batch):
 
 def test_features_of_one_example_fit_one_batch():
     one = Features(tf.ragged.constant([[2, 3]]), tf.ragged.constant([[0, 0]]), tf.constant([1]),
-                   np.array([2]))
+                   np.array([2]), np.array([False]))
     (inputs, labels), = eval_batches(one, 8, 12)[0]
     assert inputs["input_word_ids"].shape == (1, 8) and labels.numpy().tolist() == [1]

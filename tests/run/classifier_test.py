@@ -1,6 +1,5 @@
 """`run_classifier.py`: whole runs on a tiny base, and every bad input as one message."""
 
-import contextlib
 import json
 import os
 import pathlib
@@ -13,17 +12,14 @@ import time
 import numpy as np
 import pytest
 import safetensors.numpy
-import tf_keras
-from absl import flags
-from absl.testing import flagsaver
 
 import run_classifier
 from adapter_bert_tf.run import flags as cli_flags
 from adapter_bert_tf.training import optimizer, strategy, trained
 from tests import support
+from tests.runs import MRPC_HEADER, base_flags, command, mrpc_row, train, write_mrpc
 
 ROOT = pathlib.Path(run_classifier.__file__).parent
-MRPC_HEADER = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
 # adapter-bert's README command, with its flags as they stand there.
 README_FLAGS = [
     "--task_name=MRPC", "--do_train=true", "--do_eval=true", "--max_seq_length=16",
@@ -31,55 +27,9 @@ README_FLAGS = [
 ]
 
 
-def _row(label, *texts):
-    return "\t".join([str(label), "1", "2", *texts])
-
-
-def _sentence(rng):
-    return " ".join(rng.choice(support.WORDS[:20], rng.integers(2, 6)))
-
-
-def write_mrpc(folder, rows=64):
-    """A task in MRPC's layout that can be learned: label 1 where the second text has `not`."""
-    rng = np.random.default_rng(0)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, count in (("train", rows), ("dev", 16)):
-        lines = [_row(i % 2, _sentence(rng), _sentence(rng) + (" not not" if i % 2 else " red"))
-                 for i in range(count)]
-        (folder / f"{name}.tsv").write_text("\n".join([MRPC_HEADER, *lines]) + "\n")
-    lines = [f"{i}\t1\t2\t{_sentence(rng)}\t{_sentence(rng)}" for i in range(8)]
-    (folder / "test.tsv").write_text(
-        "\n".join(["index\t#1 ID\t#2 ID\t#1 String\t#2 String", *lines]) + "\n")
-    return folder
-
-
 @pytest.fixture
 def mrpc(tmp_path):
     return write_mrpc(tmp_path / "MRPC")
-
-
-def base_flags(folder):
-    """adapter-bert's three flags for a base in Google's format."""
-    return [f"--vocab_file={folder}/vocab.txt", f"--bert_config_file={folder}/bert_config.json",
-            f"--init_checkpoint={folder}/bert_model.ckpt"]
-
-
-def command(*arguments):
-    """Runs the command in this process; returns the error message, or None."""
-    with flagsaver.flagsaver():
-        flags.FLAGS.unparse_flags()
-        for name in flags.FLAGS:
-            flags.FLAGS[name].present = 0
-        flags.FLAGS(["run_classifier.py", *map(str, arguments)])
-        try:
-            with contextlib.chdir(ROOT) if hasattr(contextlib, "chdir") else \
-                    contextlib.nullcontext():
-                run_classifier.main(None)
-        except SystemExit as stop:
-            return str(stop.code)
-        finally:
-            tf_keras.mixed_precision.set_global_policy("float32")
-    return None
 
 
 def test_adapter_berts_readme_command_runs_unchanged(mrpc, tiny_base_folder, tmp_path, capsys):
@@ -97,16 +47,8 @@ def test_adapter_berts_readme_command_runs_unchanged(mrpc, tiny_base_folder, tmp
     assert "global_step = 10\n" in results
 
 
-def _train(mrpc, base, out, *more):
-    error = command("--task_name=mrpc", "--do_train", f"--data_dir={mrpc}",
-                    *base_flags(base), f"--output_dir={out}", "--max_seq_length=16",
-                    "--train_batch_size=8", *more)
-    assert error is None
-    return out
-
-
 def test_what_a_run_leaves(mrpc, tiny_base_folder, tmp_path):
-    out = _train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--do_predict",
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--do_predict",
                  "--num_train_epochs=1")
     names = {path.name.split(".out.")[0] for path in out.iterdir()}
     assert names == {"adapter", "checkpoints", "eval_results.txt", "test_results.tsv", "MRPC.tsv",
@@ -126,7 +68,7 @@ def test_what_a_run_leaves(mrpc, tiny_base_folder, tmp_path):
 
 
 def test_the_adapter_holds_what_was_trained(mrpc, tiny_base_folder, tmp_path):
-    out = _train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=1")
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=1")
     config = json.loads((out / "adapter" / "adapter_config.json").read_text())
     assert config["labels"] == ["0", "1"] and config["metric"]["name"] == "accuracy"
     weights = safetensors.numpy.load_file(out / "adapter" / "adapter.safetensors")
@@ -137,7 +79,7 @@ def test_the_adapter_holds_what_was_trained(mrpc, tiny_base_folder, tmp_path):
 
 @pytest.mark.parametrize("tuning", ["adapters", "full", "top_k", "layer_norm", "head"])
 def test_every_method_is_evaluated_alike_by_a_new_run(tuning, mrpc, tiny_base_folder, tmp_path):
-    out = _train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=4",
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=4",
                  f"--tuning={tuning}", "--top_k=1", "--learning_rate=1e-2")
     error = command("--task_name=mrpc", "--do_eval", f"--data_dir={mrpc}",
                     *base_flags(tiny_base_folder), "--max_seq_length=16",
@@ -149,14 +91,14 @@ def test_every_method_is_evaluated_alike_by_a_new_run(tuning, mrpc, tiny_base_fo
 
 
 def test_it_learns(mrpc, tiny_base_folder, tmp_path):
-    out = _train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=30",
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=30",
                  "--learning_rate=1e-2")
     accuracy = re.search("eval_accuracy = (.*)", (out / "eval_results.txt").read_text())[1]
     assert float(accuracy) >= 0.9
 
 
 def test_a_fresh_process_evaluates_the_same(mrpc, tiny_base_folder, tmp_path):
-    out = _train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=2")
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=2")
     again = subprocess.run(
         [sys.executable, "run_classifier.py", "--task_name=mrpc", "--do_eval",
          f"--data_dir={mrpc}", f"--base_model={tiny_base_folder}", "--max_seq_length=16",
@@ -170,7 +112,7 @@ def test_a_fresh_process_evaluates_the_same(mrpc, tiny_base_folder, tmp_path):
 def test_the_same_seed_gives_the_same_adapter(mrpc, tiny_base_folder, tmp_path):
     contents = []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        out = _train(mrpc, tiny_base_folder, tmp_path / name, "--num_train_epochs=1",
+        out = train(mrpc, tiny_base_folder, tmp_path / name, "--num_train_epochs=1",
                      f"--seed={seed}")
         contents.append((out / "adapter" / "adapter.safetensors").read_bytes())
     assert contents[0] == contents[1] != contents[2]
@@ -181,7 +123,7 @@ def test_a_trained_adapter_bert_checkpoint_is_evaluated_directly(tmp_path):
     words = [w for w in (golden / "vocab.txt").read_text().split() if w[0] not in "[#"]
     folder = tmp_path / "MRPC"
     folder.mkdir()
-    lines = [_row(i % 2, words[i], words[i + 1]) for i in range(8)]
+    lines = [mrpc_row(i % 2, words[i], words[i + 1]) for i in range(8)]
     (folder / "dev.tsv").write_text("\n".join([MRPC_HEADER, *lines]) + "\n")
     arguments = ["--task_name=mrpc", "--do_eval", f"--data_dir={folder}",
                  f"--vocab_file={golden}/vocab.txt", "--max_seq_length=16",
@@ -192,7 +134,7 @@ def test_a_trained_adapter_bert_checkpoint_is_evaluated_directly(tmp_path):
 
 
 def test_dry_run_checks_reports_and_writes_nothing(mrpc, tiny_base_folder, tmp_path, capsys):
-    _train(mrpc, tiny_base_folder, tmp_path / "out", "--dry_run")
+    train(mrpc, tiny_base_folder, tmp_path / "out", "--dry_run")
     assert "Total Trainable Parameters" in capsys.readouterr().out
     assert not (tmp_path / "out").exists()
 
@@ -207,7 +149,7 @@ def test_a_diverged_run_saves_nothing(mrpc, tiny_base_folder, tmp_path):
 
 
 def test_evaluation_keeps_the_record_of_the_training(mrpc, tiny_base_folder, tmp_path):
-    out = _train(mrpc, tiny_base_folder, tmp_path / "out", "--num_train_epochs=0.2",
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--num_train_epochs=0.2",
                  "--train_pooler")
     before = json.loads((out / "run.json").read_text())
     assert command("--task_name=mrpc", "--do_eval", f"--data_dir={mrpc}", "--max_seq_length=16",
@@ -220,11 +162,11 @@ def test_evaluation_keeps_the_record_of_the_training(mrpc, tiny_base_folder, tmp
 
 def test_an_interrupted_run_goes_on(mrpc, tiny_base_folder, tmp_path, capsys):
     flags_of_both = ["--num_train_epochs=1", "--save_checkpoints_steps=4"]
-    out = _train(mrpc, tiny_base_folder, tmp_path / "out", *flags_of_both)
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", *flags_of_both)
     shutil.rmtree(out / "adapter")
     state = (out / "checkpoints" / "checkpoint").read_text()
     (out / "checkpoints" / "checkpoint").write_text(state.replace("ckpt-8", "ckpt-4"))
-    _train(mrpc, tiny_base_folder, out, *flags_of_both)
+    train(mrpc, tiny_base_folder, out, *flags_of_both)
     printed = capsys.readouterr().out
     assert "Resuming from step 4" in printed and printed.count("step 8/8  loss") == 2
     assert (out / "adapter" / "adapter.safetensors").exists()
@@ -241,7 +183,7 @@ MODES = [
 @pytest.mark.parametrize("more", MODES, ids=" ".join)
 def test_modes(more, mrpc, tiny_base_folder, tmp_path):
     """Trains, evaluates and predicts; a new run of the same mode evaluates the same."""
-    out = _train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--do_predict",
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--do_predict",
                  "--num_train_epochs=1", *more)
     assert len((out / "MRPC.tsv").read_text().splitlines()) == 9
     again = [flag for flag in more if not flag.startswith(("--adapter", "--tuning"))]
@@ -256,7 +198,7 @@ def test_modes(more, mrpc, tiny_base_folder, tmp_path):
 def test_an_adapter_from_a_json_file(mrpc, tiny_base_folder, tmp_path):
     path = tmp_path / "adapter.json"
     path.write_text('{"bottleneck_size": 5, "placement": "parallel", "sublayers": ["attention"]}')
-    out = _train(mrpc, tiny_base_folder, tmp_path / "out", f"--adapter={path}", "--adapter_size=6",
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", f"--adapter={path}", "--adapter_size=6",
                  "--num_train_epochs=0.2")
     adapter = json.loads((out / "adapter" / "adapter_config.json").read_text())["adapter"]
     assert (adapter["bottleneck_size"], adapter["placement"]) == (6, "parallel")
@@ -265,17 +207,17 @@ def test_an_adapter_from_a_json_file(mrpc, tiny_base_folder, tmp_path):
 def test_config_file(mrpc, tiny_base_folder, tmp_path):
     config = tmp_path / "run.yaml"
     config.write_text("adapter_size: 4\nnum_train_epochs: 1\nseed: 7\ndo_eval: true\n")
-    out = _train(mrpc, tiny_base_folder, tmp_path / "out", f"--config={config}", "--seed=9")
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", f"--config={config}", "--seed=9")
     run = json.loads((out / "run.json").read_text())
     assert (run["flags"]["adapter_size"], run["flags"]["seed"]) == (4, 9)
     assert (out / "eval_results.txt").exists()
 
 
 def test_old_results_go_with_overwrite_and_nothing_else(mrpc, tiny_base_folder, tmp_path):
-    out = _train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--do_predict",
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--do_predict",
                  "--num_train_epochs=1")
     (out / "notes.tsv").touch()
-    _train(mrpc, tiny_base_folder, out, "--overwrite", "--num_train_epochs=0.5")
+    train(mrpc, tiny_base_folder, out, "--overwrite", "--num_train_epochs=0.5")
     names = {path.name.split(".out.")[0] for path in out.iterdir()}
     assert names == {"adapter", "checkpoints", "metrics.jsonl", "run.json", "events", "notes.tsv"}
     assert len(list(out.glob("events*"))) == 1
@@ -305,13 +247,13 @@ def _other_shape(mrpc, base, tmp_path):
 
 
 def _finished_run(mrpc, base, tmp_path):
-    _train(mrpc, base, tmp_path / "out", "--num_train_epochs=0.2")
+    train(mrpc, base, tmp_path / "out", "--num_train_epochs=0.2")
     return []
 
 
 def _interrupted_run(mrpc, base, tmp_path):
     """A run whose checkpoints are there, but not its adapter."""
-    _train(mrpc, base, tmp_path / "out", "--num_train_epochs=0.2")
+    train(mrpc, base, tmp_path / "out", "--num_train_epochs=0.2")
     shutil.rmtree(tmp_path / "out" / "adapter")
     return ["--seed=5"]
 
@@ -328,7 +270,7 @@ def _precious_folder(mrpc, base, tmp_path):
 
 
 def _other_task(mrpc, base, tmp_path):
-    _train(mrpc, base, tmp_path / "first", "--num_train_epochs=0.2")
+    train(mrpc, base, tmp_path / "first", "--num_train_epochs=0.2")
     return ["--task_name=demo_paraphrase", "--data_dir=", "--nodo_train",
             f"--adapter_dir={tmp_path}/first/adapter"]
 
@@ -349,7 +291,7 @@ BAD_INPUT = {
     "empty data file": (lambda m, b, t: (m / "train.tsv").write_text(""), "train.tsv"),
     "too few columns": (lambda m, b, t: _append(m / "train.tsv", "1\t2"),
                         r"train.tsv, line 66: expected at least 5"),
-    "unknown label": (lambda m, b, t: _append(m / "dev.tsv", _row(7, "a", "b")),
+    "unknown label": (lambda m, b, t: _append(m / "dev.tsv", mrpc_row(7, "a", "b")),
                       r"dev.tsv, line 18: unknown label '7'"),
     "unknown task": (lambda m, b, t: ["--task_name=mprc"], "Did you mean mrpc"),
     "no task": (lambda m, b, t: ["--task_name="], "--task_name is missing"),

@@ -1,0 +1,66 @@
+"""What a practitioner wants to know of the data before training: sizes, labels, and what is odd."""
+
+import collections
+
+from absl import logging
+
+from adapter_bert_tf.tasks import role
+
+WORTH_A_WARNING = 0.05  # Of the word pieces or inputs.
+
+
+def report(task, examples, features):
+    """Lines that say what was read: examples, lengths, how many are cut, labels."""
+    lines = [f"  {'split':<16}{'examples':>10}{'pieces':>8}{'longest':>9}{'cut':>8}  labels"]
+    for split, part in features.items():
+        lines.append(
+            f"  {split:<16}{len(part):>10,}{part.lengths.mean():>8.0f}{part.lengths.max():>9}"
+            f"{part.cut.mean():>8.1%}  {_label_counts(task, examples[split])}")
+    return "\n".join([f"What {task.title} holds:", *lines])
+
+
+def _label_counts(task, examples, shown=4):
+    if examples.labels is None:
+        return "none"
+    if task.regression:
+        scores = sorted(map(float, examples.labels))
+        return f"{scores[0]:g} to {scores[-1]:g}, median {scores[len(scores) // 2]:g}"
+    counts = collections.Counter(examples.labels).most_common()
+    text = ", ".join(f"{label} {number:,}" for label, number in counts[:shown])
+    return text + (f" and {len(counts) - shown} more" if len(counts) > shown else "")
+
+
+def warn(examples, features, encoder):
+    """Logs a warning for each thing that is odd about the data."""
+    for split, part in examples.items():
+        _warn_of_empty_texts(split, part)
+        unknown = encoder.unknown_share(features[split].ids)
+        if unknown > WORTH_A_WARNING:
+            logging.warning("%.0f%% of the word pieces of %s are [UNK]: does the vocabulary fit "
+                            "the text?", 100 * unknown, split)
+        cut = features[split].cut.mean()
+        if cut > WORTH_A_WARNING:
+            logging.warning("%.0f%% of the inputs of %s are longer than %d word pieces and cut: "
+                            "see --max_seq_length.", 100 * cut, split, encoder.max_seq_length)
+    _warn_of_overlap(examples)
+
+
+def _warn_of_empty_texts(split, examples):
+    empty = [i for i, texts in enumerate(examples.texts()) if not all(t.strip() for t in texts)]
+    if empty:
+        path, line = examples.places[empty[0]]
+        logging.warning("%d of %d examples of %s have an empty text; the first is in %s, line %d.",
+                        len(empty), len(examples), split, path, line)
+
+
+def _warn_of_overlap(examples):
+    if "train" not in examples:
+        return
+    known = set(examples["train"].texts())
+    for split, part in examples.items():
+        if role(split) in ("dev", "test"):
+            seen = [i for i, texts in enumerate(part.texts()) if texts in known]
+            if seen:
+                path, line = part.places[seen[0]]
+                logging.warning("%d of %d examples of %s are in the training data too; the first "
+                                "is in %s, line %d.", len(seen), len(part), split, path, line)

@@ -1,0 +1,191 @@
+"""Examples of a task, from its files: texts, labels, and where each was read."""
+
+import collections
+import dataclasses
+import hashlib
+import itertools
+
+from absl import logging
+
+from adapter_bert_tf.data.splits import divide
+from adapter_bert_tf.data.tables import find_file, read_table
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.tasks import role
+
+# Houlsby et al. 2019, section 3.3.
+TABLE_2_SHARES = {"train": 0.8, "dev": 0.1, "test": 0.1}
+
+
+@dataclasses.dataclass(frozen=True)
+class Examples:
+    """The examples of one split, in file order.
+
+    Args:
+      text_a: strings.
+      text_b: strings, or None for single-sentence tasks.
+      labels: strings as in the file, or None where it has none.
+      indices: the examples' names in a submission.
+      places: (path, line number) of each.
+    """
+
+    text_a: list[str]
+    text_b: list[str] | None
+    labels: list[str] | None
+    indices: list[str]
+    places: list[tuple[str, int]]
+
+    def __len__(self):
+        return len(self.text_a)
+
+    def texts(self):
+        """List with the one or two texts of each example, as a tuple."""
+        columns = [self.text_a] + ([self.text_b] if self.text_b is not None else [])
+        return list(zip(*columns, strict=True))
+
+    def take(self, rows):
+        """The examples with these numbers, in this order."""
+        return Examples(*(values and [values[i] for i in rows] for values in self._columns()))
+
+    def digest(self):
+        """SHA-256 of texts and labels."""
+        content = repr((self.text_a, self.text_b, self.labels))
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def _columns(self):
+        return [getattr(self, field.name) for field in dataclasses.fields(self)]
+
+
+def read_examples(task, folder, roles, split_seed=0):
+    """Reads the splits of a task that have one of these roles.
+
+    Args:
+      task: `Task`.
+      folder: `--data_dir`, local or gs://.
+      roles: of `train`, `dev`, `test`.
+      split_seed: of the random division, where the publishers made none.
+
+    Returns:
+      dict from split to `Examples`.
+
+    Raises:
+      InputError: for a missing or empty file, a missing column, a row with too few cells.
+    """
+    layout = _find_layout(task, folder)
+    shares, sources = _division(task, layout, folder)
+    require_roles(task, roles, {*map(role, layout), *shares})
+    found = {}
+    if set(shares) & set(roles):
+        whole = _concatenate([read_source(task, source, folder) for source in sources])
+        labels = None if task.regression else whole.labels
+        parts = divide(whole.texts(), labels, list(shares.values()), split_seed)
+        found = {split: whole.take(rows) for split, rows in zip(shares, parts, strict=True)}
+    for split, source in layout.items():
+        if role(split) in roles and split not in shares:
+            found[split] = read_source(task, source, folder)
+    return {split: examples for split, examples in found.items() if role(split) in roles}
+
+
+def require_roles(task, roles, there):
+    """A task must have what is to be done with it. Raises `InputError`."""
+    for name in roles:
+        if name not in there:
+            way_out = (f" Predict it with an adapter of {task.adapter_of!r}: --do_predict "
+                       "--adapter_dir=..." if task.adapter_of else "")
+            raise InputError(f"The task {task.name!r} has no {name} data.{way_out}")
+
+
+def _find_layout(task, folder):
+    """The first layout whose pooled files are all there, or else the first of all."""
+    for layout in task.layouts:
+        sources = _pooled(layout)
+        if sources and all(find_file(source, folder) for source in sources):
+            return layout
+    return task.layouts[0]
+
+
+def _pooled(layout):
+    return [source for split, source in layout.items() if role(split) == "all"]
+
+
+def _division(task, layout, folder):
+    """(shares by split, the sources to divide so); empty where the files are divided already."""
+    if _pooled(layout):
+        return TABLE_2_SHARES, _pooled(layout)
+    if task.dev_share and find_file(layout["dev"], folder) is None:
+        logging.warning("No %s in %s: a seeded %.0f%% of the training data is set aside.",
+                        layout["dev"].file, folder, 100 * task.dev_share)
+        return {"train": 1 - task.dev_share, "dev": task.dev_share}, [layout["train"]]
+    return {}, []
+
+
+def _concatenate(parts):
+    """Several `Examples` as one."""
+    columns = zip(*(part._columns() for part in parts), strict=True)
+    return Examples(*(None if values[0] is None else list(itertools.chain(*values))
+                      for values in columns))
+
+
+def read_source(task, source, folder):
+    """The `Examples` of one `Source`."""
+    header, rows = read_table(source, folder)
+    columns = _column_numbers(source, header, folder)
+    left_out = collections.Counter()
+    kept = []
+    for place, cells in rows:
+        if len(cells) <= max(columns.values()):
+            _short_row(source, place, cells, max(columns.values()) + 1)
+            left_out["too few cells"] += 1
+            continue
+        row = {field: cells[i] for field, i in columns.items()} | {"place": place}
+        reason = _clean(task, source, row)
+        if reason:
+            left_out[reason] += 1
+        else:
+            kept.append(row)
+    for reason, number in left_out.items():
+        logging.warning("%s: left out %d of %d rows: %s.", source.file, number, len(rows), reason)
+    if not kept:
+        raise InputError(f"{folder}/{source.file} holds no examples.")
+    return Examples(
+        text_a=[row["text_a"] for row in kept],
+        text_b=[row["text_b"] for row in kept] if "text_b" in columns else None,
+        labels=[row["label"] for row in kept] if "label" in columns else None,
+        indices=[row.get("index", str(i)) for i, row in enumerate(kept)],
+        places=[row["place"] for row in kept],
+    )
+
+
+def _short_row(source, place, cells, expected):
+    if not source.skip_short_rows:
+        raise InputError(f"{place[0]}, line {place[1]}: expected at least {expected} columns, "
+                         f"separated by {source.delimiter!r}. Received {len(cells)}: "
+                         f"{source.delimiter.join(cells)[:80]!r}")
+
+
+def _clean(task, source, row):
+    """Cleans a row in place; returns why it is left out, or None."""
+    for what, by_what in source.replace:
+        for field in ("text_a", "text_b"):
+            if field in row:
+                row[field] = row[field].replace(what, by_what)
+    if "label" in row:
+        label = row["label"].strip()
+        row["label"] = task.relabel(label) if task.relabel else label
+        if row["label"] is None:
+            return "labels that the task does not use"
+    if source.drop_empty and not (row["text_a"].strip() and row.get("label", "-")):
+        return "no text or no label"
+    return None
+
+
+def _column_numbers(source, header, folder):
+    """Dict from field to column number. Raises `InputError` for a name that is not there."""
+    fields = {field: column for field, column in dataclasses.asdict(source.columns).items()
+              if column is not None}
+    if header is None:
+        return fields
+    missing = [c for c in fields.values() if isinstance(c, str) and c not in header]
+    if missing:
+        raise InputError(f"{folder}/{source.file}, line 1: the header has no column {missing}. "
+                         f"Received: {header}")
+    return {field: header.index(c) if isinstance(c, str) else c for field, c in fields.items()}

@@ -1,0 +1,59 @@
+"""Labels: inferred, turned into ids or scores, and kept in proportion when data is cut down."""
+
+import math
+
+import numpy as np
+
+from adapter_bert_tf.data.splits import subset
+from adapter_bert_tf.errors import InputError
+
+
+def infer_labels(labels):
+    """Sorted distinct label strings; numbers in numeric order."""
+    distinct = set(labels)
+    if all(label.lstrip("-").isdigit() for label in distinct):
+        return tuple(sorted(distinct, key=int))
+    return tuple(sorted(distinct))
+
+
+def label_ids(task, examples):
+    """int32 `[examples]` label ids, or for regression float32 scores; None if there are none.
+
+    Raises:
+      InputError: for a label that the task does not have, or a score that is no number.
+    """
+    if examples.labels is None:
+        return None
+    if task.regression:
+        return np.array([_score(*item) for item in zip(examples.labels, examples.places,
+                                                       strict=True)], np.float32)
+    ids = {label: i for i, label in enumerate(task.labels)}
+    for label, (path, line) in zip(examples.labels, examples.places, strict=True):
+        if label not in ids:
+            raise InputError(f"{path}, line {line}: unknown label {label!r}. The task's labels, "
+                             f"those of its training data, are {_shown(task.labels)}.")
+    return np.array([ids[label] for label in examples.labels], np.int32)
+
+
+def _shown(labels):
+    shown = ", ".join(map(repr, labels[:30]))
+    return f"[{shown}{', ...' if len(labels) > 30 else ''}]"
+
+
+def _score(label, place):
+    try:
+        score = float(label)
+    except ValueError:
+        score = math.nan
+    if not math.isfinite(score):
+        raise InputError(f"{place[0]}, line {place[1]}: the score must be a number. "
+                         f"Received: {label!r}")
+    return score
+
+
+def limit(task, examples, number, seed):
+    """A seeded, stratified subset of `number` examples; all of them if there are no more."""
+    if number is None or number >= len(examples):
+        return examples
+    strata = [""] * len(examples) if task.regression else examples.labels
+    return examples.take(subset(strata, number, seed))

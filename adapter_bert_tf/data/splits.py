@@ -1,0 +1,75 @@
+"""Random divisions of examples: seeded, duplicates on one side, every class in training."""
+
+import collections
+
+import numpy as np
+
+
+def divide(keys, labels, shares, seed):
+    """Divides examples at random.
+
+    Args:
+      keys: `[examples]`, hashable; examples with equal keys stay together.
+      labels: `[examples]`, or None. The first part gets at least one example of each label.
+      shares: of the parts, with sum 1.
+      seed: the same seed gives the same division.
+
+    Returns:
+      list of int lists: each part's examples, in file order.
+    """
+    groups = collections.defaultdict(list)
+    for i, key in enumerate(keys):
+        groups[key].append(i)
+    groups = list(groups.values())
+    order = np.random.default_rng(seed).permutation(len(groups))
+    groups = _one_of_each_label_first([groups[i] for i in order], labels)
+    borders = np.cumsum(shares) * len(keys)
+    parts = [[] for _ in shares]
+    done, part = 0, 0
+    for group in groups:
+        # A group goes where its middle falls: parts miss their share by half a group at most.
+        while part < len(shares) - 1 and done + len(group) / 2 > borders[part]:
+            part += 1
+        parts[part].extend(group)
+        done += len(group)
+    return [sorted(part) for part in parts]
+
+
+def _one_of_each_label_first(groups, labels):
+    if labels is None:
+        return groups
+    seen, first, rest = set(), [], []
+    for group in groups:
+        new = {labels[i] for i in group} - seen
+        seen |= new
+        (first if new else rest).append(group)
+    return first + rest
+
+
+def subset(labels, number, seed):
+    """Chooses examples at random so that the labels keep their shares, by largest remainders.
+
+    Args:
+      labels: `[examples]`.
+      number: of examples to choose.
+      seed: the same seed gives the same choice.
+
+    Returns:
+      int list, in file order. Each label is chosen at least once if `number` allows.
+    """
+    rng = np.random.default_rng(seed)
+    members = collections.defaultdict(list)
+    for i in rng.permutation(len(labels)):
+        members[labels[i]].append(int(i))
+    names = sorted(members)
+    exact = np.array([len(members[name]) for name in names]) * (number / len(labels))
+    quota = np.floor(exact).astype(int)
+    if number >= len(names):
+        quota = np.maximum(quota, 1)
+    by_need = np.argsort(quota - exact, kind="stable")
+    while quota.sum() != number:
+        short = quota.sum() < number
+        for i in by_need if short else by_need[::-1]:
+            if quota.sum() != number and (short or quota[i] > 1):
+                quota[i] += 1 if short else -1
+    return sorted(i for name, q in zip(names, quota, strict=True) for i in members[name][:q])

@@ -1,0 +1,120 @@
+"""Rows of the files that tasks are distributed in: TSV, CSV, folders of texts; plain or gzipped."""
+
+import csv
+import gzip
+import io
+import os
+import re
+import zlib
+
+import tensorflow as tf
+
+from adapter_bert_tf.errors import InputError
+
+csv.field_size_limit(2**31 - 1)
+
+
+def read_table(source, folder):
+    """Reads all rows of a source.
+
+    Args:
+      source: `tasks.Source`.
+      folder: the data folder, local or gs://.
+
+    Returns:
+      (header or None, list of (place, cells)); a place is (path, line number), for messages.
+
+    Raises:
+      InputError: for a missing, empty, undecodable or badly quoted file.
+    """
+    path = find_file(source, folder)
+    if path is None:
+        raise InputError(f"No data file {os.path.join(folder, source.file)!r}: {_found(folder)}.")
+    if source.file.endswith("/"):
+        return None, _folder_rows(path, source)
+    text = _decode(path, _read(path), source.encodings)
+    rows = _quoted_rows(path, text, source) if source.quoted else _plain_rows(path, text, source)
+    if not rows:
+        raise InputError(f"{path} is empty.")
+    return (rows[0][1], rows[1:]) if source.has_header else (None, rows)
+
+
+def find_file(source, folder):
+    """Path of a source's file, plain or gzipped; None if it is not there."""
+    path = os.path.join(folder, source.file)
+    candidates = [path] if source.file.endswith("/") else [path, f"{path}.gz"]
+    return next((p for p in candidates if tf.io.gfile.exists(p)), None)
+
+
+def _found(folder):
+    if not tf.io.gfile.isdir(folder):
+        return "no such folder"
+    names = sorted(tf.io.gfile.listdir(folder))
+    return f"found {names[:12]}{' and more' if len(names) > 12 else ''}"
+
+
+def _read(path):
+    try:
+        with tf.io.gfile.GFile(path, "rb") as file:
+            content = file.read()
+        return gzip.decompress(content) if path.endswith(".gz") else content
+    except (tf.errors.OpError, EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"Cannot read {path!r}: {error}") from error
+
+
+def _decode(path, content, encodings):
+    """Text without a byte-order mark, in the first encoding that fits."""
+    for encoding in encodings:
+        try:
+            return content.decode(encoding).removeprefix("\ufeff")
+        except UnicodeDecodeError as error:
+            failure = error
+        except LookupError as error:
+            raise InputError(f"Unknown encoding {encoding!r} for {path}.") from error
+    line = content.count(b"\n", 0, failure.start) + 1
+    raise InputError(
+        f"{path}: the byte 0x{content[failure.start]:02x} at offset {failure.start} (line {line}) "
+        f"is not {failure.encoding} text. Save the file as UTF-8; for --task_name=tsv, --encoding "
+        "names another encoding.")
+
+
+def _plain_rows(path, text, source):
+    """One row a line, without quoting. Only a line feed ends a line: texts hold form feeds."""
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    if lines[-1] == "":
+        lines.pop()
+    rows = [((path, i), line.split(source.delimiter)) for i, line in enumerate(lines, start=1)]
+    if source.escaped:
+        rows = [(place, [_unescape(cell) for cell in cells]) for place, cells in rows]
+    return rows
+
+
+def _quoted_rows(path, text, source):
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=source.delimiter, strict=True)
+    rows, start = [], 1
+    try:
+        for cells in reader:
+            if cells:
+                rows.append(((path, start), cells))
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"{path}, line {start}: {error}. Is a quotation mark missing, or is the "
+                         "file not quoted at all (--noquoted)?") from error
+    return rows
+
+
+def _unescape(cell):
+    escapes = {"\\\\": "\\", "\\t": "\t", "\\n": "\n", "\\r": "\r"}
+    return re.sub(r"\\[\\tnr]", lambda match: escapes[match[0]], cell)
+
+
+def _folder_rows(path, source):
+    """One row a file: its text and the name of the folder that it lies in."""
+    rows = []
+    for label in sorted(name.rstrip("/") for name in tf.io.gfile.listdir(path)):
+        folder = os.path.join(path, label)
+        if tf.io.gfile.isdir(folder):
+            for name in sorted(tf.io.gfile.listdir(folder)):
+                file = os.path.join(folder, name)
+                rows.append(((file, 1), [_decode(file, _read(file), source.encodings), label]))
+    return rows

@@ -1,0 +1,76 @@
+"""Examples of GLUE from TensorFlow Datasets, which downloads and prepares them once."""
+
+import os
+
+from adapter_bert_tf.data.examples import Examples, require_roles
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.tasks import role
+
+ROLES = {"train": "train", "validation": "dev", "test": "test"}
+
+
+def read_tfds(task, folder, roles):
+    """Reads the splits of a GLUE task that have one of these roles.
+
+    Args:
+      task: `Task` with `tfds`.
+      folder: where TensorFlow Datasets keeps its data; None: `~/tensorflow_datasets`.
+      roles: of `train`, `dev`, `test`.
+
+    Returns:
+      dict from split to `Examples`, with labels as in GLUE's own files.
+
+    Raises:
+      InputError: when the task is not there, or cannot be downloaded.
+    """
+    if task.tfds is None:
+        raise InputError(f"TensorFlow Datasets' `glue` has no {task.name!r}: use "
+                         "--data_source=tsv.")
+    builder = _prepared(f"glue/{task.tfds[0]}", folder)
+    splits = {_split_name(name): name for name in builder.info.splits}
+    require_roles(task, roles, set(map(role, splits)))
+    return {split: _read(task, builder, name) for split, name in splits.items()
+            if role(split) in roles}
+
+
+def _prepared(name, folder):
+    import tensorflow_datasets as tfds  # Takes a second, and only this source needs it.
+
+    try:
+        builder = tfds.builder(name, data_dir=folder, try_gcs=False)
+        builder.download_and_prepare()
+    except (OSError, tfds.download.DownloadError, tfds.core.DatasetNotFoundError) as error:
+        place = folder or "~/tensorflow_datasets"
+        raise InputError(f"TensorFlow Datasets cannot load {name!r}: {error}. Prepared data is "
+                         f"looked for in {place} (--data_dir).") from error
+    return builder
+
+
+def _split_name(name):
+    """`validation_matched` is `dev`, `validation_mismatched` `dev_mismatched`."""
+    first, _, rest = name.partition("_")
+    return ROLES[first] + ("" if rest in ("", "matched") else f"_{rest}")
+
+
+def _read(task, builder, split):
+    """`Examples` of one split; -1, TensorFlow Datasets' label of hidden ones, is no label."""
+    import tensorflow_datasets as tfds
+
+    rows = sorted(tfds.as_numpy(builder.as_dataset(split)), key=lambda row: int(row["idx"]))
+    columns = [[row[name].decode() for row in rows] for name in task.tfds[1:]]
+    hidden = all(row["label"] == -1 for row in rows)
+    place = os.path.join(str(builder.data_path), split)
+    return Examples(
+        columns[0], columns[1] if columns[1:] else None,
+        None if hidden else [_label(task, builder, row["label"]) for row in rows],
+        [str(int(row["idx"])) for row in rows],
+        [(place, int(row["idx"])) for row in rows],
+    )
+
+
+def _label(task, builder, value):
+    """A label as GLUE's files write it: by name if they are the same names, else by number."""
+    if task.regression:
+        return str(float(value))
+    names = builder.info.features["label"].names
+    return names[value] if set(names) == set(task.labels) else task.labels[value]

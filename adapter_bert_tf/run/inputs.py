@@ -1,0 +1,140 @@
+"""From flags to tokenized data: the task, its examples, and `Features` of each split."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from adapter_bert_tf.data import checks
+from adapter_bert_tf.data.batches import Features, tokenize
+from adapter_bert_tf.data.examples import Examples, read_examples
+from adapter_bert_tf.data.labels import infer_labels, label_ids, limit
+from adapter_bert_tf.data.tables import find_file, read_table
+from adapter_bert_tf.data.tfds import read_tfds
+from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.tasks import Task, find_task, own_task
+
+# The flags that decide what `read_inputs` returns.
+FLAGS = ("task_name", "data_dir", "data_source", "text_a_column", "text_b_column", "label_column",
+         "delimiter", "header", "quoted", "encoding", "regression", "split_seed", "do_train",
+         "do_eval", "do_predict", "max_train_examples", "max_seq_length")
+
+
+@dataclasses.dataclass(frozen=True)
+class Inputs:
+    """The data of a run.
+
+    Args:
+      task: `Task`, its labels known.
+      examples: dict from split to `Examples`.
+      labels: dict from split to label ids or scores, `[examples]`, or None where hidden.
+      features: dict from split to `Features`.
+    """
+
+    task: Task
+    examples: dict[str, Examples]
+    labels: dict[str, np.ndarray | None]
+    features: dict[str, Features]
+
+
+def task_of(flags):
+    """The `Task` that the flags name or describe."""
+    if flags.task_name.lower() != "tsv":
+        return find_task(flags.task_name)
+    if not flags.data_dir:
+        raise InputError("--task_name=tsv needs --data_dir, the folder with train.tsv or "
+                         "train.csv.")
+    extension = _extension(flags.data_dir)
+    if not flags.text_a_column or (not flags.label_column and flags.do_train | flags.do_eval):
+        raise InputError("--task_name=tsv needs --text_a_column and --label_column, by name or by "
+                         f"number from 0.{_columns_there(flags, extension)}")
+    return own_task(
+        flags.text_a_column, flags.text_b_column, flags.label_column, extension=extension,
+        delimiter=flags.delimiter, header=flags.header, quoted=flags.quoted,
+        encoding=flags.encoding, regression=flags.regression)
+
+
+def _extension(folder):
+    files = tf.io.gfile.listdir(folder) if tf.io.gfile.isdir(folder) else []
+    names = {name.removesuffix(".gz") for name in files}
+    stems = ("train", "dev", "test")
+    is_csv = any(f"{s}.csv" in names for s in stems) and not any(f"{s}.tsv" in names for s in stems)
+    return "csv" if is_csv else "tsv"
+
+
+def _columns_there(flags, extension):
+    """A hint for who does not know the columns: the first row."""
+    task = own_task("0", extension=extension, delimiter=flags.delimiter, quoted=flags.quoted,
+                    encoding=flags.encoding, header=False)
+    for source in task.layouts[0].values():
+        if find_file(source, flags.data_dir):
+            _, rows = read_table(source, flags.data_dir)
+            return f" The first row of {source.file} is {rows[0][1]}"
+    return ""
+
+
+def data_folder(flags, task):
+    """Where the task's files are. Raises `InputError` if it is not known."""
+    folder = flags.data_dir or task.folder
+    if folder is None:
+        names = [source.file for layout in task.layouts for source in layout.values()]
+        raise InputError(f"--task_name={task.name} needs --data_dir, the folder with "
+                         f"{', '.join(dict.fromkeys(names))}.")
+    return folder
+
+
+def read_inputs(flags, task, vocabulary, saved=None):
+    """Reads, checks, cuts down and tokenizes what a run needs.
+
+    Args:
+      flags: `RunFlags`.
+      task: `Task`.
+      vocabulary: `Vocabulary` of the base.
+      saved: `SavedAdapter` to apply; its labels count.
+
+    Raises:
+      InputError: for anything wrong with the data.
+    """
+    wanted = {"train": flags.do_train, "dev": flags.do_eval, "test": flags.do_predict}
+    roles = [name for name, needed in wanted.items() if needed]
+    saved_labels = saved.config["labels"] if saved and not task.regression else None
+    infers = task.labels is None and not task.regression and not saved_labels
+    reads = ["train", *roles] if infers and "train" not in roles else roles
+    examples = _read(flags, task, reads)
+    if infers:
+        task = task.with_labels(infer_labels(examples["train"].labels))
+    elif task.labels is None and saved_labels:
+        task = task.with_labels(saved_labels)
+    labels = {split: label_ids(task, part) for split, part in examples.items()}
+    _check_training_labels(task, labels.get("train"))
+    if flags.do_train:
+        examples["train"] = limit(task, examples["train"], flags.max_train_examples, flags.seed)
+        labels["train"] = label_ids(task, examples["train"])
+    elif infers:
+        del examples["train"]
+    encoder = TextEncoder(vocabulary, flags.max_seq_length)
+    features = {split: tokenize(part, encoder, labels[split]) for split, part in examples.items()}
+    print(checks.report(task, examples, features), flush=True)
+    checks.warn(examples, features, encoder)
+    return Inputs(task, examples, labels, features)
+
+
+def _read(flags, task, roles):
+    if flags.data_source == "tfds":
+        return read_tfds(task, flags.data_dir, roles)
+    return read_examples(task, data_folder(flags, task), roles, flags.split_seed)
+
+
+def _check_training_labels(task, labels):
+    if labels is not None and len(np.unique(labels)) < 2:
+        raise InputError(f"The training data has only one {'score' if task.regression else 'label'}"
+                         f": {labels[0]}. There is nothing to learn. Is --label_column right?")
+
+
+def standardize(features):
+    """Features with scores of mean 0 and deviation 1; returns (features, mean, deviation)."""
+    scores = features.labels.numpy()
+    mean, deviation = float(scores.mean()), float(scores.std())
+    return (dataclasses.replace(features, labels=tf.constant((scores - mean) / deviation)), mean,
+            deviation)

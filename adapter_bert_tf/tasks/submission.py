@@ -1,0 +1,114 @@
+"""Checks the eleven files that the GLUE server takes, and packs them into one zip.
+
+    python -m adapter_bert_tf.tasks.submission --output=submission.zip out/cola out/mrpc ...
+"""
+
+import os
+import pathlib
+import sys
+import tempfile
+import zipfile
+
+from absl import app, flags
+
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.tasks.glue import GLUE
+
+HEADER = "index\tprediction"
+
+
+def expected_files():
+    """Dict from file name to (task, number of rows)."""
+    return {f"{task.submission(split)}.tsv": (task, rows)
+            for task in GLUE for split, rows in task.test_rows.items()}
+
+
+def find_files(folders):
+    """Dict from file name to path. Raises `InputError` when one is missing or there twice."""
+    found = {}
+    for name in expected_files():
+        paths = [path for folder in folders if (path := pathlib.Path(folder, name)).is_file()]
+        if len(paths) > 1:
+            raise InputError(f"{name} is there {len(paths)} times: {', '.join(map(str, paths))}. "
+                             "Name only the folder that you mean.")
+        if paths:
+            found[name] = paths[0]
+    missing = [f"{name} (--task_name={task.name} --do_predict)"
+               for name, (task, _) in expected_files().items() if name not in found]
+    if missing:
+        raise InputError(f"{len(missing)} of {len(expected_files())} files are missing in "
+                         f"{', '.join(map(str, folders))}: {', '.join(missing)}")
+    return found
+
+
+def check_file(path, task, rows):
+    """Checks header, indices, number of rows and labels; returns how many labels there are.
+
+    Raises:
+      InputError: for the first line that is wrong.
+    """
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if not lines or lines[0] != HEADER:
+        raise InputError(f"{path}, line 1: expected {HEADER!r}. Received: {lines[:1]}")
+    if len(lines) - 1 != rows:
+        raise InputError(f"{path}: expected {rows} predictions. Received: {len(lines) - 1}. Was "
+                         "another test file predicted?")
+    for number, line in enumerate(lines[1:]):
+        index, _, label = line.partition("\t")
+        if index != str(number):
+            raise InputError(f"{path}, line {number + 2}: expected index {number}. "
+                             f"Received: {line!r}")
+        if not _is_label(task, label):
+            allowed = "a number from 0 to 5" if task.regression else f"one of {list(task.labels)}"
+            raise InputError(f"{path}, line {number + 2}: expected {allowed}. Received: {label!r}")
+    return len({line.partition("\t")[2] for line in lines[1:]})
+
+
+def _is_label(task, label):
+    if not task.regression:
+        return label in task.labels
+    try:
+        return task.score_range[0] <= float(label) <= task.score_range[1]
+    except ValueError:
+        return False
+
+
+def pack(folders, output):
+    """Writes the zip, whole or not at all; returns lines that say what is in it.
+
+    Args:
+      folders: of the runs' output.
+      output: path of the zip.
+
+    Raises:
+      InputError: when a file is missing, there twice, or not what the server takes.
+    """
+    found = find_files(folders)
+    lines = []
+    for name, path in found.items():
+        task, rows = expected_files()[name]
+        kinds = check_file(path, task, rows)
+        note = "  all predictions are the same!" if kinds == 1 else ""
+        lines.append(f"  {name:<10} {rows:>7,} rows  {path}{note}")
+    folder = os.path.dirname(os.path.abspath(output))
+    with (tempfile.NamedTemporaryFile(dir=folder, delete=False) as file,
+          zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive):
+        for name, path in found.items():
+            archive.write(path, name)
+    os.replace(file.name, output)
+    return [*lines, f"{output}: {len(found)} files, ready for https://gluebenchmark.com/submit"]
+
+
+def main(arguments):
+    """Packs the files in the folders named on the command line."""
+    try:
+        if len(arguments) < 2:
+            raise InputError("Name the folders with the predictions of all GLUE tasks.")
+        print("\n".join(pack(arguments[1:], flags.FLAGS.output)))
+    except (InputError, OSError) as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    flags.DEFINE_string("output", "submission.zip", "The zip to write.")
+    app.run(main)

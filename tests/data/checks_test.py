@@ -1,0 +1,56 @@
+"""The report on the data, and one warning for each odd thing."""
+
+import numpy as np
+import pytest
+
+from adapter_bert_tf.base.vocabulary import read_vocabulary
+from adapter_bert_tf.data import checks
+from adapter_bert_tf.data.batches import tokenize
+from adapter_bert_tf.data.examples import Examples
+from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.tasks import find_task
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_base_folder):
+    return TextEncoder(read_vocabulary(f"{tiny_base_folder}/vocab.txt"), 8)
+
+
+def _examples(texts, labels=None):
+    return Examples(texts, None, labels, list(map(str, range(len(texts)))),
+                    [("f.tsv", i + 2) for i in range(len(texts))])
+
+
+def _warnings(encoder, caplog, **splits):
+    examples = {split: _examples(texts) for split, texts in splits.items()}
+    features = {split: tokenize(part, encoder) for split, part in examples.items()}
+    checks.warn(examples, features, encoder)
+    return caplog.text
+
+
+CASES = {
+    "nothing odd": ({"train": ["the cat sat"], "dev": ["a dog ran"]}, None),
+    "empty": ({"train": ["the cat", "  "]},
+              "1 of 2 examples of train have an empty text; the first is in f.tsv, line 3"),
+    "unknown": ({"dev": ["zebra zebra zebra"]}, "60% of the word pieces of dev are"),
+    "cut": ({"dev": ["the cat"] * 9 + ["the cat sat on the mat in the house"]},
+            "10% of the inputs of dev are longer than 8"),
+    "overlap": ({"train": ["the cat", "a dog"], "test": ["the mat", "a dog"]},
+                "1 of 2 examples of test are in the training data too; the first is in f.tsv, "
+                "line 3"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_warnings(case, encoder, caplog):
+    splits, expected = CASES[case]
+    logged = _warnings(encoder, caplog, **splits)
+    assert expected in logged if expected else not logged
+
+
+def test_report(encoder):
+    examples = {"train": _examples(["the cat", "the cat sat on the mat today"], ["1", "1"])}
+    features = {"train": tokenize(examples["train"], encoder, np.ones(2, np.int32))}
+    lines = checks.report(find_task("sst-2"), examples, features).splitlines()
+    assert lines[0] == "What SST-2 holds:"
+    assert lines[2].split() == ["train", "2", "6", "8", "50.0%", "1", "2"]

@@ -1,0 +1,143 @@
+"""`--task_name=tsv`: tables of the user's own, as TSV and CSV, by name and by number."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from tests import support
+from tests.runs import base_flags, command, sentence
+
+TSV = ("\t", lambda cell: cell)
+CSV = (",", lambda cell: '"' + cell.replace('"', '""') + '"')
+
+
+def write(folder, extension="tsv", header=True, rows=120, splits=("train", "dev", "test"),
+          label=lambda i: ("no", "yes")[i % 2], delimiter=None, encoding="utf-8"):
+    """A table that can be learned: the second text says `not` where the label is `yes`."""
+    separator, quote = CSV if extension == "csv" else TSV
+    separator = delimiter or separator
+    rng = np.random.default_rng(0)
+    folder.mkdir(parents=True, exist_ok=True)
+    for split in splits:
+        lines = [["note", "first", "second", "answer"]] if header else []
+        for i in range(rows if split == "train" else 24):
+            second = sentence(rng) + (" not not" if i % 2 else " red")
+            lines.append(["é", sentence(rng), second, label(i)])
+        text = "\n".join(separator.join(map(quote, line)) for line in lines) + "\n"
+        (folder / f"{split}.{extension}").write_bytes(text.encode(encoding))
+    return folder
+
+
+def run(folder, base, out, *more):
+    return command("--task_name=tsv", f"--data_dir={folder}", *base_flags(base),
+                   f"--output_dir={out}", "--max_seq_length=16", "--train_batch_size=8",
+                   "--learning_rate=1e-2", *more)
+
+
+NAMES = ["--text_a_column=first", "--text_b_column=second", "--label_column=answer"]
+NUMBERS = ["--text_a_column=1", "--text_b_column=2", "--label_column=3"]
+TABLES = {
+    "tsv by name": ({}, NAMES),
+    "tsv by number": ({}, NUMBERS),
+    "no header": ({"header": False}, [*NUMBERS, "--noheader"]),
+    "csv": ({"extension": "csv"}, NAMES),
+    "semicolons": ({"delimiter": ";"}, [*NAMES, "--delimiter=;"]),
+    "latin-1": ({"encoding": "latin-1"}, [*NAMES, "--encoding=latin-1"]),
+    "no dev file": ({"splits": ("train", "test")}, NAMES),
+}
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_any_table(case, tiny_base_folder, tmp_path):
+    layout, columns = TABLES[case]
+    folder = write(tmp_path / "data", **layout)
+    assert run(folder, tiny_base_folder, tmp_path / "out", *columns, "--do_train", "--do_eval",
+               "--do_predict", "--num_train_epochs=4") is None
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["labels"] == ["no", "yes"]
+    assert record["examples"] == (
+        {"train": 108, "dev": 12, "test": 24} if case == "no dev file" else
+        {"train": 120, "dev": 24, "test": 24})
+    lines = (tmp_path / "out" / "predictions.tsv").read_text().splitlines()
+    assert lines[0] == "index\tprediction" and lines[1].split("\t")[1] in ("no", "yes")
+    # The labels come from the adapter: the training data is not needed any more.
+    (folder / f"train.{layout.get('extension', 'tsv')}").unlink()
+    assert run(folder, tiny_base_folder, tmp_path / "again", *columns, "--do_predict",
+               f"--adapter_dir={tmp_path}/out/adapter") is None
+    assert (tmp_path / "again" / "predictions.tsv").read_text().splitlines() == lines
+
+
+def test_regression_far_from_zero_is_learned_and_reloaded(tiny_base_folder, tmp_path):
+    folder = write(tmp_path / "data", label=lambda i: str(1000 + 500 * (i % 2) + i % 7))
+    flags = [*NAMES, "--regression", "--do_eval"]
+    assert run(folder, tiny_base_folder, tmp_path / "out", *flags, "--do_train",
+               "--num_train_epochs=30") is None
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["eval"]["eval_spearman"] > 0.7
+    assert record["eval"]["eval_loss"] < 0.5 * 250**2  # Half of the variance.
+    assert run(folder, tiny_base_folder, tmp_path / "again", *flags,
+               f"--adapter_dir={tmp_path}/out/adapter") is None
+    assert (tmp_path / "out" / "eval_results.txt").read_text() == (
+        tmp_path / "again" / "eval_results.txt").read_text()
+    head = safetensors.numpy.load_file(tmp_path / "out" / "adapter" / "adapter.safetensors")
+    assert head["head/kernel"].shape == (support.CONFIG["hidden_size"], 1)
+
+
+def test_a_few_examples(tiny_base_folder, tmp_path):
+    folder = write(tmp_path / "data")
+    assert run(folder, tiny_base_folder, tmp_path / "out", *NAMES, "--do_train",
+               "--max_train_examples=20", "--num_train_epochs=1") is None
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["examples"] == {"train": 20}
+
+
+def _edit(name, change):
+    def edit(folder):
+        path = folder / name
+        path.write_bytes(change(path.read_bytes()))
+        return []
+    return edit
+
+
+BAD = {
+    "no label column": (_edit("train.tsv", lambda b: b.replace(b"answer", b"reply")),
+                        r"header has no column \['answer'\]. Received: \['note', 'first'"),
+    "class only in dev": (_edit("dev.tsv", lambda b: b.replace(b"yes", b"maybe", 1)),
+                          r"dev.tsv, line 3: unknown label 'maybe'.*training data, are \['no', 'y"),
+    "encoding": (_edit("train.tsv", lambda b: b.replace("é".encode(), b"\xe9", 1)),
+                 "byte 0xe9 at offset 25 .line 2. is not utf-8"),
+    "one class": (lambda folder: ["--label_column=note"], "only one label: 0"),
+    "no columns": (lambda folder: ["--text_a_column="], r"first row of train.tsv is \['note', 'fi"),
+    "column out of range": (lambda folder: ["--label_column=9"], "at least 10 columns"),
+    "long delimiter": (lambda folder: ["--delimiter=::"], "must be one character"),
+    "names without header": (lambda folder: ["--noheader"], "columns are numbers"),
+    "text as score": (lambda folder: ["--regression"], "score must be a number"),
+    "no data": (lambda folder: ["--data_dir="], "needs --data_dir"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input(case, tiny_base_folder, tmp_path):
+    edit, message = BAD[case]
+    folder = write(tmp_path / "data")
+    more = edit(folder)
+    error = run(folder, tiny_base_folder, tmp_path / "out", *NAMES, "--do_train", "--do_eval",
+                *more)
+    assert error and error.startswith("error: ")
+
+    assert re.search(message, error, re.S), error
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_empty_text_is_counted(tiny_base_folder, tmp_path, caplog):
+    folder = write(tmp_path / "data", rows=16)
+    path = folder / "train.tsv"
+    first, second, *rest = path.read_text().split("\n")
+    cells = second.split("\t")
+    path.write_text("\n".join([first, "\t".join([cells[0], "", *cells[2:]]), *rest]))
+    assert run(folder, tiny_base_folder, tmp_path / "out", *NAMES, "--do_train",
+               "--num_train_epochs=1") is None
+    assert "1 of 16 examples of train have an empty text" in caplog.text

@@ -1,0 +1,160 @@
+"""`--num_trials` and `--sweep`: the grid, the choice, restarts, and what is left behind."""
+
+import csv
+import json
+import re
+
+import pytest
+import safetensors.numpy
+import tensorflow as tf
+
+from adapter_bert_tf.base import loading
+from adapter_bert_tf.run import sweep
+from tests.runs import base_flags, command, train, write_mrpc
+
+
+@pytest.fixture
+def mrpc(tmp_path):
+    return write_mrpc(tmp_path / "MRPC")
+
+
+def _grid(folder, text):
+    (folder / "grid.yaml").write_text(text)
+    return f"--sweep={folder}/grid.yaml"
+
+
+def _rows(out):
+    with (out / "sweep.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_trials_report_median_and_range(mrpc, tiny_base_folder, tmp_path):
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=3",
+                "--learning_rate=1e-2", "--num_trials=3", "--seed=5")
+    rows = _rows(out)
+    assert [row["seed"] for row in rows] == ["5", "6", "7"]
+    accuracies = sorted(float(row["eval_accuracy"]) for row in rows)
+    results = dict(re.findall(r"^(\w+) = (.*)$", (out / "eval_results.txt").read_text(), re.M))
+    assert [float(results[f"eval_accuracy{end}"]) for end in ("_min", "", "_max")] == accuracies
+    best = max(rows, key=lambda row: float(row["eval_accuracy"]))["seed"]
+    assert (out / "adapter" / "adapter.safetensors").read_bytes() == (
+        out / f"seed={best}" / "adapter" / "adapter.safetensors").read_bytes()
+
+
+def test_a_run_of_a_sweep_equals_the_run_by_itself(mrpc, tiny_base_folder, tmp_path):
+    grid = _grid(tmp_path, "adapter_size: [2, 4]\n")
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=1", grid,
+                "--num_trials=2")
+    for size, seed in ((2, 0), (4, 1)):
+        alone = train(mrpc, tiny_base_folder, tmp_path / f"{size}", "--do_eval",
+                      "--num_train_epochs=1", f"--adapter_size={size}", f"--seed={seed}")
+        files = [folder / "adapter" / "adapter.safetensors"
+                 for folder in (alone, out / f"adapter_size={size},seed={seed}")]
+        assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_a_grid_of_any_flags(mrpc, tiny_base_folder, tmp_path, monkeypatch, capsys):
+    reads = []
+    monkeypatch.setattr(loading, "read_weights",
+                        lambda path, read=loading.read_weights: reads.append(path) or read(path))
+    grid = _grid(tmp_path, "learning_rate: [1e-5, 1e-2]\ntuning: [adapters, head]\n"
+                           "num_train_epochs: 4\n")
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--do_predict", grid)
+    assert len(reads) == 1  # The base is loaded once.
+    rows = _rows(out)
+    assert [(row["learning_rate"], row["tuning"]) for row in rows] == [
+        ("1e-05", "adapters"), ("1e-05", "head"), ("0.01", "adapters"), ("0.01", "head")]
+    assert {row["num_train_epochs"] for row in rows} == {"4.0"}
+    assert all(row["status"] == "finished" for row in rows)
+    best = max(float(row["eval_accuracy"]) for row in rows)
+    config = json.loads((out / "adapter" / "adapter_config.json").read_text())
+    assert config["metric"]["value"] == best
+    assert (out / "MRPC.tsv").exists()
+    assert "Best on dev (eval_accuracy" in capsys.readouterr().out
+    record = json.loads((out / "run.json").read_text())
+    assert len(record["runs"]) == 4 and len(record["later_runs"]) == 1
+
+
+def test_finished_runs_are_skipped(mrpc, tiny_base_folder, tmp_path, capsys):
+    arguments = ["--do_eval", "--num_train_epochs=1", "--num_trials=3"]
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", *arguments)
+    before = _rows(out)
+    (out / "seed=1" / "run.json").unlink()  # As if the machine had stopped here.
+    (out / "sweep.csv").unlink()
+    capsys.readouterr()
+    train(mrpc, tiny_base_folder, out, *arguments)
+    assert capsys.readouterr().out.count("What --tuning=adapters trains") == 1
+    timings = {"seconds", "examples_per_second"}
+    assert [{k: v for k, v in row.items() if k not in timings} for row in _rows(out)] == [
+        {k: v for k, v in row.items() if k not in timings} for row in before]
+
+
+def test_tensorboard_gets_the_hyperparameters(mrpc, tiny_base_folder, tmp_path):
+    grid = _grid(tmp_path, "adapter_size: [2]\n")
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=1", grid)
+    events = (out / "adapter_size=2,seed=0").glob("events.out.tfevents.*")
+    tags = {value.tag for path in events for event in tf.compat.v1.train.summary_iterator(str(path))
+            for value in event.summary.value}
+    assert {"_hparams_/session_start_info", "eval_accuracy"} <= tags
+
+
+def test_a_diverged_run_is_noted_and_not_chosen(mrpc, tiny_base_folder, tmp_path):
+    grid = _grid(tmp_path, "learning_rate: [1e30, 1e-3]\n")
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=1", grid)
+    assert [row["status"] for row in _rows(out)] == ["diverged", "finished"]
+    assert safetensors.numpy.load_file(out / "adapter" / "adapter.safetensors")
+
+
+def test_the_papers_grid():
+    assert sweep.PAPER == {"learning_rate": [3e-5, 3e-4, 3e-3], "num_train_epochs": [3, 20]}
+
+
+def test_the_setting_is_chosen_by_its_median_and_then_the_seed():
+    settings = [{"a": 1}] * 3 + [{"a": 2}] * 3
+    rows = [{"m": m} for m in (0.1, 0.2, 0.9, 0.5, 0.4, 0.6)]
+    assert sweep.choose(settings, rows, "m") == 5
+    assert sweep.choose(settings[:2], [{}, {}], "m") is None
+    assert sweep.summarize([{"eval_m": m} for m in (3, 1, 2)]) == {
+        "eval_m": 2, "eval_m_min": 1, "eval_m_max": 3}
+
+
+BAD = {
+    "unknown flag": ("learning_rat: [1]", r"unknown flags \['learning_rat'\]"),
+    "wrong value": ("adapter_size: [2, many]", "--adapter_size=many"),
+    "out of range": ("adapter_size: [0]", "--adapter_size=0"),
+    "what is common": ("task_name: [rte, mrpc]", "cannot vary task_name"),
+    "no grid": ("- 1", "must hold"),
+    "empty": ("", "it is empty"),
+    "negative rate": ("learning_rate: [-1]", "must be a number above 0"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_grid_stops_before_the_first_run(case, mrpc, tiny_base_folder, tmp_path):
+    text, message = BAD[case]
+    error = command("--task_name=mrpc", "--do_train", "--do_eval", f"--data_dir={mrpc}",
+                    *base_flags(tiny_base_folder), f"--output_dir={tmp_path}/out",
+                    _grid(tmp_path, text))
+    assert error and error.startswith("error: ") and re.search(message, error, re.S), error
+    assert not (tmp_path / "out").exists()
+
+
+def test_trials_need_a_development_set(mrpc, tiny_base_folder, tmp_path):
+    error = command("--task_name=mrpc", "--do_train", "--num_trials=2", f"--data_dir={mrpc}",
+                    f"--output_dir={tmp_path}/out", *base_flags(tiny_base_folder))
+    assert "need --do_train and --do_eval" in error
+
+
+def test_another_sweep_in_the_same_folder_is_refused(mrpc, tiny_base_folder, tmp_path):
+    arguments = ["--do_eval", "--num_train_epochs=1"]
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", *arguments,
+                _grid(tmp_path, "adapter_size: [2]"))
+    error = command("--task_name=mrpc", "--do_train", f"--data_dir={mrpc}", *arguments,
+                    *base_flags(tiny_base_folder), f"--output_dir={out}", "--max_seq_length=16",
+                    "--train_batch_size=8", _grid(tmp_path, "adapter_size: [3]"))
+    assert "holds another sweep" in error
+
+
+def test_dry_run_of_a_sweep_writes_nothing(mrpc, tiny_base_folder, tmp_path):
+    train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_trials=2", "--dry_run")
+    assert not (tmp_path / "out").exists()

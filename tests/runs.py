@@ -1,0 +1,70 @@
+"""Runs of `run_classifier.py` in this process, on data in MRPC's layout."""
+
+import contextlib
+import pathlib
+
+import numpy as np
+import tf_keras
+from absl import flags
+from absl.testing import flagsaver
+
+import run_classifier
+from tests import support
+
+ROOT = pathlib.Path(run_classifier.__file__).parent
+MRPC_HEADER = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
+
+
+def mrpc_row(label, *texts):
+    return "\t".join([str(label), "1", "2", *texts])
+
+
+def sentence(rng):
+    return " ".join(rng.choice(support.WORDS[:20], rng.integers(2, 6)))
+
+
+def write_mrpc(folder, rows=64):
+    """A task in MRPC's layout that can be learned: label 1 where the second text has `not`."""
+    rng = np.random.default_rng(0)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, count in (("train", rows), ("dev", 16)):
+        lines = [mrpc_row(i % 2, sentence(rng), sentence(rng) + (" not not" if i % 2 else " red"))
+                 for i in range(count)]
+        (folder / f"{name}.tsv").write_text("\n".join([MRPC_HEADER, *lines]) + "\n")
+    lines = [f"{i}\t1\t2\t{sentence(rng)}\t{sentence(rng)}" for i in range(8)]
+    (folder / "test.tsv").write_text(
+        "\n".join(["index\t#1 ID\t#2 ID\t#1 String\t#2 String", *lines]) + "\n")
+    return folder
+
+
+def base_flags(folder):
+    """adapter-bert's three flags for a base in Google's format."""
+    return [f"--vocab_file={folder}/vocab.txt", f"--bert_config_file={folder}/bert_config.json",
+            f"--init_checkpoint={folder}/bert_model.ckpt"]
+
+
+def command(*arguments):
+    """Runs the command in this process; returns the error message, or None."""
+    with flagsaver.flagsaver():
+        flags.FLAGS.unparse_flags()
+        for name in flags.FLAGS:
+            flags.FLAGS[name].present = 0
+        flags.FLAGS(["run_classifier.py", *map(str, arguments)])
+        try:
+            with contextlib.chdir(ROOT) if hasattr(contextlib, "chdir") else \
+                    contextlib.nullcontext():
+                run_classifier.main(None)
+        except SystemExit as stop:
+            return str(stop.code)
+        finally:
+            tf_keras.mixed_precision.set_global_policy("float32")
+    return None
+
+
+def train(mrpc, base, out, *more):
+    """Trains on a folder in MRPC's layout; returns the output folder."""
+    error = command("--task_name=mrpc", "--do_train", f"--data_dir={mrpc}",
+                    *base_flags(base), f"--output_dir={out}", "--max_seq_length=16",
+                    "--train_batch_size=8", *more)
+    assert error is None
+    return out
