@@ -1,7 +1,7 @@
 """The comparison of methods in docs/results.md: real runs, one JSON line each, taken up again.
 
     python benchmarks/results.py --data_dir=FOLDER              # runs what is not there yet
-    python benchmarks/results.py --data_dir=FOLDER --only=mrpc --shard=0/2
+    python benchmarks/results.py --data_dir=FOLDER --only=mrpc,cola --workers=2
     python benchmarks/results.py --table                        # only rewrites docs/results.md
 
 FOLDER holds `glue/MRPC/...` and `extra/20_newsgroups/...`. Every run is one `run_classifier.py` in
@@ -12,16 +12,18 @@ import collections
 import json
 import os
 import pathlib
+import queue
 import shlex
 import subprocess
 import sys
 import tempfile
+from concurrent import futures
 
 from absl import app, flags
 
 flags.DEFINE_string("data_dir", None, "Folder with the tasks' folders.")
 flags.DEFINE_list("only", [], "Tasks to run; default: all.")
-flags.DEFINE_string("shard", "0/1", "I/N: every N-th run from I, for N processes side by side.")
+flags.DEFINE_integer("workers", 1, "Runs side by side, each on one core of its own.")
 flags.DEFINE_bool("table", False, "Write docs/results.md from what is there, and stop.")
 FLAGS = flags.FLAGS
 
@@ -84,11 +86,13 @@ def command(task, method, seed, data_dir="DATA", output_dir="OUT"):
             f"--output_dir={output_dir}"]
 
 
-def run(task, method, seed):
-    """Runs one case and adds its line."""
+def run(task, method, seed, core):
+    """Runs one case on one core and adds its line."""
+    print("*****", task, method, seed, flush=True)
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, *command(task, method, seed, FLAGS.data_dir, folder)],
-                       cwd=ROOT, check=True)
+                       cwd=ROOT, check=True, stdout=subprocess.DEVNULL,
+                       preexec_fn=lambda: os.sched_setaffinity(0, {core}))
         record = json.loads(pathlib.Path(folder, "run.json").read_text())
     examples = record["global_step"] * record["flags"]["train_batch_size"]
     row = {
@@ -96,7 +100,7 @@ def run(task, method, seed):
         "command": shlex.join(["python", *command(task, method, seed)]),
         "eval": record["eval"], "trained": record["parameters"]["trained"],
         "total": record["parameters"]["total"], "steps": record["global_step"],
-        # One thread of one core: the same whatever else the machine does.
+        # Of one core: hardly changed by what else the machine does.
         "cpu_seconds": round(record["train_cpu_seconds"], 1),
         "examples_per_cpu_second": round(examples / record["train_cpu_seconds"], 1),
         "examples": record["examples"], "data_sha256": record["data_sha256"],
@@ -112,13 +116,29 @@ def _revision():
     return done.stdout.strip() or None
 
 
+def run_missing():
+    """Runs what has no line yet."""
+    there = read_lines()
+    missing = [key for key in plan() if key not in there and key[0] in (FLAGS.only or TASKS)]
+    cores = queue.Queue()
+    for core in range(FLAGS.workers):
+        cores.put(core)
+
+    def on_a_free_core(key):
+        core = cores.get()
+        try:
+            run(*key, core)
+        finally:
+            cores.put(core)
+
+    with futures.ThreadPoolExecutor(FLAGS.workers) as pool:
+        for done in [pool.submit(on_a_free_core, key) for key in missing]:
+            done.result()
+
+
 def main(_):
-    index, count = map(int, FLAGS.shard.split("/"))
     if not FLAGS.table:
-        for key in plan()[index::count]:
-            if key not in read_lines() and (not FLAGS.only or key[0] in FLAGS.only):
-                print("*****", *key, flush=True)
-                run(*key)
+        run_missing()
 
 
 if __name__ == "__main__":
