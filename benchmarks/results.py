@@ -106,6 +106,7 @@ def run(task, method, seed, core):
         "examples": record["examples"], "data_sha256": record["data_sha256"],
         "versions": record["versions"], "code": _revision(),
     }
+    LINES.parent.mkdir(exist_ok=True)
     with LINES.open("a") as file:
         file.write(json.dumps(row) + "\n")
 

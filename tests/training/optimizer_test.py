@@ -35,8 +35,8 @@ def test_steps_by_hand(name):
             rate = 0.1 / max(1.0, update / 2) if clips else 0.1
             assert (update > 2.5) == (step == len(sizes))  # So that clipping shows.
             values[name] -= rate * (factor * m / (np.sqrt(v) + 1e-6) + decay)
-    assert kernel.numpy()[0] == pytest.approx(values["kernel"], rel=1e-5)
-    assert bias.numpy()[0] == pytest.approx(values["bias"], rel=1e-5)
+    assert kernel.numpy()[0] == pytest.approx(values["kernel"], rel=3e-5)
+    assert bias.numpy()[0] == pytest.approx(values["bias"], rel=3e-5)
 
 
 def test_gradients_are_clipped_to_a_global_norm_of_one():
