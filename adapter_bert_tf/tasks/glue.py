@@ -10,7 +10,7 @@ ENTAILMENT = ("entailment", "not_entailment")
 NLI = ("contradiction", "entailment", "neutral")
 
 
-def glue_task(title, labels, metrics, columns, rows, tfds=None, train=None, test=None, **more):
+def glue_task(title, labels, metrics, columns, rows=None, tfds=None, train=None, test=None, **more):
     """A task in GLUE's layout: `train.tsv`, `dev.tsv` and an unlabelled `test.tsv`.
 
     Args:
@@ -18,7 +18,7 @@ def glue_task(title, labels, metrics, columns, rows, tfds=None, train=None, test
       labels: tuple of label strings; None for regression.
       metrics: names in `metrics.METRICS`, separated by spaces.
       columns: `Columns` of the labelled files.
-      rows: number of rows of the test file.
+      rows: of the test file, that the GLUE server expects; None if it does not take the task.
       tfds: the texts' features in TensorFlow Datasets; None if they are called as the columns,
         empty if the task is not there.
       train: `Source` arguments of the labelled files.
@@ -31,7 +31,8 @@ def glue_task(title, labels, metrics, columns, rows, tfds=None, train=None, test
         tfds = tuple(column for column in (test.text_a, test.text_b) if column is not None)
     layout = {split: Source(f"{split}.tsv", columns, **(train or {})) for split in ("train", "dev")}
     layout["test"] = Source("test.tsv", test)
-    values = {"name": name, "layouts": (layout,), "test_rows": {"test": rows}} | more
+    test_rows = {"test": rows} if rows else {}
+    values = {"name": name, "layouts": (layout,), "test_rows": test_rows} | more
     return Task(title=title, metrics=tuple(metrics.split()), labels=labels,
                 tfds=(name.replace("-", ""), *tfds) if tfds else None, **values)
 
@@ -52,7 +53,7 @@ GLUE = (
     glue_task("QQP", BINARY, "f1 accuracy", Columns("question1", "question2", label="is_duplicate"),
               390965, train={"skip_short_rows": True},
               test=Columns("question1", "question2", index="id")),
-    glue_task("MNLI", NLI, "accuracy", MNLI, 0, tfds=("premise", "hypothesis"),
+    glue_task("MNLI", NLI, "accuracy", MNLI, tfds=("premise", "hypothesis"),
               test_rows={"test": 9796, "test_mismatched": 9847},
               layouts=({"train": Source("train.tsv", MNLI),
                         "dev": Source("dev_matched.tsv", MNLI),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.runs import base_flags, command, sentence, train, write_mrpc
+from tests.tfds_data import write_tfds
 
 MNLI_HEADER = "index\tsentence1\tsentence2\tgold_label"
 LABELS = ("contradiction", "entailment", "neutral")
@@ -80,6 +81,15 @@ def test_an_undivided_task_is_divided_alike_every_time(spam, tiny_base_folder, t
                f"--adapter_dir={out}/adapter", "--split_seed=1") is None
     other = json.loads((tmp_path / "other" / "run.json").read_text())
     assert other["data_sha256"]["dev"] != first["data_sha256"]["dev"]
+
+
+def test_tensorflow_datasets_as_source(tiny_base_folder, tmp_path):
+    write_tfds(tmp_path / "data", "rte")
+    assert run("RTE", tmp_path / "data", tiny_base_folder, tmp_path / "out", "--do_train",
+               "--do_eval", "--do_predict", "--data_source=tfds", "--train_batch_size=2") is None
+    assert (tmp_path / "out" / "RTE.tsv").exists()
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["examples"] == {"train": 2, "dev": 2, "test": 2}
 
 
 def test_run_json_repeats_the_run(tiny_base_folder, tmp_path):

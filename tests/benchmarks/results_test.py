@@ -1,0 +1,49 @@
+"""The tables of docs/results.md are made of the raw rows and nothing else."""
+
+import json
+
+import pytest
+
+from benchmarks import results
+
+
+def _row(task, method, seed, value, seconds):
+    return {"task": task, "method": method, "seed": seed, "command": f"python run {method}",
+            "eval": {f"eval_{results.TASKS[task].metric}": value}, "trained": 250, "total": 10000,
+            "cpu_seconds": seconds, "examples_per_cpu_second": 100.0}
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    rows = [_row("rte", method, seed, base + seed / 100, 10.0 + seed)
+            for method, base in (("full", 0.60), ("adapters 64", 0.59)) for seed in range(3)]
+    monkeypatch.setattr(results, "LINES", tmp_path / "lines.jsonl")
+    monkeypatch.setattr(results, "TABLE", tmp_path / "results.md")
+    results.LINES.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    marks = "".join(f"<!-- {name} -->\n<!-- end of {name} -->\nprose\n"
+                    for name in ("comparison", "details", "commands"))
+    results.TABLE.write_text(f"# Results\n{marks}")
+    return results.TABLE
+
+
+def test_medians_ranges_and_differences(files):
+    results.write_tables()
+    text = files.read_text()
+    assert "| rte | accuracy | 61.0 (60.0-62.0) | 60.0 (59.0-61.0) | -1.0 | 3 |" in text
+    assert "| **mean** | | | | **-1.00** | |" in text
+    assert "| rte | full | accuracy | 61.0 (60.0-62.0) | 250 | 2.50% | 11 | 100 |" in text
+    assert "python run adapters 64\n" in text and text.count("prose") == 3
+
+
+def test_writing_again_changes_nothing(files):
+    results.write_tables()
+    before = files.read_text()
+    results.write_tables()
+    assert files.read_text() == before
+
+
+def test_the_plan_is_what_the_document_says():
+    plan = results.plan()
+    assert len(plan) == len(set(plan)) == 6 * 3 * 2 + 2 + 3 * 8
+    assert {task for task, _, _ in plan} == set(results.TASKS)
+    assert plan[-1][0] == "20_newsgroups"
