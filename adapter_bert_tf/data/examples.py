@@ -44,14 +44,15 @@ class Examples:
 
     def take(self, rows):
         """The examples with these numbers, in this order."""
-        return Examples(*(values and [values[i] for i in rows] for values in self._columns()))
+        return Examples(*(values and [values[i] for i in rows] for values in self.columns()))
 
     def digest(self):
         """SHA-256 of texts and labels."""
         content = repr((self.text_a, self.text_b, self.labels))
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
-    def _columns(self):
+    def columns(self):
+        """List of the fields' values, in order."""
         return [getattr(self, field.name) for field in dataclasses.fields(self)]
 
 
@@ -120,7 +121,7 @@ def _division(task, layout, folder):
 
 def _concatenate(parts):
     """Several `Examples` as one."""
-    columns = zip(*(part._columns() for part in parts), strict=True)
+    columns = zip(*(part.columns() for part in parts), strict=True)
     return Examples(*(None if values[0] is None else list(itertools.chain(*values))
                       for values in columns))
 

@@ -22,8 +22,10 @@ class TextEncoder(tf.Module):
         self.lower_case = vocabulary.lower_case
         self.max_seq_length = max_seq_length
         # Case is ours (`_normalize`); the layer only splits.
-        self.tokenizer = layers.FastWordpieceBertTokenizer(
-            vocab_file=vocabulary.path, lower_case=False)
+        self.tokenizer, self.offset_tokenizer = (
+            layers.FastWordpieceBertTokenizer(vocab_file=vocabulary.path, lower_case=False,
+                                              tokenize_with_offsets=with_offsets)
+            for with_offsets in (False, True))
         self.unknown_id = vocabulary.pieces.index("[UNK]")
         self.special = self.tokenizer.get_special_tokens_dict()
 
@@ -52,6 +54,40 @@ class TextEncoder(tf.Module):
         )
         return tf.cast(ids, tf.int32), tf.cast(types, tf.int32)
 
+    def align(self, texts):
+        """Word pieces and the characters that each comes from.
+
+        Texts are normalized character by character, so that every byte of what the tokenizer sees
+        has one character of the text behind it: `text[start:end]` is what a piece stands for.
+
+        Args:
+          texts: string tensor `[batch]`.
+
+        Returns:
+          three ragged `[batch, (pieces)]`: int32 word ids, and int64 starts and ends, in Unicode
+          characters. An end includes combining marks that follow.
+        """
+        characters = tf.strings.unicode_split(texts, "UTF-8")
+        distinct, which = tf.unique(characters.flat_values)
+        normalized = self._normalize(distinct)
+        joined = tf.strings.reduce_join(
+            characters.with_flat_values(tf.gather(normalized, which)), axis=-1)
+        ids, begins, limits = (part.merge_dims(1, 2) for part in self.offset_tokenizer(joined))
+
+        # Numbers of characters and bytes count through the whole batch until the last step.
+        lengths = tf.gather(tf.strings.length(normalized), which)
+        of_byte = tf.repeat(tf.range(tf.size(which, tf.int64)), lengths)
+        first_byte = tf.cumsum(tf.strings.length(joined), exclusive=True)
+        rows = begins.value_rowids()
+        first_byte = tf.cast(tf.gather(first_byte, rows), tf.int64)
+        first_character = tf.gather(characters.row_starts(), rows)
+        starts = tf.gather(of_byte, begins.flat_values + first_byte)
+        ends = tf.gather(of_byte, limits.flat_values + first_byte - 1)
+        is_mark = tf.gather(tf.strings.regex_full_match(distinct, r"\p{M}+"), which)
+        ends = _skip_marks(ends, is_mark, tf.gather(characters.row_limits(), rows))
+        return (ids, begins.with_flat_values(starts - first_character),
+                begins.with_flat_values(ends - first_character))
+
     def _normalize(self, texts):
         texts = tf.strings.regex_replace(texts, r"[\p{Zs}\t\n\r]", " ")
         texts = tf.strings.regex_replace(texts, r"[\p{C}\x{fffd}]", "")
@@ -63,3 +99,11 @@ class TextEncoder(tf.Module):
     def unknown_share(self, ids):
         """Share of [UNK] among the word pieces of a ragged batch, from 0 to 1."""
         return float(tf.reduce_mean(tf.cast(ids.flat_values == self.unknown_id, tf.float32)))
+
+
+def _skip_marks(last, is_mark, limits):
+    """The first character after each of `last` that is no combining mark, or its text's end."""
+    others = tf.where(~is_mark)[:, 0]
+    others = tf.concat([others, tf.shape(is_mark, tf.int64)], 0)
+    following = tf.gather(others, tf.searchsorted(others, last, side="right", out_type=tf.int64))
+    return tf.minimum(following, limits)

@@ -1,0 +1,141 @@
+"""Questions to model inputs: sliding windows over the context, answers as positions in them."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+QUESTIONS_AT_ONCE = 512
+
+
+@dataclasses.dataclass(frozen=True)
+class SpanSettings:
+    """How questions become inputs; the flags of the same names.
+
+    Args:
+      max_seq_length: of an input, in word pieces.
+      doc_stride: word pieces between the starts of two windows.
+      max_query_length: longest question; longer ones are cut.
+    """
+
+    max_seq_length: int = 384
+    doc_stride: int = 128
+    max_query_length: int = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Window:
+    """One input `[CLS] question [SEP] part of the context [SEP]`.
+
+    Args:
+      question: number of the question in its file.
+      ids: int32 `[length]`, word ids.
+      context_begin: place of the first context piece; type ids are 1 from here on.
+      starts, ends: int32 `[pieces]`, characters of the context that its pieces stand for.
+      is_best: bool `[pieces]`, whether no other window shows the piece with more context.
+      labels: (first, last) place of the answer; (0, 0), [CLS], if this window does not hold it.
+    """
+
+    question: int
+    ids: np.ndarray
+    context_begin: int
+    starts: np.ndarray
+    ends: np.ndarray
+    is_best: np.ndarray
+    labels: tuple[int, int] = (0, 0)
+
+
+def make_windows(questions, encoder, settings):
+    """Yields every `Window` of every question, in order; memory holds a few hundred questions.
+
+    Args:
+      questions: list of `Question`.
+      encoder: `TextEncoder`.
+      settings: `SpanSettings`.
+    """
+    align = tf.function(encoder.align, input_signature=[tf.TensorSpec([None], tf.string)])
+    cls, sep = (encoder.special[f"{name}_id"] for name in ("start_of_sequence", "end_of_segment"))
+    for first in range(0, len(questions), QUESTIONS_AT_ONCE):
+        part = questions[first : first + QUESTIONS_AT_ONCE]
+        texts = list(dict.fromkeys(q.context for q in part))
+        contexts = dict(zip(texts, _aligned(align, texts), strict=True))
+        for number, (question, (query, _, _)) in enumerate(
+                zip(part, _aligned(align, [q.text for q in part]), strict=True), start=first):
+            head = [cls, *query[: settings.max_query_length], sep]
+            yield from _windows_of(number, question, head, sep, contexts[question.context],
+                                   settings)
+
+
+def _aligned(align, texts):
+    """List of (ids, starts, ends) arrays, one of each a text."""
+    encoded = tf.constant([text.encode("utf-8", "replace") for text in texts])
+    columns = [np.split(part.flat_values.numpy(), part.row_splits.numpy()[1:-1])
+               for part in align(encoded)]
+    return list(zip(*columns, strict=True))
+
+
+def _windows_of(number, question, head, sep, context, settings):
+    ids, starts, ends = context
+    answer = answer_pieces(question, starts, ends)
+    spans = window_spans(len(ids), settings.max_seq_length - len(head) - 1, settings.doc_stride)
+    best = best_windows(len(ids), spans)
+    for i, (begin, end) in enumerate(spans):
+        labels = (0, 0)
+        if answer and begin <= answer[0] and answer[1] < end:
+            labels = tuple(len(head) + piece - begin for piece in answer)
+        yield Window(number, np.array([*head, *ids[begin:end], sep], np.int32), len(head),
+                     starts[begin:end], ends[begin:end], best[begin:end] == i, labels)
+
+
+def window_spans(length, room, stride):
+    """(begin, end) of each window over `length` pieces; one empty window over none."""
+    begins = itertools.takewhile(lambda b: b == 0 or b - stride + room < length,
+                                 itertools.count(0, min(stride, room)))
+    return [(begin, min(begin + room, length)) for begin in begins]
+
+
+def best_windows(length, spans):
+    """int `[length]`: the window in which each piece has most context on its poorer side.
+
+    Ties go to the longer window, then to the first (Devlin et al. 2019's "maximum context").
+    """
+    places = np.arange(length)
+    scores = np.full((len(spans), length), -1.0)
+    for row, (begin, end) in zip(scores, spans, strict=True):
+        inside = places[begin:end]
+        row[begin:end] = np.minimum(inside - begin, end - 1 - inside) + 0.01 * (end - begin)
+    return scores.argmax(0) if length else places
+
+
+def answer_pieces(question, starts, ends):
+    """(first, last) piece of an answer, or None: no answer, or of spaces only.
+
+    Of several answers the first that consists of whole pieces; `8` in `18` does not.
+    """
+    if question.impossible:
+        return None
+    found = []
+    for text, begin in question.answers:
+        inside = np.flatnonzero((ends > begin) & (starts < begin + len(text)))
+        if len(inside):
+            first, last = int(inside[0]), int(inside[-1])
+            found.append((first, last))
+            if question.context[starts[first] : ends[last]] == text:
+                return found[-1]
+    return found[0] if found else None
+
+
+def training_windows(questions, encoder, settings):
+    """Yields the windows to train on, and logs the questions whose answer fits no window."""
+    lost = []
+    for number, windows in itertools.groupby(make_windows(questions, encoder, settings),
+                                             key=lambda window: window.question):
+        windows = list(windows)
+        if questions[number].answers and not any(window.labels[1] for window in windows):
+            lost.append(questions[number].id)
+        yield from windows
+    if lost:
+        logging.warning("The answers of %d of %d questions fit no window and are not learned: %s",
+                        len(lost), len(questions), ", ".join(lost[:5]))

@@ -1,0 +1,144 @@
+"""From start and end logits to answers: the best spans of all windows of a question."""
+
+import dataclasses
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class DecodingSettings:
+    """How answers are chosen; the flags of the same names.
+
+    Args:
+      n_best_size: number of answers kept for a question.
+      max_answer_length: of an answer, in word pieces.
+      null_allowed: whether "no answer" is an answer (SQuAD 2.0).
+      null_score_diff_threshold: by how much the score of no answer must be above the best answer's.
+    """
+
+    n_best_size: int = 20
+    max_answer_length: int = 30
+    null_allowed: bool = False
+    null_score_diff_threshold: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """A span of the context, in characters, with its two logits."""
+
+    start: int
+    end: int
+    start_logit: float
+    end_logit: float
+
+    @property
+    def score(self):
+        """The sum of the two logits."""
+        return self.start_logit + self.end_logit
+
+
+class Decoder:
+    """Collects the best candidates of each question, window by window, in any order.
+
+    Args:
+      settings: `DecodingSettings`.
+    """
+
+    def __init__(self, settings):
+        self.settings = settings
+        self._candidates = {}
+        self._null = {}
+
+    def best_answer(self, number, question):
+        """The best answer's text, even where no answer scores higher."""
+        rows = _distinct(self._candidates.get(number, [])[:1], question.context)
+        return rows[0]["text"] if rows else ""
+
+    def add(self, question, logits, context_begin, starts, ends, is_best):
+        """Adds one window.
+
+        Args:
+          question: number of the question.
+          logits: float `[2, seq]`, starts and ends.
+          context_begin, starts, ends, is_best: as in `data.spans.Window`.
+        """
+        found = best_spans(logits[:, context_begin : context_begin + len(starts)], is_best,
+                           self.settings.n_best_size, self.settings.max_answer_length)
+        kept = self._candidates.get(question, [])
+        kept = kept + [Candidate(int(starts[i]), int(ends[j]), s, e) for i, j, s, e in found]
+        # Sorting is stable: of equal scores the one seen first stays first.
+        kept = sorted(kept, key=lambda c: (-c.score, c.start, c.end))
+        self._candidates[question] = kept[: 2 * self.settings.n_best_size]
+        null = float(logits[0, 0] + logits[1, 0])
+        self._null[question] = min(null, self._null.get(question, np.inf))
+
+    def answer(self, number, question):
+        """The answers to a question.
+
+        Args:
+          number: of the question, as in `add`.
+          question: `Question`; its context is what answers are slices of.
+
+        Returns:
+          (text, n-best, null odds): the n-best are dicts with `text`, `probability`, `start_logit`,
+          `end_logit`, `start`, `end`; null odds is the score of no answer minus the best one's, or
+          None if that is not allowed.
+        """
+        rows = _distinct(self._candidates.get(number, []), question.context)
+        rows = rows[: self.settings.n_best_size] or [_row("", None, 0.0, 0.0)]
+        text, odds = rows[0]["text"], None
+        if self.settings.null_allowed:
+            null = self._null[number]
+            odds = null - (rows[0]["start_logit"] + rows[0]["end_logit"])
+            if odds > self.settings.null_score_diff_threshold:
+                text = ""
+            rows.append(_row("", None, null / 2, null / 2))
+        _add_probabilities(rows)
+        return text, rows, odds
+
+
+def best_spans(logits, is_best, n_best, max_length):
+    """The spans with the highest sums of logits, best first.
+
+    Args:
+      logits: float `[2, pieces]`.
+      is_best: bool `[pieces]`, where a span may start.
+      n_best: number of starts, of ends and of spans that are looked at.
+      max_length: of a span, in pieces.
+
+    Returns:
+      list of (first piece, last piece, start logit, end logit).
+    """
+    allowed = np.flatnonzero(is_best)
+    starts = allowed[np.argsort(-logits[0, allowed], kind="stable")[:n_best]]
+    ends = np.argsort(-logits[1], kind="stable")[:n_best]
+    first, last = (grid.ravel() for grid in np.meshgrid(starts, ends, indexing="ij"))
+    fits = (last >= first) & (last - first < max_length)
+    first, last = first[fits], last[fits]
+    order = np.argsort(-(logits[0, first] + logits[1, last]), kind="stable")[:n_best]
+    return [(int(i), int(j), float(logits[0, i]), float(logits[1, j]))
+            for i, j in zip(first[order], last[order], strict=True)]
+
+
+def _distinct(candidates, context):
+    """Rows of the candidates, each text once, with its best score."""
+    rows = {}
+    for candidate in candidates:
+        text = context[candidate.start : candidate.end]
+        if text not in rows:
+            rows[text] = _row(text, candidate, candidate.start_logit, candidate.end_logit)
+    return list(rows.values())
+
+
+def _row(text, candidate, start_logit, end_logit):
+    return {"text": text, "probability": None, "start_logit": start_logit, "end_logit": end_logit,
+            "start": candidate and candidate.start, "end": candidate and candidate.end}
+
+
+def _add_probabilities(rows):
+    """Softmax over the scores; `rows` are changed and sorted by it."""
+    rows.sort(key=lambda row: -(row["start_logit"] + row["end_logit"]))
+    scores = np.array([row["start_logit"] + row["end_logit"] for row in rows])
+    weights = np.exp(scores - scores.max())
+    for row, weight in zip(rows, weights / weights.sum(), strict=True):
+        row["probability"] = float(weight)

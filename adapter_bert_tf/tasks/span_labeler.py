@@ -1,0 +1,51 @@
+"""The span labeler of BERT: a dense layer scores each position as an answer's first or last."""
+
+import tensorflow as tf
+import tf_keras
+
+
+@tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
+class SpanLabeler(tf_keras.Model):
+    """Start and end scores of every position (Devlin et al. 2019, section 4.2).
+
+    Args:
+      encoder: `AdapterBertEncoder`.
+    """
+
+    def __init__(self, encoder, **kwargs):
+        super().__init__(**kwargs)
+        self.encoder = encoder
+        self.head = tf_keras.layers.Dense(
+            2, name="head", dtype=tf.float32,
+            kernel_initializer=tf_keras.initializers.TruncatedNormal(stddev=0.02),
+        )
+        self(encoder.inputs)  # Creates the head's variables.
+
+    def call(self, inputs, training=None):
+        """Logits, float32 `[batch, 2, seq]`, starts and ends, of int32 `[batch, seq]` inputs.
+
+        Padding gets -1e9, so that the loss does not depend on how far a batch is padded.
+        """
+        sequence = self.encoder(inputs, training=training)["sequence_output"]
+        logits = tf.transpose(self.head(sequence), [0, 2, 1])
+        padding = 1.0 - tf.cast(inputs["input_mask"][:, tf.newaxis, :], tf.float32)
+        return logits - 1e9 * padding
+
+    def training_loss(self):
+        """The mean of the cross-entropies of start and end; labels are int32 `[batch, 2]`."""
+        return tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+    def named_variables(self):
+        """The encoder's named variables and the head's (`head/kernel`, `head/bias`)."""
+        return self.encoder.named_variables() | {
+            "head/kernel": self.head.kernel, "head/bias": self.head.bias,
+        }
+
+    def get_config(self):
+        return super().get_config() | {
+            "encoder": tf_keras.utils.serialize_keras_object(self.encoder)}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        encoder = tf_keras.utils.deserialize_keras_object(config.pop("encoder"))
+        return cls(encoder, **config)

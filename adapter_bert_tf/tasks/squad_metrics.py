@@ -1,0 +1,60 @@
+"""Exact match and F1 by SQuAD's official evaluators, which Model Garden carries."""
+
+from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
+
+# Names that Model Garden gives to the official script's `best_exact` and its kin.
+BEST = {"best_exact": "final_exact", "best_exact_thresh": "final_exact_thresh",
+        "best_f1": "final_f1", "best_f1_thresh": "final_f1_thresh"}
+
+
+def evaluate_v1(articles, predictions):
+    """Scores SQuAD 1.1 predictions.
+
+    The evaluator is asked question by question and the sums are divided once, as the official
+    script does, so that the results are equal to the last digit.
+
+    Args:
+      articles: `data` of the SQuAD file.
+      predictions: dict from question id to text; a question without one counts as wrong.
+
+    Returns:
+      dict with `exact_match` and `f1`, from 0 to 100.
+    """
+    exact = f1 = total = 0
+    for article in articles:
+        for paragraph in article["paragraphs"]:
+            for qa in paragraph["qas"]:
+                one = squad_evaluate_v1_1.evaluate([{"paragraphs": [{"qas": [qa]}]}], predictions)
+                exact += one["exact_match"]
+                f1 += one["final_f1"]
+                total += 1
+    return {"exact_match": 100.0 * exact / total, "f1": 100.0 * f1 / total}
+
+
+def evaluate_v2(articles, predictions, best_answers=None, null_odds=None):
+    """Scores SQuAD 2.0 predictions, and searches the best threshold for no answer.
+
+    Args:
+      articles: `data` of the SQuAD file.
+      predictions: dict from question id to text, "" for no answer.
+      best_answers: dict from question id to the best text other than no answer.
+      null_odds: dict from question id to the score of no answer minus that text's.
+
+    Returns:
+      dict with `exact_match`, `f1`, the same of the questions with and without an answer
+      (`HasAns_f1`), and, given odds, `best_f1` and `best_f1_thresh`: what the best
+      --null_score_diff_threshold would reach.
+    """
+    scores = squad_evaluate_v2_0.evaluate(articles, predictions)
+    kept = {name: value for name, value in scores.items() if name.startswith(("HasAns", "NoAns"))}
+    results = {"exact_match": scores["exact"], "f1": scores["f1"], **kept}
+    if null_odds is not None:
+        searched = squad_evaluate_v2_0.evaluate(articles, best_answers, null_odds)
+        results |= {ours: searched[theirs] for ours, theirs in BEST.items()}
+    return results
+
+
+def has_answers(articles):
+    """Whether every question says its answers, or that it has none."""
+    return all(qa.get("answers") or qa.get("is_impossible") for article in articles
+               for paragraph in article["paragraphs"] for qa in paragraph["qas"])
