@@ -37,6 +37,25 @@ class Inputs:
     labels: dict[str, np.ndarray | None]
     features: dict[str, Features]
 
+    @property
+    def count(self):
+        """Number of training examples."""
+        return len(self.examples.get("train", []))
+
+    def adapter_config(self):
+        """What a saved adapter says of its task."""
+        return {"task": self.task.name, "labels": list(self.task.labels or ()),
+                "regression": self.task.regression}
+
+    def record(self):
+        """What `run.json` says of the data."""
+        return {
+            "labels": list(self.task.labels or ()),
+            "data_sha256": {split: part.digest() for split, part in self.examples.items()},
+            "examples": {split: len(part) for split, part in self.examples.items()},
+            "share_cut": {split: float(part.cut.mean()) for split, part in self.features.items()},
+        }
+
 
 def task_of(flags):
     """The `Task` that the flags name or describe."""

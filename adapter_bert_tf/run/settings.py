@@ -16,10 +16,7 @@ from adapter_bert_tf.training.loop import TrainingSettings
 from adapter_bert_tf.training.trained import Tuning
 
 # What a run leaves behind; `--overwrite` removes these and nothing else.
-RUN_FILES = ("eval_results.txt", "test_results*.tsv", "test_metrics.txt", "metrics.jsonl",
-             "run.json", "events.out.tfevents.*")
-
-
+RUN_FILES = ("eval_results.txt", "metrics.jsonl", "run.json", "events.out.tfevents.*")
 OWNER = "flags.json"
 METHOD_FLAGS = ("tuning", "adapter", "adapter_size", "adapter_layers", "adapter_init_scale",
                 "top_k", "train_layer_norm", "train_pooler")
@@ -30,8 +27,6 @@ FREE_FLAGS = ("output_dir", "do_eval", "do_predict", "eval_batch_size", "predict
 
 def check(flags):
     """Checks the flags that need no file. Raises `InputError`."""
-    if not flags.task_name:
-        raise InputError("--task_name is missing. For example --task_name=MRPC.")
     if not flags.output_dir:
         raise InputError("--output_dir is missing: the folder for the adapter and the results.")
     if not (flags.do_train or flags.do_eval or flags.do_predict):
@@ -206,11 +201,10 @@ def _identity(flags):
     return {name: value for name, value in flags.values.items() if name not in FREE_FLAGS}
 
 
-def clear(folder, task):
-    """Removes what an earlier run of `task` left in `folder`."""
-    submissions = {f"{task.submission(split)}.tsv" for layout in task.layouts for split in layout}
-    for name in (*RUN_FILES, f"{task.title}.tsv", *submissions):
-        for path in tf.io.gfile.glob(os.path.join(folder, name)):
+def clear(folder, patterns):
+    """Removes what an earlier run left in `folder`, and files of the task's own `patterns`."""
+    for pattern in (*RUN_FILES, *patterns):
+        for path in tf.io.gfile.glob(os.path.join(folder, pattern)):
             tf.io.gfile.remove(path)
     for name, mark in (("adapter", CONFIG), ("checkpoints", OWNER)):
         if tf.io.gfile.exists(os.path.join(folder, name, mark)):  # Ours, not a user's folder.

@@ -14,7 +14,9 @@ from tensorboard.plugins.hparams import api as hparams
 from adapter_bert_tf.errors import Diverged, InputError
 from adapter_bert_tf.run import outputs, settings
 from adapter_bert_tf.run.flags import read_yaml
+from adapter_bert_tf.run.job import run_once
 from adapter_bert_tf.run.shared import Shared
+from adapter_bert_tf.run.values import RunFlags
 from adapter_bert_tf.store.directory import copy_adapter
 
 # Houlsby et al. 2019, section 3.1.
@@ -25,34 +27,33 @@ NOT_SWEPT = ("task_name", "data_dir", "data_source", "output_dir", "adapter_dir"
 RECORD = "sweep.json"
 
 
-def run(flags, run_once, find_task):
+def run(kind, parsed):
     """Runs a command once, or as often as `--num_trials` and `--sweep` say.
 
     Args:
-      flags: `RunFlags`.
-      run_once: function of (flags, shared) that returns the run's record.
-      find_task: function from flags to `Task`.
+      kind: `Kind`.
+      parsed: `absl.flags.FLAGS`, parsed.
 
     Raises:
       InputError: for anything wrong with the flags, before the first run.
     """
+    flags, shared = RunFlags.of(parsed), Shared()
     if not flags.sweep and flags.num_trials == 1:
-        run_once(flags, Shared())
+        run_once(kind, flags, shared)
         return
     grid = read_grid(flags)
-    metric = f"eval_{find_task(flags).metrics[0]}"
-    runs = plan(flags, grid)
+    runs = plan(kind, flags, grid)
     _claim(flags, grid)
-    shared, rows = Shared(), []
+    rows = []
     for number, (setting, run_flags) in enumerate(runs, start=1):
         name = os.path.basename(run_flags.output_dir)
         print(f"***** Run {number} of {len(runs)}: {name} *****", flush=True)
-        rows.append(setting | {"seed": run_flags.seed} | _one_run(run_flags, run_once, shared))
+        rows.append(setting | {"seed": run_flags.seed} | _one_run(kind, run_flags, shared))
         if not flags.dry_run:
             _log_hparams(run_flags.output_dir, rows[-1], setting)
             outputs.write_text(os.path.join(flags.output_dir, "sweep.csv"), _table(rows))
     if not flags.dry_run:
-        _finish(flags, runs, rows, metric, run_once, shared)
+        _finish(kind, flags, shared, runs, rows)
 
 
 def read_grid(flags):
@@ -76,7 +77,7 @@ def read_grid(flags):
     return {name: values if isinstance(values, list) else [values] for name, values in grid.items()}
 
 
-def plan(flags, grid):
+def plan(kind, flags, grid):
     """List of (setting, flags of the run): every setting with every seed. Raises `InputError`."""
     runs = []
     for values in itertools.product(*grid.values()):
@@ -90,6 +91,7 @@ def plan(flags, grid):
                 output_dir=os.path.join(flags.output_dir, folder), adapter_dir=None, sweep=None,
                 num_trials=1, config=None, do_predict=False)
             settings.check(changed.changed(overwrite=True))
+            kind.check(changed, None)
             runs.append((setting, changed))
     return runs
 
@@ -111,7 +113,7 @@ def _claim(flags, grid):
         outputs.write_text(path, json.dumps(identity, indent=2))
 
 
-def _one_run(flags, run_once, shared):
+def _one_run(kind, flags, shared):
     """The row of a run: done now, or found finished."""
     record = None if flags.overwrite or flags.dry_run else _finished(flags)
     if record is None:
@@ -119,12 +121,13 @@ def _one_run(flags, run_once, shared):
         adapter_there = tf.io.gfile.exists(os.path.join(flags.output_dir, "adapter"))
         tf_keras.backend.clear_session()
         try:
-            record = run_once(flags.changed(overwrite=True) if adapter_there else flags, shared)
+            flags = flags.changed(overwrite=True) if adapter_there else flags
+            record = run_once(kind, flags, shared)
         except Diverged as error:
             print(error, flush=True)
-            return {"status": "diverged"}
+            return {"status": "diverged", "results": {}}
     return {
-        "status": "finished", **record.get("eval", {}),
+        "status": "finished", "results": record.get("eval", {}),
         "trained_parameters": record["parameters"]["trained"],
         "total_parameters": record["parameters"]["total"],
         "seconds": record.get("train_seconds"),
@@ -143,6 +146,9 @@ def _finished(flags):
 
 
 def _table(rows):
+    """CSV text, the results as columns among the others."""
+    rows = [{name: value for name, value in row.items() if name != "results"} | row["results"]
+            for row in rows]
     names = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()
     writer = csv.DictWriter(text, names, lineterminator="\n")
@@ -155,52 +161,53 @@ def _log_hparams(folder, row, setting):
     """The run's settings and results for TensorBoard's HParams."""
     with tf.summary.create_file_writer(folder).as_default(step=0):
         hparams.hparams({**setting, "seed": row["seed"]}, trial_id=os.path.basename(folder))
-        for name, value in row.items():
-            if name.startswith("eval_"):
-                tf.summary.scalar(name, value)
+        for name, value in row["results"].items():
+            tf.summary.scalar(name, value)
 
 
-def choose(settings_, rows, metric):
+def choose(settings_, results, metric):
     """Index of the best run: of the setting with the best median, the best seed.
 
     None if all runs failed.
 
     Args:
       settings_: list of dicts, the setting of each run.
-      rows: list of dicts with `metric`, if the run finished.
+      results: list of dicts, each with `metric`, or empty if the run failed.
       metric: name; more is better.
     """
     by_setting = {}
-    for i, (setting, row) in enumerate(zip(settings_, rows, strict=True)):
-        if metric in row:
+    for i, (setting, found) in enumerate(zip(settings_, results, strict=True)):
+        if metric in found:
             by_setting.setdefault(json.dumps(setting, sort_keys=True), []).append(i)
     if not by_setting:
         return None
     best = max(by_setting.values(), key=lambda runs: statistics.median(
-        rows[i][metric] for i in runs))
-    return max(best, key=lambda i: rows[i][metric])
+        results[i][metric] for i in runs))
+    return max(best, key=lambda i: results[i][metric])
 
 
-def summarize(rows):
-    """Median, `_min` and `_max` of each metric over rows."""
+def summarize(results):
+    """Median, `_min` and `_max` of each metric over the results of several runs."""
     summary = {}
-    for name in (name for name in rows[0] if name.startswith("eval_")):
-        values = [row[name] for row in rows]
+    for name in results[0]:
+        values = [found[name] for found in results]
         summary |= {name: statistics.median(values), f"{name}_min": min(values),
                     f"{name}_max": max(values)}
     return summary
 
 
-def _finish(flags, runs, rows, metric, run_once, shared):
+def _finish(kind, flags, shared, runs, rows):
     """Chooses the best run, copies its adapter, writes the results, predicts with it."""
-    best = choose([setting for setting, _ in runs], rows, metric)
+    metric = kind.main_metric(flags)
+    results = [row["results"] for row in rows]
+    best = choose([setting for setting, _ in runs], results, metric)
     if best is None:
         raise InputError("Every run diverged. Try a lower --learning_rate.")
     setting, best_flags = runs[best]
     adapter = settings.adapter_dir(flags)
     copy_adapter(settings.adapter_dir(best_flags), adapter)
-    same = [row for (other, _), row in zip(runs, rows, strict=True)
-            if other == setting and metric in row]
+    same = [found for (other, _), found in zip(runs, results, strict=True)
+            if other == setting and found]
     outputs.write_eval_results(flags.output_dir, summarize(same))
     outputs.write_text(os.path.join(flags.output_dir, "run.json"), json.dumps({
         "command": outputs.command(), "flags": flags.values, "versions": outputs.versions(),
@@ -209,5 +216,5 @@ def _finish(flags, runs, rows, metric, run_once, shared):
           f"best seed is {best_flags.seed}. {adapter} holds that adapter, "
           f"{flags.output_dir}/sweep.csv every run.", flush=True)
     if flags.do_predict:
-        run_once(flags.changed(do_train=False, do_eval=False, sweep=None, num_trials=1,
-                               adapter_dir=adapter), shared)
+        run_once(kind, flags.changed(do_train=False, do_eval=False, sweep=None, num_trials=1,
+                                     adapter_dir=adapter), shared)

@@ -20,7 +20,7 @@ class RunFlags:
     @classmethod
     def of(cls, parsed):
         """The flags of a command, from parsed `absl.flags.FLAGS`."""
-        module = parsed.find_module_defining_flag("task_name")
+        module = parsed.find_module_defining_flag("output_dir")
         definitions = {flag.name: flag for flag in parsed.get_key_flags_for_module(module)}
         given = [name for name, flag in definitions.items() if flag.present]
         return cls(definitions, {n: flag.value for n, flag in definitions.items()}, given)

@@ -1,0 +1,181 @@
+"""One run of a command, whatever the task: check, build, train, evaluate, predict, write."""
+
+import abc
+import dataclasses
+
+import tensorflow as tf
+import tf_keras
+
+from adapter_bert_tf.run import outputs, settings
+from adapter_bert_tf.run.values import RunFlags
+from adapter_bert_tf.store import SavedAdapter, save_adapter
+from adapter_bert_tf.training import trained as what_is_trained
+from adapter_bert_tf.training.loop import train
+from adapter_bert_tf.training.strategy import make_strategy, set_precision
+
+
+class Kind(abc.ABC):
+    """What differs between classification and question answering."""
+
+    @abc.abstractmethod
+    def main_metric(self, flags):
+        """Key, in the results, of the metric to choose runs by; more is better."""
+
+    @abc.abstractmethod
+    def check(self, flags, saved):
+        """Checks flags and the saved adapter. Raises `InputError`."""
+
+    @abc.abstractmethod
+    def read(self, flags, shared, saved):
+        """The data: `count` of training examples, `adapter_config()` and `record()`, dicts."""
+
+    @abc.abstractmethod
+    def new_model(self, encoder, config, data):
+        """The model, with random weights; `config` is the base's `BertConfig`."""
+
+    @abc.abstractmethod
+    def train_batches(self, job):
+        """`tf.data.Dataset` of `job.steps` batches."""
+
+    @abc.abstractmethod
+    def finish_training(self, job):
+        """Does to the model what is to be done after training, if anything."""
+
+    @abc.abstractmethod
+    def evaluate(self, job):
+        """The results, a dict; writes nothing."""
+
+    @abc.abstractmethod
+    def predict(self, job):
+        """Writes predictions."""
+
+    @abc.abstractmethod
+    def output_files(self, data):
+        """Patterns of the files in `--output_dir` that are this task's own."""
+
+
+@dataclasses.dataclass
+class Job:
+    """Everything that one run works with; made by `prepare`, which checks all of it."""
+
+    flags: RunFlags
+    kind: Kind
+    data: object
+    fingerprint: dict
+    model: tf_keras.Model
+    trained: dict
+    tuning: what_is_trained.Tuning
+    saved: SavedAdapter | None
+    strategy: tf.distribute.Strategy
+    steps: int
+    learning_rate: float
+    record: dict = dataclasses.field(default_factory=dict)
+
+
+def run_once(kind, flags, shared):
+    """One training, evaluation, prediction. Returns the content of its `run.json`."""
+    job = prepare(kind, flags, shared)
+    print(what_is_trained.report(job.model, job.trained, job.tuning), flush=True)
+    if flags.dry_run:
+        return run_record(job)
+    if flags.do_train:
+        train_task(job)
+    if flags.do_eval:
+        evaluate_task(job)
+    if flags.do_predict:
+        kind.predict(job)
+    record = run_record(job)
+    outputs.write_run(flags.output_dir, record, trained=flags.do_train)
+    return record
+
+
+def prepare(kind, flags, shared):
+    """Reads and checks all that the run needs, and builds the model."""
+    settings.check(flags)
+    saved = None if flags.do_train else settings.find_saved(flags)
+    kind.check(flags, saved)
+    base = shared.base(flags)
+    settings.check_length(flags, base)
+    adapter, tuning = settings.method(flags, saved)
+    data = kind.read(flags, shared, saved)
+    steps = settings.training_steps(flags, data.count)
+    if not flags.dry_run:
+        settings.prepare_output(flags)
+    strategy = make_strategy(settings.distribution(flags), flags.tpu_name, flags.tpu_zone,
+                             flags.gcp_project)
+    set_precision(flags.precision)
+    tf_keras.utils.set_random_seed(flags.seed)
+    with strategy.scope():
+        model = build_model(kind, flags, base, adapter, data, saved)
+        trained = what_is_trained.select_trained(model, tuning)
+    return Job(flags, kind, data, base.fingerprint(), model, trained, tuning, saved, strategy,
+               steps, settings.learning_rate(flags, tuning))
+
+
+def build_model(kind, flags, base, adapter, data, saved):
+    """The model with the base's weights, and the saved adapter's if there is one."""
+    model = kind.new_model(base.new_encoder(adapter), base.config, data)
+    model.compile(jit_compile=flags.jit_compile)
+    untouched = base.assign(model.named_variables())
+    if saved:
+        saved.assign_to(model.named_variables(), base.fingerprint())
+    elif not flags.do_train:
+        settings.require_trained_checkpoint(flags, untouched)
+    return model
+
+
+def train_task(job):
+    """Trains, and writes the adapter directory."""
+    flags = job.flags
+    if flags.overwrite:
+        settings.clear(flags.output_dir, job.kind.output_files(job.data))
+    settings.claim(flags)
+    progress = train(job.model, job.trained, job.kind.train_batches(job),
+                     settings.training(flags, job))
+    job.kind.finish_training(job)
+    job.record |= {"train_seconds": progress.seconds, "train_cpu_seconds": progress.cpu_seconds,
+                   "examples_per_second": progress.examples_per_second, "global_step": job.steps}
+    save(job)
+
+
+def evaluate_task(job):
+    """Scores the development sets; writes `eval_results.txt`, and the result into the adapter."""
+    results = job.kind.evaluate(job)
+    job.record["eval"] = results
+    steps = job.saved.config.get("global_step", 0) if job.saved else job.steps
+    outputs.write_eval_results(job.flags.output_dir, results | {"global_step": steps})
+    if job.flags.do_train:
+        save(job)
+
+
+def save(job):
+    """Writes the adapter directory of a trained job, with its result if there is one."""
+    main, results = job.kind.main_metric(job.flags), job.record.get("eval")
+    adapter = job.model.encoder.adapter_config
+    save_adapter(settings.adapter_dir(job.flags), {
+        "method": job.tuning.method, "tuning": dataclasses.asdict(job.tuning),
+        "adapter": dataclasses.asdict(adapter) if adapter else None,
+        **job.data.adapter_config(),
+        "metric": {"name": main.removeprefix("eval_"), "value": results[main], "split": "dev"}
+        if results else None,
+        "global_step": job.steps, "base": job.fingerprint, "versions": outputs.versions(),
+        "command": outputs.command(),
+    }, job.trained)
+
+
+def run_record(job):
+    """The content of `run.json`: with `--config` it repeats the run."""
+    adapter = job.model.encoder.adapter_config
+    total = what_is_trained.count(job.model.named_variables().values())
+    return {
+        "command": outputs.command(),
+        "flags": job.flags.values,
+        "learning_rate": job.learning_rate,
+        "adapter": dataclasses.asdict(adapter) if adapter else None,
+        "versions": outputs.versions(),
+        "base": job.fingerprint,
+        **job.data.record(),
+        "parameters": {"total": total, "trained": what_is_trained.count(job.trained.values())},
+        "replicas": job.strategy.num_replicas_in_sync,
+        "peak_memory_mb": outputs.peak_memory_mb(),
+    } | job.record
