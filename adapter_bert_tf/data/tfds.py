@@ -1,4 +1,4 @@
-"""Examples of GLUE from TensorFlow Datasets, which downloads and prepares them once."""
+"""GLUE and SQuAD from TensorFlow Datasets, which downloads and prepares them once."""
 
 import os
 
@@ -74,3 +74,31 @@ def _label(task, builder, value):
         return str(float(value))
     names = builder.info.features["label"].names
     return names[value] if set(names) == set(task.labels) else task.labels[value]
+
+
+def read_tfds_squad(name, folder, split):
+    """SQuAD in the form of its JSON file's `data`, one article a title.
+
+    Args:
+      name: `squad` or `squad_v2`.
+      folder: as in `read_tfds`.
+      split: `train` or `dev`.
+
+    Raises:
+      InputError: when it cannot be downloaded.
+    """
+    import tensorflow_datasets as tfds
+
+    builder = _prepared(name, folder)
+    articles = {}
+    for row in tfds.as_numpy(builder.as_dataset({"train": "train", "dev": "validation"}[split])):
+        answers = [{"text": text.decode(), "answer_start": int(start)} for text, start in
+                   zip(row["answers"]["text"], row["answers"]["answer_start"], strict=True)]
+        qa = {"id": row["id"].decode(), "question": row["question"].decode(), "answers": answers}
+        if row.get("is_impossible", False):
+            qa["is_impossible"] = True
+        paragraphs = articles.setdefault(row["title"].decode(), {})
+        paragraphs.setdefault(row["context"].decode(), []).append(qa)
+    return [{"title": title, "paragraphs": [{"context": context, "qas": qas}
+                                            for context, qas in paragraphs.items()]}
+            for title, paragraphs in articles.items()]

@@ -21,13 +21,13 @@ string, integer, real = flags.DEFINE_string, flags.DEFINE_integer, flags.DEFINE_
 boolean, choice = flags.DEFINE_bool, flags.DEFINE_enum
 
 
-def define_shared_flags():
-    """Flags of both commands."""
-    _define_adapter_berts_flags()
+def define_shared_flags(max_seq_length=128):
+    """Flags of both commands; the longest input has another default for each."""
+    _define_adapter_berts_flags(max_seq_length)
     _define_new_flags()
 
 
-def _define_adapter_berts_flags():
+def _define_adapter_berts_flags(max_seq_length):
     string("data_dir", None, "Folder with the task's files (local or gs://).")
     string("vocab_file", None, "Vocabulary of the base.")
     string("bert_config_file", None, "Configuration of the base.")
@@ -35,7 +35,7 @@ def _define_adapter_berts_flags():
            "Without it, and without --base_model, given config and vocabulary: random weights.")
     string("output_dir", None, "Where everything that the run makes is written.")
     boolean("do_lower_case", None, "Whether the base is uncased. Default: read from its files.")
-    integer("max_seq_length", 128, "Longest input in word pieces; longer ones are cut.",
+    integer("max_seq_length", max_seq_length, "Longest input in word pieces; longer ones are cut.",
             lower_bound=3)
     boolean("do_train", False, "Train.")
     boolean("do_eval", False, "Evaluate on the dev set.")
@@ -80,6 +80,8 @@ def _define_new_flags():
             upper_bound=2**32 - 1)
     string("adapter_dir", None, "Where the adapter is written, or read when not training. "
            "Default: OUTPUT_DIR/adapter.")
+    choice("data_source", "tsv", ("tsv", "tfds"), "Files, or TensorFlow Datasets: GLUE and SQuAD; "
+           "--data_dir is then its folder.")
     integer("num_trials", 1, "Runs with seeds --seed, --seed + 1, ...: median and range.",
             lower_bound=1)
     string("sweep", None, "Grid of runs, the best chosen on dev: `paper` (learning rate 3e-5, "
@@ -97,7 +99,6 @@ def define_data_flags():
     string("task_name", None, "The task: a GLUE task (cola, sst-2, mrpc, sts-b, qqp, mnli, qnli, "
            "rte, wnli, ax), one of the 17 of Table 2 (sms_spam_collection, ...; a wrong name lists "
            "them), demo_factuality, demo_paraphrase, or tsv for a table of your own.")
-    choice("data_source", "tsv", ("tsv", "tfds"), "Files, or TensorFlow Datasets (GLUE only).")
     integer("split_seed", 0, "Of the random division, where the data comes undivided.",
             lower_bound=0)
     string("text_a_column", None, "For --task_name=tsv: the text, by name or number from 0.")
@@ -108,6 +109,25 @@ def define_data_flags():
     boolean("quoted", None, "Whether cells may be quoted. Default: in .csv files.")
     string("encoding", "utf-8", "Encoding of the files.")
     boolean("regression", False, "Predict a score instead of a class.")
+
+
+def define_squad_flags():
+    """Flags of `run_squad.py`, named as in google-research/bert."""
+    string("train_file", None, "SQuAD JSON to train on.")
+    string("predict_file", None, "SQuAD JSON to answer; scored if it has answers.")
+    integer("doc_stride", 128, "Word pieces between the starts of two windows.", lower_bound=1)
+    integer("max_query_length", 64, "Longest question in word pieces; longer ones are cut.",
+            lower_bound=1)
+    integer("n_best_size", 20, "Answers kept for each question.", lower_bound=1)
+    integer("max_answer_length", 30, "Longest answer in word pieces.", lower_bound=1)
+    boolean("version_2_with_negative", False, "Some questions have no answer (SQuAD 2.0).")
+    real("null_score_diff_threshold", 0.0, "No answer, if its score is above the best answer's by "
+         "more than this.")
+    boolean("verbose_logging", False, "Not used; kept for old command lines.")
+    string("features_dir", None, "Where windows are kept between runs. Default: "
+           "OUTPUT_DIR/features.")
+    string("question", None, "Answer this one question, with --context and --do_predict.")
+    string("context", None, "The text that holds the answer to --question.")
 
 
 def run_job(module):

@@ -22,7 +22,9 @@ METHOD_FLAGS = ("tuning", "adapter", "adapter_size", "adapter_layers", "adapter_
                 "top_k", "train_layer_norm", "train_pooler")
 # Flags that may differ when an interrupted run is taken up again.
 FREE_FLAGS = ("output_dir", "do_eval", "do_predict", "eval_batch_size", "predict_batch_size",
-              "overwrite", "config", "dry_run", "save_checkpoints_steps", "iterations_per_loop")
+              "overwrite", "config", "dry_run", "save_checkpoints_steps", "iterations_per_loop",
+              "predict_file", "n_best_size", "max_answer_length", "null_score_diff_threshold",
+              "verbose_logging", "features_dir", "question", "context")
 
 
 def check(flags):

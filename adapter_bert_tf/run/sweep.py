@@ -90,6 +90,8 @@ def plan(kind, flags, grid):
             changed = changed.changed(
                 output_dir=os.path.join(flags.output_dir, folder), adapter_dir=None, sweep=None,
                 num_trials=1, config=None, do_predict=False)
+            if "features_dir" in flags.definitions and not flags.features_dir:
+                changed = changed.changed(features_dir=os.path.join(flags.output_dir, "features"))
             settings.check(changed.changed(overwrite=True))
             kind.check(changed, None)
             runs.append((setting, changed))

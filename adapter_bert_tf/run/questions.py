@@ -1,0 +1,148 @@
+"""From flags to questions and their windows: what `run_squad.py` reads."""
+
+import dataclasses
+import functools
+import hashlib
+import os
+
+import numpy as np
+
+from adapter_bert_tf.base.vocabulary import Vocabulary
+from adapter_bert_tf.data import records, spans
+from adapter_bert_tf.data.squad import Question, read_json, read_questions
+from adapter_bert_tf.data.tfds import read_tfds_squad
+from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.errors import InputError
+
+# Of the label list: the head's two outputs.
+LABELS = ["start", "end"]
+
+
+def check(flags):
+    """Checks what needs no file. Raises `InputError`."""
+    if bool(flags.question) != bool(flags.context):
+        raise InputError("--question and --context belong together. Received one of them.")
+    files = flags.data_source == "tsv"
+    if flags.do_train and files and not flags.train_file:
+        raise InputError("--do_train needs --train_file, a SQuAD JSON file.")
+    if (flags.do_eval or flags.do_predict) and files and not (flags.predict_file or flags.question):
+        raise InputError("--do_eval and --do_predict need --predict_file, a SQuAD JSON file, or "
+                         "--question and --context.")
+    if flags.max_seq_length <= flags.max_query_length + 3:
+        raise InputError(f"--max_seq_length={flags.max_seq_length} leaves no room for a context: "
+                         f"it must be above --max_query_length={flags.max_query_length} + 3.")
+
+
+def task_name(flags):
+    """What a saved adapter says of its task."""
+    return "squad_2" if flags.version_2_with_negative else "squad"
+
+
+def check_saved(flags, saved):
+    """A saved adapter must be one of question answering. Raises `InputError`."""
+    if saved.config["labels"] != LABELS:
+        raise InputError(f"The saved adapter was trained for the task {saved.config['task']!r}. "
+                         "Received: question answering.")
+
+
+@dataclasses.dataclass
+class SpanData:
+    """Questions to train on and to ask, and their windows on disk.
+
+    Args:
+      learned: list of `Question` to train on.
+      asked: list of `Question` to answer.
+      articles: `data` of the file to answer, for the official evaluators.
+      vocabulary: `Vocabulary`.
+      settings: `SpanSettings`.
+      folder: of the windows.
+      name: the task's name.
+    """
+
+    learned: list[Question]
+    asked: list[Question]
+    articles: list
+    vocabulary: Vocabulary
+    settings: spans.SpanSettings
+    folder: str
+    name: str
+
+    @property
+    def count(self):
+        """Number of training questions; steps are counted in questions, as in the original."""
+        return len(self.learned)
+
+    def adapter_config(self):
+        """What a saved adapter says of its task."""
+        return {"task": self.name, "labels": LABELS, "regression": False}
+
+    def record(self):
+        """What `run.json` says of the data."""
+        parts = {"train": self.learned, "dev": self.asked}
+        return {"labels": LABELS,
+                "data_sha256": {name: digest(part) for name, part in parts.items() if part},
+                "examples": {name: len(part) for name, part in parts.items() if part}}
+
+    @functools.cached_property
+    def encoder(self):
+        """The `TextEncoder`."""
+        return TextEncoder(self.vocabulary, self.settings.max_seq_length)
+
+    def train_records(self):
+        """`Records` of the training windows."""
+        return self._records(self.learned, spans.training_windows)
+
+    def eval_records(self):
+        """`Records` of the windows of the questions asked."""
+        return self._records(self.asked, spans.make_windows)
+
+    def _records(self, questions, make):
+        key = {"questions": digest(questions), "vocabulary": self.vocabulary.sha256,
+               "lower_case": self.vocabulary.lower_case, "windows": make.__name__,
+               **dataclasses.asdict(self.settings)}
+        return records.cached_records(
+            self.folder, key, lambda: make(questions, self.encoder, self.settings))
+
+
+def digest(questions):
+    """SHA-256 of questions, contexts and answers."""
+    result = hashlib.sha256()
+    for question in questions:
+        result.update(repr(dataclasses.astuple(question)).encode("utf-8", "backslashreplace"))
+    return result.hexdigest()
+
+
+def read(flags, vocabulary):
+    """The `SpanData` of a run. Raises `InputError` for anything wrong with the files."""
+    learned, asked, articles = [], [], []
+    if flags.do_train:
+        _, learned = _read(flags, "train", flags.train_file)
+        if flags.max_train_examples and flags.max_train_examples < len(learned):
+            rng = np.random.default_rng(flags.seed)
+            kept = sorted(rng.choice(len(learned), flags.max_train_examples, replace=False))
+            learned = [learned[i] for i in kept]
+        _check_learnable(flags, learned)
+    if (flags.do_eval or flags.do_predict) and (flags.predict_file or flags.data_source == "tfds"):
+        articles, asked = _read(flags, "dev", flags.predict_file)
+    return SpanData(
+        learned, asked, articles, vocabulary,
+        spans.SpanSettings(flags.max_seq_length, flags.doc_stride, flags.max_query_length),
+        flags.features_dir or os.path.join(flags.output_dir, "features"), task_name(flags))
+
+
+def _read(flags, split, path):
+    if flags.data_source == "tfds":
+        path = "squad_v2" if flags.version_2_with_negative else "squad"
+        articles = read_tfds_squad(path, flags.data_dir, split)
+    else:
+        articles = read_json(path)
+    return articles, read_questions(articles, path)
+
+
+def _check_learnable(flags, learned):
+    unanswered = [q.id for q in learned if not q.answers and not q.impossible]
+    if len(unanswered) == len(learned):
+        raise InputError(f"No question of {flags.train_file} has an answer to learn from.")
+    if any(q.impossible for q in learned) and not flags.version_2_with_negative:
+        raise InputError(f"{flags.train_file} has questions without an answer: use "
+                         "--version_2_with_negative.")
