@@ -79,11 +79,23 @@ def read_examples(task, folder, roles, split_seed=0):
         whole = _concatenate([read_source(task, source, folder) for source in sources])
         labels = None if task.regression else whole.labels
         parts = divide(whole.texts(), labels, list(shares.values()), split_seed)
+        _require_parts([part for split, part in zip(shares, parts, strict=True) if split in roles],
+                       shares, whole)
         found = {split: whole.take(rows) for split, rows in zip(shares, parts, strict=True)}
     for split, source in layout.items():
         if role(split) in roles and split not in shares:
             found[split] = read_source(task, source, folder)
     return {split: examples for split, examples in found.items() if role(split) in roles}
+
+
+def _require_parts(parts, shares, whole):
+    if not all(parts):
+        raise InputError(f"{len(whole)} examples, {len(set(whole.texts()))} of them different, are "
+                         f"too few to divide into {', '.join(shares)} (see {whole.places[0][0]}). "
+                         "Give a dev file.")
+    if len(shares) == 2:
+        logging.warning("No dev file: a seeded tenth of the %d training examples is the "
+                        "development set.", len(whole))
 
 
 def require_roles(task, roles, there):
@@ -113,8 +125,6 @@ def _division(task, layout, folder):
     if _pooled(layout):
         return TABLE_2_SHARES, _pooled(layout)
     if task.dev_share and find_file(layout["dev"], folder) is None:
-        logging.warning("No %s in %s: a seeded %.0f%% of the training data is set aside.",
-                        layout["dev"].file, folder, 100 * task.dev_share)
         return {"train": 1 - task.dev_share, "dev": task.dev_share}, [layout["train"]]
     return {}, []
 
@@ -137,6 +147,9 @@ def read_source(task, source, folder):
             _short_row(source, place, cells, max(columns.values()) + 1)
             left_out["too few cells"] += 1
             continue
+        if source.strict and header and len(cells) > len(header):
+            raise InputError(f"{place[0]}, line {place[1]}: {len(cells)} cells under a header of "
+                             f"{len(header)}. Is a {source.delimiter!r} in a text not quoted?")
         row = {field: cells[i] for field, i in columns.items()} | {"place": place}
         reason = _clean(task, source, row)
         if reason:
@@ -174,19 +187,33 @@ def _clean(task, source, row):
         row["label"] = task.relabel(label) if task.relabel else label
         if row["label"] is None:
             return "labels that the task does not use"
-    if source.drop_empty and not (row["text_a"].strip() and row.get("label", "-")):
-        return "no text or no label"
-    return None
+        if not row["label"]:
+            return "no label"
+    return "no text" if source.drop_empty and not row["text_a"].strip() else None
 
 
 def _column_numbers(source, header, folder):
-    """Dict from field to column number. Raises `InputError` for a name that is not there."""
+    """Dict from field to column number. Raises `InputError` for a column that is not there."""
     fields = {field: column for field, column in dataclasses.asdict(source.columns).items()
               if column is not None}
+    if source.optional_label and header is not None and fields.get("label") not in header:
+        fields.pop("label", None)
     if header is None:
-        return fields
-    missing = [c for c in fields.values() if isinstance(c, str) and c not in header]
-    if missing:
-        raise InputError(f"{folder}/{source.file}, line 1: the header has no column {missing}. "
-                         f"Received: {header}")
-    return {field: header.index(c) if isinstance(c, str) else c for field, c in fields.items()}
+        return {field: int(column) for field, column in fields.items()}
+    return {field: _column_number(column, header, f"{folder}/{source.file}, line 1")
+            for field, column in fields.items()}
+
+
+def _column_number(column, header, place):
+    """Place of a column that is named, or numbered, as an int or as text."""
+    number = int(column) if str(column).isdecimal() else None
+    if column not in header:
+        if number is not None:
+            return number
+        shown = str(header[:30])[:600]
+        raise InputError(f"{place}: the header has no column {column!r}. Received: {shown}. Is "
+                         "--delimiter right?")
+    if number is not None and header.index(column) != number:
+        raise InputError(f"{place}: {column!r} is the name of column {header.index(column)} and "
+                         f"the number of another. Rename it. Received: {header[:30]}")
+    return header.index(column)

@@ -1,6 +1,7 @@
 """Labels: inferred, turned into ids or scores, and kept in proportion when data is cut down."""
 
 import math
+import re
 
 import numpy as np
 
@@ -10,10 +11,13 @@ from adapter_bert_tf.errors import InputError
 
 def infer_labels(labels):
     """Sorted distinct label strings; numbers in numeric order."""
-    distinct = set(labels)
-    if all(label.lstrip("-").isdigit() for label in distinct):
+    distinct = sorted(set(labels))
+    odd = [label for label in distinct if "\n" in label or "\t" in label]
+    if odd:
+        raise InputError(f"A label must not hold a tab or a line end. Received: {odd[0][:80]!r}")
+    if all(re.fullmatch("-?[0-9]+", label) for label in distinct):
         return tuple(sorted(distinct, key=int))
-    return tuple(sorted(distinct))
+    return tuple(distinct)
 
 
 def label_ids(task, examples):

@@ -15,18 +15,18 @@ def divide(keys, labels, shares, seed):
       seed: the same seed gives the same division.
 
     Returns:
-      list of int lists: each part's examples, in file order.
+      list of int lists: each part's examples, in file order. A part can be empty.
     """
     groups = collections.defaultdict(list)
     for i, key in enumerate(keys):
         groups[key].append(i)
     groups = list(groups.values())
     order = np.random.default_rng(seed).permutation(len(groups))
-    groups = _one_of_each_label_first([groups[i] for i in order], labels)
+    first, rest = _one_of_each_label([groups[i] for i in order], labels)
     borders = np.cumsum(shares) * len(keys)
-    parts = [[] for _ in shares]
-    done, part = 0, 0
-    for group in groups:
+    parts = [[i for group in first for i in group], *([] for _ in shares[1:])]
+    done, part = len(parts[0]), 0
+    for group in rest:
         # A group goes where its middle falls: parts miss their share by half a group at most.
         while part < len(shares) - 1 and done + len(group) / 2 > borders[part]:
             part += 1
@@ -35,15 +35,16 @@ def divide(keys, labels, shares, seed):
     return [sorted(part) for part in parts]
 
 
-def _one_of_each_label_first(groups, labels):
+def _one_of_each_label(groups, labels):
+    """(groups in which a label comes for the first time, the others)."""
     if labels is None:
-        return groups
+        return [], groups
     seen, first, rest = set(), [], []
     for group in groups:
         new = {labels[i] for i in group} - seen
         seen |= new
         (first if new else rest).append(group)
-    return first + rest
+    return first, rest
 
 
 def subset(labels, number, seed):

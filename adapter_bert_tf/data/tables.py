@@ -81,7 +81,7 @@ def _decode(path, content, encodings):
 def _plain_rows(path, text, source):
     """One row a line, without quoting. Only a line feed ends a line: texts hold form feeds."""
     lines = [line.removesuffix("\r") for line in text.split("\n")]
-    if lines[-1] == "":
+    while lines and not lines[-1]:
         lines.pop()
     rows = [((path, i), line.split(source.delimiter)) for i, line in enumerate(lines, start=1)]
     if source.escaped:

@@ -38,8 +38,11 @@ def _prepared(name, folder):
 
     try:
         builder = tfds.builder(name, data_dir=folder, try_gcs=False)
+        if not builder.data_path.exists():
+            print(f"Preparing {name} in {builder.data_path}: a download, once.", flush=True)
         builder.download_and_prepare()
-    except (OSError, tfds.download.DownloadError, tfds.core.DatasetNotFoundError) as error:
+    except (OSError, ValueError, tfds.download.DownloadError,
+            tfds.core.DatasetNotFoundError) as error:
         place = folder or "~/tensorflow_datasets"
         raise InputError(f"TensorFlow Datasets cannot load {name!r}: {error}. Prepared data is "
                          f"looked for in {place} (--data_dir).") from error

@@ -32,7 +32,7 @@ class Classification(Kind):
             raise InputError("--task_name is missing. For example --task_name=MRPC.")
         task = inputs.task_of(flags)
         if saved:
-            settings.check_task(saved, task)
+            settings.check_task(saved, task, flags.split_seed)
 
     def read(self, flags, shared, saved):
         return shared.inputs(flags, inputs.task_of(flags), saved)

@@ -160,8 +160,11 @@ def apply_config_file(values):
         return
     settings = read_yaml(values.config, "--config")
     if isinstance(settings.get("flags"), dict):  # A run.json.
+        recorded = settings["flags"]
         settings = {name: value for name, value in settings["flags"].items()
                     if name not in NOT_REPEATED}
+        if not settings.get("do_train"):
+            settings["adapter_dir"] = recorded["adapter_dir"] or f"{recorded['output_dir']}/adapter"
     unknown = sorted(str(name) for name in settings if name not in values)
     if unknown:
         raise InputError(f"{values.config}: unknown flags {unknown}.")

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
 from adapter_bert_tf.data import checks
 from adapter_bert_tf.data.batches import Features, tokenize
@@ -30,12 +31,14 @@ class Inputs:
       examples: dict from split to `Examples`.
       labels: dict from split to label ids or scores, `[examples]`, or None where hidden.
       features: dict from split to `Features`.
+      split_seed: of the random division; None if the publishers made one.
     """
 
     task: Task
     examples: dict[str, Examples]
     labels: dict[str, np.ndarray | None]
     features: dict[str, Features]
+    split_seed: int | None
 
     @property
     def count(self):
@@ -45,7 +48,7 @@ class Inputs:
     def adapter_config(self):
         """What a saved adapter says of its task."""
         return {"task": self.task.name, "labels": list(self.task.labels or ()),
-                "regression": self.task.regression}
+                "regression": self.task.regression, "split_seed": self.split_seed}
 
     def record(self):
         """What `run.json` says of the data."""
@@ -78,8 +81,11 @@ def _extension(folder):
     files = tf.io.gfile.listdir(folder) if tf.io.gfile.isdir(folder) else []
     names = {name.removesuffix(".gz") for name in files}
     stems = ("train", "dev", "test")
-    is_csv = any(f"{s}.csv" in names for s in stems) and not any(f"{s}.tsv" in names for s in stems)
-    return "csv" if is_csv else "tsv"
+    found = {end for end in ("csv", "tsv") if any(f"{stem}.{end}" in names for stem in stems)}
+    if len(found) == 2:
+        raise InputError(f"{folder} holds both .csv and .tsv files: {sorted(names)[:12]}. Keep one "
+                         "kind in a folder of its own.")
+    return found.pop() if found else "tsv"
 
 
 def _columns_there(flags, extension):
@@ -126,17 +132,18 @@ def read_inputs(flags, task, vocabulary, saved=None):
     elif task.labels is None and saved_labels:
         task = task.with_labels(saved_labels)
     labels = {split: label_ids(task, part) for split, part in examples.items()}
-    _check_training_labels(task, labels.get("train"))
     if flags.do_train:
         examples["train"] = limit(task, examples["train"], flags.max_train_examples, flags.seed)
         labels["train"] = label_ids(task, examples["train"])
+        _check_training_labels(task, labels["train"])
     elif infers:
         del examples["train"]
     encoder = TextEncoder(vocabulary, flags.max_seq_length)
     features = {split: tokenize(part, encoder, labels[split]) for split, part in examples.items()}
     print(checks.report(task, examples, features), flush=True)
     checks.warn(examples, features, encoder)
-    return Inputs(task, examples, labels, features)
+    return Inputs(task, examples, labels, features,
+                  flags.split_seed if task.is_divided() else None)
 
 
 def _read(flags, task, roles):
@@ -146,9 +153,14 @@ def _read(flags, task, roles):
 
 
 def _check_training_labels(task, labels):
-    if labels is not None and len(np.unique(labels)) < 2:
-        raise InputError(f"The training data has only one {'score' if task.regression else 'label'}"
-                         f": {labels[0]}. There is nothing to learn. Is --label_column right?")
+    there = np.unique(labels)
+    if len(there) < 2:
+        only = f"score: {labels[0]:g}" if task.regression else f"label: {task.labels[labels[0]]!r}"
+        raise InputError(f"The training data has only one {only}. There is nothing to learn. Is "
+                         "--label_column right, and --max_train_examples large enough?")
+    if not task.regression and len(there) < len(task.labels):
+        logging.warning("%d of %d labels have no training example.",
+                        len(task.labels) - len(there), len(task.labels))
 
 
 def standardize(features):

@@ -89,6 +89,19 @@ def run_once(kind, flags, shared):
     return record
 
 
+def check_ahead(kind, flags, shared):
+    """All checks of a run that need no model, for runs whose turn comes later."""
+    settings.check(flags)
+    kind.check(flags, None)
+    base = shared.base(flags)
+    settings.check_length(flags, base)
+    adapter, tuning = settings.method(flags)
+    tuning.check_depth(base.config.num_layers)
+    if adapter:
+        adapter.layer_indices(base.config.num_layers)
+    settings.training_steps(flags, kind.read(flags, shared, None).count)
+
+
 def prepare(kind, flags, shared):
     """Reads and checks all that the run needs, and builds the model."""
     settings.check(flags)
@@ -133,6 +146,8 @@ def train_task(job):
     progress = train(job.model, job.trained, job.kind.train_batches(job),
                      settings.training(flags, job))
     job.kind.finish_training(job)
+    if progress.start:
+        job.record["resumed_from_step"] = progress.start
     job.record |= {"train_seconds": progress.seconds, "train_cpu_seconds": progress.cpu_seconds,
                    "examples_per_second": progress.examples_per_second, "global_step": job.steps}
     save(job)

@@ -23,6 +23,17 @@ def write_text(path, text):
     tf.io.gfile.rename(temporary, path, overwrite=True)
 
 
+def read_json(path):
+    """What a JSON file holds; None if it is not there or damaged."""
+    if not tf.io.gfile.exists(path):
+        return None
+    with tf.io.gfile.GFile(path) as file:
+        try:
+            return json.load(file)
+        except json.JSONDecodeError:
+            return None
+
+
 def write_eval_results(folder, results):
     """Writes `eval_results.txt` and prints the block that adapter-bert prints."""
     write_metrics(folder, "eval_results.txt", "Eval results", results)
@@ -76,9 +87,8 @@ def write_run(folder, values, trained):
     A run that did not train is added under `later_runs` if the training's record is there.
     """
     path = os.path.join(folder, "run.json")
-    if not trained and tf.io.gfile.exists(path):
-        with tf.io.gfile.GFile(path) as file:
-            training = json.load(file)
+    training = None if trained else read_json(path)
+    if training:
         values = training | {"later_runs": [*training.get("later_runs", []), values]}
     write_text(path, json.dumps(values, indent=2) + "\n")
 

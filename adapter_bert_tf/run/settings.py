@@ -16,7 +16,8 @@ from adapter_bert_tf.training.loop import TrainingSettings
 from adapter_bert_tf.training.trained import Tuning
 
 # What a run leaves behind; `--overwrite` removes these and nothing else.
-RUN_FILES = ("eval_results.txt", "metrics.jsonl", "run.json", "events.out.tfevents.*")
+RUN_FILES = ("eval_results.txt", "metrics.jsonl", "run.json", "sweep.json", "sweep.csv",
+             "events.out.tfevents.*")
 OWNER = "flags.json"
 METHOD_FLAGS = ("tuning", "adapter", "adapter_size", "adapter_layers", "adapter_init_scale",
                 "top_k", "train_layer_norm", "train_pooler")
@@ -91,7 +92,7 @@ def require_trained_checkpoint(flags, untouched):
         )
 
 
-def check_task(saved, task):
+def check_task(saved, task, split_seed=0):
     """A saved adapter must have been trained for the task and its labels. Raises `InputError`."""
     theirs = (saved.config["task"], saved.config["labels"])
     ours = (task.adapter_of or task.name, list(task.labels or theirs[1]))
@@ -101,6 +102,10 @@ def check_task(saved, task):
             f"The saved adapter was trained for the task {theirs[0]!r} with "
             f"{'scores' if is_regression else f'labels {theirs[1]}'}. Received: {ours[0]!r} with "
             f"{'scores' if task.regression else f'labels {ours[1]}'}.")
+    divided = saved.config.get("split_seed")
+    if divided not in (None, split_seed):
+        raise InputError(f"The saved adapter was trained with --split_seed={divided}. With "
+                         f"{split_seed} the development set would hold its training data.")
 
 
 def method(flags, saved=None):
@@ -175,7 +180,7 @@ def training(flags, job):
 
 def claim(flags):
     """Notes in `--output_dir` which run its checkpoints belong to."""
-    write_text(_owner_path(flags), json.dumps(_identity(flags), indent=2))
+    write_text(_owner_path(flags), json.dumps(identity(flags.values), indent=2))
 
 
 def _check_same_run(flags):
@@ -188,7 +193,7 @@ def _check_same_run(flags):
     except json.JSONDecodeError as error:
         raise InputError(f"{_owner_path(flags)} is damaged: {error}. Use --overwrite.") from error
     different = [f"--{name}: {owner.get(name)!r} there, {value!r} here"
-                 for name, value in _identity(flags).items() if owner.get(name) != value]
+                 for name, value in identity(flags.values).items() if owner.get(name) != value]
     if different:
         raise InputError(f"{flags.output_dir} holds the checkpoints of another run: "
                          f"{'; '.join(different)}. Use its flags to take it up again, another "
@@ -199,8 +204,9 @@ def _owner_path(flags):
     return os.path.join(flags.output_dir, "checkpoints", OWNER)
 
 
-def _identity(flags):
-    return {name: value for name, value in flags.values.items() if name not in FREE_FLAGS}
+def identity(values):
+    """The flags, of a dict of all, that make a run what it is."""
+    return {name: value for name, value in values.items() if name not in FREE_FLAGS}
 
 
 def clear(folder, patterns):

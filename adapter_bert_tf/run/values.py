@@ -48,4 +48,4 @@ class RunFlags:
         try:
             return self.definitions[name].parser.parse(text)
         except (ValueError, TypeError, absl_flags.IllegalFlagValueError) as error:
-            raise InputError(f"--{name}={value}: {error}") from error
+            raise InputError(f"--{name}={value}: {error.args[0]}") from error

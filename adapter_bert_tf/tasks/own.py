@@ -1,5 +1,7 @@
 """A task of the user's own: a table of theirs, described by flags instead of a table row."""
 
+import dataclasses
+
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks.task import ANY_SCORE, Columns, Source, Task
 
@@ -21,14 +23,16 @@ def own_task(text_a, text_b=None, label=None, *, extension="tsv", delimiter=None
       InputError: for a missing column or a delimiter of more than one character.
     """
     delimiter = {None: "," if extension == "csv" else "\t", "\\t": "\t"}.get(delimiter, delimiter)
-    if len(delimiter) != 1:
-        raise InputError(f"--delimiter must be one character. Received: {delimiter!r}")
+    if len(delimiter) != 1 or delimiter in '"\n\r':
+        raise InputError("--delimiter must be one character, no quote or line end. Received: "
+                         f"{delimiter!r}")
     columns = Columns(*(_column(name, header) for name in (text_a, text_b, label)))
-    test = Columns(columns.text_a, columns.text_b)
+    unlabelled = dataclasses.replace(columns, label=None)
     layout = {
-        split: Source(f"{split}.{extension}", test if split == "test" else columns, header=header,
-                      delimiter=delimiter, quoted=extension == "csv" if quoted is None else quoted,
-                      encodings=(encoding,))
+        split: Source(
+            f"{split}.{extension}", columns if header or split != "test" else unlabelled,
+            header=header, delimiter=delimiter, strict=True, optional_label=split == "test",
+            quoted=extension == "csv" if quoted is None else quoted, encodings=(encoding,))
         for split in ("train", "dev", "test")
     }
     metrics = ("spearman", "pearson") if regression else ("accuracy", "macro_f1")
@@ -39,8 +43,6 @@ def own_task(text_a, text_b=None, label=None, *, extension="tsv", delimiter=None
 def _column(name, header):
     if name in (None, ""):
         return None
-    if name.isdigit():
-        return int(name)
-    if not header:
+    if not header and not name.isdecimal():
         raise InputError(f"With --noheader columns are numbers from 0. Received: {name!r}")
     return name

@@ -5,8 +5,8 @@
 
 import os
 import pathlib
+import re
 import sys
-import tempfile
 import zipfile
 
 from absl import app, flags
@@ -47,9 +47,12 @@ def check_file(path, task, rows):
     Raises:
       InputError: for the first line that is wrong.
     """
-    lines = path.read_text(encoding="utf-8").splitlines()
-    if not lines or lines[0] != HEADER:
-        raise InputError(f"{path}, line 1: expected {HEADER!r}. Received: {lines[:1]}")
+    try:
+        lines = path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text: {error}") from error
+    if lines[0] != HEADER:
+        raise InputError(f"{path}, line 1: expected {HEADER!r}. Received: {lines[0][:80]!r}")
     if len(lines) - 1 != rows:
         raise InputError(f"{path}: expected {rows} predictions. Received: {len(lines) - 1}. Was "
                          "another test file predicted?")
@@ -67,10 +70,7 @@ def check_file(path, task, rows):
 def _is_label(task, label):
     if not task.regression:
         return label in task.labels
-    try:
-        return task.score_range[0] <= float(label) <= task.score_range[1]
-    except ValueError:
-        return False
+    return bool(re.fullmatch(r"[0-9]+(\.[0-9]+)?", label)) and float(label) <= task.score_range[1]
 
 
 def pack(folders, output):
@@ -90,12 +90,11 @@ def pack(folders, output):
         kinds = check_file(path, task, rows)
         note = "  all predictions are the same!" if kinds == 1 else ""
         lines.append(f"  {name:<10} {rows:>7,} rows  {path}{note}")
-    folder = os.path.dirname(os.path.abspath(output))
-    with (tempfile.NamedTemporaryFile(dir=folder, delete=False) as file,
-          zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive):
+    temporary = f"{output}.tmp"
+    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, path in found.items():
             archive.write(path, name)
-    os.replace(file.name, output)
+    os.replace(temporary, output)
     return [*lines, f"{output}: {len(found)} files, ready for https://gluebenchmark.com/submit"]
 
 

@@ -29,7 +29,9 @@ class Source:
       escaped: whether backslash, tab and line ends are written as `\\\\`, `\\t`, `\\n`, `\\r`.
       encodings: tried in this order.
       replace: pairs (what, by what), in texts.
-      drop_empty: whether rows without a text or a label are left out.
+      drop_empty: whether rows without a text are left out. Rows without a label always are.
+      strict: whether a row with more cells than the header is an error.
+      optional_label: whether the label's column may be missing.
       skip_short_rows: whether rows with too few cells are skipped, with a warning, or an error.
       submission: name of the GLUE server's file for this split; None for the task's title.
     """
@@ -43,6 +45,8 @@ class Source:
     encodings: tuple[str, ...] = ("utf-8",)
     replace: tuple[tuple[str, str], ...] = ()
     drop_empty: bool = False
+    strict: bool = False
+    optional_label: bool = False
     skip_short_rows: bool = False
     submission: str | None = None
 
@@ -97,6 +101,10 @@ class Task:
     def num_outputs(self):
         """Number of the head's outputs."""
         return 1 if self.regression else len(self.labels)
+
+    def is_divided(self):
+        """Whether the development set may have been cut from the training data at random."""
+        return bool(self.dev_share) or any(role(s) == "all" for s in self.layouts[0])
 
     def with_labels(self, labels):
         """The same task with its labels known."""

@@ -39,6 +39,13 @@ class Tuning:
         return self.method == "adapters"
 
 
+    def check_depth(self, num_layers):
+        """`top_k` must fit the base. Raises `InputError`."""
+        if self.method == "top_k" and not 1 <= self.top_k <= num_layers:
+            raise InputError(f"--top_k must be 1 to {num_layers}, the base's layer count. "
+                             f"Received: {self.top_k}")
+
+
 @dataclasses.dataclass(frozen=True)
 class Place:
     """Where a variable belongs: its group of `GROUPS`, and its distance from the top layer."""
@@ -92,9 +99,7 @@ def select_trained(model, tuning):
       InputError: when `top_k` exceeds the base, or there are no adapters to train.
     """
     named, num_layers = model.named_variables(), model.encoder.config["num_layers"]
-    if tuning.method == "top_k" and not 1 <= tuning.top_k <= num_layers:
-        raise InputError(f"--top_k must be 1 to {num_layers}, the base's layer count. "
-                         f"Received: {tuning.top_k}")
+    tuning.check_depth(num_layers)
     if tuning.needs_adapter and not any(name.startswith("adapters/") for name in named):
         raise InputError("--tuning=adapters needs an encoder with adapters. Received one without.")
     trained = {}

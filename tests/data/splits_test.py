@@ -38,6 +38,11 @@ def test_every_label_is_in_training(data, seed):
     assert {labels[i] for i in divide(keys, labels, SHARES, seed)[0]} == set(labels)
 
 
+def test_every_label_is_in_training_even_if_all_are_rare():
+    parts = divide(range(30), [str(i) for i in range(30)], SHARES, 0)
+    assert [len(part) for part in parts] == [30, 0, 0]
+
+
 def test_the_seed_decides(data):
     assert divide(*data, SHARES, 1) == divide(*data, SHARES, 1) != divide(*data, SHARES, 2)
 

@@ -86,12 +86,46 @@ def test_regression_far_from_zero_is_learned_and_reloaded(tiny_base_folder, tmp_
     assert head["head/kernel"].shape == (support.CONFIG["hidden_size"], 1)
 
 
+def test_rows_without_a_label_are_left_out(tiny_base_folder, tmp_path, caplog):
+    folder = write(tmp_path / "data", label=lambda i: ("no", "yes", "")[i % 3])
+    assert run(folder, tiny_base_folder, tmp_path / "out", *NAMES, "--do_train", "--do_eval",
+               "--num_train_epochs=0.2") is None
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["labels"] == ["no", "yes"] and record["examples"] == {"train": 80, "dev": 16}
+    assert "left out 40 of 120 rows: no label" in caplog.text
+
+
+def test_a_labelled_test_file_is_scored(tiny_base_folder, tmp_path):
+    folder = write(tmp_path / "data")
+    arguments = [*NAMES, "--do_train", "--do_predict", "--num_train_epochs=0.2"]
+    assert run(folder, tiny_base_folder, tmp_path / "out", *arguments) is None
+    assert "test_accuracy" in (tmp_path / "out" / "test_metrics.txt").read_text()
+    path = folder / "test.tsv"
+    lines = [line.rsplit("\t", 1)[0] for line in path.read_text().splitlines()]
+    path.write_text("\n".join(lines) + "\n\n")
+    assert run(folder, tiny_base_folder, tmp_path / "hidden", *arguments) is None
+    assert not (tmp_path / "hidden" / "test_metrics.txt").exists()
+
+
+def test_another_division_is_refused(tiny_base_folder, tmp_path):
+    folder = write(tmp_path / "data", splits=("train",))
+    assert run(folder, tiny_base_folder, tmp_path / "out", *NAMES, "--do_train",
+               "--num_train_epochs=0.2") is None
+    error = run(folder, tiny_base_folder, tmp_path / "again", *NAMES, "--do_eval",
+                f"--adapter_dir={tmp_path}/out/adapter", "--split_seed=1")
+    assert "trained with --split_seed=0" in error
+
+
 def test_a_few_examples(tiny_base_folder, tmp_path):
     folder = write(tmp_path / "data")
     assert run(folder, tiny_base_folder, tmp_path / "out", *NAMES, "--do_train",
                "--max_train_examples=20", "--num_train_epochs=1") is None
     record = json.loads((tmp_path / "out" / "run.json").read_text())
     assert record["examples"] == {"train": 20}
+
+
+def _csv_with_odd_label(folder):
+    return write(folder, extension="csv", label=lambda i: ("a\tb", "c")[i % 2])
 
 
 def _edit(name, change):
@@ -104,12 +138,25 @@ def _edit(name, change):
 
 BAD = {
     "no label column": (_edit("train.tsv", lambda b: b.replace(b"answer", b"reply")),
-                        r"header has no column \['answer'\]. Received: \['note', 'first'"),
+                        r"header has no column 'answer'. Received: \['note', 'first'"),
     "class only in dev": (_edit("dev.tsv", lambda b: b.replace(b"yes", b"maybe", 1)),
                           r"dev.tsv, line 3: unknown label 'maybe'.*training data, are \['no', 'y"),
     "encoding": (_edit("train.tsv", lambda b: b.replace("é".encode(), b"\xe9", 1)),
                  "byte 0xe9 at offset 25 .line 2. is not utf-8"),
-    "one class": (lambda folder: ["--label_column=note"], "only one label: 0"),
+    "one class": (lambda folder: ["--label_column=note"], "only one label: 'é'"),
+    "a cell too many": (_edit("train.tsv", lambda b: b.replace(b"\tno\n", b"\tin it\tno\n", 1)),
+                        "line 2: 5 cells under a header of 4"),
+    "a name that is another's number": (
+        lambda folder: _edit("train.tsv", lambda b: b.replace(b"note", b"3", 1))(folder) or
+        ["--label_column=3"], "'3' is the name of column 0 and the number of another"),
+    "two kinds of files": (lambda folder: (folder / "dev.csv").write_text("x") and [],
+                           "holds both .csv and .tsv"),
+    "too few to divide": (lambda folder: (folder / "dev.tsv").unlink() or _edit(
+        "train.tsv", lambda b: b"\n".join(b.split(b"\n")[:3]))(folder), "too few to divide"),
+    "a tab in a label": (lambda folder: [f"--data_dir={_csv_with_odd_label(folder.parent / 'c')}"],
+                         "must not hold a tab"),
+    "few of many": (lambda folder: ["--max_train_examples=2", "--label_column=second"],
+                    "dev.tsv, line 2: unknown label"),
     "no columns": (lambda folder: ["--text_a_column="], r"first row of train.tsv is \['note', 'fi"),
     "column out of range": (lambda folder: ["--label_column=9"], "at least 10 columns"),
     "long delimiter": (lambda folder: ["--delimiter=::"], "must be one character"),

@@ -43,7 +43,7 @@ def test_packs_what_the_runs_left(predictions, tmp_path):
 
 
 def _edit(folder, lines):
-    (folder / "WNLI.tsv").write_text("\n".join(lines) + "\n")
+    (folder / "WNLI.tsv").write_bytes("\n".join([*lines, ""]).encode("latin-1"))
 
 
 GOOD = ["index\tprediction", *(f"{i}\t1" for i in range(146))]
@@ -53,6 +53,8 @@ BAD = {
     "label": ([*GOOD[:-1], "145\tentailment"], r"line 147: expected one of.*'entailment'"),
     "index": ([*GOOD[:3], "7\t1", *GOOD[4:]], "line 4: expected index 2"),
     "header": (GOOD[1:], "line 1: expected 'index"),
+    "encoding": ([*GOOD[:-1], "145\té"], "is not UTF-8 text"),
+    "Windows line ends": ([f"{line}\r" for line in GOOD], "line 1: expected 'index"),
 }
 
 

@@ -63,8 +63,9 @@ LAYOUTS = {
     "crowdflower_economic_news_relevance": (
         {"Full-Economic-News-DFE-839861.csv": _csv(
             [*ECONOMY, "articleid", "date", "headline", "positivity_gold", "relevance_gold",
-             "text"], "text", "relevance", [("a</br></br>b", "yes"), *_rows("no", "not sure")])},
-        {"yes", "no"}, 5),
+             "text"], "text", "relevance",
+            [("a</br></br>b", "yes"), *_rows("yes", "no", "not sure")])},
+        {"yes", "no"}, 9),
     "crowdflower_emotion": (
         {"text_emotion.csv": _csv(["tweet_id", "sentiment", "author", "content"], "content",
                                   "sentiment", _rows("fun", "worry"))}, {"fun", "worry"}, 8),

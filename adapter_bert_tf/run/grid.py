@@ -1,0 +1,100 @@
+"""Which runs a sweep consists of: settings times seeds, each with a folder of its own."""
+
+import itertools
+import json
+import os
+
+import tensorflow as tf
+
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run import outputs, settings
+from adapter_bert_tf.run.flags import read_yaml
+
+# Houlsby et al. 2019, section 3.1.
+PAPER = {"learning_rate": [3e-5, 3e-4, 3e-3], "num_train_epochs": [3, 20]}
+# Flags that say what the runs have in common, and so cannot differ between them.
+NOT_SWEPT = ("task_name", "data_dir", "data_source", "train_file", "predict_file", "output_dir",
+             "adapter_dir", "features_dir", "config", "sweep", "num_trials", "overwrite", "dry_run",
+             "do_train", "do_eval", "do_predict", "split_seed", "seed")
+RECORD = "sweep.json"
+
+
+def read_grid(flags):
+    """Dict from flag to its list of values. Raises `InputError`."""
+    if not (flags.do_train and flags.do_eval):
+        raise InputError("--num_trials and --sweep need --do_train and --do_eval: the best run is "
+                         "chosen on dev.")
+    if not flags.output_dir:
+        raise InputError("--output_dir is missing: the folder for the runs.")
+    if not flags.sweep:
+        return {}
+    grid = PAPER if flags.sweep == "paper" else read_yaml(flags.sweep, "--sweep")
+    if isinstance(grid.get("grid"), dict):  # A sweep.json.
+        grid = grid["grid"]
+    grid = {str(name): values if isinstance(values, list) else [values]
+            for name, values in grid.items()}
+    empty = [name for name, values in grid.items() if not values]
+    if empty or not grid:
+        raise InputError(f"--sweep={flags.sweep} must hold `flag: [values]` lines. "
+                         + (f"{', '.join(empty)} has no values." if empty else "It is empty."))
+    fixed = [name for name in grid if name in NOT_SWEPT]
+    if fixed:
+        raise InputError(f"--sweep={flags.sweep} cannot vary {', '.join(fixed)}. For seeds use "
+                         "--num_trials.")
+    unknown = sorted(name for name in grid if name not in flags.definitions)
+    if unknown:
+        raise InputError(f"--sweep={flags.sweep}: unknown flags {unknown}.")
+    return grid
+
+
+def plan(flags, grid):
+    """List of (setting, flags of the run): every setting with every seed. Raises `InputError`."""
+    runs = []
+    for values in itertools.product(*grid.values()):
+        for seed in range(flags.seed, flags.seed + flags.num_trials):
+            changed = flags.changed(**dict(zip(grid, values, strict=True)), seed=seed)
+            setting = {name: getattr(changed, name) for name in grid}
+            common = {"adapter_dir": None, "sweep": None, "config": None, "num_trials": 1,
+                      "do_predict": False,
+                      "output_dir": os.path.join(flags.output_dir, _folder(setting, seed))}
+            if "features_dir" in flags.definitions and not flags.features_dir:
+                common["features_dir"] = os.path.join(flags.output_dir, "features")
+            runs.append((setting, changed.changed(**common)))
+    names = [run.output_dir for _, run in runs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"--sweep={flags.sweep}: the same setting comes twice: "
+                         f"{os.path.basename(twice[0])}")
+    return runs
+
+
+def _folder(setting, seed):
+    """`learning_rate=0.001,seed=0`; a value of null is the flag's default."""
+    parts = {name: "default" if value is None else value for name, value in setting.items()}
+    return ",".join(f"{name}={value}" for name, value in (parts | {"seed": seed}).items()
+                    ).replace("/", "_")
+
+
+def claim(flags, grid):
+    """Notes in `--output_dir` which sweep it holds. Raises `InputError` if it holds another."""
+    path = os.path.join(flags.output_dir, RECORD)
+    free = {*settings.FREE_FLAGS, "sweep", "num_trials"}
+    common = {name: value for name, value in flags.values.items() if name not in free}
+    identity = json.loads(json.dumps({"grid": grid, "flags": common}))
+    if not flags.overwrite:
+        _check_same(flags, path, identity)
+    elif not flags.dry_run:
+        settings.clear(flags.output_dir, ())
+    if not flags.dry_run:
+        settings.prepare_output(flags)
+        outputs.write_text(path, json.dumps(identity, indent=2))
+
+
+def _check_same(flags, path, identity):
+    held = outputs.read_json(path)
+    if held is not None and held != identity:
+        raise InputError(f"{flags.output_dir} holds another sweep: see {path}. Choose another "
+                         "--output_dir, or replace it with --overwrite.")
+    if held is None and tf.io.gfile.exists(os.path.join(flags.output_dir, "run.json")):
+        raise InputError(f"{flags.output_dir} holds a single run. Choose another --output_dir, or "
+                         "replace it with --overwrite.")
