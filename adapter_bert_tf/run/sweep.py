@@ -158,7 +158,6 @@ def _finish(kind, flags, shared, runs, rows):
     copy_adapter(settings.adapter_dir(best_flags), adapter)
     same = [row for (other, _), row in zip(runs, rows, strict=True) if other == setting]
     finished = [row["results"] for row in same if row["results"]]
-    outputs.write_eval_results(flags.output_dir, summarize(finished))
     flags_of_all = flags.values | {
         "sweep": os.path.join(flags.output_dir, RECORD) if flags.sweep else None}
     outputs.write_text(os.path.join(flags.output_dir, "run.json"), json.dumps({
@@ -171,3 +170,4 @@ def _finish(kind, flags, shared, runs, rows):
         run_once(kind, best_flags.changed(
             do_train=False, do_eval=False, do_predict=True, output_dir=flags.output_dir,
             adapter_dir=adapter), shared)
+    outputs.write_eval_results(flags.output_dir, summarize(finished))

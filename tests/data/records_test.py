@@ -1,0 +1,75 @@
+"""Windows on disk: whole or not there, read as a stream in batches of similar length."""
+
+import json
+
+import numpy as np
+import pytest
+
+from adapter_bert_tf.data import records
+from adapter_bert_tf.data.spans import Window
+
+KEY = {"data": "x", "max_seq_length": 24}
+
+
+def _window(i):
+    pieces = 1 + i % 19
+    ids = np.concatenate([[2, 7, 3], np.full(pieces, 5 + i % 3), [3]]).astype(np.int32)
+    starts = np.arange(pieces, dtype=np.int32) * 2
+    return Window(i, ids, 3, starts, starts + 1, np.ones(pieces, bool), (3, 3))
+
+
+@pytest.fixture
+def written(tmp_path):
+    return records.cached_records(str(tmp_path), KEY, lambda: map(_window, range(300)))
+
+
+def test_written_once_and_only_whole(tmp_path):
+    def broken():
+        yield from map(_window, range(5))
+        raise OSError("disk full")
+
+    with pytest.raises(OSError):
+        records.cached_records(str(tmp_path), KEY, broken)
+    first = records.cached_records(str(tmp_path), KEY, lambda: map(_window, range(9)))
+    again = records.cached_records(str(tmp_path), KEY, broken)
+    assert first == again and first.count == 9 and first.longest == 13
+    other = records.cached_records(str(tmp_path), KEY | {"data": "y"}, lambda: [_window(0)])
+    assert other.folder != first.folder and other.count == 1
+    assert json.loads((tmp_path / first.folder / "done.json").read_text())["key"] == KEY
+
+
+@pytest.mark.parametrize(("batch", "pad_to"), [(8, 8), (7, 8), (8, None)])
+def test_evaluation_sees_every_window_once(batch, pad_to, written):
+    seen = []
+    for inputs, windows in records.eval_batches(written, batch, 24, pad_to):
+        seen += windows["question"].flat_values.numpy().tolist()
+        width = inputs["input_word_ids"].shape[1]
+        assert width == 24 if pad_to is None else width % 8 == 0
+        lengths = inputs["input_mask"].numpy().sum(1)
+        assert lengths.tolist() == windows["ids"].row_lengths().numpy().tolist()
+        types = inputs["input_type_ids"].numpy()
+        assert (types.sum(1) == lengths - 3).all() and not types[:, :3].any()
+    assert sorted(seen) == list(range(300))
+
+
+def test_training_batches(written):
+    def run(seed):
+        return [(inputs["input_word_ids"].numpy().tolist(), labels.numpy().tolist())
+                for inputs, labels in records.train_batches(written, 8, 80, seed, 24)]
+
+    batches = run(1)
+    assert len(batches) == 80 and batches == run(1) != run(2)
+    assert all(len(labels) == 8 and labels[0] == [3, 3] for _, labels in batches)
+    widths = [len(ids[0]) for ids, _ in batches]
+    assert set(widths) == {8, 16, 24} and max(map(widths.count, set(widths))) < 60
+
+
+def test_training_visits_all_windows_of_an_epoch(written):
+    counts = np.zeros(300, int)
+    for inputs, _ in records.train_batches(written, 10, 60, 0, 24, pad_to=None):
+        assert inputs["input_word_ids"].shape == (10, 24)
+        lengths = inputs["input_mask"].numpy().sum(1)
+        for length in lengths:
+            counts[length] += 1
+    expected = np.bincount([len(_window(i).ids) for i in range(300)], minlength=300)
+    np.testing.assert_array_equal(counts, 2 * expected)

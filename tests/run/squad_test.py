@@ -1,0 +1,146 @@
+"""`run_squad.py` in processes of its own: it has flags that `run_classifier.py` has too."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests import support
+from tests.runs import ROOT, base_flags
+
+CONTEXTS = ("the cat sat on the mat in the house", "a dog ran in the rain today",
+            "we play in the sun and they walk again")
+TINY = ["--max_seq_length=20", "--max_query_length=6", "--doc_stride=4", "--train_batch_size=4"]
+
+
+def squad(*arguments):
+    """Runs the command; returns (exit status, standard output, standard error)."""
+    done = subprocess.run([sys.executable, "run_squad.py", *map(str, arguments)], cwd=ROOT,
+                          capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def write(folder, name, answered=True, impossible=False):
+    """Two questions a context: about its first word and its second."""
+    articles = []
+    for i, context in enumerate(CONTEXTS):
+        words = context.split(" ")
+        qas = []
+        for j, start in enumerate((0, len(words[0]) + 1)):
+            qa = {"id": f"{name}-{i}-{j}", "question": "who it is" if j else "why"}
+            if answered:
+                none = impossible and j == 1
+                qa["answers"] = [] if none else [{"text": words[j], "answer_start": start}]
+                qa["is_impossible"] = none
+            qas.append(qa)
+        articles.append({"title": str(i), "paragraphs": [{"context": context, "qas": qas}]})
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"version": "x", "data": articles}))
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """google-research/bert's README command, with our paths and sizes."""
+    folder = tmp_path_factory.mktemp("squad")
+    support.write_google(folder / "base")
+    train, dev = write(folder, "train"), write(folder, "dev")
+    status, printed, errors = squad(
+        *base_flags(folder / "base"), "--do_train=True", f"--train_file={train}",
+        "--do_predict=True", f"--predict_file={dev}", "--train_batch_size=12",
+        "--learning_rate=1e-2", "--num_train_epochs=60.0", *TINY, f"--output_dir={folder}/out")
+    assert status == 0, errors
+    return folder, printed
+
+
+def test_googles_readme_command_leaves_its_files_and_scores(trained):
+    folder, printed = trained
+    names = {path.name.split(".out.")[0] for path in (folder / "out").iterdir()}
+    assert names == {"adapter", "checkpoints", "eval_results.txt", "predictions.json",
+                     "nbest_predictions.json", "features", "metrics.jsonl", "run.json", "events"}
+    results = dict(re.findall(r"^(\w+) = (.*)$", (folder / "out" / "eval_results.txt").read_text(),
+                              re.M))
+    assert set(results) == {"exact_match", "f1", "global_step"}
+    assert float(results["f1"]) > 60  # It learns where the answers are.
+    assert "***** Total Trainable Parameters" in printed
+    record = json.loads((folder / "out" / "run.json").read_text())
+    assert record["examples"] == {"train": 6, "dev": 6} and record["peak_memory_mb"] > 100
+
+
+def test_answers_are_slices_of_their_context(trained):
+    folder, _ = trained
+    predictions = json.loads((folder / "out" / "predictions.json").read_text())
+    n_best = json.loads((folder / "out" / "nbest_predictions.json").read_text())
+    assert len(predictions) == 6
+    for name, text in predictions.items():
+        context = CONTEXTS[int(name.split("-")[1])]
+        best = n_best[name][0]
+        assert best["text"] == text == context[best["start"] : best["end"]]
+
+
+def test_a_saved_adapter_answers_alike_without_training_data(trained, tmp_path):
+    folder, _ = trained
+    unlabelled = write(tmp_path, "dev", answered=False)
+    status, _, errors = squad(
+        *base_flags(folder / "base"), "--do_predict", f"--predict_file={unlabelled}", *TINY,
+        f"--adapter_dir={folder}/out/adapter", f"--output_dir={tmp_path}/out",
+        "--question=why", f"--context={CONTEXTS[0]}")
+    assert status == 0, errors
+    assert (tmp_path / "out" / "predictions.json").read_bytes() == (
+        folder / "out" / "predictions.json").read_bytes()
+    assert not (tmp_path / "out" / "eval_results.txt").exists()
+    config = json.loads((folder / "out" / "adapter" / "adapter_config.json").read_text())
+    assert config["task"] == "squad" and config["metric"]["name"] == "f1"
+
+
+def test_one_question(trained, tmp_path):
+    folder, _ = trained
+    status, printed, errors = squad(
+        *base_flags(folder / "base"), "--do_predict", *TINY, f"--output_dir={tmp_path}/out",
+        f"--adapter_dir={folder}/out/adapter", "--question=why", f"--context={CONTEXTS[1]}")
+    assert status == 0, errors
+    found = re.search(r"^(.*)\n  probability [\d.]+, characters (\d+) to (\d+)", printed, re.M)
+    assert CONTEXTS[1][int(found[2]) : int(found[3])] == found[1]
+
+
+def test_version_2_and_trials(trained, tmp_path):
+    folder, _ = trained
+    train, dev = (write(tmp_path, name, impossible=True) for name in ("train", "dev"))
+    status, _, errors = squad(
+        *base_flags(folder / "base"), "--do_train", "--do_eval", "--do_predict", *TINY,
+        f"--train_file={train}", f"--predict_file={dev}", "--version_2_with_negative",
+        "--num_trials=2", "--num_train_epochs=2", "--tuning=layer_norm",
+        f"--output_dir={tmp_path}/out")
+    assert status == 0, errors
+    out = tmp_path / "out"
+    results = (out / "eval_results.txt").read_text()
+    assert "best_f1_thresh = " in results and "f1_max = " in results
+    assert len(json.loads((out / "null_odds.json").read_text())) == 6
+    assert len(list((out / "features").iterdir())) == 2  # Shared by the runs.
+
+
+BAD = {
+    "half a question": (["--question=why"], "belong together"),
+    "no training file": (["--do_train", "--adapter_dir="], "needs --train_file"),
+    "no file to answer": ([], "need --predict_file"),
+    "truncated": (["--predict_file=BROKEN"], "line 1, column"),
+    "no room": (["--predict_file=DEV", "--max_seq_length=9"], "leaves no room for a context"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input(case, trained, tmp_path):
+    more, message = BAD[case]
+    folder, _ = trained
+    (tmp_path / "broken.json").write_text('{"data": [')
+    paths = {"BROKEN": str(tmp_path / "broken.json"), "DEV": str(folder / "dev.json")}
+    for name, path in paths.items():
+        more = [argument.replace(name, path) for argument in more]
+    status, _, errors = squad(
+        *base_flags(folder / "base"), "--do_predict", *TINY, f"--output_dir={tmp_path}/out",
+        f"--adapter_dir={folder}/out/adapter", *more)
+    assert status == 1 and "Traceback" not in errors
+    assert re.search(f"error: .*{message}", errors), errors
+    assert not (tmp_path / "out").exists()
