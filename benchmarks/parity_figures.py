@@ -30,11 +30,11 @@ ODD_TEXTS = [
 def pairs():
     """Sentence pairs of different lengths: shipped ones, some joined to longer texts."""
     sys.path.insert(0, str(ROOT))
-    from adapter_bert_tf.data.tsv import read_split
+    from adapter_bert_tf.data.examples import read_examples
     from adapter_bert_tf.tasks import find_task
 
     task = find_task("demo_paraphrase")
-    examples = read_split(task, task.folder, "train")
+    examples = read_examples(task, task.folder, ["train"])["train"]
     firsts = [" ".join(examples.text_a[i : i + 1 + i % 5]) for i in range(PAIRS)]
     seconds = [" ".join(examples.text_b[i : i + 1 + i % 3]) for i in range(PAIRS)]
     return firsts, seconds

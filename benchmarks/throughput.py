@@ -27,13 +27,13 @@ FLAGS = flags.FLAGS
 BATCH_SIZE, MAX_SEQ_LENGTH, WARMUP_STEPS, SIZE = 32, 128, 8, 64
 
 
-def read_examples():
+def training_examples():
     """The training pairs and labels."""
-    from adapter_bert_tf.data.tsv import read_split
+    from adapter_bert_tf.data.examples import read_examples
     from adapter_bert_tf.tasks import find_task
 
     task = find_task("mrpc" if FLAGS.data_dir else "demo_paraphrase")
-    return read_split(task, FLAGS.data_dir or task.folder, "train")
+    return read_examples(task, FLAGS.data_dir or task.folder, ["train"])["train"]
 
 
 def measure_ours():
@@ -59,7 +59,9 @@ def measure_ours():
     base = abt.load_base()
     model = abt.Classifier(base.build_encoder(abt.AdapterConfig(bottleneck_size=SIZE)), 2)
     abt.select_trained(model, abt.Tuning())
-    features = tokenize(read_examples(), TextEncoder(base.vocabulary, MAX_SEQ_LENGTH))
+    examples = training_examples()
+    labels = examples.labels and [int(label) for label in examples.labels]
+    features = tokenize(examples, TextEncoder(base.vocabulary, MAX_SEQ_LENGTH), labels)
     batches = train_batches(features, BATCH_SIZE, steps, 0, MAX_SEQ_LENGTH)
     loop.compile_model(model, loop.TrainingSettings(steps, BATCH_SIZE, 1e-3))
     clock = Clock()
@@ -86,7 +88,7 @@ def measure_pytorch():
     model.train_adapter("task")
     model.train()
 
-    examples = read_examples()
+    examples = training_examples()
     encoded = tokenizer(examples.text_a, examples.text_b, truncation=True,
                         max_length=MAX_SEQ_LENGTH)
     rows = [{name: encoded[name][i] for name in encoded} | {"labels": int(examples.labels[i])}

@@ -59,8 +59,8 @@ def test_the_tokenizer_of_transformers_on_real_sentences(minilm, real_data):
     transformers = pytest.importorskip("transformers")
     import tensorflow as tf
 
+    from adapter_bert_tf.data.examples import read_examples
     from adapter_bert_tf.data.tokenization import TextEncoder
-    from adapter_bert_tf.data.tsv import read_split
     from adapter_bert_tf.tasks import TASKS
 
     tokenizer = transformers.BertTokenizerFast.from_pretrained(
@@ -68,8 +68,9 @@ def test_the_tokenizer_of_transformers_on_real_sentences(minilm, real_data):
     encode = tf.function(TextEncoder(minilm.vocabulary, 512))
     texts = []
     for name, folder in (("mrpc", "MRPC"), ("cola", "CoLA")):
-        for split in ("train", "dev", "test"):
-            examples = read_split(TASKS[name], str(real_data / "glue" / folder), split)
+        splits = read_examples(TASKS[name], str(real_data / "glue" / folder),
+                               ["train", "dev", "test"])
+        for examples in splits.values():
             texts += examples.text_a + (examples.text_b or [])
     assert len(texts) > 20000
     ids, _ = encode(tf.constant(texts))
