@@ -131,7 +131,12 @@ def _dataset(features, plan, max_seq_length, pad_to):
         return inputs, tf.gather(features.labels, rows)
 
     dataset = tf.data.Dataset.from_tensor_slices((plan, widths))
-    dataset = dataset.map(batch, num_parallel_calls=2, deterministic=True).prefetch(4)
+    return map_and_prefetch(dataset, batch)
+
+
+def map_and_prefetch(dataset, function):
+    """Maps in order, two at a time, and reads ahead."""
+    dataset = dataset.map(function, num_parallel_calls=2, deterministic=True).prefetch(4)
     # All is set by hand, so the autotuner's thread has nothing to do but take time.
     options = tf.data.Options()
     options.autotune.enabled = False

@@ -1,5 +1,6 @@
 """Windows as TFRecord shards: written once, read as a stream, never all in memory."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -8,14 +9,13 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from adapter_bert_tf.data.batches import POOL
+from adapter_bert_tf.data.batches import POOL, map_and_prefetch
 
 FORMAT = 1  # Of the records; another number makes them anew.
 SHARDS = 8
 SHUFFLED = 4096  # Windows that are mixed at a time.
 DONE = "done.json"
-FIELDS = {"question": tf.int64, "ids": tf.int64, "context_begin": tf.int64, "labels": tf.int64,
-          "starts": tf.int64, "ends": tf.int64, "is_best": tf.int64}
+FIELDS = ("question", "ids", "context_begin", "labels", "starts", "ends", "is_best")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,12 +25,10 @@ class Records:
     Args:
       folder: of the shards.
       count: number of windows.
-      longest: length of the longest, in word pieces.
     """
 
     folder: str
     count: int
-    longest: int
 
     def files(self):
         """Paths of the shards, in order."""
@@ -53,26 +51,23 @@ def cached_records(folder, key, windows):
     done = os.path.join(path, DONE)
     if not tf.io.gfile.exists(done):
         tf.io.gfile.makedirs(path)
-        count, longest = _write(Records(path, 0, 0).files(), windows())
+        count = _write(Records(path, 0).files(), windows())
         # The last file: without it the others are not looked at.
         with tf.io.gfile.GFile(f"{done}.tmp", "w") as file:
-            json.dump({"count": count, "longest": longest, "key": key}, file, indent=2)
+            json.dump({"count": count, "key": key}, file, indent=2)
         tf.io.gfile.rename(f"{done}.tmp", done, overwrite=True)
     with tf.io.gfile.GFile(done) as file:
-        values = json.load(file)
-    return Records(path, values["count"], values["longest"])
+        return Records(path, json.load(file)["count"])
 
 
 def _write(paths, windows):
-    """Deals the windows out to the shards; returns how many there are and the longest length."""
-    writers = [tf.io.TFRecordWriter(path) for path in paths]
-    count = longest = 0
-    for count, window in enumerate(windows, start=1):
-        longest = max(longest, len(window.ids))
-        writers[(count - 1) % SHARDS].write(_serialize(window))
-    for writer in writers:
-        writer.close()
-    return count, longest
+    """Deals the windows out to the shards; returns how many there are."""
+    count = 0
+    with contextlib.ExitStack() as stack:
+        writers = [stack.enter_context(tf.io.TFRecordWriter(path)) for path in paths]
+        for count, window in enumerate(windows, start=1):
+            writers[(count - 1) % SHARDS].write(_serialize(window))
+    return count
 
 
 def _serialize(window):
@@ -105,10 +100,8 @@ def train_batches(records, batch_size, steps, seed, max_seq_length, pad_to=8):
         dataset = dataset.flat_map(lambda pool, number: _sorted_batches(*pool, number, batch_size))
     else:
         dataset = dataset.batch(batch_size)
-    dataset = dataset.take(steps).map(
-        lambda batch: _inputs(_parse(batch), max_seq_length, pad_to), num_parallel_calls=2,
-        deterministic=True)
-    return _plain(dataset.prefetch(4))
+    return map_and_prefetch(
+        dataset.take(steps), lambda batch: _inputs(_parse(batch), max_seq_length, pad_to))
 
 
 def eval_batches(records, batch_size, max_seq_length, pad_to=8):
@@ -129,12 +122,12 @@ def eval_batches(records, batch_size, max_seq_length, pad_to=8):
         windows = _parse(batch)
         return _inputs(windows, max_seq_length, pad_to)[0], windows
 
-    return _plain(dataset.map(split, num_parallel_calls=2, deterministic=True).prefetch(4))
+    return map_and_prefetch(dataset, split)
 
 
 def _parse(serialized):
     """Dict from field to int64 ragged `[batch, (values)]`."""
-    features = {name: tf.io.RaggedFeature(dtype) for name, dtype in FIELDS.items()}
+    features = {name: tf.io.RaggedFeature(tf.int64) for name in FIELDS}
     return tf.io.parse_example(serialized, features)
 
 
@@ -166,11 +159,3 @@ def _inputs(windows, max_seq_length, pad_to):
     shape = [None, None if pad_to else max_seq_length]
     inputs = {name: tf.ensure_shape(x, shape) for name, x in inputs.items()}
     return inputs, tf.cast(windows["labels"].to_tensor(shape=[None, 2]), tf.int32)
-
-
-def _plain(dataset):
-    """Without the autotuner, whose thread has nothing to do here but take time."""
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    options.deterministic = True
-    return dataset.with_options(options)

@@ -164,7 +164,8 @@ def apply_config_file(values):
         settings = {name: value for name, value in settings["flags"].items()
                     if name not in NOT_REPEATED}
         if not settings.get("do_train"):
-            settings["adapter_dir"] = recorded["adapter_dir"] or f"{recorded['output_dir']}/adapter"
+            settings["adapter_dir"] = recorded.get("adapter_dir") or os.path.join(
+                recorded.get("output_dir") or "", "adapter")
     unknown = sorted(str(name) for name in settings if name not in values)
     if unknown:
         raise InputError(f"{values.config}: unknown flags {unknown}.")

@@ -9,7 +9,6 @@ import tf_keras
 
 from adapter_bert_tf.data import records, spans
 from adapter_bert_tf.data.squad import Question
-from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.run import outputs, questions, settings, sweep
 from adapter_bert_tf.run.job import Kind
 from adapter_bert_tf.tasks import squad_metrics
@@ -46,11 +45,11 @@ class QuestionAnswering(Kind):
     def train_batches(self, job):
         flags, data = job.flags, job.data
         return records.train_batches(
-            data.train_records(), flags.train_batch_size, job.steps, flags.seed,
+            data.train_records, flags.train_batch_size, job.steps, flags.seed,
             flags.max_seq_length, settings.pad_to(flags))
 
     def finish_training(self, job):
-        job.record["windows"] = {"train": job.data.train_records().count}
+        job.record["windows"] = {"train": job.data.train_records.count}
 
     def is_evaluated(self, flags, data):
         """With --do_eval, and as in the original with --do_predict where the answers are known."""
@@ -122,7 +121,7 @@ def decoding_settings(flags):
 def answer_all(job, batch_size):
     """`Answers` to the questions of `--predict_file`."""
     flags, asked = job.flags, job.data.asked
-    windows = job.data.eval_records()
+    windows = job.data.eval_records
     job.record["windows"] = job.record.get("windows", {}) | {"dev": windows.count}
     decoder = Decoder(decoding_settings(flags))
     progress = tf_keras.utils.Progbar(windows.count, unit_name="window", interval=5)
@@ -159,9 +158,8 @@ def answer_one(job):
     """Prints the answer to `--question` in `--context`, its probability and its position."""
     flags = job.flags
     question = Question("", flags.question, flags.context)
-    encoder = TextEncoder(job.data.vocabulary, flags.max_seq_length)
     decoder = Decoder(decoding_settings(flags))
-    for window in spans.make_windows([question], encoder, job.data.settings):
+    for window in spans.make_windows([question], job.data.encoder, job.data.settings):
         ids = window.ids[np.newaxis]
         types = (np.arange(len(window.ids)) >= window.context_begin).astype(np.int32)[np.newaxis]
         logits = job.model.predict_on_batch({

@@ -5,10 +5,9 @@ import functools
 import hashlib
 import os
 
-import numpy as np
-
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.data import records, spans
+from adapter_bert_tf.data.splits import subset
 from adapter_bert_tf.data.squad import Question, read_json, read_questions
 from adapter_bert_tf.data.tfds import read_tfds_squad
 from adapter_bert_tf.data.tokenization import TextEncoder
@@ -88,10 +87,12 @@ class SpanData:
         """The `TextEncoder`."""
         return TextEncoder(self.vocabulary, self.settings.max_seq_length)
 
+    @functools.cached_property
     def train_records(self):
         """`Records` of the training windows."""
         return self._records(self.learned, spans.training_windows)
 
+    @functools.cached_property
     def eval_records(self):
         """`Records` of the windows of the questions asked."""
         return self._records(self.asked, spans.make_windows)
@@ -118,8 +119,7 @@ def read(flags, vocabulary):
     if flags.do_train:
         _, learned = _read(flags, "train", flags.train_file)
         if flags.max_train_examples and flags.max_train_examples < len(learned):
-            rng = np.random.default_rng(flags.seed)
-            kept = sorted(rng.choice(len(learned), flags.max_train_examples, replace=False))
+            kept = subset([q.impossible for q in learned], flags.max_train_examples, flags.seed)
             learned = [learned[i] for i in kept]
         _check_learnable(flags, learned)
     if (flags.do_eval or flags.do_predict) and (flags.predict_file or flags.data_source == "tfds"):
