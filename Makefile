@@ -15,7 +15,7 @@ test: $(VENV)/test-installed lint
 	$(BIN)/python -m pytest
 
 test-slow: $(VENV)/test-installed
-	$(BIN)/python -m pytest -m slow -n 0
+	$(BIN)/python -m pytest -m slow
 
 lint: $(VENV)/test-installed
 	$(BIN)/ruff check .

@@ -1,11 +1,12 @@
-"""The comparison of methods in docs/results.md: real runs, one JSON line each, taken up again.
+"""The tables of docs/results.md: real runs, one JSON line each, taken up again.
 
     python benchmarks/results.py --data_dir=FOLDER              # runs what is not there yet
-    python benchmarks/results.py --data_dir=FOLDER --only=mrpc,cola --workers=2
+    python benchmarks/results.py --data_dir=FOLDER --only=mrpc,squad --workers=2
     python benchmarks/results.py --table                        # only rewrites docs/results.md
 
-FOLDER holds `glue/MRPC/...` and `extra/20_newsgroups/...`. Every run is one `run_classifier.py` in
-a process of its own; its line is added to benchmarks/results/classification.jsonl when it ends.
+FOLDER holds `glue/MRPC/...`, `extra/20_newsgroups/...` and `squad/train-v1.1.json`. Every run is
+one `run_classifier.py` or `run_squad.py` in a process of its own; its line is added to
+benchmarks/results/classification.jsonl or squad.jsonl when it ends.
 """
 
 import argparse
@@ -22,10 +23,10 @@ import tempfile
 from concurrent import futures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LINES = ROOT / "benchmarks" / "results" / "classification.jsonl"
+LINES = ROOT / "benchmarks" / "results"
 TABLE = ROOT / "docs" / "results.md"
-COMMON = ["--do_train", "--do_eval", "--train_batch_size=32", "--eval_batch_size=32",
-          "--max_seq_length=128"]
+COMMON = ["--do_train", "--do_eval", "--train_batch_size=32", "--eval_batch_size=32"]
+SQUAD = "squad"
 
 # Epochs are of full and top-k fine-tuning, and of the methods that train little.
 Case = collections.namedtuple("Case", "folder epochs small_epochs seeds metric")
@@ -39,12 +40,15 @@ TASKS = {
     "crowdflower_primary_emotions": Case("extra/crowdflower_primary_emotions", 10, 20, 3,
                                          "accuracy"),
     "20_newsgroups": Case("extra/20_newsgroups", 2, 3, 1, "accuracy"),
+    SQUAD: Case("squad", 2, 3, 3, "f1"),
 }
+CLASSIFICATION = [task for task in TASKS if task != SQUAD]
 # A rate of its own for each kind of method; docs/results.md says how it was found.
 SMALL, LARGE = "--learning_rate=1e-3", "--learning_rate=1e-4"
 METHODS = {
     "full": ["--tuning=full", LARGE],
     "adapters 64": ["--adapter_size=64", SMALL],
+    "adapters 2": ["--adapter_size=2", SMALL],
     "adapters 8": ["--adapter_size=8", SMALL],
     "adapters 256": ["--adapter_size=256", SMALL],
     "pfeiffer 64": ["--adapter=pfeiffer", SMALL],
@@ -59,17 +63,19 @@ ABLATED = ("mrpc", "cola", "sts-b")
 
 
 def plan():
-    """(task, method, seed) of every run, the comparison first."""
-    runs = [(task, method, seed) for seed in range(3) for task, case in TASKS.items()
-            for method in COMPARED if seed < case.seeds]
+    """(task, method, seed) of every run, the comparison first, what takes an hour last."""
+    runs = [(task, method, seed) for seed in range(3) for task in CLASSIFICATION
+            for method in COMPARED if seed < TASKS[task].seeds]
     runs += [(task, method, 0) for task in ABLATED for method in METHODS
-             if method not in COMPARED]
-    return sorted(runs, key=lambda run: run[0] == "20_newsgroups")  # Hours; last.
+             if method not in (*COMPARED, "adapters 2")]
+    runs += [(SQUAD, method, 0) for method in (*COMPARED, "adapters 8", "adapters 2")]
+    runs += [(SQUAD, "adapters 64", seed) for seed in (1, 2)]
+    return sorted(runs, key=lambda run: run[0] == "20_newsgroups" or run[0] == SQUAD)
 
 
 def read_lines():
     """The rows so far, by (task, method, seed)."""
-    text = LINES.read_text() if LINES.exists() else ""
+    text = "".join(path.read_text() for path in sorted(LINES.glob("*.jsonl")))
     rows = [json.loads(line) for line in text.splitlines()]
     return {(row["task"], row["method"], row["seed"]): row for row in rows}
 
@@ -78,9 +84,14 @@ def command(task, method, seed, data_dir="DATA", output_dir="OUT"):
     """The command line of a run."""
     case = TASKS[task]
     epochs = case.small_epochs if SMALL in METHODS[method] else case.epochs
-    return ["run_classifier.py", f"--task_name={task}",
-            f"--data_dir={os.path.join(data_dir, case.folder)}", *COMMON,
-            f"--num_train_epochs={epochs}", *METHODS[method], f"--seed={seed}",
+    folder = os.path.join(data_dir, case.folder)
+    if task == SQUAD:
+        own = ["run_squad.py", f"--train_file={folder}/train-v1.1.json",
+               f"--predict_file={folder}/dev-v1.1.json", "--max_seq_length=384"]
+    else:
+        own = ["run_classifier.py", f"--task_name={task}", f"--data_dir={folder}",
+               "--max_seq_length=128"]
+    return [*own, *COMMON, f"--num_train_epochs={epochs}", *METHODS[method], f"--seed={seed}",
             f"--output_dir={output_dir}"]
 
 
@@ -104,8 +115,8 @@ def run(task, method, seed, data_dir, core):
         "examples": record["examples"], "data_sha256": record["data_sha256"],
         "versions": record["versions"], "code": _revision(),
     }
-    LINES.parent.mkdir(exist_ok=True)
-    with LINES.open("a") as file:
+    LINES.mkdir(exist_ok=True)
+    with (LINES / f"{SQUAD if task == SQUAD else 'classification'}.jsonl").open("a") as file:
         file.write(json.dumps(row) + "\n")
 
 
@@ -135,9 +146,15 @@ def run_missing(data_dir, only, workers):
             done.result()
 
 
-def cell(rows):
-    """`81.1 (80.9-82.4)`: median and range of the main metric, in percent."""
-    values = [100 * row["eval"][f"eval_{TASKS[row['task']].metric}"] for row in rows]
+def score(row, metric):
+    """A metric of a row, in percent, as SQuAD's official scores are already."""
+    results = row["eval"]
+    return results[metric] if metric in results else 100 * results[f"eval_{metric}"]
+
+
+def cell(rows, metric):
+    """`81.1 (80.9-82.4)`: median and range of a metric, in percent."""
+    values = [score(row, metric) for row in rows]
     middle = f"{statistics.median(values):.1f}"
     return middle if len(values) == 1 else f"{middle} ({min(values):.1f}-{max(values):.1f})"
 
@@ -147,16 +164,18 @@ def comparison(there):
     lines = ["| task | metric | full | adapters 64 | difference | seeds |",
              "| --- | --- | --- | --- | --- | --- |"]
     differences = []
-    for task, case in TASKS.items():
-        groups = [[there[task, method, seed] for seed in range(case.seeds)
+    for task in CLASSIFICATION:
+        metric = TASKS[task].metric
+        groups = [[there[task, method, seed] for seed in range(TASKS[task].seeds)
                    if (task, method, seed) in there] for method in COMPARED]
         if not all(groups):
             continue
-        full, adapters = (statistics.median(row["eval"][f"eval_{case.metric}"] for row in group)
+        full, adapters = (statistics.median(score(row, metric) for row in group)
                           for group in groups)
-        differences.append(100 * (adapters - full))
-        lines.append(f"| {task} | {case.metric} | {cell(groups[0])} | {cell(groups[1])} | "
-                     f"{differences[-1]:+.1f} | {min(map(len, groups))} |")
+        differences.append(adapters - full)
+        lines.append(f"| {task} | {metric} | {cell(groups[0], metric)} | "
+                     f"{cell(groups[1], metric)} | {differences[-1]:+.1f} | "
+                     f"{min(map(len, groups))} |")
     mean = f"{statistics.mean(differences):+.2f}" if differences else ""
     return [*lines, f"| **mean** | | | | **{mean}** | |"]
 
@@ -165,17 +184,33 @@ def details(there):
     """Markdown lines: every task and method, with parameters, time and speed."""
     lines = ["| task | method | metric | dev | trained | share | seconds | examples/s |",
              "| --- | --- | --- | --- | --- | --- | --- | --- |"]
-    for task, case in TASKS.items():
-        for method in METHODS:
-            rows = [row for (t, m, _), row in sorted(there.items()) if (t, m) == (task, method)]
-            if rows:
-                seconds, speed = (statistics.median(row[name] for row in rows)
-                                  for name in ("cpu_seconds", "examples_per_cpu_second"))
-                lines.append(
-                    f"| {task} | {method} | {case.metric} | {cell(rows)} | {rows[0]['trained']:,} "
-                    f"| {rows[0]['trained'] / rows[0]['total']:.2%} | {seconds:.0f} | "
-                    f"{speed:.0f} |")
+    for task, method, rows in _groups(there, CLASSIFICATION):
+        metric = TASKS[task].metric
+        lines.append(f"| {task} | {method} | {metric} | {cell(rows, metric)} | {_costs(rows)} |")
     return lines
+
+
+def squad(there):
+    """Markdown lines: SQuAD, every method."""
+    lines = ["| method | exact match | F1 | seeds | trained | share | seconds | questions/s |",
+             "| --- | --- | --- | --- | --- | --- | --- | --- |"]
+    return lines + [f"| {method} | {cell(rows, 'exact_match')} | {cell(rows, 'f1')} | {len(rows)} "
+                    f"| {_costs(rows)} |" for _, method, rows in _groups(there, [SQUAD])]
+
+
+def _groups(there, tasks):
+    """(task, method, rows) in the order of the two tables."""
+    groups = [(task, method, [row for (t, m, _), row in sorted(there.items())
+                              if (t, m) == (task, method)]) for task in tasks for method in METHODS]
+    return [group for group in groups if group[2]]
+
+
+def _costs(rows):
+    """Cells: trained parameters, their share, seconds and examples/s."""
+    seconds, speed = (statistics.median(row[name] for row in rows)
+                      for name in ("cpu_seconds", "examples_per_cpu_second"))
+    share = rows[0]["trained"] / rows[0]["total"]
+    return f"{rows[0]['trained']:,} | {share:.2%} | {seconds:.0f} | {speed:.0f}"
 
 
 def commands(there):
@@ -185,10 +220,10 @@ def commands(there):
 
 
 def write_tables():
-    """Replaces the three tables in docs/results.md, each between its two marks."""
+    """Replaces the tables in docs/results.md, each between its two marks."""
     there = read_lines()
     text = TABLE.read_text()
-    for make in (comparison, details, commands):
+    for make in (comparison, details, squad, commands):
         begin, end = f"<!-- {make.__name__} -->", f"<!-- end of {make.__name__} -->"
         before, _, rest = text.partition(begin)
         _, _, after = rest.partition(end)
@@ -199,14 +234,14 @@ def write_tables():
 def main():
     """Runs what the arguments say, and writes the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data_dir", help="Folder with the tasks' folders.")
+    parser.add_argument("--data_dir", help="Folder of all data.")
     parser.add_argument("--only", default=",".join(TASKS), help="Tasks, separated by commas.")
     parser.add_argument("--workers", type=int, default=1, help="Runs side by side, one a core.")
     parser.add_argument("--table", action="store_true", help="Only write docs/results.md.")
     arguments = parser.parse_args()
     if not arguments.table:
         if not arguments.data_dir:
-            parser.error("--data_dir is missing: the folder with glue/ and extra/.")
+            parser.error("--data_dir is missing: the folder with glue/, extra/ and squad/.")
         run_missing(arguments.data_dir, arguments.only.split(","), arguments.workers)
     write_tables()
 

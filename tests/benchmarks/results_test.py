@@ -17,11 +17,13 @@ def _row(task, method, seed, value, seconds):
 def files(tmp_path, monkeypatch):
     rows = [_row("rte", method, seed, base + seed / 100, 10.0 + seed)
             for method, base in (("full", 0.60), ("adapters 64", 0.59)) for seed in range(3)]
-    monkeypatch.setattr(results, "LINES", tmp_path / "lines.jsonl")
+    rows.append(_row("rte", "head", 0, 0.5, 1.0) | {
+        "task": "squad", "eval": {"exact_match": 51.25, "f1": 62.5}})
+    monkeypatch.setattr(results, "LINES", tmp_path)
     monkeypatch.setattr(results, "TABLE", tmp_path / "results.md")
-    results.LINES.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "lines.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     marks = "".join(f"<!-- {name} -->\n<!-- end of {name} -->\nprose\n"
-                    for name in ("comparison", "details", "commands"))
+                    for name in ("comparison", "details", "squad", "commands"))
     results.TABLE.write_text(f"# Results\n{marks}")
     return results.TABLE
 
@@ -32,7 +34,8 @@ def test_medians_ranges_and_differences(files):
     assert "| rte | accuracy | 61.0 (60.0-62.0) | 60.0 (59.0-61.0) | -1.0 | 3 |" in text
     assert "| **mean** | | | | **-1.00** | |" in text
     assert "| rte | full | accuracy | 61.0 (60.0-62.0) | 250 | 2.50% | 11 | 100 |" in text
-    assert "python run adapters 64\n" in text and text.count("prose") == 3
+    assert "python run adapters 64\n" in text and text.count("prose") == 4
+    assert "| head | 51.2 | 62.5 | 1 | 250 | 2.50% | 1 | 100 |" in text
 
 
 def test_writing_again_changes_nothing(files):
@@ -44,6 +47,6 @@ def test_writing_again_changes_nothing(files):
 
 def test_the_plan_is_what_the_document_says():
     plan = results.plan()
-    assert len(plan) == len(set(plan)) == 6 * 3 * 2 + 2 + 3 * 8
+    assert len(plan) == len(set(plan)) == 6 * 3 * 2 + 2 + 3 * 8 + 6
     assert {task for task, _, _ in plan} == set(results.TASKS)
-    assert plan[-1][0] == "20_newsgroups"
+    assert {task for task, _, _ in plan[-8:]} == {"20_newsgroups", "squad"}
