@@ -2,7 +2,7 @@
 
 Each reader returns a dict from the variable names of Google's TF1 checkpoints, such as
 `bert/encoder/layer_0/attention/self/query/kernel`, to arrays. Adapters and the head of
-adapter-bert's own checkpoints come under our names (`adapters/layer_0/attention/down_kernel`,
+trained checkpoints come under our names (`adapters/layer_0/attention/down_kernel`,
 `head/kernel`). What is no part of the encoder (optimizer slots, pretraining heads) is left out.
 """
 
@@ -83,9 +83,10 @@ def _read_google(path, reader, names):
             if common.endswith("_bias"):  # adapter-bert keeps its biases as [1, size].
                 value = value.reshape(-1)
             values[common] = _float32(value, path, name)
-    if "output_weights" in names:  # Stored [labels, hidden]; a Dense kernel is [hidden, labels].
-        values["head/kernel"] = np.transpose(reader.get_tensor("output_weights"))
-        values["head/bias"] = reader.get_tensor("output_bias")
+    for scope in ("", "cls/squad/"):  # Of a classifier, and of a span labeler.
+        if f"{scope}output_weights" in names:  # [labels, hidden]; a kernel is [hidden, labels].
+            values["head/kernel"] = np.transpose(reader.get_tensor(f"{scope}output_weights"))
+            values["head/bias"] = reader.get_tensor(f"{scope}output_bias")
     return _check_found(path, values, names)
 
 

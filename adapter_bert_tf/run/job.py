@@ -115,6 +115,7 @@ def prepare(kind, flags, shared):
     settings.check_length(flags, base)
     adapter, tuning = settings.method(flags, saved)
     data = kind.read(flags, shared, saved)
+    settings.warn_of_other_data(flags, data.record())
     steps = settings.training_steps(flags, data.count)
     if not flags.dry_run:
         settings.prepare_output(flags)

@@ -9,6 +9,7 @@ from absl import logging
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig, parse_layers
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run.flags import read_yaml
 from adapter_bert_tf.run.outputs import write_text
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.store.directory import CONFIG, adapter_exists, require_free
@@ -50,6 +51,20 @@ def _check_numbers(flags):
         raise InputError(f"--learning_rate must be a number above 0. Received: {rate}")
     if not math.isfinite(flags.num_train_epochs):
         raise InputError(f"--num_train_epochs must be a number. Received: {flags.num_train_epochs}")
+
+
+def warn_of_other_data(flags, record):
+    """Warns where `--config` is the `run.json` of a run on other data.
+
+    Args:
+      flags: `RunFlags`.
+      record: dict, what this run's `run.json` says of its data.
+    """
+    recorded = read_yaml(flags.config, "--config").get("data_sha256", {}) if flags.config else {}
+    for split, digest in record["data_sha256"].items():
+        if recorded.get(split, digest) != digest:
+            logging.warning("This does not repeat %s: that was a run on other %s examples.",
+                            flags.config, split)
 
 
 def prepare_output(flags):

@@ -13,6 +13,7 @@ from adapter_bert_tf.base import load_base, open_base
 from adapter_bert_tf.base.assign import assign_weights
 from adapter_bert_tf.base.readers import read_weights
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.tasks.span_labeler import SpanLabeler
 from tests import support
 from tests.support import CONFIG, GOLDEN
 
@@ -75,6 +76,17 @@ def test_adapter_bert_checkpoint_brings_adapters_and_head():
     encoder = load_base(str(GOLDEN / "adapter_model.ckpt")).build_encoder(AdapterConfig())
     kernel = encoder.named_variables()["adapters/layer_2/feed_forward/up_kernel"]
     np.testing.assert_array_equal(kernel, values["adapters/layer_2/feed_forward/up_kernel"])
+
+
+def test_a_checkpoint_trained_on_squad_brings_its_head(tmp_path):
+    head = np.arange(2 * CONFIG["hidden_size"], dtype="f4").reshape(2, -1)
+    support.write_google(tmp_path, extra={"cls/squad/output_weights": head,
+                                          "cls/squad/output_bias": np.array([1, 2], "f4")})
+    base = load_base(str(tmp_path))
+    model = SpanLabeler(base.new_encoder(None))
+    assert base.assign(model.named_variables()) == []
+    np.testing.assert_array_equal(model.head.kernel, head.T)
+    np.testing.assert_array_equal(model.head.bias, [1, 2])
 
 
 def test_adapter_bert_checkpoint_needs_room_for_its_adapters():

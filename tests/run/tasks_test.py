@@ -91,7 +91,7 @@ def test_tensorflow_datasets_as_source(tiny_base_folder, tmp_path):
     assert record["examples"] == {"train": 2, "dev": 2, "test": 2}
 
 
-def test_run_json_repeats_the_run(tiny_base_folder, tmp_path):
+def test_run_json_repeats_the_run(tiny_base_folder, tmp_path, caplog):
     mrpc = write_mrpc(tmp_path / "MRPC")
     out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=2",
                 "--seed=7", "--adapter_size=3", "--learning_rate=2e-3", "--max_train_examples=40")
@@ -110,6 +110,10 @@ def test_run_json_repeats_the_run(tiny_base_folder, tmp_path):
             out / "eval_results.txt").read_bytes()
     for name in ("adapter", "base", "data_sha256", "eval", "labels", "learning_rate", "parameters"):
         assert first[name] == again[name], name
+    assert "does not repeat" not in caplog.text
+    write_mrpc(mrpc, rows=48)
+    assert command(f"--config={out}/run.json", f"--output_dir={tmp_path}/other") is None
+    assert "that was a run on other train examples" in caplog.text
 
 
 def test_one_prediction_for_all_is_flagged(tiny_base_folder, tmp_path, caplog):
