@@ -76,6 +76,9 @@ def _define_new_flags():
     choice("distribution", "auto", DISTRIBUTIONS, "Devices.")
     choice("precision", "float32", ("float32", "bfloat16"), "Compute precision.")
     boolean("jit_compile", False, "Compile with XLA.")
+    integer("pad_to", None, "Batches are as long as their longest input, in steps of this; 0: "
+            "always --max_seq_length. Default: 8, 32 with --jit_compile, 0 on TPU.",
+            lower_bound=0)
     integer("seed", 0, "Of initialization, data order and dropout.", lower_bound=0,
             upper_bound=2**32 - 1)
     string("adapter_dir", None, "Where the adapter is written, or read when not training. "

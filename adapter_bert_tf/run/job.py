@@ -73,7 +73,8 @@ class Job:
     strategy: tf.distribute.Strategy
     steps: int
     learning_rate: float
-    record: dict = dataclasses.field(default_factory=dict)
+    record: dict = dataclasses.field(default_factory=dict)  # For `run.json`.
+    found: dict = dataclasses.field(default_factory=dict)  # What evaluation leaves to prediction.
 
 
 def run_once(kind, flags, shared):

@@ -72,9 +72,9 @@ class QuestionAnswering(Kind):
 
     def _answers(self, job, batch_size):
         """The `Answers` of a job, found once."""
-        if "answers" not in job.__dict__:
-            job.answers = answer_all(job, batch_size)
-        return job.answers
+        if "answers" not in job.found:
+            job.found["answers"] = answer_all(job, batch_size)
+        return job.found["answers"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,6 +12,7 @@ from adapter_bert_tf.data.squad import Question, read_json, read_questions
 from adapter_bert_tf.data.tfds import read_tfds_squad
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.tasks.squad_metrics import has_answers
 
 # Of the label list: the head's two outputs.
 LABELS = ["start", "end"]
@@ -24,9 +25,11 @@ def check(flags):
     files = flags.data_source == "tsv"
     if flags.do_train and files and not flags.train_file:
         raise InputError("--do_train needs --train_file, a SQuAD JSON file.")
-    if (flags.do_eval or flags.do_predict) and files and not (flags.predict_file or flags.question):
-        raise InputError("--do_eval and --do_predict need --predict_file, a SQuAD JSON file, or "
-                         "--question and --context.")
+    if flags.do_eval and files and not flags.predict_file:
+        raise InputError("--do_eval needs --predict_file, a SQuAD JSON file with answers.")
+    if flags.do_predict and files and not (flags.predict_file or flags.question):
+        raise InputError("--do_predict needs --predict_file, a SQuAD JSON file, or --question and "
+                         "--context.")
     if flags.max_seq_length <= flags.max_query_length + 3:
         raise InputError(f"--max_seq_length={flags.max_seq_length} leaves no room for a context: "
                          f"it must be above --max_query_length={flags.max_query_length} + 3.")
@@ -124,6 +127,7 @@ def read(flags, vocabulary):
         _check_learnable(flags, learned)
     if (flags.do_eval or flags.do_predict) and (flags.predict_file or flags.data_source == "tfds"):
         articles, asked = _read(flags, "dev", flags.predict_file)
+        _check_scorable(flags, articles, asked)
     return SpanData(
         learned, asked, articles, vocabulary,
         spans.SpanSettings(flags.max_seq_length, flags.doc_stride, flags.max_query_length),
@@ -143,6 +147,16 @@ def _check_learnable(flags, learned):
     unanswered = [q.id for q in learned if not q.answers and not q.impossible]
     if len(unanswered) == len(learned):
         raise InputError(f"No question of {flags.train_file} has an answer to learn from.")
-    if any(q.impossible for q in learned) and not flags.version_2_with_negative:
-        raise InputError(f"{flags.train_file} has questions without an answer: use "
-                         "--version_2_with_negative.")
+    _check_version(flags, learned, flags.train_file)
+
+
+def _check_scorable(flags, articles, asked):
+    _check_version(flags, asked, flags.predict_file)
+    if flags.do_eval and not has_answers(articles):
+        raise InputError(f"{flags.predict_file} has questions that say neither their answers nor "
+                         "that there is none, so --do_eval cannot score them. Use --do_predict.")
+
+
+def _check_version(flags, questions, path):
+    if any(q.impossible for q in questions) and not flags.version_2_with_negative:
+        raise InputError(f"{path} has questions without an answer: use --version_2_with_negative.")

@@ -157,6 +157,8 @@ def distribution(flags):
 
 def pad_to(flags):
     """What batch lengths are a multiple of; None for one fixed length."""
+    if flags.pad_to is not None:
+        return flags.pad_to or None
     if distribution(flags) == "tpu":
         return None
     return 32 if flags.jit_compile else 8  # XLA compiles anew for every length.

@@ -4,9 +4,12 @@ import json
 import re
 import subprocess
 import sys
+import types
 
 import pytest
 
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run import questions
 from tests import support
 from tests.runs import ROOT, base_flags
 
@@ -121,26 +124,43 @@ def test_version_2_and_trials(trained, tmp_path):
     assert len(list((out / "features").iterdir())) == 2  # Shared by the runs.
 
 
+def test_bad_input_is_one_message_and_leaves_nothing(trained, tmp_path):
+    folder, _ = trained
+    (tmp_path / "broken.json").write_text('{"data": [')
+    status, _, errors = squad(
+        *base_flags(folder / "base"), "--do_predict", *TINY, f"--output_dir={tmp_path}/out",
+        f"--adapter_dir={folder}/out/adapter", f"--predict_file={tmp_path}/broken.json")
+    assert status == 1 and "Traceback" not in errors
+    assert re.search("error: .*line 1, column", errors), errors
+    assert not (tmp_path / "out").exists()
+
+
+FLAGS = {"do_train": False, "do_eval": False, "do_predict": True, "data_source": "tsv",
+         "question": None, "context": None, "train_file": None, "predict_file": "DEV",
+         "max_seq_length": 20, "max_query_length": 6, "doc_stride": 4, "max_train_examples": None,
+         "version_2_with_negative": False, "features_dir": "features", "seed": 0}
 BAD = {
-    "half a question": (["--question=why"], "belong together"),
-    "no training file": (["--do_train", "--adapter_dir="], "needs --train_file"),
-    "no file to answer": ([], "need --predict_file"),
-    "truncated": (["--predict_file=BROKEN"], "line 1, column"),
-    "no room": (["--predict_file=DEV", "--max_seq_length=9"], "leaves no room for a context"),
+    "half a question": ({"question": "why"}, "belong together"),
+    "no training file": ({"do_train": True}, "needs --train_file"),
+    "no file to answer": ({"predict_file": None}, "--do_predict needs --predict_file"),
+    "nothing to score": ({"do_eval": True, "predict_file": None, "question": "why",
+                          "context": "so"}, "--do_eval needs --predict_file"),
+    "unlabelled": ({"do_eval": True, "predict_file": "UNLABELLED"}, "so --do_eval cannot score"),
+    "not 1.1": ({"predict_file": "SECOND"}, "use --version_2_with_negative"),
+    "training is not 1.1": ({"do_train": True, "train_file": "SECOND"}, "SECOND.* use --version_2"),
+    "nothing to learn": ({"do_train": True, "train_file": "UNLABELLED"}, "an answer to learn from"),
+    "no room": ({"max_seq_length": 9}, "leaves no room for a context"),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input(case, trained, tmp_path):
-    more, message = BAD[case]
-    folder, _ = trained
-    (tmp_path / "broken.json").write_text('{"data": [')
-    paths = {"BROKEN": str(tmp_path / "broken.json"), "DEV": str(folder / "dev.json")}
-    for name, path in paths.items():
-        more = [argument.replace(name, path) for argument in more]
-    status, _, errors = squad(
-        *base_flags(folder / "base"), "--do_predict", *TINY, f"--output_dir={tmp_path}/out",
-        f"--adapter_dir={folder}/out/adapter", *more)
-    assert status == 1 and "Traceback" not in errors
-    assert re.search(f"error: .*{message}", errors), errors
-    assert not (tmp_path / "out").exists()
+def test_what_is_refused(case, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, how in (("DEV", {}), ("UNLABELLED", {"answered": False}),
+                      ("SECOND", {"impossible": True})):
+        write(tmp_path, name, **how).rename(name)
+    changes, message = BAD[case]
+    flags = types.SimpleNamespace(**FLAGS | changes)
+    with pytest.raises(InputError, match=message):
+        questions.check(flags)
+        questions.read(flags, vocabulary=None)
