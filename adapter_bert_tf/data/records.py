@@ -5,13 +5,14 @@ import dataclasses
 import hashlib
 import json
 import os
+import uuid
 
 import numpy as np
 import tensorflow as tf
 
 from adapter_bert_tf.data.batches import POOL, map_and_prefetch
 
-FORMAT = 1  # Of the records; another number makes them anew.
+FORMAT = 2  # Of the records; another number makes them anew.
 SHARDS = 8
 SHUFFLED = 4096  # Windows that are mixed at a time.
 DONE = "done.json"
@@ -23,16 +24,16 @@ class Records:
     """Windows on disk.
 
     Args:
-      folder: of the shards.
+      prefix: of the shards' paths.
       count: number of windows.
     """
 
-    folder: str
+    prefix: str
     count: int
 
     def files(self):
         """Paths of the shards, in order."""
-        return [os.path.join(self.folder, f"{i:02d}.tfrecord") for i in range(SHARDS)]
+        return [f"{self.prefix}-{i:02d}.tfrecord" for i in range(SHARDS)]
 
 
 def cached_records(folder, key, windows):
@@ -51,22 +52,30 @@ def cached_records(folder, key, windows):
     done = os.path.join(path, DONE)
     if not tf.io.gfile.exists(done):
         tf.io.gfile.makedirs(path)
-        count = _write(Records(path, 0).files(), windows())
+        # A name of its own: two runs may write at once, and the files of either are whole.
+        name = uuid.uuid4().hex[:8]
+        count = _write(Records(os.path.join(path, name), 0).files(), windows())
         # The last file: without it the others are not looked at.
-        with tf.io.gfile.GFile(f"{done}.tmp", "w") as file:
-            json.dump({"count": count, "key": key}, file, indent=2)
-        tf.io.gfile.rename(f"{done}.tmp", done, overwrite=True)
+        with tf.io.gfile.GFile(f"{done}.{name}", "w") as file:
+            json.dump({"count": count, "name": name, "key": key}, file, indent=2)
+        tf.io.gfile.rename(f"{done}.{name}", done, overwrite=True)
     with tf.io.gfile.GFile(done) as file:
-        return Records(path, json.load(file)["count"])
+        values = json.load(file)
+    return Records(os.path.join(path, values["name"]), values["count"])
 
 
 def _write(paths, windows):
-    """Deals the windows out to the shards; returns how many there are."""
+    """Deals the windows out to the shards, all or none; returns how many there are."""
     count = 0
-    with contextlib.ExitStack() as stack:
-        writers = [stack.enter_context(tf.io.TFRecordWriter(path)) for path in paths]
-        for count, window in enumerate(windows, start=1):
-            writers[(count - 1) % SHARDS].write(_serialize(window))
+    try:
+        with contextlib.ExitStack() as stack:
+            writers = [stack.enter_context(tf.io.TFRecordWriter(path)) for path in paths]
+            for count, window in enumerate(windows, start=1):
+                writers[(count - 1) % SHARDS].write(_serialize(window))
+    except BaseException:
+        for path in filter(tf.io.gfile.exists, paths):
+            tf.io.gfile.remove(path)
+        raise
     return count
 
 

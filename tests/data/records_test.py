@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from adapter_bert_tf.data import records
 from adapter_bert_tf.data.spans import Window
@@ -30,12 +31,24 @@ def test_written_once_and_only_whole(tmp_path):
 
     with pytest.raises(OSError):
         records.cached_records(str(tmp_path), KEY, broken)
+    assert not list(tmp_path.rglob("*.*"))
     first = records.cached_records(str(tmp_path), KEY, lambda: map(_window, range(9)))
     again = records.cached_records(str(tmp_path), KEY, broken)
     assert first == again and first.count == 9
     other = records.cached_records(str(tmp_path), KEY | {"data": "y"}, lambda: [_window(0)])
-    assert other.folder != first.folder and other.count == 1
-    assert json.loads((tmp_path / first.folder / "done.json").read_text())["key"] == KEY
+    assert other.count == 1 and len(list(tmp_path.iterdir())) == 2
+    assert KEY in [json.loads(path.read_text())["key"] for path in tmp_path.glob("*/done.json")]
+
+
+def test_two_runs_may_write_at_once(tmp_path):
+    def meanwhile():
+        yield _window(0)
+        others.append(records.cached_records(str(tmp_path), KEY, lambda: [_window(0)]))
+
+    others = []
+    mine = records.cached_records(str(tmp_path), KEY, meanwhile)
+    for found in (mine, *others):
+        assert len(list(tf.data.TFRecordDataset(found.files()))) == found.count == 1
 
 
 @pytest.mark.parametrize(("batch", "pad_to"), [(8, 8), (7, 8), (8, None)])
