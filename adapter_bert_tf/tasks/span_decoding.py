@@ -22,7 +22,7 @@ class DecodingSettings:
     null_score_diff_threshold: float = 0.0
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)  # There are 40 of each question.
 class Candidate:
     """A span of the context, in characters, with its two logits."""
 
