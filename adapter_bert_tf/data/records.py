@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from adapter_bert_tf.data.batches import POOL, map_and_prefetch
+from adapter_bert_tf.errors import InputError
 
 FORMAT = 2  # Of the records; another number makes them anew.
 SHARDS = 8
@@ -50,18 +51,35 @@ def cached_records(folder, key, windows):
     text = json.dumps(key | {"format": FORMAT}, sort_keys=True)
     path = os.path.join(folder, hashlib.sha256(text.encode()).hexdigest()[:16])
     done = os.path.join(path, DONE)
-    if not tf.io.gfile.exists(done):
-        tf.io.gfile.makedirs(path)
+    if (found := _whole(path, done)) is None:
+        try:
+            tf.io.gfile.makedirs(path)
+        except tf.errors.OpError as error:
+            raise InputError(f"The windows cannot be written to {folder}: {error}. Choose another "
+                             "--features_dir.") from error
         # A name of its own: two runs may write at once, and the files of either are whole.
         name = uuid.uuid4().hex[:8]
-        count = _write(Records(os.path.join(path, name), 0).files(), windows())
+        prefix = os.path.join(path, name)
+        count = _write(Records(prefix, 0).files(), windows())
         # The last file: without it the others are not looked at.
         with tf.io.gfile.GFile(f"{done}.{name}", "w") as file:
             json.dump({"count": count, "name": name, "key": key}, file, indent=2)
         tf.io.gfile.rename(f"{done}.{name}", done, overwrite=True)
-    with tf.io.gfile.GFile(done) as file:
-        values = json.load(file)
-    return Records(os.path.join(path, values["name"]), values["count"])
+        found = Records(prefix, count)
+    return found
+
+
+def _whole(path, done):
+    """The `Records` that are there whole, or None."""
+    if not tf.io.gfile.exists(done):
+        return None
+    try:
+        with tf.io.gfile.GFile(done) as file:
+            values = json.load(file)
+    except json.JSONDecodeError:
+        return None
+    found = Records(os.path.join(path, values["name"]), values["count"])
+    return found if all(map(tf.io.gfile.exists, found.files())) else None
 
 
 def _write(paths, windows):

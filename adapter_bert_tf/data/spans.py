@@ -129,14 +129,27 @@ def answer_pieces(question, starts, ends):
 
 
 def training_windows(questions, encoder, settings):
-    """Yields the windows to train on, and logs the questions whose answer fits no window."""
-    lost = []
+    """Yields the windows to train on.
+
+    Paragraphs come in random order, always the same: a file has them by article, and the shuffle of
+    batches does not reach that far. Questions whose answer fits no window are left out and logged.
+    """
+    questions, lost = _mixed(questions), []
     for number, windows in itertools.groupby(make_windows(questions, encoder, settings),
                                              key=lambda window: window.question):
         windows = list(windows)
-        if questions[number].answers and not any(window.labels[1] for window in windows):
+        answered = questions[number].answers and not questions[number].impossible
+        if answered and not any(window.labels[1] for window in windows):
             lost.append(questions[number].id)
-        yield from windows
+        else:
+            yield from windows
     if lost:
-        logging.warning("The answers of %d of %d questions fit no window and are not learned: %s",
-                        len(lost), len(questions), ", ".join(lost[:5]))
+        logging.warning("%d of %d questions are left out of training, as their answer fits no "
+                        "window: %s", len(lost), len(questions), ", ".join(map(str, lost[:5])))
+
+
+def _mixed(questions):
+    contexts = list(dict.fromkeys(q.context for q in questions))
+    order = np.random.default_rng(0).permutation(len(contexts))
+    place = dict(zip(contexts, order.tolist(), strict=True))
+    return sorted(questions, key=lambda q: place[q.context])

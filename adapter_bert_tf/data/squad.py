@@ -40,6 +40,8 @@ def read_json(path):
             content = json.loads(file.read())
     except tf.errors.OpError as error:
         raise InputError(f"Cannot read {path!r}: {error}") from error
+    except RecursionError as error:
+        raise InputError(f"{path} is no SQuAD file: it is nested too deeply.") from error
     except json.JSONDecodeError as error:
         raise InputError(f"{path} is no JSON: line {error.lineno}, column {error.colno} (character "
                          f"{error.pos}): {error.msg}. Is the file complete?") from error
@@ -50,7 +52,7 @@ def read_json(path):
     return content["data"]
 
 
-def read_questions(articles, path, with_answers=True):
+def read_questions(articles, path):
     """List of `Question`, in file order.
 
     An answer that is not the slice of the paragraph where it says it starts is left out; how many
@@ -59,36 +61,54 @@ def read_questions(articles, path, with_answers=True):
     Args:
       articles: what `read_json` returns.
       path: for messages.
-      with_answers: whether the answers are needed; without, they are not looked at.
 
     Raises:
-      InputError: for a missing field, a repeated id, or a file without questions.
+      InputError: for a field that is missing or of another type, with its place; a repeated id; a
+        file without questions.
     """
     questions, left_out = [], []
-    for number, article in enumerate(articles):
-        try:
-            for paragraph in article["paragraphs"]:
-                for qa in paragraph["qas"]:
-                    question = _question(paragraph["context"], qa, with_answers)
-                    questions.append(question)
-                    if len(question.answers) < len(qa.get("answers", ())) and with_answers:
-                        left_out.append(question.id)
-        except (KeyError, TypeError) as error:
-            raise InputError(f"{path}: article {number} ({article.get('title', '?')!r}) misses or "
-                             f"has another type of {error}.") from error
+    for place, context, qa in _entries(articles, path):
+        answers = _answers(qa, place)
+        kept = tuple((text, start) for text, start in answers if text and start >= 0
+                     and context[start : start + len(text)] == text)
+        impossible = _field(qa, "is_impossible", bool, place) if "is_impossible" in qa else False
+        questions.append(Question(_field(qa, "id", (str, int), place),
+                                  _field(qa, "question", str, place), context, kept, impossible))
+        if len(kept) < len(answers):
+            left_out.append(questions[-1].id)
     repeated = [i for i, n in collections.Counter(q.id for q in questions).items() if n > 1]
     if repeated or not questions:
         raise InputError(f"{path}: question ids come twice: {repeated[:5]}." if questions else
                          f"{path} holds no questions.")
     if left_out:
         logging.warning("%s: %d questions have an answer that is not at its offset; these answers "
-                        "are left out: %s", path, len(left_out), ", ".join(left_out[:5]))
+                        "are left out: %s", path, len(left_out), ", ".join(map(str, left_out[:5])))
     return questions
 
 
-def _question(context, qa, with_answers):
-    answers = [(answer["text"], answer["answer_start"])
-               for answer in (qa.get("answers") or () if with_answers else ())]
-    kept = tuple((text, start) for text, start in answers
-                 if context[start : start + len(text)] == text)
-    return Question(qa["id"], qa["question"], context, kept, bool(qa.get("is_impossible")))
+def _entries(articles, path):
+    """Yields (place for messages, context, question's dict)."""
+    for i, article in enumerate(articles):
+        place = f"{path}, data[{i}]"
+        for j, paragraph in enumerate(_field(article, "paragraphs", list, place)):
+            inner = f"{place}.paragraphs[{j}]"
+            context = _field(paragraph, "context", str, inner)
+            for k, qa in enumerate(_field(paragraph, "qas", list, inner)):
+                yield f"{inner}.qas[{k}]", context, qa
+
+
+def _answers(qa, place):
+    """List of (text, start); a start that is not there is -1."""
+    if not isinstance(qa, dict) or qa.get("answers") is None:
+        return []
+    return [(_field(answer, "text", str, place),
+             answer["answer_start"] if isinstance(answer.get("answer_start"), int) else -1)
+            for answer in _field(qa, "answers", list, place)]
+
+
+def _field(holder, name, types, place):
+    value = holder.get(name) if isinstance(holder, dict) else None
+    if not isinstance(value, types):
+        raise InputError(f"{place}: {name!r} is missing or of another type. Received: "
+                         f"{str(value if isinstance(holder, dict) else holder)[:60]!r}")
+    return value

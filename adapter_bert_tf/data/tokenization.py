@@ -94,6 +94,8 @@ class TextEncoder(tf.Module):
         if not self.lower_case:
             return texts
         texts = text.normalize_utf8(texts, "NFD")
+        # The only letter whose lower case depends on its place in the word; not so in BERT's.
+        texts = tf.strings.regex_replace(texts, "Σ", "σ")
         return tf.strings.lower(tf.strings.regex_replace(texts, r"\p{Mn}", ""), encoding="utf-8")
 
     def unknown_share(self, ids):

@@ -7,7 +7,7 @@ import os
 import tensorflow as tf
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run import outputs, settings
+from adapter_bert_tf.run import outputs, ownership, settings
 from adapter_bert_tf.run.flags import read_yaml
 
 # Houlsby et al. 2019, section 3.1.
@@ -75,16 +75,21 @@ def _folder(setting, seed):
                     ).replace("/", "_")
 
 
-def claim(flags, grid):
-    """Notes in `--output_dir` which sweep it holds. Raises `InputError` if it holds another."""
+def claim(flags, grid, patterns):
+    """Notes in `--output_dir` which sweep it holds. Raises `InputError` if it holds another.
+
+    Args:
+      flags: `RunFlags`.
+      grid: what `read_grid` returns.
+      patterns: of the task's own files, which `--overwrite` removes too.
+    """
     path = os.path.join(flags.output_dir, RECORD)
-    free = {*settings.FREE_FLAGS, "sweep", "num_trials"}
-    common = {name: value for name, value in flags.values.items() if name not in free}
+    common = ownership.identity(flags.values, ("sweep", "num_trials"))
     identity = json.loads(json.dumps({"grid": grid, "flags": common}))
     if not flags.overwrite:
         _check_same(flags, path, identity)
     elif not flags.dry_run:
-        settings.clear(flags.output_dir, ())
+        ownership.clear(flags.output_dir, patterns)
     if not flags.dry_run:
         settings.prepare_output(flags)
         outputs.write_text(path, json.dumps(identity, indent=2))

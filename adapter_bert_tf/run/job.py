@@ -6,7 +6,7 @@ import dataclasses
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.run import outputs, settings
+from adapter_bert_tf.run import outputs, ownership, settings
 from adapter_bert_tf.run.values import RunFlags
 from adapter_bert_tf.store import SavedAdapter, save_adapter
 from adapter_bert_tf.training import trained as what_is_trained
@@ -117,6 +117,7 @@ def prepare(kind, flags, shared):
     adapter, tuning = settings.method(flags, saved)
     data = kind.read(flags, shared, saved)
     settings.warn_of_other_data(flags, data.record())
+    ownership.check_same_data(flags, data.record())
     steps = settings.training_steps(flags, data.count)
     if not flags.dry_run:
         settings.prepare_output(flags)
@@ -147,8 +148,8 @@ def train_task(job):
     """Trains, and writes the adapter directory."""
     flags = job.flags
     if flags.overwrite:
-        settings.clear(flags.output_dir, job.kind.output_files(job.data))
-    settings.claim(flags)
+        ownership.clear(flags.output_dir, job.kind.output_files(job.data))
+    ownership.claim(flags, job.data.record())
     progress = train(job.model, job.trained, job.kind.train_batches(job),
                      settings.training(flags, job))
     job.kind.finish_training(job)

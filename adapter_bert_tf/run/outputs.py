@@ -23,6 +23,13 @@ def write_text(path, text):
     tf.io.gfile.rename(temporary, path, overwrite=True)
 
 
+def remove(folder, patterns):
+    """Removes the files in `folder` that match one of the patterns."""
+    for pattern in patterns:
+        for path in tf.io.gfile.glob(os.path.join(folder, pattern)):
+            tf.io.gfile.remove(path)
+
+
 def read_json(path):
     """What a JSON file holds; None if it is not there or damaged."""
     if not tf.io.gfile.exists(path):

@@ -37,7 +37,11 @@ class QuestionAnswering(Kind):
             questions.check_saved(flags, saved)
 
     def read(self, flags, shared, saved):
-        return questions.read(flags, shared.base(flags).vocabulary)
+        vocabulary = shared.base(flags).vocabulary
+        sample = flags.seed if flags.max_train_examples else None
+        key = (vocabulary.sha256, vocabulary.lower_case, sample, questions.folder(flags),
+               *(getattr(flags, name) for name in questions.FLAGS))
+        return shared.data(key, lambda: questions.read(flags, vocabulary))
 
     def new_model(self, encoder, config, data):
         return SpanLabeler(encoder)
@@ -53,7 +57,7 @@ class QuestionAnswering(Kind):
 
     def is_evaluated(self, flags, data):
         """With --do_eval, and as in the original with --do_predict where the answers are known."""
-        return flags.do_eval or (bool(data.articles) and squad_metrics.has_answers(data.articles))
+        return bool(data.articles) and not squad_metrics.count_unlabelled(data.articles)
 
     def evaluate(self, job):
         answers = self._answers(job, job.flags.eval_batch_size)
@@ -61,7 +65,7 @@ class QuestionAnswering(Kind):
 
     def predict(self, job):
         """Writes predictions, n-best lists and, for SQuAD 2.0, null odds; answers one question."""
-        if job.flags.question:
+        if job.flags.question is not None:
             answer_one(job)
         if not job.data.articles:
             return
@@ -104,9 +108,10 @@ class Answers:
         files = {"predictions.json": self.texts, "nbest_predictions.json": self.n_best}
         if self.null_odds:
             files["null_odds.json"] = self.null_odds
+        outputs.remove(folder, ["null_odds.json"])  # An earlier run's.
         for name, content in files.items():
-            text = json.dumps(content, indent=2, ensure_ascii=False)
-            outputs.write_text(os.path.join(folder, name), text + "\n")
+            # Escaped, because JSON may hold half a surrogate pair, which no UTF-8 file can.
+            outputs.write_text(os.path.join(folder, name), json.dumps(content, indent=2) + "\n")
         print(f"Predictions: {', '.join(os.path.join(folder, name) for name in files)}", flush=True)
 
 
@@ -155,7 +160,7 @@ def _rows(ragged):
 
 
 def answer_one(job):
-    """Prints the answer to `--question` in `--context`, its probability and its position."""
+    """Prints the answer to `--question` in `--context`, its score and its position."""
     flags = job.flags
     question = Question("", flags.question, flags.context)
     decoder = Decoder(decoding_settings(flags))
@@ -167,8 +172,10 @@ def answer_one(job):
         decoder.add(0, logits[0], window.context_begin, window.starts, window.ends, window.is_best)
     text, rows, _ = decoder.answer(0, question)
     best = next(row for row in rows if row["text"] == text)
+    score = (f"score {best['start_logit'] + best['end_logit']:.2f}, probability "
+             f"{best['probability']:.2f}")
     if not text:
-        print(f"No answer (probability {best['probability']:.2f})", flush=True)
+        print(f"No answer\n  {score}", flush=True)
         return
-    print(f"{text}\n  probability {best['probability']:.2f}, characters {best['start']} to "
-          f"{best['end']} of the context", flush=True)
+    print(f"{text}\n  {score}, characters {best['start']} to {best['end']} of the context",
+          flush=True)

@@ -3,7 +3,10 @@
 import dataclasses
 import functools
 import hashlib
+import math
 import os
+
+from absl import logging
 
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.data import records, spans
@@ -12,22 +15,31 @@ from adapter_bert_tf.data.squad import Question, read_json, read_questions
 from adapter_bert_tf.data.tfds import read_tfds_squad
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.tasks.squad_metrics import has_answers
+from adapter_bert_tf.tasks.squad_metrics import count_unlabelled
 
 # Of the label list: the head's two outputs.
 LABELS = ["start", "end"]
+# The flags that decide what is read.
+FLAGS = ("do_train", "do_eval", "do_predict", "data_source", "data_dir", "train_file",
+         "predict_file", "max_train_examples", "version_2_with_negative", "max_seq_length",
+         "doc_stride", "max_query_length")
 
 
 def check(flags):
     """Checks what needs no file. Raises `InputError`."""
-    if bool(flags.question) != bool(flags.context):
+    if (flags.question is None) != (flags.context is None):
         raise InputError("--question and --context belong together. Received one of them.")
+    if flags.question is not None and not flags.do_predict:
+        raise InputError("--question needs --do_predict.")
+    if not math.isfinite(flags.null_score_diff_threshold):
+        raise InputError("--null_score_diff_threshold must be a number. Received: "
+                         f"{flags.null_score_diff_threshold}")
     files = flags.data_source == "tsv"
     if flags.do_train and files and not flags.train_file:
         raise InputError("--do_train needs --train_file, a SQuAD JSON file.")
     if flags.do_eval and files and not flags.predict_file:
         raise InputError("--do_eval needs --predict_file, a SQuAD JSON file with answers.")
-    if flags.do_predict and files and not (flags.predict_file or flags.question):
+    if flags.do_predict and files and not flags.predict_file and flags.question is None:
         raise InputError("--do_predict needs --predict_file, a SQuAD JSON file, or --question and "
                          "--context.")
     if flags.max_seq_length <= flags.max_query_length + 3:
@@ -81,9 +93,14 @@ class SpanData:
     def record(self):
         """What `run.json` says of the data."""
         parts = {"train": self.learned, "dev": self.asked}
-        return {"labels": LABELS,
-                "data_sha256": {name: digest(part) for name, part in parts.items() if part},
+        return {"labels": LABELS, "data_sha256": self.digests,
                 "examples": {name: len(part) for name, part in parts.items() if part}}
+
+    @functools.cached_property
+    def digests(self):
+        """Dict from split to the digest of its questions."""
+        parts = {"train": self.learned, "dev": self.asked}
+        return {name: digest(part) for name, part in parts.items() if part}
 
     @functools.cached_property
     def encoder(self):
@@ -93,19 +110,24 @@ class SpanData:
     @functools.cached_property
     def train_records(self):
         """`Records` of the training windows."""
-        return self._records(self.learned, spans.training_windows)
+        return self._records("train", self.learned, spans.training_windows)
 
     @functools.cached_property
     def eval_records(self):
         """`Records` of the windows of the questions asked."""
-        return self._records(self.asked, spans.make_windows)
+        return self._records("dev", self.asked, spans.make_windows)
 
-    def _records(self, questions, make):
-        key = {"questions": digest(questions), "vocabulary": self.vocabulary.sha256,
+    def _records(self, split, questions, make):
+        key = {"questions": self.digests[split], "vocabulary": self.vocabulary.sha256,
                "lower_case": self.vocabulary.lower_case, "windows": make.__name__,
                **dataclasses.asdict(self.settings)}
         return records.cached_records(
             self.folder, key, lambda: make(questions, self.encoder, self.settings))
+
+
+def folder(flags):
+    """Where the windows are kept."""
+    return flags.features_dir or os.path.join(flags.output_dir, "features")
 
 
 def digest(questions):
@@ -121,17 +143,17 @@ def read(flags, vocabulary):
     learned, asked, articles = [], [], []
     if flags.do_train:
         _, learned = _read(flags, "train", flags.train_file)
+        learned = _learnable(flags, learned)
         if flags.max_train_examples and flags.max_train_examples < len(learned):
             kept = subset([q.impossible for q in learned], flags.max_train_examples, flags.seed)
             learned = [learned[i] for i in kept]
-        _check_learnable(flags, learned)
     if (flags.do_eval or flags.do_predict) and (flags.predict_file or flags.data_source == "tfds"):
         articles, asked = _read(flags, "dev", flags.predict_file)
         _check_scorable(flags, articles, asked)
     return SpanData(
         learned, asked, articles, vocabulary,
         spans.SpanSettings(flags.max_seq_length, flags.doc_stride, flags.max_query_length),
-        flags.features_dir or os.path.join(flags.output_dir, "features"), task_name(flags))
+        folder(flags), task_name(flags))
 
 
 def _read(flags, split, path):
@@ -140,23 +162,31 @@ def _read(flags, split, path):
         articles = read_tfds_squad(path, flags.data_dir, split)
     else:
         articles = read_json(path)
-    return articles, read_questions(articles, path)
+    questions = read_questions(articles, path)
+    if any(q.impossible for q in questions) and not flags.version_2_with_negative:
+        raise InputError(f"{path} has questions without an answer: use --version_2_with_negative.")
+    return articles, questions
 
 
-def _check_learnable(flags, learned):
-    unanswered = [q.id for q in learned if not q.answers and not q.impossible]
-    if len(unanswered) == len(learned):
-        raise InputError(f"No question of {flags.train_file} has an answer to learn from.")
-    _check_version(flags, learned, flags.train_file)
+def _learnable(flags, questions):
+    """Without the questions that say neither an answer nor that there is none; these are logged."""
+    source = flags.train_file or "The training data"
+    kept = [q for q in questions if q.answers or q.impossible]
+    left = [str(q.id) for q in questions if not (q.answers or q.impossible)]
+    if not kept:
+        raise InputError(f"{source}: no question has an answer to learn from.")
+    if left:
+        logging.warning("%s: %d of %d questions are left out of training, as they have no answer: "
+                        "%s", source, len(left), len(questions), ", ".join(left[:5]))
+    return kept
 
 
 def _check_scorable(flags, articles, asked):
-    _check_version(flags, asked, flags.predict_file)
-    if flags.do_eval and not has_answers(articles):
-        raise InputError(f"{flags.predict_file} has questions that say neither their answers nor "
-                         "that there is none, so --do_eval cannot score them. Use --do_predict.")
-
-
-def _check_version(flags, questions, path):
-    if any(q.impossible for q in questions) and not flags.version_2_with_negative:
-        raise InputError(f"{path} has questions without an answer: use --version_2_with_negative.")
+    """With --do_eval every question must be labelled. Raises `InputError`."""
+    unlabelled = count_unlabelled(articles)
+    what = (f"{flags.predict_file}: {unlabelled} of {len(asked)} questions say neither their "
+            "answers nor that there is none")
+    if flags.do_eval and unlabelled:
+        raise InputError(f"{what}, so --do_eval cannot score them. Use --do_predict.")
+    if 0 < unlabelled < len(asked):
+        logging.warning("%s, so the answers are not scored.", what)

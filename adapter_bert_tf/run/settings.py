@@ -1,6 +1,5 @@
 """What the flags mean: checks before anything expensive, and the values that modules take."""
 
-import json
 import math
 import os
 
@@ -9,25 +8,16 @@ from absl import logging
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig, parse_layers
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run import ownership
 from adapter_bert_tf.run.flags import read_yaml
 from adapter_bert_tf.run.outputs import write_text
 from adapter_bert_tf.store import load_adapter
-from adapter_bert_tf.store.directory import CONFIG, adapter_exists, require_free
+from adapter_bert_tf.store.directory import adapter_exists, require_free
 from adapter_bert_tf.training.loop import TrainingSettings
 from adapter_bert_tf.training.trained import Tuning
 
-# What a run leaves behind; `--overwrite` removes these and nothing else.
-RUN_FILES = ("eval_results.txt", "metrics.jsonl", "run.json", "sweep.json", "sweep.csv",
-             "events.out.tfevents.*")
-OWNER = "flags.json"
 METHOD_FLAGS = ("tuning", "adapter", "adapter_size", "adapter_layers", "adapter_init_scale",
                 "top_k", "train_layer_norm", "train_pooler")
-# Flags that may differ when an interrupted run is taken up again.
-FREE_FLAGS = ("output_dir", "do_eval", "do_predict", "eval_batch_size", "predict_batch_size",
-              "overwrite", "config", "dry_run", "save_checkpoints_steps", "iterations_per_loop",
-              "predict_file", "n_best_size", "max_answer_length", "null_score_diff_threshold",
-              "verbose_logging", "features_dir", "question", "context")
-
 
 def check(flags):
     """Checks the flags that need no file. Raises `InputError`."""
@@ -42,7 +32,7 @@ def check(flags):
         require_free(adapter_dir(flags))
         _check_numbers(flags)
     if flags.do_train and not flags.overwrite:
-        _check_same_run(flags)
+        ownership.check_same_run(flags)
 
 
 def _check_numbers(flags):
@@ -193,44 +183,3 @@ def training(flags, job):
         steps_per_loop=flags.iterations_per_loop if distribution(flags) == "tpu" else 1,
         output_dir=flags.output_dir,
     )
-
-
-def claim(flags):
-    """Notes in `--output_dir` which run its checkpoints belong to."""
-    write_text(_owner_path(flags), json.dumps(identity(flags.values), indent=2))
-
-
-def _check_same_run(flags):
-    """Checkpoints in `--output_dir` must be of a run with the same flags. Raises `InputError`."""
-    if not tf.io.gfile.exists(_owner_path(flags)):
-        return
-    try:
-        with tf.io.gfile.GFile(_owner_path(flags)) as file:
-            owner = json.load(file)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{_owner_path(flags)} is damaged: {error}. Use --overwrite.") from error
-    different = [f"--{name}: {owner.get(name)!r} there, {value!r} here"
-                 for name, value in identity(flags.values).items() if owner.get(name) != value]
-    if different:
-        raise InputError(f"{flags.output_dir} holds the checkpoints of another run: "
-                         f"{'; '.join(different)}. Use its flags to take it up again, another "
-                         "--output_dir, or --overwrite.")
-
-
-def _owner_path(flags):
-    return os.path.join(flags.output_dir, "checkpoints", OWNER)
-
-
-def identity(values):
-    """The flags, of a dict of all, that make a run what it is."""
-    return {name: value for name, value in values.items() if name not in FREE_FLAGS}
-
-
-def clear(folder, patterns):
-    """Removes what an earlier run left in `folder`, and files of the task's own `patterns`."""
-    for pattern in (*RUN_FILES, *patterns):
-        for path in tf.io.gfile.glob(os.path.join(folder, pattern)):
-            tf.io.gfile.remove(path)
-    for name, mark in (("adapter", CONFIG), ("checkpoints", OWNER)):
-        if tf.io.gfile.exists(os.path.join(folder, name, mark)):  # Ours, not a user's folder.
-            tf.io.gfile.rmtree(os.path.join(folder, name))

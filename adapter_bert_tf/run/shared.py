@@ -20,6 +20,12 @@ class Shared:
             self._bases[key] = open_base(*key)
         return self._bases[key]
 
+    def data(self, key, read):
+        """What `read` returns; what it returned last if the key is the same."""
+        if key not in self._inputs:
+            self._inputs = {key: read()}
+        return self._inputs[key]
+
     def inputs(self, flags, task, saved=None):
         """The `Inputs` of a run; those of the last one if nothing that matters has changed."""
         vocabulary = self.base(flags).vocabulary
@@ -28,6 +34,4 @@ class Shared:
         sample = flags.seed if flags.max_train_examples else None
         key = (vocabulary.sha256, vocabulary.lower_case, sample,
                *(getattr(flags, name) for name in inputs.FLAGS))
-        if key not in self._inputs:
-            self._inputs = {key: inputs.read_inputs(flags, task, vocabulary)}
-        return self._inputs[key]
+        return self.data(key, lambda: inputs.read_inputs(flags, task, vocabulary))

@@ -12,7 +12,7 @@ import tf_keras
 from tensorboard.plugins.hparams import api as hparams
 
 from adapter_bert_tf.errors import Diverged, InputError
-from adapter_bert_tf.run import outputs, settings
+from adapter_bert_tf.run import outputs, ownership, settings
 from adapter_bert_tf.run.grid import RECORD, claim, plan, read_grid
 from adapter_bert_tf.run.job import check_ahead, run_once
 from adapter_bert_tf.run.shared import Shared
@@ -40,8 +40,9 @@ def run(kind, parsed):
         check_ahead(kind, run_flags.changed(overwrite=True), shared)
     if flags.do_predict:  # What to predict must be there before hours of training.
         kind.read(runs[0][1].changed(do_train=False, do_eval=False, do_predict=True), shared, None)
-    claim(flags, grid)
-    rows = {} if flags.overwrite or flags.dry_run else _finished_rows(runs)
+    data = kind.read(runs[0][1], shared, None)
+    claim(flags, grid, kind.output_files(data))
+    rows = {} if flags.overwrite or flags.dry_run else _finished_rows(kind, shared, runs)
     for number, (setting, run_flags) in enumerate(runs, start=1):
         folder = run_flags.output_dir
         if folder in rows:
@@ -56,19 +57,20 @@ def run(kind, parsed):
         _finish(kind, flags, shared, runs, [rows[run_flags.output_dir] for _, run_flags in runs])
 
 
-def _finished_rows(runs):
+def _finished_rows(kind, shared, runs):
     """The rows of the runs that are finished, by folder."""
-    records = {run_flags.output_dir: _finished(run_flags) for _, run_flags in runs}
+    records = {run_flags.output_dir: _finished(kind, shared, run_flags) for _, run_flags in runs}
     return {folder: _row(record) for folder, record in records.items() if record}
 
 
-def _finished(flags):
-    """`run.json` of a finished run with these very flags, or None."""
+def _finished(kind, shared, flags):
+    """`run.json` of a finished run with these very flags on this very data, or None."""
     record = outputs.read_json(os.path.join(flags.output_dir, "run.json"))
     if not record or "eval" not in record or not adapter_exists(settings.adapter_dir(flags)):
         return None
-    same = settings.identity(flags.values) == settings.identity(record.get("flags", {}))
-    return record if same else None
+    same = ownership.identity(flags.values) == ownership.identity(record.get("flags", {}))
+    data = kind.read(flags, shared, None).record() if same else {}
+    return record if same and record["data_sha256"] == data["data_sha256"] else None
 
 
 def _row(record):

@@ -17,6 +17,8 @@ class Classifier(tf_keras.Model):
       regression: whether the output is a score instead of logits.
     """
 
+    unused = ()  # Groups of variables that no output depends on.
+
     def __init__(self, encoder, num_labels, dropout=0.1, regression=False, **kwargs):
         super().__init__(**kwargs)
         self.encoder = encoder

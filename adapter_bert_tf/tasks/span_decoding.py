@@ -69,8 +69,8 @@ class Decoder:
         # Sorting is stable: of equal scores the one seen first stays first.
         kept = sorted(kept, key=lambda c: (-c.score, c.start, c.end))
         self._candidates[question] = kept[: 2 * self.settings.n_best_size]
-        null = float(logits[0, 0] + logits[1, 0])
-        self._null[question] = min(null, self._null.get(question, np.inf))
+        null = Candidate(0, 0, float(logits[0, 0]), float(logits[1, 0]))
+        self._null[question] = min(null, self._null.get(question, null), key=lambda c: c.score)
 
     def answer(self, number, question):
         """The answers to a question.
@@ -84,15 +84,16 @@ class Decoder:
           `end_logit`, `start`, `end`; null odds is the score of no answer minus the best one's, or
           None if that is not allowed.
         """
-        rows = _distinct(self._candidates.get(number, []), question.context)
-        rows = rows[: self.settings.n_best_size] or [_row("", None, 0.0, 0.0)]
-        text, odds = rows[0]["text"], None
+        found = self._candidates.get(number, [])
+        rows = _distinct(found, question.context)[: self.settings.n_best_size]
+        text, odds = rows[0]["text"] if rows else "", None
         if self.settings.null_allowed:
             null = self._null[number]
-            odds = null - (rows[0]["start_logit"] + rows[0]["end_logit"])
+            odds = null.score - found[0].score if found else 0.0
             if odds > self.settings.null_score_diff_threshold:
                 text = ""
-            rows.append(_row("", None, null / 2, null / 2))
+            rows.append(_row("", None, null.start_logit, null.end_logit))
+        rows = rows or [_row("", None, 0.0, 0.0)]
         _add_probabilities(rows)
         return text, rows, odds
 

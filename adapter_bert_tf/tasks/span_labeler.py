@@ -12,6 +12,8 @@ class SpanLabeler(tf_keras.Model):
       encoder: `AdapterBertEncoder`.
     """
 
+    unused = ("pooler",)  # Groups of variables that no output depends on.
+
     def __init__(self, encoder, **kwargs):
         super().__init__(**kwargs)
         self.encoder = encoder

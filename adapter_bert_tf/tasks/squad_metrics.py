@@ -43,8 +43,12 @@ def evaluate_v2(articles, predictions, best_answers=None, null_odds=None):
     Returns:
       dict with `exact_match`, `f1`, the same of the questions with and without an answer
       (`HasAns_f1`), and, given odds, `best_f1` and `best_f1_thresh`: what the best
-      --null_score_diff_threshold would reach.
+      --null_score_diff_threshold would reach. The official search says 0.0 where it is best to
+      answer nothing at all, whatever the odds.
     """
+    articles = [{"paragraphs": [{"qas": [qa | {"answers": qa.get("answers") or []}
+                                         for qa in paragraph["qas"]]}
+                                for paragraph in article["paragraphs"]]} for article in articles]
     scores = squad_evaluate_v2_0.evaluate(articles, predictions)
     kept = {name: value for name, value in scores.items() if name.startswith(("HasAns", "NoAns"))}
     results = {"exact_match": scores["exact"], "f1": scores["f1"], **kept}
@@ -54,7 +58,7 @@ def evaluate_v2(articles, predictions, best_answers=None, null_odds=None):
     return results
 
 
-def has_answers(articles):
-    """Whether every question says its answers, or that it has none."""
-    return all(qa.get("answers") or qa.get("is_impossible") for article in articles
+def count_unlabelled(articles):
+    """Number of questions that say neither their answers nor that there is none."""
+    return sum(not (qa.get("answers") or qa.get("is_impossible")) for article in articles
                for paragraph in article["paragraphs"] for qa in paragraph["qas"])

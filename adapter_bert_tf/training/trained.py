@@ -88,7 +88,7 @@ def select_trained(model, tuning):
     """Sets what `model` trains, and returns it.
 
     Args:
-      model: has `named_variables()` and an `encoder`.
+      model: has `named_variables()`, an `encoder` and `unused` groups, which no method trains.
       tuning: `Tuning`.
 
     Returns:
@@ -105,7 +105,8 @@ def select_trained(model, tuning):
     trained = {}
     for name, variable in named.items():
         place = place_of(name, num_layers)
-        if place.group == "head" or PREDICATES[tuning.method](place, tuning):
+        chosen = place.group == "head" or PREDICATES[tuning.method](place, tuning)
+        if chosen and place.group not in model.unused:
             trained[name] = variable
     _freeze_all_but(model, {variable.ref() for variable in trained.values()})
     return trained

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.data import records
 from adapter_bert_tf.data.spans import Window
+from adapter_bert_tf.errors import InputError
 
 KEY = {"data": "x", "max_seq_length": 24}
 
@@ -38,6 +39,24 @@ def test_written_once_and_only_whole(tmp_path):
     other = records.cached_records(str(tmp_path), KEY | {"data": "y"}, lambda: [_window(0)])
     assert other.count == 1 and len(list(tmp_path.iterdir())) == 2
     assert KEY in [json.loads(path.read_text())["key"] for path in tmp_path.glob("*/done.json")]
+
+
+@pytest.mark.parametrize("damage", [
+    lambda folder: next(folder.glob("*-03.tfrecord")).unlink(),
+    lambda folder: (folder / "done.json").write_text("")], ids=["a shard is gone", "empty record"])
+def test_a_damaged_cache_is_made_anew(damage, tmp_path):
+    def make():
+        return records.cached_records(str(tmp_path), KEY, lambda: map(_window, range(9)))
+
+    make()
+    damage(next(tmp_path.iterdir()))
+    assert len(list(tf.data.TFRecordDataset(make().files()))) == 9
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="Choose another --features_dir"):
+        records.cached_records(str(tmp_path / "file"), KEY, lambda: [_window(0)])
 
 
 def test_two_runs_may_write_at_once(tmp_path):

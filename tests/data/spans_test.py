@@ -3,6 +3,7 @@
 import json
 import unicodedata
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -153,7 +154,19 @@ def test_a_context_of_ten_thousand_words(encoder):
 def test_answers_that_fit_no_window_are_named(encoder, caplog):
     questions = [Question("long-one", "who", WORDS, ((WORDS, 0),))]
     list(spans.training_windows(questions, encoder, spans.SpanSettings(12, 3, 4)))
-    assert "1 of 1 questions fit no window" in caplog.text and "long-one" in caplog.text
+    assert "1 of 1 questions are left out of training" in caplog.text and "long-one" in caplog.text
+
+
+def test_training_does_not_follow_the_file(encoder):
+    """A question of n words is of the paragraph that says `cat` n times."""
+    questions = [Question(f"{n}-{i}", "who " * n, "cat " * n, (("cat", 0),))
+                 for n in range(1, 40) for i in range(3)]
+    windows = list(spans.training_windows(questions, encoder, spans.SpanSettings(90, 90, 40)))
+    places = [window.context_begin - 2 for window in windows]
+    assert sorted(places) == sorted(3 * list(range(1, 40)))
+    assert abs(np.corrcoef(places, range(117))[0, 1]) < 0.3
+    # The questions of a paragraph stay together: it is tokenized once.
+    assert all(places[i] == places[i + 2] for i in range(0, 117, 3))
 
 
 def _article(**qa):
@@ -184,7 +197,13 @@ BAD = {
     "no SQuAD": ('{"rows": []}', "is no SQuAD file"),
     "no questions": ('{"data": []}', "holds no questions"),
     "no context": ('{"data": [{"title": "t", "paragraphs": [{"qas": [{}]}]}]}',
-                   r"article 0 \('t'\) misses or has another type of 'context'"),
+                   r"data\[0\].paragraphs\[0\]: 'context' is missing or of another type"),
+    "no article": ('{"data": ["x"]}', r"data\[0\]: 'paragraphs' .* Received: 'x'"),
+    "a question of a number": (json.dumps({"data": _article(question=3)}),
+                               r"qas\[0\]: 'question' .* Received: '3'"),
+    "a word for a truth": (json.dumps({"data": _article(is_impossible="false")}),
+                           "'is_impossible' .* Received: 'false'"),
+    "deep": ("[" * 100_000, "nested too deeply"),
     "twice": (json.dumps({"data": _article() * 2}), r"come twice: \['1'\]"),
 }
 

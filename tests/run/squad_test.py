@@ -104,7 +104,8 @@ def test_one_question(trained, tmp_path):
         *base_flags(folder / "base"), "--do_predict", *TINY, f"--output_dir={tmp_path}/out",
         f"--adapter_dir={folder}/out/adapter", "--question=why", f"--context={CONTEXTS[1]}")
     assert status == 0, errors
-    found = re.search(r"^(.*)\n  probability [\d.]+, characters (\d+) to (\d+)", printed, re.M)
+    found = re.search(r"^(.*)\n  score [-\d.]+, probability [\d.]+, characters (\d+) to (\d+) of",
+                      printed, re.M)
     assert CONTEXTS[1][int(found[2]) : int(found[3])] == found[1]
 
 
@@ -138,9 +139,13 @@ def test_bad_input_is_one_message_and_leaves_nothing(trained, tmp_path):
 FLAGS = {"do_train": False, "do_eval": False, "do_predict": True, "data_source": "tsv",
          "question": None, "context": None, "train_file": None, "predict_file": "DEV",
          "max_seq_length": 20, "max_query_length": 6, "doc_stride": 4, "max_train_examples": None,
-         "version_2_with_negative": False, "features_dir": "features", "seed": 0}
+         "version_2_with_negative": False, "features_dir": "features", "seed": 0,
+         "null_score_diff_threshold": 0.0}
 BAD = {
     "half a question": ({"question": "why"}, "belong together"),
+    "a question for nobody": ({"do_eval": True, "do_predict": False, "question": "why",
+                               "context": "so"}, "--question needs --do_predict"),
+    "no threshold": ({"null_score_diff_threshold": float("nan")}, "must be a number"),
     "no training file": ({"do_train": True}, "needs --train_file"),
     "no file to answer": ({"predict_file": None}, "--do_predict needs --predict_file"),
     "nothing to score": ({"do_eval": True, "predict_file": None, "question": "why",
@@ -164,3 +169,26 @@ def test_what_is_refused(case, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=message):
         questions.check(flags)
         questions.read(flags, vocabulary=None)
+
+
+def test_a_question_without_its_answer_is_not_learned_and_named(tmp_path, caplog):
+    path = write(tmp_path, "train")
+    content = json.loads(path.read_text())
+    content["data"][0]["paragraphs"][0]["qas"][0]["answers"][0]["answer_start"] = 3
+    path.write_text(json.dumps(content))
+    flags = types.SimpleNamespace(
+        **FLAGS | {"do_train": True, "do_predict": False, "train_file": str(path)})
+    assert questions.read(flags, vocabulary=None).count == 5
+    assert "1 of 6 questions are left out of training" in caplog.text
+    assert "train-0-0" in caplog.text
+
+
+def test_a_sweep_does_not_mix_scores_of_two_files(trained, tmp_path):
+    folder, _ = trained
+    arguments = [*base_flags(folder / "base"), "--do_train", "--do_eval", *TINY, "--num_trials=2",
+                 f"--train_file={folder}/train.json", "--num_train_epochs=1", "--tuning=head",
+                 f"--output_dir={tmp_path}/out"]
+    assert squad(*arguments, f"--predict_file={folder}/dev.json")[0] == 0
+    other = write(tmp_path, "other")
+    status, _, errors = squad(*arguments, f"--predict_file={other}")
+    assert status == 1 and "holds another sweep" in errors

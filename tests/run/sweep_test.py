@@ -91,6 +91,17 @@ def test_finished_runs_are_skipped(mrpc, tiny_base_folder, tmp_path, capsys):
         {k: v for k, v in row.items() if k not in timings} for row in before]
 
 
+def test_runs_on_other_data_are_done_again(mrpc, tiny_base_folder, tmp_path, capsys):
+    arguments = ["--do_eval", "--num_train_epochs=1", "--num_trials=2"]
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", *arguments)
+    write_mrpc(mrpc, rows=48)
+    train(mrpc, tiny_base_folder, out, *arguments)
+    assert capsys.readouterr().out.count("What --tuning=adapters trains") == 4
+    for seed in range(2):
+        record = json.loads((out / f"seed={seed}" / "run.json").read_text())
+        assert record["examples"]["train"] == 48
+
+
 def test_tensorboard_gets_the_hyperparameters(mrpc, tiny_base_folder, tmp_path):
     sweeping = _grid(tmp_path, "adapter_size: [2]\n")
     out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=1",

@@ -81,6 +81,18 @@ def test_one_candidate_and_none():
     assert decoder.answer(1, Question("p", "who?", ""))[0] == ""
 
 
+def test_no_answer_keeps_its_two_logits_and_comes_once():
+    decoder = _decoder(null_allowed=True)
+    _add(decoder, [0, 3, 0, 0], [0, 1, 2, 0], null=(7, -1))
+    _add(decoder, [0, 3, 0, 0], [0, 1, 2, 0], null=(1, 2))  # The window that doubts least counts.
+    _, rows, odds = decoder.answer(0, QUESTION)
+    (null,) = [row for row in rows if not row["text"]]
+    assert (null["start_logit"], null["end_logit"]) == (1, 2) and odds == 3 - 5
+    empty = _decoder(null_allowed=True)
+    empty.add(0, np.zeros((2, 2), "f4"), 2, STARTS[:0], ENDS[:0], np.zeros(0, bool))
+    assert [row["text"] for row in empty.answer(0, Question("q", "who?", ""))[1]] == [""]
+
+
 def test_equals_a_search_over_all_spans():
     rng = np.random.default_rng(0)
     for _ in range(50):

@@ -97,6 +97,12 @@ def test_version_2_on_a_random_file_equals_the_official_arithmetic():
 
 def test_which_files_can_be_scored():
     articles, _ = _file(3, 0)
-    assert squad_metrics.has_answers(articles)
+    assert squad_metrics.count_unlabelled(articles) == 0
     articles[0]["paragraphs"][0]["qas"][0]["answers"] = []
-    assert not squad_metrics.has_answers(articles)
+    assert squad_metrics.count_unlabelled(articles) == 1
+    articles[0]["paragraphs"][0]["qas"][0]["is_impossible"] = True
+    del articles[0]["paragraphs"][0]["qas"][0]["answers"]
+    assert squad_metrics.count_unlabelled(articles) == 0
+    assert squad_metrics.evaluate_v2(articles, {qa["id"]: "" for article in articles for paragraph
+                                                in article["paragraphs"] for qa in paragraph["qas"]
+                                                })["NoAns_total"] >= 1

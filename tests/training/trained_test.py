@@ -9,6 +9,7 @@ from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks.classifier import Classifier
+from adapter_bert_tf.tasks.span_labeler import SpanLabeler
 from adapter_bert_tf.training.loop import TrainingSettings, train
 from adapter_bert_tf.training.trained import (
     PREDICATES,
@@ -80,6 +81,13 @@ def test_bert_base_has_the_counts_that_adapter_bert_prints():
     assert row.split()[1] == "2,379,264"
     adapters = [v for name, v in trained.items() if name.startswith("adapters/")]
     assert count(adapters) == 2379264
+
+
+@pytest.mark.parametrize("tuning", [Tuning("full"), Tuning("top_k", top_k=1)], ids=str)
+def test_the_pooler_is_not_trained_where_nothing_depends_on_it(tuning, tiny_base_folder):
+    model = SpanLabeler(load_base(tiny_base_folder).build_encoder())
+    trained = select_trained(model, tuning)
+    assert "head/kernel" in trained and not any("/pooler/" in name for name in trained)
 
 
 def test_top_k_must_exist(tiny_base_folder):
