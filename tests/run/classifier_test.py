@@ -173,11 +173,10 @@ def test_an_interrupted_run_goes_on(mrpc, tiny_base_folder, tmp_path, capsys):
 
 
 def test_an_interrupted_run_does_not_go_on_with_other_data(mrpc, tiny_base_folder, tmp_path):
-    folder = shutil.copytree(mrpc, tmp_path / "MRPC")
-    out = train(folder, tiny_base_folder, tmp_path / "out", "--num_train_epochs=1")
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--num_train_epochs=1")
     shutil.rmtree(out / "adapter")
-    write_mrpc(folder, rows=48)
-    error = command("--task_name=mrpc", "--do_train", f"--data_dir={folder}",
+    write_mrpc(mrpc, rows=48)
+    error = command("--task_name=mrpc", "--do_train", f"--data_dir={mrpc}",
                     *base_flags(tiny_base_folder), f"--output_dir={out}", "--max_seq_length=16",
                     "--train_batch_size=8", "--num_train_epochs=1")
     assert "a run on other training data" in error
