@@ -35,7 +35,11 @@ class Classification(Kind):
             settings.check_task(saved, task, flags.split_seed)
 
     def read(self, flags, shared, saved):
-        return shared.inputs(flags, inputs.task_of(flags), saved)
+        task = inputs.task_of(flags)
+        if saved:
+            return inputs.read_inputs(flags, task, shared.base(flags).vocabulary, saved)
+        return shared.data(flags, inputs.FLAGS,
+                           lambda vocabulary: inputs.read_inputs(flags, task, vocabulary))
 
     def new_model(self, encoder, config, data):
         return Classifier(encoder, data.task.num_outputs, dropout=config.output_dropout,

@@ -1,6 +1,7 @@
 """From flags to tokenized data: the task, its examples, and `Features` of each split."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import tensorflow as tf
@@ -54,10 +55,15 @@ class Inputs:
         """What `run.json` says of the data."""
         return {
             "labels": list(self.task.labels or ()),
-            "data_sha256": {split: part.digest() for split, part in self.examples.items()},
+            "data_sha256": self.digests,
             "examples": {split: len(part) for split, part in self.examples.items()},
             "share_cut": {split: float(part.cut.mean()) for split, part in self.features.items()},
         }
+
+    @functools.cached_property
+    def digests(self):
+        """Dict from split to the digest of its examples."""
+        return {split: part.digest() for split, part in self.examples.items()}
 
 
 def task_of(flags):

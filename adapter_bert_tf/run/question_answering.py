@@ -37,11 +37,8 @@ class QuestionAnswering(Kind):
             questions.check_saved(flags, saved)
 
     def read(self, flags, shared, saved):
-        vocabulary = shared.base(flags).vocabulary
-        sample = flags.seed if flags.max_train_examples else None
-        key = (vocabulary.sha256, vocabulary.lower_case, sample, questions.folder(flags),
-               *(getattr(flags, name) for name in questions.FLAGS))
-        return shared.data(key, lambda: questions.read(flags, vocabulary))
+        return shared.data(flags, questions.FLAGS,
+                           lambda vocabulary: questions.read(flags, vocabulary))
 
     def new_model(self, encoder, config, data):
         return SpanLabeler(encoder)

@@ -22,7 +22,7 @@ LABELS = ["start", "end"]
 # The flags that decide what is read.
 FLAGS = ("do_train", "do_eval", "do_predict", "data_source", "data_dir", "train_file",
          "predict_file", "max_train_examples", "version_2_with_negative", "max_seq_length",
-         "doc_stride", "max_query_length")
+         "doc_stride", "max_query_length", "features_dir")
 
 
 def check(flags):

@@ -19,6 +19,7 @@ from adapter_bert_tf.training.trained import Tuning
 METHOD_FLAGS = ("tuning", "adapter", "adapter_size", "adapter_layers", "adapter_init_scale",
                 "top_k", "train_layer_norm", "train_pooler")
 
+
 def check(flags):
     """Checks the flags that need no file. Raises `InputError`."""
     if not flags.output_dir:

@@ -38,7 +38,6 @@ class Tuning:
         """Whether the method trains adapters."""
         return self.method == "adapters"
 
-
     def check_depth(self, num_layers):
         """`top_k` must fit the base. Raises `InputError`."""
         if self.method == "top_k" and not 1 <= self.top_k <= num_layers:
