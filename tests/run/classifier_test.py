@@ -4,10 +4,10 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -358,11 +358,16 @@ def test_exit_status_of_the_command(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def children_seconds():
+    """Processor time of the processes started so far; not a clock, which a busy machine delays."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+
+
 def test_help_is_quick():
-    began = time.monotonic()
+    began = children_seconds()
     result = subprocess.run([sys.executable, "run_classifier.py", "--help"], cwd=ROOT,
                             capture_output=True, text=True, check=False)
-    assert time.monotonic() - began < 2
+    assert children_seconds() - began < 2
     for name in ("--task_name", "--init_checkpoint", "--adapter_size", "--tpu_name", "--config"):
         assert name in result.stdout
     check = "import sys, adapter_bert_tf.run.flags; sys.exit('tensorflow' in sys.modules)"
