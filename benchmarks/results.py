@@ -25,7 +25,7 @@ from concurrent import futures
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINES = ROOT / "benchmarks" / "results"
 TABLE = ROOT / "docs" / "results.md"
-COMMON = ["--do_train", "--do_eval", "--train_batch_size=32", "--eval_batch_size=32"]
+COMMON = ["--do_train", "--do_eval", "--eval_batch_size=32"]
 SQUAD = "squad"
 
 # Epochs are of full and top-k fine-tuning, and of the methods that train little.
@@ -87,10 +87,11 @@ def command(task, method, seed, data_dir="DATA", output_dir="OUT"):
     folder = os.path.join(data_dir, case.folder)
     if task == SQUAD:
         own = ["run_squad.py", f"--train_file={folder}/train-v1.1.json",
-               f"--predict_file={folder}/dev-v1.1.json", "--max_seq_length=384"]
+               f"--predict_file={folder}/dev-v1.1.json", "--max_seq_length=384",
+               "--train_batch_size=12"]
     else:
         own = ["run_classifier.py", f"--task_name={task}", f"--data_dir={folder}",
-               "--max_seq_length=128"]
+               "--max_seq_length=128", "--train_batch_size=32"]
     return [*own, *COMMON, f"--num_train_epochs={epochs}", *METHODS[method], f"--seed={seed}",
             f"--output_dir={output_dir}"]
 
