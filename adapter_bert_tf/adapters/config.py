@@ -40,6 +40,9 @@ class AdapterConfig:
       placement: `serial` reads the sublayer's output, `parallel` the sublayer's input.
       normalize_input: the serial adapter reads LayerNorm(residual + sublayer output) instead of
         the bare sublayer output, with the block's own LayerNorm (Pfeiffer et al. 2021).
+      layer_norm: the adapter normalizes what it reads with a LayerNorm of its own, of 2d more
+        parameters (a variation of Houlsby et al. 2019, section 3.6, as is the next).
+      depth: number of layers at the bottleneck's width; 2 adds an m x m layer, m^2 + m parameters.
 
     Raises:
       InputError: if a value is out of range.
@@ -55,6 +58,8 @@ class AdapterConfig:
     layers: tuple[int, ...] | None = None
     placement: str = "serial"
     normalize_input: bool = False
+    layer_norm: bool = False
+    depth: int = 1
 
     def __post_init__(self):
         # JSON has no tuples; a frozen dataclass needs `object.__setattr__` to take its lists.
@@ -74,6 +79,7 @@ class AdapterConfig:
                  "layers must be indices from 0", self.layers)
         _require(self.placement in PLACEMENTS,
                  f"placement must be one of {PLACEMENTS}", self.placement)
+        _require(_is_int(self.depth) and self.depth in (1, 2), "depth must be 1 or 2", self.depth)
         _require(not (self.normalize_input and self.placement == "parallel"),
                  "normalize_input needs placement 'serial'", self.placement)
 
@@ -120,6 +126,12 @@ PRESETS = {
     "pfeiffer": AdapterConfig(
         activation="relu", sublayers=("feed_forward",), normalize_input=True
     ),
+    # He et al. 2022, section 4: beside the feed-forward sublayer instead of after it; their best
+    # one is scaled by 4.
+    "parallel": AdapterConfig(
+        activation="relu", sublayers=("feed_forward",), placement="parallel"),
+    "scaled_parallel": AdapterConfig(
+        activation="relu", sublayers=("feed_forward",), placement="parallel", scale=4.0),
 }
 
 

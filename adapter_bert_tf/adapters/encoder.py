@@ -4,14 +4,16 @@ The attributes used here are those of tf-models-official 2.20; `tests/adapters/e
 fails if another version names them differently.
 """
 
+import functools
 import math
 
 import tensorflow as tf
 import tf_keras
 from official.nlp.modeling import layers, networks
 
-from adapter_bert_tf.adapters.bottleneck import ACTIVATION_FUNCTIONS, AdapterStack
-from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.bottleneck import ACTIVATION_FUNCTIONS
+from adapter_bert_tf.adapters.layers import AdapterStack, as_config
+from adapter_bert_tf.adapters.parts import Parts
 from adapter_bert_tf.errors import InputError
 
 
@@ -53,7 +55,7 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         shapes = ("query_shape", "key_shape", "value_shape")  # Of a built layer; this is not one.
         self._attention_layer = Attention(**{k: v for k, v in config.items() if k not in shapes})
 
-    def call(self, inputs, output_range=None, adapters=None):
+    def call(self, inputs, output_range=None, adapters=None, norm=None):
         """Runs the block.
 
         Args:
@@ -61,25 +63,29 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
             `[batch, 1 or seq, seq]`, 1 for what may be attended to.
           output_range: how many leading positions to compute; None for all.
           adapters: dict with an adapter for `attention`, `feed_forward`, both or neither.
+          norm: function of a sublayer's name and the block's own LayerNorm; what it returns is
+            used instead.
 
         Returns:
           `[batch, output_range or seq, hidden]`, float32.
         """
         everything, attention_mask = inputs
-        adapters = adapters or {}
+        adapters, norm = adapters or {}, norm or (lambda sublayer, own: own)
+        attention_norm = norm("attention", self._attention_layer_norm)
+        output_norm = norm("feed_forward", self._output_layer_norm)
         x = everything[:, :output_range]
 
         output = self._attention_layer(x, everything, attention_mask=attention_mask)
         output = self._attention_dropout(output)
-        output = _adapt(adapters.get("attention"), output, x, self._attention_layer_norm)
-        x = self._attention_layer_norm(x + output)
+        output = _adapt(adapters.get("attention"), output, x, attention_norm)
+        x = attention_norm(x + output)
 
         output = self._intermediate_dense(x)
         output = self._intermediate_activation_layer(output)
         output = self._output_dense(output)
         output = self._output_dropout(output)
-        output = _adapt(adapters.get("feed_forward"), output, x, self._output_layer_norm)
-        return self._output_layer_norm(x + output)
+        output = _adapt(adapters.get("feed_forward"), output, x, output_norm)
+        return output_norm(x + output)
 
 
 def _adapt(adapter, output, residual, layer_norm):
@@ -117,8 +123,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         initializer = tf_keras.initializers.TruncatedNormal(stddev=initializer_range)
         super().__init__(initializer=initializer,
                          inner_activation=ACTIVATION_FUNCTIONS[activation], **sizes, **kwargs)
-        if isinstance(adapter, dict):
-            adapter = AdapterConfig.from_dict(adapter)
+        adapter = as_config(adapter)
         self.config = sizes | {"activation": activation, "norm_epsilon": norm_epsilon,
                                "initializer_range": initializer_range}
         self.adapter_config = adapter
@@ -138,30 +143,32 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         self.adapters = adapter and AdapterStack(adapter, num_layers, hidden_size, name="adapters")
         self(self.inputs)  # Creates every variable now, so that weights can be assigned.
 
-    def call(self, inputs, output_range=None):
+    def call(self, inputs, output_range=None, parts=None):
         """Encodes a batch.
 
         Args:
           inputs: dict of int32 `[batch, seq]`: `input_word_ids`, `input_mask`, `input_type_ids`.
           output_range: how many leading positions the last block computes; None for all. 1 is
             enough, and exact, for classification from [CLS].
+          parts: `Parts` of this call, instead of the encoder's own adapters.
 
         Returns:
           dict with `sequence_output [batch, output_range or seq, hidden]` and
           `pooled_output [batch, hidden]`.
         """
+        if self.adapters is not None and not self.adapters.built:
+            self.adapters.build((None, None, self.config["hidden_size"]))
+        parts = parts or self.adapters or Parts()
         mask = inputs["input_mask"][:, tf.newaxis, :]
         x = self._get_embeddings(inputs["input_word_ids"], inputs["input_type_ids"], None, None,
                                  None)
-        x = self._embedding_dropout(self._embedding_norm_layer(x))
-        if self.adapters is not None and not self.adapters.built:
-            self.adapters.build(x.shape)
+        norm = parts.norm("bert/embeddings/LayerNorm", self._embedding_norm_layer)
+        x = self._embedding_dropout(norm(x))
         last = len(self._transformer_layers) - 1
         for i, block in enumerate(self._transformer_layers):
-            adapters = self.adapters.at(i) if self.adapters is not None else None
             x = block((x, mask), output_range=output_range if i == last else None,
-                      adapters=adapters)
-        return {"sequence_output": x, "pooled_output": self._pooler_layer(x[:, 0])}
+                      adapters=parts.adapters_at(i), norm=functools.partial(parts.block_norm, i))
+        return {"sequence_output": x, "pooled_output": parts.pooler(self._pooler_layer)(x[:, 0])}
 
     def base_variables(self):
         """Dict from the variable names of Google's checkpoints to the base's variables."""

@@ -4,6 +4,12 @@ import tensorflow as tf
 import tf_keras
 
 
+def span_logits(scores, mask):
+    """Logits `[batch, 2, seq]` from scores `[batch, seq, 2]`; padding, mask 0, gets -1e9."""
+    padding = 1.0 - tf.cast(mask[:, tf.newaxis, :], tf.float32)
+    return tf.transpose(scores, [0, 2, 1]) - 1e9 * padding
+
+
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
 class SpanLabeler(tf_keras.Model):
     """Start and end scores of every position (Devlin et al. 2019, section 4.2).
@@ -29,9 +35,7 @@ class SpanLabeler(tf_keras.Model):
         Padding gets -1e9, so that the loss does not depend on how far a batch is padded.
         """
         sequence = self.encoder(inputs, training=training)["sequence_output"]
-        logits = tf.transpose(self.head(sequence), [0, 2, 1])
-        padding = 1.0 - tf.cast(inputs["input_mask"][:, tf.newaxis, :], tf.float32)
-        return logits - 1e9 * padding
+        return span_logits(self.head(sequence), inputs["input_mask"])
 
     def training_loss(self):
         """The mean of the cross-entropies of start and end; labels are int32 `[batch, 2]`."""

@@ -18,7 +18,7 @@ def test_houlsby_is_adapter_bert_but_for_the_start():
     original = {
         "bottleneck_size": 64, "activation": "gelu", "init_scale": 1e-3, "identity_init": False,
         "dropout": 0.0, "scale": 1.0, "sublayers": ("attention", "feed_forward"), "layers": None,
-        "placement": "serial", "normalize_input": False,
+        "placement": "serial", "normalize_input": False, "layer_norm": False, "depth": 1,
     }
     assert dataclasses.asdict(PRESETS["adapter_bert"]) == original
     start = {"init_scale": 0.02, "identity_init": True}
@@ -35,7 +35,8 @@ REFUSED = [
     {"bottleneck_size": 0}, {"bottleneck_size": 2.5}, {"bottleneck_size": True},
     {"activation": "mish"}, {"init_scale": -1.0}, {"init_scale": "big"}, {"dropout": 1.0},
     {"sublayers": []}, {"sublayers": ["embedding"]}, {"layers": [-1]}, {"layers": ["top"]},
-    {"placement": "above"}, {"placement": "parallel", "normalize_input": True},
+    {"placement": "above"}, {"depth": 0}, {"depth": 3},
+    {"placement": "parallel", "normalize_input": True},
     {"size": 64}, {"bottleneck_size": 64, "reduction_factor": 16},
 ]
 

@@ -19,8 +19,10 @@ SIZES = {"vocab_size": len(support.VOCABULARY), "hidden_size": 16, "num_layers":
          "num_attention_heads": 2, "inner_dim": 32, "max_sequence_length": 24}
 VARIANTS = {
     **PRESETS,
-    "parallel": AdapterConfig(placement="parallel"),
-    "scaled parallel": AdapterConfig(placement="parallel", scale=4.0),
+    "parallel, both sublayers": AdapterConfig(placement="parallel"),
+    "LayerNorm": AdapterConfig(layer_norm=True),
+    "two layers": AdapterConfig(depth=2),
+    "tanh": AdapterConfig(activation="tanh"),
     "attention only": AdapterConfig(sublayers=("attention",)),
     "top layer": AdapterConfig(layers=(1,)),
     "relu, dropout": AdapterConfig(activation="relu", dropout=0.5),
@@ -41,7 +43,7 @@ def _gelu(x):
     return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
-ACTIVATION = {"gelu": _gelu, "relu": lambda x: np.maximum(x, 0)}
+ACTIVATION = {"gelu": _gelu, "relu": lambda x: np.maximum(x, 0), "tanh": np.tanh}
 
 
 def _layer_norm(x, v, prefix):
@@ -74,8 +76,14 @@ def _adapted(output, x, v, config, sublayer, norm):
     source = x if config.placement == "parallel" else output
     if config.normalize_input:
         source = _layer_norm(x + output, v, norm)
+    if config.layer_norm:
+        source = _layer_norm(source, {"n/gamma": v[f"{name}/layer_norm_gamma"],
+                                      "n/beta": v[f"{name}/layer_norm_beta"]}, "n")
     narrow = ACTIVATION[config.activation](
         source @ v[f"{name}/down_kernel"] + v[f"{name}/down_bias"])
+    if config.depth == 2:
+        narrow = ACTIVATION[config.activation](
+            narrow @ v[f"{name}/middle_kernel"] + v[f"{name}/middle_bias"])
     return output + config.scale * (narrow @ v[f"{name}/up_kernel"] + v[f"{name}/up_bias"])
 
 
@@ -95,8 +103,8 @@ def _numpy_forward(inputs, v, config, heads):
     return x, np.tanh(_dense(x[:, 0], v, "bert/pooler/dense"))
 
 
-@pytest.mark.parametrize("name", ["houlsby", "pfeiffer", "parallel", "scaled parallel",
-                                  "attention only"])
+@pytest.mark.parametrize("name", [name for name, config in VARIANTS.items()
+                                  if config.layers is None and not config.dropout])
 def test_one_layer_equals_numpy(name):
     config = VARIANTS[name]
     encoder = AdapterBertEncoder(**SIZES | {"num_layers": 1}, adapter=config)
