@@ -14,6 +14,8 @@ _HOME = {
     "TASKS": "adapter_bert_tf.tasks",
     "Tuning": "adapter_bert_tf.training.trained",
     "select_trained": "adapter_bert_tf.training.trained",
+    "AdapterModel": "adapter_bert_tf.store.model",
+    "TextEncoder": "adapter_bert_tf.data.tokenization",
     "load_adapter": "adapter_bert_tf.store",
     "save_adapter": "adapter_bert_tf.store",
 }

@@ -125,6 +125,15 @@ def batch(seed=0, rows=3, length=7):
     }
 
 
+def adapter_config(base, adapter, method="adapters", labels=("0", "1"), **values):
+    """What `save_adapter` is told of an adapter."""
+    return {"method": method, "tuning": {"method": method}, "task": "mrpc",
+            "adapter": adapter and adapter.__dict__, "head": "classification",
+            "labels": list(labels), "regression": not labels,
+            "metric": {"name": "f1", "value": 0.5, "split": "dev"}, "base": base.fingerprint(),
+            "versions": {"tensorflow": "2.20"}, "command": "python run_classifier.py"} | values
+
+
 def _write_common(folder, config_name, config, vocabulary):
     os.makedirs(folder, exist_ok=True)
     pathlib.Path(folder, config_name).write_text(json.dumps(config))

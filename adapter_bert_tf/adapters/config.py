@@ -90,6 +90,20 @@ class AdapterConfig:
                  f"adapter layers must be below {num_layers}, the base's layer count", layers)
         return layers
 
+    def without_lowest(self, count, num_layers):
+        """Without the adapters of the lowest layers (AdapterDrop, Rücklé et al. 2021).
+
+        Args:
+          count: number of lowest layers of the encoder that get none.
+          num_layers: number of layers of the encoder.
+
+        Raises:
+          InputError: when no adapter is left.
+        """
+        kept = tuple(i for i in self.layer_indices(num_layers) if i >= count)
+        _require(kept, f"no adapter is left of {num_layers} layers without the lowest", count)
+        return dataclasses.replace(self, layers=kept) if count else self
+
     def to_json(self):
         """JSON text that `from_json` turns into an equal config."""
         return json.dumps(dataclasses.asdict(self), indent=2)

@@ -48,17 +48,22 @@ def assign_weights(variables, values, source):
 
 
 def fits(value, variable):
-    """Whether an array has a variable's shape, or the flat one that Google's names have for it.
+    """Whether an array has a variable's shape; see `shape_fits`."""
+    return shape_fits(value.shape, variable.shape)
+
+
+def shape_fits(found, wanted):
+    """Whether a shape is the wanted one, or the flat one that Google's names have for it.
 
     Attention kernels are `[hidden, heads, size]` in Model Garden, `[hidden, hidden]` at Google.
     """
-    shape = tuple(variable.shape)
+    shape = tuple(wanted)
     flat = {shape}
     if len(shape) == 3:
         flat |= {(shape[0], shape[1] * shape[2]), (shape[0] * shape[1], shape[2])}
     elif len(shape) == 2:
         flat |= {(shape[0] * shape[1],)}
-    return tuple(value.shape) in flat
+    return tuple(found) in flat
 
 
 def _head_fits(variables, values):

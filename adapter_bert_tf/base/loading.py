@@ -60,12 +60,12 @@ class Base:
 
     @functools.cached_property
     def _weights_digest(self):
-        return _digest(self.weights) if self.weights else None
+        return weights_digest(self.weights) if self.weights else None
 
     def fingerprint(self):
         """What identifies a base: sizes, the vocabulary's digest and a digest of some weights."""
         sizes = ("vocab_size", "hidden_size", "num_layers", "num_attention_heads", "inner_dim",
-                 "type_vocab_size", "activation", "norm_epsilon")
+                 "type_vocab_size", "max_sequence_length", "activation", "norm_epsilon")
         return {name: getattr(self.config, name) for name in sizes} | {
             "lower_case": self.vocabulary.lower_case,
             "vocabulary_sha256": self.vocabulary.sha256,
@@ -123,8 +123,14 @@ def open_base(base_model=None, config_path=None, vocabulary_path=None, checkpoin
     return Base(config, vocabulary, weights)
 
 
-def _digest(weights):
-    """Digest of the first embeddings, the last block's projection and the pooler."""
+def weights_digest(weights):
+    """Digest of some weights, which adapters leave alone.
+
+    The first embeddings, the last block's projection and the pooler.
+
+    Args:
+      weights: dict from common name to array.
+    """
     depth = sum(name.endswith("/intermediate/dense/kernel") for name in weights)
     digest = hashlib.sha256()
     for name in ("bert/embeddings/word_embeddings",

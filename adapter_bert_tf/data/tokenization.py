@@ -40,6 +40,19 @@ class TextEncoder(tf.Module):
         """
         return self.join(self.segments(*texts))
 
+    def inputs(self, *texts):
+        """Encodes a batch and pads it to its longest row.
+
+        Args:
+          *texts: one or two string tensors `[batch]`, or lists of strings.
+
+        Returns:
+          dict of int32 `[batch, seq]` `input_word_ids`, `input_mask` and `input_type_ids`.
+        """
+        ids, types = self(*map(tf.convert_to_tensor, texts))
+        return {"input_word_ids": ids.to_tensor(), "input_type_ids": types.to_tensor(),
+                "input_mask": tf.sequence_mask(ids.row_lengths(), dtype=tf.int32)}
+
     def segments(self, *texts):
         """Word-piece ids of each text by itself, uncut: ragged `[batch, (pieces)]` each."""
         return [self.tokenizer(self._normalize(t)).merge_dims(1, 2) for t in texts]

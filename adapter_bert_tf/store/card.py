@@ -1,5 +1,7 @@
 """The card of an adapter directory: what a person wants to know before loading it."""
 
+COMMANDS = {"classification": "run_classifier.py --task_name={task}", "span": "run_squad.py"}
+
 
 def card(config, arrays):
     """Markdown text made from an adapter's config and its arrays."""
@@ -19,11 +21,12 @@ def card(config, arrays):
         "Base weights (sha256)": str(base["weights_sha256"]),
         "Written by": ", ".join(f"{k} {v}" for k, v in config.get("versions", {}).items()),
     }
+    command = COMMANDS[config["head"]].format(**config)
     table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
     return (f"# {config['task']}: a BERT adapter\n\n| | |\n| --- | --- |\n{table}\n\n"
             f"Trained with\n\n```\n{config.get('command', '')}\n```\n\n"
-            "Use it with `python run_classifier.py --do_eval --do_predict "
-            f"--task_name={config['task']} --adapter_dir=THIS_FOLDER ...`.\n")
+            f"Use it with `python {command} --do_eval --do_predict "
+            "--adapter_dir=THIS_FOLDER ...`.\n")
 
 
 def _describe(adapter):

@@ -5,16 +5,14 @@ import json
 import os
 
 import numpy as np
-import safetensors
-import safetensors.numpy
 import tensorflow as tf
 
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.store import schema
+from adapter_bert_tf.store import weights as weight_bytes
 from adapter_bert_tf.store.card import card
 
 CONFIG, WEIGHTS, CARD = "adapter_config.json", "adapter.safetensors", "README.md"
-REQUIRED = {"method": str, "tuning": dict, "task": str, "labels": list, "base": dict,
-            "variables": list}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,8 +21,8 @@ class SavedAdapter:
 
     Args:
       config: dict: `method`, `tuning` (a `Tuning` as dict), `adapter` (an `AdapterConfig` as dict,
-        or None), `task`, `labels` in the order of their ids, `metric`, `base` (a fingerprint),
-        `versions`, `command`; `variables`, the names in `weights`, is added by `save_adapter`.
+        or None), `task`, `head`, `labels` in the order of their ids, `regression`, `metric`, `base`
+        (a fingerprint), `versions`, `command`; `save_adapter` adds two digests.
       weights: dict from common name to float array: everything that was trained.
     """
 
@@ -38,7 +36,7 @@ class SavedAdapter:
           InputError: when the base is another one, or a variable is missing or of another shape.
             Nothing is assigned then.
         """
-        _check_base(self.config["base"], fingerprint)
+        check_base(self.config["base"], fingerprint)
         wrong = [name for name, value in self.weights.items()
                  if name not in variables or tuple(variables[name].shape) != value.shape]
         lost = [name for name in variables
@@ -50,30 +48,30 @@ class SavedAdapter:
             variables[name].assign(value)
 
 
-def save_adapter(folder, config, variables):
+def save_adapter(folder, config, variables, dtype="float32"):
     """Writes an adapter directory, under a temporary name first.
 
     Args:
       folder: path; an adapter that is there is replaced.
       config: dict as in `SavedAdapter`.
-      variables: dict from common name to variable: everything that was trained.
+      variables: dict from common name to variable or array: everything that was trained.
+      dtype: the weights are stored as `float32`, `float16` or `bfloat16`.
 
     Raises:
-      InputError: when `folder` holds something else than an adapter.
+      InputError: when `folder` holds something else than an adapter, or a weight is not finite.
     """
     require_free(folder)
-    config = config | {"variables": sorted(variables)}
+    arrays = {name: np.asarray(variable) for name, variable in variables.items()}
+    content = weight_bytes.pack(arrays, dtype)
+    config = schema.seal(config, weight_bytes.digest(content))
+    schema.parse(json.dumps(config), f"The config of {folder!r}")
+    files = {CONFIG: json.dumps(config, indent=2).encode(), WEIGHTS: content,
+             CARD: card(config, arrays).encode()}
     temporary = f"{folder.rstrip('/')}.tmp"
     _make_empty(temporary)
-    arrays = {name: np.ascontiguousarray(variable.numpy()) for name, variable in variables.items()}
-    files = {
-        CONFIG: json.dumps(config, indent=2).encode(),
-        WEIGHTS: safetensors.numpy.save(arrays, metadata={"format": "adapter_bert_tf"}),
-        CARD: card(config, arrays).encode(),
-    }
-    for name, content in files.items():
+    for name, data in files.items():
         with tf.io.gfile.GFile(os.path.join(temporary, name), "wb") as file:
-            file.write(content)
+            file.write(data)
     _put_in_place(temporary, folder)
 
 
@@ -116,33 +114,45 @@ def require_free(folder):
 
 
 def load_adapter(folder):
-    """Reads an adapter directory.
+    """Reads an adapter directory; nothing in it is run, and nothing outside it is read.
 
     Raises:
-      InputError: when it is not there, not complete, or not what `save_adapter` writes.
+      InputError: when it is not there, not complete, or not what `save_adapter` writes. It is
+        refused before its weights are read if their number, names or shapes are not those that
+        its config implies.
     """
     if not adapter_exists(folder):
         raise InputError(f"No adapter in {folder!r}: {CONFIG} is not there. Train one with "
                          "--do_train, or name its directory with --adapter_dir.")
     try:
-        with tf.io.gfile.GFile(os.path.join(folder, CONFIG)) as file:
-            config = json.load(file)
-        with tf.io.gfile.GFile(os.path.join(folder, WEIGHTS), "rb") as file:
-            weights = safetensors.numpy.load(file.read())
-    except (json.JSONDecodeError, safetensors.SafetensorError, tf.errors.OpError) as error:
+        config = _read_config(os.path.join(folder, CONFIG))
+        weights = _read_weights(os.path.join(folder, WEIGHTS), config)
+    except (tf.errors.OpError, UnicodeDecodeError) as error:
         raise InputError(f"The adapter directory {folder!r} is damaged: {error}") from error
-    is_dict = isinstance(config, dict)
-    wrong = [k for k, kind in REQUIRED.items() if not (is_dict and isinstance(config.get(k), kind))]
-    if wrong:
-        raise InputError(f"{folder}/{CONFIG} misses {wrong}, or they are of another type.")
-    if sorted(weights) != config["variables"]:
-        different = sorted(set(weights) ^ set(map(str, config["variables"])))
-        raise InputError(f"The adapter directory {folder!r} is damaged: {WEIGHTS} and {CONFIG} "
-                         f"disagree about {different[:5]}.")
     return SavedAdapter(config, weights)
 
 
-def _check_base(expected, received):
+def _read_config(path):
+    if tf.io.gfile.stat(path).length > schema.LARGEST_CONFIG:
+        raise InputError(f"{path} is damaged: it has more than {schema.LARGEST_CONFIG:,} bytes.")
+    with tf.io.gfile.GFile(path) as file:
+        return schema.parse(file.read(), path)
+
+
+def _read_weights(path, config):
+    shapes = schema.expected_shapes(config)
+    size = tf.io.gfile.stat(path).length
+    with tf.io.gfile.GFile(path, "rb") as file:
+        weight_bytes.check_header(file.read, size, shapes, path)
+        file.seek(0)
+        content = file.read()
+    if weight_bytes.digest(content) != config["weights_sha256"]:
+        raise InputError(f"{path} is damaged: its digest is not the one in {CONFIG}.")
+    return weight_bytes.unpack(content, path)
+
+
+def check_base(expected, received):
+    """Raises `InputError` if two fingerprints differ: an adapter's base, and the one at hand."""
     different = [f"{key}: adapter {expected.get(key)!r}, base {received.get(key)!r}"
                  for key in received if expected.get(key) != received[key]]
     if different:

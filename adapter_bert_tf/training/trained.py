@@ -83,6 +83,13 @@ def place_of(name, num_layers):
     return Place("embeddings" if layer is None else "layers", from_top)
 
 
+def is_trained(name, num_layers, tuning, unused=()):
+    """Whether a variable is trained, by its common name; `unused` are groups that never are."""
+    place = place_of(name, num_layers)
+    chosen = place.group == "head" or PREDICATES[tuning.method](place, tuning)
+    return bool(chosen) and place.group not in unused
+
+
 def select_trained(model, tuning):
     """Sets what `model` trains, and returns it.
 
@@ -101,12 +108,8 @@ def select_trained(model, tuning):
     tuning.check_depth(num_layers)
     if tuning.needs_adapter and not any(name.startswith("adapters/") for name in named):
         raise InputError("--tuning=adapters needs an encoder with adapters. Received one without.")
-    trained = {}
-    for name, variable in named.items():
-        place = place_of(name, num_layers)
-        chosen = place.group == "head" or PREDICATES[tuning.method](place, tuning)
-        if chosen and place.group not in model.unused:
-            trained[name] = variable
+    trained = {name: variable for name, variable in named.items()
+               if is_trained(name, num_layers, tuning, model.unused)}
     _freeze_all_but(model, {variable.ref() for variable in trained.values()})
     return trained
 

@@ -1,0 +1,53 @@
+"""Adapters made from saved ones without training."""
+
+import dataclasses
+
+import numpy as np
+
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.store import schema
+from adapter_bert_tf.store.directory import SavedAdapter
+
+SAME = ("method", "tuning", "adapter", "head", "labels", "regression", "base")
+
+
+def without_lowest(saved, layers):
+    """Without the adapters of the lowest `layers` layers (AdapterDrop, Rücklé et al. 2021).
+
+    Raises:
+      InputError: when there is nothing to drop, or nothing would be left.
+    """
+    adapter = schema.adapter_of(saved.config)
+    if not layers:
+        return saved
+    if adapter is None:
+        raise InputError(f"{saved.config['task']!r} has no adapters to drop.")
+    kept = adapter.without_lowest(layers, saved.config["base"]["num_layers"])
+    config = saved.config | {"adapter": dataclasses.asdict(kept), "metric": None}
+    dropped = tuple(f"adapters/layer_{i}/" for i in range(layers))
+    return SavedAdapter(config, {name: value for name, value in saved.weights.items()
+                                 if not name.startswith(dropped)})
+
+
+def average(adapters):
+    """The mean of the weights of adapters of one shape, such as those of several seeds.
+
+    Args:
+      adapters: list of `SavedAdapter`.
+
+    Raises:
+      InputError: when there are fewer than two, or they differ in what they are.
+    """
+    if len(adapters) < 2:
+        raise InputError(f"An average needs at least two adapters. Received: {len(adapters)}")
+    first = adapters[0].config
+    for other in adapters[1:]:
+        different = [key for key in SAME if other.config[key] != first[key]]
+        if different:
+            key = different[0]
+            raise InputError(f"Only adapters of one shape and base can be averaged; these differ "
+                             f"in {different}: {first[key]!r} and {other.config[key]!r}")
+    weights = {name: np.mean([saved.weights[name] for saved in adapters], 0, np.float64)
+               .astype(np.float32) for name in adapters[0].weights}
+    tasks = dict.fromkeys(saved.config["task"] for saved in adapters)
+    return SavedAdapter(first | {"task": "+".join(tasks), "metric": None}, weights)

@@ -1,0 +1,60 @@
+"""Batches whose rows belong to different tasks."""
+
+import dataclasses
+
+import tensorflow as tf
+
+
+@dataclasses.dataclass
+class Group:
+    """Rows of a batch that can be computed together.
+
+    Args:
+      rows: their places in the batch.
+      tasks: the tasks among them, each once.
+      which: the place in `tasks` of each row's task.
+    """
+
+    rows: list
+    tasks: list
+    which: list = dataclasses.field(default_factory=list)
+
+    def add(self, row, task):
+        """Adds a row."""
+        if not any(task is other for other in self.tasks):
+            self.tasks.append(task)
+        self.rows.append(row)
+        self.which.append(next(i for i, other in enumerate(self.tasks) if other is task))
+
+
+def stack(tasks, base):
+    """Dict from common name to `[tasks, ...]`.
+
+    What only some tasks have of their own, such as LayerNorms, the others have from the base. Heads
+    are made equally wide; the logits of labels that a task does not have are -inf.
+
+    Args:
+      tasks: list of dicts from common name to tensor.
+      base: dict from common name to variable.
+    """
+    width = max(values["head/bias"].shape[0] for values in tasks)
+    names = dict.fromkeys(name for values in tasks for name in values)
+    return {name: tf.stack([_widened(name, values.get(name, base.get(name)), width)
+                            for values in tasks]) for name in names}
+
+
+def _widened(name, value, width):
+    if not name.startswith("head/"):
+        return value
+    missing = [[0, 0]] * (value.shape.rank - 1) + [[0, width - value.shape[-1]]]
+    return tf.pad(value, missing, constant_values=float("-inf") if name == "head/bias" else 0.0)
+
+
+def put_together(groups, outputs):
+    """The outputs of all groups `[rows, ...]` in the order of the batch."""
+    if outputs[0].shape.rank == 2:
+        width = max(output.shape[-1] for output in outputs)
+        outputs = [tf.pad(output, [[0, 0], [0, width - output.shape[-1]]],
+                          constant_values=float("-inf")) for output in outputs]
+    order = tf.argsort(tf.concat([group.rows for group in groups], 0))
+    return tf.gather(tf.concat(outputs, 0), order)

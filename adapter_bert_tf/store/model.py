@@ -1,0 +1,235 @@
+"""Many tasks on one frozen base, each with a small set of weights of its own."""
+
+import dataclasses
+
+import tensorflow as tf
+import tf_keras
+
+from adapter_bert_tf.adapters.config import PRESETS
+from adapter_bert_tf.adapters.parts import GivenParts
+from adapter_bert_tf.adapters.task_encoder import TaskEncoder
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.store import schema
+from adapter_bert_tf.store.combine import without_lowest
+from adapter_bert_tf.store.directory import check_base, load_adapter, save_adapter
+from adapter_bert_tf.store.mixed import Group, put_together, stack
+from adapter_bert_tf.store.versions import versions
+from adapter_bert_tf.tasks.heads import logits_of, new_model
+from adapter_bert_tf.training.trained import Tuning, is_trained, select_trained
+
+
+@dataclasses.dataclass
+class Task:
+    """One task of an `AdapterModel`.
+
+    Args:
+      config: dict as in `SavedAdapter`.
+      values: dict from common name to tensor, or to the variables of `model` if there is one.
+      model: the model that trains it, or None until it is asked for.
+    """
+
+    config: dict
+    values: dict
+    model: tf_keras.Model | None = None
+
+    @property
+    def shares_base(self):
+        """Whether it is the shared base and small parts; full and top-k tuning are not."""
+        return self.config["tuning"]["method"] not in ("full", "top_k")
+
+
+class AdapterModel:
+    """A base, read once, and the adapters of any number of tasks.
+
+    No adapter is ever "active": each call names the one it means, or one for each row. Training one
+    task changes no other, and not the base.
+
+    Args:
+      base: `Base`.
+    """
+
+    def __init__(self, base):
+        self.base = base
+        self.encoder = base.build_encoder()
+        self.encoder.trainable = False
+        self._tasks = {}
+        self._functions = {}
+
+    def add_adapter(self, name, labels=(), config="houlsby", head="classification",
+                    tuning=None):
+        """Adds a task with fresh weights.
+
+        Args:
+          name: of the task.
+          labels: label strings in the order of their ids; none for regression.
+          config: name of a preset, an `AdapterConfig`, or None with a tuning that needs none.
+          head: `classification` or `span`.
+          tuning: `Tuning`; None for adapters and LayerNorms.
+
+        Returns:
+          `tf_keras.Model`, to be compiled and fitted. It trains what `tuning` says and nothing
+          that another task uses.
+
+        Raises:
+          InputError: when the name is taken, or something is out of range.
+        """
+        self._require_free(name)
+        tuning = tuning or Tuning()
+        adapter = PRESETS[config] if isinstance(config, str) else config
+        labels = ["start", "end"] if head == "span" else list(labels)
+        described = {
+            "method": tuning.method, "tuning": dataclasses.asdict(tuning), "task": name,
+            "adapter": dataclasses.asdict(adapter) if adapter and tuning.needs_adapter else None,
+            "head": head, "labels": labels, "regression": not labels, "metric": None,
+            "base": self.base.fingerprint(), "versions": versions(), "command": "",
+        }
+        schema.check(described, f"Adapter {name!r}")
+        self._tasks[name] = self._with_model(described, {})
+        return self._tasks[name].model
+
+    def load_adapter(self, folder, name=None, drop_lowest=0):
+        """Adds the task of an adapter directory, and returns its name.
+
+        Args:
+          folder: of `save_adapter`, or of a training run.
+          name: None for the task's own.
+          drop_lowest: number of lowest layers whose adapters are left out (AdapterDrop, Rücklé et
+            al. 2021).
+
+        Raises:
+          InputError: when the name is taken, the directory is damaged, or the base another one.
+        """
+        saved = without_lowest(load_adapter(folder), drop_lowest)
+        name = name or saved.config["task"]
+        self._require_free(name)
+        check_base(saved.config["base"], self.base.fingerprint())
+        values = {key: tf.constant(value) for key, value in saved.weights.items()}
+        task = Task(saved.config, values)
+        self._tasks[name] = task if task.shares_base else self._with_model(saved.config, values)
+        return name
+
+    def save_adapter(self, name, folder, metric=None, dtype="float32"):
+        """Writes a task's adapter directory; see `store.save_adapter`.
+
+        Args:
+          name: of the task.
+          folder: path.
+          metric: dict with `name`, `value` and `split`, for the card.
+          dtype: of the file.
+        """
+        task = self._find(name)
+        config = task.config | {"metric": metric or task.config["metric"]}
+        save_adapter(folder, config, task.values, dtype)
+
+    def list_adapters(self):
+        """Names of the tasks, in the order in which they came."""
+        return list(self._tasks)
+
+    def delete_adapter(self, name):
+        """Removes a task. Raises `InputError` if there is none of that name."""
+        self._find(name)
+        del self._tasks[name]
+
+    def config(self, name):
+        """What the adapter directory of a task says: labels, sizes, metric, base."""
+        return self._find(name).config
+
+    def model(self, name):
+        """The `tf_keras.Model` that trains a task further; its training changes this object."""
+        task = self._find(name)
+        if task.model is None:
+            self._tasks[name] = self._with_model(task.config, task.values)
+        return self._tasks[name].model
+
+    def __call__(self, inputs, adapter):
+        """Logits of a batch.
+
+        Args:
+          inputs: dict of int32 `[batch, seq]`: `input_word_ids`, `input_mask`, `input_type_ids`;
+            see `TextEncoder.inputs`.
+          adapter: a task's name, or a sequence of `batch` names, one for each row.
+
+        Returns:
+          float32 `[batch, labels]`; of several tasks as many columns as the one with most labels
+          has, -inf where a row's task has fewer. `[batch, 2, seq]` for spans.
+
+        Raises:
+          InputError: for an unknown name, a wrong number of names, or both kinds of heads at once.
+        """
+        inputs = {name: tf.convert_to_tensor(value, tf.int32) for name, value in inputs.items()}
+        if isinstance(adapter, str):
+            return self._run(self._find(adapter), inputs)
+        groups = self._groups(list(adapter), inputs["input_word_ids"].shape[0])
+        return put_together(groups, [self._run_group(group, inputs) for group in groups])
+
+    def _groups(self, names, batch):
+        """The rows that one pass of the encoder can compute together, as `Group`s."""
+        if len(names) != batch:
+            raise InputError(f"One adapter a row: {len(names)} names for {batch} rows.")
+        tasks = {name: self._find(name) for name in dict.fromkeys(names)}
+        if len({task.config["head"] for task in tasks.values()}) > 1:
+            raise InputError("Spans and classes cannot be in one batch. Received: "
+                             f"{ {name: task.config['head'] for name, task in tasks.items()} }")
+        groups = {}
+        for row, name in enumerate(names):
+            adapter = tasks[name].config["adapter"]
+            key = repr(adapter) if tasks[name].shares_base else f"own {name}"
+            groups.setdefault(key, Group([], [])).add(row, tasks[name])
+        return list(groups.values())
+
+    def _run_group(self, group, inputs):
+        inputs = {name: tf.gather(value, group.rows) for name, value in inputs.items()}
+        first, *others = group.tasks
+        if not others:
+            return self._run(first, inputs)
+        values = stack([task.values for task in group.tasks], self.encoder.base_variables())
+        return self._function(first.config)(inputs, values, tf.constant(group.which))
+
+    def _run(self, task, inputs):
+        if not task.shares_base:
+            return task.model(inputs)
+        values = {name: tf.convert_to_tensor(value) for name, value in task.values.items()}
+        return self._function(task.config)(inputs, values)
+
+    def _function(self, config):
+        """The compiled pass for a head and an `AdapterConfig`; weights are its arguments."""
+        adapter, head = schema.adapter_of(config), config["head"]
+
+        def run(inputs, values, which=None):
+            if which is not None:
+                values = {name: tf.gather(value, which) for name, value in values.items()}
+            return logits_of(head, self.encoder, inputs, GivenParts(adapter, values),
+                             values["head/kernel"], values["head/bias"])
+
+        key = (repr(adapter), head)
+        if key not in self._functions:
+            self._functions[key] = tf.function(run, reduce_retracing=True)
+        return self._functions[key]
+
+    def _with_model(self, config, values):
+        """The `Task` with a model that trains it, starting from `values` if there are any."""
+        adapter, tuning = schema.adapter_of(config), schema.tuning_of(config)
+        depth = config["base"]["num_layers"]
+        if tuning.method in ("full", "top_k"):
+            encoder = self.base.build_encoder()
+        else:
+            encoder = TaskEncoder(
+                self.encoder, adapter,
+                own_norms=is_trained("bert/embeddings/LayerNorm/gamma", depth, tuning),
+                own_pooler=is_trained("bert/pooler/dense/kernel", depth, tuning))
+        model = new_model(config["head"], encoder, schema.num_outputs(config),
+                          config["regression"])
+        trained = select_trained(model, tuning)
+        for name, value in values.items():
+            trained[name].assign(value)
+        return Task(config, trained, model)
+
+    def _find(self, name):
+        if name not in self._tasks:
+            raise InputError(f"No adapter {name!r}. There are {self.list_adapters()}.")
+        return self._tasks[name]
+
+    def _require_free(self, name):
+        if not name or not isinstance(name, str) or name in self._tasks:
+            raise InputError(f"An adapter needs a name that no other has: {self.list_adapters()}. "
+                             f"Received: {name!r}")

@@ -1,0 +1,121 @@
+"""What `adapter_config.json` may say, and which variables must then be in the file beside it."""
+
+import hashlib
+import json
+
+from adapter_bert_tf.adapters.bottleneck import variable_shapes
+from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.base.shapes import base_shapes
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.tasks.heads import HEADS
+from adapter_bert_tf.training.trained import Tuning, is_trained
+
+LARGEST_CONFIG = 1 << 20
+# The largest of any BERT, and some room.
+LARGEST = {"vocab_size": 2_000_000, "hidden_size": 16_384, "num_layers": 256,
+           "num_attention_heads": 1_024, "inner_dim": 65_536, "type_vocab_size": 1_024,
+           "max_sequence_length": 65_536}
+FIELDS = {
+    "method": str, "tuning": dict, "adapter": (dict, type(None)), "task": str, "head": str,
+    "labels": list, "regression": bool, "metric": (dict, type(None)), "base": dict,
+    "versions": dict, "command": str, "weights_sha256": str, "sha256": str,
+}
+
+
+def seal(config, weights_sha256):
+    """The config with the digests of the weights and of itself."""
+    config = {k: v for k, v in config.items() if k != "sha256"} | {"weights_sha256": weights_sha256}
+    return config | {"sha256": _digest(config)}
+
+
+def _digest(config):
+    text = json.dumps({k: v for k, v in config.items() if k != "sha256"}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def parse(text, where):
+    """The config in a JSON text.
+
+    Raises:
+      InputError: when it is no such config, was changed after it was written, or says something
+        that cannot be.
+    """
+    try:
+        config = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where} is damaged, no valid JSON: {error}") from error
+    if not isinstance(config, dict):
+        raise InputError(f"{where} is damaged: it must hold a JSON object.")
+    wrong = [name for name, kind in FIELDS.items()
+             if name not in config or not isinstance(config[name], kind)]
+    if wrong:
+        raise InputError(f"{where} misses {wrong}, or they are of another type.")
+    if config["sha256"] != _digest(config):
+        raise InputError(f"{where} is damaged or was edited: its content is not what was written. "
+                         "Save the adapter again from Python instead of editing the file.")
+    check(config, where)
+    return config
+
+
+def check(config, where):
+    """Checks values. Raises `InputError`."""
+    _check_sizes(config["base"], where)
+    if config["head"] not in HEADS:
+        raise InputError(f"{where}: head must be one of {list(HEADS)}. "
+                         f"Received: {config['head']!r}")
+    labels = config["labels"]
+    if not all(isinstance(label, str) for label in labels) or len(set(labels)) != len(labels):
+        raise InputError(f"{where}: labels must be different strings. Received: {labels[:20]!r}")
+    if config["regression"] == bool(labels):
+        raise InputError(f"{where}: a classifier has labels, a regression has none. "
+                         f"Received: {labels[:20]!r}")
+    metric = config["metric"]
+    if metric and not (isinstance(metric.get("name"), str)
+                       and isinstance(metric.get("value"), int | float)):
+        raise InputError(f"{where}: metric needs a name and a value. Received: {metric!r}")
+    tuning_of(config, where).check_depth(config["base"]["num_layers"])
+    if config["adapter"]:
+        adapter_of(config).layer_indices(config["base"]["num_layers"])
+
+
+def _check_sizes(base, where):
+    wrong = {name: base.get(name) for name, most in LARGEST.items()
+             if type(base.get(name)) is not int or not 0 < base[name] <= most}
+    if wrong or base["hidden_size"] % base["num_attention_heads"]:
+        raise InputError(f"{where}: these sizes of the base cannot be: {wrong or base}")
+
+
+def tuning_of(config, where="The adapter"):
+    """The `Tuning` of a config. Raises `InputError`."""
+    values = config["tuning"]
+    kinds = {"method": str, "top_k": int, "train_layer_norm": bool, "train_pooler": bool}
+    wrong = [name for name, value in values.items()
+             if name not in kinds or type(value) is not kinds[name]]
+    if wrong:
+        raise InputError(f"{where}: tuning holds {wrong}, unknown or of another type.")
+    return Tuning(**values)
+
+
+def adapter_of(config):
+    """The `AdapterConfig` of a config, or None. Raises `InputError`."""
+    return AdapterConfig.from_dict(config["adapter"]) if config["adapter"] else None
+
+
+def num_outputs(config):
+    """Width of the head: one for each label, 1 for regression."""
+    return len(config["labels"]) or 1
+
+
+def expected_shapes(config):
+    """Dict from common name to shape: everything that the config's method trains."""
+    sizes, adapter, tuning = config["base"], adapter_of(config), tuning_of(config)
+    shapes = base_shapes(sizes)
+    for layer in adapter.layer_indices(sizes["num_layers"]) if adapter else ():
+        for sublayer in adapter.sublayers:
+            shapes |= {f"adapters/layer_{layer}/{sublayer}/{name}": shape for name, shape
+                       in variable_shapes(adapter, sizes["hidden_size"]).items()}
+    outputs = num_outputs(config)
+    shapes |= {"head/kernel": (sizes["hidden_size"], outputs), "head/bias": (outputs,)}
+    unused = HEADS[config["head"]].unused
+    return {name: shape for name, shape in shapes.items()
+            if is_trained(name, sizes["num_layers"], tuning, unused)}

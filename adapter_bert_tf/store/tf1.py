@@ -1,0 +1,52 @@
+"""adapter-bert's own trained checkpoints, as adapter directories."""
+
+import dataclasses
+
+import numpy as np
+
+from adapter_bert_tf.adapters.config import PRESETS
+from adapter_bert_tf.base.assign import shape_fits
+from adapter_bert_tf.base.loading import weights_digest
+from adapter_bert_tf.base.readers import read_weights
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.store import schema
+from adapter_bert_tf.store.directory import SavedAdapter
+from adapter_bert_tf.store.versions import versions
+from adapter_bert_tf.training.trained import Tuning
+
+
+def import_checkpoint(path, base, task, labels):
+    """The adapters, LayerNorms and head of a TF1 checkpoint of adapter-bert.
+
+    Args:
+      path: prefix of the checkpoint, which holds the whole model.
+      base: `Base` that it was trained on.
+      task: name of the task.
+      labels: label strings in the order of their ids; empty for regression.
+
+    Raises:
+      InputError: when it holds no adapters, another number of labels, or another base.
+    """
+    values = read_weights(path)
+    first = values.get("adapters/layer_0/attention/down_kernel")
+    if first is None or "head/kernel" not in values:
+        raise InputError(f"{path} holds no adapters of adapter-bert, or no classifier.")
+    fingerprint = base.fingerprint()
+    if weights_digest(values) != fingerprint["weights_sha256"]:
+        raise InputError(f"{path} was trained on another base than the one given (--base_model).")
+    adapter = dataclasses.replace(PRESETS["adapter_bert"], bottleneck_size=first.shape[1])
+    config = {
+        "method": "adapters", "tuning": Tuning().__dict__, "task": task,
+        "adapter": adapter.__dict__, "head": "classification", "labels": list(labels),
+        "regression": not labels, "metric": None, "base": fingerprint,
+        "versions": versions() | {"imported from": "adapter-bert"}, "command": "",
+    }
+    schema.check(config, path)
+    shapes = schema.expected_shapes(config)
+    wrong = [name for name, shape in shapes.items()
+             if name not in values or not shape_fits(values[name].shape, shape)]
+    if wrong:
+        raise InputError(f"{path}: missing or of another shape, with {len(labels)} labels: "
+                         f"{ {name: shapes[name] for name in wrong[:5]} }")
+    return SavedAdapter(config, {name: np.reshape(values[name], shape)
+                                 for name, shape in shapes.items()})

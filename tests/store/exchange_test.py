@@ -1,0 +1,142 @@
+"""Adapters from and for other libraries: AdapterHub's `adapters`, and adapter-bert."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
+from adapter_bert_tf.base import load_base
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.store import load_adapter, save_adapter
+from adapter_bert_tf.store.adapterhub import export_adapter, import_adapter
+from adapter_bert_tf.store.model import AdapterModel
+from adapter_bert_tf.store.tf1 import import_checkpoint
+from adapter_bert_tf.training.trained import Tuning
+from tests.support import GOLDEN
+
+HUB = GOLDEN.parent / "adapterhub"  # make.py there says how it was made.
+NAMES = ("houlsby", "pfeiffer", "parallel")
+
+
+@pytest.fixture(scope="module")
+def base():
+    return load_base(str(HUB / "base"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_adapter_of_the_library_gives_its_logits(name, base, tmp_path):
+    figures = np.load(HUB / "logits.npz")
+    saved = import_adapter(str(HUB / name), base)
+    assert saved.config["labels"] == ["no", "maybe", "yes"]
+    save_adapter(str(tmp_path / "a"), saved.config, saved.weights)
+    model = AdapterModel(base)
+    model.load_adapter(str(tmp_path / "a"))
+    inputs = {"input_word_ids": figures["ids"], "input_mask": figures["mask"],
+              "input_type_ids": np.zeros_like(figures["ids"])}
+    np.testing.assert_allclose(model(inputs, adapter=name), figures[name], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_exporting_gives_the_librarys_own_files_back(name, base, tmp_path):
+    saved = import_adapter(str(HUB / name), base)
+    export_adapter(saved, str(tmp_path / name), base)
+    for file in ("adapter.safetensors", "model_head.safetensors"):
+        theirs, ours = (safetensors.numpy.load_file(f / name / file) for f in (HUB, tmp_path))
+        np.testing.assert_equal(ours, theirs)
+    for file in ("adapter_config.json", "head_config.json"):
+        theirs, ours = (json.loads((f / name / file).read_text()) for f in (HUB, tmp_path))
+        different = {key for key, value in ours["config"].items()
+                     if value != theirs["config"].get(key)}
+        # How it starts; and the library ignores original_ln_before of parallel adapters.
+        assert different <= {"init_weights"}
+    again = import_adapter(str(tmp_path / name), base)
+    np.testing.assert_equal(again.weights, saved.weights)
+    assert again.config["adapter"] == saved.config["adapter"]
+
+
+def _edit(file, change):
+    def edit(folder):
+        values = json.loads((folder / file).read_text())
+        change(values)
+        (folder / file).write_text(json.dumps(values))
+    return edit
+
+
+DAMAGE = {
+    "a pickle": (lambda d: (d / "adapter.safetensors").rename(d / "pytorch_adapter.bin"),
+                 "is a pickle and is not read"),
+    "no head": (lambda d: (d / "model_head.safetensors").unlink(), "is not there"),
+    "cut": (lambda d: (d / "adapter.safetensors").write_bytes(b"\x10" + b"\0" * 7), "damaged"),
+    "no json": (lambda d: (d / "head_config.json").write_text("{"), "damaged"),
+    "of RoBERTa": (_edit("adapter_config.json", lambda v: v.update(model_type="roberta")),
+                   "must be 'bert'"),
+    "another width": (_edit("adapter_config.json", lambda v: v.update(hidden_size=768)),
+                      "must be 16"),
+    "compacter": (_edit("adapter_config.json", lambda v: v["config"].update(phm_layer=True)),
+                  "'phm_layer': False"),
+    "learned scale": (_edit("adapter_config.json", lambda v: v["config"].update(scaling="learned")),
+                      "scaling must be a number"),
+    "without pooler": (_edit("head_config.json", lambda v: v["config"].update(layers=1)),
+                       "'layers': 2"),
+    "missing layers": (_edit("adapter_config.json", lambda v: v["config"].update(leave_out=[1])),
+                       "no place for"),
+    "other layers": (_edit("adapter_config.json", lambda v: v["config"].update(mh_adapter=False)),
+                     "no place for"),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGE)
+def test_what_cannot_be_imported_is_said(case, base, tmp_path):
+    change, message = DAMAGE[case]
+    shutil.copytree(HUB / "houlsby", tmp_path / "a")
+    change(tmp_path / "a")
+    with pytest.raises(InputError, match=message):
+        import_adapter(str(tmp_path / "a"), base)
+
+
+UNEXPORTABLE = {
+    "LayerNorms": ({"config": AdapterConfig(4)}, "notrain_layer_norm"),
+    "spans": ({"head": "span", "config": AdapterConfig(4)}, "LayerNorm|classification"),
+    "no adapter": ({"tuning": "head", "config": None}, "only plain bottleneck"),
+    "two layers": ({"config": AdapterConfig(4, depth=2), "norms": False}, "only plain bottleneck"),
+}
+
+
+@pytest.mark.parametrize("case", UNEXPORTABLE)
+def test_what_cannot_be_exported_is_said(case, base, tmp_path):
+    values, message = UNEXPORTABLE[case]
+    model = AdapterModel(base)
+    tuning = Tuning(values.get("tuning", "adapters"), train_layer_norm=values.get("norms", True))
+    model.add_adapter("task", ["a", "b"], values["config"], values.get("head", "classification"),
+                      tuning)
+    model.save_adapter("task", str(tmp_path / "a"))
+    with pytest.raises(InputError, match=message):
+        export_adapter(load_adapter(str(tmp_path / "a")), str(tmp_path / "b"), base)
+    assert not (tmp_path / "b").exists()
+
+
+def test_a_checkpoint_of_adapter_bert_becomes_an_adapter(tmp_path):
+    base = load_base(str(GOLDEN / "bert_model.ckpt"))
+    expected = np.load(GOLDEN / "expected.npz")
+    saved = import_checkpoint(str(GOLDEN / "adapter_model.ckpt"), base, "mnli", list("abc"))
+    assert saved.config["adapter"] == PRESETS["adapter_bert"].__dict__
+    save_adapter(str(tmp_path / "a"), saved.config, saved.weights)
+    model = AdapterModel(base)
+    model.load_adapter(str(tmp_path / "a"))
+    inputs = {"input_word_ids": expected["input_ids"], "input_mask": expected["input_mask"],
+              "input_type_ids": expected["segment_ids"]}
+    np.testing.assert_allclose(model(inputs, adapter="mnli"), expected["logits"], atol=1e-5)
+
+
+def test_a_checkpoint_must_fit(base):
+    own = load_base(str(GOLDEN / "bert_model.ckpt"))
+    path = str(GOLDEN / "adapter_model.ckpt")
+    for arguments, message in (
+            ((path, base, "mnli", list("abc")), "another base"),
+            ((path, own, "mnli", list("ab")), "of another shape, with 2 labels"),
+            ((str(GOLDEN / "bert_model.ckpt"), own, "mnli", list("abc")), "holds no adapters")):
+        with pytest.raises(InputError, match=message):
+            import_checkpoint(*arguments)

@@ -1,0 +1,240 @@
+"""Damaged and hostile adapter directories: each is refused, with a message that names the problem.
+
+Damage leaves the digests as they were; an attacker writes new ones (`sealed`).
+"""
+
+import json
+import random
+import resource
+import struct
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.base import load_base
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.store import load_adapter, save_adapter, schema
+from adapter_bert_tf.store.weights import digest
+from adapter_bert_tf.tasks.classifier import Classifier
+from adapter_bert_tf.training.trained import Tuning, select_trained
+from tests import support
+
+ADAPTER = AdapterConfig(bottleneck_size=4, init_scale=0.3)
+DEEP = "[" * 100_000
+
+
+@pytest.fixture(scope="module")
+def good(tiny_base_folder):
+    """(config, bytes of the weights, arrays) of a sound adapter."""
+    base = load_base(tiny_base_folder)
+    model = Classifier(base.build_encoder(ADAPTER), 2)
+    trained = select_trained(model, Tuning("adapters"))
+    arrays = {name: variable.numpy() for name, variable in trained.items()}
+    content = safetensors.numpy.save(arrays)
+    return schema.seal(support.adapter_config(base, ADAPTER), digest(content)), content, arrays
+
+
+def _write(folder, config, content):
+    folder.mkdir()
+    text = config if isinstance(config, bytes) else json.dumps(config).encode()
+    (folder / "adapter_config.json").write_bytes(text)
+    (folder / "adapter.safetensors").write_bytes(content)
+    return str(folder)
+
+
+def test_the_sound_one_is_read(good, tmp_path):
+    config, content, arrays = good
+    saved = load_adapter(_write(tmp_path / "a", config, content))
+    np.testing.assert_equal(saved.weights, arrays)
+
+
+# Changes of the config by an attacker, who seals it again; and what is said.
+CONFIGS = {
+    "no labels": ({"labels": []}, "a classifier has labels"),
+    "numbers as labels": ({"labels": [0, 1]}, "different strings"),
+    "equal labels": ({"labels": ["0", "0"]}, "different strings"),
+    "another label": ({"labels": ["0", "1", "2"]}, "head/bias must have the shape"),
+    "labels of another type": ({"labels": "01"}, "misses"),
+    "unknown head": ({"head": "os.system"}, "head must be one of"),
+    "unknown method": ({"tuning": {"method": "lora"}}, "tuning must be one of"),
+    "unknown tuning key": ({"tuning": {"method": "adapters", "x": 1}}, r"tuning holds \['x'\]"),
+    "tuning of another type": ({"tuning": [1]}, "misses"),
+    "no adapters": ({"adapter": None}, "Unknown: .'adapters/"),
+    "another size": ({"adapter": ADAPTER.__dict__ | {"bottleneck_size": 8}}, "must have the shape"),
+    "enormous size": ({"adapter": ADAPTER.__dict__ | {"bottleneck_size": 10**12}}, "the shape"),
+    "size of another type": ({"adapter": {"bottleneck_size": "4"}}, "positive integer"),
+    "unknown adapter key": ({"adapter": {"code": "x"}}, "unknown adapter config keys"),
+    "sublayers of sublayers": ({"adapter": {"sublayers": [["attention"]]}}, "Wrong type"),
+    "layers that are not there": ({"adapter": {"layers": [7]}}, "below 2"),
+    "no LayerNorms": ({"tuning": {"method": "adapters", "train_layer_norm": False}}, "LayerNorm"),
+    "metric of another type": ({"metric": {"name": 1}}, "metric needs"),
+    "task of another type": ({"task": ["mrpc"]}, "misses"),
+    "base of another type": ({"base": []}, "misses"),
+    "regression with labels": ({"regression": True}, "a regression has none"),
+}
+SIZES = {
+    "enormous base": {"hidden_size": 10**9}, "negative base": {"num_layers": -1},
+    "base of text": {"num_layers": "2"}, "base of true": {"num_layers": True},
+    "heads that do not divide": {"num_attention_heads": 3}, "many layers": {"num_layers": 10**7},
+}
+
+
+@pytest.mark.parametrize("case", CONFIGS)
+def test_a_sealed_config_that_cannot_be(case, good, tmp_path):
+    change, message = CONFIGS[case]
+    config = schema.seal(good[0] | change, good[0]["weights_sha256"])
+    with pytest.raises(InputError, match=message):
+        load_adapter(_write(tmp_path / "a", config, good[1]))
+
+
+@pytest.mark.parametrize("case", SIZES)
+def test_sealed_sizes_that_cannot_be(case, good, tmp_path):
+    base = good[0]["base"] | SIZES[case]
+    config = schema.seal(good[0] | {"base": base}, good[0]["weights_sha256"])
+    with pytest.raises(InputError, match="sizes of the base cannot be"):
+        load_adapter(_write(tmp_path / "a", config, good[1]))
+
+
+def _header(content):
+    length = struct.unpack("<Q", content[:8])[0]
+    return json.loads(content[8 : 8 + length]), content[8 + length :]
+
+
+def _with_header(content, change):
+    header, rest = _header(content)
+    text = json.dumps(change(header)).encode()
+    return struct.pack("<Q", len(text)) + text + rest
+
+
+def _renamed(old, new):
+    return lambda header: {new if name == old else name: value for name, value in header.items()}
+
+
+def _entry(name, **values):
+    return lambda header: header | {name: header[name] | values}
+
+
+def _saved(arrays, **changes):
+    return safetensors.numpy.save(arrays | changes)
+
+
+KERNEL = "adapters/layer_0/attention/down_kernel"
+# Weights by an attacker, who seals them; and what is said.
+WEIGHTS = {
+    "NaN": (lambda c, a: _saved(a, **{KERNEL: a[KERNEL] * np.nan}), f"finite.*{KERNEL}"),
+    "infinity": (lambda c, a: _saved(a, **{KERNEL: a[KERNEL] + np.inf}), f"finite.*{KERNEL}"),
+    "integers": (lambda c, a: _saved(a, **{KERNEL: a[KERNEL].astype("i4")}), "one of .'F32'"),
+    "float64": (lambda c, a: _saved(a, **{KERNEL: a[KERNEL].astype("f8")}), "one of .'F32'"),
+    "transposed": (lambda c, a: _saved(a, **{KERNEL: np.ascontiguousarray(a[KERNEL].T)}), "shape"),
+    "wider": (lambda c, a: _saved(a, **{KERNEL: np.zeros((16, 5), "f4")}), "must have the shape"),
+    "one more": (lambda c, a: _saved(a, spy=a[KERNEL]), r"Unknown: \['spy'\]"),
+    "of the base": (lambda c, a: _saved(a, **{"bert/pooler/dense/bias": np.zeros(16, "f4")}),
+                    "Unknown: .'bert/pooler"),
+    "no head": (lambda c, a: safetensors.numpy.save(
+        {k: v for k, v in a.items() if "head" not in k}), "Missing: .'head/bias'"),
+    "a path": (lambda c, a: _with_header(c, _renamed(KERNEL, "../../../etc/passwd")), "Unknown"),
+    "layer 9": (lambda c, a: _with_header(c, _renamed(KERNEL, KERNEL.replace("0", "9"))),
+                "layer_9"),
+    "10 GB of header": (lambda c, a: struct.pack("<Q", 10 << 30) + c[8:], "header should have"),
+    "header of all bits": (lambda c, a: b"\xff" * 8 + c[8:], "header should have"),
+    "offsets past the end": (
+        lambda c, a: _with_header(c, _entry(KERNEL, data_offsets=[0, 1 << 40])), "damaged"),
+    "offsets backwards": (lambda c, a: _with_header(c, _entry(KERNEL, data_offsets=[64, 0])),
+                          "damaged"),
+    "enormous shape": (lambda c, a: _with_header(c, _entry(KERNEL, shape=[1 << 40, 1 << 40])),
+                       "must have the shape"),
+    "shape of text": (lambda c, a: _with_header(c, _entry(KERNEL, shape="16")), "must have the"),
+    "no shape": (lambda c, a: _with_header(c, _entry(KERNEL, shape=None)), "header cannot be read"),
+    "a list of tensors": (lambda c, a: _with_header(c, lambda header: list(header)), "cannot be"),
+    "a deep header": (lambda c, a: struct.pack("<Q", len(DEEP)) + DEEP.encode(), "cannot be read"),
+    "empty": (lambda c, a: b"", "header should have"),
+    "a pickle": (lambda c, a: b"\x80\x04\x95" + c, "header should have"),
+    "overlapping tensors": (lambda c, a: _with_header(c, lambda header: header | {
+        KERNEL: header[KERNEL] | {
+            "data_offsets": header[KERNEL.replace("0", "1")]["data_offsets"]}}), "damaged"),
+}
+
+
+@pytest.mark.parametrize("case", WEIGHTS)
+def test_sealed_weights_that_cannot_be(case, good, tmp_path):
+    config, content, arrays = good
+    change, message = WEIGHTS[case]
+    content = change(content, arrays)
+    with pytest.raises(InputError, match=message):
+        load_adapter(_write(tmp_path / "a", schema.seal(config, digest(content)), content))
+
+
+def _flip(data, rng):
+    place, bit = rng.randrange(len(data)), 1 << rng.randrange(8)
+    return data[:place] + bytes([data[place] ^ bit]) + data[place + 1 :]
+
+
+def _cut(data, rng):
+    return data[: rng.randrange(len(data))]
+
+
+def _swap_layers(content, rng):
+    pairs = [("layer_0", "layer_1"), ("attention/", "feed_forward/")]
+    first, second = rng.choice(pairs)
+
+    def other(name):
+        return name.replace(first, "?").replace(second, first).replace("?", second)
+
+    return _with_header(content, lambda header: {other(name): v for name, v in header.items()})
+
+
+def _other_types(config, rng):
+    values = json.loads(config)
+    name = rng.choice([name for name in values if name not in ("split_seed",)])
+    values[name] = rng.choice([None, 3, -1.5, "x", [], {}, [[]], {"a": 1}, True])
+    return json.dumps(values).encode()
+
+
+DAMAGE = {
+    "config flipped": (_flip, None), "config cut": (_cut, None),
+    "config typed": (_other_types, None), "weights flipped": (None, _flip),
+    "weights cut": (None, _cut), "weights swapped": (None, _swap_layers),
+}
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damage_is_refused(kind, seed, good, tmp_path):
+    rng = random.Random(f"{kind} {seed}")
+    of_config, of_weights = DAMAGE[kind]
+    config, content, _ = good
+    text = json.dumps(config, indent=2).encode()
+    damaged = of_config(text, rng) if of_config else text
+    weights = of_weights(content, rng) if of_weights else content
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InputError, match=r"damaged|edited|misses|does not hold|No adapter|must"):
+        load_adapter(_write(tmp_path / "a", damaged, weights))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20  # Kilobytes.
+
+
+def test_a_file_that_is_too_large_is_not_read(good, tmp_path):
+    folder = _write(tmp_path / "a", good[0], good[1])
+    with (tmp_path / "a" / "adapter.safetensors").open("ab") as file:
+        file.truncate(10 << 30)  # A hole: takes no space.
+    with pytest.raises(InputError, match="10,737,418,240 bytes"):
+        load_adapter(folder)
+    (tmp_path / "a" / "adapter_config.json").write_text(DEEP * 20)
+    with pytest.raises(InputError, match="more than"):
+        load_adapter(folder)
+
+
+@pytest.mark.parametrize("config", [DEEP, "9" * 10_000, "[1]", "null", "", "{", "\ud800"])
+def test_what_is_no_config(config, good, tmp_path):
+    with pytest.raises(InputError, match="damaged"):
+        load_adapter(_write(tmp_path / "a", config.encode("utf-8", "surrogatepass"), good[1]))
+
+
+def test_nothing_is_written_that_would_not_be_read(good, tmp_path):
+    config, _, arrays = good
+    with pytest.raises(InputError, match="different strings"):
+        save_adapter(str(tmp_path / "a"), config | {"labels": ["0", "0"]}, arrays)
+    with pytest.raises(InputError, match="finite"):
+        save_adapter(str(tmp_path / "a"), config, arrays | {KERNEL: arrays[KERNEL] * np.nan})
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,170 @@
+"""Many tasks on one base: add, train, save, load, delete, mixed batches."""
+
+import numpy as np
+import pytest
+import tf_keras
+
+from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
+from adapter_bert_tf.base import load_base
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.store import load_adapter, save_adapter
+from adapter_bert_tf.store.model import AdapterModel
+from adapter_bert_tf.tasks.heads import new_model
+from adapter_bert_tf.training.trained import Tuning, select_trained
+from tests import support
+
+SMALL = AdapterConfig(4, init_scale=0.3)
+TASKS = {  # name: (labels, config, tuning)
+    "two": (("a", "b"), SMALL, Tuning()),
+    "three": (("a", "b", "c"), SMALL, Tuning()),
+    "score": ((), SMALL, Tuning(train_layer_norm=False)),
+    "top": (("a", "b"), PRESETS["pfeiffer"], Tuning(train_pooler=True)),
+    "norms": (("x", "y"), None, Tuning("layer_norm")),
+    "head": (("x", "y"), None, Tuning("head")),
+    "full": (("x", "y"), None, Tuning("full")),
+    "top_k": (("x", "y"), None, Tuning("top_k", top_k=1)),
+}
+
+
+def _noise(variables, seed):
+    rng = np.random.default_rng(seed)
+    for variable in variables:
+        variable.assign_add(rng.normal(size=variable.shape) * 0.3)
+
+
+def _add(model, name, seed=0):
+    labels, config, tuning = TASKS[name]
+    _noise(model.add_adapter(name, labels, config, tuning=tuning).trainable_variables, seed)
+
+
+@pytest.fixture(scope="module")
+def model(tiny_base_folder):
+    model = AdapterModel(load_base(tiny_base_folder))
+    for seed, name in enumerate(TASKS):
+        _add(model, name, seed)
+    return model
+
+
+@pytest.fixture
+def inputs():
+    return support.batch(rows=6)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_it_computes_what_its_training_model_computes(name, model, inputs):
+    expected = model.model(name)(inputs)
+    np.testing.assert_allclose(model(inputs, adapter=name), expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("names", [
+    ["two"] * 6, ["two", "three", "two", "three", "three", "two"],
+    ["score", "two", "norms", "three", "head", "top"],
+    ["full", "two", "top_k", "full", "top", "head"]], ids=" ".join)
+def test_a_mixed_batch_equals_each_task_alone(names, model, inputs):
+    mixed = model(inputs, adapter=names).numpy()
+    for row, name in enumerate(names):
+        alone = model(inputs, adapter=name).numpy()[row]
+        np.testing.assert_allclose(mixed[row, : len(alone)], alone, atol=1e-5)
+        assert np.isneginf(mixed[row, len(alone) :]).all()
+
+
+def test_spans_of_several_tasks(tiny_base_folder, inputs):
+    model = AdapterModel(load_base(tiny_base_folder))
+    for seed, config in enumerate((SMALL, SMALL, PRESETS["pfeiffer"])):
+        trained = model.add_adapter(f"q{seed}", config=config, head="span")
+        _noise(trained.trainable_variables, seed)
+    names = ["q2", "q0", "q1", "q1", "q0", "q2"]
+    mixed = model(inputs, adapter=names)
+    for row, name in enumerate(names):
+        np.testing.assert_allclose(mixed[row], model.model(name)(inputs)[row], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_what_is_saved_is_loaded_beside_others(name, model, inputs, tiny_base_folder, tmp_path):
+    model.save_adapter(name, str(tmp_path / "a"))
+    other = AdapterModel(load_base(tiny_base_folder))
+    _add(other, "three", 9)
+    other.load_adapter(str(tmp_path / "a"), name="loaded")
+    _add(other, "norms", 8)
+    other.delete_adapter("three")
+    assert other.list_adapters() == ["loaded", "norms"]
+    expected = model(inputs, adapter=name)
+    np.testing.assert_allclose(other(inputs, adapter="loaded"), expected, atol=1e-6)
+    np.testing.assert_allclose(other.model("loaded")(inputs), expected, atol=2e-6)
+    other.save_adapter("loaded", str(tmp_path / "b"))
+    first, second = (load_adapter(str(tmp_path / letter)) for letter in "ab")
+    assert first.config == second.config
+    np.testing.assert_equal(first.weights, second.weights)
+
+
+def test_an_adapter_of_a_run_is_loaded(tiny_base_folder, inputs, tmp_path):
+    base = load_base(tiny_base_folder)
+    trained = new_model("classification", base.build_encoder(SMALL), 2)
+    variables = select_trained(trained, Tuning())
+    _noise(variables.values(), 5)
+    save_adapter(str(tmp_path / "a"), support.adapter_config(base, SMALL), variables)
+    model = AdapterModel(base)
+    assert model.load_adapter(str(tmp_path / "a")) == "mrpc"
+    np.testing.assert_allclose(model(inputs, adapter="mrpc"), trained(inputs), atol=2e-6)
+
+
+def _fit(trained, inputs, labels):
+    trained.compile("adam", trained.training_loss())
+    trained.fit(inputs, np.array(labels), epochs=3, verbose=0)
+
+
+def test_a_later_task_leaves_earlier_ones_bit_identical(tiny_base_folder, inputs):
+    tf_keras.utils.set_random_seed(0)
+    model = AdapterModel(load_base(tiny_base_folder))
+    base = {name: v.numpy() for name, v in model.encoder.base_variables().items()}
+    seen = {}
+    for name in ("two", "three", "norms", "full", "top"):
+        labels, config, tuning = TASKS[name]
+        trained = model.add_adapter(name, labels, config, tuning=tuning)
+        before = model(inputs, adapter=name).numpy()
+        _fit(trained, inputs, [0, 1, 0, 1, 1, 0])
+        after = model(inputs, adapter=name).numpy()
+        assert np.abs(after - before).max() > 1e-4
+        for earlier, outputs in seen.items():
+            np.testing.assert_array_equal(model(inputs, adapter=earlier), outputs)
+        seen[name] = after
+    for name, variable in model.encoder.base_variables().items():
+        np.testing.assert_array_equal(variable, base[name])
+
+
+def test_dropped_layers_are_the_base(tiny_base_folder, inputs, tmp_path):
+    base = load_base(tiny_base_folder)
+    model = AdapterModel(base)
+    _add(model, "score", 1)
+    model.save_adapter("score", str(tmp_path / "a"))
+    model.load_adapter(str(tmp_path / "a"), "dropped", drop_lowest=1)
+    config = AdapterConfig(**SMALL.__dict__ | {"layers": (1,)})
+    upper = new_model("classification", base.build_encoder(config), 1)
+    load_adapter(str(tmp_path / "a"))
+    saved = load_adapter(str(tmp_path / "a")).weights
+    for name, variable in upper.named_variables().items():
+        if name in saved:
+            variable.assign(saved[name])
+    np.testing.assert_allclose(model(inputs, adapter="dropped"), upper(inputs), atol=2e-6)
+    with pytest.raises(InputError, match="no adapter is left of 2 layers"):
+        model.load_adapter(str(tmp_path / "a"), "none", drop_lowest=2)
+
+
+REFUSED = {
+    "unknown": (lambda m, i: m(i, adapter="cola"), r"No adapter 'cola'. There are \['two'"),
+    "unknown in a row": (lambda m, i: m(i, adapter=["two"] * 5 + ["cola"]), "No adapter 'cola'"),
+    "too few": (lambda m, i: m(i, adapter=["two"]), "1 names for 6 rows"),
+    "taken": (lambda m, i: m.add_adapter("two", ["a", "b"]), "no other has"),
+    "no name": (lambda m, i: m.add_adapter("", ["a", "b"]), "no other has"),
+    "equal labels": (lambda m, i: m.add_adapter("new", ["a", "a"]), "different strings"),
+    "nothing to delete": (lambda m, i: m.delete_adapter("new"), "No adapter 'new'"),
+    "unknown head": (lambda m, i: m.add_adapter("new", ["a"], head="crf"), "head must be one of"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case, model, inputs):
+    change, message = REFUSED[case]
+    with pytest.raises(InputError, match=message):
+        change(model, inputs)
+    assert model.list_adapters() == list(TASKS)
