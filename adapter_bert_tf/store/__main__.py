@@ -1,0 +1,61 @@
+"""Adapter directories at the terminal.
+
+    python -m adapter_bert_tf.store list out            # every adapter below a folder
+    python -m adapter_bert_tf.store show out/mrpc/adapter
+    python -m adapter_bert_tf.store verify out/*/adapter
+    python -m adapter_bert_tf.store average out/seed*/adapter --output=out/mean
+    python -m adapter_bert_tf.store import FOLDER --output=DIR        # AdapterHub, adapter-bert
+    python -m adapter_bert_tf.store export DIR --output=FOLDER        # AdapterHub
+"""
+
+import argparse
+import os
+import sys
+
+from adapter_bert_tf.errors import InputError
+
+
+def parse(arguments=None):
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m adapter_bert_tf.store", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name, help, several=True):
+        sub = commands.add_parser(name, help=help)
+        sub.add_argument("folders", nargs="+" if several else 1, metavar="DIR")
+        return sub
+
+    command("list", "one line for each adapter in or below the folders")
+    command("show", "the card, and the weights by group")
+    verify = command("verify", "reads everything; exit status 1 if one is refused")
+    average = command("average", "the mean of adapters of one shape, such as several seeds'")
+    imported = command("import", "reads AdapterHub's files, or adapter-bert's checkpoint", False)
+    exported = command("export", "writes AdapterHub's files", False)
+    for sub in (average, imported, exported):
+        sub.add_argument("--output", required=True, help="the folder to write")
+    for sub in (verify, imported, exported):
+        sub.add_argument("--base_model", help="the adapter's base (default: the installed one)")
+    for sub in (average, imported):
+        sub.add_argument("--dtype", default="float32", choices=("float32", "float16", "bfloat16"))
+    imported.add_argument("--task", help="name of the task, for adapter-bert's checkpoints")
+    imported.add_argument("--labels", default="", help="its labels in order, separated by commas")
+    return parser.parse_args(arguments)
+
+
+def main(arguments=None):
+    """Runs a command; returns the exit status."""
+    parsed = parse(arguments)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    from adapter_bert_tf.store import commands
+
+    try:
+        return getattr(commands, f"{parsed.command}_adapters")(parsed)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""What `python -m adapter_bert_tf.store` does; each returns the exit status."""
+
+import os
+
+import tensorflow as tf
+
+from adapter_bert_tf.base import load_base
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.store.adapterhub import export_adapter, import_adapter, is_adapterhub
+from adapter_bert_tf.store.combine import average
+from adapter_bert_tf.store.directory import (
+    CARD,
+    WEIGHTS,
+    adapter_exists,
+    check_base,
+    load_adapter,
+    save_adapter,
+)
+from adapter_bert_tf.store.tf1 import import_checkpoint
+
+ROW = "{:<24}{:<12}{:>6}{:>12}{:>10}  {:<24}{}"
+
+
+def list_adapters(parsed):
+    """One line for each adapter in or below the folders."""
+    found = [path for folder in parsed.folders for path in find(folder)]
+    print(ROW.format("task", "method", "size", "parameters", "kB", "result", "folder"))
+    refused = 0
+    for path in found:
+        try:
+            print(_row(path))
+        except InputError as error:
+            refused += 1
+            print(f"{path}: refused. {error}")
+    print(f"{len(found)} adapters, {refused} refused" if refused else f"{len(found)} adapters")
+    return 1 if refused else 0
+
+
+def find(folder):
+    """The adapter directories at or below a folder, sorted."""
+    if adapter_exists(folder):
+        return [folder]
+    if not tf.io.gfile.isdir(folder):
+        raise InputError(f"There is no folder {folder!r}.")
+    return sorted(place for place, _, _ in tf.io.gfile.walk(folder)
+                  if not place.endswith(".tmp") and adapter_exists(place))
+
+
+def _row(path):
+    saved = load_adapter(path)
+    config, metric = saved.config, saved.config["metric"]
+    size = config["adapter"]["bottleneck_size"] if config["adapter"] else "-"
+    result = f"{metric['name']} {metric['value']:.4f} ({metric['split']})" if metric else "-"
+    count = sum(array.size for array in saved.weights.values())
+    kilobytes = tf.io.gfile.stat(os.path.join(path, WEIGHTS)).length // 1024
+    return ROW.format(config["task"][:23], config["method"][:11], size, f"{count:,}",
+                      f"{kilobytes:,}", result, path)
+
+
+def show_adapters(parsed):
+    """The card of each adapter, and its weights by group."""
+    for folder in parsed.folders:
+        saved = load_adapter(folder)
+        with tf.io.gfile.GFile(os.path.join(folder, CARD)) as file:
+            print(file.read())
+        groups = {}
+        for name, array in saved.weights.items():
+            groups.setdefault(_group(name), []).append(array.size)
+        for group, sizes in groups.items():
+            print(f"  {group:<40}{len(sizes):>4} arrays{sum(sizes):>12,} parameters")
+    return 0
+
+
+def _group(name):
+    return "LayerNorms" if "/LayerNorm/" in name else name.rsplit("/", 1)[0]
+
+
+def verify_adapters(parsed):
+    """Reads everything, and compares with a base if one is named."""
+    fingerprint = load_base(parsed.base_model).fingerprint() if parsed.base_model else None
+    refused = 0
+    for folder in parsed.folders:
+        try:
+            saved = load_adapter(folder)
+            if fingerprint:
+                check_base(saved.config["base"], fingerprint)
+            print(f"ok       {folder}")
+        except InputError as error:
+            refused += 1
+            print(f"refused  {folder}: {error}")
+    return 1 if refused else 0
+
+
+def average_adapters(parsed):
+    """Writes the mean of adapters of one shape."""
+    saved = average([load_adapter(folder) for folder in parsed.folders])
+    return _write(saved, parsed)
+
+
+def import_adapters(parsed):
+    """Writes another library's adapter as an adapter directory."""
+    base, (source,) = load_base(parsed.base_model), parsed.folders
+    if tf.io.gfile.isdir(source) and is_adapterhub(source):
+        return _write(import_adapter(source, base), parsed)
+    if not parsed.task:
+        raise InputError(f"{source!r} holds no files of AdapterHub. For a checkpoint of "
+                         "adapter-bert add --task=NAME and --labels=A,B,...")
+    labels = [label for label in parsed.labels.split(",") if label]
+    return _write(import_checkpoint(source, base, parsed.task, labels), parsed)
+
+
+def _write(saved, parsed):
+    save_adapter(parsed.output, saved.config, saved.weights, parsed.dtype)
+    print(f"Adapter of {saved.config['task']!r}: {parsed.output}")
+    return 0
+
+
+def export_adapters(parsed):
+    """Writes an adapter directory as AdapterHub's files."""
+    export_adapter(load_adapter(parsed.folders[0]), parsed.output, load_base(parsed.base_model))
+    print(f"Files for AdapterHub: {parsed.output}")
+    return 0

@@ -1,0 +1,80 @@
+"""`python -m adapter_bert_tf.store`, and averages."""
+
+import numpy as np
+import pytest
+
+from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.base import load_base
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.store import load_adapter
+from adapter_bert_tf.store.__main__ import main
+from adapter_bert_tf.store.combine import average
+from adapter_bert_tf.store.model import AdapterModel
+from tests.support import GOLDEN
+
+HUB = GOLDEN.parent / "adapterhub"
+
+
+@pytest.fixture
+def folder(tiny_base_folder, tmp_path):
+    """A folder with the adapters `a/adapter`, `b/adapter` and, of another size, `c`."""
+    model = AdapterModel(load_base(tiny_base_folder))
+    for name, place, size in (("a", "a/adapter", 4), ("b", "b/adapter", 4), ("c", "c", 2)):
+        model.add_adapter(name, ["0", "1"], AdapterConfig(size))
+        model.save_adapter(name, str(tmp_path / place),
+                           {"name": "f1", "value": 0.5, "split": "dev"})
+    return tmp_path
+
+
+def test_list(folder, capsys):
+    assert main(["list", str(folder)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["task", "a", "b", "c", "3"]
+    assert "f1 0.5000 (dev)" in lines[1] and lines[1].endswith("a/adapter")
+    (folder / "b" / "adapter" / "adapter.safetensors").write_bytes(b"")
+    assert main(["list", str(folder)]) == 1
+    assert "3 adapters, 1 refused" in capsys.readouterr().out
+
+
+def test_show(folder, capsys):
+    assert main(["show", str(folder / "c")]) == 0
+    shown = capsys.readouterr().out
+    assert "# c: a BERT adapter" in shown
+    assert "adapters/layer_0/attention" in shown and "82 parameters" in shown
+
+
+def test_verify(folder, tiny_base_folder, capsys):
+    both = [str(folder / "a/adapter"), str(folder / "c")]
+    assert main(["verify", *both]) == 0
+    assert main(["verify", *both, f"--base_model={tiny_base_folder}"]) == 0
+    assert main(["verify", *both, f"--base_model={HUB / 'base'}"]) == 1
+    assert "refused" in capsys.readouterr().out
+
+
+def test_average(folder):
+    places = [str(folder / name / "adapter") for name in "ab"]
+    assert main(["average", *places, f"--output={folder / 'mean'}"]) == 0
+    first, second, mean = map(load_adapter, [*places, str(folder / "mean")])
+    assert (mean.config["task"], mean.config["metric"]) == ("a+b", None)
+    for name, value in mean.weights.items():
+        expected = (first.weights[name] + second.weights[name]) / 2
+        np.testing.assert_allclose(value, expected, atol=1e-7)
+    with pytest.raises(InputError, match=r"differ in \['adapter'\]"):
+        average([first, load_adapter(str(folder / "c"))])
+    with pytest.raises(InputError, match="at least two"):
+        average([first])
+
+
+def test_import_and_export(tmp_path, capsys):
+    ours, theirs, base = tmp_path / "ours", tmp_path / "theirs", f"--base_model={HUB / 'base'}"
+    assert main(["import", str(HUB / "pfeiffer"), f"--output={ours}", base]) == 0
+    assert main(["export", str(ours), f"--output={theirs}", base]) == 0
+    assert main(["import", str(theirs), f"--output={tmp_path / 'again'}", base]) == 0
+    np.testing.assert_equal(load_adapter(str(ours)).weights,
+                            load_adapter(str(tmp_path / "again")).weights)
+    checkpoint = ["import", str(GOLDEN / "adapter_model.ckpt"), f"--output={tmp_path / 'tf1'}",
+                  f"--base_model={GOLDEN / 'bert_model.ckpt'}"]
+    assert main(checkpoint) == 1
+    assert "add --task=NAME" in capsys.readouterr().err
+    assert main([*checkpoint, "--task=mnli", "--labels=a,b,c"]) == 0
+    assert load_adapter(str(tmp_path / "tf1")).config["labels"] == ["a", "b", "c"]
