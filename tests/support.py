@@ -130,6 +130,7 @@ def adapter_config(base, adapter, method="adapters", labels=("0", "1"), **values
     return {"method": method, "tuning": {"method": method}, "task": "mrpc",
             "adapter": adapter and adapter.__dict__, "head": "classification",
             "labels": list(labels), "regression": not labels,
+            "inputs": {"texts": 2, "max_seq_length": 16},
             "metric": {"name": "f1", "value": 0.5, "split": "dev"}, "base": base.fingerprint(),
             "versions": {"tensorflow": "2.20"}, "command": "python run_classifier.py"} | values
 

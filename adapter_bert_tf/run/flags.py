@@ -13,7 +13,7 @@ flags.disclaim_key_flags()  # They count as the command's own, and `--help` list
 TUNING_METHODS = ("adapters", "full", "top_k", "layer_norm", "head")
 OPTIMIZERS = ("adamw", "adamw_unclipped", "adapter_bert")
 # Flags of a run.json that do not belong to the run itself.
-NOT_REPEATED = ("output_dir", "adapter_dir", "config", "overwrite")
+NOT_REPEATED = ("output_dir", "adapter_dir", "export_dir", "config", "overwrite")
 DISTRIBUTIONS = ("auto", "one_device", "mirrored", "multi_worker", "tpu")
 
 
@@ -43,6 +43,8 @@ def _define_adapter_berts_flags(max_seq_length):
     integer("train_batch_size", 32, "Examples a training step.", lower_bound=1)
     integer("eval_batch_size", 8, "Examples an evaluation step.", lower_bound=1)
     integer("predict_batch_size", 8, "Examples a prediction step.", lower_bound=1)
+    boolean("do_export", False, "Write a SavedModel that takes raw texts.")
+    string("export_dir", None, "Where. Default: OUTPUT_DIR/saved_model.")
     real("learning_rate", None, "Peak learning rate. Default: 5e-5 for --tuning=full and top_k, "
          "else 1e-3.")
     real("num_train_epochs", 3.0, "Passes over the training data.", lower_bound=0.0)

@@ -15,7 +15,7 @@ PAPER = {"learning_rate": [3e-5, 3e-4, 3e-3], "num_train_epochs": [3, 20]}
 # Flags that say what the runs have in common, and so cannot differ between them.
 NOT_SWEPT = ("task_name", "data_dir", "data_source", "train_file", "predict_file", "output_dir",
              "adapter_dir", "features_dir", "config", "sweep", "num_trials", "overwrite", "dry_run",
-             "do_train", "do_eval", "do_predict", "split_seed", "seed")
+             "do_train", "do_eval", "do_predict", "do_export", "export_dir", "split_seed", "seed")
 RECORD = "sweep.json"
 
 
@@ -55,7 +55,7 @@ def plan(flags, grid):
             changed = flags.changed(**dict(zip(grid, values, strict=True)), seed=seed)
             setting = {name: getattr(changed, name) for name in grid}
             common = {"adapter_dir": None, "sweep": None, "config": None, "num_trials": 1,
-                      "do_predict": False,
+                      "do_predict": False, "do_export": False, "export_dir": None,
                       "output_dir": os.path.join(flags.output_dir, _folder(setting, seed))}
             if "features_dir" in flags.definitions and not flags.features_dir:
                 common["features_dir"] = os.path.join(flags.output_dir, "features")

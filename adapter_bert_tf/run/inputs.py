@@ -33,6 +33,7 @@ class Inputs:
       labels: dict from split to label ids or scores, `[examples]`, or None where hidden.
       features: dict from split to `Features`.
       split_seed: of the random division; None if the publishers made one.
+      max_seq_length: of an input, in word pieces.
     """
 
     task: Task
@@ -40,6 +41,7 @@ class Inputs:
     labels: dict[str, np.ndarray | None]
     features: dict[str, Features]
     split_seed: int | None
+    max_seq_length: int
 
     @property
     def count(self):
@@ -50,7 +52,8 @@ class Inputs:
         """What a saved adapter says of its task."""
         return {"task": self.task.name, "head": "classification",
                 "labels": list(self.task.labels or ()),
-                "regression": self.task.regression, "split_seed": self.split_seed}
+                "regression": self.task.regression, "split_seed": self.split_seed,
+                "inputs": {"texts": self.task.num_texts, "max_seq_length": self.max_seq_length}}
 
     def record(self):
         """What `run.json` says of the data."""
@@ -150,7 +153,7 @@ def read_inputs(flags, task, vocabulary, saved=None):
     print(checks.report(task, examples, features), flush=True)
     checks.warn(examples, features, encoder)
     return Inputs(task, examples, labels, features,
-                  flags.split_seed if task.is_divided() else None)
+                  flags.split_seed if task.is_divided() else None, flags.max_seq_length)
 
 
 def _read(flags, task, roles):

@@ -6,8 +6,10 @@ import dataclasses
 import tensorflow as tf
 import tf_keras
 
+from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.run import outputs, ownership, settings
 from adapter_bert_tf.run.values import RunFlags
+from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.store import SavedAdapter, save_adapter
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training import trained as what_is_trained
@@ -66,6 +68,7 @@ class Job:
     flags: RunFlags
     kind: Kind
     data: object
+    vocabulary: Vocabulary
     fingerprint: dict
     model: tf_keras.Model
     trained: dict
@@ -90,6 +93,8 @@ def run_once(kind, flags, shared):
         evaluate_task(job)
     if flags.do_predict:
         kind.predict(job)
+    if flags.do_export:
+        export(job)
     record = run_record(job)
     outputs.write_run(flags.output_dir, record, trained=flags.do_train)
     return record
@@ -127,8 +132,8 @@ def prepare(kind, flags, shared):
     with strategy.scope():
         model = build_model(kind, flags, base, adapter, data, saved)
         trained = what_is_trained.select_trained(model, tuning)
-    return Job(flags, kind, data, base.fingerprint(), model, trained, tuning, saved, strategy,
-               steps, settings.learning_rate(flags, tuning))
+    return Job(flags, kind, data, base.vocabulary, base.fingerprint(), model, trained, tuning,
+               saved, strategy, steps, settings.learning_rate(flags, tuning))
 
 
 def build_model(kind, flags, base, adapter, data, saved):
@@ -171,9 +176,15 @@ def evaluate_task(job):
 
 def save(job):
     """Writes the adapter directory of a trained job, with its result if there is one."""
+    save_adapter(settings.adapter_dir(job.flags), describe(job), job.trained,
+                 job.flags.adapter_dtype)
+
+
+def describe(job):
+    """What the adapter directory of a trained job says."""
     main, results = job.kind.main_metric(job.flags), job.record.get("eval")
     adapter = job.model.encoder.adapter_config
-    save_adapter(settings.adapter_dir(job.flags), {
+    return {
         "method": job.tuning.method, "tuning": dataclasses.asdict(job.tuning),
         "adapter": dataclasses.asdict(adapter) if adapter else None,
         **job.data.adapter_config(),
@@ -181,7 +192,15 @@ def save(job):
         if results else None,
         "global_step": job.steps, "base": job.fingerprint, "versions": versions(),
         "command": outputs.command(),
-    }, job.trained, job.flags.adapter_dtype)
+    }
+
+
+def export(job):
+    """Writes the SavedModel."""
+    folder = settings.export_dir(job.flags)
+    config = job.saved.config if job.saved else describe(job)
+    export_task(folder, job.model, config, job.vocabulary)
+    print(f"SavedModel: {folder}", flush=True)
 
 
 def run_record(job):

@@ -15,9 +15,10 @@ RUN_FILES = ("eval_results.txt", "metrics.jsonl", "run.json", "sweep.json", "swe
 OWNER = "flags.json"
 TRAINED_ON = "training data"  # Its digest, among the owner's flags.
 # Flags that may differ when an interrupted run is taken up again.
-FREE_FLAGS = ("output_dir", "do_eval", "do_predict", "eval_batch_size", "predict_batch_size",
-              "overwrite", "config", "dry_run", "save_checkpoints_steps", "iterations_per_loop",
-              "verbose_logging", "features_dir", "question", "context")
+FREE_FLAGS = ("output_dir", "do_eval", "do_predict", "do_export", "export_dir",
+              "eval_batch_size", "predict_batch_size", "overwrite", "config", "dry_run",
+              "save_checkpoints_steps", "iterations_per_loop", "verbose_logging", "features_dir",
+              "question", "context")
 # And those that change nothing but the results.
 EVALUATION_FLAGS = ("predict_file", "n_best_size", "max_answer_length", "null_score_diff_threshold")
 

@@ -12,7 +12,7 @@ from adapter_bert_tf.data.squad import Question
 from adapter_bert_tf.run import outputs, questions, settings, sweep
 from adapter_bert_tf.run.job import Kind
 from adapter_bert_tf.tasks import squad_metrics
-from adapter_bert_tf.tasks.span_decoding import Decoder, DecodingSettings
+from adapter_bert_tf.tasks.span_decoding import Decoder
 from adapter_bert_tf.tasks.span_labeler import SpanLabeler
 
 
@@ -112,20 +112,12 @@ class Answers:
         print(f"Predictions: {', '.join(os.path.join(folder, name) for name in files)}", flush=True)
 
 
-def decoding_settings(flags):
-    """`DecodingSettings` from the flags of the same names."""
-    return DecodingSettings(
-        n_best_size=flags.n_best_size, max_answer_length=flags.max_answer_length,
-        null_allowed=flags.version_2_with_negative,
-        null_score_diff_threshold=flags.null_score_diff_threshold)
-
-
 def answer_all(job, batch_size):
     """`Answers` to the questions of `--predict_file`."""
     flags, asked = job.flags, job.data.asked
     windows = job.data.eval_records
     job.record["windows"] = job.record.get("windows", {}) | {"dev": windows.count}
-    decoder = Decoder(decoding_settings(flags))
+    decoder = Decoder(job.data.decoding)
     progress = tf_keras.utils.Progbar(windows.count, unit_name="window", interval=5)
     batches = records.eval_batches(windows, batch_size, flags.max_seq_length,
                                    settings.pad_to(flags))
@@ -160,7 +152,7 @@ def answer_one(job):
     """Prints the answer to `--question` in `--context`, its score and its position."""
     flags = job.flags
     question = Question("", flags.question, flags.context)
-    decoder = Decoder(decoding_settings(flags))
+    decoder = Decoder(job.data.decoding)
     for window in spans.make_windows([question], job.data.encoder, job.data.settings):
         ids = window.ids[np.newaxis]
         types = (np.arange(len(window.ids)) >= window.context_begin).astype(np.int32)[np.newaxis]

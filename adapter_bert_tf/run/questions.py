@@ -15,6 +15,7 @@ from adapter_bert_tf.data.squad import Question, read_json, read_questions
 from adapter_bert_tf.data.tfds import read_tfds_squad
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.tasks.span_decoding import DecodingSettings
 from adapter_bert_tf.tasks.squad_metrics import count_unlabelled
 
 # Of the label list: the head's two outputs.
@@ -22,7 +23,8 @@ LABELS = ["start", "end"]
 # The flags that decide what is read.
 FLAGS = ("do_train", "do_eval", "do_predict", "data_source", "data_dir", "train_file",
          "predict_file", "max_train_examples", "version_2_with_negative", "max_seq_length",
-         "doc_stride", "max_query_length", "features_dir")
+         "doc_stride", "max_query_length", "n_best_size", "max_answer_length",
+         "null_score_diff_threshold", "features_dir")
 
 
 def check(flags):
@@ -69,6 +71,7 @@ class SpanData:
       articles: `data` of the file to answer, for the official evaluators.
       vocabulary: `Vocabulary`.
       settings: `SpanSettings`.
+      decoding: `DecodingSettings`.
       folder: of the windows.
       name: the task's name.
     """
@@ -78,6 +81,7 @@ class SpanData:
     articles: list
     vocabulary: Vocabulary
     settings: spans.SpanSettings
+    decoding: DecodingSettings
     folder: str
     name: str
 
@@ -88,7 +92,8 @@ class SpanData:
 
     def adapter_config(self):
         """What a saved adapter says of its task."""
-        return {"task": self.name, "head": "span", "labels": LABELS, "regression": False}
+        return {"task": self.name, "head": "span", "labels": LABELS, "regression": False,
+                "inputs": dataclasses.asdict(self.settings) | dataclasses.asdict(self.decoding)}
 
     def record(self):
         """What `run.json` says of the data."""
@@ -153,6 +158,8 @@ def read(flags, vocabulary):
     return SpanData(
         learned, asked, articles, vocabulary,
         spans.SpanSettings(flags.max_seq_length, flags.doc_stride, flags.max_query_length),
+        DecodingSettings(flags.n_best_size, flags.max_answer_length,
+                         flags.version_2_with_negative, flags.null_score_diff_threshold),
         folder(flags), task_name(flags))
 
 

@@ -11,6 +11,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import ownership
 from adapter_bert_tf.run.flags import read_yaml
 from adapter_bert_tf.run.outputs import write_text
+from adapter_bert_tf.serving.export import require_free as require_free_export
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.store.combine import without_lowest
 from adapter_bert_tf.store.directory import adapter_exists, require_free
@@ -25,8 +26,11 @@ def check(flags):
     """Checks the flags that need no file. Raises `InputError`."""
     if not flags.output_dir:
         raise InputError("--output_dir is missing: the folder for the adapter and the results.")
-    if not (flags.do_train or flags.do_eval or flags.do_predict):
-        raise InputError("Nothing to do: give at least one of --do_train, --do_eval, --do_predict.")
+    if not (flags.do_train or flags.do_eval or flags.do_predict or flags.do_export):
+        raise InputError("Nothing to do: give at least one of --do_train, --do_eval, --do_predict, "
+                         "--do_export.")
+    if flags.do_export:
+        require_free_export(export_dir(flags))
     if flags.do_train and not flags.overwrite and adapter_exists(adapter_dir(flags)):
         raise InputError(f"{adapter_dir(flags)} already holds an adapter of another run. Choose "
                          "another --output_dir, or replace it with --overwrite.")
@@ -80,6 +84,11 @@ def check_length(flags, base):
 def adapter_dir(flags):
     """Where the adapter is written or read."""
     return flags.adapter_dir or os.path.join(flags.output_dir, "adapter")
+
+
+def export_dir(flags):
+    """Where the SavedModel is written."""
+    return flags.export_dir or os.path.join(flags.output_dir, "saved_model")
 
 
 def find_saved(flags):

@@ -17,6 +17,7 @@ from adapter_bert_tf.run.grid import RECORD, claim, plan, read_grid
 from adapter_bert_tf.run.job import check_ahead, run_once
 from adapter_bert_tf.run.shared import Shared
 from adapter_bert_tf.run.values import RunFlags
+from adapter_bert_tf.serving.export import require_free
 from adapter_bert_tf.store.directory import adapter_exists, copy_adapter
 from adapter_bert_tf.store.versions import versions
 
@@ -32,6 +33,8 @@ def run(kind, parsed):
       InputError: for anything wrong with the flags or the data, before the first run.
     """
     flags, shared = RunFlags.of(parsed), Shared()
+    if flags.do_export:
+        require_free(settings.export_dir(flags))
     if not flags.sweep and flags.num_trials == 1:
         run_once(kind, flags, shared)
         return
@@ -151,7 +154,7 @@ def summarize(results):
 
 
 def _finish(kind, flags, shared, runs, rows):
-    """Chooses the best run, copies its adapter, writes the results, predicts with it."""
+    """Chooses the best run, copies its adapter, writes the results, predicts and exports."""
     metric = kind.main_metric(flags)
     best = choose([setting for setting, _ in runs], [row["results"] for row in rows], metric)
     if best is None:
@@ -169,8 +172,9 @@ def _finish(kind, flags, shared, runs, rows):
     print(f"Best on dev ({metric}; {len(finished)} of {len(same)} seeds finished): "
           f"{setting or 'the only setting'}; its best seed is {best_flags.seed}. {adapter} holds "
           f"that adapter, {flags.output_dir}/sweep.csv every run.", flush=True)
-    if flags.do_predict:
+    if flags.do_predict or flags.do_export:
         run_once(kind, best_flags.changed(
-            do_train=False, do_eval=False, do_predict=True, output_dir=flags.output_dir,
-            adapter_dir=adapter), shared)
+            do_train=False, do_eval=False, do_predict=flags.do_predict,
+            do_export=flags.do_export, export_dir=flags.export_dir,
+            output_dir=flags.output_dir, adapter_dir=adapter), shared)
     outputs.write_eval_results(flags.output_dir, summarize(finished))

@@ -43,7 +43,7 @@ def is_adapterhub(folder):
         os.path.join(folder, "pytorch_adapter.bin"))
 
 
-def import_adapter(folder, base):
+def import_adapter(folder, base, **inputs):
     """A `SavedAdapter` from a folder of the library.
 
     The first layer of its classification head, dense and tanh on [CLS], is what BERT calls the
@@ -52,6 +52,7 @@ def import_adapter(folder, base):
     Args:
       folder: path.
       base: `Base` that the adapter was trained on. The files do not say which that was.
+      **inputs: `texts`, 2 for pairs, and `max_seq_length`; the files do not say these either.
 
     Raises:
       InputError: when a file is missing or damaged, or it is no bottleneck adapter on BERT with a
@@ -70,15 +71,16 @@ def import_adapter(folder, base):
         weights[ours] = _take(tensors, theirs)
     _require(not tensors, "weights that we have no place for", sorted(tensors)[:5])
     labels, head = _import_head(folder, name)
-    return _saved(name, labels, adapter, weights | head, base, described)
+    return _saved(name, labels, adapter, weights | head, base, described, inputs)
 
 
-def _saved(name, labels, adapter, weights, base, described):
+def _saved(name, labels, adapter, weights, base, described, inputs):
     tuning = Tuning(train_layer_norm=False, train_pooler=True)
     config = {
         "method": tuning.method, "tuning": tuning.__dict__, "task": name,
         "adapter": adapter.__dict__, "head": "classification", "labels": labels,
         "regression": not labels, "metric": None, "base": base.fingerprint(),
+        "inputs": schema.INPUTS["classification"] | inputs,
         "versions": versions() | {"imported from": str(described.get("version"))}, "command": "",
     }
     schema.check(config, f"Adapter {name!r}")

@@ -100,13 +100,14 @@ def average_adapters(parsed):
 def import_adapters(parsed):
     """Writes another library's adapter as an adapter directory."""
     base, (source,) = load_base(parsed.base_model), parsed.folders
+    inputs = {"texts": parsed.texts, "max_seq_length": parsed.max_seq_length}
     if tf.io.gfile.isdir(source) and is_adapterhub(source):
-        return _write(import_adapter(source, base), parsed)
+        return _write(import_adapter(source, base, **inputs), parsed)
     if not parsed.task:
         raise InputError(f"{source!r} holds no files of AdapterHub. For a checkpoint of "
                          "adapter-bert add --task=NAME and --labels=A,B,...")
     labels = [label for label in parsed.labels.split(",") if label]
-    return _write(import_checkpoint(source, base, parsed.task, labels), parsed)
+    return _write(import_checkpoint(source, base, parsed.task, labels, **inputs), parsed)
 
 
 def _write(saved, parsed):

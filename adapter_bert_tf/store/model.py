@@ -56,7 +56,7 @@ class AdapterModel:
         self._functions = {}
 
     def add_adapter(self, name, labels=(), config="houlsby", head="classification",
-                    tuning=None):
+                    tuning=None, **inputs):
         """Adds a task with fresh weights.
 
         Args:
@@ -65,6 +65,8 @@ class AdapterModel:
           config: name of a preset, an `AdapterConfig`, or None with a tuning that needs none.
           head: `classification` or `span`.
           tuning: `Tuning`; None for adapters and LayerNorms.
+          **inputs: how texts become inputs, where it differs from `schema.INPUTS`: `texts`, 2 for
+            pairs, and `max_seq_length`. For who serves the adapter.
 
         Returns:
           `tf_keras.Model`, to be compiled and fitted. It trains what `tuning` says and nothing
@@ -81,7 +83,8 @@ class AdapterModel:
             "method": tuning.method, "tuning": dataclasses.asdict(tuning), "task": name,
             "adapter": dataclasses.asdict(adapter) if adapter and tuning.needs_adapter else None,
             "head": head, "labels": labels, "regression": not labels, "metric": None,
-            "base": self.base.fingerprint(), "versions": versions(), "command": "",
+            "inputs": schema.INPUTS.get(head, {}) | inputs, "base": self.base.fingerprint(),
+            "versions": versions(), "command": "",
         }
         schema.check(described, f"Adapter {name!r}")
         self._tasks[name] = self._with_model(described, {})

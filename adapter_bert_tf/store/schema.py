@@ -1,13 +1,16 @@
 """What `adapter_config.json` may say, and which variables must then be in the file beside it."""
 
+import dataclasses
 import hashlib
 import json
 
 from adapter_bert_tf.adapters.bottleneck import variable_shapes
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base.shapes import base_shapes
+from adapter_bert_tf.data.spans import SpanSettings
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks.heads import HEADS
+from adapter_bert_tf.tasks.span_decoding import DecodingSettings
 from adapter_bert_tf.training.trained import Tuning, is_trained
 
 LARGEST_CONFIG = 1 << 20
@@ -17,8 +20,15 @@ LARGEST = {"vocab_size": 2_000_000, "hidden_size": 16_384, "num_layers": 256,
            "max_sequence_length": 65_536}
 FIELDS = {
     "method": str, "tuning": dict, "adapter": (dict, type(None)), "task": str, "head": str,
-    "labels": list, "regression": bool, "metric": (dict, type(None)), "base": dict,
+    "labels": list, "regression": bool, "inputs": dict, "metric": (dict, type(None)), "base": dict,
     "versions": dict, "command": str, "weights_sha256": str, "sha256": str,
+}
+
+
+# How texts become inputs: what a task says of it, and what it is if it is not said.
+INPUTS = {
+    "classification": {"texts": 1, "max_seq_length": 128},
+    "span": dataclasses.asdict(SpanSettings()) | dataclasses.asdict(DecodingSettings()),
 }
 
 
@@ -69,6 +79,7 @@ def check(config, where):
     if config["regression"] == bool(labels):
         raise InputError(f"{where}: a classifier has labels, a regression has none. "
                          f"Received: {labels[:20]!r}")
+    _check_inputs(config, where)
     metric = config["metric"]
     if metric and not (isinstance(metric.get("name"), str)
                        and isinstance(metric.get("value"), int | float)):
@@ -76,6 +87,14 @@ def check(config, where):
     tuning_of(config, where).check_depth(config["base"]["num_layers"])
     if config["adapter"]:
         adapter_of(config).layer_indices(config["base"]["num_layers"])
+
+
+def _check_inputs(config, where):
+    defaults, values = INPUTS[config["head"]], config["inputs"]
+    wrong = [name for name, default in defaults.items() if type(values.get(name)) is not
+             type(default) or not -1e9 < values[name] < 1e9]
+    if wrong or set(values) != set(defaults):
+        raise InputError(f"{where}: inputs must be like {defaults}. Received: {values!r}")
 
 
 def _check_sizes(base, where):

@@ -15,7 +15,7 @@ from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.trained import Tuning
 
 
-def import_checkpoint(path, base, task, labels):
+def import_checkpoint(path, base, task, labels, **inputs):
     """The adapters, LayerNorms and head of a TF1 checkpoint of adapter-bert.
 
     Args:
@@ -23,6 +23,7 @@ def import_checkpoint(path, base, task, labels):
       base: `Base` that it was trained on.
       task: name of the task.
       labels: label strings in the order of their ids; empty for regression.
+      **inputs: `texts`, 2 for pairs, and `max_seq_length`.
 
     Raises:
       InputError: when it holds no adapters, another number of labels, or another base.
@@ -39,6 +40,7 @@ def import_checkpoint(path, base, task, labels):
         "method": "adapters", "tuning": Tuning().__dict__, "task": task,
         "adapter": adapter.__dict__, "head": "classification", "labels": list(labels),
         "regression": not labels, "metric": None, "base": fingerprint,
+        "inputs": schema.INPUTS["classification"] | inputs,
         "versions": versions() | {"imported from": "adapter-bert"}, "command": "",
     }
     schema.check(config, path)

@@ -102,6 +102,12 @@ class Task:
         """Number of the head's outputs."""
         return 1 if self.regression else len(self.labels)
 
+    @property
+    def num_texts(self):
+        """1, or 2 for pairs."""
+        first = next(iter(self.layouts[0].values()))
+        return 1 if first.columns.text_b is None else 2
+
     def is_divided(self):
         """Whether the development set may have been cut from the training data at random."""
         return bool(self.dev_share) or any(role(s) == "all" for s in self.layouts[0])

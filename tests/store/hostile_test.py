@@ -71,6 +71,9 @@ CONFIGS = {
     "no LayerNorms": ({"tuning": {"method": "adapters", "train_layer_norm": False}}, "LayerNorm"),
     "metric of another type": ({"metric": {"name": 1}}, "metric needs"),
     "task of another type": ({"task": ["mrpc"]}, "misses"),
+    "no length": ({"inputs": {"texts": 1}}, "inputs must be like"),
+    "enormous length": ({"inputs": {"texts": 1, "max_seq_length": 10**12}}, "inputs must be like"),
+    "texts of another type": ({"inputs": {"texts": True, "max_seq_length": 8}}, "inputs must be"),
     "base of another type": ({"base": []}, "misses"),
     "regression with labels": ({"regression": True}, "a regression has none"),
 }

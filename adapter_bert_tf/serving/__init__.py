@@ -1,0 +1,1 @@
+"""SavedModels from raw text to answers: one task, or many on one base."""

@@ -1,0 +1,47 @@
+"""Writes the SavedModel of one task."""
+
+import tensorflow as tf
+
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.serving import spans, texts
+
+SIGNATURES = {"classification": texts.signatures, "span": spans.signatures}
+
+
+def export_task(folder, model, config, vocabulary):
+    """Writes a SavedModel that takes raw strings; everything it needs is inside.
+
+    A client needs only `tensorflow` and `tensorflow_text`.
+
+    Args:
+      folder: path; a SavedModel that is there is replaced.
+      model: `Classifier` or `SpanLabeler`.
+      config: of the adapter.
+      vocabulary: `Vocabulary` of the base.
+
+    Raises:
+      InputError: when `folder` holds something else.
+    """
+    run = tf.function(lambda inputs: model(inputs, training=False))
+    module = tf.Module()
+    module.parameters = model.variables  # Of the model only these: its layers need tf_keras.
+    write(folder, module, SIGNATURES[config["head"]](run, config, vocabulary))
+
+
+def write(folder, module, signatures):
+    """Saves a module under a temporary name, then renames it. Raises `InputError`."""
+    require_free(folder)
+    temporary = f"{folder.rstrip('/')}.tmp"
+    if tf.io.gfile.exists(temporary):
+        tf.io.gfile.rmtree(temporary)
+    tf.saved_model.save(module, temporary, signatures=signatures)
+    if tf.io.gfile.exists(folder):
+        tf.io.gfile.rmtree(folder)
+    tf.io.gfile.rename(temporary, folder)
+
+
+def require_free(folder):
+    """A SavedModel may be written where nothing is, or a SavedModel. Raises `InputError`."""
+    if tf.io.gfile.exists(folder) and not tf.io.gfile.exists(f"{folder}/saved_model.pb"):
+        raise InputError(f"{folder!r} is no SavedModel and will not be replaced. Choose another "
+                         "--export_dir.")

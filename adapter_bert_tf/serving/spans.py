@@ -1,0 +1,193 @@
+"""Question answering in the graph: windows, the best span, and the text that it stands for.
+
+The same windows and the same choice as `data.spans` and `tasks.span_decoding`, as tensors.
+"""
+
+import tensorflow as tf
+
+from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.serving.texts import id_specs
+
+NEVER = -3.0e38  # Below every score; infinities would make NaN of differences.
+
+
+def signatures(run, config, vocabulary):
+    """The signatures of a task: `serving_default` takes questions and contexts, `ids` ids.
+
+    Args:
+      run: function of encoder inputs to logits `[batch, 2, seq]`.
+      config: of the adapter.
+      vocabulary: `Vocabulary` of the base.
+
+    Returns:
+      dict from name to concrete function.
+    """
+    answerer = Answerer(run, config["inputs"], vocabulary)
+    strings = {name: tf.TensorSpec([None], tf.string, name=name)
+               for name in ("question", "context")}
+
+    @tf.function
+    def serving_default(question, context):
+        return answerer(question, context)
+
+    @tf.function
+    def ids(**inputs):
+        logits = run(inputs)
+        return {"start_logits": logits[:, 0], "end_logits": logits[:, 1]}
+
+    return {"serving_default": serving_default.get_concrete_function(**strings),
+            "ids": ids.get_concrete_function(**id_specs())}
+
+
+class Answerer(tf.Module):
+    """Answers to questions, from raw text.
+
+    Args:
+      run: function of encoder inputs to logits `[windows, 2, seq]`.
+      settings: dict of `SpanSettings` and `DecodingSettings`.
+      vocabulary: `Vocabulary`.
+    """
+
+    def __init__(self, run, settings, vocabulary):
+        super().__init__()
+        self.run = run
+        self.settings = settings
+        self.encoder = TextEncoder(vocabulary, settings["max_seq_length"])
+
+    def __call__(self, question, context):
+        """Answers a batch.
+
+        Args:
+          question, context: string `[batch]`.
+
+        Returns:
+          dict of `[batch]`: `answer`, a slice of the context, "" for none; `score`, the sum of its
+          two logits; `start` and `end`, its place in characters of the context, -1 for none.
+        """
+        query, _, _ = self.encoder.align(question)
+        query = query[:, : self.settings["max_query_length"]]
+        pieces, starts, ends = self.encoder.align(context)
+        windows = make_windows(query.row_lengths(), pieces.row_lengths(), self.settings)
+        logits = self.run(self._inputs(query, pieces, windows))
+        best = self._best(logits, windows, pieces.row_lengths())
+        return self._answers(best, windows, context, starts, ends)
+
+    def _inputs(self, query, pieces, windows):
+        special = self.encoder.special
+        count = [tf.shape(windows["question"])[0], 1]
+        cls, sep = (tf.RaggedTensor.from_tensor(tf.fill(count, tf.cast(special[name], tf.int32)))
+                    for name in ("start_of_sequence_id", "end_of_segment_id"))
+        offsets = tf.gather(pieces.row_starts(), windows["question"])
+        inside = tf.ragged.range(offsets + windows["begin"], offsets + windows["end"])
+        part = tf.gather(tf.cast(pieces.flat_values, tf.int32), inside)
+        asked = tf.gather(tf.cast(query, tf.int32), windows["question"])
+        ids = tf.concat([cls, asked, sep, part, sep], 1)
+        lengths = ids.row_lengths()
+        places = tf.range(tf.reduce_max(lengths))
+        mask = tf.sequence_mask(lengths)
+        types = tf.cast((places >= windows["head"][:, tf.newaxis]) & mask, tf.int32)
+        return {"input_word_ids": ids.to_tensor(), "input_mask": tf.cast(mask, tf.int32),
+                "input_type_ids": types}
+
+    def _best(self, logits, windows, lengths):
+        """The best span of each window: (first, last) piece of the context, score, [CLS] score."""
+        places = tf.range(tf.shape(logits, tf.int64)[2])[tf.newaxis]
+        begin, end = windows["begin"][:, tf.newaxis], windows["end"][:, tf.newaxis]
+        piece = places - windows["head"][:, tf.newaxis] + begin
+        inside = (piece >= begin) & (piece < end)
+        allowed = inside & has_most_context(piece, windows, lengths)
+        count = tf.minimum(self.settings["n_best_size"], tf.shape(logits)[2])
+        start_logits, first = tf.math.top_k(tf.where(allowed, logits[:, 0], NEVER), count)
+        end_logits, last = tf.math.top_k(tf.where(inside, logits[:, 1], NEVER), count)
+        ahead = last[:, tf.newaxis] - first[:, :, tf.newaxis]
+        fits = ((start_logits[:, :, tf.newaxis] > NEVER) & (end_logits[:, tf.newaxis] > NEVER)
+                & (ahead >= 0) & (ahead < self.settings["max_answer_length"]))
+        scores = tf.where(fits, start_logits[:, :, tf.newaxis] + end_logits[:, tf.newaxis], NEVER)
+        scores = tf.reshape(scores, [-1, count * count])
+        which = tf.argmax(scores, -1, tf.int32)
+        first = tf.gather(first, which // count, batch_dims=1)
+        last = tf.gather(last, which % count, batch_dims=1)
+        shift = windows["begin"] - windows["head"]
+        return {"score": tf.reduce_max(scores, -1), "null": logits[:, 0, 0] + logits[:, 1, 0],
+                "first": tf.cast(first, tf.int64) + shift, "last": tf.cast(last, tf.int64) + shift}
+
+    def _answers(self, best, windows, context, starts, ends):
+        batch = tf.shape(context, tf.int64)[0]
+        score = tf.math.unsorted_segment_max(best["score"], windows["question"], batch)
+        null = -tf.math.unsorted_segment_max(-best["null"], windows["question"], batch)
+        is_best = best["score"] == tf.gather(score, windows["question"])
+        numbers = tf.range(tf.size(is_best, tf.int64))
+        chosen = tf.math.unsorted_segment_min(
+            tf.where(is_best, numbers, tf.int64.max), windows["question"], batch)
+        found = score > NEVER
+        if self.settings["null_allowed"]:
+            found &= null - score <= self.settings["null_score_diff_threshold"]
+        first, last = (tf.where(found, tf.gather(best[name], chosen), 0) for name in
+                       ("first", "last"))
+        start = _pick(starts, first, found)
+        end = _pick(ends, last, found)
+        length = tf.where(found, end - start, 0)
+        answer = tf.strings.substr(context, tf.maximum(start, 0), length, unit="UTF8_CHAR")
+        if self.settings["null_allowed"]:
+            score = tf.where(found, score, null)
+        return {"answer": answer, "score": tf.where(score > NEVER, score, 0.0),
+                "start": start, "end": end}
+
+
+def _pick(ragged, columns, found):
+    """`ragged[i, columns[i]]` of each row, -1 where nothing was found."""
+    flat = tf.concat([ragged.flat_values, [-1]], 0)
+    last = tf.size(flat, tf.int64) - 1
+    return tf.gather(flat, tf.where(found, ragged.row_starts() + columns, last))
+
+
+def make_windows(query_lengths, context_lengths, settings):
+    """The windows of each question; see `data.spans.window_spans`.
+
+    Args:
+      query_lengths, context_lengths: int64 `[batch]`, in word pieces.
+      settings: dict with `max_seq_length` and `doc_stride`.
+
+    Returns:
+      dict of int64 `[windows]`: number of the `question`, `begin` and `end` in its context, and
+      `head`, the place of the first context piece.
+    """
+    head = query_lengths + 2
+    room = settings["max_seq_length"] - head - 1
+    step = tf.minimum(tf.cast(settings["doc_stride"], tf.int64), room)
+    beyond = tf.maximum(context_lengths - room, 0)
+    counts = 1 + (beyond + step - 1) // step
+    question = tf.repeat(tf.range(tf.size(counts, tf.int64)), counts)
+    begin = tf.ragged.range(counts).flat_values * tf.gather(step, question)
+    end = tf.minimum(begin + tf.gather(room, question), tf.gather(context_lengths, question))
+    return {"question": question, "begin": begin, "end": end, "head": tf.gather(head, question)}
+
+
+def has_most_context(piece, windows, lengths):
+    """Whether no other window shows a piece with more context; see `data.spans.best_windows`.
+
+    Args:
+      piece: int64 `[windows, seq]`, pieces of the context that the positions stand for.
+      windows: of `make_windows`.
+      lengths: int64 `[batch]`, of the contexts.
+
+    Returns:
+      bool `[windows, seq]`.
+    """
+    begin, end, question = windows["begin"], windows["end"], windows["question"]
+    every = tf.range(tf.maximum(tf.reduce_max(lengths), 1))[tf.newaxis]
+    scores = _context(every, begin, end)
+    best = tf.math.unsorted_segment_max(scores, question, tf.size(lengths))
+    numbers = tf.range(tf.size(question))[:, tf.newaxis]
+    rivals = tf.where(scores == tf.gather(best, question), numbers, tf.int32.max)
+    winner = tf.math.unsorted_segment_min(rivals, question, tf.size(lengths))
+    column = tf.clip_by_value(piece, 0, tf.shape(every, tf.int64)[1] - 1)
+    return tf.gather(tf.gather(winner, question), column, batch_dims=1) == numbers
+
+
+def _context(piece, begin, end):
+    """A piece's context on its poorer side, plus 0.01 of the window's length; -1 outside."""
+    begin, end = begin[:, tf.newaxis], end[:, tf.newaxis]
+    poorer = tf.cast(tf.minimum(piece - begin, end - 1 - piece), tf.float64)
+    score = poorer + 0.01 * tf.cast(end - begin, tf.float64)
+    return tf.where((piece >= begin) & (piece < end), score, -1.0)

@@ -1,0 +1,64 @@
+"""Classification of raw texts in the graph."""
+
+import tensorflow as tf
+
+from adapter_bert_tf.data.tokenization import TextEncoder
+
+INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
+
+
+def text_specs(config):
+    """The string arguments of a task's signature: `text_a` and, for pairs, `text_b`."""
+    names = ("text_a", "text_b")[: config["inputs"]["texts"]]
+    return {name: tf.TensorSpec([None], tf.string, name=name) for name in names}
+
+
+def id_specs():
+    """The arguments of the signature `ids`."""
+    return {name: tf.TensorSpec([None, None], tf.int32, name=name) for name in INPUTS}
+
+
+def class_outputs(logits, config):
+    """What a signature returns.
+
+    Args:
+      logits: float32 `[batch, labels]`.
+      config: of the adapter.
+
+    Returns:
+      dict: for classes `label` string `[batch]`, `probabilities`, `logits` and the label strings
+      `classes`, `[batch, labels]`; for regression `score`, float32 `[batch]`.
+    """
+    if config["regression"]:
+        return {"score": logits[:, 0]}
+    classes = tf.constant(config["labels"])
+    return {
+        "label": tf.gather(classes, tf.argmax(logits, -1)),
+        "probabilities": tf.nn.softmax(logits), "logits": logits,
+        "classes": tf.tile(classes[tf.newaxis], [tf.shape(logits)[0], 1]),
+    }
+
+
+def signatures(run, config, vocabulary):
+    """The signatures of a task: `serving_default` takes texts, `ids` word-piece ids.
+
+    Args:
+      run: function of encoder inputs to logits.
+      config: of the adapter.
+      vocabulary: `Vocabulary` of the base.
+
+    Returns:
+      dict from name to concrete function.
+    """
+    encoder = TextEncoder(vocabulary, config["inputs"]["max_seq_length"])
+
+    @tf.function
+    def serving_default(**texts):
+        return class_outputs(run(encoder.inputs(*texts.values())), config)
+
+    @tf.function
+    def ids(**inputs):
+        return class_outputs(run(inputs), config)
+
+    return {"serving_default": serving_default.get_concrete_function(**text_specs(config)),
+            "ids": ids.get_concrete_function(**id_specs())}
