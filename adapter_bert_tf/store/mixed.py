@@ -46,7 +46,7 @@ def stack(tasks, base):
 def _widened(name, value, width):
     if not name.startswith("head/"):
         return value
-    missing = [[0, 0]] * (value.shape.rank - 1) + [[0, width - value.shape[-1]]]
+    missing = [[0, 0]] * (len(value.shape) - 1) + [[0, width - value.shape[-1]]]
     return tf.pad(value, missing, constant_values=float("-inf") if name == "head/bias" else 0.0)
 
 

@@ -1,0 +1,38 @@
+"""Joins adapters of one base into one SavedModel.
+
+    python -m adapter_bert_tf.serving out/*/adapter --output=served
+
+A signature for each task takes its texts; the signature `tasks` takes a task's name with each row.
+"""
+
+import argparse
+import os
+import sys
+
+from adapter_bert_tf.errors import InputError
+
+
+def main(arguments=None):
+    """Runs the command; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m adapter_bert_tf.serving", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="+", metavar="DIR", help="an adapter directory")
+    parser.add_argument("--output", required=True, help="the SavedModel to write")
+    parser.add_argument("--base_model", help="the adapters' base (default: the installed one)")
+    parsed = parser.parse_args(arguments)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    from adapter_bert_tf.base import load_base
+    from adapter_bert_tf.serving.many import join
+
+    try:
+        names = join(parsed.folders, load_base(parsed.base_model), parsed.output)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"{parsed.output}: {', '.join(names)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,203 @@
+"""One SavedModel for many tasks: the base once, the small weights of all tasks in banks."""
+
+import re
+
+import tensorflow as tf
+
+from adapter_bert_tf.adapters.parts import GivenParts
+from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.serving import texts
+from adapter_bert_tf.serving.export import SIGNATURES, write
+from adapter_bert_tf.store import schema
+from adapter_bert_tf.store.directory import check_base, load_adapter
+from adapter_bert_tf.store.mixed import stack
+from adapter_bert_tf.tasks.heads import logits_of
+
+ALL = "tasks"  # The signature that takes a task's name with each row.
+
+
+def join(folders, base, output):
+    """Writes one SavedModel for the adapters of many folders.
+
+    It has a signature for each task, named after it, and, if there are classification tasks, the
+    signature `tasks`, which takes `task`, `text_a` and `text_b`.
+
+    Args:
+      folders: adapter directories.
+      base: the `Base` of all of them.
+      output: path of the SavedModel.
+
+    Returns:
+      names of the signatures.
+
+    Raises:
+      InputError: when an adapter is damaged or of another base, two have the same task, or one
+        changes the base (full and top-k tuning).
+    """
+    tasks = _load(folders, base)
+    encoder = base.build_encoder()
+    module = tf.Module()
+    module.base = list(encoder.base_variables().values())
+    module.banks = banks = [Bank(encoder, group) for group in _groups(tasks)]
+    signatures = {}
+    for bank in banks:
+        for name, saved in bank.tasks.items():
+            run = bank.runner(name)
+            served = SIGNATURES[saved.config["head"]](run, saved.config, base.vocabulary)
+            signatures[name] = served["serving_default"]
+    classifying = [bank for bank in banks if bank.head == "classification"]
+    if classifying:
+        signatures[ALL] = _all_tasks(classifying, base.vocabulary)
+    write(output, module, signatures)
+    return list(signatures)
+
+
+def _load(folders, base):
+    """Dict from signature name to `SavedAdapter`."""
+    tasks = {}
+    for folder in folders:
+        saved = load_adapter(folder)
+        check_base(saved.config["base"], base.fingerprint())
+        name = re.sub(r"\W", "_", saved.config["task"])
+        if name in tasks or name in (ALL, ""):
+            raise InputError(f"Each task needs a name of its own, other than {ALL!r}. Received: "
+                             f"{saved.config['task']!r} in {folder}")
+        if saved.config["tuning"]["method"] in ("full", "top_k"):
+            raise InputError(f"{folder} changes the base itself (--tuning="
+                             f"{saved.config['tuning']['method']}); export it by itself, with "
+                             "--do_export.")
+        tasks[name] = saved
+    return tasks
+
+
+def _groups(tasks):
+    """Lists of tasks that one pass can compute: the same adapters and the same kind of head."""
+    groups = {}
+    for name, saved in tasks.items():
+        key = (repr(saved.config["adapter"]), saved.config["head"])
+        groups.setdefault(key, {})[name] = saved
+    return list(groups.values())
+
+
+class Bank(tf.Module):
+    """The weights of several tasks, stacked, and the passes that use them.
+
+    Args:
+      encoder: `AdapterBertEncoder` of the base.
+      tasks: dict from name to `SavedAdapter`, of one `AdapterConfig` and one kind of head.
+    """
+
+    def __init__(self, encoder, tasks):
+        super().__init__()
+        first = next(iter(tasks.values())).config
+        self.tasks = tasks
+        self.head = first["head"]
+        self.labels = max(schema.num_outputs(saved.config) for saved in tasks.values())
+        adapter = schema.adapter_of(first)
+        self.weights = {name: tf.Variable(value, trainable=False) for name, value in stack(
+            [saved.weights for saved in tasks.values()], encoder.base_variables()).items()}
+
+        def run(inputs, which):
+            values = {name: tf.gather(bank, which) for name, bank in self.weights.items()}
+            return logits_of(self.head, encoder, inputs, GivenParts(adapter, values),
+                             values["head/kernel"], values["head/bias"])
+
+        ids = texts.id_specs()
+        # Two passes, shared by all signatures: one task for all rows, and one for each.
+        self.run_one = tf.function(run).get_concrete_function(ids, tf.TensorSpec([], tf.int32))
+        self.run_rows = tf.function(run).get_concrete_function(ids, tf.TensorSpec([None], tf.int32))
+
+    def runner(self, name):
+        """Function of encoder inputs to the logits of one task."""
+        place = list(self.tasks).index(name)
+        outputs = schema.num_outputs(self.tasks[name].config)
+
+        def run(inputs):
+            logits = self.run_one(inputs, tf.constant(place))
+            return logits if self.head == "span" else logits[:, :outputs]
+
+        return run
+
+
+def _all_tasks(banks, vocabulary):
+    """The signature that takes a task's name with each row.
+
+    It returns `label` and `classes`, strings, `probabilities` and `logits`, `[batch, most labels]`;
+    a task with fewer has "" there, 0 and -inf. `score` is the output of a regression, NaN for
+    others.
+    """
+    table = Table(banks, vocabulary)
+    specs = {name: tf.TensorSpec([None], tf.string, name=name)
+             for name in ("task", "text_a", "text_b")}
+    return tf.function(table.answer).get_concrete_function(**specs)
+
+
+class Table:
+    """All classification tasks of all banks, in one list.
+
+    Args:
+      banks: list of `Bank`.
+      vocabulary: `Vocabulary` of the base.
+    """
+
+    def __init__(self, banks, vocabulary):
+        self.banks = banks
+        self.names = [name for bank in banks for name in bank.tasks]
+        configs = [saved.config for bank in banks for saved in bank.tasks.values()]
+        self.bank_of = [i for i, bank in enumerate(banks) for _ in bank.tasks]
+        self.place_of = [place for bank in banks for place in range(len(bank.tasks))]
+        self.width = max(bank.labels for bank in banks)
+        self.classes = [config["labels"] + [""] * (self.width - len(config["labels"]))
+                        for config in configs]
+        self.is_regression = [config["regression"] for config in configs]
+        # How a row's texts become pieces: every length that occurs, with one text or two.
+        ways = [(config["inputs"]["texts"], config["inputs"]["max_seq_length"])
+                for config in configs]
+        self.ways = sorted(set(ways))
+        self.way_of = [self.ways.index(way) for way in ways]
+        self.encoders = [TextEncoder(vocabulary, length) for _, length in self.ways]
+
+    def answer(self, task, text_a, text_b):
+        """See `_all_tasks`."""
+        which = self._find(task)
+        logits = self._logits(self._inputs(which, text_a, text_b), which)
+        classes = tf.gather(tf.constant(self.classes), which)
+        is_regression = tf.gather(tf.constant(self.is_regression), which)
+        best = tf.argmax(logits, -1, tf.int32)
+        return {
+            "label": tf.gather(classes, best, batch_dims=1), "classes": classes, "logits": logits,
+            "probabilities": tf.where(is_regression[:, tf.newaxis], 0.0, tf.nn.softmax(logits)),
+            "score": tf.where(is_regression, logits[:, 0], float("nan")),
+        }
+
+    def _find(self, task):
+        """int32 `[batch]`, places in `names`. Fails, with the known names, for another one."""
+        matches = tf.equal(task[:, tf.newaxis], tf.constant(self.names))
+        known = tf.reduce_all(tf.reduce_any(matches, -1))
+        with tf.control_dependencies([tf.debugging.Assert(
+                known, ["Unknown task. Known:", ", ".join(self.names), "Received:", task])]):
+            return tf.argmax(matches, -1, tf.int32)
+
+    def _inputs(self, which, text_a, text_b):
+        """Encoder inputs, each row made as its task makes them."""
+        made = [encoder(text_a, text_b) if number == 2 else encoder(text_a)
+                for (number, _), encoder in zip(self.ways, self.encoders, strict=True)]
+        batch = tf.shape(which)[0]
+        rows = tf.gather(tf.constant(self.way_of), which) * batch + tf.range(batch)
+        ids, types = (tf.gather(tf.concat(parts, 0), rows) for parts in zip(*made, strict=True))
+        return {"input_word_ids": ids.to_tensor(), "input_type_ids": types.to_tensor(),
+                "input_mask": tf.sequence_mask(ids.row_lengths(), dtype=tf.int32)}
+
+    def _logits(self, inputs, which):
+        """float32 `[batch, width]`: each bank computes its own rows."""
+        bank_of, place_of = tf.constant(self.bank_of), tf.constant(self.place_of)
+        rows, found = [], []
+        for number, bank in enumerate(self.banks):
+            own = tf.where(tf.gather(bank_of, which) == number)[:, 0]
+            logits = bank.run_rows({name: tf.gather(value, own) for name, value in inputs.items()},
+                                   tf.gather(place_of, tf.gather(which, own)))
+            found.append(tf.pad(logits, [[0, 0], [0, self.width - bank.labels]],
+                                constant_values=float("-inf")))
+            rows.append(own)
+        return tf.gather(tf.concat(found, 0), tf.argsort(tf.concat(rows, 0)))
