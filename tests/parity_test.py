@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 
 from adapter_bert_tf.adapters.config import PRESETS
+from adapter_bert_tf.store import load_adapter, save_adapter
+from adapter_bert_tf.store.adapterhub import export_adapter, import_adapter
+from adapter_bert_tf.store.model import AdapterModel
+from adapter_bert_tf.training.trained import Tuning
 from tests.support import GOLDEN
 
 FIGURES = GOLDEN.parent / "minilm.npz"
@@ -75,3 +79,46 @@ def test_the_tokenizer_of_transformers_on_real_sentences(minilm, real_data):
     assert len(texts) > 20000
     ids, _ = encode(tf.constant(texts))
     assert ids.to_list() == tokenizer(texts)["input_ids"]
+
+
+@pytest.mark.parametrize("kind", ["houlsby", "pfeiffer"])
+def test_adapters_of_the_library_adapters(kind, minilm, tmp_path):
+    """Both ways on the real base: theirs imported, ours exported; the same logits."""
+    torch, adapters = pytest.importorskip("torch"), pytest.importorskip("adapters")
+    from adapters import AutoAdapterModel
+
+    figures = _inputs(np.load(FIGURES))
+    theirs = AutoAdapterModel.from_pretrained(minilm.weights_path.rsplit("/", 1)[0])
+    config = {"houlsby": adapters.DoubleSeqBnConfig, "pfeiffer": adapters.SeqBnConfig}[kind]
+    theirs.add_adapter("theirs", config=config(reduction_factor=6))
+    theirs.add_classification_head("theirs", num_labels=3)
+    with torch.no_grad():
+        for name, parameter in theirs.named_parameters():
+            if "adapters." in name or "heads." in name:
+                parameter.normal_(std=0.1)
+    theirs.save_adapter(str(tmp_path / "theirs"), "theirs", use_safetensors=True)
+    imported = import_adapter(str(tmp_path / "theirs"), minilm)
+    save_adapter(str(tmp_path / "imported"), imported.config, imported.weights)
+    ours = AdapterModel(minilm)
+    ours.load_adapter(str(tmp_path / "imported"))
+    np.testing.assert_allclose(ours(figures, adapter="theirs"),
+                               _their_logits(torch, theirs, "theirs", figures), atol=1e-4)
+
+    trained = ours.add_adapter("ours", ["a", "b"], kind, tuning=Tuning(train_layer_norm=False))
+    rng = np.random.default_rng(0)
+    for variable in trained.trainable_variables:
+        variable.assign_add(rng.normal(size=variable.shape) * 0.1)
+    ours.save_adapter("ours", str(tmp_path / "ours"))
+    export_adapter(load_adapter(str(tmp_path / "ours")), str(tmp_path / "exported"), minilm)
+    theirs.load_adapter(str(tmp_path / "exported"), load_as="ours", use_safetensors=True)
+    np.testing.assert_allclose(ours(figures, adapter="ours"),
+                               _their_logits(torch, theirs, "ours", figures), atol=1e-4)
+
+
+def _their_logits(torch, model, name, inputs):
+    model.eval()
+    model.set_active_adapters(name)
+    model.active_head = name
+    with torch.no_grad():
+        return model(*(torch.tensor(inputs[part]).long() for part in (
+            "input_word_ids", "input_mask", "input_type_ids"))).logits.numpy()

@@ -1,5 +1,7 @@
 """Text to word-piece ids, as TensorFlow operations: the same in training and in exported models."""
 
+import copy
+
 import tensorflow as tf
 import tensorflow_text as text
 from official.nlp.modeling import layers
@@ -29,6 +31,12 @@ class TextEncoder(tf.Module):
         self.unknown_id = vocabulary.pieces.index("[UNK]")
         self.special = self.tokenizer.get_special_tokens_dict()
 
+    def with_length(self, max_seq_length):
+        """The same with another `max_seq_length`; the vocabulary is shared."""
+        other = copy.copy(self)
+        other.max_seq_length = max_seq_length
+        return other
+
     def __call__(self, *texts):
         """Encodes a batch.
 
@@ -49,9 +57,7 @@ class TextEncoder(tf.Module):
         Returns:
           dict of int32 `[batch, seq]` `input_word_ids`, `input_mask` and `input_type_ids`.
         """
-        ids, types = self(*map(tf.convert_to_tensor, texts))
-        return {"input_word_ids": ids.to_tensor(), "input_type_ids": types.to_tensor(),
-                "input_mask": tf.sequence_mask(ids.row_lengths(), dtype=tf.int32)}
+        return padded(*self(*map(tf.convert_to_tensor, texts)))
 
     def segments(self, *texts):
         """Word-piece ids of each text by itself, uncut: ragged `[batch, (pieces)]` each."""
@@ -114,6 +120,12 @@ class TextEncoder(tf.Module):
     def unknown_share(self, ids):
         """Share of [UNK] among the word pieces of a ragged batch, from 0 to 1."""
         return float(tf.reduce_mean(tf.cast(ids.flat_values == self.unknown_id, tf.float32)))
+
+
+def padded(ids, types):
+    """Encoder inputs, dict of int32 `[batch, seq]`, from ragged word ids and type ids."""
+    return {"input_word_ids": ids.to_tensor(), "input_type_ids": types.to_tensor(),
+            "input_mask": tf.sequence_mask(ids.row_lengths(), dtype=tf.int32)}
 
 
 def _skip_marks(last, is_mark, limits):

@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.serving import spans, texts
 
@@ -25,7 +26,8 @@ def export_task(folder, model, config, vocabulary):
     run = tf.function(lambda inputs: model(inputs, training=False))
     module = tf.Module()
     module.parameters = model.variables  # Of the model only these: its layers need tf_keras.
-    write(folder, module, SIGNATURES[config["head"]](run, config, vocabulary))
+    pieces = texts.Pieces(TextEncoder(vocabulary, model.encoder.config["max_sequence_length"]))
+    write(folder, module, SIGNATURES[config["head"]](run, config, pieces))
 
 
 def write(folder, module, signatures):

@@ -5,7 +5,7 @@ import re
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.parts import GivenParts
-from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.data.tokenization import TextEncoder, padded
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.serving import texts
 from adapter_bert_tf.serving.export import SIGNATURES, write
@@ -37,6 +37,7 @@ def join(folders, base, output):
     """
     tasks = _load(folders, base)
     encoder = base.build_encoder()
+    pieces = texts.Pieces(TextEncoder(base.vocabulary, base.config.max_sequence_length))
     module = tf.Module()
     module.base = list(encoder.base_variables().values())
     module.banks = banks = [Bank(encoder, group) for group in _groups(tasks)]
@@ -44,11 +45,11 @@ def join(folders, base, output):
     for bank in banks:
         for name, saved in bank.tasks.items():
             run = bank.runner(name)
-            served = SIGNATURES[saved.config["head"]](run, saved.config, base.vocabulary)
+            served = SIGNATURES[saved.config["head"]](run, saved.config, pieces)
             signatures[name] = served["serving_default"]
     classifying = [bank for bank in banks if bank.head == "classification"]
     if classifying:
-        signatures[ALL] = _all_tasks(classifying, base.vocabulary)
+        signatures[ALL] = _all_tasks(classifying, pieces)
     write(output, module, signatures)
     return list(signatures)
 
@@ -120,14 +121,14 @@ class Bank(tf.Module):
         return run
 
 
-def _all_tasks(banks, vocabulary):
+def _all_tasks(banks, pieces):
     """The signature that takes a task's name with each row.
 
     It returns `label` and `classes`, strings, `probabilities` and `logits`, `[batch, most labels]`;
     a task with fewer has "" there, 0 and -inf. `score` is the output of a regression, NaN for
     others.
     """
-    table = Table(banks, vocabulary)
+    table = Table(banks, pieces)
     specs = {name: tf.TensorSpec([None], tf.string, name=name)
              for name in ("task", "text_a", "text_b")}
     return tf.function(table.answer).get_concrete_function(**specs)
@@ -138,10 +139,10 @@ class Table:
 
     Args:
       banks: list of `Bank`.
-      vocabulary: `Vocabulary` of the base.
+      pieces: `Pieces` of the base.
     """
 
-    def __init__(self, banks, vocabulary):
+    def __init__(self, banks, pieces):
         self.banks = banks
         self.names = [name for bank in banks for name in bank.tasks]
         configs = [saved.config for bank in banks for saved in bank.tasks.values()]
@@ -156,7 +157,7 @@ class Table:
                 for config in configs]
         self.ways = sorted(set(ways))
         self.way_of = [self.ways.index(way) for way in ways]
-        self.encoders = [TextEncoder(vocabulary, length) for _, length in self.ways]
+        self.pieces = pieces
 
     def answer(self, task, text_a, text_b):
         """See `_all_tasks`."""
@@ -181,13 +182,12 @@ class Table:
 
     def _inputs(self, which, text_a, text_b):
         """Encoder inputs, each row made as its task makes them."""
-        made = [encoder(text_a, text_b) if number == 2 else encoder(text_a)
-                for (number, _), encoder in zip(self.ways, self.encoders, strict=True)]
+        made = [self.pieces({"max_seq_length": length}, *(text_a, text_b)[:number])
+                for number, length in self.ways]
         batch = tf.shape(which)[0]
         rows = tf.gather(tf.constant(self.way_of), which) * batch + tf.range(batch)
         ids, types = (tf.gather(tf.concat(parts, 0), rows) for parts in zip(*made, strict=True))
-        return {"input_word_ids": ids.to_tensor(), "input_type_ids": types.to_tensor(),
-                "input_mask": tf.sequence_mask(ids.row_lengths(), dtype=tf.int32)}
+        return padded(ids, types)
 
     def _logits(self, inputs, which):
         """float32 `[batch, width]`: each bank computes its own rows."""

@@ -5,24 +5,23 @@ The same windows and the same choice as `data.spans` and `tasks.span_decoding`, 
 
 import tensorflow as tf
 
-from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.serving.texts import id_specs
 
 NEVER = -3.0e38  # Below every score; infinities would make NaN of differences.
 
 
-def signatures(run, config, vocabulary):
+def signatures(run, config, pieces):
     """The signatures of a task: `serving_default` takes questions and contexts, `ids` ids.
 
     Args:
       run: function of encoder inputs to logits `[batch, 2, seq]`.
       config: of the adapter.
-      vocabulary: `Vocabulary` of the base.
+      pieces: `Pieces` of the base.
 
     Returns:
       dict from name to concrete function.
     """
-    answerer = Answerer(run, config["inputs"], vocabulary)
+    answerer = Answerer(run, config["inputs"], pieces.encoder)
     strings = {name: tf.TensorSpec([None], tf.string, name=name)
                for name in ("question", "context")}
 
@@ -45,14 +44,14 @@ class Answerer(tf.Module):
     Args:
       run: function of encoder inputs to logits `[windows, 2, seq]`.
       settings: dict of `SpanSettings` and `DecodingSettings`.
-      vocabulary: `Vocabulary`.
+      encoder: `TextEncoder`.
     """
 
-    def __init__(self, run, settings, vocabulary):
+    def __init__(self, run, settings, encoder):
         super().__init__()
         self.run = run
         self.settings = settings
-        self.encoder = TextEncoder(vocabulary, settings["max_seq_length"])
+        self.encoder = encoder
 
     def __call__(self, question, context):
         """Answers a batch.

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.data.tokenization import padded
 
 INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
 
@@ -39,22 +39,50 @@ def class_outputs(logits, config):
     }
 
 
-def signatures(run, config, vocabulary):
+class Pieces:
+    """Word pieces of raw texts: a function for each length and number of texts, traced once.
+
+    Signatures that share these are small: tokenization is half of their graph.
+
+    Args:
+      encoder: `TextEncoder`, for whatever length.
+    """
+
+    def __init__(self, encoder):
+        self.encoder = encoder
+        self.functions = {}
+
+    def __call__(self, settings, *texts):
+        """Ragged word ids and type ids, see `TextEncoder`.
+
+        Args:
+          settings: dict with `max_seq_length`.
+          *texts: one or two string tensors `[batch]`.
+        """
+        key = (len(texts), settings["max_seq_length"])
+        if key not in self.functions:
+            encode = tf.function(self.encoder.with_length(settings["max_seq_length"]).__call__)
+            with tf.init_scope():  # Not inside the function that is being traced.
+                self.functions[key] = encode.get_concrete_function(
+                    *[tf.TensorSpec([None], tf.string)] * len(texts))
+        return self.functions[key](*texts)
+
+
+def signatures(run, config, pieces):
     """The signatures of a task: `serving_default` takes texts, `ids` word-piece ids.
 
     Args:
       run: function of encoder inputs to logits.
       config: of the adapter.
-      vocabulary: `Vocabulary` of the base.
+      pieces: `Pieces` of the base.
 
     Returns:
       dict from name to concrete function.
     """
-    encoder = TextEncoder(vocabulary, config["inputs"]["max_seq_length"])
-
     @tf.function
     def serving_default(**texts):
-        return class_outputs(run(encoder.inputs(*texts.values())), config)
+        inputs = padded(*pieces(config["inputs"], *texts.values()))
+        return class_outputs(run(inputs), config)
 
     @tf.function
     def ids(**inputs):

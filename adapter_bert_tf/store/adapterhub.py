@@ -166,7 +166,9 @@ def export_adapter(saved, folder, base):
     _require(not tf.io.gfile.exists(folder), "the folder must not be there yet", folder)
     name = config["task"].replace(".", "_")
     about = {"model_type": "bert", "model_class": "BertAdapterModel", "model_name": "",
-             "hidden_size": base.config.hidden_size, "name": name}
+             "hidden_size": base.config.hidden_size, "name": name,
+             # Of the format: without it the library takes `gelu` for the tanh form.
+             "version": "adapters.1.3.0"}
     weights = base.weights | saved.weights
     names = _names(adapter, base.config.num_layers, name)
     files = {
