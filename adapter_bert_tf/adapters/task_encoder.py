@@ -1,12 +1,15 @@
 """An encoder of one task that shares the frozen weights of the base with those of other tasks."""
 
+import dataclasses
+
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.adapters.layers import AdapterStack
+from adapter_bert_tf.adapters.layers import AdapterStack, as_config
 from adapter_bert_tf.adapters.parts import POOLER, Parts, norm_names
 
 
+@tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
 class TaskEncoder(tf_keras.layers.Layer, Parts):
     """Adapters, LayerNorms and a pooler of its own around an encoder that is not its own.
 
@@ -14,7 +17,7 @@ class TaskEncoder(tf_keras.layers.Layer, Parts):
 
     Args:
       encoder: `AdapterBertEncoder` without adapters.
-      adapter: `AdapterConfig`, or None.
+      adapter: `AdapterConfig`, one as a dict, or None.
       own_norms: whether it has LayerNorms of its own; they start as the encoder's.
       own_pooler: the same for the pooler.
     """
@@ -25,7 +28,7 @@ class TaskEncoder(tf_keras.layers.Layer, Parts):
         self.encoder = encoder
         self.config = sizes
         self.inputs = encoder.inputs
-        self.adapter_config = adapter
+        self.adapter_config = adapter = as_config(adapter)
         self.adapters = adapter and AdapterStack(adapter, sizes["num_layers"],
                                                  sizes["hidden_size"], name="adapters")
         if adapter:
@@ -58,6 +61,18 @@ class TaskEncoder(tf_keras.layers.Layer, Parts):
             named |= {f"{POOLER}/kernel": self.own_pooler.kernel,
                       f"{POOLER}/bias": self.own_pooler.bias}
         return named | (self.adapters.named_variables() if self.adapters else {})
+
+    def get_config(self):
+        adapter = self.adapter_config and dataclasses.asdict(self.adapter_config)
+        return super().get_config() | {
+            "encoder": tf_keras.utils.serialize_keras_object(self.encoder), "adapter": adapter,
+            "own_norms": bool(self.norms), "own_pooler": self.own_pooler is not None,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        encoder = tf_keras.utils.deserialize_keras_object(config.pop("encoder"))
+        return cls(encoder, **config)
 
 
 def _norm_like(shared, name, sizes):

@@ -66,5 +66,14 @@ def test_what_a_task_encoder_has_of_its_own_leaves_the_shared_base_alone(tiny_ba
                                atol=1e-6)
 
 
+@pytest.mark.parametrize("own", [{}, {"own_norms": False, "own_pooler": True}], ids=str)
+def test_config_round_trip_rebuilds_a_task_encoder(own, tiny_base_folder):
+    task = TaskEncoder(load_base(tiny_base_folder).build_encoder(), AdapterConfig(4), **own)
+    twin = TaskEncoder.from_config(task.get_config())
+    assert {name: v.shape for name, v in twin.named_variables().items()} == {
+        name: v.shape for name, v in task.named_variables().items()}
+    assert twin.get_config() == task.get_config()
+
+
 def _tensors(values):
     return {name: tf.constant(value) for name, value in values.items()}
