@@ -44,13 +44,13 @@ TASKS = {
 }
 CLASSIFICATION = [task for task in TASKS if task != SQUAD]
 # A rate of its own for each kind of method; docs/results.md says how it was found.
-SMALL, LARGE = "--learning_rate=1e-3", "--learning_rate=1e-4"
+SMALL, WIDE, LARGE = (f"--learning_rate={rate}" for rate in ("1e-3", "3e-4", "1e-4"))
 METHODS = {
     "full": ["--tuning=full", LARGE],
     "adapters 64": ["--adapter_size=64", SMALL],
     "adapters 2": ["--adapter_size=2", SMALL],
     "adapters 8": ["--adapter_size=8", SMALL],
-    "adapters 256": ["--adapter_size=256", SMALL],
+    "adapters 256": ["--adapter_size=256", WIDE],
     "pfeiffer 64": ["--adapter=pfeiffer", SMALL],
     "top_k 1": ["--tuning=top_k", "--top_k=1", LARGE],
     "top_k 2": ["--tuning=top_k", "--top_k=2", LARGE],
@@ -83,7 +83,7 @@ def read_lines():
 def command(task, method, seed, data_dir="DATA", output_dir="OUT"):
     """The command line of a run."""
     case = TASKS[task]
-    epochs = case.small_epochs if SMALL in METHODS[method] else case.epochs
+    epochs = case.epochs if LARGE in METHODS[method] else case.small_epochs
     folder = os.path.join(data_dir, case.folder)
     if task == SQUAD:
         own = ["run_squad.py", f"--train_file={folder}/train-v1.1.json",
