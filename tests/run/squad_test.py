@@ -7,6 +7,7 @@ import sys
 import types
 
 import pytest
+import tensorflow as tf
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import questions
@@ -70,6 +71,24 @@ def test_googles_readme_command_leaves_its_files_and_scores(trained):
     assert "***** Total Trainable Parameters" in printed
     record = json.loads((folder / "out" / "run.json").read_text())
     assert record["examples"] == {"train": 6, "dev": 6} and record["peak_memory_mb"] > 100
+
+
+def test_the_exported_model_answers_as_the_command_does(trained, tmp_path):
+    folder, _ = trained
+    status, _, errors = squad(
+        *base_flags(folder / "base"), "--do_predict", "--do_export", *TINY,
+        f"--predict_file={folder}/dev.json", f"--adapter_dir={folder}/out/adapter",
+        f"--output_dir={tmp_path}")
+    assert status == 0, errors
+    articles = json.loads((folder / "dev.json").read_text())["data"]
+    asked = [(qa["id"], qa["question"], paragraph["context"]) for article in articles
+             for paragraph in article["paragraphs"] for qa in paragraph["qas"]]
+    ids, questions_, contexts = zip(*asked, strict=True)
+    served = tf.saved_model.load(str(tmp_path / "saved_model")).signatures["serving_default"](
+        question=tf.constant(questions_), context=tf.constant(contexts))
+    answers = [answer.decode() for answer in served["answer"].numpy()]
+    expected = json.loads((tmp_path / "predictions.json").read_text())
+    assert dict(zip(ids, answers, strict=True)) == expected
 
 
 def test_answers_are_slices_of_their_context(trained):
@@ -140,7 +159,7 @@ FLAGS = {"do_train": False, "do_eval": False, "do_predict": True, "data_source":
          "question": None, "context": None, "train_file": None, "predict_file": "DEV",
          "max_seq_length": 20, "max_query_length": 6, "doc_stride": 4, "max_train_examples": None,
          "version_2_with_negative": False, "features_dir": "features", "seed": 0,
-         "null_score_diff_threshold": 0.0}
+         "null_score_diff_threshold": 0.0, "n_best_size": 20, "max_answer_length": 30}
 BAD = {
     "half a question": ({"question": "why"}, "belong together"),
     "a question for nobody": ({"do_eval": True, "do_predict": False, "question": "why",
