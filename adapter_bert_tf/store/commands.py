@@ -27,6 +27,9 @@ def list_adapters(parsed):
     print(ROW.format("task", "method", "size", "parameters", "kB", "result", "folder"))
     refused = 0
     for path in found:
+        if is_adapterhub(path):
+            print(f"{path}: of the library `adapters`; `import` reads it")
+            continue
         try:
             print(_row(path))
         except InputError as error:

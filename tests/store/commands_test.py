@@ -34,6 +34,8 @@ def test_list(folder, capsys):
     (folder / "b" / "adapter" / "adapter.safetensors").write_bytes(b"")
     assert main(["list", str(folder)]) == 1
     assert "3 adapters, 1 refused" in capsys.readouterr().out
+    assert main(["list", str(HUB / "houlsby")]) == 0
+    assert "`import` reads it" in capsys.readouterr().out
 
 
 def test_show(folder, capsys):
