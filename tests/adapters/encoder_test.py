@@ -1,6 +1,7 @@
 """The encoder: against numpy by hand, against Model Garden, and its own properties."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -200,6 +201,14 @@ def test_config_round_trip_rebuilds_the_encoder():
     twin = AdapterBertEncoder.from_config(encoder.get_config())
     assert twin.get_config() == encoder.get_config()
     assert twin.named_variables().keys() == encoder.named_variables().keys()
+
+
+def test_the_readme_shows_the_block_as_it_is():
+    root = GOLDEN.parent.parent.parent
+    code = re.findall(r"```python\n(output = .*?)```", (root / "README.md").read_text(), re.S)
+    block = [line.strip() for line in (root / "adapter_bert_tf/adapters/encoder.py").read_text()
+             .splitlines()]
+    assert code and "\n".join(block).count(code[0].strip()) == 1
 
 
 def test_norm_first_is_refused():
