@@ -10,7 +10,7 @@ from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.run import outputs, ownership, settings
 from adapter_bert_tf.run.values import RunFlags
 from adapter_bert_tf.serving.export import export_task
-from adapter_bert_tf.store import SavedAdapter, save_adapter
+from adapter_bert_tf.store import SavedAdapter, save_adapter, schema
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training import trained as what_is_trained
 from adapter_bert_tf.training.loop import train
@@ -183,16 +183,12 @@ def save(job):
 def describe(job):
     """What the adapter directory of a trained job says."""
     main, results = job.kind.main_metric(job.flags), job.record.get("eval")
-    adapter = job.model.encoder.adapter_config
-    return {
-        "method": job.tuning.method, "tuning": dataclasses.asdict(job.tuning),
-        "adapter": dataclasses.asdict(adapter) if adapter else None,
-        **job.data.adapter_config(),
-        "metric": {"name": main.removeprefix("eval_"), "value": results[main], "split": "dev"}
-        if results else None,
-        "global_step": job.steps, "base": job.fingerprint, "versions": versions(),
-        "command": outputs.command(),
-    }
+    metric = {"name": main.removeprefix("eval_"), "value": results[main], "split": "dev"} \
+        if results else None
+    return schema.describe(
+        base=job.fingerprint, tuning=job.tuning, adapter=job.model.encoder.adapter_config,
+        metric=metric, global_step=job.steps, command=outputs.command(),
+        **job.data.adapter_config())
 
 
 def export(job):

@@ -16,10 +16,9 @@ from adapter_bert_tf.data.tfds import read_tfds_squad
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks.span_decoding import DecodingSettings
+from adapter_bert_tf.tasks.span_labeler import LABELS
 from adapter_bert_tf.tasks.squad_metrics import count_unlabelled
 
-# Of the label list: the head's two outputs.
-LABELS = ["start", "end"]
 # The flags that decide what is read.
 FLAGS = ("do_train", "do_eval", "do_predict", "data_source", "data_dir", "train_file",
          "predict_file", "max_train_examples", "version_2_with_negative", "max_seq_length",
@@ -56,7 +55,7 @@ def task_name(flags):
 
 def check_saved(flags, saved):
     """A saved adapter must be one of question answering. Raises `InputError`."""
-    if saved.config["labels"] != LABELS:
+    if saved.config["labels"] != list(LABELS):
         raise InputError(f"The saved adapter was trained for the task {saved.config['task']!r}. "
                          "Received: question answering.")
 
@@ -92,13 +91,13 @@ class SpanData:
 
     def adapter_config(self):
         """What a saved adapter says of its task."""
-        return {"task": self.name, "head": "span", "labels": LABELS, "regression": False,
+        return {"task": self.name, "head": "span", "labels": list(LABELS), "regression": False,
                 "inputs": dataclasses.asdict(self.settings) | dataclasses.asdict(self.decoding)}
 
     def record(self):
         """What `run.json` says of the data."""
         parts = {"train": self.learned, "dev": self.asked}
-        return {"labels": LABELS, "data_sha256": self.digests,
+        return {"labels": list(LABELS), "data_sha256": self.digests,
                 "examples": {name: len(part) for name, part in parts.items() if part}}
 
     @functools.cached_property

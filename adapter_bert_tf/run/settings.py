@@ -12,7 +12,7 @@ from adapter_bert_tf.run import ownership
 from adapter_bert_tf.run.flags import read_yaml
 from adapter_bert_tf.run.outputs import write_text
 from adapter_bert_tf.serving.export import require_free as require_free_export
-from adapter_bert_tf.store import load_adapter
+from adapter_bert_tf.store import load_adapter, schema
 from adapter_bert_tf.store.combine import without_lowest
 from adapter_bert_tf.store.directory import adapter_exists, require_free
 from adapter_bert_tf.training.loop import TrainingSettings
@@ -127,11 +127,10 @@ def check_task(saved, task, split_seed=0):
 def method(flags, num_layers, saved=None):
     """(`AdapterConfig` or None, `Tuning`), from the saved adapter if there is one, or the flags."""
     if saved:
-        adapter = saved.config.get("adapter")
         given = [f"--{name}" for name in METHOD_FLAGS if name in flags.given]
         if given:
             logging.warning("Not used, the saved adapter decides: %s", ", ".join(given))
-        return adapter and AdapterConfig.from_dict(adapter), Tuning(**saved.config["tuning"])
+        return schema.adapter_of(saved.config), schema.tuning_of(saved.config)
     tuning = Tuning(flags.tuning, flags.top_k, flags.train_layer_norm, flags.train_pooler)
     if not tuning.needs_adapter:
         return None, tuning
@@ -184,7 +183,7 @@ def learning_rate(flags, tuning):
     """`--learning_rate`, or a default that suits the method."""
     if flags.learning_rate is not None:
         return flags.learning_rate
-    return 5e-5 if tuning.method in ("full", "top_k") else 1e-3
+    return 5e-5 if tuning.changes_base else 1e-3
 
 
 def training(flags, job):

@@ -33,11 +33,11 @@ def run(kind, parsed):
       InputError: for anything wrong with the flags or the data, before the first run.
     """
     flags, shared = RunFlags.of(parsed), Shared()
-    if flags.do_export:
-        require_free(settings.export_dir(flags))
     if not flags.sweep and flags.num_trials == 1:
         run_once(kind, flags, shared)
         return
+    if flags.do_export:
+        require_free(settings.export_dir(flags))
     grid = read_grid(flags)
     runs = plan(flags, grid)
     for _, run_flags in runs:

@@ -6,7 +6,8 @@ from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.serving import spans, texts
 
-SIGNATURES = {"classification": texts.signatures, "span": spans.signatures}
+# The module that makes the signatures of a kind of head.
+SERVED = {"classification": texts, "span": spans}
 
 
 def export_task(folder, model, config, vocabulary):
@@ -27,7 +28,9 @@ def export_task(folder, model, config, vocabulary):
     module = tf.Module()
     module.parameters = model.variables  # Of the model only these: its layers need tf_keras.
     pieces = texts.Pieces(TextEncoder(vocabulary, model.encoder.config["max_sequence_length"]))
-    write(folder, module, SIGNATURES[config["head"]](run, config, pieces))
+    served = SERVED[config["head"]]
+    write(folder, module, {"serving_default": served.of_text(run, config, pieces),
+                           "ids": served.of_ids(run, config)})
 
 
 def write(folder, module, signatures):
@@ -46,4 +49,4 @@ def require_free(folder):
     """A SavedModel may be written where nothing is, or a SavedModel. Raises `InputError`."""
     if tf.io.gfile.exists(folder) and not tf.io.gfile.exists(f"{folder}/saved_model.pb"):
         raise InputError(f"{folder!r} is no SavedModel and will not be replaced. Choose another "
-                         "--export_dir.")
+                         "folder.")

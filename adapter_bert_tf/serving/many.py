@@ -4,11 +4,10 @@ import re
 
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.parts import GivenParts
 from adapter_bert_tf.data.tokenization import TextEncoder, padded
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.serving import texts
-from adapter_bert_tf.serving.export import SIGNATURES, write
+from adapter_bert_tf.serving.export import SERVED, write
 from adapter_bert_tf.store import schema
 from adapter_bert_tf.store.directory import check_base, load_adapter
 from adapter_bert_tf.store.mixed import stack
@@ -45,8 +44,7 @@ def join(folders, base, output):
     for bank in banks:
         for name, saved in bank.tasks.items():
             run = bank.runner(name)
-            served = SIGNATURES[saved.config["head"]](run, saved.config, pieces)
-            signatures[name] = served["serving_default"]
+            signatures[name] = SERVED[bank.head].of_text(run, saved.config, pieces)
     classifying = [bank for bank in banks if bank.head == "classification"]
     if classifying:
         signatures[ALL] = _all_tasks(classifying, pieces)
@@ -64,7 +62,7 @@ def _load(folders, base):
         if name in tasks or name in (ALL, ""):
             raise InputError(f"Each task needs a name of its own, other than {ALL!r}. Received: "
                              f"{saved.config['task']!r} in {folder}")
-        if saved.config["tuning"]["method"] in ("full", "top_k"):
+        if schema.tuning_of(saved.config).changes_base:
             raise InputError(f"{folder} changes the base itself (--tuning="
                              f"{saved.config['tuning']['method']}); export it by itself, with "
                              "--do_export.")
@@ -101,8 +99,7 @@ class Bank(tf.Module):
 
         def run(inputs, which):
             values = {name: tf.gather(bank, which) for name, bank in self.weights.items()}
-            return logits_of(self.head, encoder, inputs, GivenParts(adapter, values),
-                             values["head/kernel"], values["head/bias"])
+            return logits_of(self.head, encoder, inputs, adapter, values)
 
         ids = texts.id_specs()
         # Two passes, shared by all signatures: one task for all rows, and one for each.

@@ -10,16 +10,13 @@ from adapter_bert_tf.serving.texts import id_specs
 NEVER = -3.0e38  # Below every score; infinities would make NaN of differences.
 
 
-def signatures(run, config, pieces):
-    """The signatures of a task: `serving_default` takes questions and contexts, `ids` ids.
+def of_text(run, config, pieces):
+    """The signature that takes `question` and `context`, a concrete function.
 
     Args:
       run: function of encoder inputs to logits `[batch, 2, seq]`.
       config: of the adapter.
       pieces: `Pieces` of the base.
-
-    Returns:
-      dict from name to concrete function.
     """
     answerer = Answerer(run, config["inputs"], pieces.encoder)
     strings = {name: tf.TensorSpec([None], tf.string, name=name)
@@ -29,13 +26,17 @@ def signatures(run, config, pieces):
     def serving_default(question, context):
         return answerer(question, context)
 
+    return serving_default.get_concrete_function(**strings)
+
+
+def of_ids(run, config):
+    """The signature that takes word-piece ids, a concrete function; arguments as in `of_text`."""
     @tf.function
     def ids(**inputs):
         logits = run(inputs)
         return {"start_logits": logits[:, 0], "end_logits": logits[:, 1]}
 
-    return {"serving_default": serving_default.get_concrete_function(**strings),
-            "ids": ids.get_concrete_function(**id_specs())}
+    return ids.get_concrete_function(**id_specs())
 
 
 class Answerer(tf.Module):

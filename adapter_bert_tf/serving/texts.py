@@ -68,25 +68,26 @@ class Pieces:
         return self.functions[key](*texts)
 
 
-def signatures(run, config, pieces):
-    """The signatures of a task: `serving_default` takes texts, `ids` word-piece ids.
+def of_text(run, config, pieces):
+    """The signature that takes `text_a` and, for pairs, `text_b`, a concrete function.
 
     Args:
       run: function of encoder inputs to logits.
       config: of the adapter.
       pieces: `Pieces` of the base.
-
-    Returns:
-      dict from name to concrete function.
     """
     @tf.function
     def serving_default(**texts):
         inputs = padded(*pieces(config["inputs"], *texts.values()))
         return class_outputs(run(inputs), config)
 
+    return serving_default.get_concrete_function(**text_specs(config))
+
+
+def of_ids(run, config):
+    """The signature that takes word-piece ids, a concrete function; arguments as in `of_text`."""
     @tf.function
     def ids(**inputs):
         return class_outputs(run(inputs), config)
 
-    return {"serving_default": serving_default.get_concrete_function(**text_specs(config)),
-            "ids": ids.get_concrete_function(**id_specs())}
+    return ids.get_concrete_function(**id_specs())

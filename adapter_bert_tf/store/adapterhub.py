@@ -75,14 +75,10 @@ def import_adapter(folder, base, **inputs):
 
 
 def _saved(name, labels, adapter, weights, base, described, inputs):
-    tuning = Tuning(train_layer_norm=False, train_pooler=True)
-    config = {
-        "method": tuning.method, "tuning": tuning.__dict__, "task": name,
-        "adapter": adapter.__dict__, "head": "classification", "labels": labels,
-        "regression": not labels, "metric": None, "base": base.fingerprint(),
-        "inputs": schema.INPUTS["classification"] | inputs,
-        "versions": versions() | {"imported from": str(described.get("version"))}, "command": "",
-    }
+    config = schema.describe(
+        name, labels, base.fingerprint(), Tuning(train_layer_norm=False, train_pooler=True),
+        adapter, inputs=inputs,
+        versions=versions() | {"imported from": str(described.get("version"))})
     schema.check(config, f"Adapter {name!r}")
     return SavedAdapter(config, weights)
 

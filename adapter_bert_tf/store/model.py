@@ -6,15 +6,14 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.config import PRESETS
-from adapter_bert_tf.adapters.parts import GivenParts
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import schema
 from adapter_bert_tf.store.combine import without_lowest
 from adapter_bert_tf.store.directory import check_base, load_adapter, save_adapter
 from adapter_bert_tf.store.mixed import Group, put_together, stack
-from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.tasks.heads import logits_of, new_model
+from adapter_bert_tf.tasks.span_labeler import LABELS
 from adapter_bert_tf.training.trained import Tuning, is_trained, select_trained
 
 
@@ -35,7 +34,7 @@ class Task:
     @property
     def shares_base(self):
         """Whether it is the shared base and small parts; full and top-k tuning are not."""
-        return self.config["tuning"]["method"] not in ("full", "top_k")
+        return not schema.tuning_of(self.config).changes_base
 
 
 class AdapterModel:
@@ -78,14 +77,10 @@ class AdapterModel:
         self._require_free(name)
         tuning = tuning or Tuning()
         adapter = PRESETS[config] if isinstance(config, str) else config
-        labels = ["start", "end"] if head == "span" else list(labels)
-        described = {
-            "method": tuning.method, "tuning": dataclasses.asdict(tuning), "task": name,
-            "adapter": dataclasses.asdict(adapter) if adapter and tuning.needs_adapter else None,
-            "head": head, "labels": labels, "regression": not labels, "metric": None,
-            "inputs": schema.INPUTS.get(head, {}) | inputs, "base": self.base.fingerprint(),
-            "versions": versions(), "command": "",
-        }
+        labels = LABELS if head == "span" else labels
+        described = schema.describe(
+            name, labels, self.base.fingerprint(), tuning,
+            adapter if tuning.needs_adapter else None, head, inputs)
         schema.check(described, f"Adapter {name!r}")
         self._tasks[name] = self._with_model(described, {})
         return self._tasks[name].model
@@ -201,8 +196,7 @@ class AdapterModel:
         def run(inputs, values, which=None):
             if which is not None:
                 values = {name: tf.gather(value, which) for name, value in values.items()}
-            return logits_of(head, self.encoder, inputs, GivenParts(adapter, values),
-                             values["head/kernel"], values["head/bias"])
+            return logits_of(head, self.encoder, inputs, adapter, values)
 
         key = (repr(adapter), head)
         if key not in self._functions:
@@ -213,7 +207,7 @@ class AdapterModel:
         """The `Task` with a model that trains it, starting from `values` if there are any."""
         adapter, tuning = schema.adapter_of(config), schema.tuning_of(config)
         depth = config["base"]["num_layers"]
-        if tuning.method in ("full", "top_k"):
+        if tuning.changes_base:
             encoder = self.base.build_encoder()
         else:
             encoder = TaskEncoder(

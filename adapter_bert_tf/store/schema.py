@@ -9,6 +9,7 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base.shapes import base_shapes
 from adapter_bert_tf.data.spans import SpanSettings
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.tasks.heads import HEADS
 from adapter_bert_tf.tasks.span_decoding import DecodingSettings
 from adapter_bert_tf.training.trained import Tuning, is_trained
@@ -23,13 +24,33 @@ FIELDS = {
     "labels": list, "regression": bool, "inputs": dict, "metric": (dict, type(None)), "base": dict,
     "versions": dict, "command": str, "weights_sha256": str, "sha256": str,
 }
-
-
 # How texts become inputs: what a task says of it, and what it is if it is not said.
 INPUTS = {
     "classification": {"texts": 1, "max_seq_length": 128},
     "span": dataclasses.asdict(SpanSettings()) | dataclasses.asdict(DecodingSettings()),
 }
+
+
+def describe(task, labels, base, tuning, adapter=None, head="classification", inputs=None, **more):
+    """What the config of an adapter directory says, but for its digests.
+
+    Args:
+      task: its name.
+      labels: label strings in the order of their ids; none for regression.
+      base: fingerprint of the base.
+      tuning: `Tuning`.
+      adapter: `AdapterConfig`, or None.
+      head: a key of `HEADS`.
+      inputs: dict, where it differs from `INPUTS`.
+      **more: other values, or other than those made here.
+    """
+    return {
+        "method": tuning.method, "tuning": dataclasses.asdict(tuning),
+        "adapter": dataclasses.asdict(adapter) if adapter else None, "task": task, "head": head,
+        "labels": list(labels), "regression": not labels, "metric": None,
+        "inputs": INPUTS.get(head, {}) | (inputs or {}), "base": base, "versions": versions(),
+        "command": "",
+    } | more
 
 
 def seal(config, weights_sha256):

@@ -36,13 +36,9 @@ def import_checkpoint(path, base, task, labels, **inputs):
     if weights_digest(values) != fingerprint["weights_sha256"]:
         raise InputError(f"{path} was trained on another base than the one given (--base_model).")
     adapter = dataclasses.replace(PRESETS["adapter_bert"], bottleneck_size=first.shape[1])
-    config = {
-        "method": "adapters", "tuning": Tuning().__dict__, "task": task,
-        "adapter": adapter.__dict__, "head": "classification", "labels": list(labels),
-        "regression": not labels, "metric": None, "base": fingerprint,
-        "inputs": schema.INPUTS["classification"] | inputs,
-        "versions": versions() | {"imported from": "adapter-bert"}, "command": "",
-    }
+    config = schema.describe(
+        task, labels, fingerprint, Tuning(), adapter, inputs=inputs,
+        versions=versions() | {"imported from": "adapter-bert"})
     schema.check(config, path)
     shapes = schema.expected_shapes(config)
     wrong = [name for name, shape in shapes.items()

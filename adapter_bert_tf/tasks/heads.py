@@ -1,6 +1,7 @@
 """The kinds of heads: which model trains one, and the same computation from given weights."""
 
 from adapter_bert_tf.adapters.bottleneck import dense
+from adapter_bert_tf.adapters.parts import GivenParts
 from adapter_bert_tf.tasks.classifier import Classifier
 from adapter_bert_tf.tasks.span_labeler import SpanLabeler, span_logits
 
@@ -15,20 +16,21 @@ def new_model(head, encoder, num_outputs, regression=False):
                       regression=regression)
 
 
-def logits_of(head, encoder, inputs, parts, kernel, bias):
+def logits_of(head, encoder, inputs, adapter, values):
     """Logits as `Classifier` and `SpanLabeler` compute them, from weights of the call.
 
     Args:
       head: a key of `HEADS`.
       encoder: `AdapterBertEncoder`.
       inputs: dict of int32 `[batch, seq]`.
-      parts: `Parts` for the encoder.
-      kernel: `[hidden, outputs]`, or `[batch, hidden, outputs]`, one for each row.
-      bias: `[outputs]` or `[batch, outputs]`.
+      adapter: `AdapterConfig`, or None for no adapters.
+      values: dict from common name to tensor, as for `GivenParts`, with the head's
+        (`head/kernel [hidden, outputs]`, `head/bias [outputs]`).
 
     Returns:
       float32 `[batch, outputs]`, or `[batch, 2, seq]` for `span`.
     """
+    parts, kernel, bias = GivenParts(adapter, values), values["head/kernel"], values["head/bias"]
     if head == "span":
         sequence = encoder(inputs, parts=parts)["sequence_output"]
         return span_logits(dense(sequence, kernel, bias), inputs["input_mask"])

@@ -3,6 +3,8 @@
 import tensorflow as tf
 import tf_keras
 
+LABELS = ("start", "end")  # Of the head's two outputs.
+
 
 def span_logits(scores, mask):
     """Logits `[batch, 2, seq]` from scores `[batch, seq, 2]`; padding, mask 0, gets -1e9."""

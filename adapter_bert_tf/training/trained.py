@@ -38,6 +38,11 @@ class Tuning:
         """Whether the method trains adapters."""
         return self.method == "adapters"
 
+    @property
+    def changes_base(self):
+        """Whether the method trains weights that all tasks of a base share."""
+        return self.method in ("full", "top_k")
+
     def check_depth(self, num_layers):
         """`top_k` must fit the base. Raises `InputError`."""
         if self.method == "top_k" and not 1 <= self.top_k <= num_layers:
