@@ -16,7 +16,7 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.parts import POOLER
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import schema
-from adapter_bert_tf.store.directory import SavedAdapter
+from adapter_bert_tf.store.directory import SavedAdapter, write_files
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.store.weights import LARGEST_FILE, check_finite
 from adapter_bert_tf.training.trained import Tuning
@@ -86,7 +86,7 @@ def _saved(name, labels, adapter, weights, base, described, inputs):
 def _adapter_config(hub, tensors, num_layers):
     wrong = {key: hub[key] for key, value in FIXED.items() if key in hub and hub[key] != value}
     _require(not wrong, f"these options must be {({key: FIXED[key] for key in wrong})}", wrong)
-    _require(hub.get("non_linearity") in ACTIVATIONS, f"non_linearity must be one of "
+    _require(str(hub.get("non_linearity")) in ACTIVATIONS, f"non_linearity must be one of "
              f"{list(ACTIVATIONS)}", hub.get("non_linearity"))
     _require(isinstance(hub.get("scaling", 1.0), float), "scaling must be a number",
              hub.get("scaling"))
@@ -96,13 +96,15 @@ def _adapter_config(hub, tensors, num_layers):
     sublayers = [ours for ours, option in (("attention", "mh_adapter"),
                                            ("feed_forward", "output_adapter")) if hub.get(option)]
     left_out = hub.get("leave_out") or []
+    _require(isinstance(left_out, list), "leave_out must be a list of layers", left_out)
     parallel = bool(hub.get("is_parallel"))
-    return AdapterConfig(
-        bottleneck_size=int(sizes.pop()), activation=ACTIVATIONS[hub["non_linearity"]],
-        dropout=hub.get("dropout", 0.0), scale=hub.get("scaling", 1.0), sublayers=sublayers,
-        layers=tuple(i for i in range(num_layers) if i not in left_out) if left_out else None,
-        placement="parallel" if parallel else "serial",
-        normalize_input=bool(hub.get("original_ln_before")) and not parallel)
+    return AdapterConfig.from_dict({
+        "bottleneck_size": int(sizes.pop()), "activation": ACTIVATIONS[hub["non_linearity"]],
+        "dropout": hub.get("dropout", 0.0), "scale": hub.get("scaling", 1.0),
+        "sublayers": sublayers,
+        "layers": [i for i in range(num_layers) if i not in left_out] if left_out else None,
+        "placement": "parallel" if parallel else "serial",
+        "normalize_input": bool(hub.get("original_ln_before")) and not parallel})
 
 
 def _names(adapter, num_layers, name):
@@ -124,9 +126,11 @@ def _import_head(folder, name):
              f"{({key: HEAD_FIXED[key] for key in wrong})}", wrong)
     tensors = _read_tensors(folder, HEAD_WEIGHTS)
     weights = {ours: _take(tensors, theirs) for ours, theirs in _head_names(name).items()}
-    ids = head.get("label2id") or {str(i): i for i in range(head["num_labels"])}
-    labels = sorted(ids, key=ids.get) if head["num_labels"] > 1 else []
-    return labels, weights
+    count = len(weights["head/bias"])
+    ids = head.get("label2id") or {str(i): i for i in range(count)}
+    _require(isinstance(ids, dict) and sorted(map(repr, ids.values())) == sorted(
+        map(repr, range(count))), f"label2id must number {count} labels", ids)
+    return (sorted(ids, key=ids.get) if count > 1 else []), weights
 
 
 def _head_names(name):
@@ -173,12 +177,7 @@ def export_adapter(saved, folder, base):
         HEAD_CONFIG: _json(about | {"config": _hub_head(config)}),
         HEAD_WEIGHTS: _tensors(weights, _head_names(name)),
     }
-    temporary = f"{folder.rstrip('/')}.tmp"
-    tf.io.gfile.makedirs(temporary)
-    for file_name, content in files.items():
-        with tf.io.gfile.GFile(os.path.join(temporary, file_name), "wb") as file:
-            file.write(content)
-    tf.io.gfile.rename(temporary, folder)
+    write_files(folder, files)
 
 
 def _hub_config(adapter, sizes):

@@ -1,6 +1,7 @@
 """The adapter directory: `adapter_config.json`, `adapter.safetensors` and `README.md`."""
 
 import dataclasses
+import io
 import json
 import os
 
@@ -58,15 +59,28 @@ def save_adapter(folder, config, variables, dtype="float32"):
       dtype: the weights are stored as `float32`, `float16` or `bfloat16`.
 
     Raises:
-      InputError: when `folder` holds something else than an adapter, or a weight is not finite.
+      InputError: when `folder` holds something else than an adapter, a weight is not finite, or
+        the variables are not those that the config describes.
     """
     require_free(folder)
     arrays = {name: np.asarray(variable) for name, variable in variables.items()}
     content = weight_bytes.pack(arrays, dtype)
     config = schema.seal(config, weight_bytes.digest(content))
     schema.parse(json.dumps(config), f"The config of {folder!r}")
+    weight_bytes.check_header(io.BytesIO(content).read, len(content),
+                              schema.expected_shapes(config), f"What is to go to {folder!r}")
     files = {CONFIG: json.dumps(config, indent=2).encode(), WEIGHTS: content,
              CARD: card(config, arrays).encode()}
+    write_files(folder, files)
+
+
+def write_files(folder, files):
+    """Writes a folder under a temporary name, then renames it; what is there is replaced.
+
+    Args:
+      folder: path.
+      files: dict from name to bytes.
+    """
     temporary = f"{folder.rstrip('/')}.tmp"
     _make_empty(temporary)
     for name, data in files.items():

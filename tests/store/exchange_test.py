@@ -83,6 +83,14 @@ DAMAGE = {
                        "'layers': 2"),
     "missing layers": (_edit("adapter_config.json", lambda v: v["config"].update(leave_out=[1])),
                        "no place for"),
+    "labels that miss one": (_edit("head_config.json", lambda v: v["config"].update(
+        label2id={"no": 0, "yes": 2})), "must number 3 labels"),
+    "labels of another type": (_edit("head_config.json", lambda v: v["config"].update(
+        label2id=["no", "maybe", "yes"])), "must number 3 labels"),
+    "dropout of another type": (_edit("adapter_config.json", lambda v: v["config"].update(
+        dropout="much")), "Wrong type"),
+    "layers of another type": (_edit("adapter_config.json", lambda v: v["config"].update(
+        leave_out=7)), "leave_out must be a list"),
     "other layers": (_edit("adapter_config.json", lambda v: v["config"].update(mh_adapter=False)),
                      "no place for"),
 }

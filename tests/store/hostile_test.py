@@ -238,6 +238,10 @@ def test_nothing_is_written_that_would_not_be_read(good, tmp_path):
     config, _, arrays = good
     with pytest.raises(InputError, match="different strings"):
         save_adapter(str(tmp_path / "a"), config | {"labels": ["0", "0"]}, arrays)
+    with pytest.raises(InputError, match="must have the shape"):
+        save_adapter(str(tmp_path / "a"), config, arrays | {KERNEL: arrays[KERNEL].T})
+    with pytest.raises(InputError, match="Missing"):
+        save_adapter(str(tmp_path / "a"), config, {KERNEL: arrays[KERNEL]})
     with pytest.raises(InputError, match="finite"):
         save_adapter(str(tmp_path / "a"), config, arrays | {KERNEL: arrays[KERNEL] * np.nan})
     assert not list(tmp_path.iterdir())
