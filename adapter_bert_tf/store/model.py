@@ -162,8 +162,9 @@ class AdapterModel:
 
     def _groups(self, names, batch):
         """The rows that one pass of the encoder can compute together, as `Group`s."""
-        if len(names) != batch:
-            raise InputError(f"One adapter a row: {len(names)} names for {batch} rows.")
+        if not names or len(names) != batch:
+            raise InputError("One adapter a row, and at least one row. Received: "
+                             f"{len(names)} names for {batch} rows.")
         tasks = {name: self._find(name) for name in dict.fromkeys(names)}
         if len({task.config["head"] for task in tasks.values()}) > 1:
             raise InputError("Spans and classes cannot be in one batch. Received: "

@@ -154,6 +154,7 @@ REFUSED = {
     "unknown": (lambda m, i: m(i, adapter="cola"), r"No adapter 'cola'. There are \['two'"),
     "unknown in a row": (lambda m, i: m(i, adapter=["two"] * 5 + ["cola"]), "No adapter 'cola'"),
     "too few": (lambda m, i: m(i, adapter=["two"]), "1 names for 6 rows"),
+    "no rows": (lambda m, i: m({k: v[:0] for k, v in i.items()}, adapter=[]), "0 names for 0 rows"),
     "taken": (lambda m, i: m.add_adapter("two", ["a", "b"]), "no other has"),
     "no name": (lambda m, i: m.add_adapter("", ["a", "b"]), "no other has"),
     "equal labels": (lambda m, i: m.add_adapter("new", ["a", "a"]), "different strings"),
