@@ -6,6 +6,8 @@ import tensorflow as tf
 import tensorflow_text as text
 from official.nlp.modeling import layers
 
+from adapter_bert_tf.errors import InputError
+
 
 class TextEncoder(tf.Module):
     """Tokenizes one or two texts and joins them as `[CLS] a [SEP] b [SEP]`, cut to a length.
@@ -56,8 +58,17 @@ class TextEncoder(tf.Module):
 
         Returns:
           dict of int32 `[batch, seq]` `input_word_ids`, `input_mask` and `input_type_ids`.
+
+        Raises:
+          InputError: when it is not one or two columns of strings of one length.
         """
-        return padded(*self(*map(tf.convert_to_tensor, texts)))
+        columns = [tf.reshape(tf.convert_to_tensor(column or [], tf.string), [-1])
+                   if isinstance(column, list | tuple) else column for column in texts]
+        shapes = [tuple(column.shape) for column in columns]
+        if len(columns) not in (1, 2) or len(set(shapes)) > 1 or len(shapes[0]) != 1:
+            raise InputError("Texts are one or two lists of strings of one length. Received: "
+                             f"{len(columns)} of the shapes {shapes}")
+        return padded(*self(*columns))
 
     def segments(self, *texts):
         """Word-piece ids of each text by itself, uncut: ragged `[batch, (pieces)]` each."""
@@ -122,10 +133,29 @@ class TextEncoder(tf.Module):
         return float(tf.reduce_mean(tf.cast(ids.flat_values == self.unknown_id, tf.float32)))
 
 
+def equally_long(columns):
+    """The string tensors `[batch]`, which fail in the graph if they differ in length.
+
+    The operations of tensorflow_text read beyond the shorter one.
+    """
+    sizes = [tf.size(column) for column in columns]
+    checks = [tf.debugging.assert_equal(size, sizes[0], "A row needs one text of each kind: these "
+                                        "inputs have different numbers of rows.")
+              for size in sizes[1:]]
+    with tf.control_dependencies([check for check in checks if check is not None]):
+        return [tf.identity(column) for column in columns]
+
+
 def padded(ids, types):
-    """Encoder inputs, dict of int32 `[batch, seq]`, from ragged word ids and type ids."""
-    return {"input_word_ids": ids.to_tensor(), "input_type_ids": types.to_tensor(),
-            "input_mask": tf.sequence_mask(ids.row_lengths(), dtype=tf.int32)}
+    """Encoder inputs, dict of int32 `[batch, seq]`, from ragged word ids and type ids.
+
+    `seq` is at least 1, even of no rows.
+    """
+    width = tf.maximum(ids.bounding_shape(1), 1)
+    shape = tf.stack([-1, width])
+    return {"input_word_ids": ids.to_tensor(shape=shape),
+            "input_type_ids": types.to_tensor(shape=shape),
+            "input_mask": tf.sequence_mask(ids.row_lengths(), width, tf.int32)}
 
 
 def _skip_marks(last, is_mark, limits):

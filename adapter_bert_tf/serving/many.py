@@ -4,7 +4,7 @@ import re
 
 import tensorflow as tf
 
-from adapter_bert_tf.data.tokenization import TextEncoder, padded
+from adapter_bert_tf.data.tokenization import TextEncoder, equally_long, padded
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.serving import texts
 from adapter_bert_tf.serving.export import SERVED, write
@@ -53,14 +53,15 @@ def join(folders, base, output):
 
 
 def _load(folders, base):
-    """Dict from signature name to `SavedAdapter`."""
+    """Dict from signature name, the task's with `_` for what cannot be in one, to adapter."""
     tasks = {}
     for folder in folders:
         saved = load_adapter(folder)
         check_base(saved.config["base"], base.fingerprint())
         name = re.sub(r"\W", "_", saved.config["task"])
-        if name in tasks or name in (ALL, ""):
-            raise InputError(f"Each task needs a name of its own, other than {ALL!r}. Received: "
+        if name in tasks or name in (ALL, "") or name.startswith("__"):
+            raise InputError(f"Each task needs a name of its own, other than {ALL!r}, that does "
+                             "not begin with two underscores. Received: "
                              f"{saved.config['task']!r} in {folder}")
         if schema.tuning_of(saved.config).changes_base:
             raise InputError(f"{folder} changes the base itself (--tuning="
@@ -141,8 +142,8 @@ class Table:
 
     def __init__(self, banks, pieces):
         self.banks = banks
-        self.names = [name for bank in banks for name in bank.tasks]
         configs = [saved.config for bank in banks for saved in bank.tasks.values()]
+        self.names = [config["task"] for config in configs]
         self.bank_of = [i for i, bank in enumerate(banks) for _ in bank.tasks]
         self.place_of = [place for bank in banks for place in range(len(bank.tasks))]
         self.width = max(bank.labels for bank in banks)
@@ -158,6 +159,7 @@ class Table:
 
     def answer(self, task, text_a, text_b):
         """See `_all_tasks`."""
+        task, text_a, text_b = equally_long([task, text_a, text_b])
         which = self._find(task)
         logits = self._logits(self._inputs(which, text_a, text_b), which)
         classes = tf.gather(tf.constant(self.classes), which)

@@ -5,9 +5,11 @@ The same windows and the same choice as `data.spans` and `tasks.span_decoding`, 
 
 import tensorflow as tf
 
+from adapter_bert_tf.data.tokenization import equally_long
 from adapter_bert_tf.serving.texts import id_specs
 
 NEVER = -3.0e38  # Below every score; infinities would make NaN of differences.
+WINDOWS_AT_ONCE = 16  # A pass of the encoder takes so many, that memory does not grow with a text.
 
 
 def of_text(run, config, pieces):
@@ -64,13 +66,28 @@ class Answerer(tf.Module):
           dict of `[batch]`: `answer`, a slice of the context, "" for none; `score`, the sum of its
           two logits; `start` and `end`, its place in characters of the context, -1 for none.
         """
+        question, context = equally_long([question, context])
         query, _, _ = self.encoder.align(question)
         query = query[:, : self.settings["max_query_length"]]
         pieces, starts, ends = self.encoder.align(context)
         windows = make_windows(query.row_lengths(), pieces.row_lengths(), self.settings)
-        logits = self.run(self._inputs(query, pieces, windows))
+        logits = self._run_in_parts(self._inputs(query, pieces, windows))
         best = self._best(logits, windows, pieces.row_lengths())
         return self._answers(best, windows, context, starts, ends)
+
+    def _run_in_parts(self, inputs):
+        count, seq = tf.unstack(tf.shape(inputs["input_mask"]))
+        parts = (tf.maximum(count, 1) + WINDOWS_AT_ONCE - 1) // WINDOWS_AT_ONCE
+
+        def run(part, done):
+            rows = slice(part * WINDOWS_AT_ONCE, (part + 1) * WINDOWS_AT_ONCE)
+            logits = self.run({name: value[rows] for name, value in inputs.items()})
+            return part + 1, tf.concat([done, logits], 0)
+
+        _, logits = tf.while_loop(
+            lambda part, done: part < parts, run, (0, tf.zeros([0, 2, seq])),
+            (tf.TensorShape([]), tf.TensorShape([None, 2, None])), parallel_iterations=1)
+        return logits
 
     def _inputs(self, query, pieces, windows):
         special = self.encoder.special
@@ -83,11 +100,12 @@ class Answerer(tf.Module):
         asked = tf.gather(tf.cast(query, tf.int32), windows["question"])
         ids = tf.concat([cls, asked, sep, part, sep], 1)
         lengths = ids.row_lengths()
-        places = tf.range(tf.reduce_max(lengths))
-        mask = tf.sequence_mask(lengths)
+        width = tf.maximum(ids.bounding_shape(1), 1)
+        places = tf.range(width)
+        mask = tf.sequence_mask(lengths, width)
         types = tf.cast((places >= windows["head"][:, tf.newaxis]) & mask, tf.int32)
-        return {"input_word_ids": ids.to_tensor(), "input_mask": tf.cast(mask, tf.int32),
-                "input_type_ids": types}
+        return {"input_word_ids": ids.to_tensor(shape=tf.stack([-1, width])),
+                "input_mask": tf.cast(mask, tf.int32), "input_type_ids": types}
 
     def _best(self, logits, windows, lengths):
         """The best span of each window: (first, last) piece of the context, score, [CLS] score."""
@@ -174,20 +192,17 @@ def has_most_context(piece, windows, lengths):
     Returns:
       bool `[windows, seq]`.
     """
-    begin, end, question = windows["begin"], windows["end"], windows["question"]
-    every = tf.range(tf.maximum(tf.reduce_max(lengths), 1))[tf.newaxis]
-    scores = _context(every, begin, end)
-    best = tf.math.unsorted_segment_max(scores, question, tf.size(lengths))
-    numbers = tf.range(tf.size(question))[:, tf.newaxis]
-    rivals = tf.where(scores == tf.gather(best, question), numbers, tf.int32.max)
-    winner = tf.math.unsorted_segment_min(rivals, question, tf.size(lengths))
-    column = tf.clip_by_value(piece, 0, tf.shape(every, tf.int64)[1] - 1)
-    return tf.gather(tf.gather(winner, question), column, batch_dims=1) == numbers
-
-
-def _context(piece, begin, end):
-    """A piece's context on its poorer side, plus 0.01 of the window's length; -1 outside."""
-    begin, end = begin[:, tf.newaxis], end[:, tf.newaxis]
+    begin, end = windows["begin"][:, tf.newaxis], windows["end"][:, tf.newaxis]
+    inside = (piece >= begin) & (piece < end)
+    # The context on the poorer side, plus 0.01 of the window's length.
     poorer = tf.cast(tf.minimum(piece - begin, end - 1 - piece), tf.float64)
-    score = poorer + 0.01 * tf.cast(end - begin, tf.float64)
-    return tf.where((piece >= begin) & (piece < end), score, -1.0)
+    scores = tf.where(inside, poorer + 0.01 * tf.cast(end - begin, tf.float64), -1.0)
+    # Every piece of the batch has a number; 0 is for what is outside.
+    first = tf.gather(tf.cumsum(lengths, exclusive=True), windows["question"])[:, tf.newaxis]
+    number = tf.where(inside, first + piece + 1, 0)
+    count = tf.reduce_sum(lengths) + 1
+    best = tf.math.unsorted_segment_max(scores, number, count)
+    window = tf.broadcast_to(tf.range(tf.shape(piece)[0])[:, tf.newaxis], tf.shape(piece))
+    rivals = tf.where(scores == tf.gather(best, number), window, tf.int32.max)
+    winner = tf.math.unsorted_segment_min(rivals, number, count)
+    return inside & (tf.gather(winner, number) == window)

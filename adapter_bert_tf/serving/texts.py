@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from adapter_bert_tf.data.tokenization import padded
+from adapter_bert_tf.data.tokenization import equally_long, padded
 
 INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
 
@@ -78,7 +78,7 @@ def of_text(run, config, pieces):
     """
     @tf.function
     def serving_default(**texts):
-        inputs = padded(*pieces(config["inputs"], *texts.values()))
+        inputs = padded(*pieces(config["inputs"], *equally_long(texts.values())))
         return class_outputs(run(inputs), config)
 
     return serving_default.get_concrete_function(**text_specs(config))

@@ -56,9 +56,9 @@ def test_it_computes_what_the_model_computes(texts, labels, tiny_base_folder, tm
     expected = model(TextEncoder(base.vocabulary, 16).inputs(*texts)).numpy()
     strings = dict(zip(("text_a", "text_b"), texts, strict=False))
     served = tf.saved_model.load(str(tmp_path / "model"))
-    for rows in (slice(0, 5), slice(2, 3)):  # Any batch size.
+    for rows in (slice(0, 5), slice(2, 3), slice(0, 0)):  # Any batch size.
         output = served.signatures["serving_default"](
-            **{name: tf.constant(column[rows]) for name, column in strings.items()})
+            **{name: tf.constant(column[rows], tf.string) for name, column in strings.items()})
         if not labels:
             np.testing.assert_allclose(output["score"], expected[rows, 0], atol=1e-5)
             continue
@@ -67,6 +67,9 @@ def test_it_computes_what_the_model_computes(texts, labels, tiny_base_folder, tm
                                    atol=1e-5)
         assert [label.decode() for label in output["label"].numpy()] == [
             labels[i] for i in expected[rows].argmax(-1)]
+    if len(texts) == 2:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="different numbers of rows"):
+            served.signatures["serving_default"](text_a=tf.constant(A), text_b=tf.constant(B[1:]))
     inputs = TextEncoder(base.vocabulary, 16).inputs(*texts)
     by_ids = served.signatures["ids"](**inputs)
     np.testing.assert_allclose(by_ids["score" if not labels else "logits"],
@@ -132,6 +135,18 @@ def test_answers_are_those_of_the_decoder(null_allowed, tiny_base_folder, tmp_pa
         assert question.context[int(output["start"][i]) : int(output["end"][i])] == text
         kinds.add(bool(text))
     assert kinds == {True, False}
+
+
+def test_no_questions_and_unequal_columns(tiny_base_folder, tmp_path):
+    base = load_base(tiny_base_folder)
+    model = new_model("span", base.build_encoder(), 2)
+    config = _config(base, "span", ("start", "end"), max_seq_length=24, max_query_length=9)
+    export_task(str(tmp_path / "model"), model, config, base.vocabulary)
+    served = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
+    none = tf.constant([], tf.string)
+    assert served(question=none, context=none)["answer"].shape == 0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="different numbers of rows"):
+        served(question=tf.constant(["who", "why"]), context=tf.constant(["it was good"]))
 
 
 def test_something_else_is_not_replaced(tiny_base_folder, tmp_path):

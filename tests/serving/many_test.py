@@ -1,6 +1,7 @@
 """One SavedModel for many tasks."""
 
 import os
+import re
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ TASKS = {  # name: (labels, config, tuning, inputs)
     "pairs": (("x", "y", "z"), SMALL, Tuning(), {"texts": 2, "max_seq_length": 8}),
     "score": ((), SMALL, Tuning(train_layer_norm=False), {"max_seq_length": 16}),
     "top": (("a", "b"), PRESETS["pfeiffer"], Tuning(train_pooler=True), {"max_seq_length": 16}),
-    "norms": (("x", "y"), None, Tuning("layer_norm"), {"max_seq_length": 16}),
+    "norms-1": (("x", "y"), None, Tuning("layer_norm"), {"max_seq_length": 16}),
 }
 A = ["the cat sat on the house and ran", "rain", "", "red house", "it is not bad", "why"]
 B = ["a dog ran and ran", "sun", "who", "why?", "they walk", ""]
@@ -63,7 +64,7 @@ def test_a_signature_for_each_task(name, joined):
     texts = {"text_a": tf.constant(A)}
     if model.config(name)["inputs"]["texts"] == 2:
         texts["text_b"] = tf.constant(B)
-    output = served.signatures[name](**texts)
+    output = served.signatures[re.sub("-", "_", name)](**texts)
     expected = _expected(model, name, range(6))
     if name == "score":
         np.testing.assert_allclose(output["score"], expected[:, 0], atol=1e-5)
@@ -73,7 +74,7 @@ def test_a_signature_for_each_task(name, joined):
 
 def test_a_task_for_each_row(joined):
     model, served = joined
-    names = ["pairs", "score", "two", "top", "norms", "pairs"]
+    names = ["pairs", "score", "two", "top", "norms-1", "pairs"]
     output = served.signatures["tasks"](
         task=tf.constant(names), text_a=tf.constant(A), text_b=tf.constant(B))
     for row, name in enumerate(names):
@@ -90,6 +91,12 @@ def test_a_task_for_each_row(joined):
     with pytest.raises(tf.errors.InvalidArgumentError, match="Unknown task"):
         served.signatures["tasks"](task=tf.constant(["cola"]), text_a=tf.constant(["a"]),
                                    text_b=tf.constant([""]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="different numbers of rows"):
+        served.signatures["tasks"](task=tf.constant(["pairs"] * 2), text_a=tf.constant(["a"]),
+                                   text_b=tf.constant(["", ""]))
+    none = tf.constant([], tf.string)
+    output = served.signatures["tasks"](task=none, text_a=none, text_b=none)
+    assert output["logits"].shape == (0, 3)
 
 
 def test_questions_too(joined):
