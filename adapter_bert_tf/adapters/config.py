@@ -2,16 +2,22 @@
 
 import dataclasses
 import json
+import math
 
 from adapter_bert_tf.errors import InputError
 
 SUBLAYERS = ("attention", "feed_forward")
 ACTIVATIONS = ("gelu", "gelu_erf", "relu", "swish", "tanh", "linear")
 PLACEMENTS = ("serial", "parallel")
+LARGEST_SCALE = 1e4
 
 
 def _is_int(value):
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value):
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _require(condition, message, received):
@@ -62,21 +68,33 @@ class AdapterConfig:
     depth: int = 1
 
     def __post_init__(self):
+        for name in ("sublayers", "layers"):
+            value = getattr(self, name)
+            _require(isinstance(value, list | tuple) or (name == "layers" and value is None),
+                     f"{name} must be a list", value)
         # JSON has no tuples; a frozen dataclass needs `object.__setattr__` to take its lists.
         object.__setattr__(self, "sublayers", tuple(self.sublayers))
+        _require(self.layers is None or (self.layers and all(
+            _is_int(i) and i >= 0 for i in self.layers)),
+            "layers must be indices from 0, or None for all layers", self.layers)
         if self.layers is not None:
             object.__setattr__(self, "layers", tuple(sorted(set(self.layers))))
-        is_number = isinstance(self.init_scale, (int, float))
         _require(_is_int(self.bottleneck_size) and self.bottleneck_size > 0,
                  "bottleneck_size must be a positive integer", self.bottleneck_size)
         _require(self.activation in ACTIVATIONS,
                  f"activation must be one of {ACTIVATIONS}", self.activation)
-        _require(is_number and self.init_scale >= 0, "init_scale must be >= 0", self.init_scale)
-        _require(0 <= self.dropout < 1, "dropout must be in [0, 1)", self.dropout)
-        _require(self.sublayers and set(self.sublayers) <= set(SUBLAYERS),
-                 f"sublayers must be some of {SUBLAYERS}", self.sublayers)
-        _require(self.layers is None or all(_is_int(i) and i >= 0 for i in self.layers),
-                 "layers must be indices from 0", self.layers)
+        _require(_is_number(self.init_scale) and self.init_scale >= 0,
+                 "init_scale must be a number >= 0", self.init_scale)
+        _require(_is_number(self.dropout) and 0 <= self.dropout < 1,
+                 "dropout must be a number in [0, 1)", self.dropout)
+        _require(_is_number(self.scale) and abs(self.scale) <= LARGEST_SCALE,
+                 f"scale must be a number of at most {LARGEST_SCALE}", self.scale)
+        for name in ("identity_init", "normalize_input", "layer_norm"):
+            _require(isinstance(getattr(self, name), bool), f"{name} must be true or false",
+                     getattr(self, name))
+        _require(self.sublayers and set(self.sublayers) <= set(SUBLAYERS)
+                 and len(set(self.sublayers)) == len(self.sublayers),
+                 f"sublayers must be some of {SUBLAYERS}, each once", self.sublayers)
         _require(self.placement in PLACEMENTS,
                  f"placement must be one of {PLACEMENTS}", self.placement)
         _require(_is_int(self.depth) and self.depth in (1, 2), "depth must be 1 or 2", self.depth)

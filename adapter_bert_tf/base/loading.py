@@ -63,7 +63,7 @@ class Base:
         return weights_digest(self.weights) if self.weights else None
 
     def fingerprint(self):
-        """What identifies a base: sizes, the vocabulary's digest and a digest of some weights."""
+        """What identifies a base: sizes, and digests of its vocabulary and weights."""
         sizes = ("vocab_size", "hidden_size", "num_layers", "num_attention_heads", "inner_dim",
                  "type_vocab_size", "max_sequence_length", "activation", "norm_epsilon")
         return {name: getattr(self.config, name) for name in sizes} | {
@@ -124,17 +124,14 @@ def open_base(base_model=None, config_path=None, vocabulary_path=None, checkpoin
 
 
 def weights_digest(weights):
-    """Digest of some weights, which adapters leave alone.
-
-    The first embeddings, the last block's projection and the pooler.
+    """Digest of all weights of the base that training adapters leaves alone: not the LayerNorms.
 
     Args:
       weights: dict from common name to array.
     """
-    depth = sum(name.endswith("/intermediate/dense/kernel") for name in weights)
     digest = hashlib.sha256()
-    for name in ("bert/embeddings/word_embeddings",
-                 f"bert/encoder/layer_{depth - 1}/output/dense/kernel", "bert/pooler/dense/kernel"):
-        if name in weights:
-            digest.update(np.ascontiguousarray(weights[name][:1024], "<f4").tobytes())
+    for name in sorted(weights):
+        if name.startswith("bert/") and "/LayerNorm/" not in name:
+            digest.update(name.encode() + b"\n")
+            digest.update(np.ascontiguousarray(weights[name], "<f4"))
     return digest.hexdigest()

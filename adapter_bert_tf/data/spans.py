@@ -7,6 +7,8 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from adapter_bert_tf.errors import InputError
+
 QUESTIONS_AT_ONCE = 512
 
 
@@ -18,11 +20,22 @@ class SpanSettings:
       max_seq_length: of an input, in word pieces.
       doc_stride: word pieces between the starts of two windows.
       max_query_length: longest question; longer ones are cut.
+
+    Raises:
+      InputError: when no context fits beside the longest question, or the windows do not move on.
     """
 
     max_seq_length: int = 384
     doc_stride: int = 128
     max_query_length: int = 64
+
+    def __post_init__(self):
+        if self.max_query_length < 1 or self.max_seq_length <= self.max_query_length + 3:
+            raise InputError(
+                f"max_seq_length must be above max_query_length + 3, that a part of the context "
+                f"fits. Received: {self.max_seq_length} and {self.max_query_length}")
+        if self.doc_stride < 1:
+            raise InputError(f"doc_stride must be at least 1. Received: {self.doc_stride}")
 
 
 @dataclasses.dataclass(frozen=True)

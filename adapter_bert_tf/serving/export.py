@@ -5,6 +5,7 @@ import tensorflow as tf
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.serving import spans, texts
+from adapter_bert_tf.store.folders import replacing
 
 # The module that makes the signatures of a kind of head.
 SERVED = {"classification": texts, "span": spans}
@@ -36,13 +37,8 @@ def export_task(folder, model, config, vocabulary):
 def write(folder, module, signatures):
     """Saves a module under a temporary name, then renames it. Raises `InputError`."""
     require_free(folder)
-    temporary = f"{folder.rstrip('/')}.tmp"
-    if tf.io.gfile.exists(temporary):
-        tf.io.gfile.rmtree(temporary)
-    tf.saved_model.save(module, temporary, signatures=signatures)
-    if tf.io.gfile.exists(folder):
-        tf.io.gfile.rmtree(folder)
-    tf.io.gfile.rename(temporary, folder)
+    with replacing(folder) as temporary:
+        tf.saved_model.save(module, temporary, signatures=signatures)
 
 
 def require_free(folder):

@@ -57,7 +57,7 @@ def _load(folders, base):
     tasks = {}
     for folder in folders:
         saved = load_adapter(folder)
-        check_base(saved.config["base"], base.fingerprint())
+        check_base(saved.config, base.fingerprint())
         name = re.sub(r"\W", "_", saved.config["task"])
         if name in tasks or name in (ALL, "") or name.startswith("__"):
             raise InputError(f"Each task needs a name of its own, other than {ALL!r}, that does "

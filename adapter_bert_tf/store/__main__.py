@@ -42,7 +42,8 @@ def parse(arguments=None):
     imported.add_argument("--task", help="name of the task, for adapter-bert's checkpoints")
     imported.add_argument("--labels", default="", help="its labels in order, separated by commas")
     imported.add_argument("--texts", type=int, default=1, choices=(1, 2), help="2 for pairs")
-    imported.add_argument("--max_seq_length", type=int, default=128, help="in word pieces")
+    imported.add_argument("--max_seq_length", type=int,
+                          help="in word pieces (default: 128, or what the base reads)")
     return parser.parse_args(arguments)
 
 

@@ -16,9 +16,9 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.parts import POOLER
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import schema
-from adapter_bert_tf.store.directory import SavedAdapter, write_files
+from adapter_bert_tf.store.directory import SavedAdapter, check_base, write_files
 from adapter_bert_tf.store.versions import versions
-from adapter_bert_tf.store.weights import LARGEST_FILE, check_finite
+from adapter_bert_tf.store.weights import DTYPES, LARGEST_FILE, check_finite
 from adapter_bert_tf.training.trained import Tuning
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter.safetensors"
@@ -33,6 +33,7 @@ PARTS = {"down_kernel": "adapter_down.0.weight", "down_bias": "adapter_down.0.bi
 FIXED = {"ln_before": False, "ln_after": False, "phm_layer": False, "use_gating": False,
          "inv_adapter": None, "adapter_residual_before_ln": False, "original_ln_after": True,
          "residual_before_ln": True, "stochastic_depth": 0.0}
+SWITCHES = ("mh_adapter", "output_adapter", "is_parallel", "original_ln_before")
 HEAD_FIXED = {"head_type": "classification", "layers": 2, "activation_function": "tanh",
               "use_pooler": False, "bias": True}
 
@@ -84,27 +85,29 @@ def _saved(name, labels, adapter, weights, base, described, inputs):
 
 
 def _adapter_config(hub, tensors, num_layers):
+    _require(hub.get("architecture") is None, "only bottleneck adapters are read",
+             hub.get("architecture"))
     wrong = {key: hub[key] for key, value in FIXED.items() if key in hub and hub[key] != value}
-    _require(not wrong, f"these options must be {({key: FIXED[key] for key in wrong})}", wrong)
+    wrong |= {key: hub[key] for key in SWITCHES if not isinstance(hub.get(key, False), bool)}
+    allowed = {key: FIXED.get(key, "true or false") for key in wrong}
+    _require(not wrong, f"these options must be {allowed}", wrong)
     _require(str(hub.get("non_linearity")) in ACTIVATIONS, f"non_linearity must be one of "
              f"{list(ACTIVATIONS)}", hub.get("non_linearity"))
-    _require(isinstance(hub.get("scaling", 1.0), float), "scaling must be a number",
-             hub.get("scaling"))
     sizes = {value.shape[0] for name, value in tensors.items()
              if name.endswith("adapter_down.0.bias")}
     _require(len(sizes) == 1, "all adapters must have one bottleneck size", sorted(sizes))
     sublayers = [ours for ours, option in (("attention", "mh_adapter"),
                                            ("feed_forward", "output_adapter")) if hub.get(option)]
-    left_out = hub.get("leave_out") or []
+    left_out = [] if hub.get("leave_out") is None else hub["leave_out"]
     _require(isinstance(left_out, list), "leave_out must be a list of layers", left_out)
-    parallel = bool(hub.get("is_parallel"))
+    parallel = hub.get("is_parallel", False)
     return AdapterConfig.from_dict({
         "bottleneck_size": int(sizes.pop()), "activation": ACTIVATIONS[hub["non_linearity"]],
         "dropout": hub.get("dropout", 0.0), "scale": hub.get("scaling", 1.0),
         "sublayers": sublayers,
         "layers": [i for i in range(num_layers) if i not in left_out] if left_out else None,
         "placement": "parallel" if parallel else "serial",
-        "normalize_input": bool(hub.get("original_ln_before")) and not parallel})
+        "normalize_input": hub.get("original_ln_before", False) and not parallel})
 
 
 def _names(adapter, num_layers, name):
@@ -126,6 +129,7 @@ def _import_head(folder, name):
              f"{({key: HEAD_FIXED[key] for key in wrong})}", wrong)
     tensors = _read_tensors(folder, HEAD_WEIGHTS)
     weights = {ours: _take(tensors, theirs) for ours, theirs in _head_names(name).items()}
+    _require(not tensors, "weights of the head that we have no place for", sorted(tensors)[:5])
     count = len(weights["head/bias"])
     ids = head.get("label2id") or {str(i): i for i in range(count)}
     _require(isinstance(ids, dict) and sorted(map(repr, ids.values())) == sorted(
@@ -153,9 +157,10 @@ def export_adapter(saved, folder, base):
       base: `Base` of the adapter: a pooler that was not trained is the base's.
 
     Raises:
-      InputError: when the library has no place for what was trained.
+      InputError: when the library has no place for what was trained, or the base is another one.
     """
     config, adapter = saved.config, schema.adapter_of(saved.config)
+    check_base(config, base.fingerprint())
     norms = [name for name in saved.weights if "/LayerNorm/" in name]
     _require(not norms, "its adapters have no trained LayerNorms of the base; train with "
              "--notrain_layer_norm", norms[:1])
@@ -211,7 +216,7 @@ def _tensors(weights, names):
 
 
 def _json(values):
-    return json.dumps(values, indent=2, sort_keys=True).encode()
+    return json.dumps(values, indent=2).encode()  # Labels in the order of their ids.
 
 
 def _read_json(folder, name):
@@ -219,8 +224,8 @@ def _read_json(folder, name):
     _require_file(folder, path)
     try:
         with tf.io.gfile.GFile(path) as file:
-            values = json.loads(file.read(schema.LARGEST_CONFIG))
-    except (ValueError, RecursionError) as error:
+            values = schema.read_json(file.read(schema.LARGEST_CONFIG))
+    except (ValueError, RecursionError, tf.errors.OpError) as error:
         raise InputError(f"{path} is damaged: {error}") from error
     _require(isinstance(values, dict), f"{path} must hold an object", values)
     return values
@@ -233,8 +238,10 @@ def _read_tensors(folder, name):
     try:
         with tf.io.gfile.GFile(path, "rb") as file:
             tensors = safetensors.numpy.load(file.read())
-    except (safetensors.SafetensorError, KeyError) as error:
+    except (safetensors.SafetensorError, KeyError, tf.errors.OpError) as error:
         raise InputError(f"{path} is damaged: {error}") from error
+    kinds = {str(array.dtype) for array in tensors.values()}
+    _require(kinds <= set(DTYPES), f"weights must be of {list(DTYPES)}", sorted(kinds))
     check_finite(tensors, f"in {path}")
     return tensors
 

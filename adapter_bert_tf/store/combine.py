@@ -8,7 +8,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import schema
 from adapter_bert_tf.store.directory import SavedAdapter
 
-SAME = ("method", "tuning", "adapter", "head", "labels", "regression", "base")
+SAME = ("method", "tuning", "adapter", "head", "labels", "regression", "inputs", "base")
 
 
 def without_lowest(saved, layers):
@@ -18,6 +18,8 @@ def without_lowest(saved, layers):
       InputError: when there is nothing to drop, or nothing would be left.
     """
     adapter = schema.adapter_of(saved.config)
+    if not isinstance(layers, int) or layers < 0:
+        raise InputError(f"The number of layers to leave out is 0 or more. Received: {layers!r}")
     if not layers:
         return saved
     if adapter is None:

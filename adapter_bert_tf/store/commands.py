@@ -1,21 +1,23 @@
 """What `python -m adapter_bert_tf.store` does; each returns the exit status."""
 
 import os
+import re
 
 import tensorflow as tf
 
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store.adapterhub import export_adapter, import_adapter, is_adapterhub
+from adapter_bert_tf.store.card import card
 from adapter_bert_tf.store.combine import average
 from adapter_bert_tf.store.directory import (
-    CARD,
     WEIGHTS,
     adapter_exists,
     check_base,
     load_adapter,
     save_adapter,
 )
+from adapter_bert_tf.store.folders import TEMPORARY
 from adapter_bert_tf.store.tf1 import import_checkpoint
 
 ROW = "{:<24}{:<12}{:>6}{:>12}{:>10}  {:<24}{}"
@@ -46,7 +48,7 @@ def find(folder):
     if not tf.io.gfile.isdir(folder):
         raise InputError(f"There is no folder {folder!r}.")
     return sorted(place for place, _, _ in tf.io.gfile.walk(folder)
-                  if not place.endswith(".tmp") and adapter_exists(place))
+                  if TEMPORARY not in place and adapter_exists(place))
 
 
 def _row(path):
@@ -64,10 +66,9 @@ def show_adapters(parsed):
     """The card of each adapter, and its weights by group."""
     for folder in parsed.folders:
         saved = load_adapter(folder)
-        with tf.io.gfile.GFile(os.path.join(folder, CARD)) as file:
-            print(file.read())
+        print(card(saved.config, saved.weights))
         groups = {}
-        for name, array in saved.weights.items():
+        for name, array in sorted(saved.weights.items(), key=lambda item: _in_order(item[0])):
             groups.setdefault(_group(name), []).append(array.size)
         for group, sizes in groups.items():
             print(f"  {group:<40}{len(sizes):>4} arrays{sum(sizes):>12,} parameters")
@@ -78,15 +79,22 @@ def _group(name):
     return "LayerNorms" if "/LayerNorm/" in name else name.rsplit("/", 1)[0]
 
 
+def _in_order(name):
+    """Sorts layer 10 after layer 9."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
 def verify_adapters(parsed):
     """Reads everything, and compares with a base if one is named."""
     fingerprint = load_base(parsed.base_model).fingerprint() if parsed.base_model else None
     refused = 0
     for folder in parsed.folders:
         try:
+            if is_adapterhub(folder):
+                raise InputError("It is of the library `adapters`; `import` reads it.")
             saved = load_adapter(folder)
             if fingerprint:
-                check_base(saved.config["base"], fingerprint)
+                check_base(saved.config, fingerprint)
             print(f"ok       {folder}")
         except InputError as error:
             refused += 1
@@ -96,6 +104,8 @@ def verify_adapters(parsed):
 
 def average_adapters(parsed):
     """Writes the mean of adapters of one shape."""
+    if tf.io.gfile.exists(parsed.output):
+        raise InputError(f"{parsed.output!r} is there already. Choose another --output.")
     saved = average([load_adapter(folder) for folder in parsed.folders])
     return _write(saved, parsed)
 
@@ -103,7 +113,9 @@ def average_adapters(parsed):
 def import_adapters(parsed):
     """Writes another library's adapter as an adapter directory."""
     base, (source,) = load_base(parsed.base_model), parsed.folders
-    inputs = {"texts": parsed.texts, "max_seq_length": parsed.max_seq_length}
+    inputs = {"texts": parsed.texts}
+    if parsed.max_seq_length is not None:
+        inputs["max_seq_length"] = parsed.max_seq_length
     if tf.io.gfile.isdir(source) and is_adapterhub(source):
         return _write(import_adapter(source, base, **inputs), parsed)
     if not parsed.task:

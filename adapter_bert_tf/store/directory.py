@@ -4,6 +4,7 @@ import dataclasses
 import io
 import json
 import os
+import stat
 
 import numpy as np
 import tensorflow as tf
@@ -12,6 +13,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import schema
 from adapter_bert_tf.store import weights as weight_bytes
 from adapter_bert_tf.store.card import card
+from adapter_bert_tf.store.folders import replacing
 
 CONFIG, WEIGHTS, CARD = "adapter_config.json", "adapter.safetensors", "README.md"
 
@@ -37,7 +39,7 @@ class SavedAdapter:
           InputError: when the base is another one, or a variable is missing or of another shape.
             Nothing is assigned then.
         """
-        check_base(self.config["base"], fingerprint)
+        check_base(self.config, fingerprint)
         wrong = [name for name, value in self.weights.items()
                  if name not in variables or tuple(variables[name].shape) != value.shape]
         lost = [name for name in variables
@@ -81,34 +83,20 @@ def write_files(folder, files):
       folder: path.
       files: dict from name to bytes.
     """
-    temporary = f"{folder.rstrip('/')}.tmp"
-    _make_empty(temporary)
-    for name, data in files.items():
-        with tf.io.gfile.GFile(os.path.join(temporary, name), "wb") as file:
-            file.write(data)
-    _put_in_place(temporary, folder)
+    with replacing(folder) as temporary:
+        tf.io.gfile.makedirs(temporary)
+        for name, data in files.items():
+            with tf.io.gfile.GFile(os.path.join(temporary, name), "wb") as file:
+                file.write(data)
 
 
 def copy_adapter(source, folder):
     """Copies an adapter directory, under a temporary name first; replaces an adapter there."""
     require_free(folder)
-    temporary = f"{folder.rstrip('/')}.tmp"
-    _make_empty(temporary)
-    for name in (CONFIG, WEIGHTS, CARD):
-        tf.io.gfile.copy(os.path.join(source, name), os.path.join(temporary, name))
-    _put_in_place(temporary, folder)
-
-
-def _make_empty(folder):
-    if tf.io.gfile.exists(folder):
-        tf.io.gfile.rmtree(folder)
-    tf.io.gfile.makedirs(folder)
-
-
-def _put_in_place(temporary, folder):
-    if tf.io.gfile.exists(folder):
-        tf.io.gfile.rmtree(folder)
-    tf.io.gfile.rename(temporary, folder)
+    with replacing(folder) as temporary:
+        tf.io.gfile.makedirs(temporary)
+        for name in (CONFIG, WEIGHTS, CARD):
+            tf.io.gfile.copy(os.path.join(source, name), os.path.join(temporary, name))
 
 
 def adapter_exists(folder):
@@ -124,7 +112,7 @@ def require_free(folder):
         name for name in tf.io.gfile.listdir(folder) if name not in (CONFIG, WEIGHTS, CARD)]
     if other or not tf.io.gfile.isdir(folder):
         raise InputError(f"{folder!r} is no adapter directory and will not be replaced: it "
-                         f"holds {other[:5] or 'a file'}. Choose another --adapter_dir.")
+                         f"holds {other[:5] or 'a file'}. Choose another folder.")
 
 
 def load_adapter(folder):
@@ -146,8 +134,16 @@ def load_adapter(folder):
     return SavedAdapter(config, weights)
 
 
+def _size(path):
+    """Bytes of a file. Raises `InputError` for links and for what only looks like a file."""
+    if "://" not in path and os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
+        raise InputError(f"{path} is damaged: it is no regular file, and is not read. Copy the "
+                         "files themselves into the adapter directory.")
+    return tf.io.gfile.stat(path).length
+
+
 def _read_config(path):
-    if tf.io.gfile.stat(path).length > schema.LARGEST_CONFIG:
+    if _size(path) > schema.LARGEST_CONFIG:
         raise InputError(f"{path} is damaged: it has more than {schema.LARGEST_CONFIG:,} bytes.")
     with tf.io.gfile.GFile(path) as file:
         return schema.parse(file.read(), path)
@@ -155,7 +151,7 @@ def _read_config(path):
 
 def _read_weights(path, config):
     shapes = schema.expected_shapes(config)
-    size = tf.io.gfile.stat(path).length
+    size = _size(path)
     with tf.io.gfile.GFile(path, "rb") as file:
         weight_bytes.check_header(file.read, size, shapes, path)
         file.seek(0)
@@ -165,8 +161,20 @@ def _read_weights(path, config):
     return weight_bytes.unpack(content, path)
 
 
-def check_base(expected, received):
-    """Raises `InputError` if two fingerprints differ: an adapter's base, and the one at hand."""
+def check_base(config, received):
+    """An adapter's base must be the one at hand.
+
+    Args:
+      config: of the adapter.
+      received: fingerprint of a base.
+
+    Raises:
+      InputError: when it is another one, or its weights were random and are gone.
+    """
+    expected = config["base"]
+    if expected["weights_sha256"] is None and config["method"] != "full":
+        raise InputError("The adapter was trained on a base of random weights, which is not there "
+                         "any more. Train it again on a checkpoint (--init_checkpoint).")
     different = [f"{key}: adapter {expected.get(key)!r}, base {received.get(key)!r}"
                  for key in received if expected.get(key) != received[key]]
     if different:

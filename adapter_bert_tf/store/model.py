@@ -1,11 +1,14 @@
 """Many tasks on one frozen base, each with a small set of weights of its own."""
 
+import copy
 import dataclasses
+import os
+import weakref
+from collections.abc import Callable
 
 import tensorflow as tf
-import tf_keras
 
-from adapter_bert_tf.adapters.config import PRESETS
+from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import schema
@@ -24,12 +27,14 @@ class Task:
     Args:
       config: dict as in `SavedAdapter`.
       values: dict from common name to tensor, or to the variables of `model` if there is one.
-      model: the model that trains it, or None until it is asked for.
+      model: function that returns the model that trains it, or None if there is none. Where the
+        base is shared it is the caller who keeps it: its training takes far more memory than
+        `values`.
     """
 
     config: dict
     values: dict
-    model: tf_keras.Model | None = None
+    model: Callable = lambda: None
 
     @property
     def shares_base(self):
@@ -69,21 +74,22 @@ class AdapterModel:
 
         Returns:
           `tf_keras.Model`, to be compiled and fitted. It trains what `tuning` says and nothing
-          that another task uses.
+          that another task uses. What its training takes in memory is given back when you drop
+          it; the weights stay here.
 
         Raises:
           InputError: when the name is taken, or something is out of range.
         """
         self._require_free(name)
         tuning = tuning or Tuning()
-        adapter = PRESETS[config] if isinstance(config, str) else config
-        labels = LABELS if head == "span" else labels
+        adapter = _adapter_config(config)
+        labels = LABELS if head == "span" else _strings(labels, "Labels are")
         described = schema.describe(
             name, labels, self.base.fingerprint(), tuning,
             adapter if tuning.needs_adapter else None, head, inputs)
         schema.check(described, f"Adapter {name!r}")
-        self._tasks[name] = self._with_model(described, {})
-        return self._tasks[name].model
+        self._tasks[name], model = self._with_model(described, {})
+        return model
 
     def load_adapter(self, folder, name=None, drop_lowest=0):
         """Adds the task of an adapter directory, and returns its name.
@@ -97,13 +103,15 @@ class AdapterModel:
         Raises:
           InputError: when the name is taken, the directory is damaged, or the base another one.
         """
-        saved = without_lowest(load_adapter(folder), drop_lowest)
+        saved = without_lowest(load_adapter(os.fspath(folder)), drop_lowest)
         name = name or saved.config["task"]
         self._require_free(name)
-        check_base(saved.config["base"], self.base.fingerprint())
+        check_base(saved.config, self.base.fingerprint())
         values = {key: tf.constant(value) for key, value in saved.weights.items()}
         task = Task(saved.config, values)
-        self._tasks[name] = task if task.shares_base else self._with_model(saved.config, values)
+        if not task.shares_base:
+            task, _ = self._with_model(saved.config, values)
+        self._tasks[name] = task
         return name
 
     def save_adapter(self, name, folder, metric=None, dtype="float32"):
@@ -117,7 +125,7 @@ class AdapterModel:
         """
         task = self._find(name)
         config = task.config | {"metric": metric or task.config["metric"]}
-        save_adapter(folder, config, task.values, dtype)
+        save_adapter(os.fspath(folder), config, task.values, dtype)
 
     def list_adapters(self):
         """Names of the tasks, in the order in which they came."""
@@ -127,17 +135,20 @@ class AdapterModel:
         """Removes a task. Raises `InputError` if there is none of that name."""
         self._find(name)
         del self._tasks[name]
+        used = {_function_key(task.config) for task in self._tasks.values()}
+        self._functions = {key: f for key, f in self._functions.items() if key in used}
 
     def config(self, name):
         """What the adapter directory of a task says: labels, sizes, metric, base."""
-        return self._find(name).config
+        return copy.deepcopy(self._find(name).config)
 
     def model(self, name):
         """The `tf_keras.Model` that trains a task further; its training changes this object."""
         task = self._find(name)
-        if task.model is None:
-            self._tasks[name] = self._with_model(task.config, task.values)
-        return self._tasks[name].model
+        model = task.model()
+        if model is None:
+            self._tasks[name], model = self._with_model(task.config, task.values)
+        return model
 
     def __call__(self, inputs, adapter):
         """Logits of a batch.
@@ -157,7 +168,8 @@ class AdapterModel:
         inputs = {name: tf.convert_to_tensor(value, tf.int32) for name, value in inputs.items()}
         if isinstance(adapter, str):
             return self._run(self._find(adapter), inputs)
-        groups = self._groups(list(adapter), inputs["input_word_ids"].shape[0])
+        names = _strings(adapter, "An adapter is a name, or for several rows")
+        groups = self._groups(names, inputs["input_word_ids"].shape[0])
         return put_together(groups, [self._run_group(group, inputs) for group in groups])
 
     def _groups(self, names, batch):
@@ -186,26 +198,26 @@ class AdapterModel:
 
     def _run(self, task, inputs):
         if not task.shares_base:
-            return task.model(inputs)
+            return task.model()(inputs)
         values = {name: tf.convert_to_tensor(value) for name, value in task.values.items()}
         return self._function(task.config)(inputs, values)
 
     def _function(self, config):
         """The compiled pass for a head and an `AdapterConfig`; weights are its arguments."""
         adapter, head = schema.adapter_of(config), config["head"]
+        key = _function_key(config)
 
         def run(inputs, values, which=None):
             if which is not None:
                 values = {name: tf.gather(value, which) for name, value in values.items()}
             return logits_of(head, self.encoder, inputs, adapter, values)
 
-        key = (repr(adapter), head)
         if key not in self._functions:
             self._functions[key] = tf.function(run, reduce_retracing=True)
         return self._functions[key]
 
     def _with_model(self, config, values):
-        """The `Task` with a model that trains it, starting from `values` if there are any."""
+        """The `Task` and a model that trains it, starting from `values` if there are any."""
         adapter, tuning = schema.adapter_of(config), schema.tuning_of(config)
         depth = config["base"]["num_layers"]
         if tuning.changes_base:
@@ -220,7 +232,8 @@ class AdapterModel:
         trained = select_trained(model, tuning)
         for name, value in values.items():
             trained[name].assign(value)
-        return Task(config, trained, model)
+        kept = (lambda: model) if tuning.changes_base else weakref.ref(model)
+        return Task(config, trained, kept), model
 
     def _find(self, name):
         if name not in self._tasks:
@@ -231,3 +244,22 @@ class AdapterModel:
         if not name or not isinstance(name, str) or name in self._tasks:
             raise InputError(f"An adapter needs a name that no other has: {self.list_adapters()}. "
                              f"Received: {name!r}")
+
+
+def _function_key(config):
+    return repr(config["adapter"]), config["head"]
+
+
+def _adapter_config(config):
+    if isinstance(config, str) and config in PRESETS:
+        return PRESETS[config]
+    if config is None or isinstance(config, AdapterConfig):
+        return config
+    raise InputError(f"config is one of {list(PRESETS)}, an AdapterConfig, or None. "
+                     f"Received: {config!r}")
+
+
+def _strings(values, what):
+    if isinstance(values, list | tuple) and all(isinstance(value, str) for value in values):
+        return list(values)
+    raise InputError(f"{what} a list of strings. Received: {values!r}")

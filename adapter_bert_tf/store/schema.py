@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import math
 
 from adapter_bert_tf.adapters.bottleneck import variable_shapes
 from adapter_bert_tf.adapters.config import AdapterConfig
@@ -29,6 +30,7 @@ INPUTS = {
     "classification": {"texts": 1, "max_seq_length": 128},
     "span": dataclasses.asdict(SpanSettings()) | dataclasses.asdict(DecodingSettings()),
 }
+MOST_TEXTS = 2
 
 
 def describe(task, labels, base, tuning, adapter=None, head="classification", inputs=None, **more):
@@ -48,9 +50,17 @@ def describe(task, labels, base, tuning, adapter=None, head="classification", in
         "method": tuning.method, "tuning": dataclasses.asdict(tuning),
         "adapter": dataclasses.asdict(adapter) if adapter else None, "task": task, "head": head,
         "labels": list(labels), "regression": not labels, "metric": None,
-        "inputs": INPUTS.get(head, {}) | (inputs or {}), "base": base, "versions": versions(),
+        "inputs": _default_inputs(head, base) | (inputs or {}), "base": base,
+        "versions": versions(),
         "command": "",
     } | more
+
+
+def _default_inputs(head, base):
+    longest = base["max_sequence_length"]
+    most = {"max_seq_length": longest, "max_query_length": longest // 2}
+    return {name: min(value, most[name]) if name in most else value
+            for name, value in INPUTS.get(head, {}).items()}
 
 
 def seal(config, weights_sha256):
@@ -72,7 +82,7 @@ def parse(text, where):
         that cannot be.
     """
     try:
-        config = json.loads(text)
+        config = read_json(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is damaged, no valid JSON: {error}") from error
     if not isinstance(config, dict):
@@ -86,6 +96,18 @@ def parse(text, where):
                          "Save the adapter again from Python instead of editing the file.")
     check(config, where)
     return config
+
+
+def read_json(text):
+    """What a JSON text says. Raises `ValueError` when a name stands twice in one object."""
+    return json.loads(text, object_pairs_hook=_distinct)
+
+
+def _distinct(pairs):
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise ValueError(f"a name stands twice among {names[:20]}")
+    return dict(pairs)
 
 
 def check(config, where):
@@ -102,12 +124,22 @@ def check(config, where):
                          f"Received: {labels[:20]!r}")
     _check_inputs(config, where)
     metric = config["metric"]
-    if metric and not (isinstance(metric.get("name"), str)
-                       and isinstance(metric.get("value"), int | float)):
-        raise InputError(f"{where}: metric needs a name and a value. Received: {metric!r}")
-    tuning_of(config, where).check_depth(config["base"]["num_layers"])
+    if metric is not None and not _is_metric(metric):
+        raise InputError(f"{where}: metric needs a name, a finite value and a split. "
+                         f"Received: {metric!r}")
+    tuning = tuning_of(config, where)
+    tuning.check_depth(config["base"]["num_layers"])
+    if config["method"] != tuning.method:
+        raise InputError(f"{where}: method {config['method']!r} and tuning {tuning.method!r} "
+                         "contradict each other.")
     if config["adapter"]:
         adapter_of(config).layer_indices(config["base"]["num_layers"])
+
+
+def _is_metric(metric):
+    value = metric.get("value")
+    return (isinstance(metric.get("name"), str) and isinstance(metric.get("split"), str)
+            and type(value) in (int, float) and math.isfinite(value))
 
 
 def _check_inputs(config, where):
@@ -116,11 +148,23 @@ def _check_inputs(config, where):
              type(default) or not -1e9 < values[name] < 1e9]
     if wrong or set(values) != set(defaults):
         raise InputError(f"{where}: inputs must be like {defaults}. Received: {values!r}")
+    longest = config["base"]["max_sequence_length"]
+    if values["max_seq_length"] > longest:
+        raise InputError(f"{where}: the base reads at most {longest} word pieces. Received: "
+                         f"max_seq_length {values['max_seq_length']}")
+    if config["head"] == "span":
+        for settings in (SpanSettings, DecodingSettings):
+            settings(**{field.name: values[field.name] for field in dataclasses.fields(settings)})
+    elif values["texts"] not in (1, MOST_TEXTS) or values["max_seq_length"] < 2 * MOST_TEXTS + 1:
+        raise InputError(f"{where}: inputs need 1 or {MOST_TEXTS} texts and room for them. "
+                         f"Received: {values!r}")
 
 
 def _check_sizes(base, where):
     wrong = {name: base.get(name) for name, most in LARGEST.items()
              if type(base.get(name)) is not int or not 0 < base[name] <= most}
+    if type(base.get("weights_sha256")) not in (str, type(None)):
+        wrong["weights_sha256"] = base.get("weights_sha256")
     if wrong or base["hidden_size"] % base["num_attention_heads"]:
         raise InputError(f"{where}: these sizes of the base cannot be: {wrong or base}")
 

@@ -1,7 +1,7 @@
 """Arrays to safetensors bytes and back; what comes from a file is believed in nothing."""
 
 import hashlib
-import json
+import math
 import struct
 
 import ml_dtypes
@@ -10,6 +10,7 @@ import safetensors
 import safetensors.numpy
 
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.store.schema import read_json
 
 DTYPES = {"float32": ("F32", np.float32), "float16": ("F16", np.float16),
           "bfloat16": ("BF16", ml_dtypes.bfloat16)}
@@ -80,12 +81,17 @@ def check_header(read, size, shapes, where):
         raise InputError(f"{where} is damaged: its header should have {length:,} bytes, the file "
                          f"has {size:,}; at most {LARGEST_HEADER:,} are read.")
     try:
-        header = json.loads(read(length))
+        header = read_json(read(length))
         found = {name: (entry["dtype"], tuple(entry["shape"])) for name, entry in header.items()
                  if name != "__metadata__"}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{where} is damaged: its header cannot be read ({error!r}).") from error
     _check_tensors(found, shapes, where)
+    expected = 8 + length + sum(np.dtype(BY_CODE[dtype]).itemsize * math.prod(shape)
+                                for dtype, shape in found.values())
+    if size != expected:
+        raise InputError(f"{where} is damaged: it should have {expected:,} bytes. "
+                         f"Received: {size:,}")
 
 
 def _check_tensors(found, shapes, where):

@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 
+from adapter_bert_tf.errors import InputError
+
 
 @dataclasses.dataclass(frozen=True)
 class DecodingSettings:
@@ -14,12 +16,20 @@ class DecodingSettings:
       max_answer_length: of an answer, in word pieces.
       null_allowed: whether "no answer" is an answer (SQuAD 2.0).
       null_score_diff_threshold: by how much the score of no answer must be above the best answer's.
+
+    Raises:
+      InputError: when no answer could be kept.
     """
 
     n_best_size: int = 20
     max_answer_length: int = 30
     null_allowed: bool = False
     null_score_diff_threshold: float = 0.0
+
+    def __post_init__(self):
+        if self.n_best_size < 1 or self.max_answer_length < 1:
+            raise InputError("n_best_size and max_answer_length must be at least 1. Received: "
+                             f"{self.n_best_size} and {self.max_answer_length}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)  # There are 40 of each question.

@@ -29,7 +29,10 @@ class SpanLabeler(tf_keras.Model):
             2, name="head", dtype=tf.float32,
             kernel_initializer=tf_keras.initializers.TruncatedNormal(stddev=0.02),
         )
-        self(encoder.inputs)  # Creates the head's variables.
+        # Not by a call on `encoder.inputs`, which would tie it to a shared encoder for good.
+        with tf.name_scope(self.head.name):
+            self.head.build((None, encoder.config["hidden_size"]))
+        self.built = True
 
     def call(self, inputs, training=None):
         """Logits, float32 `[batch, 2, seq]`, starts and ends, of int32 `[batch, seq]` inputs.

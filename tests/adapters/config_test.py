@@ -35,7 +35,10 @@ REFUSED = [
     {"bottleneck_size": 0}, {"bottleneck_size": 2.5}, {"bottleneck_size": True},
     {"activation": "mish"}, {"init_scale": -1.0}, {"init_scale": "big"}, {"dropout": 1.0},
     {"sublayers": []}, {"sublayers": ["embedding"]}, {"layers": [-1]}, {"layers": ["top"]},
-    {"placement": "above"}, {"depth": 0}, {"depth": 3},
+    {"sublayers": "attention"}, {"sublayers": ["attention", "attention"]}, {"layers": []},
+    {"layers": "01"}, {"layers": [[0]]}, {"scale": "4"}, {"scale": float("nan")}, {"scale": 1e300},
+    {"scale": None}, {"dropout": "much"}, {"normalize_input": "no"}, {"identity_init": 1},
+    {"layer_norm": None}, {"placement": "above"}, {"depth": 0}, {"depth": 3},
     {"placement": "parallel", "normalize_input": True},
     {"size": 64}, {"bottleneck_size": 64, "reduction_factor": 16},
 ]

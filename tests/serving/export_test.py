@@ -157,4 +157,4 @@ def test_something_else_is_not_replaced(tiny_base_folder, tmp_path):
         export_task(str(tmp_path / "thesis"), model, _config(base), base.vocabulary)
     for _ in range(2):
         export_task(str(tmp_path / "model"), model, _config(base), base.vocabulary)
-    assert not (tmp_path / "model.tmp").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "thesis"]

@@ -9,6 +9,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.store.__main__ import main
 from adapter_bert_tf.store.combine import average
+from adapter_bert_tf.store.directory import SavedAdapter
 from adapter_bert_tf.store.model import AdapterModel
 from tests.support import GOLDEN
 
@@ -42,6 +43,7 @@ def test_show(folder, capsys):
     assert main(["show", str(folder / "c")]) == 0
     shown = capsys.readouterr().out
     assert "# c: a BERT adapter" in shown
+    assert shown.index("layer_0/feed_forward") < shown.index("layer_1/attention")
     assert "adapters/layer_0/attention" in shown and "82 parameters" in shown
 
 
@@ -51,6 +53,8 @@ def test_verify(folder, tiny_base_folder, capsys):
     assert main(["verify", *both, f"--base_model={tiny_base_folder}"]) == 0
     assert main(["verify", *both, f"--base_model={HUB / 'base'}"]) == 1
     assert "refused" in capsys.readouterr().out
+    assert main(["verify", str(HUB / "houlsby")]) == 1
+    assert "`import` reads it" in capsys.readouterr().out
 
 
 def test_average(folder):
@@ -63,6 +67,10 @@ def test_average(folder):
         np.testing.assert_allclose(value, expected, atol=1e-7)
     with pytest.raises(InputError, match=r"differ in \['adapter'\]"):
         average([first, load_adapter(str(folder / "c"))])
+    with pytest.raises(InputError, match=r"differ in \['inputs'\]"):
+        pairs = first.config | {"inputs": {"texts": 2, "max_seq_length": 16}}
+        average([first, SavedAdapter(pairs, first.weights)])
+    assert main(["average", *places, f"--output={places[0]}"]) == 1
     with pytest.raises(InputError, match="at least two"):
         average([first])
 

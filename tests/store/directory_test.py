@@ -1,13 +1,16 @@
 """The adapter directory: round trip into another model, and what is refused."""
 
+from concurrent import futures
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.config import AdapterConfig
-from adapter_bert_tf.base import load_base
+from adapter_bert_tf.base import load_base, open_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import load_adapter, save_adapter
+from adapter_bert_tf.store.directory import write_files
 from adapter_bert_tf.tasks.classifier import Classifier
 from adapter_bert_tf.training.trained import Tuning, select_trained
 from tests import support
@@ -46,7 +49,7 @@ def test_files_and_card(tiny_base_folder, tmp_path):
         "README.md", "adapter.safetensors", "adapter_config.json"]
     text = (tmp_path / "a" / "README.md").read_text()
     assert "f1 = 0.5000 (dev)" in text and "size 4" in text
-    assert not (tmp_path / "a.tmp").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 def test_saving_again_replaces_an_adapter_and_nothing_else(tiny_base_folder, tmp_path):
@@ -57,6 +60,38 @@ def test_saving_again_replaces_an_adapter_and_nothing_else(tiny_base_folder, tmp
     with pytest.raises(InputError, match=r"will not be replaced: it holds \['thesis.txt'\]"):
         _save(tiny_base_folder, tmp_path / "a")
     assert (tmp_path / "a" / "thesis.txt").exists()
+
+
+def test_what_lies_beside_is_not_touched(tiny_base_folder, tmp_path):
+    (tmp_path / "a.tmp").mkdir()
+    (tmp_path / "a.tmp" / "thesis.txt").touch()
+    _save(tiny_base_folder, tmp_path / "a")
+    assert (tmp_path / "a.tmp" / "thesis.txt").exists()
+
+
+def test_a_failure_leaves_what_was_there(tmp_path):
+    write_files(str(tmp_path / "a"), {"old": b"1"})
+    with pytest.raises(tf.errors.OpError):
+        write_files(str(tmp_path / "a"), {"new": b"2", "no/folder": b"3"})
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["a", "a/old"]
+
+
+def test_several_writers_of_one_folder(tmp_path):
+    with futures.ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(write_files, str(tmp_path / "a"), {"one": b"%d" % i, "two": b""})
+                     for i in range(60)]:
+            done.result()
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "one", "two"]
+
+
+def test_random_weights_are_gone_with_their_process(tiny_base_folder, tmp_path):
+    base = open_base(config_path=f"{tiny_base_folder}/bert_config.json",
+                     vocabulary_path=f"{tiny_base_folder}/vocab.txt")
+    model = Classifier(base.build_encoder(ADAPTER), 2)
+    save_adapter(str(tmp_path / "a"), support.adapter_config(base, ADAPTER),
+                 select_trained(model, Tuning("adapters")))
+    with pytest.raises(InputError, match="random weights"):
+        load_adapter(str(tmp_path / "a")).assign_to(model.named_variables(), base.fingerprint())
 
 
 def test_another_base_is_refused(tiny_base_folder, tmp_path):

@@ -65,6 +65,20 @@ def _edit(file, change):
     return edit
 
 
+def _weights(file, change):
+    def edit(folder):
+        tensors = change(safetensors.numpy.load_file(folder / file))
+        safetensors.numpy.save_file(tensors, folder / file)
+    return edit
+
+
+def _to_folder(file):
+    def edit(folder):
+        (folder / file).unlink()
+        (folder / file).mkdir()
+    return edit
+
+
 DAMAGE = {
     "a pickle": (lambda d: (d / "adapter.safetensors").rename(d / "pytorch_adapter.bin"),
                  "is a pickle and is not read"),
@@ -78,7 +92,20 @@ DAMAGE = {
     "compacter": (_edit("adapter_config.json", lambda v: v["config"].update(phm_layer=True)),
                   "'phm_layer': False"),
     "learned scale": (_edit("adapter_config.json", lambda v: v["config"].update(scaling="learned")),
-                      "scaling must be a number"),
+                      "scale must be a number"),
+    "no scale": (_edit("adapter_config.json", lambda v: v["config"].update(scaling=float("nan"))),
+                 "scale must be a number"),
+    "of LoRA": (_edit("adapter_config.json", lambda v: v["config"].update(architecture="lora")),
+                "only bottleneck adapters"),
+    "text for a switch": (_edit("adapter_config.json", lambda v: v["config"].update(
+        mh_adapter="no")), "'mh_adapter': 'true or false'"),
+    "an object for layers": (_edit("adapter_config.json", lambda v: v["config"].update(
+        leave_out={})), "leave_out must be a list"),
+    "a folder for weights": (_to_folder("adapter.safetensors"), "damaged"),
+    "integers": (_weights("adapter.safetensors", lambda t: {k: v.astype("i1") for k, v in
+                                                             t.items()}), "of .'float32'"),
+    "weights of another head": (_weights("model_head.safetensors", lambda t: t | {
+        "heads.x.7.weight": np.zeros((2, 2), "f4")}), "of the head that we have no place for"),
     "without pooler": (_edit("head_config.json", lambda v: v["config"].update(layers=1)),
                        "'layers': 2"),
     "missing layers": (_edit("adapter_config.json", lambda v: v["config"].update(leave_out=[1])),
@@ -88,7 +115,7 @@ DAMAGE = {
     "labels of another type": (_edit("head_config.json", lambda v: v["config"].update(
         label2id=["no", "maybe", "yes"])), "must number 3 labels"),
     "dropout of another type": (_edit("adapter_config.json", lambda v: v["config"].update(
-        dropout="much")), "Wrong type"),
+        dropout="much")), "dropout must be a number"),
     "layers of another type": (_edit("adapter_config.json", lambda v: v["config"].update(
         leave_out=7)), "leave_out must be a list"),
     "other layers": (_edit("adapter_config.json", lambda v: v["config"].update(mh_adapter=False)),
@@ -124,6 +151,13 @@ def test_what_cannot_be_exported_is_said(case, base, tmp_path):
     with pytest.raises(InputError, match=message):
         export_adapter(load_adapter(str(tmp_path / "a")), str(tmp_path / "b"), base)
     assert not (tmp_path / "b").exists()
+
+
+def test_only_its_own_base_completes_an_export(base, tmp_path):
+    other = load_base(str(GOLDEN / "bert_model.ckpt"))
+    saved = import_adapter(str(HUB / "houlsby"), base)
+    with pytest.raises(InputError, match="another base"):
+        export_adapter(saved, str(tmp_path / "b"), other)
 
 
 def test_a_checkpoint_of_adapter_bert_becomes_an_adapter(tmp_path):

@@ -4,6 +4,7 @@ Damage leaves the digests as they were; an attacker writes new ones (`sealed`).
 """
 
 import json
+import os
 import random
 import resource
 import struct
@@ -23,6 +24,9 @@ from tests import support
 
 ADAPTER = AdapterConfig(bottleneck_size=4, init_scale=0.3)
 DEEP = "[" * 100_000
+SPANS = schema.INPUTS["span"] | {"max_seq_length": 15, "max_query_length": 4}
+SIZED = {"vocab_size": 9, "hidden_size": 16, "num_layers": 2, "num_attention_heads": 2,
+         "inner_dim": 32, "type_vocab_size": 2, "max_sequence_length": 24}
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +74,26 @@ CONFIGS = {
     "layers that are not there": ({"adapter": {"layers": [7]}}, "below 2"),
     "no LayerNorms": ({"tuning": {"method": "adapters", "train_layer_norm": False}}, "LayerNorm"),
     "metric of another type": ({"metric": {"name": 1}}, "metric needs"),
+    "metric of nothing": ({"metric": {}}, "metric needs"),
+    "metric without a split": ({"metric": {"name": "f1", "value": 0.5}}, "metric needs"),
+    "metric that is no number": ({"metric": {"name": "f1", "value": float("nan"), "split": "dev"}},
+                                 "metric needs"),
+    "two methods": ({"method": "full"}, "contradict each other"),
+    "factor of no number": ({"adapter": ADAPTER.__dict__ | {"scale": float("nan")}}, "scale must"),
+    "enormous factor": ({"adapter": ADAPTER.__dict__ | {"scale": 1e300}}, "scale must"),
+    "factor of text": ({"adapter": ADAPTER.__dict__ | {"scale": "4"}}, "scale must"),
+    "switch of text": ({"adapter": ADAPTER.__dict__ | {"normalize_input": "no"}}, "true or false"),
+    "a sublayer twice": ({"adapter": ADAPTER.__dict__ | {"sublayers": ["attention"] * 2}}, "once"),
+    "no texts": ({"inputs": {"texts": 0, "max_seq_length": 16}}, "1 or 2 texts"),
+    "many texts": ({"inputs": {"texts": 9, "max_seq_length": 16}}, "1 or 2 texts"),
+    "negative length": ({"inputs": {"texts": 1, "max_seq_length": -9}}, "room for them"),
+    "longer than the base": ({"inputs": {"texts": 1, "max_seq_length": 25}}, "at most 24"),
+    "digest of another type": ({"base": SIZED | {"weights_sha256": 3}}, "cannot be"),
+    "windows that stand still": ({"head": "span", "inputs": SPANS | {"doc_stride": 0}},
+                                 "doc_stride must"),
+    "no room for a context": ({"head": "span", "inputs": SPANS | {"max_query_length": 12}},
+                              "must be above max_query_length"),
+    "no answers": ({"head": "span", "inputs": SPANS | {"n_best_size": 0}}, "n_best_size"),
     "task of another type": ({"task": ["mrpc"]}, "misses"),
     "no length": ({"inputs": {"texts": 1}}, "inputs must be like"),
     "enormous length": ({"inputs": {"texts": 1, "max_seq_length": 10**12}}, "inputs must be like"),
@@ -123,6 +147,12 @@ def _saved(arrays, **changes):
     return safetensors.numpy.save(arrays | changes)
 
 
+def _twice(content):
+    header, rest = _header(content)
+    text = (json.dumps(header)[:-1] + "," + json.dumps(header)[1:]).encode()
+    return struct.pack("<Q", len(text)) + text + rest
+
+
 KERNEL = "adapters/layer_0/attention/down_kernel"
 # Weights by an attacker, who seals them; and what is said.
 WEIGHTS = {
@@ -152,6 +182,8 @@ WEIGHTS = {
     "no shape": (lambda c, a: _with_header(c, _entry(KERNEL, shape=None)), "header cannot be read"),
     "a list of tensors": (lambda c, a: _with_header(c, lambda header: list(header)), "cannot be"),
     "a deep header": (lambda c, a: struct.pack("<Q", len(DEEP)) + DEEP.encode(), "cannot be read"),
+    "a name twice": (lambda c, a: _twice(c), "stands twice"),
+    "more than it says": (lambda c, a: c + b"spy", "it should have"),
     "empty": (lambda c, a: b"", "header should have"),
     "a pickle": (lambda c, a: b"\x80\x04\x95" + c, "header should have"),
     "overlapping tensors": (lambda c, a: _with_header(c, lambda header: header | {
@@ -220,9 +252,12 @@ def test_damage_is_refused(kind, seed, good, tmp_path):
 def test_a_file_that_is_too_large_is_not_read(good, tmp_path):
     folder = _write(tmp_path / "a", good[0], good[1])
     with (tmp_path / "a" / "adapter.safetensors").open("ab") as file:
-        file.truncate(10 << 30)  # A hole: takes no space.
-    with pytest.raises(InputError, match="10,737,418,240 bytes"):
-        load_adapter(folder)
+        for size in (1 << 30, 10 << 30):
+            file.truncate(size)  # A hole: takes no space.
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            with pytest.raises(InputError, match=f"Received: {size:,}|{size:,} bytes"):
+                load_adapter(folder)
+            assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 18
     (tmp_path / "a" / "adapter_config.json").write_text(DEEP * 20)
     with pytest.raises(InputError, match="more than"):
         load_adapter(folder)
@@ -232,6 +267,24 @@ def test_a_file_that_is_too_large_is_not_read(good, tmp_path):
 def test_what_is_no_config(config, good, tmp_path):
     with pytest.raises(InputError, match="damaged"):
         load_adapter(_write(tmp_path / "a", config.encode("utf-8", "surrogatepass"), good[1]))
+
+
+@pytest.mark.parametrize("name", ["adapter_config.json", "adapter.safetensors"])
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_only_regular_files_are_read(kind, name, good, tmp_path):
+    folder = _write(tmp_path / "a", good[0], good[1])
+    path = tmp_path / "a" / name
+    path.rename(tmp_path / "elsewhere")
+    {"link": lambda: path.symlink_to(tmp_path / "elsewhere"), "pipe": lambda: os.mkfifo(path),
+     "folder": path.mkdir}[kind]()
+    with pytest.raises(InputError, match="no regular file"):
+        load_adapter(folder)
+
+
+def test_a_name_that_stands_twice(good, tmp_path):
+    text = json.dumps(good[0])[:-1] + ', "task": "other"}'
+    with pytest.raises(InputError, match="stands twice"):
+        load_adapter(_write(tmp_path / "a", text.encode(), good[1]))
 
 
 def test_nothing_is_written_that_would_not_be_read(good, tmp_path):

@@ -1,5 +1,8 @@
 """Many tasks on one base: add, train, save, load, delete, mixed batches."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import tf_keras
@@ -148,6 +151,25 @@ def test_dropped_layers_are_the_base(tiny_base_folder, inputs, tmp_path):
     np.testing.assert_allclose(model(inputs, adapter="dropped"), upper(inputs), atol=2e-6)
     with pytest.raises(InputError, match="no adapter is left of 2 layers"):
         model.load_adapter(str(tmp_path / "a"), "none", drop_lowest=2)
+    with pytest.raises(InputError, match="0 or more"):
+        model.load_adapter(str(tmp_path / "a"), "none", drop_lowest=-1)
+
+
+def test_what_trained_a_task_is_given_back(tiny_base_folder, inputs):
+    model = AdapterModel(load_base(tiny_base_folder))
+    trained = model.add_adapter("a", ["0", "1"], SMALL)
+    _fit(trained, inputs, [0, 1, 0, 1, 1, 0])
+    expected, seen = model(inputs, adapter="a").numpy(), weakref.ref(trained)
+    del trained
+    gc.collect()
+    assert seen() is None
+    np.testing.assert_array_equal(model(inputs, adapter="a"), expected)
+    np.testing.assert_allclose(model.model("a")(inputs), expected, atol=2e-6)
+
+
+def test_a_config_is_a_copy(model):
+    model.config("two")["labels"].append("spy")
+    assert model.config("two")["labels"] == ["a", "b"]
 
 
 REFUSED = {
@@ -155,6 +177,14 @@ REFUSED = {
     "unknown in a row": (lambda m, i: m(i, adapter=["two"] * 5 + ["cola"]), "No adapter 'cola'"),
     "too few": (lambda m, i: m(i, adapter=["two"]), "1 names for 6 rows"),
     "no rows": (lambda m, i: m({k: v[:0] for k, v in i.items()}, adapter=[]), "0 names for 0 rows"),
+    "nothing for the rows": (lambda m, i: m(i, adapter=None), "An adapter is a name"),
+    "unknown preset": (lambda m, i: m.add_adapter("new", ["a"], "lora"), "config is one of"),
+    "a dict": (lambda m, i: m.add_adapter("new", ["a"], {"depth": 2}), "config is one of"),
+    "labels as text": (lambda m, i: m.add_adapter("new", "ab"), "Labels are a list of strings"),
+    "no labels": (lambda m, i: m.add_adapter("new", None), "Labels are a list of strings"),
+    "half a metric": (lambda m, i: m.save_adapter("two", "none", {"name": "f1", "value": 1.0}),
+                      "metric needs"),
+    "too long": (lambda m, i: m.add_adapter("new", ["a"], max_seq_length=25), "at most 24"),
     "taken": (lambda m, i: m.add_adapter("two", ["a", "b"]), "no other has"),
     "no name": (lambda m, i: m.add_adapter("", ["a", "b"]), "no other has"),
     "equal labels": (lambda m, i: m.add_adapter("new", ["a", "a"]), "different strings"),
