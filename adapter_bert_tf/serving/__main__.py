@@ -3,6 +3,7 @@
     python -m adapter_bert_tf.serving out/*/adapter --output=served
 
 A signature for each task takes its texts; the signature `tasks` takes a task's name with each row.
+Two adapters of one task need other names: first=out/0/adapter second=out/1/adapter
 """
 
 import argparse
@@ -17,7 +18,8 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(
         prog="python -m adapter_bert_tf.serving", description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="+", metavar="DIR", help="an adapter directory")
+    parser.add_argument("folders", nargs="+", metavar="[NAME=]DIR",
+                        help="an adapter directory")
     parser.add_argument("--output", required=True, help="the SavedModel to write")
     parser.add_argument("--base_model", help="the adapters' base (default: the installed one)")
     parsed = parser.parse_args(arguments)

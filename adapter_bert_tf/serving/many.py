@@ -9,7 +9,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.serving import texts
 from adapter_bert_tf.serving.export import SERVED, write
 from adapter_bert_tf.store import schema
-from adapter_bert_tf.store.directory import check_base, load_adapter
+from adapter_bert_tf.store.directory import SavedAdapter, check_base, load_adapter
 from adapter_bert_tf.store.mixed import stack
 from adapter_bert_tf.tasks.heads import logits_of
 
@@ -23,7 +23,7 @@ def join(folders, base, output):
     signature `tasks`, which takes `task`, `text_a` and `text_b`.
 
     Args:
-      folders: adapter directories.
+      folders: adapter directories; `NAME=FOLDER` serves one under another name than its task's.
       base: the `Base` of all of them.
       output: path of the SavedModel.
 
@@ -56,7 +56,10 @@ def _load(folders, base):
     """Dict from signature name, the task's with `_` for what cannot be in one, to adapter."""
     tasks = {}
     for folder in folders:
-        saved = load_adapter(folder)
+        other_name, _, path = folder.rpartition("=")
+        saved = load_adapter(path)
+        if other_name:
+            saved = SavedAdapter(saved.config | {"task": other_name}, saved.weights)
         check_base(saved.config, base.fingerprint())
         name = re.sub(r"\W", "_", saved.config["task"])
         if name in tasks or name in (ALL, "") or name.startswith("__"):

@@ -46,7 +46,7 @@ def joined(tiny_base_folder, tmp_path_factory):
     for name in model.list_adapters():
         model.save_adapter(name, str(folder / name))
     folders = [str(folder / name) for name in model.list_adapters()]
-    assert main([*folders, f"--output={folder / 'model'}",
+    assert main([*folders, f"twin={folder / 'two'}", f"--output={folder / 'model'}",
                  f"--base_model={tiny_base_folder}"]) == 0
     return model, tf.saved_model.load(str(folder / "model"))
 
@@ -70,6 +70,15 @@ def test_a_signature_for_each_task(name, joined):
         np.testing.assert_allclose(output["score"], expected[:, 0], atol=1e-5)
     else:
         np.testing.assert_allclose(output["logits"], expected, atol=1e-5)
+
+
+def test_one_adapter_under_two_names(joined):
+    model, served = joined
+    names = ["two", "twin"]
+    output = served.signatures["tasks"](task=tf.constant(names), text_a=tf.constant(A[:2]),
+                                        text_b=tf.constant(["", ""]))
+    np.testing.assert_allclose(output["logits"][:, :2], _expected(model, "two", range(2)),
+                               atol=1e-5)
 
 
 def test_a_task_for_each_row(joined):
