@@ -7,6 +7,8 @@ import tensorflow as tf
 
 TEMPORARY = ".tmp-"  # In the name of what is being written, or about to be removed.
 ATTEMPTS = 100  # Of several processes that write the same folder, one is last.
+# What a rename says when another process put its own folder there first.
+IN_BETWEEN = (tf.errors.AlreadyExistsError, tf.errors.FailedPreconditionError)
 
 
 @contextlib.contextmanager
@@ -37,9 +39,13 @@ def _put(temporary, folder):
         try:
             tf.io.gfile.rename(temporary, folder)
             return
-        except tf.errors.OpError:  # Another process put its own there in between.
-            if attempt == ATTEMPTS - 1 or not tf.io.gfile.exists(folder):
+        except IN_BETWEEN:
+            if attempt == ATTEMPTS - 1:
                 raise
+        except tf.errors.OpError:
+            if tf.io.gfile.exists(aside):
+                tf.io.gfile.rename(aside, folder)
+            raise
         finally:
             _remove(aside)
 

@@ -11,6 +11,7 @@ from adapter_bert_tf.base import load_base, open_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import load_adapter, save_adapter
 from adapter_bert_tf.store.directory import write_files
+from adapter_bert_tf.store.folders import replacing
 from adapter_bert_tf.tasks.classifier import Classifier
 from adapter_bert_tf.training.trained import Tuning, select_trained
 from tests import support
@@ -73,6 +74,13 @@ def test_a_failure_leaves_what_was_there(tmp_path):
     write_files(str(tmp_path / "a"), {"old": b"1"})
     with pytest.raises(tf.errors.OpError):
         write_files(str(tmp_path / "a"), {"new": b"2", "no/folder": b"3"})
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["a", "a/old"]
+
+
+def test_a_failure_at_the_very_end_puts_the_old_one_back(tmp_path):
+    write_files(str(tmp_path / "a"), {"old": b"1"})
+    with pytest.raises(tf.errors.OpError), replacing(str(tmp_path / "a")):
+        pass  # Nothing was written that could take the place.
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["a", "a/old"]
 
 
