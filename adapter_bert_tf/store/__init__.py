@@ -1,5 +1,13 @@
 """Adapters as artefacts: a directory with a config, the weights and a card."""
 
-from adapter_bert_tf.store.directory import SavedAdapter, load_adapter, save_adapter
+import importlib
 
-__all__ = ["SavedAdapter", "load_adapter", "save_adapter"]
+_NAMES = ("SavedAdapter", "load_adapter", "save_adapter")
+__all__ = list(_NAMES)
+
+
+def __getattr__(name):
+    # On first use: `python -m adapter_bert_tf.store` sets how loud TensorFlow is before its import.
+    if name not in _NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module("adapter_bert_tf.store.directory"), name)
