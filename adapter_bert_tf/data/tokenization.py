@@ -62,8 +62,7 @@ class TextEncoder(tf.Module):
         Raises:
           InputError: when it is not one or two columns of strings of one length.
         """
-        columns = [tf.reshape(tf.convert_to_tensor(column or [], tf.string), [-1])
-                   if isinstance(column, list | tuple) else column for column in texts]
+        columns = [tf.convert_to_tensor(column, tf.string) for column in texts]
         shapes = [tuple(column.shape) for column in columns]
         if len(columns) not in (1, 2) or len(set(shapes)) > 1 or len(shapes[0]) != 1:
             raise InputError("Texts are one or two lists of strings of one length. Received: "

@@ -9,7 +9,12 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.serving import texts
 from adapter_bert_tf.serving.export import SERVED, write
 from adapter_bert_tf.store import schema
-from adapter_bert_tf.store.directory import SavedAdapter, check_base, load_adapter
+from adapter_bert_tf.store.directory import (
+    SavedAdapter,
+    adapter_exists,
+    check_base,
+    load_adapter,
+)
 from adapter_bert_tf.store.mixed import stack
 from adapter_bert_tf.tasks.heads import logits_of
 
@@ -56,7 +61,7 @@ def _load(folders, base):
     """Dict from signature name, the task's with `_` for what cannot be in one, to adapter."""
     tasks = {}
     for folder in folders:
-        other_name, _, path = folder.rpartition("=")
+        other_name, path = _split(folder)
         saved = load_adapter(path)
         if other_name:
             saved = SavedAdapter(saved.config | {"task": other_name}, saved.weights)
@@ -72,6 +77,13 @@ def _load(folders, base):
                              "--do_export.")
         tasks[name] = saved
     return tasks
+
+
+def _split(folder):
+    """(name, path) of `NAME=FOLDER`; the name is "" where `=` only stands in a path."""
+    name, equals, path = folder.partition("=")
+    is_named = equals and "/" not in name and not adapter_exists(folder)
+    return (name, path) if is_named else ("", folder)
 
 
 def _groups(tasks):

@@ -48,7 +48,7 @@ def find(folder):
     if not tf.io.gfile.isdir(folder):
         raise InputError(f"There is no folder {folder!r}.")
     return sorted(place for place, _, _ in tf.io.gfile.walk(folder)
-                  if TEMPORARY not in place and adapter_exists(place))
+                  if TEMPORARY not in place[len(folder):] and adapter_exists(place))
 
 
 def _row(path):

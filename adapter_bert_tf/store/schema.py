@@ -30,7 +30,6 @@ INPUTS = {
     "classification": {"texts": 1, "max_seq_length": 128},
     "span": dataclasses.asdict(SpanSettings()) | dataclasses.asdict(DecodingSettings()),
 }
-MOST_TEXTS = 2
 
 
 def describe(task, labels, base, tuning, adapter=None, head="classification", inputs=None, **more):
@@ -51,8 +50,7 @@ def describe(task, labels, base, tuning, adapter=None, head="classification", in
         "adapter": dataclasses.asdict(adapter) if adapter else None, "task": task, "head": head,
         "labels": list(labels), "regression": not labels, "metric": None,
         "inputs": _default_inputs(head, base) | (inputs or {}), "base": base,
-        "versions": versions(),
-        "command": "",
+        "versions": versions(), "command": "",
     } | more
 
 
@@ -155,8 +153,8 @@ def _check_inputs(config, where):
     if config["head"] == "span":
         for settings in (SpanSettings, DecodingSettings):
             settings(**{field.name: values[field.name] for field in dataclasses.fields(settings)})
-    elif values["texts"] not in (1, MOST_TEXTS) or values["max_seq_length"] < 2 * MOST_TEXTS + 1:
-        raise InputError(f"{where}: inputs need 1 or {MOST_TEXTS} texts and room for them. "
+    elif values["texts"] not in (1, 2) or values["max_seq_length"] < 5:
+        raise InputError(f"{where}: inputs need 1 or 2 texts and room for them. "
                          f"Received: {values!r}")
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -46,7 +47,8 @@ def joined(tiny_base_folder, tmp_path_factory):
     for name in model.list_adapters():
         model.save_adapter(name, str(folder / name))
     folders = [str(folder / name) for name in model.list_adapters()]
-    assert main([*folders, f"twin={folder / 'two'}", f"--output={folder / 'model'}",
+    twin = shutil.copytree(folder / "two", folder / "rate=1e-3" / "two")
+    assert main([*folders, f"twin={twin}", f"--output={folder / 'model'}",
                  f"--base_model={tiny_base_folder}"]) == 0
     return model, tf.saved_model.load(str(folder / "model"))
 
