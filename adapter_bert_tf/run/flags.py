@@ -36,7 +36,7 @@ def _define_adapter_berts_flags(max_seq_length):
     string("output_dir", None, "Where everything that the run makes is written.")
     boolean("do_lower_case", None, "Whether the base is uncased. Default: read from its files.")
     integer("max_seq_length", max_seq_length, "Longest input in word pieces; longer ones are cut.",
-            lower_bound=3)
+            lower_bound=5)
     boolean("do_train", False, "Train.")
     boolean("do_eval", False, "Evaluate on the dev set.")
     boolean("do_predict", False, "Predict the test set.")
