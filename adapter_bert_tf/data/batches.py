@@ -5,6 +5,8 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
+from adapter_bert_tf.data.share import WHOLE
+
 TOKENIZE_AT_ONCE = 1024
 # Batches that are sorted by length together. More pads less; fewer mixes better.
 POOL = 64
@@ -58,37 +60,42 @@ def tokenize(examples, encoder, labels=None):
     return Features(ids, types, tf.constant(labels), lengths, full.numpy() > lengths)
 
 
-def train_batches(features, batch_size, steps, seed, max_seq_length, pad_to=8):
+def train_batches(features, batch_size, steps, seed, max_seq_length, pad_to=8, start=0,
+                  share=WHOLE):
     """Shuffled batches for `steps` steps, all of `batch_size`.
 
     Args:
       features: `Features`.
-      batch_size: examples a batch.
+      batch_size: examples a batch, over all replicas.
       steps: number of batches; the data is passed over as often as it takes.
       seed: of the order; the same seed gives the same batches.
       max_seq_length: no batch is longer.
       pad_to: lengths are rounded up to a multiple of this; None pads all to `max_seq_length`.
+      start: number of batches to leave out, where a run is taken up again.
+      share: `Share` of this host.
 
     Returns:
-      `tf.data.Dataset` of (inputs, labels).
+      `tf.data.Dataset` of (inputs, labels), one element a local replica and step.
     """
     plan = plan_batches(features.lengths, batch_size, steps, seed, sort=pad_to is not None)
-    return _dataset(features, plan, max_seq_length, pad_to)
+    return _dataset(features, plan[start:], max_seq_length, pad_to, share)
 
 
-def eval_batches(features, batch_size, max_seq_length, pad_to=8):
+def eval_plan(features, batch_size, pad_to=8):
     """Every example once, shortest first.
 
     Returns:
-      (dataset, order): `order[i]` is the example that comes at place i.
+      int64 `[batches, batch_size]`, indices of examples; -1 fills up the last batch.
     """
     order = np.argsort(features.lengths, kind="stable") if pad_to else np.arange(len(features))
-    full = len(order) // batch_size * batch_size
-    dataset = _dataset(features, order[:full].reshape(-1, batch_size), max_seq_length, pad_to)
-    if full < len(order):
-        rest = _dataset(features, order[np.newaxis, full:], max_seq_length, pad_to)
-        dataset = dataset.concatenate(rest)
-    return dataset, order
+    missing = -len(order) % batch_size
+    return np.pad(order, (0, missing), constant_values=-1).reshape(-1, batch_size)
+
+
+def eval_batches(features, plan, max_seq_length, pad_to=8, share=WHOLE):
+    """Inputs of the batches of `eval_plan`; where it has -1, those of the first example."""
+    dataset = _dataset(features, np.maximum(plan, 0), max_seq_length, pad_to, share)
+    return dataset.map(lambda inputs, labels: inputs)
 
 
 def plan_batches(lengths, batch_size, steps, seed, sort=True):
@@ -112,12 +119,12 @@ def plan_batches(lengths, batch_size, steps, seed, sort=True):
     return order.reshape(steps, batch_size).astype(np.int64)
 
 
-def _dataset(features, plan, max_seq_length, pad_to):
+def _dataset(features, plan, max_seq_length, pad_to, share):
     """Gathers and pads the batches of a plan, `[batches, batch_size]` indices of examples."""
     longest = features.lengths[plan].max(-1, initial=1)
     rounded = -(-longest // pad_to) * pad_to if pad_to else np.full_like(longest, max_seq_length)
     widths = np.minimum(rounded, max_seq_length)
-    static_shape = [plan.shape[1], None if pad_to else max_seq_length]
+    static_shape = [plan.shape[1] // share.replicas, None if pad_to else max_seq_length]
 
     def batch(rows, width):
         ids, types = tf.gather(features.ids, rows), tf.gather(features.types, rows)
@@ -130,14 +137,16 @@ def _dataset(features, plan, max_seq_length, pad_to):
         inputs = {name: tf.ensure_shape(x, static_shape) for name, x in inputs.items()}
         return inputs, tf.gather(features.labels, rows)
 
-    dataset = tf.data.Dataset.from_tensor_slices((plan, widths))
+    dataset = share.split(tf.data.Dataset.from_tensor_slices((plan, widths)))
     return map_and_prefetch(dataset, batch)
 
 
 def map_and_prefetch(dataset, function):
     """Maps in order, two at a time, and reads ahead."""
     dataset = dataset.map(function, num_parallel_calls=2, deterministic=True).prefetch(4)
-    # All is set by hand, so the autotuner's thread has nothing to do but take time.
+    # All is set by hand, so the autotuner's thread has nothing to do but take time. The batches
+    # are divided already, by `Share`.
     options = tf.data.Options()
     options.autotune.enabled = False
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
     return dataset.with_options(options)

@@ -5,18 +5,22 @@ import dataclasses
 import hashlib
 import json
 import os
+import time
 import uuid
 
 import numpy as np
 import tensorflow as tf
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.data.batches import POOL, map_and_prefetch
+from adapter_bert_tf.data.share import WHOLE
 from adapter_bert_tf.errors import InputError
 
 FORMAT = 2  # Of the records; another number makes them anew.
 SHARDS = 8
 SHUFFLED = 4096  # Windows that are mixed at a time.
 DONE = "done.json"
+ORPHAN = 3600.0  # Seconds.
 FIELDS = ("question", "ids", "context_begin", "labels", "starts", "ends", "is_best")
 
 
@@ -53,33 +57,41 @@ def cached_records(folder, key, windows):
     done = os.path.join(path, DONE)
     if (found := _whole(path, done)) is None:
         try:
-            tf.io.gfile.makedirs(path)
+            storage.makedirs(path)
         except tf.errors.OpError as error:
             raise InputError(f"The windows cannot be written to {folder}: {error}. Choose another "
                              "--features_dir.") from error
         # A name of its own: two runs may write at once, and the files of either are whole.
         name = uuid.uuid4().hex[:8]
         prefix = os.path.join(path, name)
-        count = _write(Records(prefix, 0).files(), windows())
+        with storage.local_folder(path) as local:
+            count = _write(Records(os.path.join(local, name), 0).files(), windows())
         # The last file: without it the others are not looked at.
-        with tf.io.gfile.GFile(f"{done}.{name}", "w") as file:
-            json.dump({"count": count, "name": name, "key": key}, file, indent=2)
-        tf.io.gfile.rename(f"{done}.{name}", done, overwrite=True)
+        values = {"count": count, "name": name, "key": key}
+        storage.write_text(done, json.dumps(values, indent=2))
+        _remove_orphans(path, name)
         found = Records(prefix, count)
     return found
 
 
+def _remove_orphans(path, name):
+    """Removes shards of processes that were killed; those of one that is writing are younger."""
+    for other in storage.listdir(path):
+        age = time.time() - storage.stat(os.path.join(path, other)).mtime_nsec / 1e9
+        if other.endswith(".tfrecord") and not other.startswith(name) and age > ORPHAN:
+            storage.remove(os.path.join(path, other))
+
+
 def _whole(path, done):
     """The `Records` that are there whole, or None."""
-    if not tf.io.gfile.exists(done):
+    if not storage.exists(done):
         return None
     try:
-        with tf.io.gfile.GFile(done) as file:
-            values = json.load(file)
+        values = json.loads(storage.read_text(done))
     except json.JSONDecodeError:
         return None
     found = Records(os.path.join(path, values["name"]), values["count"])
-    return found if all(map(tf.io.gfile.exists, found.files())) else None
+    return found if all(map(storage.exists, found.files())) else None
 
 
 def _write(paths, windows):
@@ -91,8 +103,8 @@ def _write(paths, windows):
             for count, window in enumerate(windows, start=1):
                 writers[(count - 1) % SHARDS].write(_serialize(window))
     except BaseException:
-        for path in filter(tf.io.gfile.exists, paths):
-            tf.io.gfile.remove(path)
+        for path in filter(storage.exists, paths):
+            storage.remove(path)
         raise
     return count
 
@@ -104,52 +116,87 @@ def _serialize(window):
     return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
 
 
-def train_batches(records, batch_size, steps, seed, max_seq_length, pad_to=8):
+def train_batches(records, batch_size, steps, seed, max_seq_length, pad_to=8, start=0,
+                  share=WHOLE):
     """Shuffled batches of windows for `steps` steps, of similar length, all of `batch_size`.
 
     Args:
       records: `Records`.
-      batch_size: windows a batch.
+      batch_size: windows a batch, over all replicas.
       steps: number of batches.
       seed: of the order; the same seed gives the same batches.
       max_seq_length: no batch is longer.
       pad_to: lengths are rounded up to a multiple of this; None pads all to `max_seq_length`.
+      start: number of batches to leave out, where a run is taken up again.
+      share: `Share` of this host.
 
     Returns:
-      `tf.data.Dataset` of (inputs, labels); labels are int32 `[batch, 2]`.
+      `tf.data.Dataset` of (inputs, labels), one element a local replica and step; labels are int32
+      `[batch, 2]`.
     """
-    # Interleaved shards come in the order in which the windows were written.
-    dataset = tf.data.TFRecordDataset(records.files(), num_parallel_reads=SHARDS)
-    dataset = dataset.shuffle(SHUFFLED, seed=seed).repeat()
+    dataset = _read(records).shuffle(SHUFFLED, seed=seed).repeat()
     if pad_to:
         dataset = dataset.batch(POOL * batch_size).map(_lengths)
         dataset = tf.data.Dataset.zip((dataset, tf.data.Dataset.random(seed=seed)))
-        dataset = dataset.flat_map(lambda pool, number: _sorted_batches(*pool, number, batch_size))
+        dataset = dataset.flat_map(
+            lambda pool, number: _sorted_batches(*pool, number, batch_size, max_seq_length, pad_to))
     else:
-        dataset = dataset.batch(batch_size)
+        dataset = dataset.batch(batch_size, drop_remainder=True).map(
+            lambda batch: (batch, tf.constant(max_seq_length, tf.int64)))
+    dataset = share.split(dataset.take(steps).skip(start))
     return map_and_prefetch(
-        dataset.take(steps), lambda batch: _inputs(_parse(batch), max_seq_length, pad_to))
+        dataset, lambda batch, width: _inputs(batch, width, None if pad_to else max_seq_length))
 
 
-def eval_batches(records, batch_size, max_seq_length, pad_to=8):
-    """Every window once, similar lengths together; the last batch of a pool may be smaller.
+def eval_batches(records, batch_size, max_seq_length, pad_to=8, share=WHOLE):
+    """Inputs of every window once, similar lengths together; see `eval_fields` for their order.
 
-    Returns:
-      `tf.data.Dataset` of (inputs, window): window is a dict of the ragged fields of `Window`.
+    The last batch is filled up with windows that were there before, so that all have one size.
     """
-    dataset = tf.data.TFRecordDataset(records.files(), num_parallel_reads=SHARDS)
+    dataset = _in_eval_order(records, batch_size, pad_to).map(
+        lambda batch, lengths: (_filled(batch, batch_size),
+                                _width(lengths, max_seq_length, pad_to)))
+    length = None if pad_to else max_seq_length
+    return map_and_prefetch(
+        share.split(dataset), lambda batch, width: _inputs(batch, width, length)[0])
+
+
+def eval_fields(records, batch_size, pad_to=8):
+    """For each batch of `eval_batches`, a dict of the ragged fields of its windows, once each."""
+    dataset = _in_eval_order(records, batch_size, pad_to)
+    return map_and_prefetch(dataset, lambda batch, lengths: _parse(batch))
+
+
+def _in_eval_order(records, batch_size, pad_to):
+    """Pairs of a batch of serialized windows and their lengths; only the last may be smaller."""
+    dataset = _read(records)
     if pad_to:
-        dataset = dataset.batch(POOL * batch_size).map(_lengths).flat_map(
-            lambda pool, lengths: tf.data.Dataset.from_tensor_slices(
-                tf.gather(pool, tf.argsort(lengths, stable=True))).batch(batch_size))
-    else:
-        dataset = dataset.batch(batch_size)
+        pools = dataset.batch(POOL * batch_size).map(_lengths)
+        return pools.flat_map(lambda pool, lengths: _by_length(pool, lengths).batch(batch_size))
+    return dataset.batch(batch_size).map(_lengths)
 
-    def split(batch):
-        windows = _parse(batch)
-        return _inputs(windows, max_seq_length, pad_to)[0], windows
 
-    return map_and_prefetch(dataset, split)
+def _read(records):
+    """Serialized windows. Interleaved shards come in the order in which these were written."""
+    files = storage.cached(*records.files())
+    return tf.data.TFRecordDataset(files, num_parallel_reads=SHARDS)
+
+
+def _by_length(pool, lengths):
+    order = tf.argsort(lengths, stable=True)
+    return tf.data.Dataset.from_tensor_slices((tf.gather(pool, order), tf.gather(lengths, order)))
+
+
+def _filled(batch, batch_size):
+    return tf.gather(batch, tf.range(batch_size) % tf.size(batch))
+
+
+def _width(lengths, max_seq_length, pad_to):
+    """Length of a batch, int64: its longest row's, rounded up, or the one fixed length."""
+    if not pad_to:
+        return tf.constant(max_seq_length, tf.int64)
+    longest = tf.reduce_max(tf.cast(lengths, tf.int64), axis=-1)
+    return tf.minimum(-(-longest // pad_to) * pad_to, max_seq_length)
 
 
 def _parse(serialized):
@@ -162,27 +209,26 @@ def _lengths(serialized):
     return serialized, _parse(serialized)["ids"].row_lengths()
 
 
-def _sorted_batches(serialized, lengths, number, batch_size):
-    """A pool as batches of similar length, in random order."""
+def _sorted_batches(serialized, lengths, number, batch_size, max_seq_length, pad_to):
+    """A pool as pairs of a batch of similar length and that length, in random order."""
     order = tf.argsort(lengths, stable=True)
     batches = tf.reshape(tf.gather(serialized, order), [-1, batch_size])
+    widths = _width(tf.reshape(tf.gather(lengths, order), [-1, batch_size]), max_seq_length, pad_to)
     seed = tf.stack([number, tf.zeros_like(number)])
-    return tf.data.Dataset.from_tensor_slices(
-        tf.random.experimental.stateless_shuffle(batches, seed))
+    order = tf.random.experimental.stateless_shuffle(tf.range(tf.shape(batches)[0]), seed)
+    return tf.data.Dataset.from_tensor_slices((tf.gather(batches, order), tf.gather(widths, order)))
 
 
-def _inputs(windows, max_seq_length, pad_to):
-    """(inputs, labels) of parsed windows, padded."""
+def _inputs(serialized, width, length=None):
+    """(inputs, labels) of serialized windows, padded to a width; `length`, if that is static."""
+    windows = _parse(serialized)
     ids = windows["ids"]
-    lengths = tf.cast(ids.row_lengths(), tf.int64)
-    width = tf.constant(max_seq_length, tf.int64)
-    if pad_to:
-        width = tf.minimum(-(-tf.reduce_max(lengths) // pad_to) * pad_to, width)
-    mask = tf.sequence_mask(lengths, width, tf.int32)
+    mask = tf.sequence_mask(tf.cast(ids.row_lengths(), tf.int64), width, tf.int32)
     is_question = tf.sequence_mask(windows["context_begin"].flat_values, width, tf.int32)
     word_ids = tf.cast(ids.to_tensor(shape=tf.stack([ids.nrows(tf.int64), width])), tf.int32)
     inputs = {"input_word_ids": word_ids, "input_mask": mask,
               "input_type_ids": mask * (1 - is_question)}
-    shape = [None, None if pad_to else max_seq_length]
-    inputs = {name: tf.ensure_shape(x, shape) for name, x in inputs.items()}
-    return inputs, tf.cast(windows["labels"].to_tensor(shape=[None, 2]), tf.int32)
+    rows = serialized.shape[0]
+    inputs = {name: tf.ensure_shape(x, [rows, length]) for name, x in inputs.items()}
+    labels = tf.cast(windows["labels"].to_tensor(shape=[None, 2]), tf.int32)
+    return inputs, tf.ensure_shape(labels, [rows, 2])

@@ -7,6 +7,7 @@ import json
 import tensorflow as tf
 from absl import logging
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 
 
@@ -36,8 +37,7 @@ def read_json(path):
       InputError: when the file is missing, is no JSON or no SQuAD file.
     """
     try:
-        with tf.io.gfile.GFile(path, "rb") as file:
-            content = json.loads(file.read())
+        content = json.loads(storage.read_bytes(path))
     except tf.errors.OpError as error:
         raise InputError(f"Cannot read {path!r}: {error}") from error
     except RecursionError as error:

@@ -9,6 +9,7 @@ import zlib
 
 import tensorflow as tf
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 
 csv.field_size_limit(2**31 - 1)
@@ -43,20 +44,19 @@ def find_file(source, folder):
     """Path of a source's file, plain or gzipped; None if it is not there."""
     path = os.path.join(folder, source.file)
     candidates = [path] if source.file.endswith("/") else [path, f"{path}.gz"]
-    return next((p for p in candidates if tf.io.gfile.exists(p)), None)
+    return next((p for p in candidates if storage.exists(p)), None)
 
 
 def _found(folder):
-    if not tf.io.gfile.isdir(folder):
+    if not storage.isdir(folder):
         return "no such folder"
-    names = sorted(tf.io.gfile.listdir(folder))
+    names = sorted(storage.listdir(folder))
     return f"found {names[:12]}{' and more' if len(names) > 12 else ''}"
 
 
 def _read(path):
     try:
-        with tf.io.gfile.GFile(path, "rb") as file:
-            content = file.read()
+        content = storage.read_bytes(path)
         return gzip.decompress(content) if path.endswith(".gz") else content
     except (tf.errors.OpError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"Cannot read {path!r}: {error}") from error
@@ -111,10 +111,10 @@ def _unescape(cell):
 def _folder_rows(path, source):
     """One row a file: its text and the name of the folder that it lies in."""
     rows = []
-    for label in sorted(name.rstrip("/") for name in tf.io.gfile.listdir(path)):
+    for label in sorted(name.rstrip("/") for name in storage.listdir(path)):
         folder = os.path.join(path, label)
-        if tf.io.gfile.isdir(folder):
-            for name in sorted(tf.io.gfile.listdir(folder)):
+        if storage.isdir(folder):
+            for name in sorted(storage.listdir(folder)):
                 file = os.path.join(folder, name)
                 rows.append(((file, 1), [_decode(file, _read(file), source.encodings), label]))
     return rows

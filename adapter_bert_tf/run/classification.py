@@ -4,12 +4,13 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from adapter_bert_tf.data.batches import eval_batches, train_batches
+from adapter_bert_tf.data.batches import eval_batches, eval_plan, train_batches
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import inputs, outputs, settings, sweep
 from adapter_bert_tf.run.job import Kind
 from adapter_bert_tf.tasks import metrics, role
 from adapter_bert_tf.tasks.classifier import Classifier
+from adapter_bert_tf.training import inference
 
 
 def run(flags):
@@ -45,12 +46,12 @@ class Classification(Kind):
         return Classifier(encoder, data.task.num_outputs, dropout=config.output_dropout,
                           regression=data.task.regression)
 
-    def train_batches(self, job):
+    def train_batches(self, job, start, share):
         flags, features = job.flags, job.data.features["train"]
         if job.data.task.regression:
             features, _, _ = inputs.standardize(features)
         return train_batches(features, flags.train_batch_size, job.steps, flags.seed,
-                             flags.max_seq_length, settings.pad_to(flags))
+                             flags.max_seq_length, settings.pad_to(flags), start, share)
 
     def finish_training(self, job):
         if job.data.task.regression:
@@ -67,6 +68,8 @@ class Classification(Kind):
         """
         folder, task = job.flags.output_dir, job.data.task
         predictions = predict_all(job, "test", job.flags.predict_batch_size)
+        if not job.writes:
+            return
         for split, predicted in predictions.items():
             examples = job.data.examples[split]
             outputs.write_predictions(folder, task, split, examples.indices, predicted)
@@ -105,12 +108,14 @@ def predict_all(job, of_role, batch_size):
 
 def predict(job, split, batch_size):
     """Class probabilities, float32 `[examples, labels]`, or scores `[examples]`, in file order."""
-    flags = job.flags
-    batches, order = eval_batches(job.data.features[split], batch_size, flags.max_seq_length,
-                                  settings.pad_to(flags))
-    rows = job.model.predict(batches.map(lambda features, labels: features), verbose=0)
+    length, pad_to = job.flags.max_seq_length, settings.pad_to(job.flags)
+    features = job.data.features[split]
+    plan = eval_plan(features, job.batch_size(batch_size), pad_to)
+    rows = np.concatenate(list(inference.predict(
+        job.model, lambda share: eval_batches(features, plan, length, pad_to, share))))
     if not job.data.task.regression:
         rows = tf.nn.softmax(rows).numpy()
-    in_order = np.empty_like(rows)
-    in_order[order] = rows
+    counts = plan.reshape(-1) >= 0  # The others fill up the last batch.
+    in_order = np.empty_like(rows[: len(features)])
+    in_order[plan.reshape(-1)[counts]] = rows[counts]
     return in_order[:, 0] if job.data.task.regression else in_order

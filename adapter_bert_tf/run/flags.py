@@ -2,11 +2,12 @@
 
 import importlib
 import os
+import signal
 import sys
 
 from absl import flags, logging
 
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, Interrupted, WorkerLost
 
 flags.disclaim_key_flags()  # They count as the command's own, and `--help` lists them.
 
@@ -51,7 +52,7 @@ def _define_adapter_berts_flags(max_seq_length):
     real("warmup_proportion", 0.1, "Share of the steps with rising learning rate.",
          lower_bound=0.0, upper_bound=1.0)
     integer("save_checkpoints_steps", 1000, "Steps between checkpoints.", lower_bound=1)
-    integer("iterations_per_loop", 1000, "Steps in one call on TPU; 1 elsewhere.", lower_bound=1)
+    integer("iterations_per_loop", 1000, "Steps in one call. Default off TPU: 1.", lower_bound=1)
     boolean("use_tpu", False, "Same as --distribution=tpu.")
     string("tpu_name", None, "Name or grpc:// address of the TPU.")
     string("tpu_zone", None, "Zone of the TPU.")
@@ -145,11 +146,16 @@ def run_job(module):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if not flags.FLAGS["verbosity"].present:
         logging.set_verbosity(logging.WARNING)
+    # What holds a lock or a temporary folder is to let go of it.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         apply_config_file(flags.FLAGS)
         importlib.import_module(module).run(flags.FLAGS)
-    except InputError as error:
+    except (InputError, WorkerLost) as error:
         sys.exit(f"error: {error}")
+    except Interrupted as stop:
+        print(f"\n{stop}", file=sys.stderr)
+        sys.exit(stop.exit_status)
     except KeyboardInterrupt:
         print("\nInterrupted. The same command goes on from the last checkpoint, if there is one.",
               file=sys.stderr)
@@ -193,17 +199,24 @@ def read_yaml(path, flag):
     """The dict in a YAML file. Raises `InputError`, naming `flag`."""
     import yaml
 
-    if path.startswith("gs://"):
-        import tensorflow as tf
-
-        opener = tf.io.gfile.GFile
-    else:
-        opener = open
     try:
-        with opener(path) as file:
-            settings = yaml.safe_load(file.read()) or {}
+        settings = yaml.safe_load(_read_text(path, flag)) or {}
     except (OSError, yaml.YAMLError) as error:
         raise InputError(f"Cannot read {flag}={path}: {error}") from error
     if not isinstance(settings, dict):
         raise InputError(f"{path} must hold `flag: value` lines. Received: {settings!r}")
     return settings
+
+
+def _read_text(path, flag):
+    if "://" not in path:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    import tensorflow as tf
+
+    from adapter_bert_tf import storage
+
+    try:
+        return storage.read_text(path)
+    except tf.errors.OpError as error:
+        raise InputError(f"Cannot read {flag}={path}: {storage.reason(error)}") from error

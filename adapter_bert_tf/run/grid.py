@@ -4,10 +4,9 @@ import itertools
 import json
 import os
 
-import tensorflow as tf
-
+from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run import outputs, ownership, settings
+from adapter_bert_tf.run import outputs, ownership
 from adapter_bert_tf.run.flags import read_yaml
 
 # Houlsby et al. 2019, section 3.1.
@@ -91,8 +90,7 @@ def claim(flags, grid, patterns):
     elif not flags.dry_run:
         ownership.clear(flags.output_dir, patterns)
     if not flags.dry_run:
-        settings.prepare_output(flags)
-        outputs.write_text(path, json.dumps(identity, indent=2))
+        storage.write_text(path, json.dumps(identity, indent=2))
 
 
 def _check_same(flags, path, identity):
@@ -100,6 +98,6 @@ def _check_same(flags, path, identity):
     if held is not None and held != identity:
         raise InputError(f"{flags.output_dir} holds another sweep: see {path}. Choose another "
                          "--output_dir, or replace it with --overwrite.")
-    if held is None and tf.io.gfile.exists(os.path.join(flags.output_dir, "run.json")):
+    if held is None and storage.exists(os.path.join(flags.output_dir, "run.json")):
         raise InputError(f"{flags.output_dir} holds a single run. Choose another --output_dir, or "
                          "replace it with --overwrite.")

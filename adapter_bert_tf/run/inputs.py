@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.data import checks
 from adapter_bert_tf.data.batches import Features, tokenize
 from adapter_bert_tf.data.examples import Examples, read_examples
@@ -88,7 +89,7 @@ def task_of(flags):
 
 
 def _extension(folder):
-    files = tf.io.gfile.listdir(folder) if tf.io.gfile.isdir(folder) else []
+    files = storage.listdir(folder) if storage.isdir(folder) else []
     names = {name.removesuffix(".gz") for name in files}
     stems = ("train", "dev", "test")
     found = {end for end in ("csv", "tsv") if any(f"{stem}.{end}" in names for stem in stems)}

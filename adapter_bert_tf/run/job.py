@@ -1,20 +1,23 @@
 """One run of a command, whatever the task: check, build, train, evaluate, predict, write."""
 
 import abc
+import contextlib
 import dataclasses
+import os
 
 import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.base.vocabulary import Vocabulary
-from adapter_bert_tf.run import outputs, ownership, settings
+from adapter_bert_tf.run import outputs, ownership, preflight, settings
+from adapter_bert_tf.run.lock import locked
 from adapter_bert_tf.run.values import RunFlags
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.store import SavedAdapter, save_adapter, schema
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training import trained as what_is_trained
 from adapter_bert_tf.training.loop import train
-from adapter_bert_tf.training.strategy import make_strategy, set_precision
+from adapter_bert_tf.training.strategy import is_chief, set_precision
 
 
 class Kind(abc.ABC):
@@ -37,8 +40,8 @@ class Kind(abc.ABC):
         """The model, with random weights; `config` is the base's `BertConfig`."""
 
     @abc.abstractmethod
-    def train_batches(self, job):
-        """`tf.data.Dataset` of `job.steps` batches."""
+    def train_batches(self, job, start, share):
+        """`tf.data.Dataset` of the batches from step `start` to `job.steps`, a `Share` of each."""
 
     @abc.abstractmethod
     def finish_training(self, job):
@@ -54,7 +57,7 @@ class Kind(abc.ABC):
 
     @abc.abstractmethod
     def predict(self, job):
-        """Writes predictions."""
+        """Writes predictions, if the job writes."""
 
     @abc.abstractmethod
     def output_files(self, data):
@@ -80,30 +83,43 @@ class Job:
     record: dict = dataclasses.field(default_factory=dict)  # For `run.json`.
     found: dict = dataclasses.field(default_factory=dict)  # What evaluation leaves to prediction.
 
+    @property
+    def writes(self):
+        """Whether this process writes files; of several workers one does."""
+        return is_chief(self.strategy)
+
+    def batch_size(self, asked):
+        """A batch size for evaluation that suits the replicas."""
+        return preflight.whole_batches(asked, self.strategy)
+
 
 def run_once(kind, flags, shared):
     """One training, evaluation, prediction. Returns the content of its `run.json`."""
-    job = prepare(kind, flags, shared)
-    print(what_is_trained.report(job.model, job.trained, job.tuning), flush=True)
-    if flags.dry_run:
-        return run_record(job)
-    if flags.do_train:
-        train_task(job)
-    if kind.is_evaluated(flags, job.data):
-        evaluate_task(job)
-    if flags.do_predict:
-        kind.predict(job)
-    if flags.do_export:
-        export(job)
-    record = run_record(job)
-    outputs.write_run(flags.output_dir, record, trained=flags.do_train)
-    return record
+    with prepared(kind, flags, shared) as job:
+        if job is None:
+            return outputs.read_json(os.path.join(flags.output_dir, "run.json"))
+        print(what_is_trained.report(job.model, job.trained, job.tuning), flush=True)
+        if flags.dry_run:
+            return run_record(job)
+        if flags.do_train:
+            train_task(job)
+        if kind.is_evaluated(flags, job.data):
+            evaluate_task(job)
+        if flags.do_predict:
+            kind.predict(job)
+        if flags.do_export:
+            export(job)
+        record = run_record(job)
+        if job.writes:
+            outputs.write_run(flags.output_dir, record, trained=flags.do_train)
+        return record
 
 
 def check_ahead(kind, flags, shared):
     """All checks of a run that need no model, for runs whose turn comes later."""
     settings.check(flags)
     kind.check(flags, None)
+    shared.strategy(flags)
     base = shared.base(flags)
     settings.check_length(flags, base)
     _, tuning = settings.method(flags, base.config.num_layers)
@@ -111,11 +127,17 @@ def check_ahead(kind, flags, shared):
     settings.training_steps(flags, kind.read(flags, shared, None).count)
 
 
-def prepare(kind, flags, shared):
-    """Reads and checks all that the run needs, and builds the model."""
+@contextlib.contextmanager
+def prepared(kind, flags, shared):
+    """Reads and checks all that the run needs, locks its folder, and builds the model.
+
+    Yields:
+      the `Job`, or None if the folder holds what it would do.
+    """
     settings.check(flags)
     saved = None if flags.do_train else settings.find_saved(flags)
     kind.check(flags, saved)
+    strategy = shared.strategy(flags)
     base = shared.base(flags)
     settings.check_length(flags, base)
     adapter, tuning = settings.method(flags, base.config.num_layers, saved)
@@ -123,17 +145,34 @@ def prepare(kind, flags, shared):
     settings.warn_of_other_data(flags, data.record())
     ownership.check_same_data(flags, data.record())
     steps = settings.training_steps(flags, data.count)
-    if not flags.dry_run:
-        settings.prepare_output(flags)
-    strategy = make_strategy(settings.distribution(flags), flags.tpu_name, flags.tpu_zone,
-                             flags.gcp_project)
-    set_precision(flags.precision)
-    tf_keras.utils.set_random_seed(flags.seed)
-    with strategy.scope():
-        model = build_model(kind, flags, base, adapter, data, saved)
-        trained = what_is_trained.select_trained(model, tuning)
-    return Job(flags, kind, data, base.vocabulary, base.fingerprint(), model, trained, tuning,
-               saved, strategy, steps, settings.learning_rate(flags, tuning))
+    if flags.do_train and not flags.overwrite and ownership.is_finished(flags, data.record):
+        print(f"{flags.output_dir} holds the results of this very run. --overwrite repeats it.",
+              flush=True)
+        yield None
+        return
+    with held(flags, strategy):
+        if flags.do_train and not flags.overwrite:  # Another process may have been here since.
+            ownership.check_same_run(flags)
+            ownership.check_same_data(flags, data.record())
+        set_precision(flags.precision)
+        tf_keras.utils.set_random_seed(flags.seed)
+        with strategy.scope():
+            model = build_model(kind, flags, base, adapter, data, saved)
+            trained = what_is_trained.select_trained(model, tuning)
+        yield Job(flags, kind, data, base.vocabulary, base.fingerprint(), model, trained, tuning,
+                  saved, strategy, steps, settings.learning_rate(flags, tuning))
+
+
+@contextlib.contextmanager
+def held(flags, strategy):
+    """A context in which `--output_dir` is this process' own, if it writes there."""
+    if flags.dry_run or not is_chief(strategy):
+        yield
+        return
+    preflight.check_writable("output_dir", flags.output_dir)
+    with locked(flags.output_dir):
+        ownership.remove_leftovers(flags)
+        yield
 
 
 def build_model(kind, flags, base, adapter, data, saved):
@@ -151,10 +190,12 @@ def build_model(kind, flags, base, adapter, data, saved):
 def train_task(job):
     """Trains, and writes the adapter directory."""
     flags = job.flags
-    if flags.overwrite:
+    if flags.overwrite and job.writes and not ownership.interrupted(flags, job.data.record()):
         ownership.clear(flags.output_dir, job.kind.output_files(job.data))
-    ownership.claim(flags, job.data.record())
-    progress = train(job.model, job.trained, job.kind.train_batches(job),
+    if job.writes:
+        ownership.claim(flags, job.data.record())
+    progress = train(job.model, job.trained,
+                     lambda start, share: job.kind.train_batches(job, start, share),
                      settings.training(flags, job))
     job.kind.finish_training(job)
     if progress.start:
@@ -169,15 +210,17 @@ def evaluate_task(job):
     results = job.kind.evaluate(job)
     job.record["eval"] = results
     steps = job.saved.config.get("global_step", 0) if job.saved else job.steps
-    outputs.write_eval_results(job.flags.output_dir, results | {"global_step": steps})
+    if job.writes:
+        outputs.write_eval_results(job.flags.output_dir, results | {"global_step": steps})
     if job.flags.do_train:
         save(job)
 
 
 def save(job):
     """Writes the adapter directory of a trained job, with its result if there is one."""
-    save_adapter(settings.adapter_dir(job.flags), describe(job), job.trained,
-                 job.flags.adapter_dtype)
+    if job.writes:
+        save_adapter(settings.adapter_dir(job.flags), describe(job), job.trained,
+                     job.flags.adapter_dtype)
 
 
 def describe(job):
@@ -193,6 +236,8 @@ def describe(job):
 
 def export(job):
     """Writes the SavedModel."""
+    if not job.writes:
+        return
     folder = settings.export_dir(job.flags)
     config = job.saved.config if job.saved else describe(job)
     export_task(folder, job.model, config, job.vocabulary)

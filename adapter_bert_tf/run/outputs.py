@@ -1,39 +1,30 @@
 """What a run leaves in `--output_dir`; each file is written whole or not at all."""
 
+import fnmatch
 import json
 import os
 import resource
 import shlex
 import sys
 
-import tensorflow as tf
-
-
-def write_text(path, text):
-    """Writes a text file under a temporary name, then renames it."""
-    tf.io.gfile.makedirs(os.path.dirname(path))
-    temporary = f"{path}.tmp"
-    with tf.io.gfile.GFile(temporary, "w") as file:
-        file.write(text)
-    tf.io.gfile.rename(temporary, path, overwrite=True)
+from adapter_bert_tf import storage
 
 
 def remove(folder, patterns):
     """Removes the files in `folder` that match one of the patterns."""
-    for pattern in patterns:
-        for path in tf.io.gfile.glob(os.path.join(folder, pattern)):
-            tf.io.gfile.remove(path)
+    for name in storage.listdir(folder) if storage.isdir(folder) else []:
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+            storage.remove(os.path.join(folder, name))
 
 
 def read_json(path):
     """What a JSON file holds; None if it is not there or damaged."""
-    if not tf.io.gfile.exists(path):
+    if not storage.exists(path):
         return None
-    with tf.io.gfile.GFile(path) as file:
-        try:
-            return json.load(file)
-        except json.JSONDecodeError:
-            return None
+    try:
+        return json.loads(storage.read_text(path))
+    except ValueError:
+        return None
 
 
 def write_eval_results(folder, results):
@@ -44,7 +35,7 @@ def write_eval_results(folder, results):
 def write_metrics(folder, file, title, results):
     """Writes one metric a line, and prints them under a title."""
     lines = [f"{name} = {value}" for name, value in sorted(results.items())]
-    write_text(os.path.join(folder, file), "\n".join(lines) + "\n")
+    storage.write_text(os.path.join(folder, file), "\n".join(lines) + "\n")
     print("\n".join([f"***** {title} *****", *(f"  {line}" for line in lines)]), flush=True)
 
 
@@ -60,10 +51,10 @@ def write_predictions(folder, task, split, indices, predicted):
     """
     rows = predicted.reshape(len(predicted), -1).tolist()
     raw = os.path.join(folder, f"{split.replace('test', 'test_results')}.tsv")
-    write_text(raw, "".join("\t".join(map(str, row)) + "\n" for row in rows))
+    storage.write_text(raw, "".join("\t".join(map(str, row)) + "\n" for row in rows))
     lines = [f"{i}\t{label}" for i, label in zip(indices, _written(task, predicted), strict=True)]
     path = os.path.join(folder, f"{task.submission(split)}.tsv")
-    write_text(path, "\n".join(["index\tprediction", *lines]) + "\n")
+    storage.write_text(path, "\n".join(["index\tprediction", *lines]) + "\n")
     print(f"Predictions: {path}, {'scores' if task.regression else 'probabilities'}: {raw}",
           flush=True)
 
@@ -92,7 +83,7 @@ def write_run(folder, values, trained):
     training = None if trained else read_json(path)
     if training:
         values = training | {"later_runs": [*training.get("later_runs", []), values]}
-    write_text(path, json.dumps(values, indent=2) + "\n")
+    storage.write_text(path, json.dumps(values, indent=2) + "\n")
 
 
 def command():

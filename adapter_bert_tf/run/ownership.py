@@ -3,11 +3,12 @@
 import json
 import os
 
-import tensorflow as tf
-
+from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run.outputs import remove, write_text
-from adapter_bert_tf.store.directory import CONFIG
+from adapter_bert_tf.run.outputs import read_json, remove
+from adapter_bert_tf.store.directory import adapter_exists
+from adapter_bert_tf.store.folders import TEMPORARY
+from adapter_bert_tf.training.checkpoints import PREFIX, STATE
 
 # What a run leaves behind; `--overwrite` removes these and nothing else.
 RUN_FILES = ("eval_results.txt", "metrics.jsonl", "run.json", "sweep.json", "sweep.csv",
@@ -26,7 +27,7 @@ EVALUATION_FLAGS = ("predict_file", "n_best_size", "max_answer_length", "null_sc
 def claim(flags, record):
     """Notes in `--output_dir` which run, on which data, its checkpoints belong to."""
     owner = identity(flags.values) | {TRAINED_ON: record["data_sha256"]["train"]}
-    write_text(_owner_path(flags), json.dumps(owner, indent=2))
+    storage.write_text(_owner_path(flags), json.dumps(owner, indent=2))
 
 
 def check_same_data(flags, record):
@@ -39,18 +40,68 @@ def check_same_data(flags, record):
 
 def _owner(flags):
     """What `claim` noted, or None."""
-    if not tf.io.gfile.exists(_owner_path(flags)):
+    if not storage.exists(_owner_path(flags)):
         return None
     try:
-        with tf.io.gfile.GFile(_owner_path(flags)) as file:
-            return json.load(file)
+        return json.loads(storage.read_text(_owner_path(flags)))
     except json.JSONDecodeError as error:
         raise InputError(f"{_owner_path(flags)} is damaged: {error}. Use --overwrite.") from error
 
 
+def is_finished(flags, data):
+    """Whether `--output_dir` holds the whole result of these very flags on this very data.
+
+    Args:
+      flags: `RunFlags`.
+      data: function without arguments that returns what `run.json` says of the data.
+    """
+    record = read_json(os.path.join(flags.output_dir, "run.json"))
+    if not record or not adapter_exists(adapter_dir(flags)):
+        return False
+    theirs = record.get("flags", {})
+    asked = [name for name in ("do_eval", "do_predict", "do_export") if getattr(flags, name)]
+    same = identity(flags.values) == identity(theirs) and all(theirs.get(name) for name in asked)
+    return same and record["data_sha256"] == data()["data_sha256"]
+
+
+def interrupted(flags, record):
+    """Whether `--output_dir` holds this very run, begun and not finished.
+
+    Then even `--overwrite` goes on with it: who restarts a preempted command wants no other.
+    """
+    begun = storage.exists(_owner_path(flags))
+    finished = storage.exists(os.path.join(flags.output_dir, "run.json"))
+    return begun and not finished and resumes(flags.changed(overwrite=False), record)
+
+
+def resumes(flags, record):
+    """Whether a run can go on from what `--output_dir` holds, or begin there.
+
+    Args:
+      flags: `RunFlags`.
+      record: what `run.json` says of the data.
+    """
+    try:
+        check_same_run(flags)
+        check_same_data(flags, record)
+    except InputError:
+        return False
+    return True
+
+
 def check_same_run(flags):
-    """Checkpoints in `--output_dir` must be of a run with the same flags. Raises `InputError`."""
+    """Checkpoints in `--output_dir` must be of a run with the same flags. Raises `InputError`.
+
+    So must the adapter be that is there, which is the case if there are checkpoints as well.
+    """
     owner = _owner(flags)
+    if owner is None and adapter_exists(adapter_dir(flags)):
+        raise InputError(f"{adapter_dir(flags)} already holds an adapter of another run. Choose another "
+                         "--output_dir, or replace it with --overwrite.")
+    if owner is None and _checkpoint_files(flags.output_dir):
+        raise InputError(f"{os.path.dirname(_owner_path(flags))} holds checkpoints, and nothing "
+                         f"says of which run: there is no {OWNER}. Choose another --output_dir, or "
+                         "remove them with --overwrite.")
     if owner is None:
         return
     different = [f"--{name}: {owner.get(name)!r} there, {value!r} here"
@@ -60,6 +111,11 @@ def check_same_run(flags):
         raise InputError(f"{flags.output_dir} holds the checkpoints of another run: "
                          f"{'; '.join(different)}. Use its flags to take it up again, another "
                          "--output_dir, or --overwrite.")
+
+
+def adapter_dir(flags):
+    """Where the adapter is written or read."""
+    return flags.adapter_dir or os.path.join(flags.output_dir, "adapter")
 
 
 def _owner_path(flags):
@@ -75,6 +131,27 @@ def identity(values, without=()):
 def clear(folder, patterns):
     """Removes what an earlier run left in `folder`, and files of the task's own `patterns`."""
     remove(folder, (*RUN_FILES, *patterns))
-    for name, mark in (("adapter", CONFIG), ("checkpoints", OWNER)):
-        if tf.io.gfile.exists(os.path.join(folder, name, mark)):  # Ours, not a user's folder.
-            tf.io.gfile.rmtree(os.path.join(folder, name))
+    if adapter_exists(os.path.join(folder, "adapter")):  # Ours, not a user's folder.
+        storage.rmtree(os.path.join(folder, "adapter"))
+    for path in [*_checkpoint_files(folder), os.path.join(folder, "checkpoints", OWNER)]:
+        if storage.exists(path):  # Whose they are goes last.
+            storage.remove(path)
+
+
+def _checkpoint_files(folder):
+    """Paths of TensorFlow's files in `checkpoints/`."""
+    place = os.path.join(folder, "checkpoints")
+    names = storage.listdir(place) if storage.isdir(place) else []
+    return [os.path.join(place, name) for name in sorted(names)
+            if name == STATE or name.startswith(PREFIX)]
+
+
+def remove_leftovers(flags):
+    """Removes what a killed process had begun to write in `--output_dir`, which is locked."""
+    for name in storage.listdir(flags.output_dir):
+        name = name.rstrip("/")
+        path = os.path.join(flags.output_dir, name)
+        if name.startswith(("adapter" + TEMPORARY, "saved_model" + TEMPORARY)):
+            storage.rmtree(path)
+        elif name.endswith(".tmp") and name.startswith(tuple(RUN_FILES[:-1])):
+            storage.remove(path)

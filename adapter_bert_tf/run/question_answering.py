@@ -7,6 +7,7 @@ import os
 import numpy as np
 import tf_keras
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.data import records, spans
 from adapter_bert_tf.data.squad import Question
 from adapter_bert_tf.run import outputs, questions, settings, sweep
@@ -14,6 +15,7 @@ from adapter_bert_tf.run.job import Kind
 from adapter_bert_tf.tasks import squad_metrics
 from adapter_bert_tf.tasks.span_decoding import Decoder
 from adapter_bert_tf.tasks.span_labeler import SpanLabeler
+from adapter_bert_tf.training import inference
 
 
 def run(flags):
@@ -43,11 +45,11 @@ class QuestionAnswering(Kind):
     def new_model(self, encoder, config, data):
         return SpanLabeler(encoder)
 
-    def train_batches(self, job):
+    def train_batches(self, job, start, share):
         flags, data = job.flags, job.data
         return records.train_batches(
             data.train_records, flags.train_batch_size, job.steps, flags.seed,
-            flags.max_seq_length, settings.pad_to(flags))
+            flags.max_seq_length, settings.pad_to(flags), start, share)
 
     def finish_training(self, job):
         job.record["windows"] = {"train": job.data.train_records.count}
@@ -66,7 +68,9 @@ class QuestionAnswering(Kind):
             answer_one(job)
         if not job.data.articles:
             return
-        self._answers(job, job.flags.predict_batch_size).write(job.flags.output_dir)
+        answers = self._answers(job, job.flags.predict_batch_size)
+        if job.writes:
+            answers.write(job.flags.output_dir)
 
     def output_files(self, data):
         return ["predictions.json", "nbest_predictions.json", "null_odds.json"]
@@ -108,7 +112,7 @@ class Answers:
         outputs.remove(folder, ["null_odds.json"])  # An earlier run's.
         for name, content in files.items():
             # Escaped, because JSON may hold half a surrogate pair, which no UTF-8 file can.
-            outputs.write_text(os.path.join(folder, name), json.dumps(content, indent=2) + "\n")
+            storage.write_text(os.path.join(folder, name), json.dumps(content, indent=2) + "\n")
         print(f"Predictions: {', '.join(os.path.join(folder, name) for name in files)}", flush=True)
 
 
@@ -119,12 +123,11 @@ def answer_all(job, batch_size):
     job.record["windows"] = job.record.get("windows", {}) | {"dev": windows.count}
     decoder = Decoder(job.data.decoding)
     progress = tf_keras.utils.Progbar(windows.count, unit_name="window", interval=5)
-    batches = records.eval_batches(windows, batch_size, flags.max_seq_length,
-                                   settings.pad_to(flags))
-    for inputs, fields in batches:
-        logits = job.model.predict_on_batch(inputs)
-        add_windows(decoder, logits, fields)
-        progress.add(len(logits))
+    size, length, pad_to = job.batch_size(batch_size), flags.max_seq_length, settings.pad_to(flags)
+    batches = inference.predict(job.model, lambda share: records.eval_batches(
+        windows, size, length, pad_to, share))
+    for logits, fields in zip(batches, records.eval_fields(windows, size, pad_to), strict=True):
+        progress.add(add_windows(decoder, logits, fields))
     found = [decoder.answer(i, question) for i, question in enumerate(asked)]
     ids = [question.id for question in asked]
     return Answers(
@@ -137,11 +140,22 @@ def answer_all(job, batch_size):
 
 
 def add_windows(decoder, logits, fields):
-    """Adds a batch of windows, ragged fields of `Window`, to a decoder."""
+    """Adds the windows of a batch to a decoder.
+
+    Args:
+      decoder: `Decoder`.
+      logits: float32 `[batch, 2, seq]`; rows after the last window only fill up the batch.
+      fields: dict of the ragged fields of `Window`.
+
+    Returns:
+      the number of windows.
+    """
     rows = {name: _rows(values) for name, values in fields.items()}
-    for i, scores in enumerate(logits):
+    count = len(rows["question"])
+    for i, scores in enumerate(logits[:count]):
         decoder.add(int(rows["question"][i][0]), scores, int(rows["context_begin"][i][0]),
                     rows["starts"][i], rows["ends"][i], rows["is_best"][i].astype(bool))
+    return count
 
 
 def _rows(ragged):

@@ -3,14 +3,14 @@
 import math
 import os
 
-import tensorflow as tf
 from absl import logging
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig, parse_layers
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import ownership
 from adapter_bert_tf.run.flags import read_yaml
-from adapter_bert_tf.run.outputs import write_text
+from adapter_bert_tf.run.ownership import adapter_dir
 from adapter_bert_tf.serving.export import require_free as require_free_export
 from adapter_bert_tf.store import load_adapter, schema
 from adapter_bert_tf.store.combine import without_lowest
@@ -31,9 +31,6 @@ def check(flags):
                          "--do_export.")
     if flags.do_export:
         require_free_export(export_dir(flags))
-    if flags.do_train and not flags.overwrite and adapter_exists(adapter_dir(flags)):
-        raise InputError(f"{adapter_dir(flags)} already holds an adapter of another run. Choose "
-                         "another --output_dir, or replace it with --overwrite.")
     if flags.do_train:
         require_free(adapter_dir(flags))
         _check_numbers(flags)
@@ -63,27 +60,12 @@ def warn_of_other_data(flags, record):
                             flags.config, split)
 
 
-def prepare_output(flags):
-    """Makes `--output_dir` and tries to write there. Raises `InputError`."""
-    probe = os.path.join(flags.output_dir, ".writable")
-    try:
-        write_text(probe, "")
-        tf.io.gfile.remove(probe)
-    except (tf.errors.OpError, OSError) as error:
-        raise InputError(f"--output_dir={flags.output_dir} cannot be written: {error}") from error
-
-
 def check_length(flags, base):
     """`--max_seq_length` must fit the base's position table. Raises `InputError`."""
     longest = base.config.max_sequence_length
     if flags.max_seq_length > longest:
         raise InputError(f"--max_seq_length={flags.max_seq_length} is over the base's position "
                          f"table, which has {longest} rows.")
-
-
-def adapter_dir(flags):
-    """Where the adapter is written or read."""
-    return flags.adapter_dir or os.path.join(flags.output_dir, "adapter")
 
 
 def export_dir(flags):
@@ -141,9 +123,8 @@ def adapter_config(flags):
     """The `AdapterConfig` of `--adapter` and the flags that override it."""
     if flags.adapter in PRESETS:
         config = PRESETS[flags.adapter]
-    elif tf.io.gfile.exists(flags.adapter) and not tf.io.gfile.isdir(flags.adapter):
-        with tf.io.gfile.GFile(flags.adapter) as file:
-            config = AdapterConfig.from_json(file.read())
+    elif storage.exists(flags.adapter) and not storage.isdir(flags.adapter):
+        config = AdapterConfig.from_json(storage.read_text(flags.adapter))
     else:
         raise InputError(f"--adapter must be one of {list(PRESETS)} or a JSON file. "
                          f"Received: {flags.adapter!r}")
@@ -192,6 +173,12 @@ def training(flags, job):
         steps=job.steps, batch_size=flags.train_batch_size, learning_rate=job.learning_rate,
         warmup_proportion=flags.warmup_proportion, optimizer=flags.optimizer,
         jit_compile=flags.jit_compile, save_every=flags.save_checkpoints_steps,
-        steps_per_loop=flags.iterations_per_loop if distribution(flags) == "tpu" else 1,
-        output_dir=flags.output_dir,
+        steps_per_loop=steps_per_loop(flags), output_dir=flags.output_dir, seed=flags.seed,
     )
+
+
+def steps_per_loop(flags):
+    """Steps in one call: `--iterations_per_loop`, by default only on TPU."""
+    if distribution(flags) == "tpu" or "iterations_per_loop" in flags.given:
+        return flags.iterations_per_loop
+    return 1

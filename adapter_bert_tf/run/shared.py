@@ -1,6 +1,9 @@
 """What the runs of one process share: bases and tokenized data, each read once."""
 
 from adapter_bert_tf.base import open_base
+from adapter_bert_tf.run.preflight import check_batches
+from adapter_bert_tf.run.settings import distribution
+from adapter_bert_tf.training.strategy import make_strategy
 
 BASE_FLAGS = ("base_model", "bert_config_file", "vocab_file", "init_checkpoint", "do_lower_case")
 
@@ -11,6 +14,15 @@ class Shared:
     def __init__(self):
         self._bases = {}
         self._data = {}
+        self._strategy = None
+
+    def strategy(self, flags):
+        """The `tf.distribute` strategy of the process, made by the first who asks."""
+        if self._strategy is None:
+            self._strategy = make_strategy(distribution(flags), flags.tpu_name, flags.tpu_zone,
+                                           flags.gcp_project)
+            check_batches(flags, self._strategy)
+        return self._strategy
 
     def base(self, flags):
         """The `Base` that the flags name."""

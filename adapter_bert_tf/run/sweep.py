@@ -11,14 +11,15 @@ import tensorflow as tf
 import tf_keras
 from tensorboard.plugins.hparams import api as hparams
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.errors import Diverged, InputError
-from adapter_bert_tf.run import outputs, ownership, settings
+from adapter_bert_tf.run import outputs, ownership, preflight, settings
 from adapter_bert_tf.run.grid import RECORD, claim, plan, read_grid
-from adapter_bert_tf.run.job import check_ahead, run_once
+from adapter_bert_tf.run.job import check_ahead, held, run_once
 from adapter_bert_tf.run.shared import Shared
 from adapter_bert_tf.run.values import RunFlags
 from adapter_bert_tf.serving.export import require_free
-from adapter_bert_tf.store.directory import adapter_exists, copy_adapter
+from adapter_bert_tf.store.directory import copy_adapter
 from adapter_bert_tf.store.versions import versions
 
 
@@ -33,19 +34,34 @@ def run(kind, parsed):
       InputError: for anything wrong with the flags or the data, before the first run.
     """
     flags, shared = RunFlags.of(parsed), Shared()
+    preflight.check(flags)
     if not flags.sweep and flags.num_trials == 1:
         run_once(kind, flags, shared)
         return
-    if flags.do_export:
-        require_free(settings.export_dir(flags))
     grid = read_grid(flags)
     runs = plan(flags, grid)
+    data = _check_all(kind, flags, shared, runs)
+    with held(flags, shared.strategy(flags)):
+        claim(flags, grid, kind.output_files(data))
+        _run_all(kind, flags, shared, runs)
+
+
+def _check_all(kind, flags, shared, runs):
+    """Checks all runs before the first; returns their data. Raises `InputError`."""
+    if flags.distribution == "multi_worker":
+        raise InputError("--sweep and --num_trials run on one host. Received: "
+                         "--distribution=multi_worker. Start the runs one by one.")
+    if flags.do_export:
+        require_free(settings.export_dir(flags))
     for _, run_flags in runs:
         check_ahead(kind, run_flags.changed(overwrite=True), shared)
     if flags.do_predict:  # What to predict must be there before hours of training.
         kind.read(runs[0][1].changed(do_train=False, do_eval=False, do_predict=True), shared, None)
-    data = kind.read(runs[0][1], shared, None)
-    claim(flags, grid, kind.output_files(data))
+    return kind.read(runs[0][1], shared, None)
+
+
+def _run_all(kind, flags, shared, runs):
+    """Runs what is not finished, and chooses the best."""
     rows = {} if flags.overwrite or flags.dry_run else _finished_rows(kind, shared, runs)
     for number, (setting, run_flags) in enumerate(runs, start=1):
         folder = run_flags.output_dir
@@ -55,26 +71,17 @@ def run(kind, parsed):
         rows[folder] = _one_run(kind, run_flags, shared)
         if not flags.dry_run:
             _log_hparams(folder, setting, run_flags.seed, rows[folder]["results"])
-            outputs.write_text(os.path.join(flags.output_dir, "sweep.csv"), _table(runs, rows))
+            storage.write_text(os.path.join(flags.output_dir, "sweep.csv"), _table(runs, rows))
     if not flags.dry_run:
-        outputs.write_text(os.path.join(flags.output_dir, "sweep.csv"), _table(runs, rows))
+        storage.write_text(os.path.join(flags.output_dir, "sweep.csv"), _table(runs, rows))
         _finish(kind, flags, shared, runs, [rows[run_flags.output_dir] for _, run_flags in runs])
 
 
 def _finished_rows(kind, shared, runs):
     """The rows of the runs that are finished, by folder."""
-    records = {run_flags.output_dir: _finished(kind, shared, run_flags) for _, run_flags in runs}
-    return {folder: _row(record) for folder, record in records.items() if record}
-
-
-def _finished(kind, shared, flags):
-    """`run.json` of a finished run with these very flags on this very data, or None."""
-    record = outputs.read_json(os.path.join(flags.output_dir, "run.json"))
-    if not record or "eval" not in record or not adapter_exists(settings.adapter_dir(flags)):
-        return None
-    same = ownership.identity(flags.values) == ownership.identity(record.get("flags", {}))
-    data = kind.read(flags, shared, None).record() if same else {}
-    return record if same and record["data_sha256"] == data["data_sha256"] else None
+    return {flags.output_dir: _row(outputs.read_json(os.path.join(flags.output_dir, "run.json")))
+            for _, flags in runs
+            if ownership.is_finished(flags, lambda f=flags: kind.read(f, shared, None).record())}
 
 
 def _row(record):
@@ -88,12 +95,10 @@ def _row(record):
 
 def _one_run(kind, flags, shared):
     """Runs once; returns its row."""
-    # An adapter here, or a run.json, is of a run that was stopped early or had other flags.
-    begun = adapter_exists(settings.adapter_dir(flags)) or tf.io.gfile.exists(
-        os.path.join(flags.output_dir, "run.json"))
+    resumes = ownership.resumes(flags, kind.read(flags, shared, None).record())
     tf_keras.backend.clear_session()
     try:
-        record = run_once(kind, flags.changed(overwrite=flags.overwrite or begun), shared)
+        record = run_once(kind, flags.changed(overwrite=flags.overwrite or not resumes), shared)
     except Diverged as error:
         print(error, flush=True)
         return {"status": "diverged", "results": {}}
@@ -117,7 +122,8 @@ def _table(runs, rows):
 def _log_hparams(folder, setting, seed, results):
     """A run's settings and results for TensorBoard's HParams."""
     values = {name: "default" if value is None else value for name, value in setting.items()}
-    with tf.summary.create_file_writer(folder).as_default(step=0):
+    with (storage.local_folder(folder) as local,
+          tf.summary.create_file_writer(local).as_default(step=0)):
         hparams.hparams({**values, "seed": seed}, trial_id=os.path.basename(folder))
         for name, value in results.items():
             tf.summary.scalar(name, value)
@@ -166,7 +172,7 @@ def _finish(kind, flags, shared, runs, rows):
     finished = [row["results"] for row in same if row["results"]]
     flags_of_all = flags.values | {
         "sweep": os.path.join(flags.output_dir, RECORD) if flags.sweep else None}
-    outputs.write_text(os.path.join(flags.output_dir, "run.json"), json.dumps({
+    storage.write_text(os.path.join(flags.output_dir, "run.json"), json.dumps({
         "command": outputs.command(), "flags": flags_of_all, "versions": versions(),
         "best": os.path.basename(best_flags.output_dir), "runs": rows}, indent=2))
     print(f"Best on dev ({metric}; {len(finished)} of {len(same)} seeds finished): "

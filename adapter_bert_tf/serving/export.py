@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.serving import spans, texts
@@ -9,6 +10,8 @@ from adapter_bert_tf.store.folders import replacing
 
 # The module that makes the signatures of a kind of head.
 SERVED = {"classification": texts, "span": spans}
+# Of a SavedModel, besides `saved_model.pb`, without which it is none.
+PARTS = {"assets", "variables", "fingerprint.pb"}
 
 
 def export_task(folder, model, config, vocabulary):
@@ -37,12 +40,16 @@ def export_task(folder, model, config, vocabulary):
 def write(folder, module, signatures):
     """Saves a module under a temporary name, then renames it. Raises `InputError`."""
     require_free(folder)
-    with replacing(folder) as temporary:
+    with replacing(folder, last="saved_model.pb") as temporary:
         tf.saved_model.save(module, temporary, signatures=signatures)
 
 
 def require_free(folder):
     """A SavedModel may be written where nothing is, or a SavedModel. Raises `InputError`."""
-    if tf.io.gfile.exists(folder) and not tf.io.gfile.exists(f"{folder}/saved_model.pb"):
+    if not storage.exists(folder) or storage.exists(f"{folder}/saved_model.pb"):
+        return
+    names = storage.listdir(folder) if storage.isdir(folder) else [""]
+    # A copy to a bucket that was cut short leaves parts, and may be replaced.
+    if not names or not {name.rstrip("/") for name in names} <= PARTS:
         raise InputError(f"{folder!r} is no SavedModel and will not be replaced. Choose another "
                          "folder.")

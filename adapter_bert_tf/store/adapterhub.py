@@ -12,6 +12,7 @@ import safetensors
 import safetensors.numpy
 import tensorflow as tf
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.parts import POOLER
 from adapter_bert_tf.errors import InputError
@@ -40,7 +41,7 @@ HEAD_FIXED = {"head_type": "classification", "layers": 2, "activation_function":
 
 def is_adapterhub(folder):
     """Whether a folder was written by the library `adapters`."""
-    return tf.io.gfile.exists(os.path.join(folder, HEAD_CONFIG)) or tf.io.gfile.exists(
+    return storage.exists(os.path.join(folder, HEAD_CONFIG)) or storage.exists(
         os.path.join(folder, "pytorch_adapter.bin"))
 
 
@@ -168,7 +169,7 @@ def export_adapter(saved, folder, base):
              config["head"])
     _require(adapter is not None and adapter.depth == 1 and not adapter.layer_norm,
              "only plain bottleneck adapters are exported", config["adapter"])
-    _require(not tf.io.gfile.exists(folder), "the folder must not be there yet", folder)
+    _require(not storage.exists(folder), "the folder must not be there yet", folder)
     name = config["task"].replace(".", "_")
     about = {"model_type": "bert", "model_class": "BertAdapterModel", "model_name": "",
              "hidden_size": base.config.hidden_size, "name": name,
@@ -223,8 +224,8 @@ def _read_json(folder, name):
     path = os.path.join(folder, name)
     _require_file(folder, path)
     try:
-        with tf.io.gfile.GFile(path) as file:
-            values = schema.read_json(file.read(schema.LARGEST_CONFIG))
+        values = schema.read_json(
+            storage.read_bytes(path, schema.LARGEST_CONFIG).decode("utf-8"))
     except (ValueError, RecursionError, tf.errors.OpError) as error:
         raise InputError(f"{path} is damaged: {error}") from error
     _require(isinstance(values, dict), f"{path} must hold an object", values)
@@ -234,10 +235,9 @@ def _read_json(folder, name):
 def _read_tensors(folder, name):
     path = os.path.join(folder, name)
     _require_file(folder, path)
-    _require(tf.io.gfile.stat(path).length <= LARGEST_FILE, "a file is too large", path)
+    _require(storage.stat(path).length <= LARGEST_FILE, "a file is too large", path)
     try:
-        with tf.io.gfile.GFile(path, "rb") as file:
-            tensors = safetensors.numpy.load(file.read())
+        tensors = safetensors.numpy.load(storage.read_bytes(path))
     except (safetensors.SafetensorError, KeyError, tf.errors.OpError) as error:
         raise InputError(f"{path} is damaged: {error}") from error
     kinds = {str(array.dtype) for array in tensors.values()}
@@ -247,9 +247,9 @@ def _read_tensors(folder, name):
 
 
 def _require_file(folder, path):
-    if not tf.io.gfile.exists(path):
+    if not storage.exists(path):
         raise InputError(
-            f"{path} is not there. Found: {sorted(tf.io.gfile.listdir(folder))[:10]}. A `.bin` is "
+            f"{path} is not there. Found: {sorted(storage.listdir(folder))[:10]}. A `.bin` is "
             "a pickle and is not read: save the adapter again, with its head, with "
             "model.save_adapter(folder, name, use_safetensors=True).")
 

@@ -3,8 +3,7 @@
 import os
 import re
 
-import tensorflow as tf
-
+from adapter_bert_tf import storage
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store.adapterhub import export_adapter, import_adapter, is_adapterhub
@@ -45,9 +44,9 @@ def find(folder):
     """The adapter directories at or below a folder, sorted."""
     if adapter_exists(folder):
         return [folder]
-    if not tf.io.gfile.isdir(folder):
+    if not storage.isdir(folder):
         raise InputError(f"There is no folder {folder!r}.")
-    return sorted(place for place, _, _ in tf.io.gfile.walk(folder)
+    return sorted(place for place, _, _ in storage.walk(folder)
                   if TEMPORARY not in place[len(folder):] and adapter_exists(place))
 
 
@@ -57,7 +56,7 @@ def _row(path):
     size = config["adapter"]["bottleneck_size"] if config["adapter"] else "-"
     result = f"{metric['name']} {metric['value']:.4f} ({metric['split']})" if metric else "-"
     count = sum(array.size for array in saved.weights.values())
-    kilobytes = tf.io.gfile.stat(os.path.join(path, WEIGHTS)).length // 1024
+    kilobytes = storage.stat(os.path.join(path, WEIGHTS)).length // 1024
     return ROW.format(config["task"][:23], config["method"][:11], size, f"{count:,}",
                       f"{kilobytes:,}", result, path)
 
@@ -104,7 +103,7 @@ def verify_adapters(parsed):
 
 def average_adapters(parsed):
     """Writes the mean of adapters of one shape."""
-    if tf.io.gfile.exists(parsed.output):
+    if storage.exists(parsed.output):
         raise InputError(f"{parsed.output!r} is there already. Choose another --output.")
     saved = average([load_adapter(folder) for folder in parsed.folders])
     return _write(saved, parsed)
@@ -116,7 +115,7 @@ def import_adapters(parsed):
     inputs = {"texts": parsed.texts}
     if parsed.max_seq_length is not None:
         inputs["max_seq_length"] = parsed.max_seq_length
-    if tf.io.gfile.isdir(source) and is_adapterhub(source):
+    if storage.isdir(source) and is_adapterhub(source):
         return _write(import_adapter(source, base, **inputs), parsed)
     if not parsed.task:
         raise InputError(f"{source!r} holds no files of AdapterHub. For a checkpoint of "

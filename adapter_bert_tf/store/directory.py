@@ -9,6 +9,7 @@ import stat
 import numpy as np
 import tensorflow as tf
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import schema
 from adapter_bert_tf.store import weights as weight_bytes
@@ -81,36 +82,33 @@ def write_files(folder, files):
 
     Args:
       folder: path.
-      files: dict from name to bytes.
+      files: dict from name to bytes; without the first file the folder counts as empty.
     """
-    with replacing(folder) as temporary:
-        tf.io.gfile.makedirs(temporary)
+    with replacing(folder, last=next(iter(files))) as temporary:
         for name, data in files.items():
-            with tf.io.gfile.GFile(os.path.join(temporary, name), "wb") as file:
-                file.write(data)
+            storage.write_bytes(os.path.join(temporary, name), data)
 
 
 def copy_adapter(source, folder):
     """Copies an adapter directory, under a temporary name first; replaces an adapter there."""
     require_free(folder)
-    with replacing(folder) as temporary:
-        tf.io.gfile.makedirs(temporary)
+    with replacing(folder, last=CONFIG) as temporary:
         for name in (CONFIG, WEIGHTS, CARD):
-            tf.io.gfile.copy(os.path.join(source, name), os.path.join(temporary, name))
+            storage.copy(os.path.join(source, name), os.path.join(temporary, name))
 
 
 def adapter_exists(folder):
     """Whether there is an adapter directory at `folder`."""
-    return tf.io.gfile.exists(os.path.join(folder, CONFIG))
+    return storage.exists(os.path.join(folder, CONFIG))
 
 
 def require_free(folder):
     """An adapter may be written where nothing is, or an adapter. Raises `InputError`."""
-    if not tf.io.gfile.exists(folder):
+    if not storage.exists(folder):
         return
-    other = [] if not tf.io.gfile.isdir(folder) else [
-        name for name in tf.io.gfile.listdir(folder) if name not in (CONFIG, WEIGHTS, CARD)]
-    if other or not tf.io.gfile.isdir(folder):
+    other = [] if not storage.isdir(folder) else [
+        name for name in storage.listdir(folder) if name not in (CONFIG, WEIGHTS, CARD)]
+    if other or not storage.isdir(folder):
         raise InputError(f"{folder!r} is no adapter directory and will not be replaced: it "
                          f"holds {other[:5] or 'a file'}. Choose another folder.")
 
@@ -139,16 +137,16 @@ def _size(path):
     if "://" not in path and os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
         raise InputError(f"{path} is damaged: it is no regular file, and is not read. Copy the "
                          "files themselves into the adapter directory.")
-    return tf.io.gfile.stat(path).length
+    return storage.stat(path).length
 
 
 def _read_config(path):
     if _size(path) > schema.LARGEST_CONFIG:
         raise InputError(f"{path} is damaged: it has more than {schema.LARGEST_CONFIG:,} bytes.")
-    with tf.io.gfile.GFile(path) as file:
-        return schema.parse(file.read(), path)
+    return schema.parse(storage.read_text(path), path)
 
 
+@storage.patient
 def _read_weights(path, config):
     shapes = schema.expected_shapes(config)
     size = _size(path)

@@ -1,9 +1,13 @@
 """Folders that are there whole or not at all."""
 
 import contextlib
+import os
+import tempfile
 import uuid
 
 import tensorflow as tf
+
+from adapter_bert_tf import storage
 
 TEMPORARY = ".tmp-"  # In the name of what is being written, or about to be removed.
 ATTEMPTS = 100  # Of several processes that write the same folder, one is last.
@@ -12,19 +16,30 @@ IN_BETWEEN = (tf.errors.AlreadyExistsError, tf.errors.FailedPreconditionError)
 
 
 @contextlib.contextmanager
-def replacing(folder):
+def replacing(folder, last):
     """Yields a temporary path beside `folder`, which takes its place when all went well.
 
     What is at `folder` is moved aside before and removed after that, so that the old or the new
     content is always there under some name. Names are new each time: nobody else's files are
-    touched, and two processes do not meet.
+    touched, and two processes do not meet. A remote folder cannot be moved in one step: it is
+    filled from a local one, `last` at the end.
+
+    Args:
+      folder: path, local or remote.
+      last: name of the file without which the folder counts as empty.
     """
+    if storage.is_remote(folder):
+        with tempfile.TemporaryDirectory() as place:
+            local = os.path.join(place, "folder")
+            yield local
+            storage.upload(local, folder, last)
+        return
     temporary = _beside(folder)
     try:
         yield temporary
         _put(temporary, folder)
     finally:
-        _remove(temporary)
+        storage.rmtree(temporary)
 
 
 def _beside(folder):
@@ -43,13 +58,8 @@ def _put(temporary, folder):
             if attempt == ATTEMPTS - 1:
                 raise
         except tf.errors.OpError:
-            if tf.io.gfile.exists(aside):
+            if storage.exists(aside):
                 tf.io.gfile.rename(aside, folder)
             raise
         finally:
-            _remove(aside)
-
-
-def _remove(folder):
-    if tf.io.gfile.exists(folder):
-        tf.io.gfile.rmtree(folder)
+            storage.rmtree(aside)

@@ -3,6 +3,8 @@
 import tensorflow as tf
 import tf_keras
 
+from adapter_bert_tf.tasks.losses import sparse_cross_entropy
+
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
 class Classifier(tf_keras.Model):
@@ -44,7 +46,7 @@ class Classifier(tf_keras.Model):
         """The loss to train with: of label ids, or of scores."""
         if self.regression:
             return tf_keras.losses.MeanSquaredError()
-        return tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        return sparse_cross_entropy
 
     def rescale_head(self, mean, deviation):
         """Lets a head that was trained on standardized scores speak in the scores' own units."""

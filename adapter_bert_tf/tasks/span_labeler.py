@@ -3,6 +3,8 @@
 import tensorflow as tf
 import tf_keras
 
+from adapter_bert_tf.tasks.losses import sparse_cross_entropy
+
 LABELS = ("start", "end")  # Of the head's two outputs.
 
 
@@ -44,7 +46,7 @@ class SpanLabeler(tf_keras.Model):
 
     def training_loss(self):
         """The mean of the cross-entropies of start and end; labels are int32 `[batch, 2]`."""
-        return tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        return sparse_cross_entropy
 
     def named_variables(self):
         """The encoder's named variables and the head's (`head/kernel`, `head/bias`)."""

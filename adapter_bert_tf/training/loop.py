@@ -1,4 +1,4 @@
-"""The training loop: tf_keras' `fit`, with checkpoints of what is trained and nothing else."""
+"""The training loop: tf_keras' `fit`, which can be stopped at any step and goes on from there."""
 
 import dataclasses
 import math
@@ -6,9 +6,17 @@ import math
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.errors import Diverged, InputError
+from adapter_bert_tf.errors import Diverged, InputError, Interrupted, WorkerLost
+from adapter_bert_tf.training.checkpoints import Checkpoints, SaveCheckpoints
+from adapter_bert_tf.training.dropout import seed_dropout
+from adapter_bert_tf.training.interruption import watching
 from adapter_bert_tf.training.optimizer import OPTIMIZERS, BertAdam, Schedule
 from adapter_bert_tf.training.progress import Progress
+from adapter_bert_tf.training.strategy import distribute, io_device, is_chief, one_of_several
+
+# What collective operations say when another worker is gone.
+LOST = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError,
+        tf.errors.DeadlineExceededError, tf.errors.InternalError)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,9 +30,10 @@ class TrainingSettings:
       warmup_proportion: share of the steps that warm up.
       optimizer: a key of `OPTIMIZERS`.
       jit_compile: whether XLA compiles the step.
-      steps_per_loop: steps in one call of the compiled loop; above 1 only on TPU.
+      steps_per_loop: steps in one call of the compiled loop.
       save_every: steps between checkpoints.
       output_dir: folder for checkpoints and progress; None for neither.
+      seed: of dropout.
     """
 
     steps: int
@@ -36,15 +45,20 @@ class TrainingSettings:
     steps_per_loop: int = 1
     save_every: int = 1000
     output_dir: str | None = None
+    seed: int = 0
 
 
 def train(model, trained, batches, settings):
-    """Fits `model` to `batches`; takes an interrupted run of the same folder up again.
+    """Fits `model`; takes an interrupted run of the same folder up again.
+
+    The weights after a step depend on the start, the seed and the data, not on where the run was
+    interrupted before: batches and dropout are functions of the step.
 
     Args:
       model: compiled by this function; its `trainable_variables` are those of `trained`.
       trained: dict from common name to variable.
-      batches: `tf.data.Dataset` of `settings.steps` batches.
+      batches: function of a step and a `Share` that returns a `tf.data.Dataset` of the batches
+        from that step to the last of `settings.steps`.
       settings: `TrainingSettings`.
 
     Returns:
@@ -52,75 +66,91 @@ def train(model, trained, batches, settings):
 
     Raises:
       Diverged: when the loss is not finite.
-      InputError: when the checkpoint to resume from is damaged.
+      InputError: when no checkpoint to resume from can be read.
+      Interrupted: when the process was asked to stop; a checkpoint holds all steps done.
+      WorkerLost: when another worker is gone.
     """
-    schedule, optimizer = compile_model(model, settings)
-    callbacks = []
-    start = 0
-    if settings.output_dir:
-        checkpoint = tf.train.Checkpoint(optimizer=optimizer, trained=trained)
-        manager = tf.train.CheckpointManager(
-            checkpoint, f"{settings.output_dir}/checkpoints", max_to_keep=2)
-        if manager.latest_checkpoint:
-            _restore(checkpoint, manager.latest_checkpoint)
-            start = int(optimizer.iterations)
-            print(f"Resuming from step {start}: {manager.latest_checkpoint}", flush=True)
-        callbacks.append(SaveCheckpoints(manager, start, settings.save_every, settings.steps))
-    progress = Progress(settings.steps, settings.batch_size, schedule, settings.output_dir, start)
-    if start < settings.steps:
-        callbacks = [progress, tf_keras.callbacks.TerminateOnNaN(), *callbacks]
-        history = model.fit(batches.skip(start), steps_per_epoch=settings.steps - start, epochs=1,
-                            verbose=0, callbacks=callbacks)
-        if not math.isfinite(history.history["loss"][-1]):
-            raise Diverged(f"Training diverged at step {progress.step}: the loss is not finite. "
-                             f"Lower --learning_rate={settings.learning_rate}. Nothing was saved.")
+    strategy = model.distribute_strategy
+    with strategy.scope():
+        schedule, optimizer = compile_model(model, settings)
+    mean_over_workers(strategy, 0)  # The first one may be clearing the folder still.
+    checkpoints = settings.output_dir and Checkpoints(
+        f"{settings.output_dir}/checkpoints", trained, optimizer, io_device(strategy))
+    start = checkpoints.restore() if checkpoints else 0
+    check_same_start(strategy, start)
+    writes = settings.output_dir if is_chief(strategy) else None
+    progress = Progress(settings.steps, settings.batch_size, schedule, writes, start)
+    if start == settings.steps:
+        return progress
+    callbacks = [progress, tf_keras.callbacks.TerminateOnNaN()]
+    data = distribute(strategy, lambda share: batches(start, share))
+    if not writes:
+        fit(model, data, settings, start, callbacks)
+        return progress
+    with watching() as stop:
+        callbacks.append(SaveCheckpoints(checkpoints, stop, start, settings.save_every,
+                                         settings.steps))
+        fit(model, data, settings, start, callbacks)
+    if stop.signal_number is not None:
+        raise Interrupted(f"Stopped at step {callbacks[-1].saved}, which is saved. The same "
+                          "command goes on from there.", stop.signal_number)
     return progress
 
 
-def _restore(checkpoint, path):
+def fit(model, data, settings, start, callbacks):
+    """tf_keras' `fit`, from a step to the last. Raises `Diverged` and `WorkerLost`."""
     try:
-        checkpoint.restore(path)
-    except (tf.errors.OpError, IndexError, ValueError) as error:
-        raise InputError(f"The checkpoint {path} is damaged: {error}. Start again with "
-                         "--overwrite.") from error
+        history = model.fit(data, steps_per_epoch=settings.steps - start, epochs=1, verbose=0,
+                            callbacks=callbacks)
+    except LOST as error:
+        if not one_of_several(model.distribute_strategy):
+            raise
+        raise WorkerLost(
+            f"Another worker was lost at step {callbacks[0].step}, and training cannot go on "
+            "without it. Start all workers again with the same command: they go on from the last "
+            f"checkpoint. TensorFlow says: {_reason(error)}") from error
+    if not math.isfinite(history.history["loss"][-1]):
+        raise Diverged(f"Training diverged at step {callbacks[0].step}: the loss is not finite. "
+                       f"Lower --learning_rate={settings.learning_rate}. Nothing was saved.")
+
+
+def _reason(error):
+    """The line of an error that names what happened to the workers."""
+    lines = [line.strip() for line in error.message.splitlines() if line.strip()]
+    return next((line for line in lines if "ollective" in line), lines[-1])[:300]
+
+
+def mean_over_workers(strategy, number):
+    """The mean of the workers' numbers, once all have come this far."""
+    if not one_of_several(strategy):
+        return number
+    total = strategy.run(tf.function(lambda: tf.distribute.get_replica_context().all_reduce(
+        tf.distribute.ReduceOp.SUM, tf.constant(float(number)))))
+    return float(strategy.experimental_local_results(total)[0]) / strategy.num_replicas_in_sync
+
+
+def check_same_start(strategy, start):
+    """All workers must have read the same checkpoint. Raises `InputError`."""
+    if mean_over_workers(strategy, start) != start:
+        raise InputError(f"This worker found a checkpoint of step {start}, another worker one of "
+                         "another step. --output_dir must be a folder that all workers see, for "
+                         "example in gs://.")
 
 
 def compile_model(model, settings):
-    """Compiles `model` with adapter-bert's optimizer and its own loss.
+    """Compiles `model` with adapter-bert's optimizer, its own loss, and dropout by step.
 
     Returns:
       (schedule, optimizer).
     """
     schedule = Schedule(settings.learning_rate, settings.steps, settings.warmup_proportion)
     optimizer = BertAdam(schedule, **OPTIMIZERS[settings.optimizer])
+    seed_dropout(model, settings.seed, optimizer.iterations)
     model.compile(
         optimizer=optimizer,
         loss=model.training_loss(),
         jit_compile=settings.jit_compile, steps_per_execution=settings.steps_per_loop,
     )
+    # The loss is the mean over all replicas already; of several workers tf_keras would add it up.
+    model.distribute_reduction_method = "first"
     return schedule, optimizer
-
-
-class SaveCheckpoints(tf_keras.callbacks.Callback):
-    """Saves every so many steps, and after the last.
-
-    Args:
-      manager: `tf.train.CheckpointManager`, which names them by step.
-      start: steps already done.
-      every: steps between checkpoints.
-      steps: number of training steps.
-    """
-
-    _supports_tf_logs = True
-
-    def __init__(self, manager, start, every, steps):
-        super().__init__()
-        self.manager, self.start, self.every, self.steps = manager, start, every, steps
-        self.saved = start
-
-    def on_train_batch_end(self, batch, logs=None):
-        step = self.start + batch + 1
-        due = step // self.every > self.saved // self.every or step == self.steps
-        if due and math.isfinite(float(logs["loss"])):
-            self.manager.save(checkpoint_number=step)
-            self.saved = step

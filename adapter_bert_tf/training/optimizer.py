@@ -27,7 +27,7 @@ class Schedule(optimization.WarmUp):
                        "warmup_proportion": warmup_proportion}
 
     def __call__(self, step):
-        return super().__call__(tf.cast(step, tf.int64) + 1)
+        return super().__call__(tf.cast(step, tf.float32) + 1)
 
     def get_config(self):
         return dict(self.config)
@@ -63,6 +63,10 @@ class BertAdam(optimization.AdamWeightDecay):
             global_clipnorm=1.0, exclude_from_weight_decay=list(NO_WEIGHT_DECAY), name=name,
             **kwargs,
         )
+        # Counts in float32, exact to 16 million steps: TPUs know no int64, GPUs no int32 variables.
+        self.iterations = self.add_weight(
+            "iter", shape=[], trainable=False,
+            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
         self.bias_correction = bias_correction
         self.clip_update = clip_update
 

@@ -1,19 +1,20 @@
 """Progress that people can see: on the terminal, in TensorBoard, in metrics.jsonl."""
 
-import json
 import sys
 import time
 
-import tensorflow as tf
 import tf_keras
+
+from adapter_bert_tf.training.metrics_log import MetricsLog
 
 
 class Progress(tf_keras.callbacks.Callback):
     """Reports loss, learning rate, examples/s and time left.
 
     Every `every_seconds` on the terminal (in one line that is written over, if it is a terminal),
-    and every `every_steps` in TensorBoard and `metrics.jsonl`. Examples/s leave out the first step,
-    which is mostly compilation.
+    and every `every_steps` in TensorBoard and `metrics.jsonl`. Examples/s leave out the first call,
+    which is mostly compilation. A run that is taken up again drops the rows of steps that it
+    repeats.
 
     Args:
       steps: number of training steps.
@@ -32,7 +33,7 @@ class Progress(tf_keras.callbacks.Callback):
         self.steps, self.batch_size, self.schedule = steps, batch_size, schedule
         self.every_seconds, self.every_steps = every_seconds, every_steps
         self.stream = stream or sys.stdout
-        self.start, self.step, self.shown_step = start, start, start
+        self.start, self.step, self.recorded = start, start, start
         self.mean_loss, self.mean_step = 0.0, start
         self.folder = folder
         self.examples_per_second = 0.0
@@ -40,35 +41,33 @@ class Progress(tf_keras.callbacks.Callback):
         self.cpu_seconds = 0.0
 
     def on_train_begin(self, logs=None):
-        self.began = self.shown_at = self.compiled = time.monotonic()
+        self.began = self.shown_at = time.monotonic()
+        self.compiled = None  # Step and time of the first call's end.
         self.cpu_began = time.process_time()
-        self.writer = self.log = None
         if self.folder is not None:
-            self.writer = tf.summary.create_file_writer(self.folder)
-            self.log = tf.io.gfile.GFile(f"{self.folder}/metrics.jsonl", "a")
+            self.log = MetricsLog(self.folder, self.start)
 
     def on_train_batch_end(self, batch, logs=None):
         self.step = self.start + batch + 1
         now = time.monotonic()
         self.seconds = now - self.began
         self.cpu_seconds = time.process_time() - self.cpu_began
-        if batch == 0:
-            self.compiled = now
-        examples = batch * self.batch_size
-        self.examples_per_second = examples / max(now - self.compiled, 1e-9)
+        self.compiled = self.compiled or (self.step, now)
+        examples = (self.step - self.compiled[0]) * self.batch_size
+        self.examples_per_second = examples / max(now - self.compiled[1], 1e-9)
         due = now - self.shown_at >= self.every_seconds or self.step == self.steps
-        if not due and self.step % self.every_steps:
+        if not due and self.step // self.every_steps == self.recorded // self.every_steps:
             return
+        self.recorded = self.step
         row = self._row(float(logs["loss"]))
         if self.folder is not None:
-            self._record(row)
+            self.log.add(row)
         if due:
             self.shown_at = now
             self._show(row)
 
     def on_train_end(self, logs=None):
         if self.folder is not None:
-            self.writer.close()
             self.log.close()
 
     def _row(self, mean_loss):
@@ -81,14 +80,6 @@ class Progress(tf_keras.callbacks.Callback):
             "learning_rate": float(self.schedule(self.step - 1)),
             "examples_per_second": self.examples_per_second,
         }
-
-    def _record(self, row):
-        self.log.write(json.dumps(row) + "\n")
-        self.log.flush()
-        with self.writer.as_default(step=self.step):
-            for name, value in row.items():
-                if name != "step":
-                    tf.summary.scalar(f"train/{name}", value)
 
     def _show(self, row):
         line = (f"step {self.step}/{self.steps}  loss {row['loss']:.4f}  "

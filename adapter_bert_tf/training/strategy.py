@@ -1,8 +1,12 @@
-"""Which devices: a `tf.distribute` strategy from the flags."""
+"""Which devices: a `tf.distribute` strategy from the flags, and what each host gets to do."""
+
+import json
+import os
 
 import tensorflow as tf
 import tf_keras
 
+from adapter_bert_tf.data.share import WHOLE, Share
 from adapter_bert_tf.errors import InputError
 
 DISTRIBUTIONS = ("auto", "one_device", "mirrored", "multi_worker", "tpu")
@@ -11,9 +15,13 @@ DISTRIBUTIONS = ("auto", "one_device", "mirrored", "multi_worker", "tpu")
 def make_strategy(distribution="auto", tpu_name=None, tpu_zone=None, gcp_project=None):
     """The strategy for `--distribution`; `auto` is mirrored with several GPUs, else one device.
 
+    Several workers must be asked for before TensorFlow has computed anything.
+
     Raises:
-      InputError: for an unknown name, or when no TPU can be reached.
+      InputError: for an unknown name, when no TPU can be reached, or without `TF_CONFIG`.
     """
+    if distribution == "multi_worker":
+        return _multi_worker_strategy()
     gpus = tf.config.list_logical_devices("GPU")
     if distribution == "auto":
         distribution = "mirrored" if len(gpus) > 1 else "one_device"
@@ -24,8 +32,6 @@ def make_strategy(distribution="auto", tpu_name=None, tpu_zone=None, gcp_project
     if distribution == "mirrored":
         devices = gpus or tf.config.list_logical_devices("CPU")
         return tf.distribute.MirroredStrategy([device.name for device in devices])
-    if distribution == "multi_worker":
-        return tf.distribute.MultiWorkerMirroredStrategy()
     if distribution == "tpu":
         return _tpu_strategy(tpu_name, tpu_zone, gcp_project)
     raise InputError(f"--distribution must be one of {DISTRIBUTIONS}. Received: {distribution!r}")
@@ -41,6 +47,55 @@ def _tpu_strategy(tpu_name, tpu_zone, gcp_project):
         raise InputError(f"No TPU could be reached with --tpu_name={tpu_name!r}: {error}. "
                          "Leave out --use_tpu to run on CPU or GPU.") from error
     return tf.distribute.TPUStrategy(resolver)
+
+
+def _multi_worker_strategy():
+    check_tf_config()
+    try:
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    except (ValueError, RuntimeError, tf.errors.OpError) as error:
+        raise InputError(f"The workers of TF_CONFIG={os.environ['TF_CONFIG']} could not be "
+                         f"connected: {error}") from error
+
+
+def check_tf_config():
+    """`TF_CONFIG` must name the workers and say which one this is. Raises `InputError`."""
+    text = os.environ.get("TF_CONFIG", "")
+    try:
+        config = json.loads(text)
+        workers, task = config["cluster"]["worker"], config["task"]
+        right = task["type"] == "worker" and 0 <= int(task["index"]) < len(workers)
+    except (ValueError, KeyError, TypeError):
+        right = False
+    if not right:
+        raise InputError(
+            "--distribution=multi_worker needs the environment variable TF_CONFIG, the same on all "
+            'hosts but for the index: {"cluster": {"worker": ["host0:port", "host1:port"]}, '
+            f'"task": {{"type": "worker", "index": 0}}}}. Received: {text!r}')
+
+
+def one_of_several(strategy):
+    """Whether other processes train the same model."""
+    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+
+
+def is_chief(strategy):
+    """Whether this process is the one that writes files."""
+    return not one_of_several(strategy) or not strategy.cluster_resolver.task_id
+
+
+def io_device(strategy):
+    """The device whose host has the checkpoints' files; None if all have."""
+    # The variables of a TPU may be in another machine, which cannot see this one's files.
+    return "/job:localhost" if isinstance(strategy, tf.distribute.TPUStrategy) else None
+
+
+def distribute(strategy, batches):
+    """The batches that `batches`, a function of a `Share`, makes for this host's replicas."""
+    if strategy.num_replicas_in_sync == 1:
+        return batches(WHOLE)
+    return strategy.distribute_datasets_from_function(
+        lambda context: batches(Share.of(context)))
 
 
 def set_precision(precision):

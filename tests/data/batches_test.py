@@ -12,6 +12,7 @@ from adapter_bert_tf.data.batches import (
     POOL,
     Features,
     eval_batches,
+    eval_plan,
     plan_batches,
     tokenize,
     train_batches,
@@ -136,14 +137,18 @@ def test_fixed_length_is_static(features):
 
 @pytest.mark.parametrize("batch", [8, 7, 2000])
 def test_evaluation_sees_every_example_once(features, batch):
-    dataset, order = eval_batches(features, batch, max_seq_length=12)
-    assert sorted(order.tolist()) == list(range(1100))
-    labels = np.concatenate([labels for _, labels in dataset])
-    np.testing.assert_array_equal(labels, features.labels.numpy()[order])
+    plan = eval_plan(features, batch)
+    order = plan.reshape(-1)
+    assert sorted(order[order >= 0].tolist()) == list(range(1100))
+    assert (order < 0).sum() == -1100 % batch
+    lengths = [inputs["input_mask"].numpy().sum(1)
+               for inputs in eval_batches(features, plan, max_seq_length=12)]
+    np.testing.assert_array_equal(np.concatenate(lengths), features.lengths[np.maximum(order, 0)])
 
 
 def test_features_of_one_example_fit_one_batch():
     one = Features(tf.ragged.constant([[2, 3]]), tf.ragged.constant([[0, 0]]), tf.constant([1]),
                    np.array([2]), np.array([False]))
-    (inputs, labels), = eval_batches(one, 8, 12)[0]
-    assert inputs["input_word_ids"].shape == (1, 8) and labels.numpy().tolist() == [1]
+    inputs, = eval_batches(one, eval_plan(one, 8), 12)
+    assert inputs["input_word_ids"].shape == (8, 8)
+    assert eval_plan(one, 8).tolist() == [[0] + [-1] * 7]

@@ -73,8 +73,12 @@ def test_two_runs_may_write_at_once(tmp_path):
 @pytest.mark.parametrize(("batch", "pad_to"), [(8, 8), (7, 8), (8, None)])
 def test_evaluation_sees_every_window_once(batch, pad_to, written):
     seen = []
-    for inputs, windows in records.eval_batches(written, batch, 24, pad_to):
+    pairs = zip(records.eval_batches(written, batch, 24, pad_to),
+                records.eval_fields(written, batch, pad_to), strict=True)
+    for inputs, windows in pairs:
+        assert len(inputs["input_mask"]) == batch  # The last one is filled up.
         seen += windows["question"].flat_values.numpy().tolist()
+        inputs = {name: values[: windows["ids"].nrows()] for name, values in inputs.items()}
         width = inputs["input_word_ids"].shape[1]
         assert width == 24 if pad_to is None else width % 8 == 0
         lengths = inputs["input_mask"].numpy().sum(1)

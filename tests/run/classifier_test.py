@@ -160,13 +160,25 @@ def test_evaluation_keeps_the_record_of_the_training(mrpc, tiny_base_folder, tmp
     assert later["parameters"] == before["parameters"]
 
 
-def test_an_interrupted_run_goes_on(mrpc, tiny_base_folder, tmp_path, capsys):
+def test_overwriting_never_goes_on_from_another_run(mrpc, tiny_base_folder, tmp_path, capsys):
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--num_train_epochs=1")
+    (out / "checkpoints" / "flags.json").unlink()
+    (out / "checkpoints" / "mine.txt").write_text("")
+    capsys.readouterr()
+    train(mrpc, tiny_base_folder, out, "--num_train_epochs=1", "--seed=3", "--overwrite")
+    assert "Resuming" not in capsys.readouterr().out
+    assert (out / "checkpoints" / "mine.txt").exists()  # A user's file stays.
+
+
+@pytest.mark.parametrize("more", [[], ["--overwrite"]])
+def test_an_interrupted_run_goes_on(more, mrpc, tiny_base_folder, tmp_path, capsys):
     flags_of_both = ["--num_train_epochs=1", "--save_checkpoints_steps=4"]
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *flags_of_both)
     shutil.rmtree(out / "adapter")
-    state = (out / "checkpoints" / "checkpoint").read_text()
-    (out / "checkpoints" / "checkpoint").write_text(state.replace("ckpt-8", "ckpt-4"))
-    train(mrpc, tiny_base_folder, out, *flags_of_both)
+    (out / "run.json").unlink()
+    (out / "checkpoints" / "ckpt-8.index").unlink()  # It comes last, so this one is half there.
+    (out / "checkpoints" / "checkpoint").write_text("")  # As after a power cut.
+    train(mrpc, tiny_base_folder, out, *flags_of_both, *more)
     printed = capsys.readouterr().out
     assert "Resuming from step 4" in printed and printed.count("step 8/8  loss") == 2
     assert (out / "adapter" / "adapter.safetensors").exists()
@@ -261,6 +273,19 @@ def _finished_run(mrpc, base, tmp_path):
     return []
 
 
+def _adapter_alone(mrpc, base, tmp_path):
+    train(mrpc, base, tmp_path / "out", "--num_train_epochs=0.2")
+    shutil.rmtree(tmp_path / "out" / "checkpoints")
+    return []
+
+
+def _ownerless_checkpoints(mrpc, base, tmp_path):
+    train(mrpc, base, tmp_path / "out", "--num_train_epochs=0.2")
+    shutil.rmtree(tmp_path / "out" / "adapter")
+    (tmp_path / "out" / "checkpoints" / "flags.json").unlink()
+    return []
+
+
 def _interrupted_run(mrpc, base, tmp_path):
     """A run whose checkpoints are there, but not its adapter."""
     train(mrpc, base, tmp_path / "out", "--num_train_epochs=0.2")
@@ -309,7 +334,10 @@ BAD_INPUT = {
     "cased": (_cased, "disagrees"),
     "other shape": (_other_shape, "another shape"),
     "no checkpoint": (lambda m, b, t: [f"--init_checkpoint={t}/none.ckpt"], "No checkpoint at"),
-    "another run": (_finished_run, "already holds an adapter.*--overwrite"),
+    "another run": (_finished_run, "another run: .*--num_train_epochs: 0.2 there, 3.0 here"),
+    "checkpoints of nobody": (_ownerless_checkpoints, "nothing says of which run.*--overwrite"),
+    "placeholders": (lambda m, b, t: ["--tpu_name=YOUR_TPU"], "your own bucket and TPU"),
+    "an adapter alone": (_adapter_alone, "already holds an adapter.*--overwrite"),
     "too long": (lambda m, b, t: ["--max_seq_length=25"], "position table, which has 24 rows"),
     "no data folder": (lambda m, b, t: ["--data_dir="], "needs --data_dir"),
     "nothing to do": (lambda m, b, t: ["--nodo_train", "--nodo_eval"], "Nothing to do"),
@@ -318,7 +346,7 @@ BAD_INPUT = {
     "layers": (lambda m, b, t: ["--adapter_layers=1-2"], "must be below 2"),
     "top_k": (lambda m, b, t: ["--tuning=top_k", "--top_k=3"], "--top_k must be 1 to 2"),
     "no step": (lambda m, b, t: ["--num_train_epochs=0.01"], "No step to train"),
-    "no TPU": (lambda m, b, t: ["--use_tpu", "--tpu_name=local-none"], "No TPU could be reached"),
+    "no TPU": (lambda m, b, t: ["--use_tpu", "--tpu_name=local"], "No TPU could be reached"),
     "unknown flag in file": (lambda m, b, t: (t / "c.yaml").write_text("sead: 1") and
                              [f"--config={t}/c.yaml"], r"unknown flags \['sead'\]"),
 }

@@ -23,7 +23,7 @@ def _probabilities(model, mrpc):
 @pytest.mark.parametrize("tuning", ["adapters", "full"])
 def test_it_predicts_what_the_run_predicts(tuning, mrpc, tiny_base_folder, tmp_path):
     out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_predict", "--do_export",
-                f"--tuning={tuning}", "--learning_rate=3e-3")
+                f"--tuning={tuning}", "--learning_rate=1e-2", "--num_train_epochs=20")
     expected = np.loadtxt(out / "test_results.tsv")
     assert expected.std(0).max() > 1e-3
     np.testing.assert_allclose(_probabilities(out / "saved_model", mrpc), expected, atol=1e-5)

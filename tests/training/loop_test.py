@@ -12,6 +12,7 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks.classifier import Classifier
+from adapter_bert_tf.training import loop
 from adapter_bert_tf.training.loop import TrainingSettings, train
 from adapter_bert_tf.training.progress import Progress
 from adapter_bert_tf.training.strategy import make_strategy
@@ -26,18 +27,24 @@ def _setup(folder, dropout=0.1):
 
 
 def _batches(steps):
+    """Function of a step and a `Share`, as `train` wants it; the batches are divided in two."""
     examples = [(support.batch(seed=i, rows=4), np.array([i % 2, 1, 0, 1])) for i in range(steps)]
-    return tf.data.Dataset.from_generator(
-        lambda: iter(examples), output_signature=tf.nest.map_structure(
-            lambda x: tf.TensorSpec(x.shape, x.dtype), examples[0]))
+
+    def batches(start, share):
+        mine = [tf.nest.map_structure(lambda x, i=i: np.split(x, share.replicas)[i], example)
+                for example in examples[start:] for i in range(share.local)]
+        return tf.data.Dataset.from_generator(
+            lambda: iter(mine), output_signature=tf.nest.map_structure(
+                lambda x: tf.TensorSpec(x.shape, x.dtype), mine[0]))
+
+    return batches
 
 
-def _train(folder, output_dir, steps=6, stop_after=None, **changes):
+def _train(folder, output_dir, steps=6, **changes):
     model, trained = _setup(folder)
-    batches = _batches(steps)
     settings = TrainingSettings(steps=steps, batch_size=4, learning_rate=1e-2, save_every=2,
                                 output_dir=output_dir and str(output_dir), **changes)
-    train(model, trained, batches.take(stop_after or steps), settings)
+    train(model, trained, _batches(steps), settings)
     return model, {name: v.numpy() for name, v in trained.items()}
 
 
@@ -57,6 +64,61 @@ def test_a_finished_run_is_not_repeated(tiny_base_folder, tmp_path, capsys):
     assert "Resuming from step 6" in capsys.readouterr().out
     for name, value in first.items():
         np.testing.assert_array_equal(second[name], value)
+
+
+@pytest.mark.parametrize("stop", [2, 3, 4])
+def test_an_interrupted_run_ends_with_the_same_bytes(stop, tiny_base_folder, tmp_path, capsys):
+    """Dropout is on; the checkpoint is the one of step 2 or 4."""
+    _, whole = _train(tiny_base_folder, None)
+    model, trained = _setup(tiny_base_folder)
+    settings = TrainingSettings(steps=6, batch_size=4, learning_rate=1e-2, save_every=2,
+                                output_dir=str(tmp_path))
+    batches = _batches(6)
+    train(model, trained, lambda start, share: batches(start, share).take(stop - start), settings)
+    capsys.readouterr()
+    _, resumed = _train(tiny_base_folder, tmp_path)
+    assert f"Resuming from step {stop // 2 * 2}:" in capsys.readouterr().out
+    for name, value in whole.items():
+        np.testing.assert_array_equal(resumed[name], value, err_msg=name)
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in rows] == sorted({row["step"] for row in rows})
+
+
+def test_several_steps_in_one_call_are_the_same_steps(tiny_base_folder, tmp_path):
+    _, one = _train(tiny_base_folder, None)
+    _, four = _train(tiny_base_folder, tmp_path, steps_per_loop=4)  # And then the last two.
+    for name, value in one.items():
+        np.testing.assert_allclose(four[name], value, atol=1e-6, err_msg=name)
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert rows[-1]["step"] == 6
+    assert tf.train.latest_checkpoint(tmp_path / "checkpoints").endswith("ckpt-6")
+
+
+def test_this_machine_may_write_the_checkpoints_of_another(tiny_base_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "io_device", lambda strategy: "/job:localhost")  # As with a TPU.
+    _, first = _train(tiny_base_folder, tmp_path)
+    _, again = _train(tiny_base_folder, tmp_path)
+    for name, value in first.items():
+        np.testing.assert_array_equal(again[name], value)
+
+
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(tiny_base_folder, tmp_path, capsys):
+    _, whole = _train(tiny_base_folder, tmp_path)
+    data = tmp_path / "checkpoints" / "ckpt-6.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[:100])
+    capsys.readouterr()
+    _, again = _train(tiny_base_folder, tmp_path)
+    assert "Resuming from step 4:" in capsys.readouterr().out
+    for name, value in whole.items():
+        np.testing.assert_array_equal(again[name], value, err_msg=name)
+
+
+def test_no_checkpoint_that_can_be_read(tiny_base_folder, tmp_path):
+    _train(tiny_base_folder, tmp_path)
+    for path in (tmp_path / "checkpoints").glob("*.data-*"):
+        path.write_bytes(b"")
+    with pytest.raises(InputError, match="ckpt-6 is damaged, and there is no other"):
+        _train(tiny_base_folder, tmp_path)
 
 
 def test_metrics_are_logged(tiny_base_folder, tmp_path):

@@ -62,7 +62,8 @@ def test_what_is_frozen_is_bit_identical_and_what_is_trained_moves(tuning, tiny_
     model = _model(tiny_base_folder, tuning)
     trained = select_trained(model, tuning)
     before = {name: v.numpy() for name, v in model.named_variables().items()}
-    train(model, trained, _batches(4), TrainingSettings(steps=4, batch_size=4, learning_rate=1e-2))
+    train(model, trained, lambda start, share: _batches(4),
+          TrainingSettings(steps=4, batch_size=4, learning_rate=1e-2))
     after = {name: v.numpy() for name, v in model.named_variables().items()}
     moved = {name for name in after if after[name].tobytes() != before[name].tobytes()}
     assert moved <= set(trained)

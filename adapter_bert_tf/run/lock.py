@@ -1,0 +1,162 @@
+"""One process at a time writes an `--output_dir`."""
+
+import contextlib
+import json
+import os
+import pathlib
+import socket
+import threading
+import time
+import uuid
+
+import tensorflow as tf
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.errors import InputError
+
+FILE = ".lock"
+BEAT = 15.0  # Seconds between signs of life.
+STALE = 120.0  # Seconds without one after which the owner counts as dead.
+
+FIELDS = {"host": str, "machine": str, "pid": int, "process": str, "since": float, "beat": float,
+          "id": str}
+
+_held = set()
+
+
+@contextlib.contextmanager
+def locked(folder):
+    """Holds the folder's lock; inside the same process it may be asked for again.
+
+    The owner writes a sign of life every `BEAT` seconds. A lock is taken over when its process is
+    gone from this machine, or, if it belongs to another machine, is silent for `STALE` seconds.
+
+    Raises:
+      InputError: when another process holds it; says which, and since when.
+    """
+    path = os.path.join(folder, FILE)
+    if path in _held:
+        yield
+        return
+    mark = {"host": socket.gethostname(), "machine": _machine(), "pid": os.getpid(),
+            "process": _started(os.getpid()), "since": time.time(), "id": uuid.uuid4().hex}
+    _take(path, mark)
+    _held.add(path)
+    done = threading.Event()
+    beating = threading.Thread(target=_beat, args=(path, mark, done), daemon=True)
+    beating.start()
+    try:
+        yield
+    finally:
+        done.set()
+        beating.join()
+        _held.discard(path)
+        if _read(path).get("id") == mark["id"]:
+            storage.remove(path)
+
+
+def _take(path, mark):
+    if not _create(path, mark):
+        owner = _read(path)
+        if _is_alive(owner):
+            raise InputError(_refusal(path, owner))
+        print(f"Taking over from process {owner['pid']} on {owner['host']}, which is gone." if owner
+              else f"{path} is damaged, and is taken over.", flush=True)
+        _break(path, owner)
+        _create(path, mark)
+    if storage.is_remote(path):
+        time.sleep(1.0)  # Of two that wrote at once, the later one stays.
+    if (owner := _read(path)).get("id") != mark["id"]:
+        raise InputError(_refusal(path, owner))
+
+
+def _break(path, owner):
+    """Removes a dead owner's lock; one that another process took meanwhile stays."""
+    if storage.is_remote(path):
+        storage.remove(path)
+        return
+    aside = f"{path}.{uuid.uuid4().hex}"
+    with contextlib.suppress(FileNotFoundError, FileExistsError):
+        os.rename(path, aside)
+        if _read(aside).get("id") != owner.get("id"):
+            os.link(aside, path)
+        os.remove(aside)
+
+
+def _create(path, mark):
+    """Writes the lock if there is none; whether it did. A store cannot do both in one step."""
+    text = json.dumps(mark | {"beat": time.time()})
+    if storage.is_remote(path):
+        if storage.exists(path):
+            return False
+        storage.write_text(path, text)
+        return True
+    storage.makedirs(os.path.dirname(path))
+    whole = f"{path}.{mark['id']}"
+    pathlib.Path(whole).write_text(text)
+    try:
+        os.link(whole, path)
+        return True
+    except FileExistsError:
+        return False
+    finally:
+        os.remove(whole)
+
+
+def _beat(path, mark, done):
+    while not done.wait(BEAT):
+        try:
+            if _read(path).get("id", mark["id"]) != mark["id"]:  # This machine was asleep.
+                print(f"{path} belongs to another process now, so this one stops.", flush=True)
+                os._exit(1)
+            storage.write_text(path, json.dumps(mark | {"beat": time.time()}))
+        except (OSError, InputError, tf.errors.OpError) as error:
+            print(f"{path} could not be renewed, and will be tried again: {error}", flush=True)
+
+
+def _read(path):
+    """What a lock says; an empty dict if it is not there or not whole."""
+    try:
+        mark = json.loads(storage.read_text(path)) if storage.exists(path) else {}
+    except ValueError:
+        return {}
+    whole = isinstance(mark, dict) and all(
+        isinstance(mark.get(name), kind) for name, kind in FIELDS.items())
+    return mark if whole else {}
+
+
+def _is_alive(owner):
+    if not owner:
+        return False
+    if owner["machine"] == _machine():
+        return _started(owner["pid"]) == owner["process"]
+    return time.time() - owner["beat"] < STALE
+
+
+def _machine():
+    """What tells this machine, since it was started, and this container from others."""
+    try:
+        boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{socket.gethostname()} {boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return socket.gethostname()
+
+
+def _started(pid):
+    """What tells a process from an earlier one of the same number; "" if there is none."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+        fields = stat[stat.rindex(")") + 2 :].split()
+        return "" if fields[0] == "Z" else fields[19]  # Clock ticks from boot to its start.
+    except OSError:
+        return ""
+
+
+def _refusal(path, owner):
+    if not owner:
+        return f"{path} changes hands at this moment. Start again in a minute."
+    age, silent = (time.time() - owner[key] for key in ("since", "beat"))
+    return (f"{os.path.dirname(path)} is in use by process {owner['pid']} on {owner['host']}, for "
+            f"{age:.0f} s (last sign of life {silent:.0f} s ago). Wait for it, or choose another "
+            f"--output_dir. If that machine is dead, its lock counts no more after {STALE:.0f} s "
+            f"of silence; {path} may also be removed by hand.")

@@ -1,0 +1,93 @@
+"""What can be known to fail before anything expensive starts: paths, buckets, batch sizes."""
+
+import os
+
+import tensorflow as tf
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.store.versions import versions
+
+READ = ("data_dir", "base_model", "vocab_file", "bert_config_file", "init_checkpoint", "train_file",
+        "predict_file", "adapter_dir")
+PLACEHOLDER = "YOUR_"  # In gcs_configs/.
+WRITTEN = ("output_dir", "export_dir", "features_dir")
+
+
+def check(flags):
+    """Checks the flags' paths, without touching local files. Raises `InputError`."""
+    paths = {name: value for name in (*READ, *WRITTEN) if (value := flags.values.get(name))}
+    _check_filled_in(paths | {"tpu_name": flags.tpu_name})
+    if flags.use_tpu or flags.distribution == "tpu":
+        print(f"tensorflow {tf.__version__}, TPU {flags.tpu_name or 'of this machine'}", flush=True)
+        _check_remote(flags, paths)
+    remote = {name: path for name, path in paths.items() if storage.is_remote(path)}
+    for name, path in remote.items():
+        if name in READ and not (name == "adapter_dir" and flags.do_train):
+            _check_readable(name, path)
+    if not flags.dry_run:
+        for name in (name for name in WRITTEN if name in remote):
+            check_writable(name, remote[name])
+
+
+def _check_filled_in(values):
+    left = [f"--{name}={value}" for name, value in values.items() if PLACEHOLDER in (value or "")]
+    if left:
+        raise InputError(f"Put the names of your own bucket and TPU for {PLACEHOLDER}...: "
+                         f"{' '.join(left)}")
+
+
+def _check_remote(flags, paths):
+    """A TPU reads and writes by itself, and has no disk of ours; one in this machine has."""
+    if flags.tpu_name == "local":
+        return
+    local = [f"--{name}={path}" for name, path in paths.items() if not storage.is_remote(path)]
+    if flags.values.get("task_name") and not flags.data_dir:
+        local.append("--data_dir (not given: the data that ships with the package is local)")
+    if not any(name in paths for name in ("base_model", "init_checkpoint", "vocab_file")):
+        local.append("--base_model (not given: the default base is an installed package)")
+    if local:
+        raise InputError("With a TPU every path must be in a bucket (gs://), because the TPU's "
+                         f"host cannot see this machine's files. Not so: {'; '.join(local)}. Copy "
+                         "them with `gsutil cp -r`. On a TPU VM use --tpu_name=local.")
+
+
+def _check_readable(name, path):
+    try:
+        there = storage.exists(path) or storage.glob(f"{path}*")
+    except tf.errors.OpError as error:
+        raise InputError(f"--{name}={path} cannot be read: {storage.reason(error)}") from error
+    if not there:
+        raise InputError(f"--{name}={path} is not there. Is the bucket's name right, and the path "
+                         "complete?")
+
+
+def check_writable(name, folder):
+    """Tries to write a file in a folder. Raises `InputError`."""
+    probe = os.path.join(folder, ".writable")
+    try:
+        storage.write_text(probe, "")
+        storage.remove(probe)
+    except tf.errors.OpError as error:
+        raise InputError(f"--{name}={folder} cannot be written: {storage.reason(error)}") from error
+    except (OSError, InputError) as error:
+        raise InputError(f"--{name}={folder} cannot be written: {error}") from error
+
+
+def check_batches(flags, strategy):
+    """The replicas must divide the training batch; says what it runs on. Raises `InputError`."""
+    replicas = strategy.num_replicas_in_sync
+    if flags.do_train and flags.train_batch_size % replicas:
+        below = flags.train_batch_size // replicas * replicas
+        raise InputError(f"--train_batch_size={flags.train_batch_size} is the batch of all "
+                         f"{replicas} replicas together, and they must divide it. Use "
+                         f"{below or replicas} or {below + replicas}.")
+    if replicas > 1:
+        found = ", ".join(f"{name} {version}" for name, version in versions().items())
+        print(f"{type(strategy).__name__}, {replicas} replicas; {found}", flush=True)
+
+
+def whole_batches(batch_size, strategy):
+    """`batch_size` of evaluation, rounded up to a multiple of the replicas."""
+    replicas = strategy.num_replicas_in_sync
+    return -(-batch_size // replicas) * replicas

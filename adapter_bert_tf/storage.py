@@ -1,0 +1,257 @@
+"""Files, local or in gs://: `tf.io.gfile` with patience for a service that stumbles.
+
+Objects of a store are there whole or not at all, but nothing moves a folder in one step; a local
+file is written under a temporary name and renamed. TensorFlow's client tries a request again by
+itself, silently and a few times; here the whole operation is tried again, with a line that says so.
+"""
+
+import atexit
+import contextlib
+import functools
+import hashlib
+import os
+import pathlib
+import random
+import shutil
+import tempfile
+import time
+import uuid
+
+# Read once by TensorFlow's client. It tries each request three times, then it is our turn; and it
+# believes nothing that it saw before: another process may have written since.
+os.environ.setdefault("GCS_RETRY_CONFIG_MAX_RETRIES", "2")
+os.environ.setdefault("GCS_RETRY_CONFIG_INIT_DELAY_TIME_US", "500000")
+os.environ.setdefault("GCS_STAT_CACHE_MAX_AGE", "0")
+
+import tensorflow as tf
+
+from adapter_bert_tf.errors import InputError
+
+# What 429, 5xx and cut connections become when the client's patience is at an end.
+TRANSIENT = (tf.errors.AbortedError, tf.errors.UnavailableError, tf.errors.DeadlineExceededError,
+             tf.errors.InternalError, tf.errors.UnknownError)
+ATTEMPTS = 8
+LONGEST_WAIT = 60.0  # Seconds.
+
+
+def is_remote(path):
+    """Whether a path is in a store such as gs://."""
+    return "://" in str(path)
+
+
+def patient(operation):
+    """`operation`, a function of a path and more, tried again where a remote path fails for now.
+
+    Raises:
+      InputError: when access is denied (403).
+      tf.errors.OpError: everything else that does not pass, such as a path that is not there.
+    """
+
+    @functools.wraps(operation)
+    def tried(path, *args, **kwargs):
+        if not is_remote(path) and not any(is_remote(x) for x in args if isinstance(x, str)):
+            return operation(path, *args, **kwargs)
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return operation(path, *args, **kwargs)
+            except tf.errors.PermissionDeniedError as error:
+                raise InputError(f"{path}: access denied. {reason(error)} Give this machine's "
+                                 "account the role Storage Object Admin on the bucket, or sign in: "
+                                 "gcloud auth application-default login.") from error
+            except TRANSIENT as error:
+                if attempt == ATTEMPTS:
+                    raise
+                _wait(path, error, attempt)
+
+    return tried
+
+
+def _wait(path, error, attempt):
+    """Waits, about twice as long each time, and says why."""
+    delay = float(os.environ.get("ADAPTER_BERT_RETRY_SECONDS", "1"))
+    seconds = min(delay * 2 ** (attempt - 1), LONGEST_WAIT) * random.uniform(0.75, 1.25)
+    print(f"{path}: {reason(error)} Trying again in {seconds:.1f} s "
+          f"({attempt} of {ATTEMPTS - 1}).", flush=True)
+    time.sleep(seconds)
+
+
+def reason(error):
+    """The first line of what TensorFlow says of a failure; the rest is the service's JSON."""
+    return str(error.message).strip().split("\n")[0][:200]
+
+
+exists = patient(tf.io.gfile.exists)
+glob = patient(tf.io.gfile.glob)
+stat = patient(tf.io.gfile.stat)
+
+
+@patient
+def isdir(path):
+    """Whether there is a folder; the client's own answer is also no when a request failed."""
+    try:
+        return tf.io.gfile.stat(path).is_directory
+    except (tf.errors.NotFoundError, tf.errors.FailedPreconditionError):  # Below a file.
+        return False
+
+
+@patient
+def listdir(folder):
+    """Names of the files and folders in a folder."""
+    try:
+        return tf.io.gfile.listdir(folder)
+    except tf.errors.NotFoundError as error:
+        if is_remote(folder) and tf.io.gfile.exists(folder):  # So a request failed.
+            raise tf.errors.UnavailableError(None, None, error.message) from error
+        raise
+
+
+def walk(folder):
+    """List of (folder, names of folders, names of files), of a folder and all below it."""
+    if not is_remote(folder):
+        return list(tf.io.gfile.walk(folder))
+    names = [name for name in listdir(folder) if name] if isdir(folder) else []
+    folders = [name.rstrip("/") for name in names if name.endswith("/")]
+    files = [name for name in names if not name.endswith("/")]
+    below = [place for name in folders for place in walk(os.path.join(folder, name))]
+    return [(folder, folders, files), *below]
+
+
+def makedirs(folder):
+    """Makes a folder; a store has none. (In a missing bucket the client would try for ever.)"""
+    if not is_remote(folder):
+        tf.io.gfile.makedirs(folder)
+
+
+@patient
+def remove(path):
+    """Removes a file; one that is not there, too, after an answer that was lost."""
+    try:
+        tf.io.gfile.remove(path)
+    except tf.errors.NotFoundError:
+        if not is_remote(path):
+            raise
+
+
+def rmtree(folder):
+    """Removes a folder with all that is in it, if it is there."""
+    if is_remote(folder):  # One by one: the client's own way gives up at the first failure.
+        for place, _, names in walk(folder):
+            for name in names:
+                remove(os.path.join(place, name))
+    elif tf.io.gfile.exists(folder):
+        tf.io.gfile.rmtree(folder)
+
+
+@patient
+def read_bytes(path, limit=-1):
+    """Content of a file, or its first `limit` bytes."""
+    with tf.io.gfile.GFile(path, "rb") as file:
+        return file.read(limit)
+
+
+def read_text(path):
+    """Content of a UTF-8 file."""
+    return read_bytes(path).decode("utf-8")
+
+
+@patient
+def write_bytes(path, content):
+    """Writes a file whole or not at all; makes its folder."""
+    if is_remote(path):
+        with tf.io.gfile.GFile(path, "wb") as file:
+            file.write(content)
+        return
+    tf.io.gfile.makedirs(os.path.dirname(path) or ".")
+    temporary = f"{path}.{uuid.uuid4().hex[:8]}.tmp"
+    pathlib.Path(temporary).write_bytes(content)
+    os.replace(temporary, path)
+
+
+def write_text(path, text):
+    """Writes a UTF-8 file whole or not at all; makes its folder."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def copy(source, target):
+    """Copies a file; what is there is replaced."""
+    write_bytes(target, read_bytes(source))
+
+
+def copy_files(source, folder):
+    """Copies the files of a folder, which has no folders in it, in the order of their names."""
+    for name in sorted(listdir(source)):
+        copy(os.path.join(source, name), os.path.join(folder, name))
+
+
+def working_folder(folder):
+    """A local folder to prepare a folder's files in: itself, or one that goes with the process."""
+    if not is_remote(folder):
+        return folder
+    local = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, local, ignore_errors=True)
+    return local
+
+
+@contextlib.contextmanager
+def local_folder(folder):
+    """Yields a local folder whose files are in `folder` in the end: itself, if it is local."""
+    if not is_remote(folder):
+        yield folder
+        return
+    with tempfile.TemporaryDirectory() as local:
+        yield local
+        copy_files(local, folder)
+
+
+def upload(source, folder, last):
+    """Puts a local folder's files in a remote folder, so that nobody takes a half for the whole.
+
+    Args:
+      source: local folder.
+      folder: remote folder; other files in it are removed.
+      last: name of the file without which the folder counts as empty: it goes first and comes last.
+    """
+    names = [str(path.relative_to(source)) for path in sorted(pathlib.Path(source).rglob("*"))
+             if path.is_file()]
+    remove(os.path.join(folder, last))
+    for place, _, files in walk(folder):
+        for path in (os.path.join(place, name) for name in files):
+            if os.path.relpath(path, folder) not in names:
+                remove(path)
+    for name in sorted(names, key=lambda name: name == last):
+        copy(os.path.join(source, name), os.path.join(folder, name))
+
+
+def cached(*paths):
+    """Local paths with the content of files: their own, or copies that are kept between runs.
+
+    Reading a checkpoint makes thousands of small requests, and every epoch reads all records.
+
+    Args:
+      *paths: of files in one folder; copies are in one folder too, under the same names.
+    """
+    if not is_remote(paths[0]):
+        return list(paths)
+    found = [(path, stat(path)) for path in paths]
+    versions = "".join(f"{path} {about.length} {about.mtime_nsec}\n" for path, about in found)
+    folder = cache_folder() / hashlib.sha256(versions.encode()).hexdigest()[:24]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in paths:
+        local = folder / os.path.basename(path)
+        if not local.exists():
+            temporary = f"{local}.{uuid.uuid4().hex[:8]}.tmp"
+            _download(path, temporary)
+            os.replace(temporary, local)
+    return [str(folder / os.path.basename(path)) for path in paths]
+
+
+@patient
+def _download(path, local):
+    with tf.io.gfile.GFile(path, "rb") as source, open(local, "wb") as target:
+        shutil.copyfileobj(source, target, 2**24)
+
+
+def cache_folder():
+    """Where copies of remote files are kept: `ADAPTER_BERT_CACHE`, or the user's cache folder."""
+    default = os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "adapter_bert_tf")
+    return pathlib.Path(os.environ.get("ADAPTER_BERT_CACHE", default)).expanduser()

@@ -1,0 +1,123 @@
+"""Checkpoints of what is trained and its optimizer; the number of steps says where the data is."""
+
+import math
+import os
+import re
+
+import tensorflow as tf
+import tf_keras
+from absl import logging
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.errors import InputError
+
+KEPT = 2
+STATE, PREFIX = "checkpoint", "ckpt-"  # TensorFlow's names for its files.
+
+
+class Checkpoints:
+    """The checkpoints of one run.
+
+    A checkpoint counts once its index is there, which TensorFlow writes last, under a temporary
+    name: what was cut short is never looked at. For gs:// all this happens in a local folder, whose
+    files are then copied in that order.
+
+    Args:
+      folder: path.
+      trained: dict from common name to variable.
+      optimizer: `BertAdam`; its `iterations` are the position in the data as well.
+      io_device: the device whose host reads and writes the files, for example `/job:localhost`;
+        None for that of each variable.
+    """
+
+    def __init__(self, folder, trained, optimizer, io_device=None):
+        self.options = tf.train.CheckpointOptions(experimental_io_device=io_device)
+        self.folder, self.optimizer = folder, optimizer
+        self.local = storage.working_folder(folder)
+        if self.local != folder and storage.isdir(folder):
+            storage.copy_files(folder, self.local)
+        self.checkpoint = tf.train.Checkpoint(optimizer=optimizer, trained=trained)
+        # Made now: inside `fit` it would be a variable of all workers, and one worker alone saves.
+        self.saves = self.checkpoint.save_counter
+        self._require_state()
+        self.manager = tf.train.CheckpointManager(self.checkpoint, self.local, max_to_keep=KEPT)
+
+    def restore(self):
+        """Restores the latest checkpoint that can be read; returns its step, 0 if there is none.
+
+        Raises:
+          InputError: when there are checkpoints and none can be read.
+        """
+        paths = self._whole()
+        for path in paths:
+            try:
+                self.checkpoint.restore(path, self.options).expect_partial()
+            except (tf.errors.OpError, IndexError, ValueError) as error:
+                logging.warning("The checkpoint %s is damaged: %s", path, error)
+                continue
+            step = int(self.optimizer.iterations)
+            print(f"Resuming from step {step}: {path}", flush=True)
+            return step
+        if paths:
+            raise InputError(f"The checkpoint {paths[0]} is damaged, and there is no other that "
+                             "can be read. Start again with --overwrite.")
+        return 0
+
+    def _require_state(self):
+        """Removes a file `checkpoint` that a power cut left empty; the checkpoints are there."""
+        try:
+            tf.train.get_checkpoint_state(self.local)
+        except ValueError:
+            os.remove(os.path.join(self.local, STATE))
+
+    def _whole(self):
+        """Prefixes of the checkpoints that are there, the latest first. An index comes last."""
+        names = os.listdir(self.local) if os.path.isdir(self.local) else []
+        steps = [int(found[1]) for name in names
+                 if (found := re.fullmatch(rf"{PREFIX}(\d+)\.index", name))]
+        return [os.path.join(self.local, f"{PREFIX}{step}") for step in sorted(steps, reverse=True)]
+
+    def save(self, step):
+        """Saves, as of a step."""
+        self.manager.save(checkpoint_number=step, options=self.options)
+        if self.local == self.folder:
+            return
+        names = os.listdir(self.local)
+        for name in [*sorted(n for n in names if n.startswith(f"{PREFIX}{step}.")), STATE]:
+            storage.copy(os.path.join(self.local, name), os.path.join(self.folder, name))
+        for name in storage.listdir(self.folder):
+            if name.startswith(PREFIX) and name not in names:
+                storage.remove(os.path.join(self.folder, name))
+
+
+class SaveCheckpoints(tf_keras.callbacks.Callback):
+    """Saves every so many steps, after the last, and when the process is asked to stop.
+
+    Args:
+      checkpoints: `Checkpoints`.
+      stop: `StopRequest`.
+      start: steps already done.
+      every: steps between checkpoints.
+      steps: number of training steps.
+
+    Attributes:
+      saved: step of the latest checkpoint.
+    """
+
+    _supports_tf_logs = True
+
+    def __init__(self, checkpoints, stop, start, every, steps):
+        super().__init__()
+        self.checkpoints, self.stop = checkpoints, stop
+        self.start, self.every, self.steps = start, every, steps
+        self.saved = start
+
+    def on_train_batch_end(self, batch, logs=None):
+        step = self.start + batch + 1
+        asked = self.stop.signal_number is not None
+        due = step // self.every > self.saved // self.every or step == self.steps or asked
+        if due and math.isfinite(float(logs["loss"])):
+            self.checkpoints.save(step)
+            self.saved = step
+        if asked:
+            self.model.stop_training = True

@@ -1,0 +1,48 @@
+"""Dropout whose masks can be drawn again: a function of seed, layer, step and replica."""
+
+import dataclasses
+
+import tensorflow as tf
+import tf_keras
+
+LAYER_STRIDE = 1_000_003  # Keeps the layers' seeds of small seeds apart.
+
+
+@dataclasses.dataclass(frozen=True)
+class Masks:
+    """Draws the masks of one dropout layer; stands in for the layer's own random generator.
+
+    The random state of ordinary dropout is hidden in TensorFlow's kernels, so that a run that is
+    taken up again would go on with other masks. These depend on nothing that a checkpoint lacks.
+
+    Args:
+      seed: int32, of the run and the layer.
+      step: variable, the number of steps done.
+    """
+
+    seed: int
+    step: tf.Variable
+
+    def _maybe_init(self):
+        """What a tf_keras layer calls before its first use; there is nothing to make."""
+
+    def dropout(self, inputs, rate, noise_shape=None):
+        """`inputs` with a share `rate` of them zero, the others scaled up."""
+        context = tf.distribute.get_replica_context()
+        draw = (tf.cast(self.step, tf.int32) * context.num_replicas_in_sync
+                + context.replica_id_in_sync_group)
+        return tf.nn.experimental.stateless_dropout(
+            inputs, rate, seed=tf.stack([self.seed, draw]), noise_shape=noise_shape)
+
+
+def seed_dropout(model, seed, step):
+    """Gives all dropout layers of a model their `Masks`.
+
+    Args:
+      model: `tf_keras.Model`.
+      seed: int, of the run.
+      step: variable, the number of steps done, for example an optimizer's `iterations`.
+    """
+    layers = [layer for layer in model.submodules if isinstance(layer, tf_keras.layers.Dropout)]
+    for number, layer in enumerate(layers):
+        layer._random_generator = Masks((seed * LAYER_STRIDE + number) % 2**31, step)

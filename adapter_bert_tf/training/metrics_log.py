@@ -1,0 +1,66 @@
+"""Rows of metrics over the steps, as `metrics.jsonl` and for TensorBoard."""
+
+import json
+import os
+import time
+
+import tensorflow as tf
+
+from adapter_bert_tf import storage
+
+FILE = "metrics.jsonl"
+SECONDS_BETWEEN_UPLOADS = 60.0
+
+
+class MetricsLog:
+    """Writes each row to `metrics.jsonl` and TensorBoard's events.
+
+    Objects in gs:// cannot grow: there, both are written to a local folder, which is copied every
+    minute and when `flush` is called.
+
+    Args:
+      folder: path, local or gs://.
+      start: number of steps done; rows of later ones, from before an interruption, are dropped.
+    """
+
+    def __init__(self, folder, start=0):
+        self.folder = folder
+        self.local = storage.working_folder(folder)
+        rows = _rows(os.path.join(folder, FILE))
+        kept = "".join(json.dumps(row) + "\n" for row in rows if row["step"] <= start)
+        storage.write_text(os.path.join(self.local, FILE), kept)
+        self.file = open(os.path.join(self.local, FILE), "a", encoding="utf-8")  # noqa: SIM115
+        self.writer = tf.summary.create_file_writer(self.local)
+        self.uploaded_at = time.monotonic()
+
+    def add(self, row):
+        """Writes a row, a dict with `step` and other numbers."""
+        self.file.write(json.dumps(row) + "\n")
+        self.file.flush()
+        with self.writer.as_default(step=row["step"]):
+            for name, value in row.items():
+                if name != "step":
+                    tf.summary.scalar(f"train/{name}", value)
+        if time.monotonic() - self.uploaded_at > SECONDS_BETWEEN_UPLOADS:
+            self.flush()
+
+    def flush(self):
+        """Sees to it that all rows are in the folder."""
+        self.writer.flush()
+        self.uploaded_at = time.monotonic()
+        if self.local != self.folder:
+            storage.copy_files(self.local, self.folder)
+
+    def close(self):
+        """Ends the log."""
+        self.file.close()
+        self.flush()
+        self.writer.close()
+
+
+def _rows(path):
+    """The whole rows of a file; the last may have been cut short."""
+    if not storage.exists(path):
+        return []
+    lines = storage.read_text(path).split("\n")[:-1]
+    return [json.loads(line) for line in lines]

@@ -1,0 +1,234 @@
+"""docs/tpu.md: every step of gcs_configs/ through the TPU compiler, without a TPU.
+
+    python benchmarks/tpu_compile.py              # compiles what has no result yet; hours
+    python benchmarks/tpu_compile.py --table      # only rewrites docs/tpu.md
+
+Every compile's result is a JSON line in benchmarks/results/tpu/compiles.jsonl. Needs
+`pip install -e ".[tpu_compiler]"`.
+"""
+
+import argparse
+import collections
+import dataclasses
+import json
+import math
+import pathlib
+import subprocess
+import sys
+
+import yaml
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from adapter_bert_tf.tasks import find_task
+from benchmarks.tpu_hlo import CHIPS, Case
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CONFIGS = ROOT / "gcs_configs"
+LINES = ROOT / "benchmarks" / "results" / "tpu" / "compiles.jsonl"
+TABLE = ROOT / "docs" / "tpu.md"
+CHECKPOINTS = {"uncased_L-12_H-768_A-12": "base", "uncased_L-24_H-1024_A-16": "large"}
+COMPARED = ("v4", "v5e")
+PRECISIONS = ("float32", "bfloat16")
+NOT_THE_SHAPE = {"chip": "", "step": "", "precision": ""}
+FIRST_GUESS = 64
+
+
+def config_cases(path):
+    """The training and the prediction step of a configuration, on its own hardware."""
+    flags = yaml.safe_load(path.read_text())
+    if not flags.get("use_tpu"):
+        return []
+    chip = path.stem.rpartition("_")[2].removesuffix("-8")
+    task = find_task(flags["task_name"]) if "task_name" in flags else None
+    if task is None:
+        head, outputs = "span", 2
+    else:
+        head, outputs = "score" if task.regression else "classes", task.num_outputs
+    batches = {"train": flags["train_batch_size"], "predict": flags["eval_batch_size"]}
+    return [Case(chip=chip, step=step, base=CHECKPOINTS[pathlib.PurePath(flags["base_model"]).name],
+                 head=head, outputs=outputs, batch=batch // CHIPS[chip].replicas,
+                 length=flags["max_seq_length"],
+                 **{name: flags[name] for name in ("adapter", "adapter_size", "optimizer",
+                                                   "precision")})
+            for step, batch in batches.items()]
+
+
+def by_shape():
+    """Dict from a shape (a `Case` without chip, step and precision) to {config's name: cases}."""
+    shapes = collections.defaultdict(dict)
+    for path in sorted(CONFIGS.glob("*.yaml")):
+        for case in config_cases(path):
+            shape = dataclasses.replace(case, **NOT_THE_SHAPE)
+            shapes[shape].setdefault(path.stem, []).append(case)
+    return shapes
+
+
+def plan():
+    """All cases: each shape on both chips in both precisions, the most common shapes first."""
+    shapes = sorted(by_shape().items(), key=lambda item: rank(item[0]))
+    cases = [dataclasses.replace(case, chip=chip, precision=precision)
+             for _, configs in shapes for precision in PRECISIONS
+             for own in configs.values() for case in own for chip in COMPARED]
+    return list(dict.fromkeys(cases))
+
+
+def rank(shape):
+    """0 for the shapes of most configurations: size 64, two outputs; 1 for the others."""
+    return int((shape.adapter_size, shape.outputs) != (64, 2))
+
+
+def searches():
+    """The cases whose largest batch is looked for: one a base, head, chip and precision."""
+    starts = {}
+    for case in plan():
+        if case.step == "train" and case.adapter_size == 64 and case.chip in COMPARED:
+            head = "span" if case.head == "span" else "not span"
+            starts.setdefault((case.base, head, case.chip, case.precision), case)
+    return list(starts.values())
+
+
+def read_lines():
+    """The results so far, by `Case`."""
+    text = LINES.read_text() if LINES.exists() else ""
+    rows = [json.loads(line) for line in text.splitlines()]
+    return {Case(**row["case"]): row for row in rows}
+
+
+def compile_missing(cases):
+    """Compiles what has no result, in a process of its own for each step; returns all results."""
+    there = read_lines()
+    groups = collections.defaultdict(list)
+    for case in cases:
+        if case not in there:
+            groups[dataclasses.replace(case, chip="")].append(case)
+    for group in groups.values():
+        print("*****", *(case.chip for case in group), group[0], flush=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.tpu_hlo", json.dumps(list(map(vars, group)))],
+            cwd=ROOT, capture_output=True, text=True, check=False)
+        rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        rows += [{"case": vars(case), "compiles": False, "error": done.stderr[-2000:]}
+                 for case in group[len(rows):]]
+        LINES.parent.mkdir(parents=True, exist_ok=True)
+        with LINES.open("a") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    return read_lines()
+
+
+def largest(case, compiled):
+    """The largest power of two that compiles as a batch; None if the search is not finished.
+
+    Args:
+      case: where to search; its batch does not matter.
+      compiled: function of a batch: whether it compiles, None if that is not known.
+    """
+    batch = guess(case)
+    while compiled(batch):
+        batch *= 2
+    if compiled(batch) is None:
+        return None
+    while batch > 1:
+        batch //= 2
+        if compiled(batch) is not False:
+            return batch if compiled(batch) else None
+    return 0
+
+
+def guess(case):
+    """A power of two near the largest batch, from what one example of a small batch takes."""
+    row = read_lines().get(case)
+    if not row or not row["compiles"]:
+        return FIRST_GUESS
+    example = row["memory"]["temp"] / case.batch
+    free = CHIPS[case.chip].gib * 2**30 - row["memory"]["argument"]
+    return 2 ** max(0, round(math.log2(free / max(example, 1))))
+
+
+def known(rows, case):
+    """Function of a batch: whether the case compiles with it; None without a result."""
+    def compiled(batch):
+        row = rows.get(dataclasses.replace(case, batch=batch))
+        return row and row["compiles"]
+    return compiled
+
+
+def compiling(case):
+    """The same, but compiles what has no result."""
+    def compiled(batch):
+        wanted = dataclasses.replace(case, batch=batch)
+        return compile_missing([wanted])[wanted]["compiles"]
+    return compiled
+
+
+def shape_title(shape):
+    """`BERT-base, 2 classes, size 64, 4 examples of 128 a replica`."""
+    head = {"classes": f"{shape.outputs} classes", "score": "a score", "span": "SQuAD"}[shape.head]
+    return (f"BERT-{shape.base}, {head}, size {shape.adapter_size}, {shape.batch} examples of "
+            f"{shape.length} a replica")
+
+
+def steps(rows):
+    """Markdown lines: for each shape its configurations and a table of what compiled."""
+    lines = []
+    for shape, configs in by_shape().items():
+        lines += ["", f"### {shape_title(shape)}", "", ", ".join(f"`{name}`" for name in configs),
+                  "", "| chip | precision | step | arguments | temporaries | of memory | "
+                  "operations |", "| --- | --- | --- | --- | --- | --- | --- |"]
+        cases = [case for case in plan() if dataclasses.replace(case, **NOT_THE_SHAPE) == shape]
+        order = sorted(cases, key=lambda c: (list(CHIPS).index(c.chip), c.precision, c.step))
+        lines += [f"| {case.chip} | {case.precision} | {case.step} | {cells(rows.get(case))} |"
+                  for case in order]
+    return lines
+
+
+def cells(row):
+    """Cells of a result: MiB of arguments and temporaries, their share, operations."""
+    if row is None:
+        return "not tried | | |"
+    if not row["compiles"]:
+        return f"does not compile: {row['error'].splitlines()[0][:150]} | | |"
+    memory = row["memory"]
+    arguments, temporaries = memory["argument"] / 2**20, memory["temp"] / 2**20
+    share = (arguments + temporaries) / 2**10 / CHIPS[row["case"]["chip"]].gib
+    return f"{arguments:,.0f} MiB | {temporaries:,.0f} MiB | {share:.1%} | {row['flops']:.2e}"
+
+
+def batches(rows):
+    """Markdown lines: the largest batches."""
+    lines = ["| base | head | chip | precision | largest batch | temporaries | twice as many |",
+             "| --- | --- | --- | --- | --- | --- | --- |"]
+    for case in searches():
+        best = largest(case, known(rows, case))
+        if best:
+            row = rows[dataclasses.replace(case, batch=best)]
+            error = rows[dataclasses.replace(case, batch=2 * best)]["error"].splitlines()[0]
+            lines.append(f"| {case.base} | {case.head} {case.length} | {case.chip} | "
+                         f"{case.precision} | {best} | {row['memory']['temp'] / 2**20:,.0f} MiB | "
+                         f"{error[:150]} |")
+    return lines
+
+
+def write_tables():
+    """Replaces the tables of docs/tpu.md, each between its two marks."""
+    rows, text = read_lines(), TABLE.read_text()
+    for make in (batches, steps):
+        begin, end = f"<!-- {make.__name__} -->", f"<!-- end of {make.__name__} -->"
+        before, _, rest = text.partition(begin)
+        text = "\n".join([before + begin, *make(rows), end]) + rest.partition(end)[2]
+    TABLE.write_text(text)
+
+
+def main():
+    """Runs what the arguments say, and writes the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--table", action="store_true", help="Only write docs/tpu.md.")
+    if not parser.parse_args().table:
+        compile_missing(plan())
+        for case in searches():
+            largest(case, compiling(case))
+    write_tables()
+
+
+if __name__ == "__main__":
+    main()

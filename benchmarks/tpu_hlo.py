@@ -1,0 +1,210 @@
+"""Steps of a model, compiled by the TPU compiler for chips that are not there.
+
+    python benchmarks/tpu_hlo.py '[{"chip": "v4", "step": "train", "base": "base", ...}, ...]'
+
+prints a JSON line for each `Case`, given by its fields. Nothing is executed. Needs the packages of
+the extra `tpu_compiler`; `compile_for_tpu` uses private interfaces of jaxlib.
+"""
+
+import collections
+import contextlib
+import dataclasses
+import functools
+import importlib.metadata
+import json
+import os
+import re
+import sys
+import time
+from unittest import mock
+
+Chip = collections.namedtuple("Chip", "topology options accelerator replicas gib")
+# A replica is a core of v2 and v3, and a whole chip (both its cores, or its one) of v4 and v5e;
+# `gib` is the memory of a replica.
+CHIPS = {
+    "v2": Chip("v2:2x2", {}, "v2-8", 8, 8),
+    "v3": Chip("v3:2x2", {}, "v3-8", 8, 16),
+    "v4": Chip("v4:2x2x1", {"chip_config_name": "megacore"}, "v4-8", 4, 32),
+    "v5e": Chip("v5e:2x2", {}, "v5litepod-4", 4, 16),
+}
+VOCABULARY = 30522  # Of BERT, uncased.
+BASES = {
+    "tiny": {"hidden_size": 16, "num_layers": 2, "num_attention_heads": 2, "inner_dim": 32},
+    "base": {"hidden_size": 768, "num_layers": 12, "num_attention_heads": 12, "inner_dim": 3072},
+    "large": {"hidden_size": 1024, "num_layers": 24, "num_attention_heads": 16, "inner_dim": 4096},
+}
+PACKAGES = ("tensorflow", "tf-keras", "tf-models-official", "jax", "jaxlib", "libtpu")
+MEMORY = ("argument", "output", "alias", "temp", "generated_code")
+# TPUs know 64-bit integers only as pairs of 32-bit ones.
+UNWELCOME = {
+    "s64": r"\bs64\[", "f64": r"\bf64\[", "stateful rng": r" rng(-get-and-update-state)?\(",
+    "host": r" (custom-call|infeed|outfeed|send|recv)\(",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """What a compiled step depends on.
+
+    Args:
+      chip: a key of `CHIPS`.
+      step: `train` or `predict`.
+      base: a key of `BASES`.
+      head: `classes`, `score` or `span`.
+      outputs: of the head.
+      adapter: a preset's name; `adapter_size` is its bottleneck.
+      optimizer: of `training.optimizer.OPTIMIZERS`.
+      precision: `float32` or `bfloat16`.
+      length: word pieces of an input.
+      batch: examples a replica.
+    """
+
+    chip: str
+    step: str
+    base: str
+    head: str
+    outputs: int
+    adapter: str
+    adapter_size: int
+    optimizer: str
+    precision: str
+    length: int
+    batch: int
+
+
+def new_model(case):
+    """The model of a case with random weights, compiled to train as `run_classifier.py` does."""
+    from adapter_bert_tf.adapters.config import PRESETS
+    from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
+    from adapter_bert_tf.tasks.classifier import Classifier
+    from adapter_bert_tf.tasks.span_labeler import SpanLabeler
+    from adapter_bert_tf.training.loop import TrainingSettings, compile_model
+    from adapter_bert_tf.training.strategy import set_precision
+    from adapter_bert_tf.training.trained import Tuning, select_trained
+
+    set_precision(case.precision)
+    adapter = dataclasses.replace(PRESETS[case.adapter], bottleneck_size=case.adapter_size)
+    encoder = AdapterBertEncoder(VOCABULARY, **BASES[case.base], adapter=adapter)
+    if case.head == "span":
+        model = SpanLabeler(encoder)
+    else:
+        model = Classifier(encoder, case.outputs, regression=case.head == "score")
+    select_trained(model, Tuning())
+    compile_model(model, TrainingSettings(steps=1000, batch_size=case.batch, learning_rate=3e-4,
+                                          optimizer=case.optimizer))
+    return model
+
+
+def arguments(case):
+    """(inputs,) of a step, or (inputs, labels) of a training step, all zero."""
+    import tensorflow as tf
+
+    names = ("input_word_ids", "input_mask", "input_type_ids")
+    inputs = {name: tf.zeros([case.batch, case.length], tf.int32) for name in names}
+    if case.step == "predict":
+        return (inputs,)
+    shape = [case.batch, case.outputs] if case.head == "span" else [case.batch]
+    return inputs, tf.zeros(shape, tf.float32 if case.head == "score" else tf.int32)
+
+
+@contextlib.contextmanager
+def random_numbers_as_on_tpu():
+    """Lowers random numbers as TensorFlow does for a TPU.
+
+    It chooses the algorithm by device: on a CPU Philox, with a key that is scrambled; on a TPU the
+    compiler's own, with the seed as key and one counter. ThreeFry's operands are the latter's, and
+    `as_for_tpu` replaces its name.
+    """
+    from tensorflow.python.ops import random_ops_util
+
+    select = random_ops_util.get_key_counter_alg
+    with mock.patch.object(random_ops_util, "get_key_counter_alg",
+                           lambda seed, _: select(seed, "threefry")):
+        yield
+
+
+@functools.lru_cache(maxsize=1)
+def lower(case):
+    """HLO text of a case's step, at static shapes; the same for every chip."""
+    import tensorflow as tf
+
+    model = new_model(case)
+    if case.step == "train":
+        model.optimizer._create_all_weights(model.trainable_variables)
+        step = tf.function(lambda *batch: model.train_step(batch), jit_compile=True)
+    else:
+        step = tf.function(model.predict_step, jit_compile=True)
+    with random_numbers_as_on_tpu():
+        return step.experimental_get_compiler_ir(*arguments(case))(stage="hlo_no_metadata")
+
+
+def as_for_tpu(text):
+    """HLO text that the importer takes: it rejects `copy`, which here changes nothing."""
+    return text.replace(" copy(", " reshape(").replace("=rng_three_fry", "=rng_default")
+
+
+def unwelcome(text):
+    """Dict from what a TPU does not like to how many instructions of a text have it, and a use."""
+    found = collections.Counter()
+    for line in text.splitlines():
+        result, _, operation = line.partition(" = ")
+        name = result.split()[-1:]
+        if name and (f"{name[0]}," in text or f"{name[0]})" in text or "ROOT" in result):
+            found.update(kind for kind, pattern in UNWELCOME.items() if
+                         re.search(pattern, operation))
+    return dict(found)
+
+
+def compile_for_tpu(text, chip):
+    """Compiles HLO text for one replica; returns jaxlib's executable, which cannot run here.
+
+    Raises:
+      jax.errors.JaxRuntimeError: when the compiler refuses, for example for want of memory.
+    """
+    os.environ |= {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1", "TPU_WORKER_ID": "0",
+                   "TPU_WORKER_HOSTNAMES": "localhost",
+                   "TPU_ACCELERATOR_TYPE": CHIPS[chip].accelerator}
+    from jax._src import compiler
+    from jax._src.interpreters import mlir
+    from jax.experimental import topologies
+    from jaxlib import _hlo, _jax
+    from jaxlib.mlir import ir
+
+    module = _hlo.hlo_module_from_text(text)
+    stablehlo = _jax.mlir.hlo_to_stablehlo(module.as_serialized_hlo_module_proto())
+    topology = topologies.get_topology_desc(CHIPS[chip].topology, platform="tpu",
+                                            **CHIPS[chip].options)
+    assert len(topology.devices) == CHIPS[chip].replicas, topology.devices
+    device = topology.devices[0]
+    options = compiler.get_compile_options(num_replicas=1, num_partitions=1)
+    return device.client.compile(ir.Module.parse(stablehlo, mlir.make_ir_context()),
+                                 _jax.DeviceList((device,)), options)
+
+
+def try_case(case):
+    """Compiles a case.
+
+    Returns:
+      dict: the case, `compiles`, and either `error` or bytes of memory and `flops`, and more.
+    """
+    start = time.process_time()
+    text = as_for_tpu(lower(dataclasses.replace(case, chip="")))
+    row = {"case": dataclasses.asdict(case), "unwelcome": unwelcome(text),
+           "versions": {name: importlib.metadata.version(name) for name in PACKAGES}}
+    try:
+        executable = compile_for_tpu(text, case.chip)
+    except Exception as error:  # jaxlib's own, whose name moves.
+        return row | {"compiles": False, "error": str(error)[:2000]}
+    memory = executable.get_compiled_memory_stats()
+    return row | {
+        "compiles": True, "flops": executable.cost_analysis()["flops"],
+        "memory": {name: getattr(memory, f"{name}_size_in_bytes") for name in MEMORY},
+        "peak": memory.peak_memory_in_bytes,
+        "cpu_seconds": round(time.process_time() - start, 1),
+    }
+
+
+if __name__ == "__main__":
+    os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+    for fields in json.loads(sys.argv[1]):
+        print(json.dumps(try_case(Case(**fields))), flush=True)

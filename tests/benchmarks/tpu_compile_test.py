@@ -1,0 +1,88 @@
+"""The TPU compiler takes the steps; the tables and the search are made of what it said."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks import tpu_compile, tpu_hlo
+
+CASE = tpu_hlo.Case(chip="v5e", step="train", base="tiny", head="classes", outputs=2,
+                    adapter="houlsby", adapter_size=4, optimizer="adamw", precision="bfloat16",
+                    length=16, batch=2)
+
+
+def test_a_training_step_compiles_for_a_tpu_that_is_not_there():
+    pytest.importorskip("jax")
+    pytest.importorskip("libtpu")
+    done = subprocess.run([sys.executable, "-m", "benchmarks.tpu_hlo", json.dumps([vars(CASE)])],
+                          cwd=tpu_compile.ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    row = json.loads(done.stdout)
+    assert row["compiles"], row
+    assert row["flops"] > 1e5 and row["memory"]["argument"] > tpu_hlo.VOCABULARY * 16 * 4
+    assert row["unwelcome"] == {}
+
+
+def test_what_a_tpu_does_not_like_is_found():
+    text = """
+  %a.1 = s64[2]{0} parameter(0)
+  %b.1 = s64[2]{0} add(%a.1, %a.1)
+  %c.1 = f32[4]{0} rng(%d.1, %d.1), distribution=rng_uniform
+  ROOT %e.1 = (f32[4]{0}) tuple(%c.1)
+"""
+    assert tpu_hlo.unwelcome(text) == {"s64": 1, "stateful rng": 1}
+
+
+@pytest.mark.parametrize(("start", "limit", "expected"), [
+    (8, 64, 64), (8, 100, 64), (64, 8, 8), (64, 64, 64), (4, 0, 0)])
+def test_the_largest_batch_is_found_from_any_start(start, limit, expected, monkeypatch):
+    monkeypatch.setattr(tpu_compile, "guess", lambda case: start)
+    assert tpu_compile.largest(CASE, lambda batch: batch <= limit) == expected
+    assert tpu_compile.largest(CASE, lambda batch: None) is None
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.setattr(tpu_compile, "LINES", tmp_path / "lines.jsonl")
+    monkeypatch.setattr(tpu_compile, "TABLE", tmp_path / "tpu.md")
+    marks = "".join(f"<!-- {name} -->\n<!-- end of {name} -->\nprose\n"
+                    for name in ("batches", "steps"))
+    tpu_compile.TABLE.write_text(f"# TPU\n{marks}")
+    return tpu_compile
+
+
+def write(cases, memory):
+    """A result for each case, too large where `memory` is None."""
+    rows = [{"case": vars(case)} | (
+        {"compiles": False, "error": "Used 17G of 15.75G hbm"} if bytes_ is None else
+        {"compiles": True, "flops": 1.5e12, "memory": {"argument": 2**30, "temp": bytes_}})
+        for case, bytes_ in zip(cases, memory, strict=True)]
+    tpu_compile.LINES.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_the_tables_say_what_was_found(files):
+    case = next(case for case in files.searches() if case.chip == "v5e")
+    cases = [case, *(dataclasses.replace(case, batch=batch) for batch in (256, 512))]
+    example = 2**30 * 15 // 256  # So that 256 is the guess.
+    write(cases, [case.batch * example, 15 * 2**30, None])
+    files.write_tables()
+    text = files.TABLE.read_text()
+    share = (1 + case.batch * 15 / 256) / 16
+    assert f"| {case.batch * 60:,} MiB | {share:.1%} | 1.50e+12 |" in text
+    assert "| 256 | 15,360 MiB | Used 17G of 15.75G hbm |" in text
+    assert "not tried" in text and text.count("prose") == 2
+
+
+def test_only_what_is_missing_is_compiled(files, monkeypatch):
+    write([CASE], [0])
+    monkeypatch.setattr(files.subprocess, "run", None)
+    assert files.compile_missing([CASE])[CASE]["compiles"]
+
+
+def test_a_compile_that_dies_is_a_result(files, monkeypatch):
+    monkeypatch.setattr(files, "ROOT", files.LINES.parent)
+    row = files.compile_missing([CASE])[CASE]
+    assert not row["compiles"] and "No module named" in row["error"]

@@ -1,0 +1,140 @@
+"""One device, two devices and two processes train and evaluate the same; a lost worker is noticed.
+
+The base has no dropout: its masks are one for each replica, and so differ with their number.
+"""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from tests import support
+from tests.runs import ROOT, write_mrpc
+
+pytestmark = pytest.mark.long
+CONFIG = support.CONFIG | {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+FLAGS = ["--task_name=mrpc", "--max_seq_length=16", "--train_batch_size=16", "--do_train",
+         "--do_eval", "--do_predict", "--learning_rate=1e-2"]
+EPOCHS = "--num_train_epochs=5"  # 20 steps.
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("base") / "google"
+    support.write_google(folder, config=CONFIG)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def mrpc(tmp_path_factory):
+    """The task with a number of rows that no batch size divides."""
+    folder = write_mrpc(tmp_path_factory.mktemp("data") / "MRPC")
+    dev = folder / "dev.tsv"
+    dev.write_text("".join(dev.read_text().splitlines(keepends=True)[:-3]))
+    return folder
+
+
+def start(out, mrpc, base, *more, devices=1, tf_config=None):
+    """Starts the command in a process of its own; its output goes to `OUT.log`."""
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1", "PYTHONPATH": str(ROOT)}
+    if tf_config:
+        environment["TF_CONFIG"] = json.dumps(tf_config)
+    log = out.with_name(f"{out.name}{tf_config['task']['index'] if tf_config else ''}.log")
+    with open(log, "w") as file:
+        process = subprocess.Popen(
+            [sys.executable, "tests/launch.py", str(devices), "run_classifier.py", *FLAGS, EPOCHS,
+             f"--data_dir={mrpc}", f"--base_model={base}", f"--output_dir={out}", *more],
+            cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT)
+    process.log = log
+    return process
+
+
+def workers(out, mrpc, base, *more):
+    """Starts two workers on loopback."""
+    sockets = [socket.socket() for _ in range(2)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    places = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+    for one in sockets:
+        one.close()
+    return [start(out, mrpc, base, "--distribution=multi_worker", *more, tf_config={
+        "cluster": {"worker": places}, "task": {"type": "worker", "index": index}})
+        for index in range(2)]
+
+
+def finish(*processes):
+    for process in processes:
+        assert process.wait(timeout=300) == 0, process.log.read_text()[-3000:]
+
+
+@pytest.fixture(scope="module")
+def outputs(base, mrpc, tmp_path_factory):
+    """Dict from the way of running to its output folder."""
+    folder = tmp_path_factory.mktemp("out")
+    one = start(folder / "one", mrpc, base)
+    two = start(folder / "two", mrpc, base, "--distribution=mirrored", devices=2)
+    finish(one, two)
+    finish(*workers(folder / "workers", mrpc, base))
+    return {name: folder / name for name in ("one", "two", "workers")}
+
+
+@pytest.mark.parametrize("name", ["two", "workers"])
+def test_trains_to_the_same_loss_and_weights(name, outputs):
+    losses, weights = [], []
+    for out in (outputs["one"], outputs[name]):
+        rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+        assert [row["step"] for row in rows][-1] == 20
+        losses.append(rows[-1]["loss"])
+        weights.append(safetensors.numpy.load_file(out / "adapter" / "adapter.safetensors"))
+    assert losses[0] == pytest.approx(losses[1], abs=1e-4)
+    for key, value in weights[0].items():
+        np.testing.assert_allclose(weights[1][key], value, atol=1e-4, err_msg=key)
+
+
+@pytest.mark.parametrize("name", ["two", "workers"])
+def test_evaluates_every_example_once(name, outputs):
+    metrics = [re.findall("eval_(accuracy|f1) = (.*)", (outputs[key] / "eval_results.txt")
+                          .read_text()) for key in ("one", name)]
+    assert metrics[0] == metrics[1] and len(metrics[0]) == 2
+    rows = [np.loadtxt(outputs[key] / "test_results.tsv") for key in ("one", name)]
+    assert rows[0].shape == rows[1].shape == (8, 2)
+    np.testing.assert_allclose(rows[0], rows[1], atol=1e-4)
+
+
+@pytest.mark.parametrize(("name", "replicas"), [("one", 1), ("two", 2), ("workers", 2)])
+def test_says_on_how_many_replicas_it_ran(name, replicas, outputs):
+    assert json.loads((outputs[name] / "run.json").read_text())["replicas"] == replicas
+
+
+def test_a_lost_worker_is_noticed_and_both_go_on_after_a_restart(base, mrpc, tmp_path):
+    flags = ["--save_checkpoints_steps=5", "--num_train_epochs=2000"]
+    chief, other = workers(tmp_path / "out", mrpc, base, *flags)
+    checkpoints = tmp_path / "out" / "checkpoints"
+    _until(lambda: list(checkpoints.glob("ckpt-*.index")), chief)
+    other.send_signal(signal.SIGKILL)
+    began = time.monotonic()
+    assert chief.wait(timeout=90) == 1
+    assert time.monotonic() - began < 60
+    assert "Another worker was lost" in chief.log.read_text()
+
+    again = workers(tmp_path / "out", mrpc, base, *flags)
+    _until(lambda: "examples/s" in again[0].log.read_text(), again[0])
+    for process in again:
+        assert re.search(r"Resuming from step \d+", process.log.read_text())
+        process.kill()
+
+
+def _until(condition, process, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, process.log.read_text()[-3000:]
+        assert time.monotonic() < end
+        time.sleep(0.2)

@@ -1,0 +1,96 @@
+"""What is refused before anything starts."""
+
+import re
+
+import pytest
+import tensorflow as tf
+
+from adapter_bert_tf import doctor
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run import preflight
+from adapter_bert_tf.training.strategy import check_tf_config
+from tests.runs import command
+
+TPU = ["--task_name=mrpc", "--do_train", "--use_tpu", "--tpu_name=mine"]
+
+
+def test_with_a_tpu_every_path_must_be_remote():
+    error = command(*TPU, "--data_dir=data", "--base_model=gs://b/base", "--output_dir=/tmp/out")
+    assert "--data_dir=data; --output_dir=/tmp/out" in error
+    assert "gs://b/base" not in error and "gsutil cp" in error
+
+
+def test_with_a_tpu_what_is_not_given_is_local_too():
+    error = command("--task_name=demo_factuality", "--do_train", "--distribution=tpu",
+                    "--output_dir=gs://b/out")
+    assert "--data_dir (not given" in error and "--base_model (not given" in error
+
+
+class Replicas:
+    """A strategy as far as batch sizes are concerned."""
+
+    def __init__(self, count):
+        self.num_replicas_in_sync = count
+
+
+class Flags:
+    do_train, train_batch_size = True, 12
+
+
+@pytest.mark.parametrize(("replicas", "advice"), [(8, "Use 8 or 16"), (5, "Use 10 or 15"),
+                                                   (16, "Use 16 or 16")])
+def test_the_replicas_must_divide_the_batch(replicas, advice):
+    with pytest.raises(InputError, match=advice):
+        preflight.check_batches(Flags(), Replicas(replicas))
+
+
+@pytest.mark.parametrize(("asked", "replicas", "size"),
+                         [(8, 1, 8), (8, 8, 8), (9, 8, 16), (1, 4, 4)])
+def test_evaluation_batches_are_rounded_up(asked, replicas, size):
+    assert preflight.whole_batches(asked, Replicas(replicas)) == size
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "[]", '{"cluster": {"worker": ["a:1"]}}',
+                                  '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", '
+                                  '"index": 1}}'])
+def test_several_workers_need_tf_config(text, monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    if text is not None:
+        monkeypatch.setenv("TF_CONFIG", text)
+    with pytest.raises(InputError, match="needs the environment variable TF_CONFIG"):
+        check_tf_config()
+
+
+def test_sweeps_run_on_one_host(tmp_path):
+    error = command("--task_name=demo_factuality", "--do_train", "--do_eval", "--num_trials=2",
+                    f"--output_dir={tmp_path}/out", "--distribution=multi_worker")
+    assert "run on one host" in error and not (tmp_path / "out").exists()
+
+
+def test_the_doctor_names_versions_devices_and_credentials(capsys, monkeypatch):
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
+    assert doctor.main([]) == 0
+    printed = capsys.readouterr().out
+    for name in ("python", *doctor.PACKAGES, "CPU", "GPU", "TPU", "default base", "credentials"):
+        assert re.search(rf"^[ !] {name} +\S", printed, re.M), name
+    assert tf.__version__ in printed
+
+
+def test_the_doctor_says_what_to_install(capsys, monkeypatch):
+    monkeypatch.setattr(doctor, "LINE", "2.19")
+    assert doctor.main([]) == 1
+    assert 'pip install "tensorflow==2.19.*"' in capsys.readouterr().out
+
+
+def test_the_doctor_finds_a_wrong_credentials_variable(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "key.json"))
+    doctor.main([])
+    assert re.search(r"^! credentials .*key.json is not there", capsys.readouterr().out, re.M)
+
+
+def test_the_doctor_tries_folders(capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert doctor.main([str(tmp_path), str(tmp_path / "file")]) == 1
+    printed = capsys.readouterr().out
+    assert "1 entries, can be read and written" in printed
+    assert re.search(r"^! .*cannot be written", printed, re.M)

@@ -1,0 +1,44 @@
+"""Dropout's masks: a function of seed, layer and step."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from adapter_bert_tf.training.dropout import seed_dropout
+
+
+def masks(seed=1, step=0, rate=0.5):
+    """What two dropout layers make of ones."""
+    model = tf_keras.Sequential([tf_keras.layers.Dropout(rate), tf_keras.layers.Dropout(rate)])
+    counter = tf.Variable(float(step))
+    seed_dropout(model, seed, counter)
+    return [layer(tf.ones([64, 64]), training=True).numpy() for layer in model.layers]
+
+
+def test_the_same_again():
+    np.testing.assert_array_equal(masks(), masks())
+
+
+@pytest.mark.parametrize("changes", [{"seed": 2}, {"step": 1}, {"seed": 2**32 - 1}])
+def test_another_seed_or_step_is_another_mask(changes):
+    for one, other in zip(masks(), masks(**changes), strict=True):
+        assert 0.4 < (one == other).mean() < 0.6  # As of independent masks.
+
+
+def test_layers_differ():
+    first, second = masks()
+    assert 0.4 < (first == second).mean() < 0.6
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5])
+def test_rate_and_scale(rate):
+    mask = np.stack(masks(rate=rate))
+    assert (mask == 0).mean() == pytest.approx(rate, abs=0.02)
+    assert np.unique(mask).tolist() == [0, pytest.approx(1 / (1 - rate))]
+
+
+def test_nothing_is_dropped_in_evaluation():
+    model = tf_keras.Sequential([tf_keras.layers.Dropout(0.5)])
+    seed_dropout(model, 0, tf.Variable(0.0))
+    np.testing.assert_array_equal(model(tf.ones([8, 8]), training=False), np.ones([8, 8]))

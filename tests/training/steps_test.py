@@ -1,0 +1,132 @@
+"""The compiled steps: what TPUs demand of them, and what stays float32 under bfloat16."""
+
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
+from adapter_bert_tf.base import load_base
+from adapter_bert_tf.tasks.classifier import Classifier
+from adapter_bert_tf.tasks.span_labeler import SpanLabeler
+from adapter_bert_tf.training.loop import TrainingSettings, compile_model
+from adapter_bert_tf.training.strategy import set_precision
+from adapter_bert_tf.training.trained import PREDICATES, Tuning, select_trained
+
+BATCH, LENGTH = 4, 8
+HEADS = {
+    "classes": (lambda encoder: Classifier(encoder, 3), tf.TensorSpec([BATCH], tf.int32)),
+    "score": (lambda encoder: Classifier(encoder, 1, regression=True),
+              tf.TensorSpec([BATCH], tf.float32)),
+    "span": (SpanLabeler, tf.TensorSpec([BATCH, 2], tf.int32)),
+}
+INPUTS = {name: tf.TensorSpec([BATCH, LENGTH], tf.int32)
+          for name in ("input_word_ids", "input_mask", "input_type_ids")}
+ON_THE_HOST = re.compile("PyFunc|EagerPy|Print|HostCompute|Send|Recv|OutfeedEnqueue|Iterator")
+
+
+@pytest.fixture(params=["float32", "bfloat16"])
+def precision(request):
+    set_precision(request.param)
+    yield request.param
+    set_precision("float32")
+
+
+def model_of(base, head, tuning="adapters", adapter=None):
+    adapter = adapter or AdapterConfig(bottleneck_size=4)
+    encoder = load_base(base).build_encoder(adapter if tuning == "adapters" else None)
+    model = HEADS[head][0](encoder)
+    select_trained(model, Tuning(tuning, top_k=1))
+    compile_model(model, TrainingSettings(steps=10, batch_size=BATCH, learning_rate=1e-3))
+    return model
+
+
+def steps_of(model, head):
+    """(training step, evaluation step) as compiled functions of static shapes."""
+    train = tf.function(lambda inputs, labels: model.train_step((inputs, labels)),
+                        jit_compile=True)
+    evaluate = tf.function(lambda inputs: model(inputs, training=False), jit_compile=True)
+    return (train.get_concrete_function(INPUTS, HEADS[head][1]), train), (
+        evaluate.get_concrete_function(INPUTS), evaluate)
+
+
+def operations(function):
+    """(type, name, dtypes) of the operations of a graph and of the functions that it calls."""
+    for operation in function.graph.get_operations():
+        tensors = (*operation.inputs, *operation.outputs)
+        yield operation.type, operation.name, {tensor.dtype.base_dtype for tensor in tensors}
+    for inner in function.graph.as_graph_def().library.function:
+        for node in inner.node_def:
+            kinds = {tf.as_dtype(value.type) for value in node.attr.values() if value.type}
+            yield node.op, node.name, kinds
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_nothing_inside_that_a_tpu_does_not_know(head, precision, tiny_base_folder):
+    for function, _ in steps_of(model_of(tiny_base_folder, head), head):
+        for kind, name, dtypes in operations(function):
+            assert not ON_THE_HOST.search(kind), name
+            assert not {tf.string, tf.int64, tf.float64} & dtypes, (kind, name, dtypes)
+        for tensor in (*function.inputs, *function.outputs):
+            assert tensor.dtype == tf.resource or tensor.shape.is_fully_defined()
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_the_lowered_steps_hold_no_64_bits_and_no_calls_to_the_host(head, tiny_base_folder):
+    values = tf.nest.map_structure(lambda spec: tf.zeros(spec.shape, spec.dtype),
+                                   (INPUTS, HEADS[head][1]))
+    (_, train), (_, evaluate) = steps_of(model_of(tiny_base_folder, head), head)
+    for text in (train.experimental_get_compiler_ir(*values)(stage="hlo_no_metadata"),
+                 evaluate.experimental_get_compiler_ir(values[0])(stage="hlo_no_metadata")):
+        assert "HloModule" in text
+        # XLA's own random numbers: a 64-bit counter, which TPUs compute with.
+        text = re.sub(r".* = s64\[2\]\{0\} bitcast-convert\(u64\[2\].*\n", "", text)
+        for word in ("s64[", "f64[", "custom-call", "outfeed", "infeed", " send(", "rng("):
+            assert word not in text, re.search(f".*{re.escape(word)}.*", text)[0]
+        assert not re.search(r"\[<=|\?", text)  # No dynamic shape.
+
+
+@pytest.mark.parametrize("tuning", PREDICATES)
+def test_the_compiled_step_trains_as_the_other(tuning, tiny_base_folder):
+    rng = np.random.default_rng(0)
+    inputs = {name: rng.integers(0, 2, [BATCH, LENGTH]).astype(np.int32) for name in INPUTS}
+    losses = []
+    for compiled in (False, True):
+        tf_keras.utils.set_random_seed(1)
+        model = model_of(tiny_base_folder, "classes", tuning)
+        for layer in model.submodules:  # XLA draws other masks.
+            if isinstance(layer, tf_keras.layers.Dropout):
+                layer.rate = 0.0
+        step = tf.function(model.train_step, jit_compile=compiled)
+        losses.append([float(step((inputs, np.array([0, 1, 2, 1], np.int32)))["loss"])
+                       for _ in range(3)])
+    np.testing.assert_allclose(losses[0], losses[1], atol=1e-4)
+
+
+@pytest.mark.parametrize("adapter", PRESETS)
+@pytest.mark.parametrize("head", HEADS)
+def test_what_must_be_exact_is_float32(head, adapter, tiny_base_folder):
+    set_precision("bfloat16")
+    try:
+        model = model_of(tiny_base_folder, head, adapter=PRESETS[adapter])
+        train = tf.function(lambda inputs, labels: model.train_step((inputs, labels)))
+        function = train.get_concrete_function(INPUTS, HEADS[head][1])
+        logits = model(tf.nest.map_structure(lambda s: tf.zeros(s.shape, s.dtype), INPUTS))
+    finally:
+        set_precision("float32")
+    found = {"Softmax": 0, "SparseSoftmaxCrossEntropyWithLogits": 0, "SquaredDifference": 0,
+             "Rsqrt": 0, "FusedBatchNormV3": 0}
+    wide = 0
+    for kind, name, dtypes in operations(function):
+        wide += kind in ("MatMul", "Einsum", "BatchMatMulV2") and tf.bfloat16 in dtypes
+        if kind in found:
+            found[kind] += 1
+            assert tf.bfloat16 not in dtypes, name
+    assert found["Softmax"] >= 2  # One a layer.
+    assert found["Rsqrt"] + found["FusedBatchNormV3"] >= 5  # One a LayerNorm.
+    assert wide > 10  # The rest is bfloat16.
+    assert logits.dtype == tf.float32
+    assert head == "score" or found["SparseSoftmaxCrossEntropyWithLogits"] == 1
+    assert {v.dtype for v in model.variables} <= {tf.float32}
