@@ -96,8 +96,8 @@ def check_same_run(flags):
     """
     owner = _owner(flags)
     if owner is None and adapter_exists(adapter_dir(flags)):
-        raise InputError(f"{adapter_dir(flags)} already holds an adapter of another run. Choose another "
-                         "--output_dir, or replace it with --overwrite.")
+        raise InputError(f"{adapter_dir(flags)} already holds an adapter of another run. Choose "
+                         "another --output_dir, or replace it with --overwrite.")
     if owner is None and _checkpoint_files(flags.output_dir):
         raise InputError(f"{os.path.dirname(_owner_path(flags))} holds checkpoints, and nothing "
                          f"says of which run: there is no {OWNER}. Choose another --output_dir, or "

@@ -96,7 +96,7 @@ def test_run_json_repeats_the_run(tiny_base_folder, tmp_path, caplog):
     out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=2",
                 "--seed=7", "--adapter_size=3", "--learning_rate=2e-3", "--max_train_examples=40")
     assert command(f"--config={out}/run.json", f"--output_dir={tmp_path}/again") is None
-    for name in ("eval_results.txt", "adapter/adapter.safetensors"):
+    for name in ("adapter/adapter.safetensors", "eval_results.txt"):
         assert (out / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
     first, again = (json.loads((folder / "run.json").read_text())
                     for folder in (out, tmp_path / "again"))
