@@ -1,6 +1,7 @@
 """Whole runs of tasks that are not like MRPC, and the repetition of a run from its `run.json`."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -91,11 +92,13 @@ def test_tensorflow_datasets_as_source(tiny_base_folder, tmp_path):
     assert record["examples"] == {"train": 2, "dev": 2, "test": 2}
 
 
-def test_run_json_repeats_the_run(tiny_base_folder, tmp_path, caplog):
+def test_run_json_repeats_the_run(tiny_base_folder, tmp_path, caplog, capsys):
     mrpc = write_mrpc(tmp_path / "MRPC")
     out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=2",
                 "--seed=7", "--adapter_size=3", "--learning_rate=2e-3", "--max_train_examples=40")
     assert command(f"--config={out}/run.json", f"--output_dir={tmp_path}/again") is None
+    # All steps in one call would leave no call to measure after the first.
+    assert not re.search(r"step 10/10 .* 0 examples/s", capsys.readouterr().out)
     for name in ("adapter/adapter.safetensors", "eval_results.txt"):
         assert (out / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
     first, again = (json.loads((folder / "run.json").read_text())
