@@ -43,6 +43,6 @@ setup(
         "dev": ["ruff>=0.6"],
         "parity": ["torch==2.13.0", "adapters==1.3.0"],
         # Compiles for TPUs that are not there; benchmarks/tpu_hlo.py uses private interfaces.
-        "tpu_compiler": ["jax[tpu]==0.10.2", "jaxlib==0.10.2", "libtpu==0.0.42.1"],
+        "tpu-compiler": ["jax[tpu]==0.10.2", "jaxlib==0.10.2", "libtpu==0.0.42.1"],
     },
 )

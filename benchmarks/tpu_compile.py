@@ -4,7 +4,7 @@
     python benchmarks/tpu_compile.py --table      # only rewrites docs/tpu.md
 
 Every compile's result is a JSON line in benchmarks/results/tpu/compiles.jsonl. Needs
-`pip install -e ".[tpu_compiler]"`.
+`pip install -e ".[tpu-compiler]"`.
 """
 
 import argparse
@@ -96,7 +96,11 @@ def read_lines():
 
 
 def compile_missing(cases):
-    """Compiles what has no result, in a process of its own for each step; returns all results."""
+    """Compiles what has no result, in a process of its own for each step; returns all results.
+
+    Raises:
+      RuntimeError: when the process fails, which says nothing about the step.
+    """
     there = read_lines()
     groups = collections.defaultdict(list)
     for case in cases:
@@ -108,11 +112,11 @@ def compile_missing(cases):
             [sys.executable, "-m", "benchmarks.tpu_hlo", json.dumps(list(map(vars, group)))],
             cwd=ROOT, capture_output=True, text=True, check=False)
         rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        rows += [{"case": vars(case), "compiles": False, "error": done.stderr[-2000:]}
-                 for case in group[len(rows):]]
         LINES.parent.mkdir(parents=True, exist_ok=True)
         with LINES.open("a") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
+        if done.returncode:
+            raise RuntimeError(done.stderr[-4000:])
     return read_lines()
 
 

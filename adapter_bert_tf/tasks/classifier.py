@@ -1,13 +1,13 @@
 """The head of adapter-bert: one dropout and one dense layer on the pooled output."""
 
-import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.tasks.losses import sparse_cross_entropy
+from adapter_bert_tf.tasks.task_model import TaskModel
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
-class Classifier(tf_keras.Model):
+class Classifier(TaskModel):
     """Classes or a score from the pooled [CLS] (Devlin et al. 2019, section 4.1).
 
     Only the [CLS] row of the last block is computed, which is exact for the pooled output.
@@ -19,23 +19,12 @@ class Classifier(tf_keras.Model):
       regression: whether the output is a score instead of logits.
     """
 
-    unused = ()  # Groups of variables that no output depends on.
-
     def __init__(self, encoder, num_labels, dropout=0.1, regression=False, **kwargs):
-        super().__init__(**kwargs)
-        self.encoder = encoder
+        super().__init__(encoder, num_labels, **kwargs)
         self.num_labels = num_labels
         self.regression = regression
         self.dropout_rate = dropout
         self.dropout = tf_keras.layers.Dropout(dropout)
-        self.head = tf_keras.layers.Dense(
-            num_labels, name="head", dtype=tf.float32,
-            kernel_initializer=tf_keras.initializers.TruncatedNormal(stddev=0.02),
-        )
-        # Not by a call on `encoder.inputs`, which would tie it to a shared encoder for good.
-        with tf.name_scope(self.head.name):
-            self.head.build((None, encoder.config["hidden_size"]))
-        self.built = True
 
     def call(self, inputs, training=None):
         """Logits, float32 `[batch, num_labels]`, of int32 `[batch, seq]` inputs."""
@@ -53,20 +42,8 @@ class Classifier(tf_keras.Model):
         self.head.kernel.assign(self.head.kernel * deviation)
         self.head.bias.assign(self.head.bias * deviation + mean)
 
-    def named_variables(self):
-        """The encoder's named variables and the head's (`head/kernel`, `head/bias`)."""
-        return self.encoder.named_variables() | {
-            "head/kernel": self.head.kernel, "head/bias": self.head.bias,
-        }
-
     def get_config(self):
         return super().get_config() | {
-            "encoder": tf_keras.utils.serialize_keras_object(self.encoder),
             "num_labels": self.num_labels, "dropout": self.dropout_rate,
             "regression": self.regression,
         }
-
-    @classmethod
-    def from_config(cls, config, custom_objects=None):
-        encoder = tf_keras.utils.deserialize_keras_object(config.pop("encoder"))
-        return cls(encoder, **config)

@@ -4,6 +4,7 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.tasks.losses import sparse_cross_entropy
+from adapter_bert_tf.tasks.task_model import TaskModel
 
 LABELS = ("start", "end")  # Of the head's two outputs.
 
@@ -15,26 +16,17 @@ def span_logits(scores, mask):
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
-class SpanLabeler(tf_keras.Model):
+class SpanLabeler(TaskModel):
     """Start and end scores of every position (Devlin et al. 2019, section 4.2).
 
     Args:
       encoder: `AdapterBertEncoder`.
     """
 
-    unused = ("pooler",)  # Groups of variables that no output depends on.
+    unused = ("pooler",)
 
     def __init__(self, encoder, **kwargs):
-        super().__init__(**kwargs)
-        self.encoder = encoder
-        self.head = tf_keras.layers.Dense(
-            2, name="head", dtype=tf.float32,
-            kernel_initializer=tf_keras.initializers.TruncatedNormal(stddev=0.02),
-        )
-        # Not by a call on `encoder.inputs`, which would tie it to a shared encoder for good.
-        with tf.name_scope(self.head.name):
-            self.head.build((None, encoder.config["hidden_size"]))
-        self.built = True
+        super().__init__(encoder, len(LABELS), **kwargs)
 
     def call(self, inputs, training=None):
         """Logits, float32 `[batch, 2, seq]`, starts and ends, of int32 `[batch, seq]` inputs.
@@ -47,18 +39,3 @@ class SpanLabeler(tf_keras.Model):
     def training_loss(self):
         """The mean of the cross-entropies of start and end; labels are int32 `[batch, 2]`."""
         return sparse_cross_entropy
-
-    def named_variables(self):
-        """The encoder's named variables and the head's (`head/kernel`, `head/bias`)."""
-        return self.encoder.named_variables() | {
-            "head/kernel": self.head.kernel, "head/bias": self.head.bias,
-        }
-
-    def get_config(self):
-        return super().get_config() | {
-            "encoder": tf_keras.utils.serialize_keras_object(self.encoder)}
-
-    @classmethod
-    def from_config(cls, config, custom_objects=None):
-        encoder = tf_keras.utils.deserialize_keras_object(config.pop("encoder"))
-        return cls(encoder, **config)

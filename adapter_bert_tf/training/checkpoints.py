@@ -99,6 +99,7 @@ class SaveCheckpoints(tf_keras.callbacks.Callback):
       start: steps already done.
       every: steps between checkpoints.
       steps: number of training steps.
+      before: function called before a save, for what must not be older than the checkpoint.
 
     Attributes:
       saved: step of the latest checkpoint.
@@ -106,8 +107,9 @@ class SaveCheckpoints(tf_keras.callbacks.Callback):
 
     _supports_tf_logs = True
 
-    def __init__(self, checkpoints, stop, start, every, steps):
+    def __init__(self, checkpoints, stop, start, every, steps, before=lambda: None):
         super().__init__()
+        self.before = before
         self.checkpoints, self.stop = checkpoints, stop
         self.start, self.every, self.steps = start, every, steps
         self.saved = start
@@ -117,6 +119,7 @@ class SaveCheckpoints(tf_keras.callbacks.Callback):
         asked = self.stop.signal_number is not None
         due = step // self.every > self.saved // self.every or step == self.steps or asked
         if due and math.isfinite(float(logs["loss"])):
+            self.before()
             self.checkpoints.save(step)
             self.saved = step
         if asked:

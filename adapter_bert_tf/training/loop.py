@@ -84,16 +84,18 @@ def train(model, trained, batches, settings):
         return progress
     callbacks = [progress, tf_keras.callbacks.TerminateOnNaN()]
     data = distribute(strategy, lambda share: batches(start, share))
-    if not writes:
+    if not settings.output_dir:
         fit(model, data, settings, start, callbacks)
         return progress
     with watching() as stop:
-        callbacks.append(SaveCheckpoints(checkpoints, stop, start, settings.save_every,
-                                         settings.steps))
+        # The other workers go on, because the first needs them to finish the step that it saves.
+        if writes:
+            callbacks.append(SaveCheckpoints(checkpoints, stop, start, settings.save_every,
+                                             settings.steps, progress.flush))
         fit(model, data, settings, start, callbacks)
     if stop.signal_number is not None:
-        raise Interrupted(f"Stopped at step {callbacks[-1].saved}, which is saved. The same "
-                          "command goes on from there.", stop.signal_number)
+        raise Interrupted(f"Stopped at step {progress.step}, which is saved. The same command "
+                          "goes on from there.", stop.signal_number)
     return progress
 
 

@@ -66,6 +66,11 @@ class Progress(tf_keras.callbacks.Callback):
             self.shown_at = now
             self._show(row)
 
+    def flush(self):
+        """Sees to it that all rows are in the folder."""
+        if self.folder is not None:
+            self.log.flush()
+
     def on_train_end(self, logs=None):
         if self.folder is not None:
             self.log.close()

@@ -82,7 +82,8 @@ def test_only_what_is_missing_is_compiled(files, monkeypatch):
     assert files.compile_missing([CASE])[CASE]["compiles"]
 
 
-def test_a_compile_that_dies_is_a_result(files, monkeypatch):
+def test_a_process_that_fails_is_no_result(files, monkeypatch):
     monkeypatch.setattr(files, "ROOT", files.LINES.parent)
-    row = files.compile_missing([CASE])[CASE]
-    assert not row["compiles"] and "No module named" in row["error"]
+    with pytest.raises(RuntimeError, match="No module named"):
+        files.compile_missing([CASE])
+    assert files.read_lines() == {}

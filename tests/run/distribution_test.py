@@ -114,22 +114,39 @@ def test_says_on_how_many_replicas_it_ran(name, replicas, outputs):
     assert json.loads((outputs[name] / "run.json").read_text())["replicas"] == replicas
 
 
+LONG_RUN = ["--save_checkpoints_steps=5", "--num_train_epochs=2000"]
+
+
 def test_a_lost_worker_is_noticed_and_both_go_on_after_a_restart(base, mrpc, tmp_path):
-    flags = ["--save_checkpoints_steps=5", "--num_train_epochs=2000"]
-    chief, other = workers(tmp_path / "out", mrpc, base, *flags)
-    checkpoints = tmp_path / "out" / "checkpoints"
-    _until(lambda: list(checkpoints.glob("ckpt-*.index")), chief)
+    chief, other = workers(tmp_path / "out", mrpc, base, *LONG_RUN)
+    _until(lambda: _saved(tmp_path / "out"), chief)
     other.send_signal(signal.SIGKILL)
     began = time.monotonic()
     assert chief.wait(timeout=90) == 1
     assert time.monotonic() - began < 60
     assert "Another worker was lost" in chief.log.read_text()
 
-    again = workers(tmp_path / "out", mrpc, base, *flags)
+    again = workers(tmp_path / "out", mrpc, base, *LONG_RUN)
     _until(lambda: "examples/s" in again[0].log.read_text(), again[0])
     for process in again:
         assert re.search(r"Resuming from step \d+", process.log.read_text())
         process.kill()
+
+
+def test_workers_that_are_all_asked_to_stop_lose_no_step(base, mrpc, tmp_path):
+    chief, other = workers(tmp_path / "out", mrpc, base, *LONG_RUN)
+    _until(lambda: _saved(tmp_path / "out"), chief)
+    for process in (other, chief):
+        process.send_signal(signal.SIGTERM)
+    assert chief.wait(timeout=60) != 0 and other.wait(timeout=60) != 0
+    stopped = re.search(r"Stopped at step (\d+), which is saved", chief.log.read_text())
+    assert stopped, chief.log.read_text()[-3000:]
+    assert f"ckpt-{stopped[1]}.index" in _saved(tmp_path / "out")
+
+
+def _saved(out):
+    """Names of the checkpoints that are there."""
+    return [path.name for path in (out / "checkpoints").glob("ckpt-*.index")]
 
 
 def _until(condition, process, seconds=120):
