@@ -130,7 +130,6 @@ def lower(case):
 
     model = new_model(case)
     if case.step == "train":
-        model.optimizer._create_all_weights(model.trainable_variables)
         step = tf.function(lambda *batch: model.train_step(batch), jit_compile=True)
     else:
         step = tf.function(model.predict_step, jit_compile=True)

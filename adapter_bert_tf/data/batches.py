@@ -1,6 +1,7 @@
 """Tokenized examples in memory, and batches of examples of similar length."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import tensorflow as tf
@@ -43,13 +44,7 @@ def tokenize(examples, encoder, labels=None):
       labels: `[examples]`, label ids or scores, or None.
     """
     columns = list(zip(*examples.texts(), strict=True))
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)] * len(columns))
-    def encode(*texts):
-        segments = encoder.segments(*texts)
-        full = tf.add_n([segment.row_lengths() for segment in segments]) + len(segments) + 1
-        return *encoder.join(segments), full
-
+    encode = _traced(encoder, len(columns))
     parts = [
         encode(*(tf.constant(column[start : start + TOKENIZE_AT_ONCE]) for column in columns))
         for start in range(0, len(examples), TOKENIZE_AT_ONCE)
@@ -58,6 +53,19 @@ def tokenize(examples, encoder, labels=None):
     labels = np.zeros(len(examples), np.int32) if labels is None else labels
     lengths = ids.row_lengths().numpy()
     return Features(ids, types, tf.constant(labels), lengths, full.numpy() > lengths)
+
+
+@functools.lru_cache(maxsize=1)
+def _traced(encoder, columns):
+    """`encoder` as a graph, which takes seconds to trace; also returns the uncut lengths."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)] * columns, autograph=False)
+    def encode(*texts):
+        segments = encoder.segments(*texts)
+        full = tf.add_n([segment.row_lengths() for segment in segments]) + len(segments) + 1
+        return *encoder.join(segments), full
+
+    return encode
 
 
 def train_batches(features, batch_size, steps, seed, max_seq_length, pad_to=8, start=0,

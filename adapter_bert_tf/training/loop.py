@@ -147,6 +147,7 @@ def compile_model(model, settings):
     """
     schedule = Schedule(settings.learning_rate, settings.steps, settings.warmup_proportion)
     optimizer = BertAdam(schedule, **OPTIMIZERS[settings.optimizer])
+    optimizer.build(model.trainable_variables)
     seed_dropout(model, settings.seed, optimizer.iterations)
     model.compile(
         optimizer=optimizer,

@@ -70,6 +70,10 @@ class BertAdam(optimization.AdamWeightDecay):
         self.bias_correction = bias_correction
         self.clip_update = clip_update
 
+    def build(self, variables):
+        """Makes the moments of `variables` now; made in the first step, they double its tracing."""
+        self._create_all_weights(variables)
+
     def _prepare_local(self, var_device, var_dtype, apply_state):
         super()._prepare_local(var_device, var_dtype, apply_state)
         if not self.bias_correction:
