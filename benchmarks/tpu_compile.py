@@ -65,17 +65,18 @@ def by_shape():
 
 
 def plan():
-    """All cases: each shape on both chips in both precisions, the most common shapes first."""
-    shapes = sorted(by_shape().items(), key=lambda item: rank(item[0]))
+    """All cases: each shape on both chips, the common ones in both precisions and first."""
+    shapes = sorted(by_shape().items(), key=lambda item: not is_common(item[0]))
     cases = [dataclasses.replace(case, chip=chip, precision=precision)
-             for _, configs in shapes for precision in PRECISIONS
-             for own in configs.values() for case in own for chip in COMPARED]
+             for shape, configs in shapes for own in configs.values() for case in own
+             for precision in (PRECISIONS if is_common(shape) else [case.precision])
+             for chip in COMPARED]
     return list(dict.fromkeys(cases))
 
 
-def rank(shape):
-    """0 for the shapes of most configurations: size 64, two outputs; 1 for the others."""
-    return int((shape.adapter_size, shape.outputs) != (64, 2))
+def is_common(shape):
+    """Whether a shape is that of most configurations: adapters of size 64, two outputs."""
+    return (shape.adapter_size, shape.outputs) == (64, 2)
 
 
 def searches():

@@ -1,6 +1,7 @@
 """Questions to model inputs: sliding windows over the context, answers as positions in them."""
 
 import dataclasses
+import functools
 import itertools
 
 import numpy as np
@@ -68,7 +69,7 @@ def make_windows(questions, encoder, settings):
       encoder: `TextEncoder`.
       settings: `SpanSettings`.
     """
-    align = tf.function(encoder.align, input_signature=[tf.TensorSpec([None], tf.string)])
+    align = _traced(encoder)
     cls, sep = (encoder.special[f"{name}_id"] for name in ("start_of_sequence", "end_of_segment"))
     for first in range(0, len(questions), QUESTIONS_AT_ONCE):
         part = questions[first : first + QUESTIONS_AT_ONCE]
@@ -79,6 +80,13 @@ def make_windows(questions, encoder, settings):
             head = [cls, *query[: settings.max_query_length], sep]
             yield from _windows_of(number, question, head, sep, contexts[question.context],
                                    settings)
+
+
+@functools.lru_cache(maxsize=1)
+def _traced(encoder):
+    """The encoder's `align` as a graph, which takes seconds to trace."""
+    return tf.function(encoder.align, input_signature=[tf.TensorSpec([None], tf.string)],
+                       autograph=False)
 
 
 def _aligned(align, texts):

@@ -7,9 +7,11 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from tests.runs import command
 
+pytestmark = pytest.mark.long
 CLIENT = """
 import json, sys
 import tensorflow as tf, tensorflow_text
