@@ -17,7 +17,7 @@ def _inputs(figures):
     return {name: figures[name] for name in ("input_word_ids", "input_mask", "input_type_ids")}
 
 
-def _compare(output, expected, mask, every, atol):
+def _assert_close(output, expected, mask, every, atol):
     real = mask[:, ::every, None]
     np.testing.assert_allclose(output["sequence_output"].numpy()[:, ::every] * real,
                                expected["sequence_output"] * real, atol=atol)
@@ -33,7 +33,7 @@ def test_figures_of_transformers(minilm, preset, atol):
     lengths = figures["input_mask"].sum(1)
     assert len(lengths) == 64 and len(set(lengths)) > 20
     output = minilm.build_encoder(preset and PRESETS[preset])(_inputs(figures))
-    _compare(output, figures, figures["input_mask"], every=5, atol=atol)
+    _assert_close(output, figures, figures["input_mask"], every=5, atol=atol)
 
 
 def test_adapters_at_init_change_next_to_nothing(minilm):
@@ -55,7 +55,8 @@ def test_transformers_itself(minilm):
         minilm.weights_path.rsplit("/", 1)[0], *parity_figures.pairs())
     inputs = _inputs(expected)
     for adapter in (None, PRESETS["houlsby"]):
-        _compare(minilm.build_encoder(adapter)(inputs), expected, expected["input_mask"], 1, 1e-4)
+        output = minilm.build_encoder(adapter)(inputs)
+        _assert_close(output, expected, expected["input_mask"], every=1, atol=1e-4)
 
 
 def test_the_tokenizer_of_transformers_on_real_sentences(minilm, real_data):
