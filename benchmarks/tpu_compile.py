@@ -80,13 +80,18 @@ def is_common(shape):
 
 
 def searches():
-    """The cases whose largest batch is looked for: one a base, head, chip and precision."""
+    """The cases whose largest batch is looked for: one a base, head, chip and precision.
+
+    Those in the precision of a configuration come first.
+    """
+    own = {dataclasses.replace(case, chip=chip) for configs in by_shape().values()
+           for cases in configs.values() for case in cases for chip in COMPARED}
     starts = {}
     for case in plan():
         if case.step == "train" and case.adapter_size == 64 and case.chip in COMPARED:
             head = "span" if case.head == "span" else "not span"
             starts.setdefault((case.base, head, case.chip, case.precision), case)
-    return list(starts.values())
+    return sorted(starts.values(), key=lambda case: case not in own)
 
 
 def read_lines():
