@@ -55,7 +55,7 @@ class Checkpoints:
             except (tf.errors.OpError, IndexError, ValueError) as error:
                 logging.warning("The checkpoint %s is damaged: %s", path, error)
                 continue
-            step = int(self.optimizer.iterations)
+            step = int(self.optimizer.iterations.numpy())
             print(f"Resuming from step {step}: {path}", flush=True)
             return step
         if paths:
@@ -93,6 +93,8 @@ class Checkpoints:
 class SaveCheckpoints(tf_keras.callbacks.Callback):
     """Saves every so many steps, after the last, and when the process is asked to stop.
 
+    Then it raises `Interrupted`.
+
     Args:
       checkpoints: `Checkpoints`.
       stop: `StopRequest`.
@@ -123,4 +125,5 @@ class SaveCheckpoints(tf_keras.callbacks.Callback):
             self.checkpoints.save(step)
             self.saved = step
         if asked:
-            self.model.stop_training = True
+            # Of several workers this one alone stops; what `fit` does at its end takes all of them.
+            raise self.stop.interrupted(step)

@@ -4,6 +4,8 @@ import contextlib
 import signal
 import threading
 
+from adapter_bert_tf.errors import Interrupted
+
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -17,6 +19,11 @@ class StopRequest:
     def __init__(self):
         self.signal_number = None
         self._before = {}
+
+    def interrupted(self, step):
+        """The `Interrupted` to raise after a step that is saved."""
+        return Interrupted(f"Stopped at step {step}, which is saved. The same command goes on from "
+                           "there.", self.signal_number)
 
     def _note(self, number, frame):
         self.signal_number = number

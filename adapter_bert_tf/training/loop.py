@@ -6,7 +6,7 @@ import math
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.errors import Diverged, InputError, Interrupted, WorkerLost
+from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
 from adapter_bert_tf.training.checkpoints import Checkpoints, SaveCheckpoints
 from adapter_bert_tf.training.dropout import seed_dropout
 from adapter_bert_tf.training.interruption import watching
@@ -94,13 +94,15 @@ def train(model, trained, batches, settings):
                                              settings.steps, progress.flush))
         fit(model, data, settings, start, callbacks)
     if stop.signal_number is not None:
-        raise Interrupted(f"Stopped at step {progress.step}, which is saved. The same command "
-                          "goes on from there.", stop.signal_number)
+        raise stop.interrupted(progress.step)
     return progress
 
 
 def fit(model, data, settings, start, callbacks):
-    """tf_keras' `fit`, from a step to the last. Raises `Diverged` and `WorkerLost`."""
+    """tf_keras' `fit`, from a step to the last; the first callback is the `Progress`.
+
+    Raises `Diverged`, `Interrupted` and `WorkerLost`.
+    """
     try:
         history = model.fit(data, steps_per_epoch=settings.steps - start, epochs=1, verbose=0,
                             callbacks=callbacks)
@@ -111,6 +113,8 @@ def fit(model, data, settings, start, callbacks):
             f"Another worker was lost at step {callbacks[0].step}, and training cannot go on "
             "without it. Start all workers again with the same command: they go on from the last "
             f"checkpoint. TensorFlow says: {_reason(error)}") from error
+    finally:
+        callbacks[0].close()
     if not math.isfinite(history.history["loss"][-1]):
         raise Diverged(f"Training diverged at step {callbacks[0].step}: the loss is not finite. "
                        f"Lower --learning_rate={settings.learning_rate}. Nothing was saved.")

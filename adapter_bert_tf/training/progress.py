@@ -35,7 +35,7 @@ class Progress(tf_keras.callbacks.Callback):
         self.stream = stream or sys.stdout
         self.start, self.step, self.recorded = start, start, start
         self.mean_loss, self.mean_step = 0.0, start
-        self.folder = folder
+        self.folder, self.log = folder, None
         self.examples_per_second = 0.0
         self.seconds = 0.0
         self.cpu_seconds = 0.0
@@ -60,7 +60,7 @@ class Progress(tf_keras.callbacks.Callback):
             return
         self.recorded = self.step
         row = self._row(float(logs["loss"]))
-        if self.folder is not None:
+        if self.log is not None:
             self.log.add(row)
         if due:
             self.shown_at = now
@@ -68,11 +68,12 @@ class Progress(tf_keras.callbacks.Callback):
 
     def flush(self):
         """Sees to it that all rows are in the folder."""
-        if self.folder is not None:
+        if self.log is not None:
             self.log.flush()
 
-    def on_train_end(self, logs=None):
-        if self.folder is not None:
+    def close(self):
+        """Ends the log, if it was begun."""
+        if self.log is not None:
             self.log.close()
 
     def _row(self, mean_loss):

@@ -1,5 +1,6 @@
 """The loop: progress, checkpoints of what is trained, resuming."""
 
+import dataclasses
 import io
 import json
 
@@ -156,7 +157,8 @@ def test_strategies():
         make_strategy("two_devices")
 
 
-def test_mirrored_trains_as_one_device_does(tiny_base_folder):
+def test_mirrored_trains_as_one_device_does(tiny_base_folder, tmp_path):
+    """The second time it is taken up again at the end."""
     one, _ = _setup(tiny_base_folder)
     with make_strategy("mirrored").scope():
         two, trained = _setup(tiny_base_folder)
@@ -166,5 +168,7 @@ def test_mirrored_trains_as_one_device_does(tiny_base_folder):
             if isinstance(layer, tf_keras.layers.Dropout):
                 layer.rate = 0.0
     train(one, {}, _batches(3), settings)
-    train(two, trained, _batches(3), settings)
+    saved = dataclasses.replace(settings, output_dir=str(tmp_path))
+    assert train(two, trained, _batches(3), saved).start == 0
+    assert train(two, trained, _batches(3), saved).start == 3
     np.testing.assert_allclose(one(support.batch()), two(support.batch()), atol=1e-5)
