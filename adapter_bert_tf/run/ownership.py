@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
@@ -143,7 +144,7 @@ def _checkpoint_files(folder):
     place = os.path.join(folder, "checkpoints")
     names = storage.listdir(place) if storage.isdir(place) else []
     return [os.path.join(place, name) for name in sorted(names)
-            if name == STATE or name.startswith(PREFIX)]
+            if name == STATE or name.startswith((PREFIX, f"{STATE}.tmp"))]
 
 
 def remove_leftovers(flags):
@@ -155,3 +156,15 @@ def remove_leftovers(flags):
             storage.rmtree(path)
         elif name.endswith(".tmp") and name.startswith(tuple(RUN_FILES[:-1])):
             storage.remove(path)
+    paths = [path.rstrip("/") for path in _checkpoint_files(flags.output_dir)]
+    for path in paths:
+        if _is_half(path, paths):
+            (storage.rmtree if storage.isdir(path) else storage.remove)(path)
+
+
+def _is_half(path, paths):
+    """Whether TensorFlow had not finished a path among those of the checkpoints."""
+    folder, name = os.path.split(path)
+    number = re.match(rf"{PREFIX}\d+", name)
+    without_index = number and os.path.join(folder, f"{number[0]}.index") not in paths
+    return bool(without_index or name.endswith("_temp") or name.startswith(f"{STATE}.tmp"))

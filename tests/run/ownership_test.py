@@ -1,0 +1,22 @@
+"""What a killed process leaves in its output folder, and what of it goes."""
+
+import types
+
+from adapter_bert_tf.run import ownership
+
+LEFT = ("adapter.tmp-1234/adapter.safetensors", "metrics.jsonl.0123abcd.tmp",
+        "checkpoints/checkpoint.tmp123", "checkpoints/ckpt-7.data-00000-of-00001",
+        "checkpoints/ckpt-9_temp/part-00000-of-00001.data-00000-of-00001.tempstate1")
+KEPT = ("adapter/adapter.safetensors", "metrics.jsonl", "notes.tmp", "checkpoints/checkpoint",
+        "checkpoints/ckpt-5.index", "checkpoints/ckpt-5.data-00000-of-00001",
+        "checkpoints/flags.json")
+
+
+def test_what_was_begun_goes_and_all_else_stays(tmp_path):
+    for name in (*LEFT, *KEPT):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    ownership.remove_leftovers(types.SimpleNamespace(output_dir=str(tmp_path)))
+    there = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert there == set(KEPT)
+    assert not list(tmp_path.rglob("*_temp"))
