@@ -91,8 +91,10 @@ def test_trains_to_the_same_loss_and_weights(name, outputs):
     losses, weights = [], []
     for out in (outputs["one"], outputs[name]):
         rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-        assert [row["step"] for row in rows][-1] == 20
-        losses.append(rows[-1]["loss"])
+        steps = [row["step"] for row in rows]
+        assert steps[-1] == 20
+        # A row has the mean since the one before, and a slow machine writes one more.
+        losses.append(np.average([row["loss"] for row in rows], weights=np.diff([0, *steps])))
         weights.append(safetensors.numpy.load_file(out / "adapter" / "adapter.safetensors"))
     assert losses[0] == pytest.approx(losses[1], abs=1e-4)
     for key, value in weights[0].items():
