@@ -59,23 +59,24 @@ def check_devices():
     yield Finding("processes", os.environ.get("TF_CONFIG", "one (TF_CONFIG is not set)"))
 
 
-def check_tpu(name):
+def check_tpu(name, zone=None, project=None):
     """Yields whether a TPU answers; asked for by name, or looked for in this machine."""
     from adapter_bert_tf.errors import InputError
-    from adapter_bert_tf.training.strategy import make_strategy
+    from adapter_bert_tf.training.strategy import make_strategy, tpu_runtime
 
     here = any(os.environ.get(key) for key in ("TPU_NAME", "COLAB_TPU_ADDR", "TPU_WORKER_ID"))
     here = here or any(os.path.exists(path) for path in ("/dev/accel0", "/dev/vfio/0"))
     if not (name or here):
         yield Finding("TPU", "none in this machine (--tpu_name=NAME asks another)")
         return
+    asked = name or os.environ.get("TPU_NAME") or "local"
+    runtime = tpu_runtime(asked, zone, project)
     try:
-        strategy = make_strategy("tpu", name or os.environ.get("TPU_NAME") or "local")
-        yield Finding("TPU", f"{strategy.num_replicas_in_sync} cores")
+        strategy = make_strategy("tpu", asked, zone, project)
+        yield Finding("TPU", f"{strategy.num_replicas_in_sync} cores, {runtime}")
     except InputError as error:
-        yield Finding("TPU", str(error)[:300], "Is it created, in this project and zone, with the "
-                      f"software version tpu-vm-tf-{LINE}.0-pjrt? gcloud compute tpus tpu-vm list",
-                      needed=bool(name))
+        yield Finding("TPU", f"{runtime}. {str(error)[:400]}", "Is it created, in this project "
+                      "and zone? gcloud compute tpus tpu-vm list", needed=bool(name))
 
 
 def check_base():
@@ -120,14 +121,14 @@ def check_bucket(path):
                       "there? The role is Storage Object Admin.", needed=True)
 
 
-def findings(tpu_name=None, buckets=()):
-    """Yields all findings; TensorFlow's only if it is there."""
+def findings(tpu=(None,), buckets=()):
+    """Yields all findings; TensorFlow's only if it is there. `tpu` is what `check_tpu` takes."""
     packages = list(check_packages())
     yield Finding("python", sys.version.split()[0])
     yield from packages
     if any(found.needed for found in packages):
         return
-    for check in (check_devices, lambda: check_tpu(tpu_name), check_base, check_credentials):
+    for check in (check_devices, lambda: check_tpu(*tpu), check_base, check_credentials):
         yield from check()
     for path in buckets:
         yield from check_bucket(path)
@@ -140,9 +141,12 @@ def main(arguments=None):
     parser.add_argument("buckets", nargs="*", metavar="gs://BUCKET/FOLDER",
                         help="folders to try to read and write")
     parser.add_argument("--tpu_name", help="name or grpc:// address of a TPU to reach")
+    parser.add_argument("--tpu_zone", help="its zone, if not this machine's")
+    parser.add_argument("--gcp_project", help="its project, if not this machine's")
     parsed = parser.parse_args(arguments)
     failed = False
-    for found in findings(parsed.tpu_name, parsed.buckets):
+    tpu = parsed.tpu_name, parsed.tpu_zone, parsed.gcp_project
+    for found in findings(tpu, parsed.buckets):
         print(f"{'!' if found.fix else ' '} {found.name:<20} {found.said}", flush=True)
         if found.fix:
             print(f"    {found.fix}", flush=True)

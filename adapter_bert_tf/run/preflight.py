@@ -7,6 +7,7 @@ import tensorflow as tf
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store.versions import versions
+from adapter_bert_tf.training.strategy import tpu_runtime
 
 READ = ("data_dir", "base_model", "vocab_file", "bert_config_file", "init_checkpoint", "train_file",
         "predict_file", "adapter_dir")
@@ -19,8 +20,10 @@ def check(flags):
     paths = {name: value for name in (*READ, *WRITTEN) if (value := flags.values.get(name))}
     _check_filled_in(paths | {"tpu_name": flags.tpu_name})
     if flags.use_tpu or flags.distribution == "tpu":
-        print(f"tensorflow {tf.__version__}, TPU {flags.tpu_name or 'of this machine'}", flush=True)
         _check_remote(flags, paths)
+        runtime = tpu_runtime(flags.tpu_name, flags.tpu_zone, flags.gcp_project)
+        print(f"tensorflow {tf.__version__}; TPU {flags.tpu_name or 'of the environment'}: "
+              f"{runtime}", flush=True)
     remote = {name: path for name, path in paths.items() if storage.is_remote(path)}
     for name, path in remote.items():
         if name in READ and not (name == "adapter_dir" and flags.do_train):

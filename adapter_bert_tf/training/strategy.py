@@ -1,5 +1,6 @@
 """Which devices: a `tf.distribute` strategy from the flags, and what each host gets to do."""
 
+import importlib.metadata
 import json
 import os
 
@@ -45,8 +46,29 @@ def _tpu_strategy(tpu_name, tpu_zone, gcp_project):
         tf.tpu.experimental.initialize_tpu_system(resolver)
     except (ValueError, RuntimeError, OSError, tf.errors.OpError) as error:
         raise InputError(f"No TPU could be reached with --tpu_name={tpu_name!r}: {error}. "
-                         "Leave out --use_tpu to run on CPU or GPU.") from error
+                         "Leave out --use_tpu to run on CPU or GPU. On a TPU VM TensorFlow must be "
+                         f'pip install "tensorflow-tpu=={tf.__version__}".') from error
     return tf.distribute.TPUStrategy(resolver)
+
+
+def tpu_runtime(tpu_name, tpu_zone=None, gcp_project=None):
+    """The version of a TPU's software, or why it is not known; nothing is computed on it.
+
+    Of a TPU in this machine it is that of the package libtpu, of another what Google Cloud says.
+    """
+    if tpu_name == "local":
+        versions = {found.name: found.version for found in importlib.metadata.distributions()}
+        return next((f"{name} {versions[name]}" for name in ("libtpu", "libtpu-nightly")
+                     if name in versions), "libtpu of the machine's image (no package)")
+    if (tpu_name or "").startswith("grpc://"):
+        return "runtime not known (an address does not say it)"
+    try:
+        from cloud_tpu_client import Client
+
+        runtime = Client(tpu_name, zone=tpu_zone, project=gcp_project).runtime_version()
+    except (ImportError, ValueError, RuntimeError, OSError) as error:
+        return f"runtime not known ({error})"
+    return f"runtime {runtime}"
 
 
 def _multi_worker_strategy():

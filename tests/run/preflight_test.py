@@ -1,6 +1,9 @@
 """What is refused before anything starts."""
 
+import importlib.metadata
 import re
+import sys
+import types
 
 import pytest
 import tensorflow as tf
@@ -8,7 +11,7 @@ import tensorflow as tf
 from adapter_bert_tf import doctor
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import preflight
-from adapter_bert_tf.training.strategy import check_tf_config
+from adapter_bert_tf.training.strategy import check_tf_config, tpu_runtime
 from tests.runs import command
 
 TPU = ["--task_name=mrpc", "--do_train", "--use_tpu", "--tpu_name=mine"]
@@ -24,6 +27,46 @@ def test_with_a_tpu_what_is_not_given_is_local_too():
     error = command("--task_name=demo_factuality", "--do_train", "--distribution=tpu",
                     "--output_dir=gs://b/out")
     assert "--data_dir (not given" in error and "--base_model (not given" in error
+
+
+class CloudTpu:
+    """Google's client of the Cloud TPU API, as far as it is asked."""
+
+    def __init__(self, tpu, zone, project):
+        if tpu == "absent":
+            raise ValueError("no TPU of this name")
+        self.place = f"{project}/{zone}/{tpu}"
+
+    def runtime_version(self):
+        return f"2.20.0 of {self.place}"
+
+
+@pytest.mark.parametrize(("name", "said"), [
+    ("mine", "runtime 2.20.0 of us/here/mine"),
+    ("absent", "runtime not known (no TPU of this name)"),
+    ("grpc://10.0.0.2:8470", "runtime not known (an address does not say it)"),
+    ("local", "libtpu 0.0.14"),
+])
+def test_the_tpus_software_is_named(name, said, monkeypatch):
+    client = types.SimpleNamespace(Client=CloudTpu)
+    monkeypatch.setitem(sys.modules, "cloud_tpu_client", client)
+    package = types.SimpleNamespace(name="libtpu", version="0.0.14")
+    monkeypatch.setattr(importlib.metadata, "distributions", lambda: iter([package]))
+    assert tpu_runtime(name, "here", "us") == said
+
+
+def test_a_tpu_without_packages_is_said_to_be_unknown(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cloud_tpu_client", None)
+    assert re.match(r"runtime not known \(.*cloud_tpu_client", tpu_runtime("mine"))
+    monkeypatch.setattr(importlib.metadata, "distributions", lambda: iter([]))
+    assert tpu_runtime("local") == "libtpu of the machine's image (no package)"
+
+
+def test_the_versions_are_printed_before_the_tpu_is_asked(tmp_path, capsys):
+    error = command("--task_name=demo_factuality", "--do_train", "--use_tpu", "--tpu_name=local",
+                    f"--output_dir={tmp_path}/out")
+    assert "No TPU could be reached" in error and 'pip install "tensorflow-tpu==' in error
+    assert f"tensorflow {tf.__version__}; TPU local: libtpu " in capsys.readouterr().out
 
 
 class Replicas:
