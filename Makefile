@@ -29,9 +29,10 @@ test-slow: $(VENV)/test-installed
 lint: $(VENV)/test-installed
 	$(BIN)/ruff check .
 
-# PyTorch and its adapters library: with them, `make test` also compares with the real thing.
+# PyTorch with its adapters library, and the TPU's compiler (2 GB): with them `make test` also
+# compares with the real thing, and compiles a step for a TPU.
 parity: $(VENV)/test-installed
-	$(BIN)/pip install --quiet -e ".[parity]"
+	$(BIN)/pip install --quiet -e ".[parity,tpu-compiler]"
 
 $(VENV)/installed: setup.py
 	$(PYTHON) -m venv $(VENV)
