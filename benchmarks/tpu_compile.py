@@ -208,14 +208,15 @@ def batches(rows):
     """Markdown lines: the largest batches."""
     lines = ["| base | head | chip | precision | largest batch | temporaries | twice as many |",
              "| --- | --- | --- | --- | --- | --- | --- |"]
-    for case in searches():
+    for case in sorted(searches(), key=lambda c: (c.base, c.head, c.chip, c.precision)):
         best = largest(case, known(rows, case))
         if best:
             row = rows[dataclasses.replace(case, batch=best)]
             error = rows[dataclasses.replace(case, batch=2 * best)]["error"].splitlines()[0]
+            refused = error.rpartition("total memory required for ")[2][:150]
             lines.append(f"| {case.base} | {case.head} {case.length} | {case.chip} | "
                          f"{case.precision} | {best} | {row['memory']['temp'] / 2**20:,.0f} MiB | "
-                         f"{error[:150]} |")
+                         f"{refused} |")
     return lines
 
 
