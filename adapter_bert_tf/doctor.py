@@ -114,8 +114,9 @@ def check_bucket(path):
 
     try:
         names = storage.listdir(path) if storage.isdir(path) else []
-        check_writable("bucket", path)
-        yield Finding(path, f"{len(names)} entries, can be read and written")
+        check_writable(path, path)
+        there = f"{len(names)} entries" if storage.isdir(path) else "not there yet"
+        yield Finding(path, f"{there}, can be read and written")
     except (InputError, tf.errors.OpError) as error:
         yield Finding(path, str(error)[:400], "Is the name right, and may this account write "
                       "there? The role is Storage Object Admin.", needed=True)

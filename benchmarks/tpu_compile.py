@@ -65,13 +65,17 @@ def by_shape():
 
 
 def plan():
-    """All cases: each shape on both chips, the common ones in both precisions and first."""
+    """All cases: as the configurations are, and each shape on both chips that are compared.
+
+    The common shapes are compared in both precisions, and come first.
+    """
     shapes = sorted(by_shape().items(), key=lambda item: not is_common(item[0]))
     cases = [dataclasses.replace(case, chip=chip, precision=precision)
              for shape, configs in shapes for own in configs.values() for case in own
              for precision in (PRECISIONS if is_common(shape) else [case.precision])
              for chip in COMPARED]
-    return list(dict.fromkeys(cases))
+    own = [case for _, configs in shapes for cases_ in configs.values() for case in cases_]
+    return list(dict.fromkeys(cases + own))
 
 
 def is_common(shape):

@@ -52,7 +52,8 @@ def _define_adapter_berts_flags(max_seq_length):
     real("warmup_proportion", 0.1, "Share of the steps with rising learning rate.",
          lower_bound=0.0, upper_bound=1.0)
     integer("save_checkpoints_steps", 1000, "Steps between checkpoints.", lower_bound=1)
-    integer("iterations_per_loop", None, "Steps in one call. Default: 1000 on TPU, else 1.",
+    integer("iterations_per_loop", None, "Steps in one call, at most --save_checkpoints_steps. "
+            "Default: 100 on TPU, else 1.",
             lower_bound=1)
     boolean("use_tpu", False, "Same as --distribution=tpu.")
     string("tpu_name", None, "Name or grpc:// address of the TPU.")

@@ -72,9 +72,9 @@ class Job:
     kind: Kind
     data: object
     vocabulary: Vocabulary
-    fingerprint: dict
     model: tf_keras.Model
     trained: dict
+    content: dict  # What it is made of: `ownership.content`.
     tuning: what_is_trained.Tuning
     saved: SavedAdapter | None
     strategy: tf.distribute.Strategy
@@ -127,6 +127,13 @@ def check_ahead(kind, flags, shared):
     settings.training_steps(flags, kind.read(flags, shared, None).count)
 
 
+def content(kind, flags, shared):
+    """What a training with these flags is made of besides them: `ownership.content`."""
+    base = shared.base(flags)
+    adapter, _ = settings.method(flags, base.config.num_layers)
+    return ownership.content(kind.read(flags, shared, None), base, adapter)
+
+
 @contextlib.contextmanager
 def prepared(kind, flags, shared):
     """Reads and checks all that the run needs, locks its folder, and builds the model.
@@ -142,10 +149,12 @@ def prepared(kind, flags, shared):
     settings.check_length(flags, base)
     adapter, tuning = settings.method(flags, base.config.num_layers, saved)
     data = kind.read(flags, shared, saved)
-    settings.warn_of_other_data(flags, data.record())
-    ownership.check_same_data(flags, data.record())
+    made_of = ownership.content(data, base, adapter)
+    settings.warn_of_other_data(flags, made_of)
+    ownership.check_same_content(flags, made_of)
     steps = settings.training_steps(flags, data.count)
-    if flags.do_train and not flags.overwrite and ownership.is_finished(flags, data.record):
+    if flags.do_train and not flags.overwrite and ownership.is_finished(
+            flags, lambda: made_of):
         print(f"{flags.output_dir} holds the results of this very run. --overwrite repeats it.",
               flush=True)
         yield None
@@ -153,14 +162,14 @@ def prepared(kind, flags, shared):
     with held(flags, strategy):
         if flags.do_train and not flags.overwrite:  # Another process may have been here since.
             ownership.check_same_run(flags)
-            ownership.check_same_data(flags, data.record())
+            ownership.check_same_content(flags, made_of)
         set_precision(flags.precision)
         tf_keras.utils.set_random_seed(flags.seed)
         with strategy.scope():
             model = build_model(kind, flags, base, adapter, data, saved)
             trained = what_is_trained.select_trained(model, tuning)
-        yield Job(flags, kind, data, base.vocabulary, base.fingerprint(), model, trained, tuning,
-                  saved, strategy, steps, settings.learning_rate(flags, tuning))
+        yield Job(flags, kind, data, base.vocabulary, model, trained, made_of, tuning, saved,
+                  strategy, steps, settings.learning_rate(flags, tuning))
 
 
 @contextlib.contextmanager
@@ -169,7 +178,6 @@ def held(flags, strategy):
     if flags.dry_run or not is_chief(strategy):
         yield
         return
-    preflight.check_writable("output_dir", flags.output_dir)
     with locked(flags.output_dir):
         ownership.remove_leftovers(flags)
         yield
@@ -190,10 +198,10 @@ def build_model(kind, flags, base, adapter, data, saved):
 def train_task(job):
     """Trains, and writes the adapter directory."""
     flags = job.flags
-    if flags.overwrite and job.writes and not ownership.interrupted(flags, job.data.record()):
+    if flags.overwrite and job.writes and not ownership.interrupted(flags, job.content):
         ownership.clear(flags.output_dir, job.kind.output_files(job.data))
     if job.writes:
-        ownership.claim(flags, job.data.record())
+        ownership.claim(flags, job.content)
     progress = train(job.model, job.trained,
                      lambda start, share: job.kind.train_batches(job, start, share),
                      settings.training(flags, job))
@@ -229,7 +237,7 @@ def describe(job):
     metric = {"name": main.removeprefix("eval_"), "value": results[main], "split": "dev"} \
         if results else None
     return schema.describe(
-        base=job.fingerprint, tuning=job.tuning, adapter=job.model.encoder.adapter_config,
+        base=job.content["base"], tuning=job.tuning, adapter=job.model.encoder.adapter_config,
         metric=metric, global_step=job.steps, command=outputs.command(),
         **job.data.adapter_config())
 
@@ -246,16 +254,13 @@ def export(job):
 
 def run_record(job):
     """The content of `run.json`: with `--config` it repeats the run."""
-    adapter = job.model.encoder.adapter_config
     total = what_is_trained.count(job.model.named_variables().values())
     return {
         "command": outputs.command(),
         "flags": job.flags.values,
         "learning_rate": job.learning_rate,
-        "adapter": dataclasses.asdict(adapter) if adapter else None,
         "versions": versions(),
-        "base": job.fingerprint,
-        **job.data.record(),
+        **job.content,
         "parameters": {"total": total, "trained": what_is_trained.count(job.trained.values())},
         "replicas": job.strategy.num_replicas_in_sync,
         "peak_memory_mb": outputs.peak_memory_mb(),

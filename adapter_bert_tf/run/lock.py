@@ -29,7 +29,8 @@ def locked(folder):
     """Holds the folder's lock; inside the same process it may be asked for again.
 
     The owner writes a sign of life every `BEAT` seconds. A lock is taken over when its process is
-    gone from this machine, or, if it belongs to another machine, is silent for `STALE` seconds.
+    gone from this machine, or, if it belongs to another machine, is silent for `STALE` seconds;
+    if that machine has this one's name, it is waited for.
 
     Raises:
       InputError: when another process holds it; says which, and since when.
@@ -58,7 +59,7 @@ def locked(folder):
 def _take(path, mark):
     if not _create(path, mark):
         owner = _read(path)
-        if _is_alive(owner):
+        if _is_alive(owner) and not _falls_silent(path, owner):
             raise InputError(_refusal(path, owner))
         print(f"Taking over from process {owner['pid']} on {owner['host']}, which is gone." if owner
               else f"{path} is damaged, and is taken over.", flush=True)
@@ -97,10 +98,10 @@ def _create(path, mark):
     try:
         os.link(whole, path)
         return True
-    except FileExistsError:
+    except (FileExistsError, FileNotFoundError):  # Another process has it, and cleaned up here.
         return False
     finally:
-        os.remove(whole)
+        pathlib.Path(whole).unlink(missing_ok=True)
 
 
 def _beat(path, mark, done):
@@ -131,6 +132,19 @@ def _is_alive(owner):
     if owner["machine"] == _machine():
         return _started(owner["pid"]) == owner["process"]
     return time.time() - owner["beat"] < STALE
+
+
+def _falls_silent(path, owner):
+    """Waits for an owner that may be this machine before it was restarted; whether it is dead."""
+    if owner["host"] != socket.gethostname() or owner["machine"] == _machine():
+        return False
+    print(f"{path} is of process {owner['pid']} on a machine of this name, perhaps before it was "
+          f"restarted. Waiting for a sign of life, up to {STALE:.0f} s.", flush=True)
+    while _is_alive(owner):
+        time.sleep(1.0)
+        if _read(path) != owner:
+            return False
+    return True
 
 
 def _machine():

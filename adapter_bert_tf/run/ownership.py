@@ -1,5 +1,6 @@
 """Whose files `--output_dir` holds: what is taken up again, what is refused, what is removed."""
 
+import dataclasses
 import json
 import os
 import re
@@ -7,7 +8,7 @@ import re
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.outputs import read_json, remove
-from adapter_bert_tf.store.directory import adapter_exists
+from adapter_bert_tf.store.directory import adapter_exists, adapter_is_whole
 from adapter_bert_tf.store.folders import TEMPORARY
 from adapter_bert_tf.training.checkpoints import PREFIX, STATE
 
@@ -15,28 +16,56 @@ from adapter_bert_tf.training.checkpoints import PREFIX, STATE
 RUN_FILES = ("eval_results.txt", "metrics.jsonl", "run.json", "sweep.json", "sweep.csv",
              "events.out.tfevents.*")
 OWNER = "flags.json"
-TRAINED_ON = "training data"  # Its digest, among the owner's flags.
+MADE_OF = "made of"  # What the training read, among the owner's flags.
+PROBE = ".writable"
+LEFT = re.compile(r".*\.[0-9a-f]{8}\.tmp|\.lock\.[0-9a-f]{32}|\.writable")  # By a killed process.
 # Flags that may differ when an interrupted run is taken up again.
 FREE_FLAGS = ("output_dir", "do_eval", "do_predict", "do_export", "export_dir",
               "eval_batch_size", "predict_batch_size", "overwrite", "config", "dry_run",
               "save_checkpoints_steps", "iterations_per_loop", "verbose_logging", "features_dir",
-              "question", "context")
+              "question", "context", "tpu_name", "tpu_zone", "gcp_project", "master",
+              "num_tpu_cores")
 # And those that change nothing but the results.
 EVALUATION_FLAGS = ("predict_file", "n_best_size", "max_answer_length", "null_score_diff_threshold")
 
 
-def claim(flags, record):
-    """Notes in `--output_dir` which run, on which data, its checkpoints belong to."""
-    owner = identity(flags.values) | {TRAINED_ON: record["data_sha256"]["train"]}
+def content(data, base, adapter):
+    """What a run is made of besides its flags, as `run.json` says it.
+
+    Args:
+      data: with `record()`.
+      base: `Base`.
+      adapter: `AdapterConfig` or None.
+    """
+    made_of = data.record() | {"base": base.fingerprint(),
+                               "adapter": dataclasses.asdict(adapter) if adapter else None}
+    return json.loads(json.dumps(made_of))  # As it is when it is read.
+
+
+def _read_in_training(made_of):
+    return {"training data": made_of["data_sha256"]["train"], "base": made_of["base"],
+            "adapter": made_of["adapter"]}
+
+
+def claim(flags, made_of):
+    """Notes in `--output_dir` which run its checkpoints belong to, and that it is not finished."""
+    owner = identity(flags.values) | {MADE_OF: _read_in_training(made_of)}
+    remove(flags.output_dir, ["run.json"])
     storage.write_text(_owner_path(flags), json.dumps(owner, indent=2))
 
 
-def check_same_data(flags, record):
-    """Checkpoints in `--output_dir` must be of the same data. Raises `InputError`."""
+def check_same_content(flags, made_of):
+    """Checkpoints in `--output_dir` must be made of the same. Raises `InputError`."""
     owner = _owner(flags) if flags.do_train and not flags.overwrite else None
-    if owner and owner.get(TRAINED_ON) != record["data_sha256"]["train"]:
-        raise InputError(f"{flags.output_dir} holds the checkpoints of a run on other training "
-                         "data. Choose another --output_dir, or use --overwrite.")
+    if owner is None:
+        return
+    theirs = owner.get(MADE_OF, {})
+    different = [name for name, value in _read_in_training(made_of).items()
+                 if theirs.get(name) != value]
+    if different:
+        raise InputError(f"{flags.output_dir} holds the checkpoints of a run whose "
+                         f"{' and '.join(different)} had another content. Choose another "
+                         "--output_dir, or use --overwrite.")
 
 
 def _owner(flags):
@@ -49,42 +78,40 @@ def _owner(flags):
         raise InputError(f"{_owner_path(flags)} is damaged: {error}. Use --overwrite.") from error
 
 
-def is_finished(flags, data):
-    """Whether `--output_dir` holds the whole result of these very flags on this very data.
+def is_finished(flags, made_of):
+    """Whether `--output_dir` holds the whole result of these very flags and this very content.
 
     Args:
       flags: `RunFlags`.
-      data: function without arguments that returns what `run.json` says of the data.
+      made_of: function without arguments that returns the `content`.
     """
     record = read_json(os.path.join(flags.output_dir, "run.json"))
-    if not record or not adapter_exists(adapter_dir(flags)):
+    results = os.path.join(flags.output_dir, "eval_results.txt")
+    if not record or not adapter_is_whole(adapter_dir(flags)) or (
+            flags.do_eval and not storage.exists(results)):
         return False
     theirs = record.get("flags", {})
     asked = [name for name in ("do_eval", "do_predict", "do_export") if getattr(flags, name)]
     same = identity(flags.values) == identity(theirs) and all(theirs.get(name) for name in asked)
-    return same and record["data_sha256"] == data()["data_sha256"]
+    return same and all(record.get(name) == made_of()[name]
+                        for name in ("data_sha256", "base", "adapter"))
 
 
-def interrupted(flags, record):
+def interrupted(flags, made_of):
     """Whether `--output_dir` holds this very run, begun and not finished.
 
     Then even `--overwrite` goes on with it: who restarts a preempted command wants no other.
     """
     begun = storage.exists(_owner_path(flags))
     finished = storage.exists(os.path.join(flags.output_dir, "run.json"))
-    return begun and not finished and resumes(flags.changed(overwrite=False), record)
+    return begun and not finished and resumes(flags.changed(overwrite=False), made_of)
 
 
-def resumes(flags, record):
-    """Whether a run can go on from what `--output_dir` holds, or begin there.
-
-    Args:
-      flags: `RunFlags`.
-      record: what `run.json` says of the data.
-    """
+def resumes(flags, made_of):
+    """Whether a run with this `content` can go on from `--output_dir`, or begin there."""
     try:
         check_same_run(flags)
-        check_same_data(flags, record)
+        check_same_content(flags, made_of)
     except InputError:
         return False
     return True
@@ -119,6 +146,11 @@ def adapter_dir(flags):
     return flags.adapter_dir or os.path.join(flags.output_dir, "adapter")
 
 
+def export_dir(flags):
+    """Where the SavedModel is written."""
+    return flags.export_dir or os.path.join(flags.output_dir, "saved_model")
+
+
 def _owner_path(flags):
     return os.path.join(flags.output_dir, "checkpoints", OWNER)
 
@@ -126,17 +158,21 @@ def _owner_path(flags):
 def identity(values, without=()):
     """The flags, of a dict of all, that make a run and its results what they are."""
     free = (*FREE_FLAGS, *without)
-    return {name: value for name, value in values.items() if name not in free}
+    return {name: value.rstrip("/") or value if isinstance(value, str) else value
+            for name, value in values.items() if name not in free}
 
 
 def clear(folder, patterns):
-    """Removes what an earlier run left in `folder`, and files of the task's own `patterns`."""
-    remove(folder, (*RUN_FILES, *patterns))
+    """Removes what an earlier run left in `folder`, and files of the task's own `patterns`.
+
+    Checkpoints go first, then whose they are: killed at any point, it is done again.
+    """
+    for path in [*_checkpoint_files(folder), os.path.join(folder, "checkpoints", OWNER)]:
+        if storage.exists(path):
+            storage.remove(path)
     if adapter_exists(os.path.join(folder, "adapter")):  # Ours, not a user's folder.
         storage.rmtree(os.path.join(folder, "adapter"))
-    for path in [*_checkpoint_files(folder), os.path.join(folder, "checkpoints", OWNER)]:
-        if storage.exists(path):  # Whose they are goes last.
-            storage.remove(path)
+    remove(folder, (*RUN_FILES, *patterns))
 
 
 def _checkpoint_files(folder):
@@ -149,13 +185,13 @@ def _checkpoint_files(folder):
 
 def remove_leftovers(flags):
     """Removes what a killed process had begun to write in `--output_dir`, which is locked."""
-    for name in storage.listdir(flags.output_dir):
-        name = name.rstrip("/")
-        path = os.path.join(flags.output_dir, name)
-        if name.startswith(("adapter" + TEMPORARY, "saved_model" + TEMPORARY)):
-            storage.rmtree(path)
-        elif name.endswith(".tmp") and name.startswith(tuple(RUN_FILES[:-1])):
-            storage.remove(path)
+    for folder in (flags.output_dir, os.path.join(flags.output_dir, "checkpoints")):
+        for name in storage.listdir(folder) if storage.isdir(folder) else []:
+            path = os.path.join(folder, name.rstrip("/"))
+            if name.startswith(("adapter" + TEMPORARY, "saved_model" + TEMPORARY)):
+                storage.rmtree(path)
+            elif LEFT.fullmatch(name):
+                storage.remove(path)
     paths = [path.rstrip("/") for path in _checkpoint_files(flags.output_dir)]
     for path in paths:
         if _is_half(path, paths):

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run.ownership import PROBE
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.strategy import tpu_runtime
 
@@ -16,7 +17,7 @@ WRITTEN = ("output_dir", "export_dir", "features_dir")
 
 
 def check(flags):
-    """Checks the flags' paths, without touching local files. Raises `InputError`."""
+    """Checks the flags' paths, without reading local ones. Raises `InputError`."""
     paths = {name: value for name in (*READ, *WRITTEN) if (value := flags.values.get(name))}
     _check_filled_in(paths | {"tpu_name": flags.tpu_name})
     if flags.use_tpu or flags.distribution == "tpu":
@@ -28,9 +29,10 @@ def check(flags):
     for name, path in remote.items():
         if name in READ and not (name == "adapter_dir" and flags.do_train):
             _check_readable(name, path)
-    if not flags.dry_run:
-        for name in (name for name in WRITTEN if name in remote):
-            check_writable(name, remote[name])
+    written = (*WRITTEN, "adapter_dir") if flags.do_train else WRITTEN
+    for name in written if not flags.dry_run else ():
+        if name in paths:
+            check_writable(f"--{name}={paths[name]}", paths[name])
 
 
 def _check_filled_in(values):
@@ -66,15 +68,22 @@ def _check_readable(name, path):
 
 
 def check_writable(name, folder):
-    """Tries to write a file in a folder. Raises `InputError`."""
-    probe = os.path.join(folder, ".writable")
+    """Tries to write a file in a folder, or above one that is not there. Raises `InputError`."""
+    probe = os.path.join(_nearest(folder), PROBE)
     try:
         storage.write_text(probe, "")
         storage.remove(probe)
     except tf.errors.OpError as error:
-        raise InputError(f"--{name}={folder} cannot be written: {storage.reason(error)}") from error
+        raise InputError(f"{name} cannot be written: {storage.reason(error)}") from error
     except (OSError, InputError) as error:
-        raise InputError(f"--{name}={folder} cannot be written: {error}") from error
+        raise InputError(f"{name} cannot be written: {error}") from error
+
+
+def _nearest(folder):
+    """A folder, or, if it is a local one, what is there of its path."""
+    while not storage.is_remote(folder) and not storage.exists(folder):
+        folder = os.path.dirname(os.path.abspath(folder))
+    return folder
 
 
 def check_batches(flags, strategy):

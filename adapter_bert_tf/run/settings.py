@@ -1,7 +1,6 @@
 """What the flags mean: checks before anything expensive, and the values that modules take."""
 
 import math
-import os
 
 from absl import logging
 
@@ -10,7 +9,7 @@ from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig, parse_layers
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import ownership
 from adapter_bert_tf.run.flags import read_yaml
-from adapter_bert_tf.run.ownership import adapter_dir
+from adapter_bert_tf.run.ownership import adapter_dir, export_dir
 from adapter_bert_tf.serving.export import require_free as require_free_export
 from adapter_bert_tf.store import load_adapter, schema
 from adapter_bert_tf.store.combine import without_lowest
@@ -66,11 +65,6 @@ def check_length(flags, base):
     if flags.max_seq_length > longest:
         raise InputError(f"--max_seq_length={flags.max_seq_length} is over the base's position "
                          f"table, which has {longest} rows.")
-
-
-def export_dir(flags):
-    """Where the SavedModel is written."""
-    return flags.export_dir or os.path.join(flags.output_dir, "saved_model")
 
 
 def find_saved(flags):
@@ -178,5 +172,9 @@ def training(flags, job):
 
 
 def steps_per_loop(flags):
-    """Steps in one call: `--iterations_per_loop`; a TPU's host is to be asked seldom."""
-    return flags.iterations_per_loop or (1000 if distribution(flags) == "tpu" else 1)
+    """Steps in one call: `--iterations_per_loop`; a TPU's host is to be asked seldom.
+
+    Nothing is saved within a call, and no signal is heard.
+    """
+    asked = flags.iterations_per_loop or (100 if distribution(flags) == "tpu" else 1)
+    return min(asked, flags.save_checkpoints_steps)

@@ -15,7 +15,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.errors import Diverged, InputError
 from adapter_bert_tf.run import outputs, ownership, preflight, settings
 from adapter_bert_tf.run.grid import RECORD, claim, plan, read_grid
-from adapter_bert_tf.run.job import check_ahead, held, run_once
+from adapter_bert_tf.run.job import check_ahead, content, held, run_once
 from adapter_bert_tf.run.shared import Shared
 from adapter_bert_tf.run.values import RunFlags
 from adapter_bert_tf.serving.export import require_free
@@ -81,7 +81,7 @@ def _finished_rows(kind, shared, runs):
     """The rows of the runs that are finished, by folder."""
     return {flags.output_dir: _row(outputs.read_json(os.path.join(flags.output_dir, "run.json")))
             for _, flags in runs
-            if ownership.is_finished(flags, lambda f=flags: kind.read(f, shared, None).record())}
+            if ownership.is_finished(flags, lambda f=flags: content(kind, f, shared))}
 
 
 def _row(record):
@@ -95,7 +95,7 @@ def _row(record):
 
 def _one_run(kind, flags, shared):
     """Runs once; returns its row."""
-    resumes = ownership.resumes(flags, kind.read(flags, shared, None).record())
+    resumes = ownership.resumes(flags, content(kind, flags, shared))
     tf_keras.backend.clear_session()
     try:
         record = run_once(kind, flags.changed(overwrite=flags.overwrite or not resumes), shared)

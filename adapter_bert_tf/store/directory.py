@@ -102,6 +102,11 @@ def adapter_exists(folder):
     return storage.exists(os.path.join(folder, CONFIG))
 
 
+def adapter_is_whole(folder):
+    """Whether there is an adapter directory with its weights at `folder`."""
+    return adapter_exists(folder) and storage.exists(os.path.join(folder, WEIGHTS))
+
+
 def require_free(folder):
     """An adapter may be written where nothing is, or an adapter. Raises `InputError`."""
     if not storage.exists(folder):

@@ -124,6 +124,6 @@ class SaveCheckpoints(tf_keras.callbacks.Callback):
             self.before()
             self.checkpoints.save(step)
             self.saved = step
-        if asked:
+        if asked and self.saved == step:  # Else the loss is not finite, and `fit` ends by itself.
             # Of several workers this one alone stops; what `fit` does at its end takes all of them.
             raise self.stop.interrupted(step)

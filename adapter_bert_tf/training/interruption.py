@@ -3,10 +3,15 @@
 import contextlib
 import signal
 import threading
+import time
 
+import tf_keras
+
+from adapter_bert_tf import storage
 from adapter_bert_tf.errors import Interrupted
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+LOOK_EVERY = 3.0  # Seconds.
 
 
 class StopRequest:
@@ -32,6 +37,42 @@ class StopRequest:
     def _restore(self):
         for number, handler in self._before.items():
             signal.signal(number, handler)
+
+
+class TellChief(tf_keras.callbacks.Callback):
+    """Of several workers, passes a request to stop on to the first, who alone saves.
+
+    Args:
+      path: of the file by which it is told, in a folder that all workers see.
+      stop: this worker's `StopRequest`.
+      is_chief: whether this is the first one.
+    """
+
+    _supports_tf_logs = True
+
+    def __init__(self, path, stop, is_chief):
+        super().__init__()
+        self.path, self.stop, self.is_chief = path, stop, is_chief
+        self.looked_at, self.told = 0.0, False
+        if is_chief:
+            self._hears()  # What is left of an earlier run.
+
+    def on_train_batch_end(self, batch, logs=None):
+        asked = self.stop.signal_number is not None
+        if not self.is_chief and asked and not self.told:
+            storage.write_text(self.path, "")
+            self.told = True
+        if self.is_chief and not asked and time.monotonic() - self.looked_at > LOOK_EVERY:
+            self.looked_at = time.monotonic()
+            if self._hears():
+                print("Another worker is asked to stop, so all do.", flush=True)
+                self.stop.signal_number = signal.SIGTERM
+
+    def _hears(self):
+        there = storage.exists(self.path)
+        if there:
+            storage.remove(self.path)
+        return there
 
 
 @contextlib.contextmanager

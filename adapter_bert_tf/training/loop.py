@@ -9,7 +9,7 @@ import tf_keras
 from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
 from adapter_bert_tf.training.checkpoints import Checkpoints, SaveCheckpoints
 from adapter_bert_tf.training.dropout import seed_dropout
-from adapter_bert_tf.training.interruption import watching
+from adapter_bert_tf.training.interruption import TellChief, watching
 from adapter_bert_tf.training.optimizer import OPTIMIZERS, BertAdam, Schedule
 from adapter_bert_tf.training.progress import Progress
 from adapter_bert_tf.training.strategy import distribute, io_device, is_chief, one_of_several
@@ -89,6 +89,9 @@ def train(model, trained, batches, settings):
         return progress
     with watching() as stop:
         # The other workers go on, because the first needs them to finish the step that it saves.
+        if one_of_several(strategy):
+            told = f"{settings.output_dir}/checkpoints/stop"
+            callbacks.append(TellChief(told, stop, is_chief(strategy)))
         if writes:
             callbacks.append(SaveCheckpoints(checkpoints, stop, start, settings.save_every,
                                              settings.steps, progress.flush))
@@ -123,6 +126,7 @@ def fit(model, data, settings, start, callbacks):
 def _reason(error):
     """The line of an error that names what happened to the workers."""
     lines = [line.strip() for line in error.message.splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith("Detected at node")] or lines
     return next((line for line in lines if "ollective" in line), lines[-1])[:300]
 
 

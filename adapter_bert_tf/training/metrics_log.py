@@ -5,6 +5,7 @@ import os
 import time
 
 import tensorflow as tf
+from absl import logging
 
 from adapter_bert_tf import storage
 
@@ -59,8 +60,11 @@ class MetricsLog:
 
 
 def _rows(path):
-    """The whole rows of a file; the last may have been cut short."""
-    if not storage.exists(path):
-        return []
-    lines = storage.read_text(path).split("\n")[:-1]
-    return [json.loads(line) for line in lines]
+    """The whole rows of a file; a power cut may have damaged the last ones."""
+    rows = []
+    for line in storage.read_bytes(path).splitlines() if storage.exists(path) else []:
+        try:
+            rows.append(json.loads(line))
+        except ValueError:
+            logging.warning("%s: a damaged row was left out: %.40r", path, line)
+    return [row for row in rows if isinstance(row, dict) and "step" in row]

@@ -135,11 +135,12 @@ def test_a_lost_worker_is_noticed_and_both_go_on_after_a_restart(base, mrpc, tmp
         process.kill()
 
 
-def test_workers_that_are_all_asked_to_stop_lose_no_step(base, mrpc, tmp_path):
-    chief, other = workers(tmp_path / "out", mrpc, base, *LONG_RUN)
+@pytest.mark.parametrize("asked", [(0, 1), (0,), (1,)], ids=["all", "the first", "another"])
+def test_workers_that_are_asked_to_stop_lose_no_step(asked, base, mrpc, tmp_path):
+    chief, other = both = workers(tmp_path / "out", mrpc, base, *LONG_RUN)
     _until(lambda: _saved(tmp_path / "out"), chief)
-    for process in (other, chief):
-        process.send_signal(signal.SIGTERM)
+    for index in asked:
+        both[index].send_signal(signal.SIGTERM)
     assert chief.wait(timeout=60) != 0 and other.wait(timeout=60) != 0
     stopped = re.search(r"Stopped at step (\d+), which is saved", chief.log.read_text())
     assert stopped, chief.log.read_text()[-3000:]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -53,6 +54,25 @@ def test_takes_over(changes, tmp_path, capsys):
         assert json.loads((tmp_path / lock.FILE).read_text())["pid"] == os.getpid()
     assert "Taking over from process" in capsys.readouterr().out
     assert not list(tmp_path.iterdir())
+
+
+RESTARTED = {"machine": "this one, before"}
+
+
+def test_this_machine_before_a_restart_is_waited_for(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(lock, "STALE", 8.0)  # The last sign of life was 7 seconds ago.
+    write(tmp_path, **RESTARTED)
+    with lock.locked(str(tmp_path)):
+        assert json.loads((tmp_path / lock.FILE).read_text())["pid"] == os.getpid()
+    assert re.search("Waiting for a sign of life.*\nTaking over", capsys.readouterr().out)
+
+
+def test_another_machine_of_this_name_that_lives_keeps_its_lock(tmp_path, monkeypatch):
+    write(tmp_path, **RESTARTED)
+    monkeypatch.setattr(lock.time, "sleep", lambda seconds: write(tmp_path, id="other", **RESTARTED,
+                                                                  beat=time.time()))
+    with pytest.raises(InputError, match="in use"), lock.locked(str(tmp_path)):
+        pass
 
 
 @pytest.mark.parametrize("content", ["", "{", "{}", "[1]", "5", "null", '{"host": 1, "pid": "x"}'])

@@ -29,6 +29,14 @@ def test_with_a_tpu_what_is_not_given_is_local_too():
     assert "--data_dir (not given" in error and "--base_model (not given" in error
 
 
+@pytest.mark.parametrize("flag", ["output_dir", "adapter_dir", "export_dir"])
+def test_what_cannot_be_written_is_said_before_training(flag, tmp_path, capsys):
+    error = command("--task_name=demo_factuality", "--do_train", f"--output_dir={tmp_path}/out",
+                    "--do_export", f"--{flag}=/proc/none/there")
+    assert f"--{flag}=/proc/none/there cannot be written" in error
+    assert "step" not in capsys.readouterr().out and not list(tmp_path.iterdir())
+
+
 class CloudTpu:
     """Google's client of the Cloud TPU API, as far as it is asked."""
 
@@ -137,3 +145,6 @@ def test_the_doctor_tries_folders(capsys, tmp_path):
     printed = capsys.readouterr().out
     assert "1 entries, can be read and written" in printed
     assert re.search(r"^! .*cannot be written", printed, re.M)
+    assert doctor.main([str(tmp_path / "new" / "folder")]) == 0
+    assert "not there yet, can be read and written" in capsys.readouterr().out
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,112 @@
+"""A run is known by what it read and left, not by the names of its files."""
+
+import json
+import shutil
+import types
+
+import pytest
+
+from adapter_bert_tf.run import ownership
+from tests import support
+from tests.runs import command, train, write_mrpc
+
+ONE_EPOCH = "--num_train_epochs=1"
+
+
+@pytest.fixture
+def mrpc(tmp_path):
+    return write_mrpc(tmp_path / "MRPC")
+
+
+@pytest.fixture
+def base(tmp_path):
+    support.write_google(tmp_path / "base")
+    return tmp_path / "base"
+
+
+def repeat(mrpc, base, out, *more):
+    """The error of the command of `train`, given again."""
+    return command("--task_name=mrpc", "--do_train", f"--data_dir={mrpc}",
+                   f"--vocab_file={base}/vocab.txt", f"--bert_config_file={base}/bert_config.json",
+                   f"--init_checkpoint={base}/bert_model.ckpt", f"--output_dir={out}",
+                   "--max_seq_length=16", "--train_batch_size=8", ONE_EPOCH, *more)
+
+
+def change_base(base, adapter):
+    weights = support.random_weights(support.CONFIG)
+    support.write_google(base, {name: 1.5 * value for name, value in weights.items()})
+
+
+def change_adapter(base, adapter):
+    adapter.write_text('{"bottleneck_size": 8}')
+
+
+@pytest.mark.parametrize("finished", [True, False])
+@pytest.mark.parametrize(("change", "named"), [(change_base, "base"), (change_adapter, "adapter")])
+def test_another_content_under_the_same_name_is_another_run(change, named, finished, mrpc, base,
+                                                            tmp_path):
+    adapter = tmp_path / "adapter.json"
+    adapter.write_text('{"bottleneck_size": 4}')
+    out = train(mrpc, base, tmp_path / "out", ONE_EPOCH, f"--adapter={adapter}")
+    if not finished:
+        (out / "run.json").unlink()
+    change(base, adapter)
+    error = repeat(mrpc, base, out, f"--adapter={adapter}")
+    assert f"a run whose {named} had another content" in error
+
+
+@pytest.mark.parametrize("lost", ["eval_results.txt", "adapter/adapter.safetensors", "adapter"])
+def test_a_run_without_its_results_is_not_finished(lost, mrpc, base, tmp_path, capsys):
+    out = train(mrpc, base, tmp_path / "out", ONE_EPOCH, "--do_eval")
+    path = out / lost
+    before = sorted(str(found) for found in out.rglob("*"))
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert repeat(mrpc, base, out, "--do_eval") is None
+    assert "this very run" not in capsys.readouterr().out
+    assert [name for name in before if "tfevents" not in name] == sorted(
+        str(found) for found in out.rglob("*") if "tfevents" not in str(found))
+
+
+def test_where_it_runs_is_no_other_run(mrpc, base, tmp_path, capsys):
+    out = train(mrpc, base, tmp_path / "out", ONE_EPOCH, "--tpu_name=a")
+    assert repeat(f"{mrpc}/", base, out, "--tpu_name=b", "--tpu_zone=c") is None
+    assert "holds the results of this very run" in capsys.readouterr().out
+
+
+def test_clearing_that_was_cut_short_looks_never_like_an_interrupted_run(tmp_path, monkeypatch):
+    """An interrupted run has `flags.json` and no `run.json`, and is gone on with."""
+    names = ("run.json", "eval_results.txt", "checkpoints/flags.json", "checkpoints/ckpt-8.index",
+             "checkpoints/checkpoint", "adapter/adapter_config.json")
+    remove, left = ownership.storage.remove, 0
+
+    def remove_some(path):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        remove(path)
+
+    monkeypatch.setattr(ownership.storage, "remove", remove_some)
+    for cut_after in range(len(names)):
+        for name in names:
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(json.dumps({}))
+        left = cut_after
+        try:
+            ownership.clear(str(tmp_path), ())
+        except KeyboardInterrupt:
+            begun, done = ((tmp_path / name).exists() for name in (names[2], names[0]))
+            assert done or not begun, cut_after
+    assert not (tmp_path / "run.json").exists()
+
+
+def test_identity_ignores_a_trailing_slash():
+    assert ownership.identity({"data_dir": "a/", "delimiter": "/"}) == {
+        "data_dir": "a", "delimiter": "/"}
+
+
+def test_content_reads_back_as_it_is_written():
+    data = types.SimpleNamespace(record=lambda: {"data_sha256": {"train": "1"}, "labels": ("a",)})
+    base = types.SimpleNamespace(fingerprint=lambda: {"hidden_size": 4})
+    made_of = ownership.content(data, base, None)
+    assert json.loads(json.dumps(made_of)) == made_of and made_of["adapter"] is None
