@@ -1,5 +1,6 @@
 """Real training runs on real data, minutes each (`make test-slow`): the numbers of the README."""
 
+import functools
 import os
 import pathlib
 import re
@@ -32,20 +33,35 @@ def _train(task, out, *arguments):
     return printed, {name: float(value) for name, value in results.items()}
 
 
+@pytest.fixture(scope="module")
+def medians(real_data, tmp_path_factory):
+    """Function of a task and a precision: the median of each result over three seeds."""
+    @functools.cache
+    def measure(task, precision="float32"):
+        found = []
+        for seed in range(3):
+            printed, results = _train(
+                task, tmp_path_factory.mktemp(task) / "out", f"--data_dir={real_data}/glue/{task}",
+                f"--seed={seed}", "--learning_rate=1e-3", "--num_train_epochs=5",
+                "--train_batch_size=32", "--max_seq_length=128", f"--precision={precision}")
+            found.append(results)
+            total, trained = (int(n) for n in re.findall(r"Parameters = (\d+) \*", printed))
+            assert trained / total <= 0.035
+        print(task, precision, found)
+        return {name: statistics.median(result[name] for result in found) for name in found[0]}
+    return measure
+
+
 @pytest.mark.parametrize("task", FLOORS)
-def test_adapters_reach_what_the_pytorch_library_reaches(task, real_data, tmp_path):
-    """Median of three seeds, at most 3.5% of the parameters trained."""
-    found = []
-    for seed in range(3):
-        printed, results = _train(
-            task, tmp_path / str(seed), f"--data_dir={real_data}/glue/{task}", f"--seed={seed}",
-            "--learning_rate=1e-3", "--num_train_epochs=5", "--train_batch_size=32",
-            "--max_seq_length=128")
-        found.append(results)
-        total, trained = (int(n) for n in re.findall(r"Parameters = (\d+) \*", printed))
-        assert trained / total <= 0.035
+def test_adapters_reach_what_the_pytorch_library_reaches(task, medians):
     for name, floor in FLOORS[task].items():
-        assert statistics.median(result[name] for result in found) >= floor, found
+        assert medians(task)[name] >= floor, medians(task)
+
+
+def test_bfloat16_stays_within_a_point(medians):
+    there, here = medians("MRPC"), medians("MRPC", "bfloat16")
+    for name in FLOORS["MRPC"]:
+        assert abs(here[name] - there[name]) <= 0.01, (there, here)
 
 
 @pytest.mark.parametrize("task", ["demo_factuality", "demo_paraphrase"])
