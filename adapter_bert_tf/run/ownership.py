@@ -17,8 +17,7 @@ RUN_FILES = ("eval_results.txt", "metrics.jsonl", "run.json", "sweep.json", "swe
              "events.out.tfevents.*")
 OWNER = "flags.json"
 MADE_OF = "made of"  # What the training read, among the owner's flags.
-PROBE = ".writable"
-LEFT = re.compile(r".*\.[0-9a-f]{8}\.tmp|\.lock\.[0-9a-f]{32}|\.writable")  # By a killed process.
+LEFT = re.compile(r".*\.[0-9a-f]{8}\.tmp|\.lock\.[0-9a-f]{32}")  # By a killed process.
 # Flags that may differ when an interrupted run is taken up again.
 FREE_FLAGS = ("output_dir", "do_eval", "do_predict", "do_export", "export_dir",
               "eval_batch_size", "predict_batch_size", "overwrite", "config", "dry_run",

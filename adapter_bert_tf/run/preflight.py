@@ -1,12 +1,12 @@
 """What can be known to fail before anything expensive starts: paths, buckets, batch sizes."""
 
 import os
+import uuid
 
 import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run.ownership import PROBE
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.strategy import tpu_runtime
 
@@ -69,7 +69,8 @@ def _check_readable(name, path):
 
 def check_writable(name, folder):
     """Tries to write a file in a folder, or above one that is not there. Raises `InputError`."""
-    probe = os.path.join(_nearest(folder), PROBE)
+    # Its own name, because several workers try at once; that of what a killed run leaves.
+    probe = os.path.join(_nearest(folder), f".writable.{uuid.uuid4().hex[:8]}.tmp")
     try:
         storage.write_text(probe, "")
         storage.remove(probe)

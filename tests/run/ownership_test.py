@@ -4,7 +4,7 @@ import types
 
 from adapter_bert_tf.run import ownership
 
-LEFT = ("adapter.tmp-1234/adapter.safetensors", "metrics.jsonl.0123abcd.tmp", ".writable",
+LEFT = ("adapter.tmp-1234/adapter.safetensors", "metrics.jsonl.0123abcd.tmp",
         "MRPC.tsv.1f0c6932.tmp", "checkpoints/flags.json.5ed1064b.tmp",
         ".lock.471c1c6777864d38af787f4dff0f8a03",
         "checkpoints/checkpoint.tmp123", "checkpoints/ckpt-7.data-00000-of-00001",
