@@ -88,17 +88,24 @@ def train(model, trained, batches, settings):
         fit(model, data, settings, start, callbacks)
         return progress
     with watching() as stop:
-        # The other workers go on, because the first needs them to finish the step that it saves.
-        if one_of_several(strategy):
-            told = f"{settings.output_dir}/checkpoints/stop"
-            callbacks.append(TellChief(told, stop, is_chief(strategy)))
-        if writes:
-            callbacks.append(SaveCheckpoints(checkpoints, stop, start, settings.save_every,
-                                             settings.steps, progress.flush))
+        callbacks += saving(strategy, stop, checkpoints, settings, progress)
         fit(model, data, settings, start, callbacks)
     if stop.signal_number is not None:
         raise stop.interrupted(progress.step)
     return progress
+
+
+def saving(strategy, stop, checkpoints, settings, progress):
+    """Yields the callbacks that save, and hear of a request to stop.
+
+    The first worker alone does. The others go on, because it needs them to finish its step.
+    """
+    chief = is_chief(strategy)
+    if one_of_several(strategy):
+        yield TellChief(f"{settings.output_dir}/checkpoints/stop", stop, chief)
+    if chief:
+        yield SaveCheckpoints(checkpoints, stop, progress.start, settings.save_every,
+                              settings.steps, progress.flush)
 
 
 def fit(model, data, settings, start, callbacks):
