@@ -17,7 +17,7 @@ import run_classifier
 from adapter_bert_tf.run import flags as cli_flags
 from adapter_bert_tf.training import optimizer, strategy, trained
 from tests import support
-from tests.runs import MRPC_HEADER, base_flags, command, mrpc_row, train, write_mrpc
+from tests.runs import MRPC_HEADER, base_flags, command, mrpc_row, train, try_to_train, write_mrpc
 
 ROOT = pathlib.Path(run_classifier.__file__).parent
 # adapter-bert's README command, with its flags as they stand there.
@@ -188,9 +188,7 @@ def test_an_interrupted_run_does_not_go_on_with_other_data(mrpc, tiny_base_folde
     out = train(mrpc, tiny_base_folder, tmp_path / "out", "--num_train_epochs=1")
     shutil.rmtree(out / "adapter")
     write_mrpc(mrpc, rows=48)
-    error = command("--task_name=mrpc", "--do_train", f"--data_dir={mrpc}",
-                    *base_flags(tiny_base_folder), f"--output_dir={out}", "--max_seq_length=16",
-                    "--train_batch_size=8", "--num_train_epochs=1")
+    error = try_to_train(mrpc, tiny_base_folder, out, "--num_train_epochs=1")
     assert "whose training data had another content" in error
 
 

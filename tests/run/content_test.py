@@ -8,7 +8,7 @@ import pytest
 
 from adapter_bert_tf.run import ownership
 from tests import support
-from tests.runs import command, train, write_mrpc
+from tests.runs import train, try_to_train, write_mrpc
 
 ONE_EPOCH = "--num_train_epochs=1"
 
@@ -22,14 +22,6 @@ def mrpc(tmp_path):
 def base(tmp_path):
     support.write_google(tmp_path / "base")
     return tmp_path / "base"
-
-
-def repeat(mrpc, base, out, *more):
-    """The error of the command of `train`, given again."""
-    return command("--task_name=mrpc", "--do_train", f"--data_dir={mrpc}",
-                   f"--vocab_file={base}/vocab.txt", f"--bert_config_file={base}/bert_config.json",
-                   f"--init_checkpoint={base}/bert_model.ckpt", f"--output_dir={out}",
-                   "--max_seq_length=16", "--train_batch_size=8", ONE_EPOCH, *more)
 
 
 def change_base(base, adapter):
@@ -51,7 +43,7 @@ def test_another_content_under_the_same_name_is_another_run(change, named, finis
     if not finished:
         (out / "run.json").unlink()
     change(base, adapter)
-    error = repeat(mrpc, base, out, f"--adapter={adapter}")
+    error = try_to_train(mrpc, base, out, ONE_EPOCH, f"--adapter={adapter}")
     assert f"a run whose {named} had another content" in error
 
 
@@ -61,7 +53,7 @@ def test_a_run_without_its_results_is_not_finished(lost, mrpc, base, tmp_path, c
     path = out / lost
     before = sorted(str(found) for found in out.rglob("*"))
     shutil.rmtree(path) if path.is_dir() else path.unlink()
-    assert repeat(mrpc, base, out, "--do_eval") is None
+    train(mrpc, base, out, ONE_EPOCH, "--do_eval")
     assert "this very run" not in capsys.readouterr().out
     assert [name for name in before if "tfevents" not in name] == sorted(
         str(found) for found in out.rglob("*") if "tfevents" not in str(found))
@@ -69,7 +61,7 @@ def test_a_run_without_its_results_is_not_finished(lost, mrpc, base, tmp_path, c
 
 def test_where_it_runs_is_no_other_run(mrpc, base, tmp_path, capsys):
     out = train(mrpc, base, tmp_path / "out", ONE_EPOCH, "--tpu_name=a")
-    assert repeat(f"{mrpc}/", base, out, "--tpu_name=b", "--tpu_zone=c") is None
+    train(f"{mrpc}/", base, out, ONE_EPOCH, "--tpu_name=b", "--tpu_zone=c")
     assert "holds the results of this very run" in capsys.readouterr().out
 
 
