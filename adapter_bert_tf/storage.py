@@ -28,8 +28,13 @@ import tensorflow as tf
 from adapter_bert_tf.errors import InputError
 
 # What 429, 5xx and cut connections become when the client's patience is at an end.
-TRANSIENT = (tf.errors.AbortedError, tf.errors.UnavailableError, tf.errors.DeadlineExceededError,
-             tf.errors.InternalError, tf.errors.UnknownError)
+TRANSIENT = (
+    tf.errors.AbortedError,
+    tf.errors.UnavailableError,
+    tf.errors.DeadlineExceededError,
+    tf.errors.InternalError,
+    tf.errors.UnknownError,
+)
 ATTEMPTS = 8
 LONGEST_WAIT = 60.0  # Seconds.
 
@@ -55,9 +60,11 @@ def patient(operation):
             try:
                 return operation(path, *args, **kwargs)
             except tf.errors.PermissionDeniedError as error:
-                raise InputError(f"{path}: access denied. {reason(error)} Give this machine's "
-                                 "account the role Storage Object Admin on the bucket, or sign in: "
-                                 "gcloud auth application-default login.") from error
+                raise InputError(
+                    f"{path}: access denied. {reason(error)} Give this machine's "
+                    "account the role Storage Object Admin on the bucket, or sign in: "
+                    "gcloud auth application-default login."
+                ) from error
             except TRANSIENT as error:
                 if attempt == ATTEMPTS:
                     raise
@@ -70,8 +77,10 @@ def _wait(path, error, attempt):
     """Waits, about twice as long each time, and says why."""
     delay = float(os.environ.get("ADAPTER_BERT_RETRY_SECONDS", "1"))
     seconds = min(delay * 2 ** (attempt - 1), LONGEST_WAIT) * random.uniform(0.75, 1.25)
-    print(f"{path}: {reason(error)} Trying again in {seconds:.1f} s "
-          f"({attempt} of {ATTEMPTS - 1}).", flush=True)
+    print(
+        f"{path}: {reason(error)} Trying again in {seconds:.1f} s ({attempt} of {ATTEMPTS - 1}).",
+        flush=True,
+    )
     time.sleep(seconds)
 
 
@@ -211,8 +220,11 @@ def upload(source, folder, last):
       folder: remote folder; other files in it are removed.
       last: name of the file without which the folder counts as empty: it goes first and comes last.
     """
-    names = [str(path.relative_to(source)) for path in sorted(pathlib.Path(source).rglob("*"))
-             if path.is_file()]
+    names = [
+        str(path.relative_to(source))
+        for path in sorted(pathlib.Path(source).rglob("*"))
+        if path.is_file()
+    ]
     remove(os.path.join(folder, last))
     for place, _, files in walk(folder):
         for path in (os.path.join(place, name) for name in files):

@@ -21,10 +21,22 @@ def measure(data_dir, questions, *more):
     """Questions per second of processor time, and megabytes at the peak, of one short training."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
-            [sys.executable, "run_squad.py", "--do_train",
-             f"--train_file={data_dir}/train-v1.1.json", f"--max_train_examples={questions}",
-             "--num_train_epochs=1", "--train_batch_size=32", "--max_seq_length=384",
-             f"--output_dir={folder}", *more], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+            [
+                sys.executable,
+                "run_squad.py",
+                "--do_train",
+                f"--train_file={data_dir}/train-v1.1.json",
+                f"--max_train_examples={questions}",
+                "--num_train_epochs=1",
+                "--train_batch_size=32",
+                "--max_seq_length=384",
+                f"--output_dir={folder}",
+                *more,
+            ],
+            cwd=ROOT,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         record = json.loads(pathlib.Path(folder, "run.json").read_text())
     asked = record["global_step"] * record["flags"]["train_batch_size"]
     return asked / record["train_cpu_seconds"], record["peak_memory_mb"]

@@ -37,10 +37,12 @@ ROW = "{:<16}{:<10}{:>14}{:>18}{:>14}{:>8}"
 def classification(base, folder):
     """(model, function that makes batches) of sentence pairs, at most 128 pieces."""
     task = find_task("mrpc" if folder else "demo_paraphrase")
-    examples = read_examples(task, f"{folder}/glue/MRPC" if folder else task.folder,
-                             ["train"])["train"]
-    features = batches.tokenize(examples, abt.TextEncoder(base.vocabulary, 128),
-                                label_ids(task, examples))
+    examples = read_examples(task, f"{folder}/glue/MRPC" if folder else task.folder, ["train"])[
+        "train"
+    ]
+    features = batches.tokenize(
+        examples, abt.TextEncoder(base.vocabulary, 128), label_ids(task, examples)
+    )
 
     def make(steps, pad_to, start=0, share=WHOLE):
         return batches.train_batches(features, BATCH, steps, 0, 128, pad_to, start, share)
@@ -54,8 +56,10 @@ def question_answering(base, folder):
     questions = read_questions(read_json(path), path)[:1000]
     settings = spans.SpanSettings(384, 128, 64)
     windows = records.cached_records(
-        tempfile.mkdtemp(), {"benchmark": path}, lambda: spans.training_windows(
-            questions, abt.TextEncoder(base.vocabulary, 384), settings))
+        tempfile.mkdtemp(),
+        {"benchmark": path},
+        lambda: spans.training_windows(questions, abt.TextEncoder(base.vocabulary, 384), settings),
+    )
 
     def make(steps, pad_to, start=0, share=WHOLE):
         return records.train_batches(windows, BATCH, steps, 0, 384, pad_to, start, share)
@@ -76,8 +80,9 @@ def training_rate(model, make, pad_to):
     """Examples/s of training, input included."""
     trained = abt.select_trained(model, abt.Tuning())
     settings = TrainingSettings(STEPS, BATCH, 1e-3)
-    return train(model, trained, lambda start, share: make(STEPS, pad_to, start, share),
-                 settings).examples_per_second
+    return train(
+        model, trained, lambda start, share: make(STEPS, pad_to, start, share), settings
+    ).examples_per_second
 
 
 def main():
@@ -91,8 +96,16 @@ def main():
         for lengths, pad_to in (("similar", 8), ("fixed", None)):
             alone, shared = (pipeline_rate(make, pad_to, share) for share in (WHOLE, ONE_OF_FOUR))
             step = training_rate(model, make, pad_to)
-            lines.append(ROW.format(name, lengths, f"{alone:,.0f}", f"{shared:,.0f}",
-                                    f"{step:,.0f}", f"{alone / step:.0f}x"))
+            lines.append(
+                ROW.format(
+                    name,
+                    lengths,
+                    f"{alone:,.0f}",
+                    f"{shared:,.0f}",
+                    f"{step:,.0f}",
+                    f"{alone / step:.0f}x",
+                )
+            )
     print(ROW.format("examples/s", "lengths", "pipeline", "one host of 4", "training", "ratio"))
     print("\n".join(lines))
 

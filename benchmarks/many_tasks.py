@@ -38,8 +38,11 @@ def resident_bytes():
 def batch(rows=BATCH, length=LENGTH):
     """Random encoder inputs without padding."""
     ids = np.random.default_rng(0).integers(1000, 20000, (rows, length)).astype("i4")
-    return {"input_word_ids": ids, "input_mask": np.ones_like(ids),
-            "input_type_ids": np.zeros_like(ids)}
+    return {
+        "input_word_ids": ids,
+        "input_mask": np.ones_like(ids),
+        "input_type_ids": np.zeros_like(ids),
+    }
 
 
 def seconds(function, times=7):
@@ -56,8 +59,11 @@ def seconds(function, times=7):
 def check(what, value, bound, at_least=False):
     """Prints a figure and its bound; returns whether it holds."""
     holds = value >= bound if at_least else value <= bound
-    print(f"{'ok    ' if holds else 'MISSED'} {what}: {value:,.4g} "
-          f"({'at least' if at_least else 'at most'} {bound:,.4g})", flush=True)
+    print(
+        f"{'ok    ' if holds else 'MISSED'} {what}: {value:,.4g} "
+        f"({'at least' if at_least else 'at most'} {bound:,.4g})",
+        flush=True,
+    )
     return holds
 
 
@@ -85,9 +91,14 @@ def measure_memory(base, folders, weights):
         if number + 1 in (1, 20, 100):
             sizes[number + 1] = resident_bytes()
     print({count: f"{size / 1e6:.0f} MB" for count, size in sizes.items()})
-    return [check(f"memory of a task, {first} to {last}, in adapters",
-                  (sizes[last] - sizes[first]) / (last - first) / weights, 1.2)
-            for first, last in ((1, 20), (20, 100))]
+    return [
+        check(
+            f"memory of a task, {first} to {last}, in adapters",
+            (sizes[last] - sizes[first]) / (last - first) / weights,
+            1.2,
+        )
+        for first, last in ((1, 20), (20, 100))
+    ]
 
 
 def measure_speed(base, folders):
@@ -105,15 +116,26 @@ def main():
     base = load_base()
     with tempfile.TemporaryDirectory() as folder:
         folders, weights = save_all(base, folder)
-        held = [check("adapter directory, in bytes of its weights",
-                      folder_bytes(folders[0]) / weights, 1.05)]
+        held = [
+            check(
+                "adapter directory, in bytes of its weights",
+                folder_bytes(folders[0]) / weights,
+                1.05,
+            )
+        ]
         held += measure_memory(base, folders, weights)
         held += measure_speed(base, folders)
-        base_bytes = 4 * sum(v.shape.num_elements() for v in
-                             base.build_encoder().base_variables().values())
+        base_bytes = 4 * sum(
+            v.shape.num_elements() for v in base.build_encoder().base_variables().values()
+        )
         join(folders, base, os.path.join(folder, "served"))
-        held += [check("SavedModel of 20 tasks, MB", folder_bytes(f"{folder}/served") / 1e6,
-                       (base_bytes + TASKS * 1.2 * weights) / 1e6)]
+        held += [
+            check(
+                "SavedModel of 20 tasks, MB",
+                folder_bytes(f"{folder}/served") / 1e6,
+                (base_bytes + TASKS * 1.2 * weights) / 1e6,
+            )
+        ]
     sys.exit(not all(held))
 
 

@@ -18,12 +18,24 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden"
 PAIRS = 64
 ODD_TEXTS = [
-    "Zoë's façade café cost £3½ — naïve?", "´ alone ´ and `back` ticks", "ﬁne ﬂow",
-    "tab\there, newline\nthere", "control\x12 and zero\u200bwidth and \ufffd",
+    "Zoë's façade café cost £3½ — naïve?",
+    "´ alone ´ and `back` ticks",
+    "ﬁne ﬂow",
+    "tab\there, newline\nthere",
+    "control\x12 and zero\u200bwidth and \ufffd",
     "東京 tower, 서울, ελληνικά, кириллица",
-    "ＦＵＬＬ width", "non\u00a0breaking\u2003spaces", "e\u0301 composed later", "İstanbul and ß",
-    "x² + y³ ≤ ∞ ™ © …", "don't won't O'Neill", "3.14 1,000 50% #tag @name", "😀 emoji 👍🏽",
-    "supercalifragilisticexpialidocious", "", "   ", "a" * 150,
+    "ＦＵＬＬ width",
+    "non\u00a0breaking\u2003spaces",
+    "e\u0301 composed later",
+    "İstanbul and ß",
+    "x² + y³ ≤ ∞ ™ © …",
+    "don't won't O'Neill",
+    "3.14 1,000 50% #tag @name",
+    "😀 emoji 👍🏽",
+    "supercalifragilisticexpialidocious",
+    "",
+    "   ",
+    "a" * 150,
 ]
 
 
@@ -50,11 +62,13 @@ def transformers_outputs(folder, firsts, seconds):
     encoded = tokenizer(firsts, seconds, padding=True, return_tensors="pt")
     with torch.no_grad():
         output = model(**encoded)
-    return {"input_word_ids": encoded["input_ids"].numpy().astype("i4"),
-            "input_mask": encoded["attention_mask"].numpy().astype("i4"),
-            "input_type_ids": encoded["token_type_ids"].numpy().astype("i4"),
-            "sequence_output": output.last_hidden_state.numpy(),
-            "pooled_output": output.pooler_output.numpy()}
+    return {
+        "input_word_ids": encoded["input_ids"].numpy().astype("i4"),
+        "input_mask": encoded["attention_mask"].numpy().astype("i4"),
+        "input_type_ids": encoded["token_type_ids"].numpy().astype("i4"),
+        "sequence_output": output.last_hidden_state.numpy(),
+        "pooled_output": output.pooler_output.numpy(),
+    }
 
 
 def main():

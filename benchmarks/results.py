@@ -35,10 +35,12 @@ TASKS = {
     "cola": Case("glue/CoLA", 5, 10, 3, "mcc"),
     "rte": Case("glue/RTE", 5, 10, 3, "accuracy"),
     "sts-b": Case("glue/STS-B", 5, 5, 3, "spearman"),
-    "crowdflower_corporate_messaging": Case("extra/crowdflower_corporate_messaging", 5, 10, 3,
-                                            "accuracy"),
-    "crowdflower_primary_emotions": Case("extra/crowdflower_primary_emotions", 10, 20, 3,
-                                         "accuracy"),
+    "crowdflower_corporate_messaging": Case(
+        "extra/crowdflower_corporate_messaging", 5, 10, 3, "accuracy"
+    ),
+    "crowdflower_primary_emotions": Case(
+        "extra/crowdflower_primary_emotions", 10, 20, 3, "accuracy"
+    ),
     "20_newsgroups": Case("extra/20_newsgroups", 2, 3, 1, "accuracy"),
     SQUAD: Case("squad", 2, 3, 3, "f1"),
 }
@@ -64,10 +66,19 @@ ABLATED = ("mrpc", "cola", "sts-b")
 
 def plan():
     """(task, method, seed) of every run, the comparison first, what takes an hour last."""
-    runs = [(task, method, seed) for seed in range(3) for task in CLASSIFICATION
-            for method in COMPARED if seed < TASKS[task].seeds]
-    runs += [(task, method, 0) for task in ABLATED for method in METHODS
-             if method not in (*COMPARED, "adapters 2")]
+    runs = [
+        (task, method, seed)
+        for seed in range(3)
+        for task in CLASSIFICATION
+        for method in COMPARED
+        if seed < TASKS[task].seeds
+    ]
+    runs += [
+        (task, method, 0)
+        for task in ABLATED
+        for method in METHODS
+        if method not in (*COMPARED, "adapters 2")
+    ]
     runs += [(SQUAD, method, 0) for method in (*COMPARED, "adapters 8", "adapters 2")]
     runs += [(SQUAD, "adapters 64", seed) for seed in (1, 2)]
     return sorted(runs, key=lambda run: run[0] == "20_newsgroups" or run[0] == SQUAD)
@@ -86,35 +97,60 @@ def command(task, method, seed, data_dir="DATA", output_dir="OUT"):
     epochs = case.epochs if LARGE in METHODS[method] else case.small_epochs
     folder = os.path.join(data_dir, case.folder)
     if task == SQUAD:
-        own = ["run_squad.py", f"--train_file={folder}/train-v1.1.json",
-               f"--predict_file={folder}/dev-v1.1.json", "--max_seq_length=384",
-               "--train_batch_size=12"]
+        own = [
+            "run_squad.py",
+            f"--train_file={folder}/train-v1.1.json",
+            f"--predict_file={folder}/dev-v1.1.json",
+            "--max_seq_length=384",
+            "--train_batch_size=12",
+        ]
     else:
-        own = ["run_classifier.py", f"--task_name={task}", f"--data_dir={folder}",
-               "--max_seq_length=128", "--train_batch_size=32"]
-    return [*own, *COMMON, f"--num_train_epochs={epochs}", *METHODS[method], f"--seed={seed}",
-            f"--output_dir={output_dir}"]
+        own = [
+            "run_classifier.py",
+            f"--task_name={task}",
+            f"--data_dir={folder}",
+            "--max_seq_length=128",
+            "--train_batch_size=32",
+        ]
+    return [
+        *own,
+        *COMMON,
+        f"--num_train_epochs={epochs}",
+        *METHODS[method],
+        f"--seed={seed}",
+        f"--output_dir={output_dir}",
+    ]
 
 
 def run(task, method, seed, data_dir, core):
     """Runs one case on one core and adds its line."""
     print("*****", task, method, seed, flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, *command(task, method, seed, data_dir, folder)],
-                       cwd=ROOT, check=True, stdout=subprocess.DEVNULL,
-                       preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+        subprocess.run(
+            [sys.executable, *command(task, method, seed, data_dir, folder)],
+            cwd=ROOT,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+        )
         record = json.loads(pathlib.Path(folder, "run.json").read_text())
     examples = record["global_step"] * record["flags"]["train_batch_size"]
     row = {
-        "task": task, "method": method, "seed": seed,
+        "task": task,
+        "method": method,
+        "seed": seed,
         "command": shlex.join(["python", *command(task, method, seed)]),
-        "eval": record["eval"], "trained": record["parameters"]["trained"],
-        "total": record["parameters"]["total"], "steps": record["global_step"],
+        "eval": record["eval"],
+        "trained": record["parameters"]["trained"],
+        "total": record["parameters"]["total"],
+        "steps": record["global_step"],
         # Of one core: hardly changed by what else the machine does.
         "cpu_seconds": round(record["train_cpu_seconds"], 1),
         "examples_per_cpu_second": round(examples / record["train_cpu_seconds"], 1),
-        "examples": record["examples"], "data_sha256": record["data_sha256"],
-        "versions": record["versions"], "code": _revision(),
+        "examples": record["examples"],
+        "data_sha256": record["data_sha256"],
+        "versions": record["versions"],
+        "code": _revision(),
     }
     LINES.mkdir(exist_ok=True)
     with (LINES / f"{SQUAD if task == SQUAD else 'classification'}.jsonl").open("a") as file:
@@ -122,8 +158,13 @@ def run(task, method, seed, data_dir, core):
 
 
 def _revision():
-    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True,
-                          text=True, check=False)
+    done = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return done.stdout.strip() or None
 
 
@@ -162,29 +203,42 @@ def cell(rows, metric):
 
 def comparison(there):
     """Markdown lines: full fine-tuning against adapters, and the average difference."""
-    lines = ["| task | metric | full | adapters 64 | difference | seeds |",
-             "| --- | --- | --- | --- | --- | --- |"]
+    lines = [
+        "| task | metric | full | adapters 64 | difference | seeds |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
     differences = []
     for task in CLASSIFICATION:
         metric = TASKS[task].metric
-        groups = [[there[task, method, seed] for seed in range(TASKS[task].seeds)
-                   if (task, method, seed) in there] for method in COMPARED]
+        groups = [
+            [
+                there[task, method, seed]
+                for seed in range(TASKS[task].seeds)
+                if (task, method, seed) in there
+            ]
+            for method in COMPARED
+        ]
         if not all(groups):
             continue
-        full, adapters = (statistics.median(score(row, metric) for row in group)
-                          for group in groups)
+        full, adapters = (
+            statistics.median(score(row, metric) for row in group) for group in groups
+        )
         differences.append(adapters - full)
-        lines.append(f"| {task} | {metric} | {cell(groups[0], metric)} | "
-                     f"{cell(groups[1], metric)} | {differences[-1]:+.1f} | "
-                     f"{min(map(len, groups))} |")
+        lines.append(
+            f"| {task} | {metric} | {cell(groups[0], metric)} | "
+            f"{cell(groups[1], metric)} | {differences[-1]:+.1f} | "
+            f"{min(map(len, groups))} |"
+        )
     mean = f"{statistics.mean(differences):+.2f}" if differences else ""
     return [*lines, f"| **mean** | | | | **{mean}** | |"]
 
 
 def details(there):
     """Markdown lines: every task and method, with parameters, time and speed."""
-    lines = ["| task | method | metric | dev | trained | share | seconds | examples/s |",
-             "| --- | --- | --- | --- | --- | --- | --- | --- |"]
+    lines = [
+        "| task | method | metric | dev | trained | share | seconds | examples/s |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
     for task, method, rows in _groups(there, CLASSIFICATION):
         metric = TASKS[task].metric
         lines.append(f"| {task} | {method} | {metric} | {cell(rows, metric)} | {_costs(rows)} |")
@@ -193,23 +247,37 @@ def details(there):
 
 def squad(there):
     """Markdown lines: SQuAD, every method."""
-    lines = ["| method | exact match | F1 | seeds | trained | share | seconds | questions/s |",
-             "| --- | --- | --- | --- | --- | --- | --- | --- |"]
-    return lines + [f"| {method} | {cell(rows, 'exact_match')} | {cell(rows, 'f1')} | {len(rows)} "
-                    f"| {_costs(rows)} |" for _, method, rows in _groups(there, [SQUAD])]
+    lines = [
+        "| method | exact match | F1 | seeds | trained | share | seconds | questions/s |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    return lines + [
+        f"| {method} | {cell(rows, 'exact_match')} | {cell(rows, 'f1')} | {len(rows)} "
+        f"| {_costs(rows)} |"
+        for _, method, rows in _groups(there, [SQUAD])
+    ]
 
 
 def _groups(there, tasks):
     """(task, method, rows) in the order of the two tables."""
-    groups = [(task, method, [row for (t, m, _), row in sorted(there.items())
-                              if (t, m) == (task, method)]) for task in tasks for method in METHODS]
+    groups = [
+        (
+            task,
+            method,
+            [row for (t, m, _), row in sorted(there.items()) if (t, m) == (task, method)],
+        )
+        for task in tasks
+        for method in METHODS
+    ]
     return [group for group in groups if group[2]]
 
 
 def _costs(rows):
     """Cells: trained parameters, their share, seconds and examples/s."""
-    seconds, speed = (statistics.median(row[name] for row in rows)
-                      for name in ("cpu_seconds", "examples_per_cpu_second"))
+    seconds, speed = (
+        statistics.median(row[name] for row in rows)
+        for name in ("cpu_seconds", "examples_per_cpu_second")
+    )
     share = rows[0]["trained"] / rows[0]["total"]
     return f"{rows[0]['trained']:,} | {share:.2%} | {seconds:.0f} | {speed:.0f}"
 

@@ -89,13 +89,20 @@ def measure_pytorch():
     model.train()
 
     examples = training_examples()
-    encoded = tokenizer(examples.text_a, examples.text_b, truncation=True,
-                        max_length=MAX_SEQ_LENGTH)
-    rows = [{name: encoded[name][i] for name in encoded} | {"labels": int(examples.labels[i])}
-            for i in range(len(examples))]
+    encoded = tokenizer(
+        examples.text_a, examples.text_b, truncation=True, max_length=MAX_SEQ_LENGTH
+    )
+    rows = [
+        {name: encoded[name][i] for name in encoded} | {"labels": int(examples.labels[i])}
+        for i in range(len(examples))
+    ]
     loader = torch.utils.data.DataLoader(
-        rows, batch_size=BATCH_SIZE, shuffle=True, drop_last=True,
-        collate_fn=transformers.DataCollatorWithPadding(tokenizer))
+        rows,
+        batch_size=BATCH_SIZE,
+        shuffle=True,
+        drop_last=True,
+        collate_fn=transformers.DataCollatorWithPadding(tokenizer),
+    )
     trained = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=1e-3)
     done, began = 0, None
@@ -132,8 +139,10 @@ def main(_):
             found.append(run_worker(name))
             print(f"round {turn + 1}  {name:<8} {found[-1]:7.1f} examples/s", flush=True)
     medians = {name: statistics.median(found) for name, found in rates.items()}
-    print(f"median   ours {medians['ours']:.1f}  pytorch adapters {medians['pytorch']:.1f}  "
-          f"ratio {medians['ours'] / medians['pytorch']:.2f}")
+    print(
+        f"median   ours {medians['ours']:.1f}  pytorch adapters {medians['pytorch']:.1f}  "
+        f"ratio {medians['ours'] / medians['pytorch']:.2f}"
+    )
 
 
 if __name__ == "__main__":

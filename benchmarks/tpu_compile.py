@@ -46,12 +46,19 @@ def config_cases(path):
     else:
         head, outputs = "score" if task.regression else "classes", task.num_outputs
     batches = {"train": flags["train_batch_size"], "predict": flags["eval_batch_size"]}
-    return [Case(chip=chip, step=step, base=CHECKPOINTS[pathlib.PurePath(flags["base_model"]).name],
-                 head=head, outputs=outputs, batch=batch // CHIPS[chip].replicas,
-                 length=flags["max_seq_length"],
-                 **{name: flags[name] for name in ("adapter", "adapter_size", "optimizer",
-                                                   "precision")})
-            for step, batch in batches.items()]
+    return [
+        Case(
+            chip=chip,
+            step=step,
+            base=CHECKPOINTS[pathlib.PurePath(flags["base_model"]).name],
+            head=head,
+            outputs=outputs,
+            batch=batch // CHIPS[chip].replicas,
+            length=flags["max_seq_length"],
+            **{name: flags[name] for name in ("adapter", "adapter_size", "optimizer", "precision")},
+        )
+        for step, batch in batches.items()
+    ]
 
 
 def by_shape():
@@ -70,10 +77,14 @@ def plan():
     The common shapes are compared in both precisions, and come first.
     """
     shapes = sorted(by_shape().items(), key=lambda item: not is_common(item[0]))
-    cases = [dataclasses.replace(case, chip=chip, precision=precision)
-             for shape, configs in shapes for own in configs.values() for case in own
-             for precision in (PRECISIONS if is_common(shape) else [case.precision])
-             for chip in COMPARED]
+    cases = [
+        dataclasses.replace(case, chip=chip, precision=precision)
+        for shape, configs in shapes
+        for own in configs.values()
+        for case in own
+        for precision in (PRECISIONS if is_common(shape) else [case.precision])
+        for chip in COMPARED
+    ]
     own = [case for _, configs in shapes for cases_ in configs.values() for case in cases_]
     return list(dict.fromkeys(cases + own))
 
@@ -88,8 +99,13 @@ def searches():
 
     Those in the precision of a configuration come first.
     """
-    own = {dataclasses.replace(case, chip=chip) for configs in by_shape().values()
-           for cases in configs.values() for case in cases for chip in COMPARED}
+    own = {
+        dataclasses.replace(case, chip=chip)
+        for configs in by_shape().values()
+        for cases in configs.values()
+        for case in cases
+        for chip in COMPARED
+    }
     starts = {}
     for case in plan():
         if case.step == "train" and case.adapter_size == 64 and case.chip in COMPARED:
@@ -120,7 +136,11 @@ def compile_missing(cases):
         print("*****", *(case.chip for case in group), group[0], flush=True)
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.tpu_hlo", json.dumps(list(map(vars, group)))],
-            cwd=ROOT, capture_output=True, text=True, check=False)
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         LINES.parent.mkdir(parents=True, exist_ok=True)
         with LINES.open("a") as file:
@@ -161,38 +181,52 @@ def guess(case):
 
 def known(rows, case):
     """Function of a batch: whether the case compiles with it; None without a result."""
+
     def compiled(batch):
         row = rows.get(dataclasses.replace(case, batch=batch))
         return row and row["compiles"]
+
     return compiled
 
 
 def compiling(case):
     """The same, but compiles what has no result."""
+
     def compiled(batch):
         wanted = dataclasses.replace(case, batch=batch)
         return compile_missing([wanted])[wanted]["compiles"]
+
     return compiled
 
 
 def shape_title(shape):
     """`BERT-base, 2 classes, size 64, 4 examples of 128 a replica`."""
     head = {"classes": f"{shape.outputs} classes", "score": "a score", "span": "SQuAD"}[shape.head]
-    return (f"BERT-{shape.base}, {head}, size {shape.adapter_size}, {shape.batch} examples of "
-            f"{shape.length} a replica")
+    return (
+        f"BERT-{shape.base}, {head}, size {shape.adapter_size}, {shape.batch} examples of "
+        f"{shape.length} a replica"
+    )
 
 
 def steps(rows):
     """Markdown lines: for each shape its configurations and a table of what compiled."""
     lines = []
     for shape, configs in by_shape().items():
-        lines += ["", f"### {shape_title(shape)}", "", ", ".join(f"`{name}`" for name in configs),
-                  "", "| chip | precision | step | arguments | temporaries | of memory | "
-                  "operations |", "| --- | --- | --- | --- | --- | --- | --- |"]
+        lines += [
+            "",
+            f"### {shape_title(shape)}",
+            "",
+            ", ".join(f"`{name}`" for name in configs),
+            "",
+            "| chip | precision | step | arguments | temporaries | of memory | operations |",
+            "| --- | --- | --- | --- | --- | --- | --- |",
+        ]
         cases = [case for case in plan() if dataclasses.replace(case, **NOT_THE_SHAPE) == shape]
         order = sorted(cases, key=lambda c: (list(CHIPS).index(c.chip), c.precision, c.step))
-        lines += [f"| {case.chip} | {case.precision} | {case.step} | {cells(rows.get(case))} |"
-                  for case in order]
+        lines += [
+            f"| {case.chip} | {case.precision} | {case.step} | {cells(rows.get(case))} |"
+            for case in order
+        ]
     return lines
 
 
@@ -210,17 +244,21 @@ def cells(row):
 
 def batches(rows):
     """Markdown lines: the largest batches."""
-    lines = ["| base | head | chip | precision | largest batch | temporaries | twice as many |",
-             "| --- | --- | --- | --- | --- | --- | --- |"]
+    lines = [
+        "| base | head | chip | precision | largest batch | temporaries | twice as many |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
     for case in sorted(searches(), key=lambda c: (c.base, c.head, c.chip, c.precision)):
         best = largest(case, known(rows, case))
         if best:
             row = rows[dataclasses.replace(case, batch=best)]
             error = rows[dataclasses.replace(case, batch=2 * best)]["error"].splitlines()[0]
             refused = error.rpartition("total memory required for ")[2][:150]
-            lines.append(f"| {case.base} | {case.head} {case.length} | {case.chip} | "
-                         f"{case.precision} | {best} | {row['memory']['temp'] / 2**20:,.0f} MiB | "
-                         f"{refused} |")
+            lines.append(
+                f"| {case.base} | {case.head} {case.length} | {case.chip} | "
+                f"{case.precision} | {best} | {row['memory']['temp'] / 2**20:,.0f} MiB | "
+                f"{refused} |"
+            )
     return lines
 
 

@@ -37,7 +37,9 @@ PACKAGES = ("tensorflow", "tf-keras", "tf-models-official", "jax", "jaxlib", "li
 MEMORY = ("argument", "output", "alias", "temp", "generated_code")
 # TPUs know 64-bit integers only as pairs of 32-bit ones.
 UNWELCOME = {
-    "s64": r"\bs64\[", "f64": r"\bf64\[", "stateful rng": r" rng(-get-and-update-state)?\(",
+    "s64": r"\bs64\[",
+    "f64": r"\bf64\[",
+    "stateful rng": r" rng(-get-and-update-state)?\(",
     "host": r" (custom-call|infeed|outfeed|send|recv)\(",
 }
 
@@ -90,8 +92,12 @@ def new_model(case):
     else:
         model = Classifier(encoder, case.outputs, regression=case.head == "score")
     select_trained(model, Tuning())
-    compile_model(model, TrainingSettings(steps=1000, batch_size=case.batch, learning_rate=3e-4,
-                                          optimizer=case.optimizer))
+    compile_model(
+        model,
+        TrainingSettings(
+            steps=1000, batch_size=case.batch, learning_rate=3e-4, optimizer=case.optimizer
+        ),
+    )
     return model
 
 
@@ -118,8 +124,9 @@ def random_numbers_as_on_tpu():
     from tensorflow.python.ops import random_ops_util
 
     select = random_ops_util.get_key_counter_alg
-    with mock.patch.object(random_ops_util, "get_key_counter_alg",
-                           lambda seed, _: select(seed, "threefry")):
+    with mock.patch.object(
+        random_ops_util, "get_key_counter_alg", lambda seed, _: select(seed, "threefry")
+    ):
         yield
 
 
@@ -149,8 +156,9 @@ def unwelcome(text):
         result, _, operation = line.partition(" = ")
         name = result.split()[-1:]
         if name and (f"{name[0]}," in text or f"{name[0]})" in text or "ROOT" in result):
-            found.update(kind for kind, pattern in UNWELCOME.items() if
-                         re.search(pattern, operation))
+            found.update(
+                kind for kind, pattern in UNWELCOME.items() if re.search(pattern, operation)
+            )
     return dict(found)
 
 
@@ -160,11 +168,15 @@ def compile_for_tpu(text, chip):
     Raises:
       jax.errors.JaxRuntimeError: when the compiler refuses, for example for want of memory.
     """
-    os.environ |= {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1", "TPU_WORKER_ID": "0",
-                   "TPU_WORKER_HOSTNAMES": "localhost",
-                   # Else one process of a machine at a time: there might be a chip to share.
-                   "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
-                   "TPU_ACCELERATOR_TYPE": CHIPS[chip].accelerator}
+    os.environ |= {
+        "JAX_PLATFORMS": "cpu",
+        "TPU_SKIP_MDS_QUERY": "1",
+        "TPU_WORKER_ID": "0",
+        "TPU_WORKER_HOSTNAMES": "localhost",
+        # Else one process of a machine at a time: there might be a chip to share.
+        "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+        "TPU_ACCELERATOR_TYPE": CHIPS[chip].accelerator,
+    }
     from jax._src import compiler
     from jax._src.interpreters import mlir
     from jax.experimental import topologies
@@ -173,13 +185,15 @@ def compile_for_tpu(text, chip):
 
     module = _hlo.hlo_module_from_text(text)
     stablehlo = _jax.mlir.hlo_to_stablehlo(module.as_serialized_hlo_module_proto())
-    topology = topologies.get_topology_desc(CHIPS[chip].topology, platform="tpu",
-                                            **CHIPS[chip].options)
+    topology = topologies.get_topology_desc(
+        CHIPS[chip].topology, platform="tpu", **CHIPS[chip].options
+    )
     assert len(topology.devices) == CHIPS[chip].replicas, topology.devices
     device = topology.devices[0]
     options = compiler.get_compile_options(num_replicas=1, num_partitions=1)
-    return device.client.compile(ir.Module.parse(stablehlo, mlir.make_ir_context()),
-                                 _jax.DeviceList((device,)), options)
+    return device.client.compile(
+        ir.Module.parse(stablehlo, mlir.make_ir_context()), _jax.DeviceList((device,)), options
+    )
 
 
 def try_case(case):
@@ -192,8 +206,11 @@ def try_case(case):
 
     start = time.process_time()
     text = as_for_tpu(lower(dataclasses.replace(case, chip="")))
-    row = {"case": dataclasses.asdict(case), "unwelcome": unwelcome(text),
-           "versions": {name: importlib.metadata.version(name) for name in PACKAGES}}
+    row = {
+        "case": dataclasses.asdict(case),
+        "unwelcome": unwelcome(text),
+        "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
+    }
     try:
         executable = compile_for_tpu(text, case.chip)
     except JaxRuntimeError as error:
@@ -202,7 +219,8 @@ def try_case(case):
         return row | {"compiles": False, "error": str(error)[:2000]}
     memory = executable.get_compiled_memory_stats()
     return row | {
-        "compiles": True, "flops": executable.cost_analysis()["flops"],
+        "compiles": True,
+        "flops": executable.cost_analysis()["flops"],
         "memory": {name: getattr(memory, f"{name}_size_in_bytes") for name in MEMORY},
         "peak": memory.peak_memory_in_bytes,
         "cpu_seconds": round(time.process_time() - start, 1),

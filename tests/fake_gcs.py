@@ -31,8 +31,9 @@ class FakeGcs:
       injected: `Counter` of the faults so far, by their kind.
     """
 
-    def __init__(self, objects, page_size=1000, buckets=(), read_only=(), forbidden=(),
-                 faults=None):
+    def __init__(
+        self, objects, page_size=1000, buckets=(), read_only=(), forbidden=(), faults=None
+    ):
         self.objects = objects
         self.page_size = page_size
         self.buckets = {*buckets, *read_only, *forbidden, *(key.split("/")[0] for key in objects)}
@@ -177,8 +178,12 @@ class FakeGcs:
             now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
             self._versions[key] = (content, str(next(self._numbers)), now)
         _, generation, updated = self._versions[key]
-        return {"name": key.partition("/")[2], "size": str(len(content)),
-                "generation": generation, "updated": updated}
+        return {
+            "name": key.partition("/")[2],
+            "size": str(len(content)),
+            "generation": generation,
+            "updated": updated,
+        }
 
     def _entries(self, bucket, query):
         """Sorted pairs of a name and whether it is a folder, from the page's first one."""

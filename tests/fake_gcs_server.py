@@ -20,8 +20,13 @@ from typing import NamedTuple
 import trustme
 
 REASONS = {
-    400: "invalid", 403: "forbidden", 404: "notFound", 412: "conditionNotMet",
-    416: "requestedRangeNotSatisfiable", 429: "rateLimitExceeded", 503: "backendError",
+    400: "invalid",
+    403: "forbidden",
+    404: "notFound",
+    412: "conditionNotMet",
+    416: "requestedRangeNotSatisfiable",
+    429: "rateLimitExceeded",
+    503: "backendError",
 }
 CUTS = ("cut request", "cut answer", "cut body")
 
@@ -54,7 +59,8 @@ def error(status, message, headers=()):
     """An error of the JSON API."""
     cause = {"message": message, "domain": "global", "reason": REASONS[status]}
     return as_json(
-        {"error": {"code": status, "message": message, "errors": [cause]}}, status, headers)
+        {"error": {"code": status, "message": message, "errors": [cause]}}, status, headers
+    )
 
 
 class Faults:
@@ -134,10 +140,15 @@ class Server:
 
 def _environment(port, folder, bundle):
     return {
-        "https_proxy": f"http://127.0.0.1:{port}", "no_proxy": "", "NO_PROXY": "",
-        "CURL_CA_BUNDLE": str(bundle), "CLOUDSDK_CONFIG": folder,
-        "GOOGLE_AUTH_TOKEN_FOR_TESTING": "", "GOOGLE_APPLICATION_CREDENTIALS": "",
-        "NO_GCE_CHECK": "true", "GCE_METADATA_HOST": "127.0.0.1:1",  # Nobody listens there.
+        "https_proxy": f"http://127.0.0.1:{port}",
+        "no_proxy": "",
+        "NO_PROXY": "",
+        "CURL_CA_BUNDLE": str(bundle),
+        "CLOUDSDK_CONFIG": folder,
+        "GOOGLE_AUTH_TOKEN_FOR_TESTING": "",
+        "GOOGLE_APPLICATION_CREDENTIALS": "",
+        "NO_GCE_CHECK": "true",
+        "GCE_METADATA_HOST": "127.0.0.1:1",  # Nobody listens there.
         "GCS_RETRY_CONFIG_INIT_DELAY_TIME_US": "0",  # Retries do not wait.
     }
 

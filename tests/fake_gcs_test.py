@@ -38,7 +38,9 @@ def outcome(act, *args, **options):
         return f"{type(error).__name__}: {error}"
 """
 
-ROUND_TRIP = PREAMBLE + """
+ROUND_TRIP = (
+    PREAMBLE
+    + """
 def round_trip(bucket):
     found = {}
     root = bucket + "/run"
@@ -97,6 +99,7 @@ def round_trip(bucket):
 
 print(json.dumps({name: round_trip("gs://" + name) for name in ("calm", "stormy")}))
 """
+)
 FOUND = {
     "isdir": [True, True, False, True],
     "big": True,
@@ -108,17 +111,21 @@ FOUND = {
     "listdir": ["big", "empty", "c/"],
     "empty listdir": [],
     "glob": ["run/empty"],
-    "walk": [["run", ["c/"], ["big", "empty"]], ["run/c/", ["b/"], ["text"]],
-             ["run/c/b/", [], []]],
+    "walk": [["run", ["c/"], ["big", "empty"]], ["run/c/", ["b/"], ["text"]], ["run/c/b/", [], []]],
     "remove": False,
     "rmtree": False,
-    "checkpoint": ["ckpt/ckpt-2", True,
-                   ["checkpoint", "ckpt-2.data-00000-of-00001", "ckpt-2.index"]],
+    "checkpoint": [
+        "ckpt/ckpt-2",
+        True,
+        ["checkpoint", "ckpt-2.data-00000-of-00001", "ckpt-2.index"],
+    ],
     "records": list(range(100)),
     "events": [0, 0, 1, 2],
 }
 
-REFUSALS = PREAMBLE + """
+REFUSALS = (
+    PREAMBLE
+    + """
 import sys
 
 def flush(path):
@@ -153,21 +160,39 @@ acts = {
 }
 print(json.dumps([outcome(acts[act], path) for act, path in json.loads(sys.argv[1])]))
 """
+)
 DENIED, ABORTED, MISSING = "PermissionDeniedError: ", "AbortedError: ", "NotFoundError: "
 OUTCOMES = [  # What is done, where, and what comes of it; retries are 2.
     ("read", "gs://read-only/d", "x"),
     ("stat", "gs://read-only/d", 1),
-    *((act, "gs://read-only/d", DENIED) for act in (
-        "write", "flush", "append", "mkdir", "remove", "rename", "rmtree", "save", "summary")),
-    *((act, "gs://forbidden/d", DENIED) for act in (
-        "read", "stat", "glob", "write", "append", "mkdir", "remove", "rename", "save")),
+    *(
+        (act, "gs://read-only/d", DENIED)
+        for act in (
+            "write",
+            "flush",
+            "append",
+            "mkdir",
+            "remove",
+            "rename",
+            "rmtree",
+            "save",
+            "summary",
+        )
+    ),
+    *(
+        (act, "gs://forbidden/d", DENIED)
+        for act in ("read", "stat", "glob", "write", "append", "mkdir", "remove", "rename", "save")
+    ),
     ("isdir", "gs://forbidden/d", False),
     ("listdir", "gs://forbidden/d", MISSING),
     ("rmtree", "gs://forbidden/d", MISSING),
     *(("read", f"gs://bucket/GET {kind}", ABORTED) for kind in KINDS),
     *(("write", f"gs://bucket/POST {kind}", ABORTED) for kind in ("503", "429", "cut answer")),
-    *((act, f"gs://bucket/PUT {kind}", ABORTED) for act in ("flush", "save", "summary")
-      for kind in ("503", "cut request")),
+    *(
+        (act, f"gs://bucket/PUT {kind}", ABORTED)
+        for act in ("flush", "save", "summary")
+        for kind in ("503", "cut request")
+    ),
     *((act, "gs://bucket/GET 503", ABORTED) for act in ("stat", "append", "save")),
     ("isdir", "gs://bucket/GET 503", False),
     ("listdir", "gs://bucket/GET 503", MISSING),
@@ -201,8 +226,14 @@ def run(script, fake, *args, **environment):
     quick = {"GCS_READAHEAD_BUFFER_SIZE_BYTES": "1000000"}  # Else 64 MiB for every open file.
     quick |= {"GCS_STAT_CACHE_MAX_AGE": "0"}  # A folder that is gone is not seen for 5 s else.
     environment = os.environ | fake.environment | quick | environment
-    done = subprocess.run([sys.executable, "-c", script, *args], cwd=ROOT, env=environment,
-                          capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", script, *args],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -234,8 +265,9 @@ def test_round_trip_met_faults_of_every_kind(round_trip):
     assert set(round_trip[1].injected) == set(KINDS)
 
 
-@pytest.mark.parametrize("number", range(len(OUTCOMES)),
-                         ids=[f"{act} {path[5:]}" for act, path, _ in OUTCOMES])
+@pytest.mark.parametrize(
+    "number", range(len(OUTCOMES)), ids=[f"{act} {path[5:]}" for act, path, _ in OUTCOMES]
+)
 def test_outcome(refusals, number):
     actual, expected = refusals[0][number], OUTCOMES[number][2]
 
@@ -249,14 +281,18 @@ def test_refused_writes_change_nothing(refusals):
     objects = refusals[1].objects
 
     assert [key for key in objects if not key.startswith("bucket/")] == [
-        "read-only/d/o", "forbidden/d/o"]
+        "read-only/d/o",
+        "forbidden/d/o",
+    ]
 
 
 @pytest.mark.parametrize("share, kinds", [(0.1, ("503",)), (0.5, ("503", "cut")), (1, KINDS)])
 def test_faults_follow_from_the_seed(share, kinds):
     request = Request("GET", "/", {}, {})
-    drawn = [[faults.draw(request) for _ in range(1000)]
-             for faults in (Faults(share, 1, kinds), Faults(share, 1, kinds))]
+    drawn = [
+        [faults.draw(request) for _ in range(1000)]
+        for faults in (Faults(share, 1, kinds), Faults(share, 1, kinds))
+    ]
     happened = [kind for kind in drawn[0] if kind]
 
     assert drawn[0] == drawn[1]
@@ -269,7 +305,11 @@ def test_faults_are_where_and_as_many_as_was_asked():
     methods = ["GET", "PUT", "PUT", "PUT"]
 
     assert [faults.draw(Request(method, "/", {}, {})) for method in methods] == [
-        None, "503", "503", None]
+        None,
+        "503",
+        "503",
+        None,
+    ]
     assert faults.injected == {"503": 2}
 
 

@@ -43,8 +43,13 @@ def parsed_flags():
     flags = {}
     for module in ("run_classifier", "run_squad"):
         names = [name for name in CONFIGS if script(name) == module]
-        done = subprocess.run([sys.executable, "-c", PARSE, module, *map(CONFIGS.get, names)],
-                              cwd=tpu_compile.ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", PARSE, module, *map(CONFIGS.get, names)],
+            cwd=tpu_compile.ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr
         flags |= dict(zip(names, map(json.loads, done.stdout.splitlines()), strict=True))
     return flags
@@ -94,8 +99,10 @@ def test_on_tpu(name):
         assert flags.get(path) is None or flags[path].startswith("gs://YOUR_BUCKET/")
     for batch in ("train", "eval", "predict"):
         assert flags[f"{batch}_batch_size"] % replicas == 0
-    each = f"{replicas} {'chips' if replicas == 4 else 'cores'}, " \
-           f"{flags['train_batch_size'] // replicas} examples each"
+    each = (
+        f"{replicas} {'chips' if replicas == 4 else 'cores'}, "
+        f"{flags['train_batch_size'] // replicas} examples each"
+    )
     assert each in card(name)["Hardware"]
     assert flags["max_seq_length"] == (384 if name.startswith("squad") else 128)
     assert ("L-24" if "_large_" in name else "L-12") in flags["base_model"]
@@ -103,10 +110,17 @@ def test_on_tpu(name):
 
 def tiny_steps():
     """The distinct steps of all configurations, on a tiny encoder with BERT's 512 positions."""
-    cases = [case for configs in tpu_compile.by_shape().values() for own in configs.values()
-             for case in own]
-    return list(dict.fromkeys(dataclasses.replace(case, chip="", base="tiny", adapter_size=4)
-                              for case in cases))
+    cases = [
+        case
+        for configs in tpu_compile.by_shape().values()
+        for own in configs.values()
+        for case in own
+    ]
+    return list(
+        dict.fromkeys(
+            dataclasses.replace(case, chip="", base="tiny", adapter_size=4) for case in cases
+        )
+    )
 
 
 @pytest.fixture
@@ -115,15 +129,21 @@ def float32_again():
     tf_keras.mixed_precision.set_global_policy("float32")
 
 
-@pytest.mark.parametrize("case", tiny_steps(), ids=lambda case: "-".join(
-    map(str, (case.step, case.head, case.outputs, case.batch, case.length, case.precision))))
+@pytest.mark.parametrize(
+    "case",
+    tiny_steps(),
+    ids=lambda case: "-".join(
+        map(str, (case.step, case.head, case.outputs, case.batch, case.length, case.precision))
+    ),
+)
 def test_a_step_at_the_configured_shape(case, float32_again):
     model, batch = tpu_hlo.new_model(case), tpu_hlo.arguments(case)
     if case.step == "predict":
         outputs = model.predict_step(batch)
         span = case.head == "span"
-        assert outputs.shape == ([case.batch, 2, case.length] if span
-                                 else [case.batch, case.outputs])
+        assert outputs.shape == (
+            [case.batch, 2, case.length] if span else [case.batch, case.outputs]
+        )
         assert outputs.dtype == "float32"
         return
     kernel = model.named_variables()["head/kernel"]

@@ -27,20 +27,33 @@ def code_cells(notebook):
 def settings(folder):
     """The environment of a run: a small task, this Python as the kernel, no way out."""
     return {
-        "ADAPTER_BERT_NOTEBOOK_TASK": "demo_paraphrase", "ADAPTER_BERT_NOTEBOOK_EPOCHS": "4",
-        "ADAPTER_BERT_NOTEBOOK_LENGTH": "64", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "-1",
-        "JUPYTER_PATH": str(folder / "jupyter"), "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
-        "IPYTHONDIR": str(folder / "ipython"), "PIP_NO_INDEX": "1",
-        "http_proxy": NOWHERE, "https_proxy": NOWHERE, "no_proxy": "127.0.0.1,localhost",
+        "ADAPTER_BERT_NOTEBOOK_TASK": "demo_paraphrase",
+        "ADAPTER_BERT_NOTEBOOK_EPOCHS": "4",
+        "ADAPTER_BERT_NOTEBOOK_LENGTH": "64",
+        "PYTHONPATH": str(ROOT),
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "JUPYTER_PATH": str(folder / "jupyter"),
+        "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
+        "IPYTHONDIR": str(folder / "ipython"),
+        "PIP_NO_INDEX": "1",
+        "http_proxy": NOWHERE,
+        "https_proxy": NOWHERE,
+        "no_proxy": "127.0.0.1,localhost",
     }
 
 
 def write_kernel(folder):
     place = folder / "jupyter" / "kernels" / KERNEL
     place.mkdir(parents=True)
-    (place / "kernel.json").write_text(json.dumps({
-        "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
-        "display_name": KERNEL, "language": "python"}))
+    (place / "kernel.json").write_text(
+        json.dumps(
+            {
+                "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+                "display_name": KERNEL,
+                "language": "python",
+            }
+        )
+    )
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +66,12 @@ def ran(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         for name, value in settings(folder).items():
             patch.setenv(name, value)
-        NotebookClient(notebook, timeout=600, kernel_name=KERNEL,
-                       resources={"metadata": {"path": str(folder / "work")}}).execute()
+        NotebookClient(
+            notebook,
+            timeout=600,
+            kernel_name=KERNEL,
+            resources={"metadata": {"path": str(folder / "work")}},
+        ).execute()
     return notebook, folder / "work"
 
 
@@ -75,8 +92,12 @@ def test_is_committed_without_results():
 
 def test_every_cell_runs(ran):
     assert all(cell.execution_count for cell in code_cells(ran[0]))
-    assert not [output for cell in code_cells(ran[0]) for output in cell.outputs
-                if output.output_type == "error"]
+    assert not [
+        output
+        for cell in code_cells(ran[0])
+        for output in cell.outputs
+        if output.output_type == "error"
+    ]
 
 
 def test_nothing_is_installed_where_all_is_there(ran):
@@ -84,21 +105,24 @@ def test_nothing_is_installed_where_all_is_there(ran):
     assert printed(ran, "clone") == f"Repository: {ROOT}\n"
 
 
-@pytest.mark.parametrize("cell,pattern", [
-    ("device", r"Device: CPU"),
-    ("doctor", r"python -m adapter_bert_tf\.doctor\n(.*\n)+Ready\.\n$"),
-    ("rows", r"demo_paraphrase: 480 pairs to train on, labels \['0', '1'\]"),
-    ("train", r"\$ python run_classifier\.py --task_name=demo_paraphrase .*--do_train"),
-    ("train", r"step 60/60  loss \d"),
-    ("eval", r"eval_accuracy = 0\.\d+\n"),
-    ("counts", r"adapters +595,200 +595,200 "),
-    ("counts", r"605,954 of 23,309,186 parameters are trained: 2\.60%"),
-    ("bert-base", r"this run +605,954 of +23,309,186 +2\.60%"),
-    ("bert-base", r"BERT-base +2,419,202 of +111,863,042 +2\.16%"),
-    ("ask", r"[01] \([01]\.\d\d\)  The train was two hours late\. \| The train is painted"),
-    ("export", r"--do_export --do_predict\n(.*\n)*SavedModel: "),
-    ("predict", r"of \['0', '1'\]\n(\d +[01] +0\.\d{3}  0\.\d{3}\n){5}$"),
-])
+@pytest.mark.parametrize(
+    "cell,pattern",
+    [
+        ("device", r"Device: CPU"),
+        ("doctor", r"python -m adapter_bert_tf\.doctor\n(.*\n)+Ready\.\n$"),
+        ("rows", r"demo_paraphrase: 480 pairs to train on, labels \['0', '1'\]"),
+        ("train", r"\$ python run_classifier\.py --task_name=demo_paraphrase .*--do_train"),
+        ("train", r"step 60/60  loss \d"),
+        ("eval", r"eval_accuracy = 0\.\d+\n"),
+        ("counts", r"adapters +595,200 +595,200 "),
+        ("counts", r"605,954 of 23,309,186 parameters are trained: 2\.60%"),
+        ("bert-base", r"this run +605,954 of +23,309,186 +2\.60%"),
+        ("bert-base", r"BERT-base +2,419,202 of +111,863,042 +2\.16%"),
+        ("ask", r"[01] \([01]\.\d\d\)  The train was two hours late\. \| The train is painted"),
+        ("export", r"--do_export --do_predict\n(.*\n)*SavedModel: "),
+        ("predict", r"of \['0', '1'\]\n(\d +[01] +0\.\d{3}  0\.\d{3}\n){5}$"),
+    ],
+)
 def test_cells_print(ran, cell, pattern):
     assert re.search(pattern, printed(ran, cell)), printed(ran, cell)
 
@@ -110,12 +134,23 @@ def test_learns(ran):
 
 def test_plot(ran):
     cell = next(cell for cell in ran[0].cells if cell.id == "plot")
-    pictures = [output.data["image/png"] for output in cell.outputs if "data" in output
-                and "image/png" in output.data]
+    pictures = [
+        output.data["image/png"]
+        for output in cell.outputs
+        if "data" in output and "image/png" in output.data
+    ]
     assert len(pictures) == 1 and len(pictures[0]) > 10_000
 
 
-@pytest.mark.parametrize("name", ["adapter/adapter.safetensors", "adapter/adapter_config.json",
-                                  "saved_model/saved_model.pb", "run.json", "demo-paraphrase.tsv"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "adapter/adapter.safetensors",
+        "adapter/adapter_config.json",
+        "saved_model/saved_model.pb",
+        "run.json",
+        "demo-paraphrase.tsv",
+    ],
+)
 def test_leaves(ran, name):
     assert (ran[1] / "adapter_bert_output" / "demo_paraphrase" / name).stat().st_size > 0

@@ -19,14 +19,19 @@ def _inputs(figures):
 
 def _assert_close(output, expected, mask, every, atol):
     real = mask[:, ::every, None]
-    np.testing.assert_allclose(output["sequence_output"].numpy()[:, ::every] * real,
-                               expected["sequence_output"] * real, atol=atol)
+    np.testing.assert_allclose(
+        output["sequence_output"].numpy()[:, ::every] * real,
+        expected["sequence_output"] * real,
+        atol=atol,
+    )
     np.testing.assert_allclose(output["pooled_output"], expected["pooled_output"], atol=atol)
 
 
 # adapter-bert's own start moves MiniLM's hidden states by up to 4e-4: see docs/design.md.
-@pytest.mark.parametrize(("preset", "atol"), [
-    (None, 1e-4), ("houlsby", 1e-4), ("pfeiffer", 1e-4), ("adapter_bert", 1e-3)])
+@pytest.mark.parametrize(
+    ("preset", "atol"),
+    [(None, 1e-4), ("houlsby", 1e-4), ("pfeiffer", 1e-4), ("adapter_bert", 1e-3)],
+)
 def test_figures_of_transformers(minilm, preset, atol):
     """Without adapters, and with adapters at init."""
     figures = np.load(FIGURES)
@@ -52,7 +57,8 @@ def test_transformers_itself(minilm):
     from benchmarks import parity_figures
 
     expected = parity_figures.transformers_outputs(
-        minilm.weights_path.rsplit("/", 1)[0], *parity_figures.pairs())
+        minilm.weights_path.rsplit("/", 1)[0], *parity_figures.pairs()
+    )
     inputs = _inputs(expected)
     for adapter in (None, PRESETS["houlsby"]):
         output = minilm.build_encoder(adapter)(inputs)
@@ -69,12 +75,14 @@ def test_the_tokenizer_of_transformers_on_real_sentences(minilm, real_data):
     from adapter_bert_tf.tasks import TASKS
 
     tokenizer = transformers.BertTokenizerFast.from_pretrained(
-        minilm.weights_path.rsplit("/", 1)[0])
+        minilm.weights_path.rsplit("/", 1)[0]
+    )
     encode = tf.function(TextEncoder(minilm.vocabulary, 512))
     texts = []
     for name, folder in (("mrpc", "MRPC"), ("cola", "CoLA")):
-        splits = read_examples(TASKS[name], str(real_data / "glue" / folder),
-                               ["train", "dev", "test"])
+        splits = read_examples(
+            TASKS[name], str(real_data / "glue" / folder), ["train", "dev", "test"]
+        )
         for examples in splits.values():
             texts += examples.text_a + (examples.text_b or [])
     assert len(texts) > 20000
@@ -102,8 +110,9 @@ def test_adapters_of_the_library_adapters(kind, minilm, tmp_path):
     save_adapter(str(tmp_path / "imported"), imported.config, imported.weights)
     ours = AdapterModel(minilm)
     ours.load_adapter(str(tmp_path / "imported"))
-    np.testing.assert_allclose(ours(figures, adapter="theirs"),
-                               _their_logits(torch, theirs, "theirs", figures), atol=1e-4)
+    np.testing.assert_allclose(
+        ours(figures, adapter="theirs"), _their_logits(torch, theirs, "theirs", figures), atol=1e-4
+    )
 
     trained = ours.add_adapter("ours", ["a", "b"], kind, tuning=Tuning(train_layer_norm=False))
     rng = np.random.default_rng(0)
@@ -112,8 +121,9 @@ def test_adapters_of_the_library_adapters(kind, minilm, tmp_path):
     ours.save_adapter("ours", str(tmp_path / "ours"))
     export_adapter(load_adapter(str(tmp_path / "ours")), str(tmp_path / "exported"), minilm)
     theirs.load_adapter(str(tmp_path / "exported"), load_as="ours", use_safetensors=True)
-    np.testing.assert_allclose(ours(figures, adapter="ours"),
-                               _their_logits(torch, theirs, "ours", figures), atol=1e-4)
+    np.testing.assert_allclose(
+        ours(figures, adapter="ours"), _their_logits(torch, theirs, "ours", figures), atol=1e-4
+    )
 
 
 def _their_logits(torch, model, name, inputs):
@@ -121,5 +131,9 @@ def _their_logits(torch, model, name, inputs):
     model.set_active_adapters(name)
     model.active_head = name
     with torch.no_grad():
-        return model(*(torch.tensor(inputs[part]).long() for part in (
-            "input_word_ids", "input_mask", "input_type_ids"))).logits.numpy()
+        return model(
+            *(
+                torch.tensor(inputs[part]).long()
+                for part in ("input_word_ids", "input_mask", "input_type_ids")
+            )
+        ).logits.numpy()

@@ -19,8 +19,11 @@ STREAM = [
 
 
 def _example(beginning):
-    code = [block for block in re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
-            if re.search(beginning, block)]
+    code = [
+        block
+        for block in re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
+        if re.search(beginning, block)
+    ]
     assert len(code) == 1
     return code[0]
 
@@ -30,8 +33,13 @@ def folder(tmp_path_factory):
     """A newcomer's folder: `base`, and `out/mrpc` with an adapter and a SavedModel."""
     folder = tmp_path_factory.mktemp("newcomer")
     support.write_google(folder / "base", config=support.CONFIG | {"max_position_embeddings": 128})
-    train(write_mrpc(folder / "MRPC"), folder / "base", folder / "out" / "mrpc", "--do_export",
-          "--num_train_epochs=1")
+    train(
+        write_mrpc(folder / "MRPC"),
+        folder / "base",
+        folder / "out" / "mrpc",
+        "--do_export",
+        "--num_train_epochs=1",
+    )
     return folder
 
 

@@ -20,15 +20,24 @@ FLOORS = {
 
 
 def _run(arguments):
-    result = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True,
-                            check=False)
+    result = subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert result.returncode == 0, result.stderr[-2000:]
     return result.stdout
 
 
 def _train(task, out, *arguments):
-    printed = _run(["run_classifier.py", f"--task_name={task}", "--do_train", "--do_eval",
-                    f"--output_dir={out}", *arguments])
+    printed = _run(
+        [
+            "run_classifier.py",
+            f"--task_name={task}",
+            "--do_train",
+            "--do_eval",
+            f"--output_dir={out}",
+            *arguments,
+        ]
+    )
     results = dict(re.findall(r"^(\w+) = (.*)$", (out / "eval_results.txt").read_text(), re.M))
     return printed, {name: float(value) for name, value in results.items()}
 
@@ -36,19 +45,28 @@ def _train(task, out, *arguments):
 @pytest.fixture(scope="module")
 def medians(real_data, tmp_path_factory):
     """Function of a task and a precision: the median of each result over three seeds."""
+
     @functools.cache
     def measure(task, precision="float32"):
         found = []
         for seed in range(3):
             printed, results = _train(
-                task, tmp_path_factory.mktemp(task) / "out", f"--data_dir={real_data}/glue/{task}",
-                f"--seed={seed}", "--learning_rate=1e-3", "--num_train_epochs=5",
-                "--train_batch_size=32", "--max_seq_length=128", f"--precision={precision}")
+                task,
+                tmp_path_factory.mktemp(task) / "out",
+                f"--data_dir={real_data}/glue/{task}",
+                f"--seed={seed}",
+                "--learning_rate=1e-3",
+                "--num_train_epochs=5",
+                "--train_batch_size=32",
+                "--max_seq_length=128",
+                f"--precision={precision}",
+            )
             found.append(results)
             total, trained = (int(n) for n in re.findall(r"Parameters = (\d+) \*", printed))
             assert trained / total <= 0.035
         print(task, precision, found)
         return {name: statistics.median(result[name] for result in found) for name in found[0]}
+
     return measure
 
 
@@ -70,13 +88,25 @@ def test_adapters_clearly_beat_the_head_alone_on_the_shipped_data(task, tmp_path
     accuracy = {}
     for tuning in ("adapters", "head"):
         accuracy[tuning] = statistics.median(
-            _train(task, tmp_path / f"{tuning}{seed}", f"--seed={seed}", f"--tuning={tuning}",
-                   *settings)[1]["eval_accuracy"] for seed in range(3))
+            _train(
+                task,
+                tmp_path / f"{tuning}{seed}",
+                f"--seed={seed}",
+                f"--tuning={tuning}",
+                *settings,
+            )[1]["eval_accuracy"]
+            for seed in range(3)
+        )
     assert accuracy["adapters"] >= accuracy["head"] + 0.08, accuracy
 
 
 def test_twice_as_fast_as_the_pytorch_library(real_data):
     pytest.importorskip("adapters")
-    printed = _run([os.path.join("benchmarks", "throughput.py"), "--rounds=3",
-                    f"--data_dir={real_data}/glue/MRPC"])
+    printed = _run(
+        [
+            os.path.join("benchmarks", "throughput.py"),
+            "--rounds=3",
+            f"--data_dir={real_data}/glue/MRPC",
+        ]
+    )
     assert float(re.search(r"ratio ([\d.]+)", printed)[1]) >= 2.0, printed

@@ -28,19 +28,25 @@ def write_mrpc(folder, rows=64):
     rng = np.random.default_rng(0)
     folder.mkdir(parents=True, exist_ok=True)
     for name, count in (("train", rows), ("dev", 16)):
-        lines = [mrpc_row(i % 2, sentence(rng), sentence(rng) + (" not not" if i % 2 else " red"))
-                 for i in range(count)]
+        lines = [
+            mrpc_row(i % 2, sentence(rng), sentence(rng) + (" not not" if i % 2 else " red"))
+            for i in range(count)
+        ]
         (folder / f"{name}.tsv").write_text("\n".join([MRPC_HEADER, *lines]) + "\n")
     lines = [f"{i}\t1\t2\t{sentence(rng)}\t{sentence(rng)}" for i in range(8)]
     (folder / "test.tsv").write_text(
-        "\n".join(["index\t#1 ID\t#2 ID\t#1 String\t#2 String", *lines]) + "\n")
+        "\n".join(["index\t#1 ID\t#2 ID\t#1 String\t#2 String", *lines]) + "\n"
+    )
     return folder
 
 
 def base_flags(folder):
     """adapter-bert's three flags for a base in Google's format."""
-    return [f"--vocab_file={folder}/vocab.txt", f"--bert_config_file={folder}/bert_config.json",
-            f"--init_checkpoint={folder}/bert_model.ckpt"]
+    return [
+        f"--vocab_file={folder}/vocab.txt",
+        f"--bert_config_file={folder}/bert_config.json",
+        f"--init_checkpoint={folder}/bert_model.ckpt",
+    ]
 
 
 def command(*arguments):
@@ -51,8 +57,9 @@ def command(*arguments):
             flags.FLAGS[name].present = 0
         flags.FLAGS(["run_classifier.py", *map(str, arguments)])
         try:
-            with contextlib.chdir(ROOT) if hasattr(contextlib, "chdir") else \
-                    contextlib.nullcontext():
+            with (
+                contextlib.chdir(ROOT) if hasattr(contextlib, "chdir") else contextlib.nullcontext()
+            ):
                 run_classifier.main(None)
         except SystemExit as stop:
             return str(stop.code)
@@ -63,8 +70,16 @@ def command(*arguments):
 
 def try_to_train(mrpc, base, out, *more):
     """Trains on a folder in MRPC's layout; returns the error message, or None."""
-    return command("--task_name=mrpc", "--do_train", f"--data_dir={mrpc}", *base_flags(base),
-                   f"--output_dir={out}", "--max_seq_length=16", "--train_batch_size=8", *more)
+    return command(
+        "--task_name=mrpc",
+        "--do_train",
+        f"--data_dir={mrpc}",
+        *base_flags(base),
+        f"--output_dir={out}",
+        "--max_seq_length=16",
+        "--train_batch_size=8",
+        *more,
+    )
 
 
 def train(mrpc, base, out, *more):

@@ -39,11 +39,14 @@ def test_what_fails_for_now_is_tried_again_and_said(error, capsys):
     assert lines[2].endswith("(3 of 7).")
 
 
-@pytest.mark.parametrize(("path", "error", "calls"), [
-    ("gs://b/x", tf.errors.AbortedError, storage.ATTEMPTS),
-    ("gs://b/x", tf.errors.NotFoundError, 1),
-    ("/tmp/x", tf.errors.UnavailableError, 1),
-])
+@pytest.mark.parametrize(
+    ("path", "error", "calls"),
+    [
+        ("gs://b/x", tf.errors.AbortedError, storage.ATTEMPTS),
+        ("gs://b/x", tf.errors.NotFoundError, 1),
+        ("/tmp/x", tf.errors.UnavailableError, 1),
+    ],
+)
 def test_patience_has_an_end(path, error, calls):
     operation, made = failing(99, error)
     with pytest.raises(error):
@@ -77,11 +80,22 @@ def test_a_folder_without_the_last_file_is_never_taken_for_whole(tmp_path, monke
     steps = []
     for name in ("copy", "remove"):
         real = getattr(storage, name)
-        monkeypatch.setattr(storage, name, lambda *paths, real=real, name=name: (
-            steps.append((name, str(pathlib.Path(paths[-1]).relative_to(target)))), real(*paths)))
+        monkeypatch.setattr(
+            storage,
+            name,
+            lambda *paths, real=real, name=name: (
+                steps.append((name, str(pathlib.Path(paths[-1]).relative_to(target)))),
+                real(*paths),
+            ),
+        )
     storage.upload(str(source), str(target), last="config")
-    assert steps == [("remove", "config"), ("remove", "a/old"), ("copy", "a/weights"),
-                     ("copy", "zip"), ("copy", "config")]
+    assert steps == [
+        ("remove", "config"),
+        ("remove", "a/old"),
+        ("copy", "a/weights"),
+        ("copy", "zip"),
+        ("copy", "config"),
+    ]
 
 
 def test_local_files_are_not_copied(tmp_path):

@@ -21,20 +21,31 @@ WORDS = (
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
 
 CONFIG = {
-    "vocab_size": len(VOCABULARY), "hidden_size": 16, "num_hidden_layers": 2,
-    "num_attention_heads": 2, "intermediate_size": 32, "hidden_act": "gelu",
-    "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
-    "max_position_embeddings": 24, "type_vocab_size": 2, "initializer_range": 0.02,
+    "vocab_size": len(VOCABULARY),
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.1,
+    "attention_probs_dropout_prob": 0.1,
+    "max_position_embeddings": 24,
+    "type_vocab_size": 2,
+    "initializer_range": 0.02,
 }
 
 
 def random_weights(config=CONFIG, seed=0):
     """Random weights under the names and in the shapes of Google's checkpoints."""
     hidden, inner = config["hidden_size"], config["intermediate_size"]
-    rows = {"word": "vocab_size", "position": "max_position_embeddings", "token_type":
-            "type_vocab_size"}
-    shapes = {f"bert/embeddings/{name}_embeddings": (config[size], hidden)
-              for name, size in rows.items()}
+    rows = {
+        "word": "vocab_size",
+        "position": "max_position_embeddings",
+        "token_type": "type_vocab_size",
+    }
+    shapes = {
+        f"bert/embeddings/{name}_embeddings": (config[size], hidden) for name, size in rows.items()
+    }
     shapes |= _norm("bert/embeddings/LayerNorm", hidden)
     for i in range(config["num_hidden_layers"]):
         prefix = f"bert/encoder/layer_{i}"
@@ -46,18 +57,25 @@ def random_weights(config=CONFIG, seed=0):
         shapes |= _norm(f"{prefix}/output/LayerNorm", hidden)
     shapes |= _dense("bert/pooler/dense", hidden, hidden)
     rng = np.random.default_rng(seed)
-    return {name: (rng.normal(size=shape) * 0.2 + name.endswith("gamma")).astype("f4")
-            for name, shape in shapes.items()}
+    return {
+        name: (rng.normal(size=shape) * 0.2 + name.endswith("gamma")).astype("f4")
+        for name, shape in shapes.items()
+    }
 
 
 def write_google(folder, weights=None, config=CONFIG, vocabulary=VOCABULARY, extra=None):
     """Writes Google's TF1 layout, with optimizer slots and a pretraining head as there."""
     weights = random_weights(config) if weights is None else weights
     _write_common(folder, "bert_config.json", config, vocabulary)
-    tensors = dict(weights) | {
-        "bert/pooler/dense/kernel/adam_m": np.zeros((2, 2), "f4"),
-        "cls/predictions/output_bias": np.zeros(3, "f4"), "global_step": np.int64(7),
-    } | (extra or {})
+    tensors = (
+        dict(weights)
+        | {
+            "bert/pooler/dense/kernel/adam_m": np.zeros((2, 2), "f4"),
+            "cls/predictions/output_bias": np.zeros(3, "f4"),
+            "global_step": np.int64(7),
+        }
+        | (extra or {})
+    )
     write_tf1(f"{folder}/bert_model.ckpt", tensors)
     return weights
 
@@ -65,8 +83,12 @@ def write_google(folder, weights=None, config=CONFIG, vocabulary=VOCABULARY, ext
 def write_tf1(prefix, tensors):
     """Writes a name-based checkpoint."""
     names = sorted(tensors)
-    tf.raw_ops.SaveV2(prefix=str(prefix), tensor_names=names, shape_and_slices=[""] * len(names),
-                      tensors=[tf.constant(tensors[name]) for name in names])
+    tf.raw_ops.SaveV2(
+        prefix=str(prefix),
+        tensor_names=names,
+        shape_and_slices=[""] * len(names),
+        tensors=[tf.constant(tensors[name]) for name in names],
+    )
 
 
 def write_hugging_face(folder, weights=None, config=CONFIG, vocabulary=VOCABULARY, prefix=""):
@@ -86,23 +108,32 @@ def write_hugging_face(folder, weights=None, config=CONFIG, vocabulary=VOCABULAR
     return weights
 
 
-def write_model_garden(folder, weights=None, config=CONFIG, vocabulary=VOCABULARY,
-                       functional=False):
+def write_model_garden(
+    folder, weights=None, config=CONFIG, vocabulary=VOCABULARY, functional=False
+):
     """Writes Model Garden's object-based layout with Model Garden's own converter."""
     weights = random_weights(config) if weights is None else weights
     _write_common(folder, "bert_config.json", config, vocabulary)
     write_tf1(f"{folder}/tf1/ckpt", weights)
     converter.convert(
-        checkpoint_from_path=f"{folder}/tf1/ckpt", checkpoint_to_path=f"{folder}/tf1/renamed",
+        checkpoint_from_path=f"{folder}/tf1/ckpt",
+        checkpoint_to_path=f"{folder}/tf1/renamed",
         num_heads=config["num_attention_heads"],
         name_replacements=converter.BERT_V2_NAME_REPLACEMENTS,
-        permutations=converter.BERT_V2_PERMUTATIONS, exclude_patterns=["adam"])
+        permutations=converter.BERT_V2_PERMUTATIONS,
+        exclude_patterns=["adam"],
+    )
     cfg = configs.BertConfig.from_dict(config)
     encoder = networks.BertEncoder if functional else networks.BertEncoderV2
     model = encoder(
-        vocab_size=cfg.vocab_size, hidden_size=cfg.hidden_size, num_layers=cfg.num_hidden_layers,
-        num_attention_heads=cfg.num_attention_heads, inner_dim=cfg.intermediate_size,
-        max_sequence_length=cfg.max_position_embeddings, type_vocab_size=cfg.type_vocab_size)
+        vocab_size=cfg.vocab_size,
+        hidden_size=cfg.hidden_size,
+        num_layers=cfg.num_hidden_layers,
+        num_attention_heads=cfg.num_attention_heads,
+        inner_dim=cfg.intermediate_size,
+        max_sequence_length=cfg.max_position_embeddings,
+        type_vocab_size=cfg.type_vocab_size,
+    )
     model(model.inputs)
     reader = tf.train.load_checkpoint(f"{folder}/tf1/renamed")
     for variable in model.variables:
@@ -127,12 +158,20 @@ def batch(seed=0, rows=3, length=7):
 
 def adapter_config(base, adapter, method="adapters", labels=("0", "1"), **values):
     """What `save_adapter` is told of an adapter."""
-    return {"method": method, "tuning": {"method": method}, "task": "mrpc",
-            "adapter": adapter and adapter.__dict__, "head": "classification",
-            "labels": list(labels), "regression": not labels,
-            "inputs": {"texts": 2, "max_seq_length": 16},
-            "metric": {"name": "f1", "value": 0.5, "split": "dev"}, "base": base.fingerprint(),
-            "versions": {"tensorflow": "2.20"}, "command": "python run_classifier.py"} | values
+    return {
+        "method": method,
+        "tuning": {"method": method},
+        "task": "mrpc",
+        "adapter": adapter and adapter.__dict__,
+        "head": "classification",
+        "labels": list(labels),
+        "regression": not labels,
+        "inputs": {"texts": 2, "max_seq_length": 16},
+        "metric": {"name": "f1", "value": 0.5, "split": "dev"},
+        "base": base.fingerprint(),
+        "versions": {"tensorflow": "2.20"},
+        "command": "python run_classifier.py",
+    } | values
 
 
 def _write_common(folder, config_name, config, vocabulary):

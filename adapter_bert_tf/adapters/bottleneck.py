@@ -67,8 +67,12 @@ def layer_norm(x, gamma, beta, epsilon=1e-12):
 def variable_shapes(config, hidden_size):
     """Dict from the names of one adapter's variables to their shapes."""
     size = config.bottleneck_size
-    shapes = {"down_kernel": (hidden_size, size), "down_bias": (size,),
-              "up_kernel": (size, hidden_size), "up_bias": (hidden_size,)}
+    shapes = {
+        "down_kernel": (hidden_size, size),
+        "down_bias": (size,),
+        "up_kernel": (size, hidden_size),
+        "up_bias": (hidden_size,),
+    }
     if config.depth == 2:
         shapes |= {"middle_kernel": (size, size), "middle_bias": (size,)}
     if config.layer_norm:
@@ -98,15 +102,25 @@ def adapt(config, values, output, residual, block_norm, dropout=None):
     if config.normalize_input:
         source = block_norm(tf.cast(output, residual.dtype) + residual)
     if config.layer_norm:
-        source = layer_norm(tf.cast(source, residual.dtype), values["layer_norm_gamma"],
-                            values["layer_norm_beta"])
+        source = layer_norm(
+            tf.cast(source, residual.dtype), values["layer_norm_gamma"], values["layer_norm_beta"]
+        )
     dtype = output.dtype
-    kernels = {name: tf.cast(value, dtype) for name, value in values.items()
-               if not name.startswith("layer_norm")}
+    kernels = {
+        name: tf.cast(value, dtype)
+        for name, value in values.items()
+        if not name.startswith("layer_norm")
+    }
     middle = (kernels["middle_kernel"], kernels["middle_bias"]) if config.depth == 2 else None
     change = bottleneck(
-        tf.cast(source, dtype), kernels["down_kernel"], kernels["down_bias"],
-        kernels["up_kernel"], kernels["up_bias"], ACTIVATION_FUNCTIONS[config.activation], middle)
+        tf.cast(source, dtype),
+        kernels["down_kernel"],
+        kernels["down_bias"],
+        kernels["up_kernel"],
+        kernels["up_bias"],
+        ACTIVATION_FUNCTIONS[config.activation],
+        middle,
+    )
     if dropout is not None:
         change = dropout(change)
     if config.scale != 1.0:

@@ -70,42 +70,77 @@ class AdapterConfig:
     def __post_init__(self):
         for name in ("sublayers", "layers"):
             value = getattr(self, name)
-            _require(isinstance(value, list | tuple) or (name == "layers" and value is None),
-                     f"{name} must be a list", value)
+            _require(
+                isinstance(value, list | tuple) or (name == "layers" and value is None),
+                f"{name} must be a list",
+                value,
+            )
         # JSON has no tuples; a frozen dataclass needs `object.__setattr__` to take its lists.
         object.__setattr__(self, "sublayers", tuple(self.sublayers))
-        _require(self.layers is None or (self.layers and all(
-            _is_int(i) and i >= 0 for i in self.layers)),
-            "layers must be indices from 0, or None for all layers", self.layers)
+        _require(
+            self.layers is None
+            or (self.layers and all(_is_int(i) and i >= 0 for i in self.layers)),
+            "layers must be indices from 0, or None for all layers",
+            self.layers,
+        )
         if self.layers is not None:
             object.__setattr__(self, "layers", tuple(sorted(set(self.layers))))
-        _require(_is_int(self.bottleneck_size) and self.bottleneck_size > 0,
-                 "bottleneck_size must be a positive integer", self.bottleneck_size)
-        _require(self.activation in ACTIVATIONS,
-                 f"activation must be one of {ACTIVATIONS}", self.activation)
-        _require(_is_number(self.init_scale) and self.init_scale >= 0,
-                 "init_scale must be a number >= 0", self.init_scale)
-        _require(_is_number(self.dropout) and 0 <= self.dropout < 1,
-                 "dropout must be a number in [0, 1)", self.dropout)
-        _require(_is_number(self.scale) and abs(self.scale) <= LARGEST_SCALE,
-                 f"scale must be a number of at most {LARGEST_SCALE}", self.scale)
+        _require(
+            _is_int(self.bottleneck_size) and self.bottleneck_size > 0,
+            "bottleneck_size must be a positive integer",
+            self.bottleneck_size,
+        )
+        _require(
+            self.activation in ACTIVATIONS,
+            f"activation must be one of {ACTIVATIONS}",
+            self.activation,
+        )
+        _require(
+            _is_number(self.init_scale) and self.init_scale >= 0,
+            "init_scale must be a number >= 0",
+            self.init_scale,
+        )
+        _require(
+            _is_number(self.dropout) and 0 <= self.dropout < 1,
+            "dropout must be a number in [0, 1)",
+            self.dropout,
+        )
+        _require(
+            _is_number(self.scale) and abs(self.scale) <= LARGEST_SCALE,
+            f"scale must be a number of at most {LARGEST_SCALE}",
+            self.scale,
+        )
         for name in ("identity_init", "normalize_input", "layer_norm"):
-            _require(isinstance(getattr(self, name), bool), f"{name} must be true or false",
-                     getattr(self, name))
-        _require(self.sublayers and set(self.sublayers) <= set(SUBLAYERS)
-                 and len(set(self.sublayers)) == len(self.sublayers),
-                 f"sublayers must be some of {SUBLAYERS}, each once", self.sublayers)
-        _require(self.placement in PLACEMENTS,
-                 f"placement must be one of {PLACEMENTS}", self.placement)
+            _require(
+                isinstance(getattr(self, name), bool),
+                f"{name} must be true or false",
+                getattr(self, name),
+            )
+        _require(
+            self.sublayers
+            and set(self.sublayers) <= set(SUBLAYERS)
+            and len(set(self.sublayers)) == len(self.sublayers),
+            f"sublayers must be some of {SUBLAYERS}, each once",
+            self.sublayers,
+        )
+        _require(
+            self.placement in PLACEMENTS, f"placement must be one of {PLACEMENTS}", self.placement
+        )
         _require(_is_int(self.depth) and self.depth in (1, 2), "depth must be 1 or 2", self.depth)
-        _require(not (self.normalize_input and self.placement == "parallel"),
-                 "normalize_input needs placement 'serial'", self.placement)
+        _require(
+            not (self.normalize_input and self.placement == "parallel"),
+            "normalize_input needs placement 'serial'",
+            self.placement,
+        )
 
     def layer_indices(self, num_layers):
         """Indices of the layers with adapters in an encoder of `num_layers` layers."""
         layers = tuple(range(num_layers)) if self.layers is None else self.layers
-        _require(all(i < num_layers for i in layers),
-                 f"adapter layers must be below {num_layers}, the base's layer count", layers)
+        _require(
+            all(i < num_layers for i in layers),
+            f"adapter layers must be below {num_layers}, the base's layer count",
+            layers,
+        )
         return layers
 
     def without_lowest(self, count, num_layers):
@@ -155,15 +190,13 @@ PRESETS = {
     # The same, started as the original code starts it: both kernels near zero.
     "adapter_bert": AdapterConfig(init_scale=1e-3, identity_init=False),
     # Pfeiffer et al. 2021 (AdapterFusion): one adapter a layer, after the feed-forward sublayer.
-    "pfeiffer": AdapterConfig(
-        activation="relu", sublayers=("feed_forward",), normalize_input=True
-    ),
+    "pfeiffer": AdapterConfig(activation="relu", sublayers=("feed_forward",), normalize_input=True),
     # He et al. 2022, section 4: beside the feed-forward sublayer instead of after it; their best
     # one is scaled by 4.
-    "parallel": AdapterConfig(
-        activation="relu", sublayers=("feed_forward",), placement="parallel"),
+    "parallel": AdapterConfig(activation="relu", sublayers=("feed_forward",), placement="parallel"),
     "scaled_parallel": AdapterConfig(
-        activation="relu", sublayers=("feed_forward",), placement="parallel", scale=4.0),
+        activation="relu", sublayers=("feed_forward",), placement="parallel", scale=4.0
+    ),
 }
 
 

@@ -112,29 +112,59 @@ class AdapterBertEncoder(networks.BertEncoderV2):
       adapter: `AdapterConfig`, or None for the bare base.
     """
 
-    def __init__(self, vocab_size, hidden_size=768, num_layers=12, num_attention_heads=12,
-                 inner_dim=3072, type_vocab_size=2, max_sequence_length=512, activation="gelu",
-                 output_dropout=0.1, attention_dropout=0.1, norm_epsilon=1e-12,
-                 initializer_range=0.02, adapter=None, **kwargs):
-        sizes = {"vocab_size": vocab_size, "hidden_size": hidden_size, "num_layers": num_layers,
-                 "num_attention_heads": num_attention_heads, "inner_dim": inner_dim,
-                 "type_vocab_size": type_vocab_size, "max_sequence_length": max_sequence_length,
-                 "output_dropout": output_dropout, "attention_dropout": attention_dropout}
+    def __init__(
+        self,
+        vocab_size,
+        hidden_size=768,
+        num_layers=12,
+        num_attention_heads=12,
+        inner_dim=3072,
+        type_vocab_size=2,
+        max_sequence_length=512,
+        activation="gelu",
+        output_dropout=0.1,
+        attention_dropout=0.1,
+        norm_epsilon=1e-12,
+        initializer_range=0.02,
+        adapter=None,
+        **kwargs,
+    ):
+        sizes = {
+            "vocab_size": vocab_size,
+            "hidden_size": hidden_size,
+            "num_layers": num_layers,
+            "num_attention_heads": num_attention_heads,
+            "inner_dim": inner_dim,
+            "type_vocab_size": type_vocab_size,
+            "max_sequence_length": max_sequence_length,
+            "output_dropout": output_dropout,
+            "attention_dropout": attention_dropout,
+        }
         initializer = tf_keras.initializers.TruncatedNormal(stddev=initializer_range)
-        super().__init__(initializer=initializer,
-                         inner_activation=ACTIVATION_FUNCTIONS[activation], **sizes, **kwargs)
+        super().__init__(
+            initializer=initializer,
+            inner_activation=ACTIVATION_FUNCTIONS[activation],
+            **sizes,
+            **kwargs,
+        )
         adapter = as_config(adapter)
-        self.config = sizes | {"activation": activation, "norm_epsilon": norm_epsilon,
-                               "initializer_range": initializer_range}
+        self.config = sizes | {
+            "activation": activation,
+            "norm_epsilon": norm_epsilon,
+            "initializer_range": initializer_range,
+        }
         self.adapter_config = adapter
         self._embedding_norm_layer = tf_keras.layers.LayerNormalization(
             name="embeddings/layer_norm", epsilon=norm_epsilon, dtype=tf.float32
         )
         self._transformer_layers = [
             AdapterEncoderBlock(
-                num_attention_heads=num_attention_heads, inner_dim=inner_dim,
-                inner_activation=ACTIVATION_FUNCTIONS[activation], norm_epsilon=norm_epsilon,
-                output_dropout=output_dropout, attention_dropout=attention_dropout,
+                num_attention_heads=num_attention_heads,
+                inner_dim=inner_dim,
+                inner_activation=ACTIVATION_FUNCTIONS[activation],
+                norm_epsilon=norm_epsilon,
+                output_dropout=output_dropout,
+                attention_dropout=attention_dropout,
                 kernel_initializer=tf_keras.initializers.TruncatedNormal(stddev=initializer_range),
                 name=f"transformer/layer_{i}",
             )
@@ -160,22 +190,27 @@ class AdapterBertEncoder(networks.BertEncoderV2):
             self.adapters.build((None, None, self.config["hidden_size"]))
         parts = parts or self.adapters or Parts()
         mask = inputs["input_mask"][:, tf.newaxis, :]
-        x = self._get_embeddings(inputs["input_word_ids"], inputs["input_type_ids"], None, None,
-                                 None)
+        x = self._get_embeddings(
+            inputs["input_word_ids"], inputs["input_type_ids"], None, None, None
+        )
         norm = parts.norm("bert/embeddings/LayerNorm", self._embedding_norm_layer)
         x = self._embedding_dropout(norm(x))
         last = len(self._transformer_layers) - 1
         for i, block in enumerate(self._transformer_layers):
-            x = block((x, mask), output_range=output_range if i == last else None,
-                      adapters=parts.adapters_at(i), norm=functools.partial(parts.block_norm, i))
+            x = block(
+                (x, mask),
+                output_range=output_range if i == last else None,
+                adapters=parts.adapters_at(i),
+                norm=functools.partial(parts.block_norm, i),
+            )
         return {"sequence_output": x, "pooled_output": parts.pooler(self._pooler_layer)(x[:, 0])}
 
     def base_variables(self):
         """Dict from the variable names of Google's checkpoints to the base's variables."""
+        positions = self._position_embedding_layer
         named = {
             "bert/embeddings/word_embeddings": self._embedding_layer.embeddings,
-            "bert/embeddings/position_embeddings":
-                self._position_embedding_layer._position_embeddings,
+            "bert/embeddings/position_embeddings": positions._position_embeddings,
             "bert/embeddings/token_type_embeddings": self._type_embedding_layer.embeddings,
             **_norm("bert/embeddings/LayerNorm", self._embedding_norm_layer),
         }

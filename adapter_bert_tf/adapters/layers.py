@@ -62,8 +62,10 @@ class AdapterStack(tf_keras.layers.Layer, Parts):
         self.num_layers = num_layers
         self.hidden_size = hidden_size
         self.adapters = {
-            f"layer_{i}": {name: BottleneckAdapter(self.config, name=f"layer_{i}/{name}")
-                           for name in self.config.sublayers}
+            f"layer_{i}": {
+                name: BottleneckAdapter(self.config, name=f"layer_{i}/{name}")
+                for name in self.config.sublayers
+            }
             for i in self.config.layer_indices(num_layers)
         }
 
@@ -88,7 +90,8 @@ class AdapterStack(tf_keras.layers.Layer, Parts):
 
     def get_config(self):
         return super().get_config() | {
-            "config": dataclasses.asdict(self.config), "num_layers": self.num_layers,
+            "config": dataclasses.asdict(self.config),
+            "num_layers": self.num_layers,
             "hidden_size": self.hidden_size,
         }
 

@@ -9,8 +9,11 @@ POOLER = "bert/pooler/dense"
 
 def norm_names(num_layers):
     """Common names of all LayerNorms of an encoder, without `/gamma` and `/beta`."""
-    blocks = [f"bert/encoder/layer_{i}/{place}/LayerNorm" for i in range(num_layers)
-              for place in ("attention/output", "output")]
+    blocks = [
+        f"bert/encoder/layer_{i}/{place}/LayerNorm"
+        for i in range(num_layers)
+        for place in ("attention/output", "output")
+    ]
     return ["bert/embeddings/LayerNorm", *blocks]
 
 
@@ -51,26 +54,31 @@ class GivenParts(Parts):
     def adapters_at(self, layer):
         if self.config is None:
             return {}
-        found = {name: self._under(f"adapters/layer_{layer}/{name}/")
-                 for name in self.config.sublayers}
+        found = {
+            name: self._under(f"adapters/layer_{layer}/{name}/") for name in self.config.sublayers
+        }
         return {name: self._adapter(values) for name, values in found.items() if values}
 
     def _adapter(self, values):
         return lambda output, residual, layer_norm: adapt(
-            self.config, values, output, residual, layer_norm)
+            self.config, values, output, residual, layer_norm
+        )
 
     def norm(self, name, own):
         values = self._under(f"{name}/")
         if not values:
             return own
-        return lambda x: layer_norm(tf.cast(x, tf.float32), values["gamma"], values["beta"],
-                                    own.epsilon)
+        return lambda x: layer_norm(
+            tf.cast(x, tf.float32), values["gamma"], values["beta"], own.epsilon
+        )
 
     def pooler(self, own):
         values = self._under(f"{POOLER}/")
         return (lambda x: tf.tanh(dense(x, values["kernel"], values["bias"]))) if values else own
 
     def _under(self, prefix):
-        return {name.removeprefix(prefix): value for name, value in self.values.items()
-                if name.startswith(prefix)}
-
+        return {
+            name.removeprefix(prefix): value
+            for name, value in self.values.items()
+            if name.startswith(prefix)
+        }

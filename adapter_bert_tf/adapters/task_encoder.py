@@ -29,8 +29,9 @@ class TaskEncoder(tf_keras.layers.Layer, Parts):
         self.config = sizes
         self.inputs = encoder.inputs
         self.adapter_config = adapter = as_config(adapter)
-        self.adapters = adapter and AdapterStack(adapter, sizes["num_layers"],
-                                                 sizes["hidden_size"], name="adapters")
+        self.adapters = adapter and AdapterStack(
+            adapter, sizes["num_layers"], sizes["hidden_size"], name="adapters"
+        )
         if adapter:
             self.adapters.build((None, None, sizes["hidden_size"]))
         shared = encoder.base_variables()
@@ -58,15 +59,19 @@ class TaskEncoder(tf_keras.layers.Layer, Parts):
             layer = self.norm(name, None)
             named |= {f"{name}/gamma": layer.gamma, f"{name}/beta": layer.beta}
         if self.own_pooler:
-            named |= {f"{POOLER}/kernel": self.own_pooler.kernel,
-                      f"{POOLER}/bias": self.own_pooler.bias}
+            named |= {
+                f"{POOLER}/kernel": self.own_pooler.kernel,
+                f"{POOLER}/bias": self.own_pooler.bias,
+            }
         return named | (self.adapters.named_variables() if self.adapters else {})
 
     def get_config(self):
         adapter = self.adapter_config and dataclasses.asdict(self.adapter_config)
         return super().get_config() | {
-            "encoder": tf_keras.utils.serialize_keras_object(self.encoder), "adapter": adapter,
-            "own_norms": bool(self.norms), "own_pooler": self.own_pooler is not None,
+            "encoder": tf_keras.utils.serialize_keras_object(self.encoder),
+            "adapter": adapter,
+            "own_norms": bool(self.norms),
+            "own_pooler": self.own_pooler is not None,
         }
 
     @classmethod
@@ -77,8 +82,9 @@ class TaskEncoder(tf_keras.layers.Layer, Parts):
 
 def _norm_like(shared, name, sizes):
     gamma, beta = shared[f"{name}/gamma"], shared[f"{name}/beta"]
-    layer = tf_keras.layers.LayerNormalization(epsilon=sizes["norm_epsilon"], dtype=tf.float32,
-                                               name="layer_norm")
+    layer = tf_keras.layers.LayerNormalization(
+        epsilon=sizes["norm_epsilon"], dtype=tf.float32, name="layer_norm"
+    )
     with tf.name_scope(layer.name):  # By its name it is known not to decay.
         layer.build((None, None, sizes["hidden_size"]))
     layer.gamma.assign(gamma)

@@ -11,13 +11,24 @@ from adapter_bert_tf.errors import InputError
 # The same word means two functions: Google's `gelu` is the tanh form, Hugging Face's the exact one.
 GOOGLE_ACTIVATIONS = {"gelu": "gelu", "relu": "relu", "tanh": "tanh", "linear": "linear"}
 HUGGING_FACE_ACTIVATIONS = {
-    "gelu": "gelu_erf", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "relu": "relu",
-    "silu": "swish", "swish": "swish",
+    "gelu": "gelu_erf",
+    "gelu_new": "gelu",
+    "gelu_pytorch_tanh": "gelu",
+    "relu": "relu",
+    "silu": "swish",
+    "swish": "swish",
 }
 
 
-SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
-         "intermediate_size", "max_position_embeddings", "type_vocab_size")
+SIZES = (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "max_position_embeddings",
+    "type_vocab_size",
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -139,8 +139,10 @@ def _weights_name(names, folder):
     if prefixes:
         advice = "Several checkpoints: name one by its prefix."
     elif pickled:
-        advice = (f"{pickled[0]} is a pickle, which can run code and is not read. Convert it with "
-                  "transformers: BertModel.from_pretrained(...).save_pretrained(...).")
+        advice = (
+            f"{pickled[0]} is a pickle, which can run code and is not read. Convert it with "
+            "transformers: BertModel.from_pretrained(...).save_pretrained(...)."
+        )
     else:
         advice = "Expected model.safetensors or a checkpoint (*.index and *.data-...)."
     raise InputError(f"No weights in {folder!r}. {advice} Found: {names}")

@@ -64,8 +64,17 @@ class Base:
 
     def fingerprint(self):
         """What identifies a base: sizes, and digests of its vocabulary and weights."""
-        sizes = ("vocab_size", "hidden_size", "num_layers", "num_attention_heads", "inner_dim",
-                 "type_vocab_size", "max_sequence_length", "activation", "norm_epsilon")
+        sizes = (
+            "vocab_size",
+            "hidden_size",
+            "num_layers",
+            "num_attention_heads",
+            "inner_dim",
+            "type_vocab_size",
+            "max_sequence_length",
+            "activation",
+            "norm_epsilon",
+        )
         return {name: getattr(self.config, name) for name in sizes} | {
             "lower_case": self.vocabulary.lower_case,
             "vocabulary_sha256": self.vocabulary.sha256,
@@ -85,8 +94,9 @@ def load_base(source=None):
     return open_base(base_model=source)
 
 
-def open_base(base_model=None, config_path=None, vocabulary_path=None, checkpoint=None,
-              do_lower_case=None):
+def open_base(
+    base_model=None, config_path=None, vocabulary_path=None, checkpoint=None, do_lower_case=None
+):
     """The base that the flags name; the three file flags override parts of `base_model`.
 
     Args:

@@ -19,8 +19,10 @@ from adapter_bert_tf.errors import InputError
 VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
 ADAPTER_BERT_VARIABLES = {
-    "weights1": "down_kernel", "biases1": "down_bias",
-    "weights2": "up_kernel", "biases2": "up_bias",
+    "weights1": "down_kernel",
+    "biases1": "down_bias",
+    "weights2": "up_kernel",
+    "biases2": "up_bias",
 }
 
 HUGGING_FACE_RULES = (
@@ -140,8 +142,10 @@ def _read_model_garden(path, reader, names):
 
 def _model_garden_root(path, names):
     """Where the encoder hangs in the object graph, and how its attributes are called there."""
-    for mark, rename in (("_embedding_layer/embeddings", _attribute_name),
-                         ("layer_with_weights-0/embeddings", _functional_renamer(names))):
+    for mark, rename in (
+        ("_embedding_layer/embeddings", _attribute_name),
+        ("layer_with_weights-0/embeddings", _functional_renamer(names)),
+    ):
         roots = [n.removesuffix(mark + VALUE) for n in names if n.endswith(mark + VALUE)]
         if roots:
             return min(roots, key=len), rename
@@ -155,8 +159,13 @@ def _attribute_name(name):
 def _functional_renamer(names):
     """Names of `networks.BertEncoder`, whose layers are numbered: embeddings, blocks, pooler."""
     numbers = [int(n) for name in names for n in re.findall(r"layer_with_weights-(\d+)/", name)]
-    fixed = {0: "_embedding_layer", 1: "_position_embedding_layer", 2: "_type_embedding_layer",
-             3: "_embedding_norm_layer", max(numbers, default=0): "_pooler_layer"}
+    fixed = {
+        0: "_embedding_layer",
+        1: "_position_embedding_layer",
+        2: "_type_embedding_layer",
+        3: "_embedding_norm_layer",
+        max(numbers, default=0): "_pooler_layer",
+    }
 
     def rename(name):
         match = re.fullmatch(r"layer_with_weights-(\d+)/(.*)", name)

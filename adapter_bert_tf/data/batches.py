@@ -68,8 +68,9 @@ def _traced(encoder, columns):
     return encode
 
 
-def train_batches(features, batch_size, steps, seed, max_seq_length, pad_to=8, start=0,
-                  share=WHOLE):
+def train_batches(
+    features, batch_size, steps, seed, max_seq_length, pad_to=8, start=0, share=WHOLE
+):
     """Shuffled batches for `steps` steps, all of `batch_size`.
 
     Args:

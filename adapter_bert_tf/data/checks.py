@@ -15,7 +15,8 @@ def report(task, examples, features):
     for split, part in features.items():
         lines.append(
             f"  {split:<16}{len(part):>10,}{part.lengths.mean():>8.0f}{part.lengths.max():>9}"
-            f"{part.cut.mean():>8.1%}  {_label_counts(task, examples[split])}")
+            f"{part.cut.mean():>8.1%}  {_label_counts(task, examples[split])}"
+        )
     return "\n".join([f"What {task.title} holds:", *lines])
 
 
@@ -36,12 +37,20 @@ def warn(examples, features, encoder):
         _warn_of_empty_texts(split, part)
         unknown = encoder.unknown_share(features[split].ids)
         if unknown > WORTH_A_WARNING:
-            logging.warning("%.0f%% of the word pieces of %s are [UNK]: does the vocabulary fit "
-                            "the text?", 100 * unknown, split)
+            logging.warning(
+                "%.0f%% of the word pieces of %s are [UNK]: does the vocabulary fit the text?",
+                100 * unknown,
+                split,
+            )
         cut = features[split].cut.mean()
         if cut > WORTH_A_WARNING:
-            logging.warning("%.0f%% of the inputs of %s are longer than %d word pieces and cut: "
-                            "see --max_seq_length.", 100 * cut, split, encoder.max_seq_length)
+            logging.warning(
+                "%.0f%% of the inputs of %s are longer than %d word pieces and cut: "
+                "see --max_seq_length.",
+                100 * cut,
+                split,
+                encoder.max_seq_length,
+            )
     _warn_of_overlap(examples)
 
 
@@ -49,8 +58,14 @@ def _warn_of_empty_texts(split, examples):
     empty = [i for i, texts in enumerate(examples.texts()) if not all(t.strip() for t in texts)]
     if empty:
         path, line = examples.places[empty[0]]
-        logging.warning("%d of %d examples of %s have an empty text; the first is in %s, line %d.",
-                        len(empty), len(examples), split, path, line)
+        logging.warning(
+            "%d of %d examples of %s have an empty text; the first is in %s, line %d.",
+            len(empty),
+            len(examples),
+            split,
+            path,
+            line,
+        )
 
 
 def _warn_of_overlap(examples):
@@ -62,5 +77,12 @@ def _warn_of_overlap(examples):
             seen = [i for i, texts in enumerate(part.texts()) if texts in known]
             if seen:
                 path, line = part.places[seen[0]]
-                logging.warning("%d of %d examples of %s are in the training data too; the first "
-                                "is in %s, line %d.", len(seen), len(part), split, path, line)
+                logging.warning(
+                    "%d of %d examples of %s are in the training data too; the first "
+                    "is in %s, line %d.",
+                    len(seen),
+                    len(part),
+                    split,
+                    path,
+                    line,
+                )

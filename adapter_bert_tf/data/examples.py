@@ -79,8 +79,11 @@ def read_examples(task, folder, roles, split_seed=0):
         whole = _concatenate([read_source(task, source, folder) for source in sources])
         labels = None if task.regression else whole.labels
         parts = divide(whole.texts(), labels, list(shares.values()), split_seed)
-        _require_parts([part for split, part in zip(shares, parts, strict=True) if split in roles],
-                       shares, whole)
+        _require_parts(
+            [part for split, part in zip(shares, parts, strict=True) if split in roles],
+            shares,
+            whole,
+        )
         found = {split: whole.take(rows) for split, rows in zip(shares, parts, strict=True)}
     for split, source in layout.items():
         if role(split) in roles and split not in shares:
@@ -90,20 +93,28 @@ def read_examples(task, folder, roles, split_seed=0):
 
 def _require_parts(parts, shares, whole):
     if not all(parts):
-        raise InputError(f"{len(whole)} examples, {len(set(whole.texts()))} of them different, are "
-                         f"too few to divide into {', '.join(shares)} (see {whole.places[0][0]}). "
-                         "Give a dev file.")
+        raise InputError(
+            f"{len(whole)} examples, {len(set(whole.texts()))} of them different, are "
+            f"too few to divide into {', '.join(shares)} (see {whole.places[0][0]}). "
+            "Give a dev file."
+        )
     if len(shares) == 2:
-        logging.warning("No dev file: a seeded tenth of the %d training examples is the "
-                        "development set.", len(whole))
+        logging.warning(
+            "No dev file: a seeded tenth of the %d training examples is the development set.",
+            len(whole),
+        )
 
 
 def require_roles(task, roles, there):
     """A task must have what is to be done with it. Raises `InputError`."""
     for name in roles:
         if name not in there:
-            way_out = (f" Predict it with an adapter of {task.adapter_of!r}: --do_predict "
-                       "--adapter_dir=..." if task.adapter_of else "")
+            way_out = (
+                f" Predict it with an adapter of {task.adapter_of!r}: --do_predict "
+                "--adapter_dir=..."
+                if task.adapter_of
+                else ""
+            )
             raise InputError(f"The task {task.name!r} has no {name} data.{way_out}")
 
 
@@ -132,8 +143,9 @@ def _division(task, layout, folder):
 def _concatenate(parts):
     """Several `Examples` as one."""
     columns = zip(*(part.columns() for part in parts), strict=True)
-    return Examples(*(None if values[0] is None else list(itertools.chain(*values))
-                      for values in columns))
+    return Examples(
+        *(None if values[0] is None else list(itertools.chain(*values)) for values in columns)
+    )
 
 
 def read_source(task, source, folder):
@@ -148,8 +160,10 @@ def read_source(task, source, folder):
             left_out["too few cells"] += 1
             continue
         if source.strict and header and len(cells) > len(header):
-            raise InputError(f"{place[0]}, line {place[1]}: {len(cells)} cells under a header of "
-                             f"{len(header)}. Is a {source.delimiter!r} in a text not quoted?")
+            raise InputError(
+                f"{place[0]}, line {place[1]}: {len(cells)} cells under a header of "
+                f"{len(header)}. Is a {source.delimiter!r} in a text not quoted?"
+            )
         row = {field: cells[i] for field, i in columns.items()} | {"place": place}
         reason = _clean(task, source, row)
         if reason:
@@ -171,9 +185,11 @@ def read_source(task, source, folder):
 
 def _short_row(source, place, cells, expected):
     if not source.skip_short_rows:
-        raise InputError(f"{place[0]}, line {place[1]}: expected at least {expected} columns, "
-                         f"separated by {source.delimiter!r}. Received {len(cells)}: "
-                         f"{source.delimiter.join(cells)[:80]!r}")
+        raise InputError(
+            f"{place[0]}, line {place[1]}: expected at least {expected} columns, "
+            f"separated by {source.delimiter!r}. Received {len(cells)}: "
+            f"{source.delimiter.join(cells)[:80]!r}"
+        )
 
 
 def _clean(task, source, row):
@@ -194,14 +210,19 @@ def _clean(task, source, row):
 
 def _column_numbers(source, header, folder):
     """Dict from field to column number. Raises `InputError` for a column that is not there."""
-    fields = {field: column for field, column in dataclasses.asdict(source.columns).items()
-              if column is not None}
+    fields = {
+        field: column
+        for field, column in dataclasses.asdict(source.columns).items()
+        if column is not None
+    }
     if source.optional_label and header is not None and fields.get("label") not in header:
         fields.pop("label", None)
     if header is None:
         return {field: int(column) for field, column in fields.items()}
-    return {field: _column_number(column, header, f"{folder}/{source.file}, line 1")
-            for field, column in fields.items()}
+    return {
+        field: _column_number(column, header, f"{folder}/{source.file}, line 1")
+        for field, column in fields.items()
+    }
 
 
 def _column_number(column, header, place):
@@ -211,9 +232,13 @@ def _column_number(column, header, place):
         if number is not None:
             return number
         shown = str(header[:30])[:600]
-        raise InputError(f"{place}: the header has no column {column!r}. Received: {shown}. Is "
-                         "--delimiter right?")
+        raise InputError(
+            f"{place}: the header has no column {column!r}. Received: {shown}. Is "
+            "--delimiter right?"
+        )
     if number is not None and header.index(column) != number:
-        raise InputError(f"{place}: {column!r} is the name of column {header.index(column)} and "
-                         f"the number of another. Rename it. Received: {header[:30]}")
+        raise InputError(
+            f"{place}: {column!r} is the name of column {header.index(column)} and "
+            f"the number of another. Rename it. Received: {header[:30]}"
+        )
     return header.index(column)

@@ -29,13 +29,17 @@ def label_ids(task, examples):
     if examples.labels is None:
         return None
     if task.regression:
-        return np.array([_score(*item) for item in zip(examples.labels, examples.places,
-                                                       strict=True)], np.float32)
+        return np.array(
+            [_score(*item) for item in zip(examples.labels, examples.places, strict=True)],
+            np.float32,
+        )
     ids = {label: i for i, label in enumerate(task.labels)}
     for label, (path, line) in zip(examples.labels, examples.places, strict=True):
         if label not in ids:
-            raise InputError(f"{path}, line {line}: unknown label {label!r}. The task's labels, "
-                             f"those of its training data, are {_shown(task.labels)}.")
+            raise InputError(
+                f"{path}, line {line}: unknown label {label!r}. The task's labels, "
+                f"those of its training data, are {_shown(task.labels)}."
+            )
     return np.array([ids[label] for label in examples.labels], np.int32)
 
 
@@ -50,8 +54,9 @@ def _score(label, place):
     except ValueError:
         score = math.nan
     if not math.isfinite(score):
-        raise InputError(f"{place[0]}, line {place[1]}: the score must be a number. "
-                         f"Received: {label!r}")
+        raise InputError(
+            f"{place[0]}, line {place[1]}: the score must be a number. Received: {label!r}"
+        )
     return score
 
 

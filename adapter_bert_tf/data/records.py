@@ -59,8 +59,10 @@ def cached_records(folder, key, windows):
         try:
             storage.makedirs(path)
         except tf.errors.OpError as error:
-            raise InputError(f"The windows cannot be written to {folder}: {error}. Choose another "
-                             "--features_dir.") from error
+            raise InputError(
+                f"The windows cannot be written to {folder}: {error}. Choose another "
+                "--features_dir."
+            ) from error
         # A name of its own: two runs may write at once, and the files of either are whole.
         name = uuid.uuid4().hex[:8]
         prefix = os.path.join(path, name)
@@ -111,13 +113,14 @@ def _write(paths, windows):
 
 def _serialize(window):
     values = {name: np.ravel(getattr(window, name)).astype(np.int64) for name in FIELDS}
-    features = {name: tf.train.Feature(int64_list=tf.train.Int64List(value=value))
-                for name, value in values.items()}
+    features = {
+        name: tf.train.Feature(int64_list=tf.train.Int64List(value=value))
+        for name, value in values.items()
+    }
     return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
 
 
-def train_batches(records, batch_size, steps, seed, max_seq_length, pad_to=8, start=0,
-                  share=WHOLE):
+def train_batches(records, batch_size, steps, seed, max_seq_length, pad_to=8, start=0, share=WHOLE):
     """Shuffled batches of windows for `steps` steps, of similar length, all of `batch_size`.
 
     Args:
@@ -139,13 +142,16 @@ def train_batches(records, batch_size, steps, seed, max_seq_length, pad_to=8, st
         dataset = dataset.batch(POOL * batch_size).map(_lengths)
         dataset = tf.data.Dataset.zip((dataset, tf.data.Dataset.random(seed=seed)))
         dataset = dataset.flat_map(
-            lambda pool, number: _sorted_batches(*pool, number, batch_size, max_seq_length, pad_to))
+            lambda pool, number: _sorted_batches(*pool, number, batch_size, max_seq_length, pad_to)
+        )
     else:
         dataset = dataset.batch(batch_size, drop_remainder=True).map(
-            lambda batch: (batch, tf.constant(max_seq_length, tf.int64)))
+            lambda batch: (batch, tf.constant(max_seq_length, tf.int64))
+        )
     dataset = share.split(dataset.take(steps).skip(start))
     return map_and_prefetch(
-        dataset, lambda batch, width: _inputs(batch, width, None if pad_to else max_seq_length))
+        dataset, lambda batch, width: _inputs(batch, width, None if pad_to else max_seq_length)
+    )
 
 
 def eval_batches(records, batch_size, max_seq_length, pad_to=8, share=WHOLE):
@@ -154,11 +160,12 @@ def eval_batches(records, batch_size, max_seq_length, pad_to=8, share=WHOLE):
     The last batch is filled up with windows that were there before, so that all have one size.
     """
     dataset = _in_eval_order(records, batch_size, pad_to).map(
-        lambda batch, lengths: (_filled(batch, batch_size),
-                                _width(lengths, max_seq_length, pad_to)))
+        lambda batch, lengths: (_filled(batch, batch_size), _width(lengths, max_seq_length, pad_to))
+    )
     length = None if pad_to else max_seq_length
     return map_and_prefetch(
-        share.split(dataset), lambda batch, width: _inputs(batch, width, length)[0])
+        share.split(dataset), lambda batch, width: _inputs(batch, width, length)[0]
+    )
 
 
 def eval_fields(records, batch_size, pad_to=8):
@@ -226,8 +233,11 @@ def _inputs(serialized, width, length=None):
     mask = tf.sequence_mask(tf.cast(ids.row_lengths(), tf.int64), width, tf.int32)
     is_question = tf.sequence_mask(windows["context_begin"].flat_values, width, tf.int32)
     word_ids = tf.cast(ids.to_tensor(shape=tf.stack([ids.nrows(tf.int64), width])), tf.int32)
-    inputs = {"input_word_ids": word_ids, "input_mask": mask,
-              "input_type_ids": mask * (1 - is_question)}
+    inputs = {
+        "input_word_ids": word_ids,
+        "input_mask": mask,
+        "input_type_ids": mask * (1 - is_question),
+    }
     rows = serialized.shape[0]
     inputs = {name: tf.ensure_shape(x, [rows, length]) for name, x in inputs.items()}
     labels = tf.cast(windows["labels"].to_tensor(shape=[None, 2]), tf.int32)

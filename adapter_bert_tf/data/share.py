@@ -45,8 +45,9 @@ class Share:
         def own(rows, common):
             parts = tf.reshape(rows, tf.concat([[self.replicas, -1], tf.shape(rows)[1:]], 0))
             parts = parts[self.first : self.first + self.local]
-            parts.set_shape([self.local, rows.shape[0] and rows.shape[0] // self.replicas,
-                             *rows.shape[1:]])
+            parts.set_shape(
+                [self.local, rows.shape[0] and rows.shape[0] // self.replicas, *rows.shape[1:]]
+            )
             return parts, tf.repeat(common[tf.newaxis], self.local, axis=0)
 
         return dataset.map(own).unbatch()

@@ -34,7 +34,8 @@ class SpanSettings:
         if self.max_query_length < 1 or self.max_seq_length <= self.max_query_length + 3:
             raise InputError(
                 f"max_seq_length must be above max_query_length + 3, that a part of the context "
-                f"fits. Received: {self.max_seq_length} and {self.max_query_length}")
+                f"fits. Received: {self.max_seq_length} and {self.max_query_length}"
+            )
         if self.doc_stride < 1:
             raise InputError(f"doc_stride must be at least 1. Received: {self.doc_stride}")
 
@@ -76,24 +77,28 @@ def make_windows(questions, encoder, settings):
         texts = list(dict.fromkeys(q.context for q in part))
         contexts = dict(zip(texts, _aligned(align, texts), strict=True))
         for number, (question, (query, _, _)) in enumerate(
-                zip(part, _aligned(align, [q.text for q in part]), strict=True), start=first):
+            zip(part, _aligned(align, [q.text for q in part]), strict=True), start=first
+        ):
             head = [cls, *query[: settings.max_query_length], sep]
-            yield from _windows_of(number, question, head, sep, contexts[question.context],
-                                   settings)
+            yield from _windows_of(
+                number, question, head, sep, contexts[question.context], settings
+            )
 
 
 @functools.lru_cache(maxsize=1)
 def _traced(encoder):
     """The encoder's `align` as a graph, which takes seconds to trace."""
-    return tf.function(encoder.align, input_signature=[tf.TensorSpec([None], tf.string)],
-                       autograph=False)
+    return tf.function(
+        encoder.align, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
+    )
 
 
 def _aligned(align, texts):
     """List of (ids, starts, ends) arrays, one of each a text."""
     encoded = tf.constant([text.encode("utf-8", "replace") for text in texts])
-    columns = [np.split(part.flat_values.numpy(), part.row_splits.numpy()[1:-1])
-               for part in align(encoded)]
+    columns = [
+        np.split(part.flat_values.numpy(), part.row_splits.numpy()[1:-1]) for part in align(encoded)
+    ]
     return list(zip(*columns, strict=True))
 
 
@@ -106,15 +111,23 @@ def _windows_of(number, question, head, sep, context, settings):
         labels = (0, 0)
         if answer and begin <= answer[0] and answer[1] < end:
             labels = tuple(len(head) + piece - begin for piece in answer)
-        yield Window(number, np.array([*head, *ids[begin:end], sep], np.int32), len(head),
-                     starts[begin:end], ends[begin:end], best[begin:end] == i, labels)
+        yield Window(
+            number,
+            np.array([*head, *ids[begin:end], sep], np.int32),
+            len(head),
+            starts[begin:end],
+            ends[begin:end],
+            best[begin:end] == i,
+            labels,
+        )
 
 
 def window_spans(length, room, stride):
     """(begin, end) of each window over `length` pieces; one empty window over none."""
     step = min(stride, room)
-    begins = itertools.takewhile(lambda b: b == 0 or b - step + room < length,
-                                 itertools.count(0, step))
+    begins = itertools.takewhile(
+        lambda b: b == 0 or b - step + room < length, itertools.count(0, step)
+    )
     return [(begin, min(begin + room, length)) for begin in begins]
 
 
@@ -156,8 +169,9 @@ def training_windows(questions, encoder, settings):
     batches does not reach that far. Questions whose answer fits no window are left out and logged.
     """
     questions, lost = _mixed(questions), []
-    for number, windows in itertools.groupby(make_windows(questions, encoder, settings),
-                                             key=lambda window: window.question):
+    for number, windows in itertools.groupby(
+        make_windows(questions, encoder, settings), key=lambda window: window.question
+    ):
         windows = list(windows)
         answered = questions[number].answers and not questions[number].impossible
         if answered and not any(window.labels[1] for window in windows):
@@ -165,8 +179,12 @@ def training_windows(questions, encoder, settings):
         else:
             yield from windows
     if lost:
-        logging.warning("%d of %d questions are left out of training, as their answer fits no "
-                        "window: %s", len(lost), len(questions), ", ".join(map(str, lost[:5])))
+        logging.warning(
+            "%d of %d questions are left out of training, as their answer fits no window: %s",
+            len(lost),
+            len(questions),
+            ", ".join(map(str, lost[:5])),
+        )
 
 
 def _mixed(questions):

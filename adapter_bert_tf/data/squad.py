@@ -43,8 +43,10 @@ def read_json(path):
     except RecursionError as error:
         raise InputError(f"{path} is no SQuAD file: it is nested too deeply.") from error
     except json.JSONDecodeError as error:
-        raise InputError(f"{path} is no JSON: line {error.lineno}, column {error.colno} (character "
-                         f"{error.pos}): {error.msg}. Is the file complete?") from error
+        raise InputError(
+            f"{path} is no JSON: line {error.lineno}, column {error.colno} (character "
+            f"{error.pos}): {error.msg}. Is the file complete?"
+        ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: the byte at offset {error.start} is not UTF-8 text.") from error
     if not (isinstance(content, dict) and isinstance(content.get("data"), list)):
@@ -69,20 +71,38 @@ def read_questions(articles, path):
     questions, left_out = [], []
     for place, context, qa in _entries(articles, path):
         answers = _answers(qa, place)
-        kept = tuple((text, start) for text, start in answers if text and start >= 0
-                     and context[start : start + len(text)] == text)
+        kept = tuple(
+            (text, start)
+            for text, start in answers
+            if text and start >= 0 and context[start : start + len(text)] == text
+        )
         impossible = _field(qa, "is_impossible", bool, place) if "is_impossible" in qa else False
-        questions.append(Question(_field(qa, "id", (str, int), place),
-                                  _field(qa, "question", str, place), context, kept, impossible))
+        questions.append(
+            Question(
+                _field(qa, "id", (str, int), place),
+                _field(qa, "question", str, place),
+                context,
+                kept,
+                impossible,
+            )
+        )
         if len(kept) < len(answers):
             left_out.append(questions[-1].id)
     repeated = [i for i, n in collections.Counter(q.id for q in questions).items() if n > 1]
     if repeated or not questions:
-        raise InputError(f"{path}: question ids come twice: {repeated[:5]}." if questions else
-                         f"{path} holds no questions.")
+        raise InputError(
+            f"{path}: question ids come twice: {repeated[:5]}."
+            if questions
+            else f"{path} holds no questions."
+        )
     if left_out:
-        logging.warning("%s: %d questions have an answer that is not at its offset; these answers "
-                        "are left out: %s", path, len(left_out), ", ".join(map(str, left_out[:5])))
+        logging.warning(
+            "%s: %d questions have an answer that is not at its offset; these answers "
+            "are left out: %s",
+            path,
+            len(left_out),
+            ", ".join(map(str, left_out[:5])),
+        )
     return questions
 
 
@@ -101,14 +121,20 @@ def _answers(qa, place):
     """List of (text, start); a start that is not there is -1."""
     if not isinstance(qa, dict) or qa.get("answers") is None:
         return []
-    return [(_field(answer, "text", str, place),
-             answer["answer_start"] if isinstance(answer.get("answer_start"), int) else -1)
-            for answer in _field(qa, "answers", list, place)]
+    return [
+        (
+            _field(answer, "text", str, place),
+            answer["answer_start"] if isinstance(answer.get("answer_start"), int) else -1,
+        )
+        for answer in _field(qa, "answers", list, place)
+    ]
 
 
 def _field(holder, name, types, place):
     value = holder.get(name) if isinstance(holder, dict) else None
     if not isinstance(value, types):
-        raise InputError(f"{place}: {name!r} is missing or of another type. Received: "
-                         f"{str(value if isinstance(holder, dict) else holder)[:60]!r}")
+        raise InputError(
+            f"{place}: {name!r} is missing or of another type. Received: "
+            f"{str(value if isinstance(holder, dict) else holder)[:60]!r}"
+        )
     return value

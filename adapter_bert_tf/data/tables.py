@@ -75,7 +75,8 @@ def _decode(path, content, encodings):
     raise InputError(
         f"{path}: the byte 0x{content[failure.start]:02x} at offset {failure.start} (line {line}) "
         f"is not {failure.encoding} text. Save the file as UTF-8; for --task_name=tsv, --encoding "
-        "names another encoding.")
+        "names another encoding."
+    )
 
 
 def _plain_rows(path, text, source):
@@ -98,8 +99,10 @@ def _quoted_rows(path, text, source):
                 rows.append(((path, start), cells))
             start = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(f"{path}, line {start}: {error}. Is a quotation mark missing, or is the "
-                         "file not quoted at all (--noquoted)?") from error
+        raise InputError(
+            f"{path}, line {start}: {error}. Is a quotation mark missing, or is the "
+            "file not quoted at all (--noquoted)?"
+        ) from error
     return rows
 
 

@@ -24,13 +24,15 @@ def read_tfds(task, folder, roles):
       InputError: when the task is not there, or cannot be downloaded.
     """
     if task.tfds is None:
-        raise InputError(f"TensorFlow Datasets' `glue` has no {task.name!r}: use "
-                         "--data_source=tsv.")
+        raise InputError(
+            f"TensorFlow Datasets' `glue` has no {task.name!r}: use --data_source=tsv."
+        )
     builder = _prepared(f"glue/{task.tfds[0]}", folder)
     splits = {_split_name(name): name for name in builder.info.splits}
     require_roles(task, roles, set(map(role, splits)))
-    return {split: _read(task, builder, name) for split, name in splits.items()
-            if role(split) in roles}
+    return {
+        split: _read(task, builder, name) for split, name in splits.items() if role(split) in roles
+    }
 
 
 def _prepared(name, folder):
@@ -41,11 +43,17 @@ def _prepared(name, folder):
         if not builder.data_path.exists():
             print(f"Preparing {name} in {builder.data_path}: a download, once.", flush=True)
         builder.download_and_prepare()
-    except (OSError, ValueError, tfds.download.DownloadError,
-            tfds.core.DatasetNotFoundError) as error:
+    except (
+        OSError,
+        ValueError,
+        tfds.download.DownloadError,
+        tfds.core.DatasetNotFoundError,
+    ) as error:
         place = folder or "~/tensorflow_datasets"
-        raise InputError(f"TensorFlow Datasets cannot load {name!r}: {error}. Prepared data is "
-                         f"looked for in {place} (--data_dir).") from error
+        raise InputError(
+            f"TensorFlow Datasets cannot load {name!r}: {error}. Prepared data is "
+            f"looked for in {place} (--data_dir)."
+        ) from error
     return builder
 
 
@@ -64,7 +72,8 @@ def _read(task, builder, split):
     hidden = all(row["label"] == -1 for row in rows)
     place = os.path.join(str(builder.data_path), split)
     return Examples(
-        columns[0], columns[1] if columns[1:] else None,
+        columns[0],
+        columns[1] if columns[1:] else None,
         None if hidden else [_label(task, builder, row["label"]) for row in rows],
         [str(int(row["idx"])) for row in rows],
         [(place, int(row["idx"])) for row in rows],
@@ -95,13 +104,21 @@ def read_tfds_squad(name, folder, split):
     builder = _prepared(name, folder)
     articles = {}
     for row in tfds.as_numpy(builder.as_dataset({"train": "train", "dev": "validation"}[split])):
-        answers = [{"text": text.decode(), "answer_start": int(start)} for text, start in
-                   zip(row["answers"]["text"], row["answers"]["answer_start"], strict=True)]
+        answers = [
+            {"text": text.decode(), "answer_start": int(start)}
+            for text, start in zip(
+                row["answers"]["text"], row["answers"]["answer_start"], strict=True
+            )
+        ]
         qa = {"id": row["id"].decode(), "question": row["question"].decode(), "answers": answers}
         if row.get("is_impossible", False):
             qa["is_impossible"] = True
         paragraphs = articles.setdefault(row["title"].decode(), {})
         paragraphs.setdefault(row["context"].decode(), []).append(qa)
-    return [{"title": title, "paragraphs": [{"context": context, "qas": qas}
-                                            for context, qas in paragraphs.items()]}
-            for title, paragraphs in articles.items()]
+    return [
+        {
+            "title": title,
+            "paragraphs": [{"context": context, "qas": qas} for context, qas in paragraphs.items()],
+        }
+        for title, paragraphs in articles.items()
+    ]

@@ -27,9 +27,11 @@ class TextEncoder(tf.Module):
         self.max_seq_length = max_seq_length
         # Case is ours (`_normalize`); the layer only splits.
         self.tokenizer, self.offset_tokenizer = (
-            layers.FastWordpieceBertTokenizer(vocab_file=vocabulary.path, lower_case=False,
-                                              tokenize_with_offsets=with_offsets)
-            for with_offsets in (False, True))
+            layers.FastWordpieceBertTokenizer(
+                vocab_file=vocabulary.path, lower_case=False, tokenize_with_offsets=with_offsets
+            )
+            for with_offsets in (False, True)
+        )
         self.unknown_id = vocabulary.pieces.index("[UNK]")
         self.special = self.tokenizer.get_special_tokens_dict()
 
@@ -65,8 +67,10 @@ class TextEncoder(tf.Module):
         columns = [tf.convert_to_tensor(column, tf.string) for column in texts]
         shapes = [tuple(column.shape) for column in columns]
         if len(columns) not in (1, 2) or len(set(shapes)) > 1 or len(shapes[0]) != 1:
-            raise InputError("Texts are one or two lists of strings of one length. Received: "
-                             f"{len(columns)} of the shapes {shapes}")
+            raise InputError(
+                "Texts are one or two lists of strings of one length. Received: "
+                f"{len(columns)} of the shapes {shapes}"
+            )
         return padded(*self(*columns))
 
     def segments(self, *texts):
@@ -100,7 +104,8 @@ class TextEncoder(tf.Module):
         distinct, which = tf.unique(characters.flat_values)
         normalized = self._normalize(distinct)
         joined = tf.strings.reduce_join(
-            characters.with_flat_values(tf.gather(normalized, which)), axis=-1)
+            characters.with_flat_values(tf.gather(normalized, which)), axis=-1
+        )
         ids, begins, limits = (part.merge_dims(1, 2) for part in self.offset_tokenizer(joined))
 
         # Numbers of characters and bytes count through the whole batch until the last step.
@@ -114,8 +119,11 @@ class TextEncoder(tf.Module):
         ends = tf.gather(of_byte, limits.flat_values + first_byte - 1)
         is_mark = tf.gather(tf.strings.regex_full_match(distinct, r"\p{M}+"), which)
         ends = _skip_marks(ends, is_mark, tf.gather(characters.row_limits(), rows))
-        return (ids, begins.with_flat_values(starts - first_character),
-                begins.with_flat_values(ends - first_character))
+        return (
+            ids,
+            begins.with_flat_values(starts - first_character),
+            begins.with_flat_values(ends - first_character),
+        )
 
     def _normalize(self, texts):
         texts = tf.strings.regex_replace(texts, r"[\p{Zs}\t\n\r]", " ")
@@ -138,9 +146,14 @@ def equally_long(columns):
     The operations of tensorflow_text read beyond the shorter one.
     """
     sizes = [tf.size(column) for column in columns]
-    checks = [tf.debugging.assert_equal(size, sizes[0], "A row needs one text of each kind: these "
-                                        "inputs have different numbers of rows.")
-              for size in sizes[1:]]
+    checks = [
+        tf.debugging.assert_equal(
+            size,
+            sizes[0],
+            "A row needs one text of each kind: these inputs have different numbers of rows.",
+        )
+        for size in sizes[1:]
+    ]
     with tf.control_dependencies([check for check in checks if check is not None]):
         return [tf.identity(column) for column in columns]
 
@@ -152,9 +165,11 @@ def padded(ids, types):
     """
     width = tf.maximum(ids.bounding_shape(1), 1)
     shape = tf.stack([-1, width])
-    return {"input_word_ids": ids.to_tensor(shape=shape),
-            "input_type_ids": types.to_tensor(shape=shape),
-            "input_mask": tf.sequence_mask(ids.row_lengths(), width, tf.int32)}
+    return {
+        "input_word_ids": ids.to_tensor(shape=shape),
+        "input_type_ids": types.to_tensor(shape=shape),
+        "input_mask": tf.sequence_mask(ids.row_lengths(), width, tf.int32),
+    }
 
 
 def _skip_marks(last, is_mark, limits):

@@ -39,19 +39,32 @@ class Classification(Kind):
         task = inputs.task_of(flags)
         if saved:
             return inputs.read_inputs(flags, task, shared.base(flags).vocabulary, saved)
-        return shared.data(flags, inputs.FLAGS,
-                           lambda vocabulary: inputs.read_inputs(flags, task, vocabulary))
+        return shared.data(
+            flags, inputs.FLAGS, lambda vocabulary: inputs.read_inputs(flags, task, vocabulary)
+        )
 
     def new_model(self, encoder, config, data):
-        return Classifier(encoder, data.task.num_outputs, dropout=config.output_dropout,
-                          regression=data.task.regression)
+        return Classifier(
+            encoder,
+            data.task.num_outputs,
+            dropout=config.output_dropout,
+            regression=data.task.regression,
+        )
 
     def train_batches(self, job, start, share):
         flags, features = job.flags, job.data.features["train"]
         if job.data.task.regression:
             features, _, _ = inputs.standardize(features)
-        return train_batches(features, flags.train_batch_size, job.steps, flags.seed,
-                             flags.max_seq_length, settings.pad_to(flags), start, share)
+        return train_batches(
+            features,
+            flags.train_batch_size,
+            job.steps,
+            flags.seed,
+            flags.max_seq_length,
+            settings.pad_to(flags),
+            start,
+            share,
+        )
 
     def finish_training(self, job):
         if job.data.task.regression:
@@ -91,8 +104,9 @@ def score(job, predictions, prefix):
     results = {}
     for split, predicted in predictions.items():
         if metrics.is_constant(predicted):
-            logging.warning("Every example of %s got the same prediction: nothing was learned yet.",
-                            split)
+            logging.warning(
+                "Every example of %s got the same prediction: nothing was learned yet.", split
+            )
         if job.data.labels[split] is not None:
             scores = metrics.evaluate(job.data.task.metrics, job.data.labels[split], predicted)
             name = "_".join([prefix, *split.split("_")[1:]])
@@ -102,8 +116,11 @@ def score(job, predictions, prefix):
 
 def predict_all(job, of_role, batch_size):
     """Dict from each split with a role to its predictions."""
-    return {split: predict(job, split, batch_size) for split in job.data.features
-            if role(split) == of_role}
+    return {
+        split: predict(job, split, batch_size)
+        for split in job.data.features
+        if role(split) == of_role
+    }
 
 
 def predict(job, split, batch_size):
@@ -111,8 +128,13 @@ def predict(job, split, batch_size):
     length, pad_to = job.flags.max_seq_length, settings.pad_to(job.flags)
     features = job.data.features[split]
     plan = eval_plan(features, job.batch_size(batch_size), pad_to)
-    rows = np.concatenate(list(inference.predict(
-        job.model, lambda share: eval_batches(features, plan, length, pad_to, share))))
+    rows = np.concatenate(
+        list(
+            inference.predict(
+                job.model, lambda share: eval_batches(features, plan, length, pad_to, share)
+            )
+        )
+    )
     if not job.data.task.regression:
         rows = tf.nn.softmax(rows).numpy()
     counts = plan.reshape(-1) >= 0  # The others fill up the last batch.

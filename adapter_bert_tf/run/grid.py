@@ -12,17 +12,37 @@ from adapter_bert_tf.run.flags import read_yaml
 # Houlsby et al. 2019, section 3.1.
 PAPER = {"learning_rate": [3e-5, 3e-4, 3e-3], "num_train_epochs": [3, 20]}
 # Flags that say what the runs have in common, and so cannot differ between them.
-NOT_SWEPT = ("task_name", "data_dir", "data_source", "train_file", "predict_file", "output_dir",
-             "adapter_dir", "features_dir", "config", "sweep", "num_trials", "overwrite", "dry_run",
-             "do_train", "do_eval", "do_predict", "do_export", "export_dir", "split_seed", "seed")
+NOT_SWEPT = (
+    "task_name",
+    "data_dir",
+    "data_source",
+    "train_file",
+    "predict_file",
+    "output_dir",
+    "adapter_dir",
+    "features_dir",
+    "config",
+    "sweep",
+    "num_trials",
+    "overwrite",
+    "dry_run",
+    "do_train",
+    "do_eval",
+    "do_predict",
+    "do_export",
+    "export_dir",
+    "split_seed",
+    "seed",
+)
 RECORD = "sweep.json"
 
 
 def read_grid(flags):
     """Dict from flag to its list of values. Raises `InputError`."""
     if not (flags.do_train and flags.do_eval):
-        raise InputError("--num_trials and --sweep need --do_train and --do_eval: the best run is "
-                         "chosen on dev.")
+        raise InputError(
+            "--num_trials and --sweep need --do_train and --do_eval: the best run is chosen on dev."
+        )
     if not flags.output_dir:
         raise InputError("--output_dir is missing: the folder for the runs.")
     if not flags.sweep:
@@ -30,16 +50,20 @@ def read_grid(flags):
     grid = PAPER if flags.sweep == "paper" else read_yaml(flags.sweep, "--sweep")
     if isinstance(grid.get("grid"), dict):  # A sweep.json.
         grid = grid["grid"]
-    grid = {str(name): values if isinstance(values, list) else [values]
-            for name, values in grid.items()}
+    grid = {
+        str(name): values if isinstance(values, list) else [values] for name, values in grid.items()
+    }
     empty = [name for name, values in grid.items() if not values]
     if empty or not grid:
-        raise InputError(f"--sweep={flags.sweep} must hold `flag: [values]` lines. "
-                         + (f"{', '.join(empty)} has no values." if empty else "It is empty."))
+        raise InputError(
+            f"--sweep={flags.sweep} must hold `flag: [values]` lines. "
+            + (f"{', '.join(empty)} has no values." if empty else "It is empty.")
+        )
     fixed = [name for name in grid if name in NOT_SWEPT]
     if fixed:
-        raise InputError(f"--sweep={flags.sweep} cannot vary {', '.join(fixed)}. For seeds use "
-                         "--num_trials.")
+        raise InputError(
+            f"--sweep={flags.sweep} cannot vary {', '.join(fixed)}. For seeds use --num_trials."
+        )
     unknown = sorted(name for name in grid if name not in flags.definitions)
     if unknown:
         raise InputError(f"--sweep={flags.sweep}: unknown flags {unknown}.")
@@ -53,25 +77,34 @@ def plan(flags, grid):
         for seed in range(flags.seed, flags.seed + flags.num_trials):
             changed = flags.changed(**dict(zip(grid, values, strict=True)), seed=seed)
             setting = {name: getattr(changed, name) for name in grid}
-            common = {"adapter_dir": None, "sweep": None, "config": None, "num_trials": 1,
-                      "do_predict": False, "do_export": False, "export_dir": None,
-                      "output_dir": os.path.join(flags.output_dir, _folder(setting, seed))}
+            common = {
+                "adapter_dir": None,
+                "sweep": None,
+                "config": None,
+                "num_trials": 1,
+                "do_predict": False,
+                "do_export": False,
+                "export_dir": None,
+                "output_dir": os.path.join(flags.output_dir, _folder(setting, seed)),
+            }
             if "features_dir" in flags.definitions and not flags.features_dir:
                 common["features_dir"] = os.path.join(flags.output_dir, "features")
             runs.append((setting, changed.changed(**common)))
     names = [run.output_dir for _, run in runs]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise InputError(f"--sweep={flags.sweep}: the same setting comes twice: "
-                         f"{os.path.basename(twice[0])}")
+        raise InputError(
+            f"--sweep={flags.sweep}: the same setting comes twice: {os.path.basename(twice[0])}"
+        )
     return runs
 
 
 def _folder(setting, seed):
     """`learning_rate=0.001,seed=0`; a value of null is the flag's default."""
     parts = {name: "default" if value is None else value for name, value in setting.items()}
-    return ",".join(f"{name}={value}" for name, value in (parts | {"seed": seed}).items()
-                    ).replace("/", "_")
+    return ",".join(f"{name}={value}" for name, value in (parts | {"seed": seed}).items()).replace(
+        "/", "_"
+    )
 
 
 def claim(flags, grid, patterns):
@@ -96,8 +129,12 @@ def claim(flags, grid, patterns):
 def _check_same(flags, path, identity):
     held = outputs.read_json(path)
     if held is not None and held != identity:
-        raise InputError(f"{flags.output_dir} holds another sweep: see {path}. Choose another "
-                         "--output_dir, or replace it with --overwrite.")
+        raise InputError(
+            f"{flags.output_dir} holds another sweep: see {path}. Choose another "
+            "--output_dir, or replace it with --overwrite."
+        )
     if held is None and storage.exists(os.path.join(flags.output_dir, "run.json")):
-        raise InputError(f"{flags.output_dir} holds a single run. Choose another --output_dir, or "
-                         "replace it with --overwrite.")
+        raise InputError(
+            f"{flags.output_dir} holds a single run. Choose another --output_dir, or "
+            "replace it with --overwrite."
+        )

@@ -19,9 +19,25 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks import Task, find_task, own_task
 
 # The flags that decide what `read_inputs` returns.
-FLAGS = ("task_name", "data_dir", "data_source", "text_a_column", "text_b_column", "label_column",
-         "delimiter", "header", "quoted", "encoding", "regression", "split_seed", "do_train",
-         "do_eval", "do_predict", "max_train_examples", "max_seq_length")
+FLAGS = (
+    "task_name",
+    "data_dir",
+    "data_source",
+    "text_a_column",
+    "text_b_column",
+    "label_column",
+    "delimiter",
+    "header",
+    "quoted",
+    "encoding",
+    "regression",
+    "split_seed",
+    "do_train",
+    "do_eval",
+    "do_predict",
+    "max_train_examples",
+    "max_seq_length",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,10 +67,14 @@ class Inputs:
 
     def adapter_config(self):
         """What a saved adapter says of its task."""
-        return {"task": self.task.name, "head": "classification",
-                "labels": list(self.task.labels or ()),
-                "regression": self.task.regression, "split_seed": self.split_seed,
-                "inputs": {"texts": self.task.num_texts, "max_seq_length": self.max_seq_length}}
+        return {
+            "task": self.task.name,
+            "head": "classification",
+            "labels": list(self.task.labels or ()),
+            "regression": self.task.regression,
+            "split_seed": self.split_seed,
+            "inputs": {"texts": self.task.num_texts, "max_seq_length": self.max_seq_length},
+        }
 
     def record(self):
         """What `run.json` says of the data."""
@@ -76,16 +96,26 @@ def task_of(flags):
     if flags.task_name.lower() != "tsv":
         return find_task(flags.task_name)
     if not flags.data_dir:
-        raise InputError("--task_name=tsv needs --data_dir, the folder with train.tsv or "
-                         "train.csv.")
+        raise InputError(
+            "--task_name=tsv needs --data_dir, the folder with train.tsv or train.csv."
+        )
     extension = _extension(flags.data_dir)
     if not flags.text_a_column or (not flags.label_column and flags.do_train | flags.do_eval):
-        raise InputError("--task_name=tsv needs --text_a_column and --label_column, by name or by "
-                         f"number from 0.{_columns_there(flags, extension)}")
+        raise InputError(
+            "--task_name=tsv needs --text_a_column and --label_column, by name or by "
+            f"number from 0.{_columns_there(flags, extension)}"
+        )
     return own_task(
-        flags.text_a_column, flags.text_b_column, flags.label_column, extension=extension,
-        delimiter=flags.delimiter, header=flags.header, quoted=flags.quoted,
-        encoding=flags.encoding, regression=flags.regression)
+        flags.text_a_column,
+        flags.text_b_column,
+        flags.label_column,
+        extension=extension,
+        delimiter=flags.delimiter,
+        header=flags.header,
+        quoted=flags.quoted,
+        encoding=flags.encoding,
+        regression=flags.regression,
+    )
 
 
 def _extension(folder):
@@ -94,15 +124,23 @@ def _extension(folder):
     stems = ("train", "dev", "test")
     found = {end for end in ("csv", "tsv") if any(f"{stem}.{end}" in names for stem in stems)}
     if len(found) == 2:
-        raise InputError(f"{folder} holds both .csv and .tsv files: {sorted(names)[:12]}. Keep one "
-                         "kind in a folder of its own.")
+        raise InputError(
+            f"{folder} holds both .csv and .tsv files: {sorted(names)[:12]}. Keep one "
+            "kind in a folder of its own."
+        )
     return found.pop() if found else "tsv"
 
 
 def _columns_there(flags, extension):
     """A hint for who does not know the columns: the first row."""
-    task = own_task("0", extension=extension, delimiter=flags.delimiter, quoted=flags.quoted,
-                    encoding=flags.encoding, header=False)
+    task = own_task(
+        "0",
+        extension=extension,
+        delimiter=flags.delimiter,
+        quoted=flags.quoted,
+        encoding=flags.encoding,
+        header=False,
+    )
     for source in task.layouts[0].values():
         if find_file(source, flags.data_dir):
             _, rows = read_table(source, flags.data_dir)
@@ -115,8 +153,10 @@ def data_folder(flags, task):
     folder = flags.data_dir or task.folder
     if folder is None:
         names = [source.file for layout in task.layouts for source in layout.values()]
-        raise InputError(f"--task_name={task.name} needs --data_dir, the folder with "
-                         f"{', '.join(dict.fromkeys(names))}.")
+        raise InputError(
+            f"--task_name={task.name} needs --data_dir, the folder with "
+            f"{', '.join(dict.fromkeys(names))}."
+        )
     return folder
 
 
@@ -153,8 +193,14 @@ def read_inputs(flags, task, vocabulary, saved=None):
     features = {split: tokenize(part, encoder, labels[split]) for split, part in examples.items()}
     print(checks.report(task, examples, features), flush=True)
     checks.warn(examples, features, encoder)
-    return Inputs(task, examples, labels, features,
-                  flags.split_seed if task.is_divided() else None, flags.max_seq_length)
+    return Inputs(
+        task,
+        examples,
+        labels,
+        features,
+        flags.split_seed if task.is_divided() else None,
+        flags.max_seq_length,
+    )
 
 
 def _read(flags, task, roles):
@@ -167,16 +213,24 @@ def _check_training_labels(task, labels):
     there = np.unique(labels)
     if len(there) < 2:
         only = f"score: {labels[0]:g}" if task.regression else f"label: {task.labels[labels[0]]!r}"
-        raise InputError(f"The training data has only one {only}. There is nothing to learn. Is "
-                         "--label_column right, and --max_train_examples large enough?")
+        raise InputError(
+            f"The training data has only one {only}. There is nothing to learn. Is "
+            "--label_column right, and --max_train_examples large enough?"
+        )
     if not task.regression and len(there) < len(task.labels):
-        logging.warning("%d of %d labels have no training example.",
-                        len(task.labels) - len(there), len(task.labels))
+        logging.warning(
+            "%d of %d labels have no training example.",
+            len(task.labels) - len(there),
+            len(task.labels),
+        )
 
 
 def standardize(features):
     """Features with scores of mean 0 and deviation 1; returns (features, mean, deviation)."""
     scores = features.labels.numpy()
     mean, deviation = float(scores.mean()), float(scores.std())
-    return (dataclasses.replace(features, labels=tf.constant((scores - mean) / deviation)), mean,
-            deviation)
+    return (
+        dataclasses.replace(features, labels=tf.constant((scores - mean) / deviation)),
+        mean,
+        deviation,
+    )

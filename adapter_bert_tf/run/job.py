@@ -153,10 +153,11 @@ def prepared(kind, flags, shared):
     settings.warn_of_other_data(flags, made_of)
     ownership.check_same_content(flags, made_of)
     steps = settings.training_steps(flags, data.count)
-    if flags.do_train and not flags.overwrite and ownership.is_finished(
-            flags, lambda: made_of):
-        print(f"{flags.output_dir} holds the results of this very run. --overwrite repeats it.",
-              flush=True)
+    if flags.do_train and not flags.overwrite and ownership.is_finished(flags, lambda: made_of):
+        print(
+            f"{flags.output_dir} holds the results of this very run. --overwrite repeats it.",
+            flush=True,
+        )
         yield None
         return
     with held(flags, strategy):
@@ -168,8 +169,20 @@ def prepared(kind, flags, shared):
         with strategy.scope():
             model = build_model(kind, flags, base, adapter, data, saved)
             trained = what_is_trained.select_trained(model, tuning)
-        yield Job(flags, kind, data, base.vocabulary, model, trained, made_of, tuning, saved,
-                  strategy, steps, settings.learning_rate(flags, tuning))
+        yield Job(
+            flags,
+            kind,
+            data,
+            base.vocabulary,
+            model,
+            trained,
+            made_of,
+            tuning,
+            saved,
+            strategy,
+            steps,
+            settings.learning_rate(flags, tuning),
+        )
 
 
 @contextlib.contextmanager
@@ -202,14 +215,21 @@ def train_task(job):
         ownership.clear(flags.output_dir, job.kind.output_files(job.data))
     if job.writes:
         ownership.claim(flags, job.content)
-    progress = train(job.model, job.trained,
-                     lambda start, share: job.kind.train_batches(job, start, share),
-                     settings.training(flags, job))
+    progress = train(
+        job.model,
+        job.trained,
+        lambda start, share: job.kind.train_batches(job, start, share),
+        settings.training(flags, job),
+    )
     job.kind.finish_training(job)
     if progress.start:
         job.record["resumed_from_step"] = progress.start
-    job.record |= {"train_seconds": progress.seconds, "train_cpu_seconds": progress.cpu_seconds,
-                   "examples_per_second": progress.examples_per_second, "global_step": job.steps}
+    job.record |= {
+        "train_seconds": progress.seconds,
+        "train_cpu_seconds": progress.cpu_seconds,
+        "examples_per_second": progress.examples_per_second,
+        "global_step": job.steps,
+    }
     save(job)
 
 
@@ -227,19 +247,28 @@ def evaluate_task(job):
 def save(job):
     """Writes the adapter directory of a trained job, with its result if there is one."""
     if job.writes:
-        save_adapter(settings.adapter_dir(job.flags), describe(job), job.trained,
-                     job.flags.adapter_dtype)
+        save_adapter(
+            settings.adapter_dir(job.flags), describe(job), job.trained, job.flags.adapter_dtype
+        )
 
 
 def describe(job):
     """What the adapter directory of a trained job says."""
     main, results = job.kind.main_metric(job.flags), job.record.get("eval")
-    metric = {"name": main.removeprefix("eval_"), "value": results[main], "split": "dev"} \
-        if results else None
+    metric = (
+        {"name": main.removeprefix("eval_"), "value": results[main], "split": "dev"}
+        if results
+        else None
+    )
     return schema.describe(
-        base=job.content["base"], tuning=job.tuning, adapter=job.model.encoder.adapter_config,
-        metric=metric, global_step=job.steps, command=outputs.command(),
-        **job.data.adapter_config())
+        base=job.content["base"],
+        tuning=job.tuning,
+        adapter=job.model.encoder.adapter_config,
+        metric=metric,
+        global_step=job.steps,
+        command=outputs.command(),
+        **job.data.adapter_config(),
+    )
 
 
 def export(job):

@@ -18,8 +18,15 @@ FILE = ".lock"
 BEAT = 15.0  # Seconds between signs of life.
 STALE = 120.0  # Seconds without one after which the owner counts as dead.
 
-FIELDS = {"host": str, "machine": str, "pid": int, "process": str, "since": float, "beat": float,
-          "id": str}
+FIELDS = {
+    "host": str,
+    "machine": str,
+    "pid": int,
+    "process": str,
+    "since": float,
+    "beat": float,
+    "id": str,
+}
 
 _held = set()
 
@@ -39,8 +46,14 @@ def locked(folder):
     if path in _held:
         yield
         return
-    mark = {"host": socket.gethostname(), "machine": _machine(), "pid": os.getpid(),
-            "process": _started(os.getpid()), "since": time.time(), "id": uuid.uuid4().hex}
+    mark = {
+        "host": socket.gethostname(),
+        "machine": _machine(),
+        "pid": os.getpid(),
+        "process": _started(os.getpid()),
+        "since": time.time(),
+        "id": uuid.uuid4().hex,
+    }
     _take(path, mark)
     _held.add(path)
     done = threading.Event()
@@ -61,8 +74,12 @@ def _take(path, mark):
         owner = _read(path)
         if _is_alive(owner) and not _falls_silent(path, owner):
             raise InputError(_refusal(path, owner))
-        print(f"Taking over from process {owner['pid']} on {owner['host']}, which is gone." if owner
-              else f"{path} is damaged, and is taken over.", flush=True)
+        print(
+            f"Taking over from process {owner['pid']} on {owner['host']}, which is gone."
+            if owner
+            else f"{path} is damaged, and is taken over.",
+            flush=True,
+        )
         _break(path, owner)
         _create(path, mark)
     if storage.is_remote(path):
@@ -122,7 +139,8 @@ def _read(path):
     except ValueError:
         return {}
     whole = isinstance(mark, dict) and all(
-        isinstance(mark.get(name), kind) for name, kind in FIELDS.items())
+        isinstance(mark.get(name), kind) for name, kind in FIELDS.items()
+    )
     return mark if whole else {}
 
 
@@ -138,8 +156,11 @@ def _falls_silent(path, owner):
     """Waits for an owner that may be this machine before it was restarted; whether it is dead."""
     if owner["host"] != socket.gethostname() or owner["machine"] == _machine():
         return False
-    print(f"{path} is of process {owner['pid']} on a machine of this name, perhaps before it was "
-          f"restarted. Waiting for a sign of life, up to {STALE:.0f} s.", flush=True)
+    print(
+        f"{path} is of process {owner['pid']} on a machine of this name, perhaps before it was "
+        f"restarted. Waiting for a sign of life, up to {STALE:.0f} s.",
+        flush=True,
+    )
     while _is_alive(owner):
         time.sleep(1.0)
         if _read(path) != owner:
@@ -170,7 +191,9 @@ def _refusal(path, owner):
     if not owner:
         return f"{path} changes hands at this moment. Start again in a minute."
     age, silent = (time.time() - owner[key] for key in ("since", "beat"))
-    return (f"{os.path.dirname(path)} is in use by process {owner['pid']} on {owner['host']}, for "
-            f"{age:.0f} s (last sign of life {silent:.0f} s ago). Wait for it, or choose another "
-            f"--output_dir. If that machine is dead, its lock counts no more after {STALE:.0f} s "
-            f"of silence; {path} may also be removed by hand.")
+    return (
+        f"{os.path.dirname(path)} is in use by process {owner['pid']} on {owner['host']}, for "
+        f"{age:.0f} s (last sign of life {silent:.0f} s ago). Wait for it, or choose another "
+        f"--output_dir. If that machine is dead, its lock counts no more after {STALE:.0f} s "
+        f"of silence; {path} may also be removed by hand."
+    )

@@ -55,8 +55,10 @@ def write_predictions(folder, task, split, indices, predicted):
     lines = [f"{i}\t{label}" for i, label in zip(indices, _written(task, predicted), strict=True)]
     path = os.path.join(folder, f"{task.submission(split)}.tsv")
     storage.write_text(path, "\n".join(["index\tprediction", *lines]) + "\n")
-    print(f"Predictions: {path}, {'scores' if task.regression else 'probabilities'}: {raw}",
-          flush=True)
+    print(
+        f"Predictions: {path}, {'scores' if task.regression else 'probabilities'}: {raw}",
+        flush=True,
+    )
 
 
 def _written(task, predicted):

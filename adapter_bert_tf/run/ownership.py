@@ -13,17 +13,41 @@ from adapter_bert_tf.store.folders import TEMPORARY
 from adapter_bert_tf.training.checkpoints import PREFIX, STATE
 
 # What a run leaves behind; `--overwrite` removes these and nothing else.
-RUN_FILES = ("eval_results.txt", "metrics.jsonl", "run.json", "sweep.json", "sweep.csv",
-             "events.out.tfevents.*")
+RUN_FILES = (
+    "eval_results.txt",
+    "metrics.jsonl",
+    "run.json",
+    "sweep.json",
+    "sweep.csv",
+    "events.out.tfevents.*",
+)
 OWNER = "flags.json"
 MADE_OF = "made of"  # What the training read, among the owner's flags.
 LEFT = re.compile(r".*\.[0-9a-f]{8}\.tmp|\.lock\.[0-9a-f]{32}")  # By a killed process.
 # Flags that may differ when an interrupted run is taken up again.
-FREE_FLAGS = ("output_dir", "do_eval", "do_predict", "do_export", "export_dir",
-              "eval_batch_size", "predict_batch_size", "overwrite", "config", "dry_run",
-              "save_checkpoints_steps", "iterations_per_loop", "verbose_logging", "features_dir",
-              "question", "context", "tpu_name", "tpu_zone", "gcp_project", "master",
-              "num_tpu_cores")
+FREE_FLAGS = (
+    "output_dir",
+    "do_eval",
+    "do_predict",
+    "do_export",
+    "export_dir",
+    "eval_batch_size",
+    "predict_batch_size",
+    "overwrite",
+    "config",
+    "dry_run",
+    "save_checkpoints_steps",
+    "iterations_per_loop",
+    "verbose_logging",
+    "features_dir",
+    "question",
+    "context",
+    "tpu_name",
+    "tpu_zone",
+    "gcp_project",
+    "master",
+    "num_tpu_cores",
+)
 # And those that change nothing but the results.
 EVALUATION_FLAGS = ("predict_file", "n_best_size", "max_answer_length", "null_score_diff_threshold")
 
@@ -36,14 +60,19 @@ def content(data, base, adapter):
       base: `Base`.
       adapter: `AdapterConfig` or None.
     """
-    made_of = data.record() | {"base": base.fingerprint(),
-                               "adapter": dataclasses.asdict(adapter) if adapter else None}
+    made_of = data.record() | {
+        "base": base.fingerprint(),
+        "adapter": dataclasses.asdict(adapter) if adapter else None,
+    }
     return json.loads(json.dumps(made_of))  # As it is when it is read.
 
 
 def _read_in_training(made_of):
-    return {"training data": made_of["data_sha256"]["train"], "base": made_of["base"],
-            "adapter": made_of["adapter"]}
+    return {
+        "training data": made_of["data_sha256"]["train"],
+        "base": made_of["base"],
+        "adapter": made_of["adapter"],
+    }
 
 
 def claim(flags, made_of):
@@ -59,12 +88,15 @@ def check_same_content(flags, made_of):
     if owner is None:
         return
     theirs = owner.get(MADE_OF, {})
-    different = [name for name, value in _read_in_training(made_of).items()
-                 if theirs.get(name) != value]
+    different = [
+        name for name, value in _read_in_training(made_of).items() if theirs.get(name) != value
+    ]
     if different:
-        raise InputError(f"{flags.output_dir} holds the checkpoints of a run whose "
-                         f"{' and '.join(different)} had another content. Choose another "
-                         "--output_dir, or use --overwrite.")
+        raise InputError(
+            f"{flags.output_dir} holds the checkpoints of a run whose "
+            f"{' and '.join(different)} had another content. Choose another "
+            "--output_dir, or use --overwrite."
+        )
 
 
 def _owner(flags):
@@ -86,14 +118,18 @@ def is_finished(flags, made_of):
     """
     record = read_json(os.path.join(flags.output_dir, "run.json"))
     results = os.path.join(flags.output_dir, "eval_results.txt")
-    if not record or not adapter_is_whole(adapter_dir(flags)) or (
-            flags.do_eval and not storage.exists(results)):
+    if (
+        not record
+        or not adapter_is_whole(adapter_dir(flags))
+        or (flags.do_eval and not storage.exists(results))
+    ):
         return False
     theirs = record.get("flags", {})
     asked = [name for name in ("do_eval", "do_predict", "do_export") if getattr(flags, name)]
     same = identity(flags.values) == identity(theirs) and all(theirs.get(name) for name in asked)
-    return same and all(record.get(name) == made_of()[name]
-                        for name in ("data_sha256", "base", "adapter"))
+    return same and all(
+        record.get(name) == made_of()[name] for name in ("data_sha256", "base", "adapter")
+    )
 
 
 def interrupted(flags, made_of):
@@ -123,21 +159,29 @@ def check_same_run(flags):
     """
     owner = _owner(flags)
     if owner is None and adapter_exists(adapter_dir(flags)):
-        raise InputError(f"{adapter_dir(flags)} already holds an adapter of another run. Choose "
-                         "another --output_dir, or replace it with --overwrite.")
+        raise InputError(
+            f"{adapter_dir(flags)} already holds an adapter of another run. Choose "
+            "another --output_dir, or replace it with --overwrite."
+        )
     if owner is None and _checkpoint_files(flags.output_dir):
-        raise InputError(f"{os.path.dirname(_owner_path(flags))} holds checkpoints, and nothing "
-                         f"says of which run: there is no {OWNER}. Choose another --output_dir, or "
-                         "remove them with --overwrite.")
+        raise InputError(
+            f"{os.path.dirname(_owner_path(flags))} holds checkpoints, and nothing "
+            f"says of which run: there is no {OWNER}. Choose another --output_dir, or "
+            "remove them with --overwrite."
+        )
     if owner is None:
         return
-    different = [f"--{name}: {owner.get(name)!r} there, {value!r} here"
-                 for name, value in identity(flags.values, EVALUATION_FLAGS).items()
-                 if owner.get(name) != value]
+    different = [
+        f"--{name}: {owner.get(name)!r} there, {value!r} here"
+        for name, value in identity(flags.values, EVALUATION_FLAGS).items()
+        if owner.get(name) != value
+    ]
     if different:
-        raise InputError(f"{flags.output_dir} holds the checkpoints of another run: "
-                         f"{'; '.join(different)}. Use its flags to take it up again, another "
-                         "--output_dir, or --overwrite.")
+        raise InputError(
+            f"{flags.output_dir} holds the checkpoints of another run: "
+            f"{'; '.join(different)}. Use its flags to take it up again, another "
+            "--output_dir, or --overwrite."
+        )
 
 
 def adapter_dir(flags):
@@ -157,8 +201,11 @@ def _owner_path(flags):
 def identity(values, without=()):
     """The flags, of a dict of all, that make a run and its results what they are."""
     free = (*FREE_FLAGS, *without)
-    return {name: value.rstrip("/") or value if isinstance(value, str) else value
-            for name, value in values.items() if name not in free}
+    return {
+        name: value.rstrip("/") or value if isinstance(value, str) else value
+        for name, value in values.items()
+        if name not in free
+    }
 
 
 def clear(folder, patterns):
@@ -178,8 +225,11 @@ def _checkpoint_files(folder):
     """Paths of TensorFlow's files in `checkpoints/`."""
     place = os.path.join(folder, "checkpoints")
     names = storage.listdir(place) if storage.isdir(place) else []
-    return [os.path.join(place, name) for name in sorted(names)
-            if name == STATE or name.startswith((PREFIX, f"{STATE}.tmp"))]
+    return [
+        os.path.join(place, name)
+        for name in sorted(names)
+        if name == STATE or name.startswith((PREFIX, f"{STATE}.tmp"))
+    ]
 
 
 def remove_leftovers(flags):

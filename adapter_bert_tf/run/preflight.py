@@ -10,8 +10,16 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.strategy import tpu_runtime
 
-READ = ("data_dir", "base_model", "vocab_file", "bert_config_file", "init_checkpoint", "train_file",
-        "predict_file", "adapter_dir")
+READ = (
+    "data_dir",
+    "base_model",
+    "vocab_file",
+    "bert_config_file",
+    "init_checkpoint",
+    "train_file",
+    "predict_file",
+    "adapter_dir",
+)
 PLACEHOLDER = "YOUR_"  # In gcs_configs/.
 WRITTEN = ("output_dir", "export_dir", "features_dir")
 
@@ -23,8 +31,10 @@ def check(flags):
     if flags.use_tpu or flags.distribution == "tpu":
         _check_remote(flags, paths)
         runtime = tpu_runtime(flags.tpu_name, flags.tpu_zone, flags.gcp_project)
-        print(f"tensorflow {tf.__version__}; TPU {flags.tpu_name or 'of the environment'}: "
-              f"{runtime}", flush=True)
+        print(
+            f"tensorflow {tf.__version__}; TPU {flags.tpu_name or 'of the environment'}: {runtime}",
+            flush=True,
+        )
     remote = {name: path for name, path in paths.items() if storage.is_remote(path)}
     for name, path in remote.items():
         if name in READ and not (name == "adapter_dir" and flags.do_train):
@@ -38,8 +48,9 @@ def check(flags):
 def _check_filled_in(values):
     left = [f"--{name}={value}" for name, value in values.items() if PLACEHOLDER in (value or "")]
     if left:
-        raise InputError(f"Put the names of your own bucket and TPU for {PLACEHOLDER}...: "
-                         f"{' '.join(left)}")
+        raise InputError(
+            f"Put the names of your own bucket and TPU for {PLACEHOLDER}...: {' '.join(left)}"
+        )
 
 
 def _check_remote(flags, paths):
@@ -52,9 +63,11 @@ def _check_remote(flags, paths):
     if not any(name in paths for name in ("base_model", "init_checkpoint", "vocab_file")):
         local.append("--base_model (not given: the default base is an installed package)")
     if local:
-        raise InputError("With a TPU every path must be in a bucket (gs://), because the TPU's "
-                         f"host cannot see this machine's files. Not so: {'; '.join(local)}. Copy "
-                         "them with `gsutil cp -r`. On a TPU VM use --tpu_name=local.")
+        raise InputError(
+            "With a TPU every path must be in a bucket (gs://), because the TPU's "
+            f"host cannot see this machine's files. Not so: {'; '.join(local)}. Copy "
+            "them with `gsutil cp -r`. On a TPU VM use --tpu_name=local."
+        )
 
 
 def _check_readable(name, path):
@@ -63,8 +76,9 @@ def _check_readable(name, path):
     except tf.errors.OpError as error:
         raise InputError(f"--{name}={path} cannot be read: {storage.reason(error)}") from error
     if not there:
-        raise InputError(f"--{name}={path} is not there. Is the bucket's name right, and the path "
-                         "complete?")
+        raise InputError(
+            f"--{name}={path} is not there. Is the bucket's name right, and the path complete?"
+        )
 
 
 def check_writable(name, folder):
@@ -92,9 +106,11 @@ def check_batches(flags, strategy):
     replicas = strategy.num_replicas_in_sync
     if flags.do_train and flags.train_batch_size % replicas:
         below = flags.train_batch_size // replicas * replicas
-        raise InputError(f"--train_batch_size={flags.train_batch_size} is the batch of all "
-                         f"{replicas} replicas together, and they must divide it. Use "
-                         f"{below or replicas} or {below + replicas}.")
+        raise InputError(
+            f"--train_batch_size={flags.train_batch_size} is the batch of all "
+            f"{replicas} replicas together, and they must divide it. Use "
+            f"{below or replicas} or {below + replicas}."
+        )
     if replicas > 1:
         found = ", ".join(f"{name} {version}" for name, version in versions().items())
         print(f"{type(strategy).__name__}, {replicas} replicas; {found}", flush=True)

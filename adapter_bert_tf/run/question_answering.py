@@ -39,8 +39,9 @@ class QuestionAnswering(Kind):
             questions.check_saved(flags, saved)
 
     def read(self, flags, shared, saved):
-        return shared.data(flags, questions.FLAGS,
-                           lambda vocabulary: questions.read(flags, vocabulary))
+        return shared.data(
+            flags, questions.FLAGS, lambda vocabulary: questions.read(flags, vocabulary)
+        )
 
     def new_model(self, encoder, config, data):
         return SpanLabeler(encoder)
@@ -48,8 +49,15 @@ class QuestionAnswering(Kind):
     def train_batches(self, job, start, share):
         flags, data = job.flags, job.data
         return records.train_batches(
-            data.train_records, flags.train_batch_size, job.steps, flags.seed,
-            flags.max_seq_length, settings.pad_to(flags), start, share)
+            data.train_records,
+            flags.train_batch_size,
+            job.steps,
+            flags.seed,
+            flags.max_seq_length,
+            settings.pad_to(flags),
+            start,
+            share,
+        )
 
     def finish_training(self, job):
         job.record["windows"] = {"train": job.data.train_records.count}
@@ -124,19 +132,22 @@ def answer_all(job, batch_size):
     decoder = Decoder(job.data.decoding)
     progress = tf_keras.utils.Progbar(windows.count, unit_name="window", interval=5)
     size, length, pad_to = job.batch_size(batch_size), flags.max_seq_length, settings.pad_to(flags)
-    batches = inference.predict(job.model, lambda share: records.eval_batches(
-        windows, size, length, pad_to, share))
+    batches = inference.predict(
+        job.model, lambda share: records.eval_batches(windows, size, length, pad_to, share)
+    )
     for logits, fields in zip(batches, records.eval_fields(windows, size, pad_to), strict=True):
         progress.add(add_windows(decoder, logits, fields))
     found = [decoder.answer(i, question) for i, question in enumerate(asked)]
     ids = [question.id for question in asked]
     return Answers(
         texts={i: text for i, (text, _, _) in zip(ids, found, strict=True)},
-        best_texts={i: decoder.best_answer(n, question)
-                    for n, (i, question) in enumerate(zip(ids, asked, strict=True))},
+        best_texts={
+            i: decoder.best_answer(n, question)
+            for n, (i, question) in enumerate(zip(ids, asked, strict=True))
+        },
         n_best={i: rows for i, (_, rows, _) in zip(ids, found, strict=True)},
-        null_odds={i: odds for i, (_, _, odds) in zip(ids, found, strict=True)
-                   if odds is not None})
+        null_odds={i: odds for i, (_, _, odds) in zip(ids, found, strict=True) if odds is not None},
+    )
 
 
 def add_windows(decoder, logits, fields):
@@ -153,8 +164,14 @@ def add_windows(decoder, logits, fields):
     rows = {name: _rows(values) for name, values in fields.items()}
     count = len(rows["question"])
     for i, scores in enumerate(logits[:count]):
-        decoder.add(int(rows["question"][i][0]), scores, int(rows["context_begin"][i][0]),
-                    rows["starts"][i], rows["ends"][i], rows["is_best"][i].astype(bool))
+        decoder.add(
+            int(rows["question"][i][0]),
+            scores,
+            int(rows["context_begin"][i][0]),
+            rows["starts"][i],
+            rows["ends"][i],
+            rows["is_best"][i].astype(bool),
+        )
     return count
 
 
@@ -170,15 +187,19 @@ def answer_one(job):
     for window in spans.make_windows([question], job.data.encoder, job.data.settings):
         ids = window.ids[np.newaxis]
         types = (np.arange(len(window.ids)) >= window.context_begin).astype(np.int32)[np.newaxis]
-        logits = job.model.predict_on_batch({
-            "input_word_ids": ids, "input_mask": np.ones_like(ids), "input_type_ids": types})
+        logits = job.model.predict_on_batch(
+            {"input_word_ids": ids, "input_mask": np.ones_like(ids), "input_type_ids": types}
+        )
         decoder.add(0, logits[0], window.context_begin, window.starts, window.ends, window.is_best)
     text, rows, _ = decoder.answer(0, question)
     best = next(row for row in rows if row["text"] == text)
-    score = (f"score {best['start_logit'] + best['end_logit']:.2f}, probability "
-             f"{best['probability']:.2f}")
+    score = (
+        f"score {best['start_logit'] + best['end_logit']:.2f}, probability "
+        f"{best['probability']:.2f}"
+    )
     if not text:
         print(f"No answer\n  {score}", flush=True)
         return
-    print(f"{text}\n  {score}, characters {best['start']} to {best['end']} of the context",
-          flush=True)
+    print(
+        f"{text}\n  {score}, characters {best['start']} to {best['end']} of the context", flush=True
+    )

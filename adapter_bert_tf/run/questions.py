@@ -20,10 +20,24 @@ from adapter_bert_tf.tasks.span_labeler import LABELS
 from adapter_bert_tf.tasks.squad_metrics import count_unlabelled
 
 # The flags that decide what is read.
-FLAGS = ("do_train", "do_eval", "do_predict", "data_source", "data_dir", "train_file",
-         "predict_file", "max_train_examples", "version_2_with_negative", "max_seq_length",
-         "doc_stride", "max_query_length", "n_best_size", "max_answer_length",
-         "null_score_diff_threshold", "features_dir")
+FLAGS = (
+    "do_train",
+    "do_eval",
+    "do_predict",
+    "data_source",
+    "data_dir",
+    "train_file",
+    "predict_file",
+    "max_train_examples",
+    "version_2_with_negative",
+    "max_seq_length",
+    "doc_stride",
+    "max_query_length",
+    "n_best_size",
+    "max_answer_length",
+    "null_score_diff_threshold",
+    "features_dir",
+)
 
 
 def check(flags):
@@ -33,19 +47,24 @@ def check(flags):
     if flags.question is not None and not flags.do_predict:
         raise InputError("--question needs --do_predict.")
     if not math.isfinite(flags.null_score_diff_threshold):
-        raise InputError("--null_score_diff_threshold must be a number. Received: "
-                         f"{flags.null_score_diff_threshold}")
+        raise InputError(
+            "--null_score_diff_threshold must be a number. Received: "
+            f"{flags.null_score_diff_threshold}"
+        )
     files = flags.data_source == "tsv"
     if flags.do_train and files and not flags.train_file:
         raise InputError("--do_train needs --train_file, a SQuAD JSON file.")
     if flags.do_eval and files and not flags.predict_file:
         raise InputError("--do_eval needs --predict_file, a SQuAD JSON file with answers.")
     if flags.do_predict and files and not flags.predict_file and flags.question is None:
-        raise InputError("--do_predict needs --predict_file, a SQuAD JSON file, or --question and "
-                         "--context.")
+        raise InputError(
+            "--do_predict needs --predict_file, a SQuAD JSON file, or --question and --context."
+        )
     if flags.max_seq_length <= flags.max_query_length + 3:
-        raise InputError(f"--max_seq_length={flags.max_seq_length} leaves no room for a context: "
-                         f"it must be above --max_query_length={flags.max_query_length} + 3.")
+        raise InputError(
+            f"--max_seq_length={flags.max_seq_length} leaves no room for a context: "
+            f"it must be above --max_query_length={flags.max_query_length} + 3."
+        )
 
 
 def task_name(flags):
@@ -56,8 +75,10 @@ def task_name(flags):
 def check_saved(flags, saved):
     """A saved adapter must be one of question answering. Raises `InputError`."""
     if saved.config["labels"] != list(LABELS):
-        raise InputError(f"The saved adapter was trained for the task {saved.config['task']!r}. "
-                         "Received: question answering.")
+        raise InputError(
+            f"The saved adapter was trained for the task {saved.config['task']!r}. "
+            "Received: question answering."
+        )
 
 
 @dataclasses.dataclass
@@ -91,14 +112,22 @@ class SpanData:
 
     def adapter_config(self):
         """What a saved adapter says of its task."""
-        return {"task": self.name, "head": "span", "labels": list(LABELS), "regression": False,
-                "inputs": dataclasses.asdict(self.settings) | dataclasses.asdict(self.decoding)}
+        return {
+            "task": self.name,
+            "head": "span",
+            "labels": list(LABELS),
+            "regression": False,
+            "inputs": dataclasses.asdict(self.settings) | dataclasses.asdict(self.decoding),
+        }
 
     def record(self):
         """What `run.json` says of the data."""
         parts = {"train": self.learned, "dev": self.asked}
-        return {"labels": list(LABELS), "data_sha256": self.digests,
-                "examples": {name: len(part) for name, part in parts.items() if part}}
+        return {
+            "labels": list(LABELS),
+            "data_sha256": self.digests,
+            "examples": {name: len(part) for name, part in parts.items() if part},
+        }
 
     @functools.cached_property
     def digests(self):
@@ -122,11 +151,16 @@ class SpanData:
         return self._records("dev", self.asked, spans.make_windows)
 
     def _records(self, split, questions, make):
-        key = {"questions": self.digests[split], "vocabulary": self.vocabulary.sha256,
-               "lower_case": self.vocabulary.lower_case, "windows": make.__name__,
-               **dataclasses.asdict(self.settings)}
+        key = {
+            "questions": self.digests[split],
+            "vocabulary": self.vocabulary.sha256,
+            "lower_case": self.vocabulary.lower_case,
+            "windows": make.__name__,
+            **dataclasses.asdict(self.settings),
+        }
         return records.cached_records(
-            self.folder, key, lambda: make(questions, self.encoder, self.settings))
+            self.folder, key, lambda: make(questions, self.encoder, self.settings)
+        )
 
 
 def folder(flags):
@@ -155,11 +189,20 @@ def read(flags, vocabulary):
         articles, asked = _read(flags, "dev", flags.predict_file)
         _check_scorable(flags, articles, asked)
     return SpanData(
-        learned, asked, articles, vocabulary,
+        learned,
+        asked,
+        articles,
+        vocabulary,
         spans.SpanSettings(flags.max_seq_length, flags.doc_stride, flags.max_query_length),
-        DecodingSettings(flags.n_best_size, flags.max_answer_length,
-                         flags.version_2_with_negative, flags.null_score_diff_threshold),
-        folder(flags), task_name(flags))
+        DecodingSettings(
+            flags.n_best_size,
+            flags.max_answer_length,
+            flags.version_2_with_negative,
+            flags.null_score_diff_threshold,
+        ),
+        folder(flags),
+        task_name(flags),
+    )
 
 
 def _read(flags, split, path):
@@ -182,16 +225,23 @@ def _learnable(flags, questions):
     if not kept:
         raise InputError(f"{source}: no question has an answer to learn from.")
     if left:
-        logging.warning("%s: %d of %d questions are left out of training, as they have no answer: "
-                        "%s", source, len(left), len(questions), ", ".join(left[:5]))
+        logging.warning(
+            "%s: %d of %d questions are left out of training, as they have no answer: %s",
+            source,
+            len(left),
+            len(questions),
+            ", ".join(left[:5]),
+        )
     return kept
 
 
 def _check_scorable(flags, articles, asked):
     """With --do_eval every question must be labelled. Raises `InputError`."""
     unlabelled = count_unlabelled(articles)
-    what = (f"{flags.predict_file}: {unlabelled} of {len(asked)} questions say neither their "
-            "answers nor that there is none")
+    what = (
+        f"{flags.predict_file}: {unlabelled} of {len(asked)} questions say neither their "
+        "answers nor that there is none"
+    )
     if flags.do_eval and unlabelled:
         raise InputError(f"{what}, so --do_eval cannot score them. Use --do_predict.")
     if 0 < unlabelled < len(asked):

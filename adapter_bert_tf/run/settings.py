@@ -17,8 +17,16 @@ from adapter_bert_tf.store.directory import adapter_exists, require_free
 from adapter_bert_tf.training.loop import TrainingSettings
 from adapter_bert_tf.training.trained import Tuning
 
-METHOD_FLAGS = ("tuning", "adapter", "adapter_size", "adapter_layers", "adapter_init_scale",
-                "top_k", "train_layer_norm", "train_pooler")
+METHOD_FLAGS = (
+    "tuning",
+    "adapter",
+    "adapter_size",
+    "adapter_layers",
+    "adapter_init_scale",
+    "top_k",
+    "train_layer_norm",
+    "train_pooler",
+)
 
 
 def check(flags):
@@ -26,8 +34,9 @@ def check(flags):
     if not flags.output_dir:
         raise InputError("--output_dir is missing: the folder for the adapter and the results.")
     if not (flags.do_train or flags.do_eval or flags.do_predict or flags.do_export):
-        raise InputError("Nothing to do: give at least one of --do_train, --do_eval, --do_predict, "
-                         "--do_export.")
+        raise InputError(
+            "Nothing to do: give at least one of --do_train, --do_eval, --do_predict, --do_export."
+        )
     if flags.do_export:
         require_free_export(export_dir(flags))
     if flags.do_train:
@@ -55,16 +64,19 @@ def warn_of_other_data(flags, record):
     recorded = read_yaml(flags.config, "--config").get("data_sha256", {}) if flags.config else {}
     for split, digest in record["data_sha256"].items():
         if recorded.get(split, digest) != digest:
-            logging.warning("This does not repeat %s: that was a run on other %s examples.",
-                            flags.config, split)
+            logging.warning(
+                "This does not repeat %s: that was a run on other %s examples.", flags.config, split
+            )
 
 
 def check_length(flags, base):
     """`--max_seq_length` must fit the base's position table. Raises `InputError`."""
     longest = base.config.max_sequence_length
     if flags.max_seq_length > longest:
-        raise InputError(f"--max_seq_length={flags.max_seq_length} is over the base's position "
-                         f"table, which has {longest} rows.")
+        raise InputError(
+            f"--max_seq_length={flags.max_seq_length} is over the base's position "
+            f"table, which has {longest} rows."
+        )
 
 
 def find_saved(flags):
@@ -93,11 +105,14 @@ def check_task(saved, task, split_seed=0):
         raise InputError(
             f"The saved adapter was trained for the task {theirs[0]!r} with "
             f"{'scores' if is_regression else f'labels {theirs[1]}'}. Received: {ours[0]!r} with "
-            f"{'scores' if task.regression else f'labels {ours[1]}'}.")
+            f"{'scores' if task.regression else f'labels {ours[1]}'}."
+        )
     divided = saved.config.get("split_seed")
     if divided not in (None, split_seed):
-        raise InputError(f"The saved adapter was trained with --split_seed={divided}. With "
-                         f"{split_seed} the development set would hold its training data.")
+        raise InputError(
+            f"The saved adapter was trained with --split_seed={divided}. With "
+            f"{split_seed} the development set would hold its training data."
+        )
 
 
 def method(flags, num_layers, saved=None):
@@ -120,10 +135,14 @@ def adapter_config(flags):
     elif storage.exists(flags.adapter) and not storage.isdir(flags.adapter):
         config = AdapterConfig.from_json(storage.read_text(flags.adapter))
     else:
-        raise InputError(f"--adapter must be one of {list(PRESETS)} or a JSON file. "
-                         f"Received: {flags.adapter!r}")
-    overrides = {"bottleneck_size": flags.adapter_size, "init_scale": flags.adapter_init_scale,
-                 "layers": parse_layers(flags.adapter_layers)}
+        raise InputError(
+            f"--adapter must be one of {list(PRESETS)} or a JSON file. Received: {flags.adapter!r}"
+        )
+    overrides = {
+        "bottleneck_size": flags.adapter_size,
+        "init_scale": flags.adapter_init_scale,
+        "layers": parse_layers(flags.adapter_layers),
+    }
     return AdapterConfig(**config.__dict__ | {k: v for k, v in overrides.items() if v is not None})
 
 
@@ -164,10 +183,16 @@ def learning_rate(flags, tuning):
 def training(flags, job):
     """The `TrainingSettings` of a job."""
     return TrainingSettings(
-        steps=job.steps, batch_size=flags.train_batch_size, learning_rate=job.learning_rate,
-        warmup_proportion=flags.warmup_proportion, optimizer=flags.optimizer,
-        jit_compile=flags.jit_compile, save_every=flags.save_checkpoints_steps,
-        steps_per_loop=steps_per_loop(flags), output_dir=flags.output_dir, seed=flags.seed,
+        steps=job.steps,
+        batch_size=flags.train_batch_size,
+        learning_rate=job.learning_rate,
+        warmup_proportion=flags.warmup_proportion,
+        optimizer=flags.optimizer,
+        jit_compile=flags.jit_compile,
+        save_every=flags.save_checkpoints_steps,
+        steps_per_loop=steps_per_loop(flags),
+        output_dir=flags.output_dir,
+        seed=flags.seed,
     )
 
 

@@ -19,8 +19,9 @@ class Shared:
     def strategy(self, flags):
         """The `tf.distribute` strategy of the process, made by the first who asks."""
         if self._strategy is None:
-            self._strategy = make_strategy(distribution(flags), flags.tpu_name, flags.tpu_zone,
-                                           flags.gcp_project)
+            self._strategy = make_strategy(
+                distribution(flags), flags.tpu_name, flags.tpu_zone, flags.gcp_project
+            )
             check_batches(flags, self._strategy)
         return self._strategy
 
@@ -41,8 +42,12 @@ class Shared:
         """
         vocabulary = self.base(flags).vocabulary
         sample = flags.seed if flags.max_train_examples else None
-        key = (vocabulary.sha256, vocabulary.lower_case, sample,
-               *(getattr(flags, name) for name in names))
+        key = (
+            vocabulary.sha256,
+            vocabulary.lower_case,
+            sample,
+            *(getattr(flags, name) for name in names),
+        )
         if key not in self._data:
             self._data = {key: read(vocabulary)}
         return self._data[key]

@@ -49,8 +49,10 @@ def run(kind, parsed):
 def _check_all(kind, flags, shared, runs):
     """Checks all runs before the first; returns their data. Raises `InputError`."""
     if flags.distribution == "multi_worker":
-        raise InputError("--sweep and --num_trials run on one host. Received: "
-                         "--distribution=multi_worker. Start the runs one by one.")
+        raise InputError(
+            "--sweep and --num_trials run on one host. Received: "
+            "--distribution=multi_worker. Start the runs one by one."
+        )
     if flags.do_export:
         require_free(settings.export_dir(flags))
     for _, run_flags in runs:
@@ -79,17 +81,21 @@ def _run_all(kind, flags, shared, runs):
 
 def _finished_rows(kind, shared, runs):
     """The rows of the runs that are finished, by folder."""
-    return {flags.output_dir: _row(outputs.read_json(os.path.join(flags.output_dir, "run.json")))
-            for _, flags in runs
-            if ownership.is_finished(flags, lambda f=flags: content(kind, f, shared))}
+    return {
+        flags.output_dir: _row(outputs.read_json(os.path.join(flags.output_dir, "run.json")))
+        for _, flags in runs
+        if ownership.is_finished(flags, lambda f=flags: content(kind, f, shared))
+    }
 
 
 def _row(record):
     return {
-        "status": "finished", "results": record["eval"],
+        "status": "finished",
+        "results": record["eval"],
         "trained_parameters": record["parameters"]["trained"],
         "total_parameters": record["parameters"]["total"],
-        "seconds": record["train_seconds"], "examples_per_second": record["examples_per_second"],
+        "seconds": record["train_seconds"],
+        "examples_per_second": record["examples_per_second"],
     }
 
 
@@ -107,8 +113,11 @@ def _one_run(kind, flags, shared):
 
 def _table(runs, rows):
     """CSV text, one run a row, the results as columns among the others."""
-    flat = [setting | {"seed": run_flags.seed} | row | row["results"]
-            for setting, run_flags in runs if (row := rows.get(run_flags.output_dir))]
+    flat = [
+        setting | {"seed": run_flags.seed} | row | row["results"]
+        for setting, run_flags in runs
+        if (row := rows.get(run_flags.output_dir))
+    ]
     for row in flat:
         del row["results"]
     names = list(dict.fromkeys(name for row in flat for name in row))
@@ -122,8 +131,10 @@ def _table(runs, rows):
 def _log_hparams(folder, setting, seed, results):
     """A run's settings and results for TensorBoard's HParams."""
     values = {name: "default" if value is None else value for name, value in setting.items()}
-    with (storage.local_folder(folder) as local,
-          tf.summary.create_file_writer(local).as_default(step=0)):
+    with (
+        storage.local_folder(folder) as local,
+        tf.summary.create_file_writer(local).as_default(step=0),
+    ):
         hparams.hparams({**values, "seed": seed}, trial_id=os.path.basename(folder))
         for name, value in results.items():
             tf.summary.scalar(name, value)
@@ -143,8 +154,13 @@ def choose(settings_, results, metric):
     by_setting = {}
     for i, setting in enumerate(settings_):
         by_setting.setdefault(json.dumps(setting, sort_keys=True), []).append(i)
-    best = max(by_setting.values(), key=lambda runs: (statistics.median_low(
-        values[i] for i in runs), statistics.fmean(values[i] for i in runs)))
+    best = max(
+        by_setting.values(),
+        key=lambda runs: (
+            statistics.median_low(values[i] for i in runs),
+            statistics.fmean(values[i] for i in runs),
+        ),
+    )
     winner = max(best, key=values.__getitem__)
     return None if values[winner] == -math.inf else winner
 
@@ -154,8 +170,11 @@ def summarize(results):
     summary = {}
     for name in results[0]:
         values = [found[name] for found in results]
-        summary |= {name: statistics.median(values), f"{name}_min": min(values),
-                    f"{name}_max": max(values)}
+        summary |= {
+            name: statistics.median(values),
+            f"{name}_min": min(values),
+            f"{name}_max": max(values),
+        }
     return summary
 
 
@@ -171,16 +190,39 @@ def _finish(kind, flags, shared, runs, rows):
     same = [row for (other, _), row in zip(runs, rows, strict=True) if other == setting]
     finished = [row["results"] for row in same if row["results"]]
     flags_of_all = flags.values | {
-        "sweep": os.path.join(flags.output_dir, RECORD) if flags.sweep else None}
-    storage.write_text(os.path.join(flags.output_dir, "run.json"), json.dumps({
-        "command": outputs.command(), "flags": flags_of_all, "versions": versions(),
-        "best": os.path.basename(best_flags.output_dir), "runs": rows}, indent=2))
-    print(f"Best on dev ({metric}; {len(finished)} of {len(same)} seeds finished): "
-          f"{setting or 'the only setting'}; its best seed is {best_flags.seed}. {adapter} holds "
-          f"that adapter, {flags.output_dir}/sweep.csv every run.", flush=True)
+        "sweep": os.path.join(flags.output_dir, RECORD) if flags.sweep else None
+    }
+    storage.write_text(
+        os.path.join(flags.output_dir, "run.json"),
+        json.dumps(
+            {
+                "command": outputs.command(),
+                "flags": flags_of_all,
+                "versions": versions(),
+                "best": os.path.basename(best_flags.output_dir),
+                "runs": rows,
+            },
+            indent=2,
+        ),
+    )
+    print(
+        f"Best on dev ({metric}; {len(finished)} of {len(same)} seeds finished): "
+        f"{setting or 'the only setting'}; its best seed is {best_flags.seed}. {adapter} holds "
+        f"that adapter, {flags.output_dir}/sweep.csv every run.",
+        flush=True,
+    )
     if flags.do_predict or flags.do_export:
-        run_once(kind, best_flags.changed(
-            do_train=False, do_eval=False, do_predict=flags.do_predict,
-            do_export=flags.do_export, export_dir=flags.export_dir,
-            output_dir=flags.output_dir, adapter_dir=adapter), shared)
+        run_once(
+            kind,
+            best_flags.changed(
+                do_train=False,
+                do_eval=False,
+                do_predict=flags.do_predict,
+                do_export=flags.do_export,
+                export_dir=flags.export_dir,
+                output_dir=flags.output_dir,
+                adapter_dir=adapter,
+            ),
+            shared,
+        )
     outputs.write_eval_results(flags.output_dir, summarize(finished))

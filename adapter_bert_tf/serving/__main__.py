@@ -16,10 +16,11 @@ from adapter_bert_tf.errors import InputError
 def main(arguments=None):
     """Runs the command; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m adapter_bert_tf.serving", description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="+", metavar="[NAME=]DIR",
-                        help="an adapter directory")
+        prog="python -m adapter_bert_tf.serving",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("folders", nargs="+", metavar="[NAME=]DIR", help="an adapter directory")
     parser.add_argument("--output", required=True, help="the SavedModel to write")
     parser.add_argument("--base_model", help="the adapters' base (default: the installed one)")
     parsed = parser.parse_args(arguments)

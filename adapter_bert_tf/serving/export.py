@@ -33,8 +33,11 @@ def export_task(folder, model, config, vocabulary):
     module.parameters = model.variables  # Of the model only these: its layers need tf_keras.
     pieces = texts.Pieces(TextEncoder(vocabulary, model.encoder.config["max_sequence_length"]))
     served = SERVED[config["head"]]
-    write(folder, module, {"serving_default": served.of_text(run, config, pieces),
-                           "ids": served.of_ids(run, config)})
+    write(
+        folder,
+        module,
+        {"serving_default": served.of_text(run, config, pieces), "ids": served.of_ids(run, config)},
+    )
 
 
 def write(folder, module, signatures):
@@ -51,5 +54,6 @@ def require_free(folder):
     names = storage.listdir(folder) if storage.isdir(folder) else [""]
     # A copy to a bucket that was cut short leaves parts, and may be replaced.
     if not names or not {name.rstrip("/") for name in names} <= PARTS:
-        raise InputError(f"{folder!r} is no SavedModel and will not be replaced. Choose another "
-                         "folder.")
+        raise InputError(
+            f"{folder!r} is no SavedModel and will not be replaced. Choose another folder."
+        )

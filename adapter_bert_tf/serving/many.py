@@ -68,13 +68,17 @@ def _load(folders, base):
         check_base(saved.config, base.fingerprint())
         name = re.sub(r"\W", "_", saved.config["task"])
         if name in tasks or name in (ALL, "") or name.startswith("__"):
-            raise InputError(f"Each task needs a name of its own, other than {ALL!r}, that does "
-                             "not begin with two underscores. Received: "
-                             f"{saved.config['task']!r} in {folder}")
+            raise InputError(
+                f"Each task needs a name of its own, other than {ALL!r}, that does "
+                "not begin with two underscores. Received: "
+                f"{saved.config['task']!r} in {folder}"
+            )
         if schema.tuning_of(saved.config).changes_base:
-            raise InputError(f"{folder} changes the base itself (--tuning="
-                             f"{saved.config['tuning']['method']}); export it by itself, with "
-                             "--do_export.")
+            raise InputError(
+                f"{folder} changes the base itself (--tuning="
+                f"{saved.config['tuning']['method']}); export it by itself, with "
+                "--do_export."
+            )
         tasks[name] = saved
     return tasks
 
@@ -110,8 +114,12 @@ class Bank(tf.Module):
         self.head = first["head"]
         self.labels = max(schema.num_outputs(saved.config) for saved in tasks.values())
         adapter = schema.adapter_of(first)
-        self.weights = {name: tf.Variable(value, trainable=False) for name, value in stack(
-            [saved.weights for saved in tasks.values()], encoder.base_variables()).items()}
+        self.weights = {
+            name: tf.Variable(value, trainable=False)
+            for name, value in stack(
+                [saved.weights for saved in tasks.values()], encoder.base_variables()
+            ).items()
+        }
 
         def run(inputs, which):
             values = {name: tf.gather(bank, which) for name, bank in self.weights.items()}
@@ -142,8 +150,9 @@ def _all_tasks(banks, pieces):
     others.
     """
     table = Table(banks, pieces)
-    specs = {name: tf.TensorSpec([None], tf.string, name=name)
-             for name in ("task", "text_a", "text_b")}
+    specs = {
+        name: tf.TensorSpec([None], tf.string, name=name) for name in ("task", "text_a", "text_b")
+    }
     return tf.function(table.answer).get_concrete_function(**specs)
 
 
@@ -162,12 +171,14 @@ class Table:
         self.bank_of = [i for i, bank in enumerate(banks) for _ in bank.tasks]
         self.place_of = [place for bank in banks for place in range(len(bank.tasks))]
         self.width = max(bank.labels for bank in banks)
-        self.classes = [config["labels"] + [""] * (self.width - len(config["labels"]))
-                        for config in configs]
+        self.classes = [
+            config["labels"] + [""] * (self.width - len(config["labels"])) for config in configs
+        ]
         self.is_regression = [config["regression"] for config in configs]
         # How a row's texts become pieces: every length that occurs, with one text or two.
-        ways = [(config["inputs"]["texts"], config["inputs"]["max_seq_length"])
-                for config in configs]
+        ways = [
+            (config["inputs"]["texts"], config["inputs"]["max_seq_length"]) for config in configs
+        ]
         self.ways = sorted(set(ways))
         self.way_of = [self.ways.index(way) for way in ways]
         self.pieces = pieces
@@ -181,7 +192,9 @@ class Table:
         is_regression = tf.gather(tf.constant(self.is_regression), which)
         best = tf.argmax(logits, -1, tf.int32)
         return {
-            "label": tf.gather(classes, best, batch_dims=1), "classes": classes, "logits": logits,
+            "label": tf.gather(classes, best, batch_dims=1),
+            "classes": classes,
+            "logits": logits,
             "probabilities": tf.where(is_regression[:, tf.newaxis], 0.0, tf.nn.softmax(logits)),
             "score": tf.where(is_regression, logits[:, 0], float("nan")),
         }
@@ -190,14 +203,21 @@ class Table:
         """int32 `[batch]`, places in `names`. Fails, with the known names, for another one."""
         matches = tf.equal(task[:, tf.newaxis], tf.constant(self.names))
         known = tf.reduce_all(tf.reduce_any(matches, -1))
-        with tf.control_dependencies([tf.debugging.Assert(
-                known, ["Unknown task. Known:", ", ".join(self.names), "Received:", task])]):
+        with tf.control_dependencies(
+            [
+                tf.debugging.Assert(
+                    known, ["Unknown task. Known:", ", ".join(self.names), "Received:", task]
+                )
+            ]
+        ):
             return tf.argmax(matches, -1, tf.int32)
 
     def _inputs(self, which, text_a, text_b):
         """Encoder inputs, each row made as its task makes them."""
-        made = [self.pieces({"max_seq_length": length}, *(text_a, text_b)[:number])
-                for number, length in self.ways]
+        made = [
+            self.pieces({"max_seq_length": length}, *(text_a, text_b)[:number])
+            for number, length in self.ways
+        ]
         batch = tf.shape(which)[0]
         rows = tf.gather(tf.constant(self.way_of), which) * batch + tf.range(batch)
         ids, types = (tf.gather(tf.concat(parts, 0), rows) for parts in zip(*made, strict=True))
@@ -209,9 +229,14 @@ class Table:
         rows, found = [], []
         for number, bank in enumerate(self.banks):
             own = tf.where(tf.gather(bank_of, which) == number)[:, 0]
-            logits = bank.run_rows({name: tf.gather(value, own) for name, value in inputs.items()},
-                                   tf.gather(place_of, tf.gather(which, own)))
-            found.append(tf.pad(logits, [[0, 0], [0, self.width - bank.labels]],
-                                constant_values=float("-inf")))
+            logits = bank.run_rows(
+                {name: tf.gather(value, own) for name, value in inputs.items()},
+                tf.gather(place_of, tf.gather(which, own)),
+            )
+            found.append(
+                tf.pad(
+                    logits, [[0, 0], [0, self.width - bank.labels]], constant_values=float("-inf")
+                )
+            )
             rows.append(own)
         return tf.gather(tf.concat(found, 0), tf.argsort(tf.concat(rows, 0)))

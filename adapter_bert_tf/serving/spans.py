@@ -21,8 +21,9 @@ def of_text(run, config, pieces):
       pieces: `Pieces` of the base.
     """
     answerer = Answerer(run, config["inputs"], pieces.encoder)
-    strings = {name: tf.TensorSpec([None], tf.string, name=name)
-               for name in ("question", "context")}
+    strings = {
+        name: tf.TensorSpec([None], tf.string, name=name) for name in ("question", "context")
+    }
 
     @tf.function
     def serving_default(question, context):
@@ -33,6 +34,7 @@ def of_text(run, config, pieces):
 
 def of_ids(run, config):
     """The signature that takes word-piece ids, a concrete function; arguments as in `of_text`."""
+
     @tf.function
     def ids(**inputs):
         logits = run(inputs)
@@ -85,15 +87,21 @@ class Answerer(tf.Module):
             return part + 1, tf.concat([done, logits], 0)
 
         _, logits = tf.while_loop(
-            lambda part, done: part < parts, run, (0, tf.zeros([0, 2, seq])),
-            (tf.TensorShape([]), tf.TensorShape([None, 2, None])), parallel_iterations=1)
+            lambda part, done: part < parts,
+            run,
+            (0, tf.zeros([0, 2, seq])),
+            (tf.TensorShape([]), tf.TensorShape([None, 2, None])),
+            parallel_iterations=1,
+        )
         return logits
 
     def _inputs(self, query, pieces, windows):
         special = self.encoder.special
         count = [tf.shape(windows["question"])[0], 1]
-        cls, sep = (tf.RaggedTensor.from_tensor(tf.fill(count, tf.cast(special[name], tf.int32)))
-                    for name in ("start_of_sequence_id", "end_of_segment_id"))
+        cls, sep = (
+            tf.RaggedTensor.from_tensor(tf.fill(count, tf.cast(special[name], tf.int32)))
+            for name in ("start_of_sequence_id", "end_of_segment_id")
+        )
         offsets = tf.gather(pieces.row_starts(), windows["question"])
         inside = tf.ragged.range(offsets + windows["begin"], offsets + windows["end"])
         part = tf.gather(tf.cast(pieces.flat_values, tf.int32), inside)
@@ -104,8 +112,11 @@ class Answerer(tf.Module):
         places = tf.range(width)
         mask = tf.sequence_mask(lengths, width)
         types = tf.cast((places >= windows["head"][:, tf.newaxis]) & mask, tf.int32)
-        return {"input_word_ids": ids.to_tensor(shape=tf.stack([-1, width])),
-                "input_mask": tf.cast(mask, tf.int32), "input_type_ids": types}
+        return {
+            "input_word_ids": ids.to_tensor(shape=tf.stack([-1, width])),
+            "input_mask": tf.cast(mask, tf.int32),
+            "input_type_ids": types,
+        }
 
     def _best(self, logits, windows, lengths):
         """The best span of each window: (first, last) piece of the context, score, [CLS] score."""
@@ -118,16 +129,24 @@ class Answerer(tf.Module):
         start_logits, first = tf.math.top_k(tf.where(allowed, logits[:, 0], NEVER), count)
         end_logits, last = tf.math.top_k(tf.where(inside, logits[:, 1], NEVER), count)
         ahead = last[:, tf.newaxis] - first[:, :, tf.newaxis]
-        fits = ((start_logits[:, :, tf.newaxis] > NEVER) & (end_logits[:, tf.newaxis] > NEVER)
-                & (ahead >= 0) & (ahead < self.settings["max_answer_length"]))
+        fits = (
+            (start_logits[:, :, tf.newaxis] > NEVER)
+            & (end_logits[:, tf.newaxis] > NEVER)
+            & (ahead >= 0)
+            & (ahead < self.settings["max_answer_length"])
+        )
         scores = tf.where(fits, start_logits[:, :, tf.newaxis] + end_logits[:, tf.newaxis], NEVER)
         scores = tf.reshape(scores, [-1, count * count])
         which = tf.argmax(scores, -1, tf.int32)
         first = tf.gather(first, which // count, batch_dims=1)
         last = tf.gather(last, which % count, batch_dims=1)
         shift = windows["begin"] - windows["head"]
-        return {"score": tf.reduce_max(scores, -1), "null": logits[:, 0, 0] + logits[:, 1, 0],
-                "first": tf.cast(first, tf.int64) + shift, "last": tf.cast(last, tf.int64) + shift}
+        return {
+            "score": tf.reduce_max(scores, -1),
+            "null": logits[:, 0, 0] + logits[:, 1, 0],
+            "first": tf.cast(first, tf.int64) + shift,
+            "last": tf.cast(last, tf.int64) + shift,
+        }
 
     def _answers(self, best, windows, context, starts, ends):
         batch = tf.shape(context, tf.int64)[0]
@@ -136,20 +155,26 @@ class Answerer(tf.Module):
         is_best = best["score"] == tf.gather(score, windows["question"])
         numbers = tf.range(tf.size(is_best, tf.int64))
         chosen = tf.math.unsorted_segment_min(
-            tf.where(is_best, numbers, tf.int64.max), windows["question"], batch)
+            tf.where(is_best, numbers, tf.int64.max), windows["question"], batch
+        )
         found = score > NEVER
         if self.settings["null_allowed"]:
             found &= null - score <= self.settings["null_score_diff_threshold"]
-        first, last = (tf.where(found, tf.gather(best[name], chosen), 0) for name in
-                       ("first", "last"))
+        first, last = (
+            tf.where(found, tf.gather(best[name], chosen), 0) for name in ("first", "last")
+        )
         start = _pick(starts, first, found)
         end = _pick(ends, last, found)
         length = tf.where(found, end - start, 0)
         answer = tf.strings.substr(context, tf.maximum(start, 0), length, unit="UTF8_CHAR")
         if self.settings["null_allowed"]:
             score = tf.where(found, score, null)
-        return {"answer": answer, "score": tf.where(score > NEVER, score, 0.0),
-                "start": start, "end": end}
+        return {
+            "answer": answer,
+            "score": tf.where(score > NEVER, score, 0.0),
+            "start": start,
+            "end": end,
+        }
 
 
 def _pick(ragged, columns, found):

@@ -34,7 +34,8 @@ def class_outputs(logits, config):
     classes = tf.constant(config["labels"])
     return {
         "label": tf.gather(classes, tf.argmax(logits, -1)),
-        "probabilities": tf.nn.softmax(logits), "logits": logits,
+        "probabilities": tf.nn.softmax(logits),
+        "logits": logits,
         "classes": tf.tile(classes[tf.newaxis], [tf.shape(logits)[0], 1]),
     }
 
@@ -64,7 +65,8 @@ class Pieces:
             encode = tf.function(self.encoder.with_length(settings["max_seq_length"]).__call__)
             with tf.init_scope():  # Not inside the function that is being traced.
                 self.functions[key] = encode.get_concrete_function(
-                    *[tf.TensorSpec([None], tf.string)] * len(texts))
+                    *[tf.TensorSpec([None], tf.string)] * len(texts)
+                )
         return self.functions[key](*texts)
 
 
@@ -76,6 +78,7 @@ def of_text(run, config, pieces):
       config: of the adapter.
       pieces: `Pieces` of the base.
     """
+
     @tf.function
     def serving_default(**texts):
         inputs = padded(*pieces(config["inputs"], *equally_long(texts.values())))
@@ -86,6 +89,7 @@ def of_text(run, config, pieces):
 
 def of_ids(run, config):
     """The signature that takes word-piece ids, a concrete function; arguments as in `of_text`."""
+
     @tf.function
     def ids(**inputs):
         return class_outputs(run(inputs), config)

@@ -1,11 +1,11 @@
 """Adapter directories at the terminal.
 
-    python -m adapter_bert_tf.store list out            # every adapter below a folder
-    python -m adapter_bert_tf.store show out/mrpc/adapter
-    python -m adapter_bert_tf.store verify out/*/adapter
-    python -m adapter_bert_tf.store average out/seed*/adapter --output=out/mean
-    python -m adapter_bert_tf.store import FOLDER --output=DIR        # AdapterHub, adapter-bert
-    python -m adapter_bert_tf.store export DIR --output=FOLDER        # AdapterHub
+python -m adapter_bert_tf.store list out            # every adapter below a folder
+python -m adapter_bert_tf.store show out/mrpc/adapter
+python -m adapter_bert_tf.store verify out/*/adapter
+python -m adapter_bert_tf.store average out/seed*/adapter --output=out/mean
+python -m adapter_bert_tf.store import FOLDER --output=DIR        # AdapterHub, adapter-bert
+python -m adapter_bert_tf.store export DIR --output=FOLDER        # AdapterHub
 """
 
 import argparse
@@ -18,8 +18,10 @@ from adapter_bert_tf.errors import InputError
 def parse(arguments=None):
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m adapter_bert_tf.store", description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+        prog="python -m adapter_bert_tf.store",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name, help, several=True):
@@ -42,8 +44,9 @@ def parse(arguments=None):
     imported.add_argument("--task", help="name of the task, for adapter-bert's checkpoints")
     imported.add_argument("--labels", default="", help="its labels in order, separated by commas")
     imported.add_argument("--texts", type=int, default=1, choices=(1, 2), help="2 for pairs")
-    imported.add_argument("--max_seq_length", type=int,
-                          help="in word pieces (default: 128, or what the base reads)")
+    imported.add_argument(
+        "--max_seq_length", type=int, help="in word pieces (default: 128, or what the base reads)"
+    )
     return parser.parse_args(arguments)
 
 

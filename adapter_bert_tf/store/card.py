@@ -11,26 +11,31 @@ def card(config, arrays):
     rows = {
         "Task": config["task"],
         "Labels, in order": ", ".join(map(str, config["labels"])),
-        "Result": f"{metric['name']} = {metric['value']:.4f} ({metric['split']})" if metric else
-                  "not evaluated",
+        "Result": f"{metric['name']} = {metric['value']:.4f} ({metric['split']})"
+        if metric
+        else "not evaluated",
         "Method": config["method"],
         "Adapter": _describe(config.get("adapter")),
         "Trained parameters": f"{trained:,}",
         "Base": f"{base['num_layers']} layers, {base['hidden_size']} wide, "
-                f"{'un' if base['lower_case'] else ''}cased, {base['vocab_size']:,} word pieces",
+        f"{'un' if base['lower_case'] else ''}cased, {base['vocab_size']:,} word pieces",
         "Base weights (sha256)": str(base["weights_sha256"]),
         "Written by": ", ".join(f"{k} {v}" for k, v in config.get("versions", {}).items()),
     }
     command = COMMANDS[config["head"]].format(**config)
     table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
-    return (f"# {config['task']}: a BERT adapter\n\n| | |\n| --- | --- |\n{table}\n\n"
-            f"Trained with\n\n```\n{config.get('command', '')}\n```\n\n"
-            f"Use it with `python {command} --do_eval --do_predict "
-            "--adapter_dir=THIS_FOLDER ...`.\n")
+    return (
+        f"# {config['task']}: a BERT adapter\n\n| | |\n| --- | --- |\n{table}\n\n"
+        f"Trained with\n\n```\n{config.get('command', '')}\n```\n\n"
+        f"Use it with `python {command} --do_eval --do_predict "
+        "--adapter_dir=THIS_FOLDER ...`.\n"
+    )
 
 
 def _describe(adapter):
     if not adapter:
         return "none"
-    return (f"size {adapter['bottleneck_size']}, {adapter['activation']}, {adapter['placement']}, "
-            f"after {' and '.join(adapter['sublayers'])}")
+    return (
+        f"size {adapter['bottleneck_size']}, {adapter['activation']}, {adapter['placement']}, "
+        f"after {' and '.join(adapter['sublayers'])}"
+    )

@@ -27,8 +27,10 @@ def without_lowest(saved, layers):
     kept = adapter.without_lowest(layers, saved.config["base"]["num_layers"])
     config = saved.config | {"adapter": dataclasses.asdict(kept), "metric": None}
     dropped = tuple(f"adapters/layer_{i}/" for i in range(layers))
-    return SavedAdapter(config, {name: value for name, value in saved.weights.items()
-                                 if not name.startswith(dropped)})
+    return SavedAdapter(
+        config,
+        {name: value for name, value in saved.weights.items() if not name.startswith(dropped)},
+    )
 
 
 def average(adapters):
@@ -47,9 +49,13 @@ def average(adapters):
         different = [key for key in SAME if other.config[key] != first[key]]
         if different:
             key = different[0]
-            raise InputError(f"Only adapters of one shape and base can be averaged; these differ "
-                             f"in {different}: {first[key]!r} and {other.config[key]!r}")
-    weights = {name: np.mean([saved.weights[name] for saved in adapters], 0, np.float64)
-               .astype(np.float32) for name in adapters[0].weights}
+            raise InputError(
+                f"Only adapters of one shape and base can be averaged; these differ "
+                f"in {different}: {first[key]!r} and {other.config[key]!r}"
+            )
+    weights = {
+        name: np.mean([saved.weights[name] for saved in adapters], 0, np.float64).astype(np.float32)
+        for name in adapters[0].weights
+    }
     tasks = dict.fromkeys(saved.config["task"] for saved in adapters)
     return SavedAdapter(first | {"task": "+".join(tasks), "metric": None}, weights)

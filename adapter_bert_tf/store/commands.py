@@ -46,8 +46,11 @@ def find(folder):
         return [folder]
     if not storage.isdir(folder):
         raise InputError(f"There is no folder {folder!r}.")
-    return sorted(place for place, _, _ in storage.walk(folder)
-                  if TEMPORARY not in place[len(folder):] and adapter_exists(place))
+    return sorted(
+        place
+        for place, _, _ in storage.walk(folder)
+        if TEMPORARY not in place[len(folder) :] and adapter_exists(place)
+    )
 
 
 def _row(path):
@@ -57,8 +60,15 @@ def _row(path):
     result = f"{metric['name']} {metric['value']:.4f} ({metric['split']})" if metric else "-"
     count = sum(array.size for array in saved.weights.values())
     kilobytes = storage.stat(os.path.join(path, WEIGHTS)).length // 1024
-    return ROW.format(config["task"][:23], config["method"][:11], size, f"{count:,}",
-                      f"{kilobytes:,}", result, path)
+    return ROW.format(
+        config["task"][:23],
+        config["method"][:11],
+        size,
+        f"{count:,}",
+        f"{kilobytes:,}",
+        result,
+        path,
+    )
 
 
 def show_adapters(parsed):
@@ -118,8 +128,10 @@ def import_adapters(parsed):
     if storage.isdir(source) and is_adapterhub(source):
         return _write(import_adapter(source, base, **inputs), parsed)
     if not parsed.task:
-        raise InputError(f"{source!r} holds no files of AdapterHub. For a checkpoint of "
-                         "adapter-bert add --task=NAME and --labels=A,B,...")
+        raise InputError(
+            f"{source!r} holds no files of AdapterHub. For a checkpoint of "
+            "adapter-bert add --task=NAME and --labels=A,B,..."
+        )
     labels = [label for label in parsed.labels.split(",") if label]
     return _write(import_checkpoint(source, base, parsed.task, labels, **inputs), parsed)
 

@@ -41,13 +41,21 @@ class SavedAdapter:
             Nothing is assigned then.
         """
         check_base(self.config, fingerprint)
-        wrong = [name for name, value in self.weights.items()
-                 if name not in variables or tuple(variables[name].shape) != value.shape]
-        lost = [name for name in variables
-                if name.startswith(("adapters/", "head/")) and name not in self.weights]
+        wrong = [
+            name
+            for name, value in self.weights.items()
+            if name not in variables or tuple(variables[name].shape) != value.shape
+        ]
+        lost = [
+            name
+            for name in variables
+            if name.startswith(("adapters/", "head/")) and name not in self.weights
+        ]
         if wrong or lost:
-            raise InputError(f"The saved adapter does not fit the model. Not in the model or of "
-                             f"another shape: {wrong[:5]}. Missing in the file: {lost[:5]}")
+            raise InputError(
+                f"The saved adapter does not fit the model. Not in the model or of "
+                f"another shape: {wrong[:5]}. Missing in the file: {lost[:5]}"
+            )
         for name, value in self.weights.items():
             variables[name].assign(value)
 
@@ -70,10 +78,17 @@ def save_adapter(folder, config, variables, dtype="float32"):
     content = weight_bytes.pack(arrays, dtype)
     config = schema.seal(config, weight_bytes.digest(content))
     schema.parse(json.dumps(config), f"The config of {folder!r}")
-    weight_bytes.check_header(io.BytesIO(content).read, len(content),
-                              schema.expected_shapes(config), f"What is to go to {folder!r}")
-    files = {CONFIG: json.dumps(config, indent=2).encode(), WEIGHTS: content,
-             CARD: card(config, arrays).encode()}
+    weight_bytes.check_header(
+        io.BytesIO(content).read,
+        len(content),
+        schema.expected_shapes(config),
+        f"What is to go to {folder!r}",
+    )
+    files = {
+        CONFIG: json.dumps(config, indent=2).encode(),
+        WEIGHTS: content,
+        CARD: card(config, arrays).encode(),
+    }
     write_files(folder, files)
 
 
@@ -111,11 +126,16 @@ def require_free(folder):
     """An adapter may be written where nothing is, or an adapter. Raises `InputError`."""
     if not storage.exists(folder):
         return
-    other = [] if not storage.isdir(folder) else [
-        name for name in storage.listdir(folder) if name not in (CONFIG, WEIGHTS, CARD)]
+    other = (
+        []
+        if not storage.isdir(folder)
+        else [name for name in storage.listdir(folder) if name not in (CONFIG, WEIGHTS, CARD)]
+    )
     if other or not storage.isdir(folder):
-        raise InputError(f"{folder!r} is no adapter directory and will not be replaced: it "
-                         f"holds {other[:5] or 'a file'}. Choose another folder.")
+        raise InputError(
+            f"{folder!r} is no adapter directory and will not be replaced: it "
+            f"holds {other[:5] or 'a file'}. Choose another folder."
+        )
 
 
 def load_adapter(folder):
@@ -127,8 +147,10 @@ def load_adapter(folder):
         its config implies.
     """
     if not adapter_exists(folder):
-        raise InputError(f"No adapter in {folder!r}: {CONFIG} is not there. Train one with "
-                         "--do_train, or name its directory with --adapter_dir.")
+        raise InputError(
+            f"No adapter in {folder!r}: {CONFIG} is not there. Train one with "
+            "--do_train, or name its directory with --adapter_dir."
+        )
     try:
         config = _read_config(os.path.join(folder, CONFIG))
         weights = _read_weights(os.path.join(folder, WEIGHTS), config)
@@ -140,8 +162,10 @@ def load_adapter(folder):
 def _size(path):
     """Bytes of a file. Raises `InputError` for links and for what only looks like a file."""
     if "://" not in path and os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
-        raise InputError(f"{path} is damaged: it is no regular file, and is not read. Copy the "
-                         "files themselves into the adapter directory.")
+        raise InputError(
+            f"{path} is damaged: it is no regular file, and is not read. Copy the "
+            "files themselves into the adapter directory."
+        )
     return storage.stat(path).length
 
 
@@ -176,10 +200,18 @@ def check_base(config, received):
     """
     expected = config["base"]
     if expected["weights_sha256"] is None and config["method"] != "full":
-        raise InputError("The adapter was trained on a base of random weights, which is not there "
-                         "any more. Train it again on a checkpoint (--init_checkpoint).")
-    different = [f"{key}: adapter {expected.get(key)!r}, base {received.get(key)!r}"
-                 for key in received if expected.get(key) != received[key]]
+        raise InputError(
+            "The adapter was trained on a base of random weights, which is not there "
+            "any more. Train it again on a checkpoint (--init_checkpoint)."
+        )
+    different = [
+        f"{key}: adapter {expected.get(key)!r}, base {received.get(key)!r}"
+        for key in received
+        if expected.get(key) != received[key]
+    ]
     if different:
-        raise InputError("The adapter was trained on another base. " + "; ".join(different)
-                         + ". Use the base it was trained on (--base_model).")
+        raise InputError(
+            "The adapter was trained on another base. "
+            + "; ".join(different)
+            + ". Use the base it was trained on (--base_model)."
+        )

@@ -39,8 +39,12 @@ def stack(tasks, base):
     """
     width = max(values["head/bias"].shape[0] for values in tasks)
     names = dict.fromkeys(name for values in tasks for name in values)
-    return {name: tf.stack([_widened(name, values.get(name, base.get(name)), width)
-                            for values in tasks]) for name in names}
+    return {
+        name: tf.stack(
+            [_widened(name, values.get(name, base.get(name)), width) for values in tasks]
+        )
+        for name in names
+    }
 
 
 def _widened(name, value, width):
@@ -54,7 +58,9 @@ def put_together(groups, outputs):
     """The outputs of all groups `[rows, ...]` in the order of the batch."""
     if outputs[0].shape.rank == 2:
         width = max(output.shape[-1] for output in outputs)
-        outputs = [tf.pad(output, [[0, 0], [0, width - output.shape[-1]]],
-                          constant_values=float("-inf")) for output in outputs]
+        outputs = [
+            tf.pad(output, [[0, 0], [0, width - output.shape[-1]]], constant_values=float("-inf"))
+            for output in outputs
+        ]
     order = tf.argsort(tf.concat([group.rows for group in groups], 0))
     return tf.gather(tf.concat(outputs, 0), order)

@@ -59,8 +59,9 @@ class AdapterModel:
         self._tasks = {}
         self._functions = {}
 
-    def add_adapter(self, name, labels=(), config="houlsby", head="classification",
-                    tuning=None, **inputs):
+    def add_adapter(
+        self, name, labels=(), config="houlsby", head="classification", tuning=None, **inputs
+    ):
         """Adds a task with fresh weights.
 
         Args:
@@ -85,8 +86,14 @@ class AdapterModel:
         adapter = _adapter_config(config)
         labels = LABELS if head == "span" else _strings(labels, "Labels are")
         described = schema.describe(
-            name, labels, self.base.fingerprint(), tuning,
-            adapter if tuning.needs_adapter else None, head, inputs)
+            name,
+            labels,
+            self.base.fingerprint(),
+            tuning,
+            adapter if tuning.needs_adapter else None,
+            head,
+            inputs,
+        )
         schema.check(described, f"Adapter {name!r}")
         self._tasks[name], model = self._with_model(described, {})
         return model
@@ -175,12 +182,16 @@ class AdapterModel:
     def _groups(self, names, batch):
         """The rows that one pass of the encoder can compute together, as `Group`s."""
         if not names or len(names) != batch:
-            raise InputError("One adapter a row, and at least one row. Received: "
-                             f"{len(names)} names for {batch} rows.")
+            raise InputError(
+                "One adapter a row, and at least one row. Received: "
+                f"{len(names)} names for {batch} rows."
+            )
         tasks = {name: self._find(name) for name in dict.fromkeys(names)}
         if len({task.config["head"] for task in tasks.values()}) > 1:
-            raise InputError("Spans and classes cannot be in one batch. Received: "
-                             f"{ {name: task.config['head'] for name, task in tasks.items()} }")
+            raise InputError(
+                "Spans and classes cannot be in one batch. Received: "
+                f"{ {name: task.config['head'] for name, task in tasks.items()} }"
+            )
         groups = {}
         for row, name in enumerate(names):
             adapter = tasks[name].config["adapter"]
@@ -224,11 +235,12 @@ class AdapterModel:
             encoder = self.base.build_encoder()
         else:
             encoder = TaskEncoder(
-                self.encoder, adapter,
+                self.encoder,
+                adapter,
                 own_norms=is_trained("bert/embeddings/LayerNorm/gamma", depth, tuning),
-                own_pooler=is_trained("bert/pooler/dense/kernel", depth, tuning))
-        model = new_model(config["head"], encoder, schema.num_outputs(config),
-                          config["regression"])
+                own_pooler=is_trained("bert/pooler/dense/kernel", depth, tuning),
+            )
+        model = new_model(config["head"], encoder, schema.num_outputs(config), config["regression"])
         trained = select_trained(model, tuning)
         for name, value in values.items():
             trained[name].assign(value)
@@ -242,8 +254,10 @@ class AdapterModel:
 
     def _require_free(self, name):
         if not name or not isinstance(name, str) or name in self._tasks:
-            raise InputError(f"An adapter needs a name that no other has: {self.list_adapters()}. "
-                             f"Received: {name!r}")
+            raise InputError(
+                f"An adapter needs a name that no other has: {self.list_adapters()}. "
+                f"Received: {name!r}"
+            )
 
 
 def _function_key(config):
@@ -255,8 +269,9 @@ def _adapter_config(config):
         return PRESETS[config]
     if config is None or isinstance(config, AdapterConfig):
         return config
-    raise InputError(f"config is one of {list(PRESETS)}, an AdapterConfig, or None. "
-                     f"Received: {config!r}")
+    raise InputError(
+        f"config is one of {list(PRESETS)}, an AdapterConfig, or None. Received: {config!r}"
+    )
 
 
 def _strings(values, what):

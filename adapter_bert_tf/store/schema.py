@@ -17,13 +17,30 @@ from adapter_bert_tf.training.trained import Tuning, is_trained
 
 LARGEST_CONFIG = 1 << 20
 # The largest of any BERT, and some room.
-LARGEST = {"vocab_size": 2_000_000, "hidden_size": 16_384, "num_layers": 256,
-           "num_attention_heads": 1_024, "inner_dim": 65_536, "type_vocab_size": 1_024,
-           "max_sequence_length": 65_536}
+LARGEST = {
+    "vocab_size": 2_000_000,
+    "hidden_size": 16_384,
+    "num_layers": 256,
+    "num_attention_heads": 1_024,
+    "inner_dim": 65_536,
+    "type_vocab_size": 1_024,
+    "max_sequence_length": 65_536,
+}
 FIELDS = {
-    "method": str, "tuning": dict, "adapter": (dict, type(None)), "task": str, "head": str,
-    "labels": list, "regression": bool, "inputs": dict, "metric": (dict, type(None)), "base": dict,
-    "versions": dict, "command": str, "weights_sha256": str, "sha256": str,
+    "method": str,
+    "tuning": dict,
+    "adapter": (dict, type(None)),
+    "task": str,
+    "head": str,
+    "labels": list,
+    "regression": bool,
+    "inputs": dict,
+    "metric": (dict, type(None)),
+    "base": dict,
+    "versions": dict,
+    "command": str,
+    "weights_sha256": str,
+    "sha256": str,
 }
 # How texts become inputs: what a task says of it, and what it is if it is not said.
 INPUTS = {
@@ -46,19 +63,28 @@ def describe(task, labels, base, tuning, adapter=None, head="classification", in
       **more: other values, or other than those made here.
     """
     return {
-        "method": tuning.method, "tuning": dataclasses.asdict(tuning),
-        "adapter": dataclasses.asdict(adapter) if adapter else None, "task": task, "head": head,
-        "labels": list(labels), "regression": not labels, "metric": None,
-        "inputs": _default_inputs(head, base) | (inputs or {}), "base": base,
-        "versions": versions(), "command": "",
+        "method": tuning.method,
+        "tuning": dataclasses.asdict(tuning),
+        "adapter": dataclasses.asdict(adapter) if adapter else None,
+        "task": task,
+        "head": head,
+        "labels": list(labels),
+        "regression": not labels,
+        "metric": None,
+        "inputs": _default_inputs(head, base) | (inputs or {}),
+        "base": base,
+        "versions": versions(),
+        "command": "",
     } | more
 
 
 def _default_inputs(head, base):
     longest = base["max_sequence_length"]
     most = {"max_seq_length": longest, "max_query_length": longest // 2}
-    return {name: min(value, most[name]) if name in most else value
-            for name, value in INPUTS.get(head, {}).items()}
+    return {
+        name: min(value, most[name]) if name in most else value
+        for name, value in INPUTS.get(head, {}).items()
+    }
 
 
 def seal(config, weights_sha256):
@@ -85,13 +111,18 @@ def parse(text, where):
         raise InputError(f"{where} is damaged, no valid JSON: {error}") from error
     if not isinstance(config, dict):
         raise InputError(f"{where} is damaged: it must hold a JSON object.")
-    wrong = [name for name, kind in FIELDS.items()
-             if name not in config or not isinstance(config[name], kind)]
+    wrong = [
+        name
+        for name, kind in FIELDS.items()
+        if name not in config or not isinstance(config[name], kind)
+    ]
     if wrong:
         raise InputError(f"{where} misses {wrong}, or they are of another type.")
     if config["sha256"] != _digest(config):
-        raise InputError(f"{where} is damaged or was edited: its content is not what was written. "
-                         "Save the adapter again from Python instead of editing the file.")
+        raise InputError(
+            f"{where} is damaged or was edited: its content is not what was written. "
+            "Save the adapter again from Python instead of editing the file."
+        )
     check(config, where)
     return config
 
@@ -112,55 +143,73 @@ def check(config, where):
     """Checks values. Raises `InputError`."""
     _check_sizes(config["base"], where)
     if config["head"] not in HEADS:
-        raise InputError(f"{where}: head must be one of {list(HEADS)}. "
-                         f"Received: {config['head']!r}")
+        raise InputError(
+            f"{where}: head must be one of {list(HEADS)}. Received: {config['head']!r}"
+        )
     labels = config["labels"]
     if not all(isinstance(label, str) for label in labels) or len(set(labels)) != len(labels):
         raise InputError(f"{where}: labels must be different strings. Received: {labels[:20]!r}")
     if config["regression"] == bool(labels):
-        raise InputError(f"{where}: a classifier has labels, a regression has none. "
-                         f"Received: {labels[:20]!r}")
+        raise InputError(
+            f"{where}: a classifier has labels, a regression has none. Received: {labels[:20]!r}"
+        )
     _check_inputs(config, where)
     metric = config["metric"]
     if metric is not None and not _is_metric(metric):
-        raise InputError(f"{where}: metric needs a name, a finite value and a split. "
-                         f"Received: {metric!r}")
+        raise InputError(
+            f"{where}: metric needs a name, a finite value and a split. Received: {metric!r}"
+        )
     tuning = tuning_of(config, where)
     tuning.check_depth(config["base"]["num_layers"])
     if config["method"] != tuning.method:
-        raise InputError(f"{where}: method {config['method']!r} and tuning {tuning.method!r} "
-                         "contradict each other.")
+        raise InputError(
+            f"{where}: method {config['method']!r} and tuning {tuning.method!r} "
+            "contradict each other."
+        )
     if config["adapter"]:
         adapter_of(config).layer_indices(config["base"]["num_layers"])
 
 
 def _is_metric(metric):
     value = metric.get("value")
-    return (isinstance(metric.get("name"), str) and isinstance(metric.get("split"), str)
-            and type(value) in (int, float) and math.isfinite(value))
+    return (
+        isinstance(metric.get("name"), str)
+        and isinstance(metric.get("split"), str)
+        and type(value) in (int, float)
+        and math.isfinite(value)
+    )
 
 
 def _check_inputs(config, where):
     defaults, values = INPUTS[config["head"]], config["inputs"]
-    wrong = [name for name, default in defaults.items() if type(values.get(name)) is not
-             type(default) or not -1e9 < values[name] < 1e9]
+    wrong = [
+        name
+        for name, default in defaults.items()
+        if type(values.get(name)) is not type(default) or not -1e9 < values[name] < 1e9
+    ]
     if wrong or set(values) != set(defaults):
         raise InputError(f"{where}: inputs must be like {defaults}. Received: {values!r}")
     longest = config["base"]["max_sequence_length"]
     if values["max_seq_length"] > longest:
-        raise InputError(f"{where}: the base reads at most {longest} word pieces. Received: "
-                         f"max_seq_length {values['max_seq_length']}")
+        raise InputError(
+            f"{where}: the base reads at most {longest} word pieces. Received: "
+            f"max_seq_length {values['max_seq_length']}"
+        )
     if config["head"] == "span":
         for settings in (SpanSettings, DecodingSettings):
             settings(**{field.name: values[field.name] for field in dataclasses.fields(settings)})
     elif values["texts"] not in (1, 2) or values["max_seq_length"] < 5:
-        raise InputError(f"{where}: inputs need 1 or 2 texts and room for them. "
-                         f"Received: {values!r}")
+        raise InputError(
+            f"{where}: inputs need 1 or 2 texts and room for them. Received: {values!r}"
+        )
 
 
 def _check_sizes(base, where):
-    wrong = {name: base.get(name) for name, most in LARGEST.items()
-             if type(base.get(name)) is not int or not 0 < base[name] <= most}
+    wrong = {
+        name: base.get(name)
+        for name, most in LARGEST.items()
+        if type(base.get(name)) is not int or not 0 < base[name] <= most
+    }
     if type(base.get("weights_sha256")) not in (str, type(None)):
         wrong["weights_sha256"] = base.get("weights_sha256")
     if wrong or base["hidden_size"] % base["num_attention_heads"]:
@@ -171,8 +220,11 @@ def tuning_of(config, where="The adapter"):
     """The `Tuning` of a config. Raises `InputError`."""
     values = config["tuning"]
     kinds = {"method": str, "top_k": int, "train_layer_norm": bool, "train_pooler": bool}
-    wrong = [name for name, value in values.items()
-             if name not in kinds or type(value) is not kinds[name]]
+    wrong = [
+        name
+        for name, value in values.items()
+        if name not in kinds or type(value) is not kinds[name]
+    ]
     if wrong:
         raise InputError(f"{where}: tuning holds {wrong}, unknown or of another type.")
     return Tuning(**values)
@@ -194,10 +246,15 @@ def expected_shapes(config):
     shapes = base_shapes(sizes)
     for layer in adapter.layer_indices(sizes["num_layers"]) if adapter else ():
         for sublayer in adapter.sublayers:
-            shapes |= {f"adapters/layer_{layer}/{sublayer}/{name}": shape for name, shape
-                       in variable_shapes(adapter, sizes["hidden_size"]).items()}
+            shapes |= {
+                f"adapters/layer_{layer}/{sublayer}/{name}": shape
+                for name, shape in variable_shapes(adapter, sizes["hidden_size"]).items()
+            }
     outputs = num_outputs(config)
     shapes |= {"head/kernel": (sizes["hidden_size"], outputs), "head/bias": (outputs,)}
     unused = HEADS[config["head"]].unused
-    return {name: shape for name, shape in shapes.items()
-            if is_trained(name, sizes["num_layers"], tuning, unused)}
+    return {
+        name: shape
+        for name, shape in shapes.items()
+        if is_trained(name, sizes["num_layers"], tuning, unused)
+    }

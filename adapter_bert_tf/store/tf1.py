@@ -37,14 +37,26 @@ def import_checkpoint(path, base, task, labels, **inputs):
         raise InputError(f"{path} was trained on another base than the one given (--base_model).")
     adapter = dataclasses.replace(PRESETS["adapter_bert"], bottleneck_size=first.shape[1])
     config = schema.describe(
-        task, labels, fingerprint, Tuning(), adapter, inputs=inputs,
-        versions=versions() | {"imported from": "adapter-bert"})
+        task,
+        labels,
+        fingerprint,
+        Tuning(),
+        adapter,
+        inputs=inputs,
+        versions=versions() | {"imported from": "adapter-bert"},
+    )
     schema.check(config, path)
     shapes = schema.expected_shapes(config)
-    wrong = [name for name, shape in shapes.items()
-             if name not in values or not shape_fits(values[name].shape, shape)]
+    wrong = [
+        name
+        for name, shape in shapes.items()
+        if name not in values or not shape_fits(values[name].shape, shape)
+    ]
     if wrong:
-        raise InputError(f"{path}: missing or of another shape, with {len(labels)} labels: "
-                         f"{ {name: shapes[name] for name in wrong[:5]} }")
-    return SavedAdapter(config, {name: np.reshape(values[name], shape)
-                                 for name, shape in shapes.items()})
+        raise InputError(
+            f"{path}: missing or of another shape, with {len(labels)} labels: "
+            f"{ {name: shapes[name] for name in wrong[:5]} }"
+        )
+    return SavedAdapter(
+        config, {name: np.reshape(values[name], shape) for name, shape in shapes.items()}
+    )

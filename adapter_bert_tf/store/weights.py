@@ -12,8 +12,11 @@ import safetensors.numpy
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store.schema import read_json
 
-DTYPES = {"float32": ("F32", np.float32), "float16": ("F16", np.float16),
-          "bfloat16": ("BF16", ml_dtypes.bfloat16)}
+DTYPES = {
+    "float32": ("F32", np.float32),
+    "float16": ("F16", np.float16),
+    "bfloat16": ("BF16", ml_dtypes.bfloat16),
+}
 BY_CODE = dict(DTYPES.values())
 # Of a file: BERT-large, all of it tuned, has 1.3 GB, and a header of 50 kB.
 LARGEST_FILE, LARGEST_HEADER = 2 << 30, 4 << 20
@@ -28,16 +31,20 @@ def pack(arrays, dtype="float32"):
     if dtype not in DTYPES:
         raise InputError(f"Weights are stored as one of {list(DTYPES)}. Received: {dtype!r}")
     with np.errstate(over="ignore"):  # What overflows is found below, and named.
-        arrays = {name: np.ascontiguousarray(array, DTYPES[dtype][1])
-                  for name, array in arrays.items()}
+        arrays = {
+            name: np.ascontiguousarray(array, DTYPES[dtype][1]) for name, array in arrays.items()
+        }
     check_finite(arrays, f"stored as {dtype}")
     return safetensors.numpy.save(arrays, metadata={"format": "adapter_bert_tf"})
 
 
 def check_finite(arrays, where):
     """Raises `InputError` that names the arrays with infinities or NaN."""
-    wrong = [name for name, array in arrays.items()
-             if not np.isfinite(array.astype(np.float32, copy=False)).all()]
+    wrong = [
+        name
+        for name, array in arrays.items()
+        if not np.isfinite(array.astype(np.float32, copy=False)).all()
+    ]
     if wrong:
         raise InputError(f"Not every weight is a finite number, {where}: {wrong[:5]}")
 
@@ -56,8 +63,12 @@ def unpack(content, where):
         tensors = safetensors.deserialize(content)
     except safetensors.SafetensorError as error:
         raise InputError(f"{where} is damaged: {error}") from error
-    arrays = {name: np.frombuffer(tensor["data"], BY_CODE[tensor["dtype"]])
-              .reshape(tensor["shape"]).astype(np.float32) for name, tensor in tensors}
+    arrays = {
+        name: np.frombuffer(tensor["data"], BY_CODE[tensor["dtype"]])
+        .reshape(tensor["shape"])
+        .astype(np.float32)
+        for name, tensor in tensors
+    }
     check_finite(arrays, f"in {where}")
     return arrays
 
@@ -78,20 +89,31 @@ def check_header(read, size, shapes, where):
         raise InputError(f"{where} has {size:,} bytes; at most {LARGEST_FILE:,} are read.")
     length = struct.unpack("<Q", read(8))[0] if size >= 8 else size
     if length > min(LARGEST_HEADER, size - 8):
-        raise InputError(f"{where} is damaged: its header should have {length:,} bytes, the file "
-                         f"has {size:,}; at most {LARGEST_HEADER:,} are read.")
+        raise InputError(
+            f"{where} is damaged: its header should have {length:,} bytes, the file "
+            f"has {size:,}; at most {LARGEST_HEADER:,} are read."
+        )
     try:
         header = read_json(read(length))
-        found = {name: (entry["dtype"], tuple(entry["shape"])) for name, entry in header.items()
-                 if name != "__metadata__"}
+        found = {
+            name: (entry["dtype"], tuple(entry["shape"]))
+            for name, entry in header.items()
+            if name != "__metadata__"
+        }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{where} is damaged: its header cannot be read ({error!r}).") from error
     _check_tensors(found, shapes, where)
-    expected = 8 + length + sum(np.dtype(BY_CODE[dtype]).itemsize * math.prod(shape)
-                                for dtype, shape in found.values())
+    expected = (
+        8
+        + length
+        + sum(
+            np.dtype(BY_CODE[dtype]).itemsize * math.prod(shape) for dtype, shape in found.values()
+        )
+    )
     if size != expected:
-        raise InputError(f"{where} is damaged: it should have {expected:,} bytes. "
-                         f"Received: {size:,}")
+        raise InputError(
+            f"{where} is damaged: it should have {expected:,} bytes. Received: {size:,}"
+        )
 
 
 def _check_tensors(found, shapes, where):
@@ -99,14 +121,17 @@ def _check_tensors(found, shapes, where):
     if other:
         missing = [name for name in other if name in shapes]
         extra = [name[:80] for name in other if name not in shapes]
-        raise InputError(f"{where} does not hold what its config describes. Missing: "
-                         f"{missing[:5]}. Unknown: {extra[:5]}")
+        raise InputError(
+            f"{where} does not hold what its config describes. Missing: "
+            f"{missing[:5]}. Unknown: {extra[:5]}"
+        )
     for name, (dtype, shape) in found.items():
         if dtype not in BY_CODE:
             raise InputError(f"{where}: {name} must be one of {list(BY_CODE)}. Received: {dtype!r}")
         if shape != tuple(shapes[name]):
-            raise InputError(f"{where}: {name} must have the shape {tuple(shapes[name])}. "
-                             f"Received: {shape}")
+            raise InputError(
+                f"{where}: {name} must have the shape {tuple(shapes[name])}. Received: {shape}"
+            )
 
 
 def digest(content):

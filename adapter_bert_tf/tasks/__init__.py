@@ -24,8 +24,10 @@ def find_task(name):
     task = by_letters.get(_letters(name))
     if task is None:
         nearest = difflib.get_close_matches(name.lower(), TASKS, n=3, cutoff=0.3) or sorted(TASKS)
-        raise InputError(f"Unknown task {name!r}. Did you mean {' or '.join(nearest)}? "
-                         f"All tasks: {', '.join(sorted(TASKS))}; and tsv, for a table of your own")
+        raise InputError(
+            f"Unknown task {name!r}. Did you mean {' or '.join(nearest)}? "
+            f"All tasks: {', '.join(sorted(TASKS))}; and tsv, for a table of your own"
+        )
     return task
 
 

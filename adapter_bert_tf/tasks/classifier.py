@@ -44,6 +44,7 @@ class Classifier(TaskModel):
 
     def get_config(self):
         return super().get_config() | {
-            "num_labels": self.num_labels, "dropout": self.dropout_rate,
+            "num_labels": self.num_labels,
+            "dropout": self.dropout_rate,
             "regression": self.regression,
         }

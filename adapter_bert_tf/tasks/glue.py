@@ -33,8 +33,13 @@ def glue_task(title, labels, metrics, columns, rows=None, tfds=None, train=None,
     layout["test"] = Source("test.tsv", test)
     test_rows = {"test": rows} if rows else {}
     values = {"name": name, "layouts": (layout,), "test_rows": test_rows} | more
-    return Task(title=title, metrics=tuple(metrics.split()), labels=labels,
-                tfds=(name.replace("-", ""), *tfds) if tfds else None, **values)
+    return Task(
+        title=title,
+        metrics=tuple(metrics.split()),
+        labels=labels,
+        tfds=(name.replace("-", ""), *tfds) if tfds else None,
+        **values,
+    )
 
 
 PAIR = Columns("sentence1", "sentence2", label="label")
@@ -42,29 +47,70 @@ MNLI = Columns("sentence1", "sentence2", label="gold_label")
 MNLI_TEST = Columns("sentence1", "sentence2", index="index")
 
 GLUE = (
-    glue_task("CoLA", BINARY, "mcc accuracy", Columns(3, label=1), 1063,
-              test=Columns("sentence", index="index")),
+    glue_task(
+        "CoLA",
+        BINARY,
+        "mcc accuracy",
+        Columns(3, label=1),
+        1063,
+        test=Columns("sentence", index="index"),
+    ),
     glue_task("SST-2", BINARY, "accuracy", Columns("sentence", label="label"), 1821),
-    glue_task("MRPC", BINARY, "accuracy f1", Columns("#1 String", "#2 String", label="Quality"),
-              1725, tfds=("sentence1", "sentence2")),
-    glue_task("STS-B", None, "spearman pearson", Columns("sentence1", "sentence2", label="score"),
-              1379, score_range=(0.0, 5.0)),
+    glue_task(
+        "MRPC",
+        BINARY,
+        "accuracy f1",
+        Columns("#1 String", "#2 String", label="Quality"),
+        1725,
+        tfds=("sentence1", "sentence2"),
+    ),
+    glue_task(
+        "STS-B",
+        None,
+        "spearman pearson",
+        Columns("sentence1", "sentence2", label="score"),
+        1379,
+        score_range=(0.0, 5.0),
+    ),
     # A few rows of the published QQP are cut short.
-    glue_task("QQP", BINARY, "f1 accuracy", Columns("question1", "question2", label="is_duplicate"),
-              390965, train={"skip_short_rows": True},
-              test=Columns("question1", "question2", index="id")),
-    glue_task("MNLI", NLI, "accuracy", MNLI, tfds=("premise", "hypothesis"),
-              test_rows={"test": 9796, "test_mismatched": 9847},
-              layouts=({"train": Source("train.tsv", MNLI),
-                        "dev": Source("dev_matched.tsv", MNLI),
-                        "dev_mismatched": Source("dev_mismatched.tsv", MNLI),
-                        "test": Source("test_matched.tsv", MNLI_TEST, submission="MNLI-m"),
-                        "test_mismatched": Source("test_mismatched.tsv", MNLI_TEST,
-                                                  submission="MNLI-mm")},)),
+    glue_task(
+        "QQP",
+        BINARY,
+        "f1 accuracy",
+        Columns("question1", "question2", label="is_duplicate"),
+        390965,
+        train={"skip_short_rows": True},
+        test=Columns("question1", "question2", index="id"),
+    ),
+    glue_task(
+        "MNLI",
+        NLI,
+        "accuracy",
+        MNLI,
+        tfds=("premise", "hypothesis"),
+        test_rows={"test": 9796, "test_mismatched": 9847},
+        layouts=(
+            {
+                "train": Source("train.tsv", MNLI),
+                "dev": Source("dev_matched.tsv", MNLI),
+                "dev_mismatched": Source("dev_mismatched.tsv", MNLI),
+                "test": Source("test_matched.tsv", MNLI_TEST, submission="MNLI-m"),
+                "test_mismatched": Source("test_mismatched.tsv", MNLI_TEST, submission="MNLI-mm"),
+            },
+        ),
+    ),
     glue_task("QNLI", ENTAILMENT, "accuracy", Columns("question", "sentence", label="label"), 5463),
     glue_task("RTE", ENTAILMENT, "accuracy", PAIR, 3000),
     glue_task("WNLI", BINARY, "accuracy", PAIR, 146),
     # The diagnostic set: no training data, predicted with an adapter of MNLI.
-    glue_task("AX", NLI, "accuracy", MNLI, 1104, tfds=("premise", "hypothesis"), adapter_of="mnli",
-              layouts=({"test": Source("diagnostic.tsv", MNLI_TEST)},)),
+    glue_task(
+        "AX",
+        NLI,
+        "accuracy",
+        MNLI,
+        1104,
+        tfds=("premise", "hypothesis"),
+        adapter_of="mnli",
+        layouts=({"test": Source("diagnostic.tsv", MNLI_TEST)},),
+    ),
 )

@@ -12,8 +12,9 @@ def new_model(head, encoder, num_outputs, regression=False):
     """The model of a head, with random weights; see `Classifier` and `SpanLabeler`."""
     if head == "span":
         return SpanLabeler(encoder)
-    return Classifier(encoder, num_outputs, dropout=encoder.config["output_dropout"],
-                      regression=regression)
+    return Classifier(
+        encoder, num_outputs, dropout=encoder.config["output_dropout"], regression=regression
+    )
 
 
 def logits_of(head, encoder, inputs, adapter, values):

@@ -9,10 +9,12 @@ from sklearn import metrics
 
 def _correlation(function):
     """A correlation that is 0, not NaN, when all scores are the same."""
+
     def correlate(labels, scores):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", scipy.stats.ConstantInputWarning)
             return np.nan_to_num(function(labels, scores).statistic)
+
     return correlate
 
 

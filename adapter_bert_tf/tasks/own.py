@@ -6,8 +6,18 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks.task import ANY_SCORE, Columns, Source, Task
 
 
-def own_task(text_a, text_b=None, label=None, *, extension="tsv", delimiter=None, header=True,
-             quoted=None, encoding="utf-8", regression=False):
+def own_task(
+    text_a,
+    text_b=None,
+    label=None,
+    *,
+    extension="tsv",
+    delimiter=None,
+    header=True,
+    quoted=None,
+    encoding="utf-8",
+    regression=False,
+):
     """The task `tsv`: `train`, `dev` and `test` files in one folder.
 
     Args:
@@ -24,20 +34,33 @@ def own_task(text_a, text_b=None, label=None, *, extension="tsv", delimiter=None
     """
     delimiter = {None: "," if extension == "csv" else "\t", "\\t": "\t"}.get(delimiter, delimiter)
     if len(delimiter) != 1 or delimiter in '"\n\r':
-        raise InputError("--delimiter must be one character, no quote or line end. Received: "
-                         f"{delimiter!r}")
+        raise InputError(
+            f"--delimiter must be one character, no quote or line end. Received: {delimiter!r}"
+        )
     columns = Columns(*(_column(name, header) for name in (text_a, text_b, label)))
     unlabelled = dataclasses.replace(columns, label=None)
     layout = {
         split: Source(
-            f"{split}.{extension}", columns if header or split != "test" else unlabelled,
-            header=header, delimiter=delimiter, strict=True, optional_label=split == "test",
-            quoted=extension == "csv" if quoted is None else quoted, encodings=(encoding,))
+            f"{split}.{extension}",
+            columns if header or split != "test" else unlabelled,
+            header=header,
+            delimiter=delimiter,
+            strict=True,
+            optional_label=split == "test",
+            quoted=extension == "csv" if quoted is None else quoted,
+            encodings=(encoding,),
+        )
         for split in ("train", "dev", "test")
     }
     metrics = ("spearman", "pearson") if regression else ("accuracy", "macro_f1")
-    return Task("tsv", "predictions", metrics, (layout,), dev_share=0.1,
-                score_range=ANY_SCORE if regression else None)
+    return Task(
+        "tsv",
+        "predictions",
+        metrics,
+        (layout,),
+        dev_share=0.1,
+        score_range=ANY_SCORE if regression else None,
+    )
 
 
 def _column(name, header):

@@ -9,10 +9,23 @@ FOLDER = pathlib.Path(__file__).resolve().parent.parent / "data" / "shipped"
 
 SHIPPED = (
     # Did what the sentence speaks of happen (1), or was it planned, feared, cancelled (0)?
-    glue_task("demo-factuality", BINARY, "accuracy f1", Columns("sentence", label="label"),
-              name="demo_factuality", tfds=(), folder=str(FOLDER / "factuality")),
+    glue_task(
+        "demo-factuality",
+        BINARY,
+        "accuracy f1",
+        Columns("sentence", label="label"),
+        name="demo_factuality",
+        tfds=(),
+        folder=str(FOLDER / "factuality"),
+    ),
     # Do two messages say the same?
-    glue_task("demo-paraphrase", BINARY, "accuracy f1",
-              Columns("sentence1", "sentence2", label="label"),
-              name="demo_paraphrase", tfds=(), folder=str(FOLDER / "paraphrase")),
+    glue_task(
+        "demo-paraphrase",
+        BINARY,
+        "accuracy f1",
+        Columns("sentence1", "sentence2", label="label"),
+        name="demo_paraphrase",
+        tfds=(),
+        folder=str(FOLDER / "paraphrase"),
+    ),
 )

@@ -28,8 +28,10 @@ class DecodingSettings:
 
     def __post_init__(self):
         if self.n_best_size < 1 or self.max_answer_length < 1:
-            raise InputError("n_best_size and max_answer_length must be at least 1. Received: "
-                             f"{self.n_best_size} and {self.max_answer_length}")
+            raise InputError(
+                "n_best_size and max_answer_length must be at least 1. Received: "
+                f"{self.n_best_size} and {self.max_answer_length}"
+            )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)  # There are 40 of each question.
@@ -72,8 +74,12 @@ class Decoder:
           logits: float `[2, seq]`, starts and ends.
           context_begin, starts, ends, is_best: as in `data.spans.Window`.
         """
-        found = best_spans(logits[:, context_begin : context_begin + len(starts)], is_best,
-                           self.settings.n_best_size, self.settings.max_answer_length)
+        found = best_spans(
+            logits[:, context_begin : context_begin + len(starts)],
+            is_best,
+            self.settings.n_best_size,
+            self.settings.max_answer_length,
+        )
         kept = self._candidates.get(question, [])
         kept = kept + [Candidate(int(starts[i]), int(ends[j]), s, e) for i, j, s, e in found]
         # Sorting is stable: of equal scores the one seen first stays first.
@@ -127,8 +133,10 @@ def best_spans(logits, is_best, n_best, max_length):
     fits = (last >= first) & (last - first < max_length)
     first, last = first[fits], last[fits]
     order = np.argsort(-(logits[0, first] + logits[1, last]), kind="stable")[:n_best]
-    return [(int(i), int(j), float(logits[0, i]), float(logits[1, j]))
-            for i, j in zip(first[order], last[order], strict=True)]
+    return [
+        (int(i), int(j), float(logits[0, i]), float(logits[1, j]))
+        for i, j in zip(first[order], last[order], strict=True)
+    ]
 
 
 def _distinct(candidates, context):
@@ -142,8 +150,14 @@ def _distinct(candidates, context):
 
 
 def _row(text, candidate, start_logit, end_logit):
-    return {"text": text, "probability": None, "start_logit": start_logit, "end_logit": end_logit,
-            "start": candidate and candidate.start, "end": candidate and candidate.end}
+    return {
+        "text": text,
+        "probability": None,
+        "start_logit": start_logit,
+        "end_logit": end_logit,
+        "start": candidate and candidate.start,
+        "end": candidate and candidate.end,
+    }
 
 
 def _add_probabilities(rows):

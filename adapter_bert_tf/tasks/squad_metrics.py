@@ -3,8 +3,12 @@
 from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 
 # Names that Model Garden gives to the official script's `best_exact` and its kin.
-BEST = {"best_exact": "final_exact", "best_exact_thresh": "final_exact_thresh",
-        "best_f1": "final_f1", "best_f1_thresh": "final_f1_thresh"}
+BEST = {
+    "best_exact": "final_exact",
+    "best_exact_thresh": "final_exact_thresh",
+    "best_f1": "final_f1",
+    "best_f1_thresh": "final_f1_thresh",
+}
 
 
 def evaluate_v1(articles, predictions):
@@ -46,9 +50,15 @@ def evaluate_v2(articles, predictions, best_answers=None, null_odds=None):
       --null_score_diff_threshold would reach. The official search says 0.0 where it is best to
       answer nothing at all, whatever the odds.
     """
-    articles = [{"paragraphs": [{"qas": [qa | {"answers": qa.get("answers") or []}
-                                         for qa in paragraph["qas"]]}
-                                for paragraph in article["paragraphs"]]} for article in articles]
+    articles = [
+        {
+            "paragraphs": [
+                {"qas": [qa | {"answers": qa.get("answers") or []} for qa in paragraph["qas"]]}
+                for paragraph in article["paragraphs"]
+            ]
+        }
+        for article in articles
+    ]
     scores = squad_evaluate_v2_0.evaluate(articles, predictions)
     kept = {name: value for name, value in scores.items() if name.startswith(("HasAns", "NoAns"))}
     results = {"exact_match": scores["exact"], "f1": scores["f1"], **kept}
@@ -60,5 +70,9 @@ def evaluate_v2(articles, predictions, best_answers=None, null_odds=None):
 
 def count_unlabelled(articles):
     """Number of questions that say neither their answers nor that there is none."""
-    return sum(not (qa.get("answers") or qa.get("is_impossible")) for article in articles
-               for paragraph in article["paragraphs"] for qa in paragraph["qas"])
+    return sum(
+        not (qa.get("answers") or qa.get("is_impossible"))
+        for article in articles
+        for paragraph in article["paragraphs"]
+        for qa in paragraph["qas"]
+    )

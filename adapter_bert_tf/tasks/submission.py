@@ -1,6 +1,6 @@
 """Checks the eleven files that the GLUE server takes, and packs them into one zip.
 
-    python -m adapter_bert_tf.tasks.submission --output=submission.zip out/cola out/mrpc ...
+python -m adapter_bert_tf.tasks.submission --output=submission.zip out/cola out/mrpc ...
 """
 
 import os
@@ -19,8 +19,11 @@ HEADER = "index\tprediction"
 
 def expected_files():
     """Dict from file name to (task, number of rows)."""
-    return {f"{task.submission(split)}.tsv": (task, rows)
-            for task in GLUE for split, rows in task.test_rows.items()}
+    return {
+        f"{task.submission(split)}.tsv": (task, rows)
+        for task in GLUE
+        for split, rows in task.test_rows.items()
+    }
 
 
 def find_files(folders):
@@ -29,15 +32,22 @@ def find_files(folders):
     for name in expected_files():
         paths = [path for folder in folders if (path := pathlib.Path(folder, name)).is_file()]
         if len(paths) > 1:
-            raise InputError(f"{name} is there {len(paths)} times: {', '.join(map(str, paths))}. "
-                             "Name only the folder that you mean.")
+            raise InputError(
+                f"{name} is there {len(paths)} times: {', '.join(map(str, paths))}. "
+                "Name only the folder that you mean."
+            )
         if paths:
             found[name] = paths[0]
-    missing = [f"{name} (--task_name={task.name} --do_predict)"
-               for name, (task, _) in expected_files().items() if name not in found]
+    missing = [
+        f"{name} (--task_name={task.name} --do_predict)"
+        for name, (task, _) in expected_files().items()
+        if name not in found
+    ]
     if missing:
-        raise InputError(f"{len(missing)} of {len(expected_files())} files are missing in "
-                         f"{', '.join(map(str, folders))}: {', '.join(missing)}")
+        raise InputError(
+            f"{len(missing)} of {len(expected_files())} files are missing in "
+            f"{', '.join(map(str, folders))}: {', '.join(missing)}"
+        )
     return found
 
 
@@ -54,13 +64,16 @@ def check_file(path, task, rows):
     if lines[0] != HEADER:
         raise InputError(f"{path}, line 1: expected {HEADER!r}. Received: {lines[0][:80]!r}")
     if len(lines) - 1 != rows:
-        raise InputError(f"{path}: expected {rows} predictions. Received: {len(lines) - 1}. Was "
-                         "another test file predicted?")
+        raise InputError(
+            f"{path}: expected {rows} predictions. Received: {len(lines) - 1}. Was "
+            "another test file predicted?"
+        )
     for number, line in enumerate(lines[1:]):
         index, _, label = line.partition("\t")
         if index != str(number):
-            raise InputError(f"{path}, line {number + 2}: expected index {number}. "
-                             f"Received: {line!r}")
+            raise InputError(
+                f"{path}, line {number + 2}: expected index {number}. Received: {line!r}"
+            )
         if not _is_label(task, label):
             allowed = "a number from 0 to 5" if task.regression else f"one of {list(task.labels)}"
             raise InputError(f"{path}, line {number + 2}: expected {allowed}. Received: {label!r}")

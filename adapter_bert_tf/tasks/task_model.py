@@ -21,7 +21,9 @@ class TaskModel(tf_keras.Model):
         super().__init__(**kwargs)
         self.encoder = encoder
         self.head = tf_keras.layers.Dense(
-            outputs, name="head", dtype=tf.float32,
+            outputs,
+            name="head",
+            dtype=tf.float32,
             kernel_initializer=tf_keras.initializers.TruncatedNormal(stddev=0.02),
         )
         # Not by a call on `encoder.inputs`, which would tie it to a shared encoder for good.
@@ -32,12 +34,14 @@ class TaskModel(tf_keras.Model):
     def named_variables(self):
         """The encoder's named variables and the head's (`head/kernel`, `head/bias`)."""
         return self.encoder.named_variables() | {
-            "head/kernel": self.head.kernel, "head/bias": self.head.bias,
+            "head/kernel": self.head.kernel,
+            "head/bias": self.head.bias,
         }
 
     def get_config(self):
         return super().get_config() | {
-            "encoder": tf_keras.utils.serialize_keras_object(self.encoder)}
+            "encoder": tf_keras.utils.serialize_keras_object(self.encoder)
+        }
 
     @classmethod
     def from_config(cls, config, custom_objects=None):

@@ -59,8 +59,10 @@ class Checkpoints:
             print(f"Resuming from step {step}: {path}", flush=True)
             return step
         if paths:
-            raise InputError(f"The checkpoint {paths[0]} is damaged, and there is no other that "
-                             "can be read. Start again with --overwrite.")
+            raise InputError(
+                f"The checkpoint {paths[0]} is damaged, and there is no other that "
+                "can be read. Start again with --overwrite."
+            )
         return 0
 
     def _require_state(self):
@@ -73,8 +75,11 @@ class Checkpoints:
     def _whole(self):
         """Prefixes of the checkpoints that are there, the latest first. An index comes last."""
         names = os.listdir(self.local) if os.path.isdir(self.local) else []
-        steps = [int(found[1]) for name in names
-                 if (found := re.fullmatch(rf"{PREFIX}(\d+)\.index", name))]
+        steps = [
+            int(found[1])
+            for name in names
+            if (found := re.fullmatch(rf"{PREFIX}(\d+)\.index", name))
+        ]
         return [os.path.join(self.local, f"{PREFIX}{step}") for step in sorted(steps, reverse=True)]
 
     def save(self, step):

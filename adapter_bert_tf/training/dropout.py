@@ -29,10 +29,13 @@ class Masks:
     def dropout(self, inputs, rate, noise_shape=None):
         """`inputs` with a share `rate` of them zero, the others scaled up."""
         context = tf.distribute.get_replica_context()
-        draw = (tf.cast(self.step, tf.int32) * context.num_replicas_in_sync
-                + context.replica_id_in_sync_group)
+        draw = (
+            tf.cast(self.step, tf.int32) * context.num_replicas_in_sync
+            + context.replica_id_in_sync_group
+        )
         return tf.nn.experimental.stateless_dropout(
-            inputs, rate, seed=tf.stack([self.seed, draw]), noise_shape=noise_shape)
+            inputs, rate, seed=tf.stack([self.seed, draw]), noise_shape=noise_shape
+        )
 
 
 def seed_dropout(model, seed, step):

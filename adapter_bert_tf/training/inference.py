@@ -18,8 +18,11 @@ def predict(model, batches):
       every host those of all.
     """
     strategy = model.distribute_strategy
-    forward = tf.function(lambda inputs: model(inputs, training=False),
-                          jit_compile=model.jit_compile, reduce_retracing=True)
+    forward = tf.function(
+        lambda inputs: model(inputs, training=False),
+        jit_compile=model.jit_compile,
+        reduce_retracing=True,
+    )
 
     @tf.function(reduce_retracing=True)
     def step(inputs):

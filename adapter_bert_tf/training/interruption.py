@@ -27,8 +27,10 @@ class StopRequest:
 
     def interrupted(self, step):
         """The `Interrupted` to raise after a step that is saved."""
-        return Interrupted(f"Stopped at step {step}, which is saved. The same command goes on from "
-                           "there.", self.signal_number)
+        return Interrupted(
+            f"Stopped at step {step}, which is saved. The same command goes on from there.",
+            self.signal_number,
+        )
 
     def _note(self, number, frame):
         self.signal_number = number

@@ -15,8 +15,13 @@ from adapter_bert_tf.training.progress import Progress
 from adapter_bert_tf.training.strategy import distribute, io_device, is_chief, one_of_several
 
 # What collective operations say when another worker is gone.
-LOST = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError,
-        tf.errors.DeadlineExceededError, tf.errors.InternalError)
+LOST = (
+    tf.errors.UnavailableError,
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+    tf.errors.DeadlineExceededError,
+    tf.errors.InternalError,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +80,8 @@ def train(model, trained, batches, settings):
         schedule, optimizer = compile_model(model, settings)
     mean_over_workers(strategy, 0)  # The first one may be clearing the folder still.
     checkpoints = settings.output_dir and Checkpoints(
-        f"{settings.output_dir}/checkpoints", trained, optimizer, io_device(strategy))
+        f"{settings.output_dir}/checkpoints", trained, optimizer, io_device(strategy)
+    )
     start = checkpoints.restore() if checkpoints else 0
     check_same_start(strategy, start)
     writes = settings.output_dir if is_chief(strategy) else None
@@ -104,8 +110,9 @@ def saving(strategy, stop, checkpoints, settings, progress):
     if one_of_several(strategy):
         yield TellChief(f"{settings.output_dir}/checkpoints/stop", stop, chief)
     if chief:
-        yield SaveCheckpoints(checkpoints, stop, progress.start, settings.save_every,
-                              settings.steps, progress.flush)
+        yield SaveCheckpoints(
+            checkpoints, stop, progress.start, settings.save_every, settings.steps, progress.flush
+        )
 
 
 def fit(model, data, settings, start, callbacks):
@@ -114,20 +121,24 @@ def fit(model, data, settings, start, callbacks):
     Raises `Diverged`, `Interrupted` and `WorkerLost`.
     """
     try:
-        history = model.fit(data, steps_per_epoch=settings.steps - start, epochs=1, verbose=0,
-                            callbacks=callbacks)
+        history = model.fit(
+            data, steps_per_epoch=settings.steps - start, epochs=1, verbose=0, callbacks=callbacks
+        )
     except LOST as error:
         if not one_of_several(model.distribute_strategy):
             raise
         raise WorkerLost(
             f"Another worker was lost at step {callbacks[0].step}, and training cannot go on "
             "without it. Start all workers again with the same command: they go on from the last "
-            f"checkpoint. TensorFlow says: {_reason(error)}") from error
+            f"checkpoint. TensorFlow says: {_reason(error)}"
+        ) from error
     finally:
         callbacks[0].close()
     if not math.isfinite(history.history["loss"][-1]):
-        raise Diverged(f"Training diverged at step {callbacks[0].step}: the loss is not finite. "
-                       f"Lower --learning_rate={settings.learning_rate}. Nothing was saved.")
+        raise Diverged(
+            f"Training diverged at step {callbacks[0].step}: the loss is not finite. "
+            f"Lower --learning_rate={settings.learning_rate}. Nothing was saved."
+        )
 
 
 def _reason(error):
@@ -141,17 +152,24 @@ def mean_over_workers(strategy, number):
     """The mean of the workers' numbers, once all have come this far."""
     if not one_of_several(strategy):
         return number
-    total = strategy.run(tf.function(lambda: tf.distribute.get_replica_context().all_reduce(
-        tf.distribute.ReduceOp.SUM, tf.constant(float(number)))))
+    total = strategy.run(
+        tf.function(
+            lambda: tf.distribute.get_replica_context().all_reduce(
+                tf.distribute.ReduceOp.SUM, tf.constant(float(number))
+            )
+        )
+    )
     return float(strategy.experimental_local_results(total)[0]) / strategy.num_replicas_in_sync
 
 
 def check_same_start(strategy, start):
     """All workers must have read the same checkpoint. Raises `InputError`."""
     if mean_over_workers(strategy, start) != start:
-        raise InputError(f"This worker found a checkpoint of step {start}, another worker one of "
-                         "another step. --output_dir must be a folder that all workers see, for "
-                         "example in gs://.")
+        raise InputError(
+            f"This worker found a checkpoint of step {start}, another worker one of "
+            "another step. --output_dir must be a folder that all workers see, for "
+            "example in gs://."
+        )
 
 
 def compile_model(model, settings):
@@ -167,7 +185,8 @@ def compile_model(model, settings):
     model.compile(
         optimizer=optimizer,
         loss=model.training_loss(),
-        jit_compile=settings.jit_compile, steps_per_execution=settings.steps_per_loop,
+        jit_compile=settings.jit_compile,
+        steps_per_execution=settings.steps_per_loop,
     )
     # The loss is the mean over all replicas already; of several workers tf_keras would add it up.
     model.distribute_reduction_method = "first"

@@ -23,8 +23,11 @@ class Schedule(optimization.WarmUp):
         decay = tf_keras.optimizers.schedules.PolynomialDecay(learning_rate, max(steps, 1), 0.0)
         warmup_steps = max(int(steps * warmup_proportion), 1)
         super().__init__(learning_rate, decay, warmup_steps)
-        self.config = {"learning_rate": learning_rate, "steps": steps,
-                       "warmup_proportion": warmup_proportion}
+        self.config = {
+            "learning_rate": learning_rate,
+            "steps": steps,
+            "warmup_proportion": warmup_proportion,
+        }
 
     def __call__(self, step):
         return super().__call__(tf.cast(step, tf.float32) + 1)
@@ -56,17 +59,23 @@ class BertAdam(optimization.AdamWeightDecay):
         large moves the variable by many learning rates. Sparse gradients are left alone.
     """
 
-    def __init__(self, learning_rate, bias_correction=True, clip_update=True, name="BertAdam",
-                 **kwargs):
+    def __init__(
+        self, learning_rate, bias_correction=True, clip_update=True, name="BertAdam", **kwargs
+    ):
         super().__init__(
-            learning_rate, epsilon=1e-6, weight_decay_rate=0.01, gradient_clip_norm=0.0,
-            global_clipnorm=1.0, exclude_from_weight_decay=list(NO_WEIGHT_DECAY), name=name,
+            learning_rate,
+            epsilon=1e-6,
+            weight_decay_rate=0.01,
+            gradient_clip_norm=0.0,
+            global_clipnorm=1.0,
+            exclude_from_weight_decay=list(NO_WEIGHT_DECAY),
+            name=name,
             **kwargs,
         )
         # Counts in float32, exact to 16 million steps: TPUs know no int64, GPUs no int32 variables.
         self.iterations = self.add_weight(
-            "iter", shape=[], trainable=False,
-            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+            "iter", shape=[], trainable=False, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
+        )
         self.bias_correction = bias_correction
         self.clip_update = clip_update
 
@@ -96,6 +105,9 @@ class BertAdam(optimization.AdamWeightDecay):
         return tf.sqrt(tf.reduce_mean(square / tf.maximum(v, state["epsilon"] ** 2)))
 
     def get_config(self):
-        return {"learning_rate": self._serialize_hyperparameter("learning_rate"),
-                "bias_correction": self.bias_correction, "clip_update": self.clip_update,
-                "name": self._name}
+        return {
+            "learning_rate": self._serialize_hyperparameter("learning_rate"),
+            "bias_correction": self.bias_correction,
+            "clip_update": self.clip_update,
+            "name": self._name,
+        }

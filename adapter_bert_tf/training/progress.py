@@ -27,8 +27,17 @@ class Progress(tf_keras.callbacks.Callback):
     # Losses stay tensors until they are shown: no wait for the device at every step.
     _supports_tf_logs = True
 
-    def __init__(self, steps, batch_size, schedule, folder=None, start=0, every_seconds=5.0,
-                 every_steps=20, stream=None):
+    def __init__(
+        self,
+        steps,
+        batch_size,
+        schedule,
+        folder=None,
+        start=0,
+        every_seconds=5.0,
+        every_steps=20,
+        stream=None,
+    ):
         super().__init__()
         self.steps, self.batch_size, self.schedule = steps, batch_size, schedule
         self.every_seconds, self.every_steps = every_seconds, every_steps
@@ -82,19 +91,26 @@ class Progress(tf_keras.callbacks.Callback):
         loss = (mean_loss * done - self.mean_loss * before) / max(done - before, 1)
         self.mean_loss, self.mean_step = mean_loss, self.step
         return {
-            "step": self.step, "loss": loss,
+            "step": self.step,
+            "loss": loss,
             "learning_rate": float(self.schedule(self.step - 1)),
             "examples_per_second": self.examples_per_second,
         }
 
     def _show(self, row):
-        line = (f"step {self.step}/{self.steps}  loss {row['loss']:.4f}  "
-                f"lr {row['learning_rate']:.2e}  {row['examples_per_second']:.0f} examples/s  "
-                f"ETA {self._time_left()}")
+        line = (
+            f"step {self.step}/{self.steps}  loss {row['loss']:.4f}  "
+            f"lr {row['learning_rate']:.2e}  {row['examples_per_second']:.0f} examples/s  "
+            f"ETA {self._time_left()}"
+        )
         terminal = self.stream.isatty()
         last = self.step == self.steps
-        print(f"\r{line}" if terminal else line, end="" if terminal and not last else "\n",
-              file=self.stream, flush=True)
+        print(
+            f"\r{line}" if terminal else line,
+            end="" if terminal and not last else "\n",
+            file=self.stream,
+            flush=True,
+        )
 
     def _time_left(self):
         if not self.examples_per_second:

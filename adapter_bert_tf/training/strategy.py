@@ -41,13 +41,16 @@ def make_strategy(distribution="auto", tpu_name=None, tpu_zone=None, gcp_project
 def _tpu_strategy(tpu_name, tpu_zone, gcp_project):
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
-            tpu_name or "", zone=tpu_zone or None, project=gcp_project or None)
+            tpu_name or "", zone=tpu_zone or None, project=gcp_project or None
+        )
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
     except (ValueError, RuntimeError, OSError, tf.errors.OpError) as error:
-        raise InputError(f"No TPU could be reached with --tpu_name={tpu_name!r}: {error}. "
-                         "Leave out --use_tpu to run on CPU or GPU. On a TPU VM TensorFlow must be "
-                         f'pip install "tensorflow-tpu=={tf.__version__}".') from error
+        raise InputError(
+            f"No TPU could be reached with --tpu_name={tpu_name!r}: {error}. "
+            "Leave out --use_tpu to run on CPU or GPU. On a TPU VM TensorFlow must be "
+            f'pip install "tensorflow-tpu=={tf.__version__}".'
+        ) from error
     return tf.distribute.TPUStrategy(resolver)
 
 
@@ -58,8 +61,14 @@ def tpu_runtime(tpu_name, tpu_zone=None, gcp_project=None):
     """
     if tpu_name == "local":
         versions = {found.name: found.version for found in importlib.metadata.distributions()}
-        return next((f"{name} {versions[name]}" for name in ("libtpu", "libtpu-nightly")
-                     if name in versions), "libtpu of the machine's image (no package)")
+        return next(
+            (
+                f"{name} {versions[name]}"
+                for name in ("libtpu", "libtpu-nightly")
+                if name in versions
+            ),
+            "libtpu of the machine's image (no package)",
+        )
     if (tpu_name or "").startswith("grpc://"):
         return "runtime not known (an address does not say it)"
     try:
@@ -76,8 +85,9 @@ def _multi_worker_strategy():
     try:
         return tf.distribute.MultiWorkerMirroredStrategy()
     except (ValueError, RuntimeError, tf.errors.OpError) as error:
-        raise InputError(f"The workers of TF_CONFIG={os.environ['TF_CONFIG']} could not be "
-                         f"connected: {error}") from error
+        raise InputError(
+            f"The workers of TF_CONFIG={os.environ['TF_CONFIG']} could not be connected: {error}"
+        ) from error
 
 
 def check_tf_config():
@@ -93,7 +103,8 @@ def check_tf_config():
         raise InputError(
             "--distribution=multi_worker needs the environment variable TF_CONFIG, the same on all "
             'hosts but for the index: {"cluster": {"worker": ["host0:port", "host1:port"]}, '
-            f'"task": {{"type": "worker", "index": 0}}}}. Received: {text!r}')
+            f'"task": {{"type": "worker", "index": 0}}}}. Received: {text!r}'
+        )
 
 
 def one_of_several(strategy):
@@ -116,8 +127,7 @@ def distribute(strategy, batches):
     """The batches that `batches`, a function of a `Share`, makes for this host's replicas."""
     if strategy.num_replicas_in_sync == 1:
         return batches(WHOLE)
-    return strategy.distribute_datasets_from_function(
-        lambda context: batches(Share.of(context)))
+    return strategy.distribute_datasets_from_function(lambda context: batches(Share.of(context)))
 
 
 def set_precision(precision):

@@ -46,8 +46,9 @@ class Tuning:
     def check_depth(self, num_layers):
         """`top_k` must fit the base. Raises `InputError`."""
         if self.method == "top_k" and not 1 <= self.top_k <= num_layers:
-            raise InputError(f"--top_k must be 1 to {num_layers}, the base's layer count. "
-                             f"Received: {self.top_k}")
+            raise InputError(
+                f"--top_k must be 1 to {num_layers}, the base's layer count. Received: {self.top_k}"
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,8 +62,9 @@ class Place:
 # A method is a predicate over (place of a variable, tuning); the head is always trained.
 PREDICATES = {
     # Houlsby et al. 2019, section 2: adapters, LayerNorm and the head.
-    "adapters": lambda p, t: p.group == "adapters" or (
-        p.group == "LayerNorm" and t.train_layer_norm) or _pooler(p, t),
+    "adapters": lambda p, t: (
+        p.group == "adapters" or (p.group == "LayerNorm" and t.train_layer_norm) or _pooler(p, t)
+    ),
     "full": lambda p, t: True,
     # "Variable fine-tuning": the top k layers with their LayerNorms, and the pooler above them.
     "top_k": lambda p, t: p.group == "pooler" or (p.from_top is not None and p.from_top < t.top_k),
@@ -113,8 +115,11 @@ def select_trained(model, tuning):
     tuning.check_depth(num_layers)
     if tuning.needs_adapter and not any(name.startswith("adapters/") for name in named):
         raise InputError("--tuning=adapters needs an encoder with adapters. Received one without.")
-    trained = {name: variable for name, variable in named.items()
-               if is_trained(name, num_layers, tuning, model.unused)}
+    trained = {
+        name: variable
+        for name, variable in named.items()
+        if is_trained(name, num_layers, tuning, model.unused)
+    }
     _freeze_all_but(model, {variable.ref() for variable in trained.values()})
     return trained
 
@@ -138,17 +143,24 @@ def report(model, trained, tuning):
     named = model.named_variables()
     num_layers = model.encoder.config["num_layers"]
     total = count(named.values())
-    lines = [f"What --tuning={tuning.method} trains:",
-             f"  {'group':<12}{'trained':>14}{'of':>14}{'share of all':>15}"]
+    lines = [
+        f"What --tuning={tuning.method} trains:",
+        f"  {'group':<12}{'trained':>14}{'of':>14}{'share of all':>15}",
+    ]
     for group in GROUPS:
         names = [name for name in named if place_of(name, num_layers).group == group]
         if names:
             part = count(trained[name] for name in names if name in trained)
-            lines.append(f"  {group:<12}{part:>14,}{count(named[n] for n in names):>14,}"
-                         f"{part / total:>14.3%}")
+            lines.append(
+                f"  {group:<12}{part:>14,}{count(named[n] for n in names):>14,}"
+                f"{part / total:>14.3%}"
+            )
     in_total = count(trained.values())
-    return "\n".join([
-        *lines, f"  {'all':<12}{in_total:>14,}{total:>14,}{in_total / total:>14.3%}",
-        f"***** Total Parameters = {total} *****",
-        f"***** Total Trainable Parameters = {in_total} *****",
-    ])
+    return "\n".join(
+        [
+            *lines,
+            f"  {'all':<12}{in_total:>14,}{total:>14,}{in_total / total:>14.3%}",
+            f"***** Total Parameters = {total} *****",
+            f"***** Total Trainable Parameters = {in_total} *****",
+        ]
+    )

@@ -16,9 +16,18 @@ def test_json_round_trip(config):
 
 def test_houlsby_is_adapter_bert_but_for_the_start():
     original = {
-        "bottleneck_size": 64, "activation": "gelu", "init_scale": 1e-3, "identity_init": False,
-        "dropout": 0.0, "scale": 1.0, "sublayers": ("attention", "feed_forward"), "layers": None,
-        "placement": "serial", "normalize_input": False, "layer_norm": False, "depth": 1,
+        "bottleneck_size": 64,
+        "activation": "gelu",
+        "init_scale": 1e-3,
+        "identity_init": False,
+        "dropout": 0.0,
+        "scale": 1.0,
+        "sublayers": ("attention", "feed_forward"),
+        "layers": None,
+        "placement": "serial",
+        "normalize_input": False,
+        "layer_norm": False,
+        "depth": 1,
     }
     assert dataclasses.asdict(PRESETS["adapter_bert"]) == original
     start = {"init_scale": 0.02, "identity_init": True}
@@ -28,19 +37,43 @@ def test_houlsby_is_adapter_bert_but_for_the_start():
 def test_pfeiffer_has_one_adapter_a_layer_after_the_feed_forward_sublayer():
     config = PRESETS["pfeiffer"]
     assert (config.sublayers, config.activation, config.normalize_input) == (
-        ("feed_forward",), "relu", True)
+        ("feed_forward",),
+        "relu",
+        True,
+    )
 
 
 REFUSED = [
-    {"bottleneck_size": 0}, {"bottleneck_size": 2.5}, {"bottleneck_size": True},
-    {"activation": "mish"}, {"init_scale": -1.0}, {"init_scale": "big"}, {"dropout": 1.0},
-    {"sublayers": []}, {"sublayers": ["embedding"]}, {"layers": [-1]}, {"layers": ["top"]},
-    {"sublayers": "attention"}, {"sublayers": ["attention", "attention"]}, {"layers": []},
-    {"layers": "01"}, {"layers": [[0]]}, {"scale": "4"}, {"scale": float("nan")}, {"scale": 1e300},
-    {"scale": None}, {"dropout": "much"}, {"normalize_input": "no"}, {"identity_init": 1},
-    {"layer_norm": None}, {"placement": "above"}, {"depth": 0}, {"depth": 3},
+    {"bottleneck_size": 0},
+    {"bottleneck_size": 2.5},
+    {"bottleneck_size": True},
+    {"activation": "mish"},
+    {"init_scale": -1.0},
+    {"init_scale": "big"},
+    {"dropout": 1.0},
+    {"sublayers": []},
+    {"sublayers": ["embedding"]},
+    {"layers": [-1]},
+    {"layers": ["top"]},
+    {"sublayers": "attention"},
+    {"sublayers": ["attention", "attention"]},
+    {"layers": []},
+    {"layers": "01"},
+    {"layers": [[0]]},
+    {"scale": "4"},
+    {"scale": float("nan")},
+    {"scale": 1e300},
+    {"scale": None},
+    {"dropout": "much"},
+    {"normalize_input": "no"},
+    {"identity_init": 1},
+    {"layer_norm": None},
+    {"placement": "above"},
+    {"depth": 0},
+    {"depth": 3},
     {"placement": "parallel", "normalize_input": True},
-    {"size": 64}, {"bottleneck_size": 64, "reduction_factor": 16},
+    {"size": 64},
+    {"bottleneck_size": 64, "reduction_factor": 16},
 ]
 
 
@@ -61,8 +94,10 @@ def test_a_config_cannot_be_changed():
         PRESETS["houlsby"].bottleneck_size = 3
 
 
-@pytest.mark.parametrize(("text", "layers"), [
-    ("", None), ("3", (3,)), ("6-11", (6, 7, 8, 9, 10, 11)), ("0,2,4-5", (0, 2, 4, 5))])
+@pytest.mark.parametrize(
+    ("text", "layers"),
+    [("", None), ("3", (3,)), ("6-11", (6, 7, 8, 9, 10, 11)), ("0,2,4-5", (0, 2, 4, 5))],
+)
 def test_layer_ranges(text, layers):
     assert parse_layers(text) == layers
 

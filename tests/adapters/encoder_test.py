@@ -16,8 +16,14 @@ from adapter_bert_tf.errors import InputError
 from tests import support
 from tests.support import GOLDEN
 
-SIZES = {"vocab_size": len(support.VOCABULARY), "hidden_size": 16, "num_layers": 2,
-         "num_attention_heads": 2, "inner_dim": 32, "max_sequence_length": 24}
+SIZES = {
+    "vocab_size": len(support.VOCABULARY),
+    "hidden_size": 16,
+    "num_layers": 2,
+    "num_attention_heads": 2,
+    "inner_dim": 32,
+    "max_sequence_length": 24,
+}
 VARIANTS = {
     **PRESETS,
     "parallel, both sublayers": AdapterConfig(placement="parallel"),
@@ -40,6 +46,7 @@ def _randomize(encoder, seed=1, scale=0.3):
 
 # --- A forward pass in numpy, written from the paper's Figure 2. ---
 
+
 def _gelu(x):
     return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
@@ -59,8 +66,10 @@ def _dense(x, v, prefix):
 
 def _attention(x, mask, v, prefix, heads):
     batch, length, hidden = x.shape
-    q, k, value = (_dense(x, v, f"{prefix}/self/{name}").reshape(batch, length, heads, -1)
-                   for name in ("query", "key", "value"))
+    q, k, value = (
+        _dense(x, v, f"{prefix}/self/{name}").reshape(batch, length, heads, -1)
+        for name in ("query", "key", "value")
+    )
     scores = np.einsum("bqhd,bkhd->bhqk", q, k) / math.sqrt(hidden // heads)
     scores = np.where(mask[:, None, None, :] == 1, scores, -np.inf)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
@@ -78,21 +87,28 @@ def _adapted(output, x, v, config, sublayer, norm):
     if config.normalize_input:
         source = _layer_norm(x + output, v, norm)
     if config.layer_norm:
-        source = _layer_norm(source, {"n/gamma": v[f"{name}/layer_norm_gamma"],
-                                      "n/beta": v[f"{name}/layer_norm_beta"]}, "n")
+        source = _layer_norm(
+            source,
+            {"n/gamma": v[f"{name}/layer_norm_gamma"], "n/beta": v[f"{name}/layer_norm_beta"]},
+            "n",
+        )
     narrow = ACTIVATION[config.activation](
-        source @ v[f"{name}/down_kernel"] + v[f"{name}/down_bias"])
+        source @ v[f"{name}/down_kernel"] + v[f"{name}/down_bias"]
+    )
     if config.depth == 2:
         narrow = ACTIVATION[config.activation](
-            narrow @ v[f"{name}/middle_kernel"] + v[f"{name}/middle_bias"])
+            narrow @ v[f"{name}/middle_kernel"] + v[f"{name}/middle_bias"]
+        )
     return output + config.scale * (narrow @ v[f"{name}/up_kernel"] + v[f"{name}/up_bias"])
 
 
 def _numpy_forward(inputs, v, config, heads):
     ids, types = inputs["input_word_ids"], inputs["input_type_ids"]
-    x = (v["bert/embeddings/word_embeddings"][ids]
-         + v["bert/embeddings/token_type_embeddings"][types]
-         + v["bert/embeddings/position_embeddings"][: ids.shape[1]])
+    x = (
+        v["bert/embeddings/word_embeddings"][ids]
+        + v["bert/embeddings/token_type_embeddings"][types]
+        + v["bert/embeddings/position_embeddings"][: ids.shape[1]]
+    )
     x = _layer_norm(x, v, "bert/embeddings/LayerNorm")
     block = "bert/encoder/layer_0"
     output = _attention(x, inputs["input_mask"], v, f"{block}/attention", heads)
@@ -104,8 +120,10 @@ def _numpy_forward(inputs, v, config, heads):
     return x, np.tanh(_dense(x[:, 0], v, "bert/pooler/dense"))
 
 
-@pytest.mark.parametrize("name", [name for name, config in VARIANTS.items()
-                                  if config.layers is None and not config.dropout])
+@pytest.mark.parametrize(
+    "name",
+    [name for name, config in VARIANTS.items() if config.layers is None and not config.dropout],
+)
 def test_one_layer_equals_numpy(name):
     config = VARIANTS[name]
     encoder = AdapterBertEncoder(**SIZES | {"num_layers": 1}, adapter=config)
@@ -164,8 +182,9 @@ def test_padding_changes_nothing():
     _randomize(encoder)
     inputs = support.batch()
     padded = {name: np.pad(x, ((0, 0), (0, 5))) for name, x in inputs.items()}
-    np.testing.assert_allclose(encoder(padded)["pooled_output"], encoder(inputs)["pooled_output"],
-                               atol=1e-5)
+    np.testing.assert_allclose(
+        encoder(padded)["pooled_output"], encoder(inputs)["pooled_output"], atol=1e-5
+    )
 
 
 def test_adapters_have_their_own_variables_in_every_sublayer():
@@ -206,15 +225,18 @@ def test_config_round_trip_rebuilds_the_encoder():
 def test_the_readme_shows_the_block_as_it_is():
     root = GOLDEN.parent.parent.parent
     code = re.findall(r"```python\n(output = .*?)```", (root / "README.md").read_text(), re.S)
-    block = [line.strip() for line in (root / "adapter_bert_tf/adapters/encoder.py").read_text()
-             .splitlines()]
+    block = [
+        line.strip()
+        for line in (root / "adapter_bert_tf/adapters/encoder.py").read_text().splitlines()
+    ]
     assert code and "\n".join(block).count(code[0].strip()) == 1
 
 
 def test_norm_first_is_refused():
     with pytest.raises(InputError, match="norm_first=True"):
-        AdapterEncoderBlock(num_attention_heads=2, inner_dim=8, inner_activation="relu",
-                            norm_first=True)
+        AdapterEncoderBlock(
+            num_attention_heads=2, inner_dim=8, inner_activation="relu", norm_first=True
+        )
 
 
 def test_bfloat16_keeps_float32_where_it_matters():
@@ -235,10 +257,15 @@ def test_bfloat16_keeps_float32_where_it_matters():
 def test_golden_forward_pass():
     expected = np.load(GOLDEN / "expected.npz")
     encoder = load_base(str(GOLDEN / "adapter_model.ckpt")).build_encoder(PRESETS["houlsby"])
-    output = encoder({"input_word_ids": expected["input_ids"],
-                      "input_mask": expected["input_mask"],
-                      "input_type_ids": expected["segment_ids"]})
+    output = encoder(
+        {
+            "input_word_ids": expected["input_ids"],
+            "input_mask": expected["input_mask"],
+            "input_type_ids": expected["segment_ids"],
+        }
+    )
     real = expected["input_mask"][..., None] == 1
-    np.testing.assert_allclose(output["sequence_output"] * real,
-                               expected["sequence_output"] * real, atol=1e-5)
+    np.testing.assert_allclose(
+        output["sequence_output"] * real, expected["sequence_output"] * real, atol=1e-5
+    )
     np.testing.assert_allclose(output["pooled_output"], expected["pooled_output"], atol=1e-5)

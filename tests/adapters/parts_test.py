@@ -12,7 +12,8 @@ from adapter_bert_tf.training.trained import place_of
 from tests import support
 
 CONFIGS = {
-    **PRESETS, "none": None,
+    **PRESETS,
+    "none": None,
     "all knobs": AdapterConfig(4, layers=(1,), layer_norm=True, depth=2, activation="tanh"),
 }
 
@@ -20,8 +21,11 @@ CONFIGS = {
 def _own_values(encoder, seed):
     """Gives adapters, LayerNorms and pooler random values and returns them."""
     rng = np.random.default_rng(seed)
-    own = {name: variable for name, variable in encoder.named_variables().items()
-           if place_of(name, 2).group in ("adapters", "LayerNorm", "pooler")}
+    own = {
+        name: variable
+        for name, variable in encoder.named_variables().items()
+        if place_of(name, 2).group in ("adapters", "LayerNorm", "pooler")
+    }
     for variable in own.values():
         variable.assign_add(rng.normal(size=variable.shape) * 0.3)
     return {name: variable.numpy() for name, variable in own.items()}
@@ -62,8 +66,9 @@ def test_what_a_task_encoder_has_of_its_own_leaves_the_shared_base_alone(tiny_ba
     own = base.build_encoder(AdapterConfig(4))
     for name, value in values.items():
         own.named_variables()[name].assign(value)
-    np.testing.assert_allclose(task(inputs)["pooled_output"], own(inputs)["pooled_output"],
-                               atol=1e-6)
+    np.testing.assert_allclose(
+        task(inputs)["pooled_output"], own(inputs)["pooled_output"], atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("own", [{}, {"own_norms": False, "own_pooler": True}], ids=str)
@@ -71,7 +76,8 @@ def test_config_round_trip_rebuilds_a_task_encoder(own, tiny_base_folder):
     task = TaskEncoder(load_base(tiny_base_folder).build_encoder(), AdapterConfig(4), **own)
     twin = TaskEncoder.from_config(task.get_config())
     assert {name: v.shape for name, v in twin.named_variables().items()} == {
-        name: v.shape for name, v in task.named_variables().items()}
+        name: v.shape for name, v in task.named_variables().items()
+    }
     assert twin.get_config() == task.get_config()
 
 

@@ -35,16 +35,21 @@ def test_epsilon_and_types_come_from_the_file(tmp_path):
     assert read_config(_write(tmp_path)).norm_epsilon == 1e-12
 
 
-@pytest.mark.parametrize("changes", [{"model_type": "roberta"}, {"embedding_size": 8},
-                                     {"position_embedding_type": "relative_key"}])
+@pytest.mark.parametrize(
+    "changes",
+    [{"model_type": "roberta"}, {"embedding_size": 8}, {"position_embedding_type": "relative_key"}],
+)
 def test_other_architectures_are_refused(tmp_path, changes):
     with pytest.raises(InputError):
         read_config(_write(tmp_path, **changes))
 
 
 CASES = [
-    (VOCABULARY, None, True), (VOCABULARY, True, True), (VOCABULARY, False, InputError),
-    ([*VOCABULARY, "The"], None, False), ([*VOCABULARY, "The"], False, False),
+    (VOCABULARY, None, True),
+    (VOCABULARY, True, True),
+    (VOCABULARY, False, InputError),
+    ([*VOCABULARY, "The"], None, False),
+    ([*VOCABULARY, "The"], False, False),
     ([*VOCABULARY, "The"], True, InputError),
 ]
 

@@ -23,9 +23,11 @@ WRITERS = {
     "model_garden_functional": lambda f: support.write_model_garden(f, functional=True),
     # The same function in Hugging Face's words: Google's `gelu` is their `gelu_new`.
     "hugging_face": lambda f: support.write_hugging_face(
-        f, config=CONFIG | {"hidden_act": "gelu_new"}),
+        f, config=CONFIG | {"hidden_act": "gelu_new"}
+    ),
     "hugging_face_with_prefix": lambda f: support.write_hugging_face(
-        f, config=CONFIG | {"hidden_act": "gelu_new"}, prefix="bert."),
+        f, config=CONFIG | {"hidden_act": "gelu_new"}, prefix="bert."
+    ),
 }
 
 
@@ -55,8 +57,10 @@ def test_every_format_has_the_same_weights_and_fingerprint(name, tmp_path, tiny_
     assert base.fingerprint() == load_base(tiny_base_folder).fingerprint()
 
 
-@pytest.mark.parametrize("given", ["", "/bert_model.ckpt", "/bert_model.ckpt.index",
-                                   "/bert_model.ckpt.data-00000-of-00001"])
+@pytest.mark.parametrize(
+    "given",
+    ["", "/bert_model.ckpt", "/bert_model.ckpt.index", "/bert_model.ckpt.data-00000-of-00001"],
+)
 def test_folder_prefix_and_index_name_the_same_base(given, tiny_base_folder):
     assert load_base(tiny_base_folder + given).weights_path == f"{tiny_base_folder}/bert_model.ckpt"
 
@@ -80,8 +84,10 @@ def test_adapter_bert_checkpoint_brings_adapters_and_head():
 
 def test_a_checkpoint_trained_on_squad_brings_its_head(tmp_path):
     head = np.arange(2 * CONFIG["hidden_size"], dtype="f4").reshape(2, -1)
-    support.write_google(tmp_path, extra={"cls/squad/output_weights": head,
-                                          "cls/squad/output_bias": np.array([1, 2], "f4")})
+    support.write_google(
+        tmp_path,
+        extra={"cls/squad/output_weights": head, "cls/squad/output_bias": np.array([1, 2], "f4")},
+    )
     base = load_base(str(tmp_path))
     model = SpanLabeler(base.new_encoder(None))
     assert base.assign(model.named_variables()) == []
@@ -110,18 +116,26 @@ BROKEN = {
     "deeper config": (lambda f: _change_config(f, num_hidden_layers=3), "missing in the checkpo"),
     "shallower config": (lambda f: _change_config(f, num_hidden_layers=1), "no place in the model"),
     "wider config": (lambda f: _change_config(f, intermediate_size=64), "another shape"),
-    "type vocabulary": (lambda f: _change_config(f, type_vocab_size=16),
-                        "token_type_embeddings: checkpoint"),
-    "vocabulary too short": (lambda f: _change_vocabulary(f, support.VOCABULARY[:-1]),
-                             "do not match"),
+    "type vocabulary": (
+        lambda f: _change_config(f, type_vocab_size=16),
+        "token_type_embeddings: checkpoint",
+    ),
+    "vocabulary too short": (
+        lambda f: _change_vocabulary(f, support.VOCABULARY[:-1]),
+        "do not match",
+    ),
     "no vocabulary": (lambda f: pathlib.Path(f, "vocab.txt").unlink(), "No vocabulary"),
     "not a vocabulary": (lambda f: _change_vocabulary(f, ["a", "b"]), "no BERT vocabulary"),
     "no config": (lambda f: pathlib.Path(f, "bert_config.json").unlink(), "No configuration"),
-    "config is not JSON": (lambda f: pathlib.Path(f, "bert_config.json").write_text("{"),
-                           "not valid JSON"),
+    "config is not JSON": (
+        lambda f: pathlib.Path(f, "bert_config.json").write_text("{"),
+        "not valid JSON",
+    ),
     "no weights": (lambda f: pathlib.Path(f, "bert_model.ckpt.index").unlink(), "No weights"),
-    "truncated weights": (lambda f: pathlib.Path(f, "bert_model.ckpt.index").write_bytes(b"xx"),
-                          "Cannot read"),
+    "truncated weights": (
+        lambda f: pathlib.Path(f, "bert_model.ckpt.index").write_bytes(b"xx"),
+        "Cannot read",
+    ),
     "unknown activation": (lambda f: _change_config(f, hidden_act="mish"), "hidden_act must be"),
     "heads": (lambda f: _change_config(f, num_attention_heads=3), "divisible"),
 }
@@ -182,8 +196,10 @@ def test_the_config_beside_safetensors_is_hugging_faces(tmp_path):
 
 
 def test_random_weights_without_a_checkpoint(tiny_base_folder):
-    base = open_base(config_path=f"{tiny_base_folder}/bert_config.json",
-                     vocabulary_path=f"{tiny_base_folder}/vocab.txt")
+    base = open_base(
+        config_path=f"{tiny_base_folder}/bert_config.json",
+        vocabulary_path=f"{tiny_base_folder}/vocab.txt",
+    )
     assert base.weights_path is None
     assert np.std(base.build_encoder().base_variables()["bert/pooler/dense/kernel"]) < 0.03
 

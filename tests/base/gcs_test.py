@@ -14,8 +14,12 @@ from tests.fake_gcs import FakeGcs
 from tests.support import GOLDEN, write_hugging_face
 
 ROOT = pathlib.Path(__file__).parents[2]
-GOOGLE_FILES = ("bert_config.json", "vocab.txt", "bert_model.ckpt.index",
-                "bert_model.ckpt.data-00000-of-00001")
+GOOGLE_FILES = (
+    "bert_config.json",
+    "vocab.txt",
+    "bert_model.ckpt.index",
+    "bert_model.ckpt.data-00000-of-00001",
+)
 HUGGING_FACE_FILES = ("config.json", "vocab.txt", "model.safetensors")
 
 GOOGLE_SOURCES = ("gs://bucket/google", "gs://bucket/google/", "gs://bucket/google/bert_model.ckpt")
@@ -24,7 +28,7 @@ ERRORS = {
     "gs://bucket/missing": "No base at 'gs://bucket/missing': it is not a folder",
     "gs://missing/google": "No base at 'gs://missing/google': it is not a folder",
     "gs://bucket/team": "No configuration (bert_config.json or config.json) in "
-                        "'gs://bucket/team'. Found: ['hf/']",
+    "'gs://bucket/team'. Found: ['hf/']",
 }
 
 # Run in a process of its own: TensorFlow's client reads the environment once.
@@ -66,8 +70,10 @@ def fake(hugging_face_folder):
     """The service with both bases; its lists come in pages of two."""
     objects = {"bucket/google/": b""}  # Google's console marks a folder with an empty object.
     objects |= {f"bucket/google/{name}": (GOLDEN / name).read_bytes() for name in GOOGLE_FILES}
-    objects |= {f"bucket/team/hf/{name}": (hugging_face_folder / name).read_bytes()
-                for name in HUGGING_FACE_FILES}
+    objects |= {
+        f"bucket/team/hf/{name}": (hugging_face_folder / name).read_bytes()
+        for name in HUGGING_FACE_FILES
+    }
     with FakeGcs(objects, page_size=2) as fake:
         yield fake
 
@@ -79,7 +85,11 @@ def loaded(fake, hugging_face_folder):
     sources += [*GOOGLE_SOURCES, *HUGGING_FACE_SOURCES, *ERRORS]
     run = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(GOLDEN / "expected.npz"), *sources],
-        cwd=ROOT, env=os.environ | fake.environment, capture_output=True, text=True, timeout=300,
+        cwd=ROOT,
+        env=os.environ | fake.environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout.splitlines()[-1])
@@ -99,10 +109,13 @@ def test_both_formats_give_the_same(loaded):
     assert_same(loaded["gs://bucket/google"], loaded["gs://bucket/team/hf"])
 
 
-@pytest.mark.parametrize("key", [
-    *(f"google%2F{name}" for name in GOOGLE_FILES),
-    *(f"team%2Fhf%2F{name}" for name in HUGGING_FACE_FILES),
-])
+@pytest.mark.parametrize(
+    "key",
+    [
+        *(f"google%2F{name}" for name in GOOGLE_FILES),
+        *(f"team%2Fhf%2F{name}" for name in HUGGING_FACE_FILES),
+    ],
+)
 def test_files_are_read_from_the_service_without_credentials(loaded, fake, key):
     reads = [request for request in fake.requests if request.path == f"/bucket/{key}"]
 

@@ -8,22 +8,37 @@ from benchmarks import results
 
 
 def _row(task, method, seed, value, seconds):
-    return {"task": task, "method": method, "seed": seed, "command": f"python run {method}",
-            "eval": {f"eval_{results.TASKS[task].metric}": value}, "trained": 250, "total": 10000,
-            "cpu_seconds": seconds, "examples_per_cpu_second": 100.0}
+    return {
+        "task": task,
+        "method": method,
+        "seed": seed,
+        "command": f"python run {method}",
+        "eval": {f"eval_{results.TASKS[task].metric}": value},
+        "trained": 250,
+        "total": 10000,
+        "cpu_seconds": seconds,
+        "examples_per_cpu_second": 100.0,
+    }
 
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    rows = [_row("rte", method, seed, base + seed / 100, 10.0 + seed)
-            for method, base in (("full", 0.60), ("adapters 64", 0.59)) for seed in range(3)]
-    rows.append(_row("rte", "head", 0, 0.5, 1.0) | {
-        "task": "squad", "eval": {"exact_match": 51.25, "f1": 62.5}})
+    rows = [
+        _row("rte", method, seed, base + seed / 100, 10.0 + seed)
+        for method, base in (("full", 0.60), ("adapters 64", 0.59))
+        for seed in range(3)
+    ]
+    rows.append(
+        _row("rte", "head", 0, 0.5, 1.0)
+        | {"task": "squad", "eval": {"exact_match": 51.25, "f1": 62.5}}
+    )
     monkeypatch.setattr(results, "LINES", tmp_path)
     monkeypatch.setattr(results, "TABLE", tmp_path / "results.md")
     (tmp_path / "lines.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    marks = "".join(f"<!-- {name} -->\n<!-- end of {name} -->\nprose\n"
-                    for name in ("comparison", "details", "squad", "commands"))
+    marks = "".join(
+        f"<!-- {name} -->\n<!-- end of {name} -->\nprose\n"
+        for name in ("comparison", "details", "squad", "commands")
+    )
     results.TABLE.write_text(f"# Results\n{marks}")
     return results.TABLE
 

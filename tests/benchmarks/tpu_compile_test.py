@@ -10,16 +10,32 @@ import pytest
 
 from benchmarks import tpu_compile, tpu_hlo
 
-CASE = tpu_hlo.Case(chip="v5e", step="train", base="tiny", head="classes", outputs=2,
-                    adapter="houlsby", adapter_size=4, optimizer="adamw", precision="bfloat16",
-                    length=16, batch=2)
+CASE = tpu_hlo.Case(
+    chip="v5e",
+    step="train",
+    base="tiny",
+    head="classes",
+    outputs=2,
+    adapter="houlsby",
+    adapter_size=4,
+    optimizer="adamw",
+    precision="bfloat16",
+    length=16,
+    batch=2,
+)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("libtpu") is None,
-                    reason="needs the extra tpu-compiler: make parity")
+@pytest.mark.skipif(
+    importlib.util.find_spec("libtpu") is None, reason="needs the extra tpu-compiler: make parity"
+)
 def test_a_training_step_compiles_for_a_tpu_that_is_not_there():
-    done = subprocess.run([sys.executable, "-m", "benchmarks.tpu_hlo", json.dumps([vars(CASE)])],
-                          cwd=tpu_compile.ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.tpu_hlo", json.dumps([vars(CASE)])],
+        cwd=tpu_compile.ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     row = json.loads(done.stdout)
     assert row["compiles"], row
@@ -37,8 +53,9 @@ def test_what_a_tpu_does_not_like_is_found():
     assert tpu_hlo.unwelcome(text) == {"s64": 1, "stateful rng": 1}
 
 
-@pytest.mark.parametrize(("start", "limit", "expected"), [
-    (8, 64, 64), (8, 100, 64), (64, 8, 8), (64, 64, 64), (4, 0, 0)])
+@pytest.mark.parametrize(
+    ("start", "limit", "expected"), [(8, 64, 64), (8, 100, 64), (64, 8, 8), (64, 64, 64), (4, 0, 0)]
+)
 def test_the_largest_batch_is_found_from_any_start(start, limit, expected, monkeypatch):
     monkeypatch.setattr(tpu_compile, "guess", lambda case: start)
     assert tpu_compile.largest(CASE, lambda batch: batch <= limit) == expected
@@ -49,18 +66,24 @@ def test_the_largest_batch_is_found_from_any_start(start, limit, expected, monke
 def files(tmp_path, monkeypatch):
     monkeypatch.setattr(tpu_compile, "LINES", tmp_path / "lines.jsonl")
     monkeypatch.setattr(tpu_compile, "TABLE", tmp_path / "tpu.md")
-    marks = "".join(f"<!-- {name} -->\n<!-- end of {name} -->\nprose\n"
-                    for name in ("batches", "steps"))
+    marks = "".join(
+        f"<!-- {name} -->\n<!-- end of {name} -->\nprose\n" for name in ("batches", "steps")
+    )
     tpu_compile.TABLE.write_text(f"# TPU\n{marks}")
     return tpu_compile
 
 
 def write(cases, memory):
     """A result for each case, too large where `memory` is None."""
-    rows = [{"case": vars(case)} | (
-        {"compiles": False, "error": "Used 17G of 15.75G hbm"} if bytes_ is None else
-        {"compiles": True, "flops": 1.5e12, "memory": {"argument": 2**30, "temp": bytes_}})
-        for case, bytes_ in zip(cases, memory, strict=True)]
+    rows = [
+        {"case": vars(case)}
+        | (
+            {"compiles": False, "error": "Used 17G of 15.75G hbm"}
+            if bytes_ is None
+            else {"compiles": True, "flops": 1.5e12, "memory": {"argument": 2**30, "temp": bytes_}}
+        )
+        for case, bytes_ in zip(cases, memory, strict=True)
+    ]
     tpu_compile.LINES.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 

@@ -37,12 +37,24 @@ PACKED = [
     (("The cat sat.",), 24, "[CLS] the cat sat . [SEP]", "0 0 0 0 0 0"),
     (("A cat", "ran!"), 24, "[CLS] a cat [SEP] ran ! [SEP]", "0 0 0 0 1 1 1"),
     (("", ""), 24, "[CLS] [SEP] [SEP]", "0 0 1"),
-    (("the cat sat on the mat", "a dog"), 8, "[CLS] the cat sat [SEP] a dog [SEP]",
-     "0 0 0 0 0 1 1 1"),
-    (("the cat sat on", "a dog ran in"), 8, "[CLS] the cat sat [SEP] a dog [SEP]",
-     "0 0 0 0 0 1 1 1"),
-    (("unplayable zebra",), 24, "[CLS] un [UNK] [SEP]".replace("un [UNK]", "[UNK] [UNK]"),
-     "0 0 0 0"),
+    (
+        ("the cat sat on the mat", "a dog"),
+        8,
+        "[CLS] the cat sat [SEP] a dog [SEP]",
+        "0 0 0 0 0 1 1 1",
+    ),
+    (
+        ("the cat sat on", "a dog ran in"),
+        8,
+        "[CLS] the cat sat [SEP] a dog [SEP]",
+        "0 0 0 0 0 1 1 1",
+    ),
+    (
+        ("unplayable zebra",),
+        24,
+        "[CLS] un [UNK] [SEP]".replace("un [UNK]", "[UNK] [UNK]"),
+        "0 0 0 0",
+    ),
 ]
 
 
@@ -141,14 +153,21 @@ def test_evaluation_sees_every_example_once(features, batch):
     order = plan.reshape(-1)
     assert sorted(order[order >= 0].tolist()) == list(range(1100))
     assert (order < 0).sum() == -1100 % batch
-    lengths = [inputs["input_mask"].numpy().sum(1)
-               for inputs in eval_batches(features, plan, max_seq_length=12)]
+    lengths = [
+        inputs["input_mask"].numpy().sum(1)
+        for inputs in eval_batches(features, plan, max_seq_length=12)
+    ]
     np.testing.assert_array_equal(np.concatenate(lengths), features.lengths[np.maximum(order, 0)])
 
 
 def test_features_of_one_example_fit_one_batch():
-    one = Features(tf.ragged.constant([[2, 3]]), tf.ragged.constant([[0, 0]]), tf.constant([1]),
-                   np.array([2]), np.array([False]))
-    inputs, = eval_batches(one, eval_plan(one, 8), 12)
+    one = Features(
+        tf.ragged.constant([[2, 3]]),
+        tf.ragged.constant([[0, 0]]),
+        tf.constant([1]),
+        np.array([2]),
+        np.array([False]),
+    )
+    (inputs,) = eval_batches(one, eval_plan(one, 8), 12)
     assert inputs["input_word_ids"].shape == (8, 8)
     assert eval_plan(one, 8).tolist() == [[0] + [-1] * 7]

@@ -17,8 +17,13 @@ def encoder(tiny_base_folder):
 
 
 def _examples(texts, labels=None):
-    return Examples(texts, None, labels, list(map(str, range(len(texts)))),
-                    [("f.tsv", i + 2) for i in range(len(texts))])
+    return Examples(
+        texts,
+        None,
+        labels,
+        list(map(str, range(len(texts)))),
+        [("f.tsv", i + 2) for i in range(len(texts))],
+    )
 
 
 def _warnings(encoder, caplog, **splits):
@@ -30,14 +35,19 @@ def _warnings(encoder, caplog, **splits):
 
 CASES = {
     "nothing odd": ({"train": ["the cat sat"], "dev": ["a dog ran"]}, None),
-    "empty": ({"train": ["the cat", "  "]},
-              "1 of 2 examples of train have an empty text; the first is in f.tsv, line 3"),
+    "empty": (
+        {"train": ["the cat", "  "]},
+        "1 of 2 examples of train have an empty text; the first is in f.tsv, line 3",
+    ),
     "unknown": ({"dev": ["zebra zebra zebra"]}, "60% of the word pieces of dev are"),
-    "cut": ({"dev": ["the cat"] * 9 + ["the cat sat on the mat in the house"]},
-            "10% of the inputs of dev are longer than 8"),
-    "overlap": ({"train": ["the cat", "a dog"], "test": ["the mat", "a dog"]},
-                "1 of 2 examples of test are in the training data too; the first is in f.tsv, "
-                "line 3"),
+    "cut": (
+        {"dev": ["the cat"] * 9 + ["the cat sat on the mat in the house"]},
+        "10% of the inputs of dev are longer than 8",
+    ),
+    "overlap": (
+        {"train": ["the cat", "a dog"], "test": ["the mat", "a dog"]},
+        "1 of 2 examples of test are in the training data too; the first is in f.tsv, line 3",
+    ),
 }
 
 

@@ -62,7 +62,9 @@ def test_mnli_has_two_development_sets(tmp_path):
         _write(tmp_path, f"dev_{name}.tsv", f"{header}\n0\ta\tb\t{label}\n")
     read = _read("mnli", tmp_path, "dev")
     assert {split: part.labels for split, part in read.items()} == {
-        "dev": ["neutral"], "dev_mismatched": ["entailment"]}
+        "dev": ["neutral"],
+        "dev_mismatched": ["entailment"],
+    }
 
 
 BAD = {
@@ -70,8 +72,10 @@ BAD = {
     "empty": ("", "is empty"),
     "only a header": (MRPC, "no examples"),
     "too few columns": (MRPC + "1\t7\t8\ta\tb\n0\t9\t10\tonly one\n", r"train.tsv, line 3: .*Rec"),
-    "unknown label": (MRPC + "1\t7\t8\ta\tb\nmaybe\t9\t10\ta\tb\n",
-                      r"line 3: unknown label 'maybe'"),
+    "unknown label": (
+        MRPC + "1\t7\t8\ta\tb\nmaybe\t9\t10\ta\tb\n",
+        r"line 3: unknown label 'maybe'",
+    ),
     "other header": ("id\tx\ty\n1\t2\t3\n", "header has no column"),
     "a blank line": (MRPC + "\n1\t7\t8\ta\tb\n", "line 2"),
 }
@@ -181,6 +185,7 @@ def test_shipped_splits_share_no_near_duplicates(name):
     rows = []
     for split, examples in read_examples(TASKS[name], TASKS[name].folder, SPLITS).items():
         rows += [(split, set(" ".join(texts).lower().split())) for texts in examples.texts()]
-    worst = max(len(a & b) / len(a | b) for i, (s, a) in enumerate(rows) for t, b in rows[:i]
-                if s != t)
+    worst = max(
+        len(a & b) / len(a | b) for i, (s, a) in enumerate(rows) for t, b in rows[:i] if s != t
+    )
     assert worst < 0.5

@@ -41,9 +41,14 @@ def test_written_once_and_only_whole(tmp_path):
     assert KEY in [json.loads(path.read_text())["key"] for path in tmp_path.glob("*/done.json")]
 
 
-@pytest.mark.parametrize("damage", [
-    lambda folder: next(folder.glob("*-03.tfrecord")).unlink(),
-    lambda folder: (folder / "done.json").write_text("")], ids=["a shard is gone", "empty record"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: next(folder.glob("*-03.tfrecord")).unlink(),
+        lambda folder: (folder / "done.json").write_text(""),
+    ],
+    ids=["a shard is gone", "empty record"],
+)
 def test_a_damaged_cache_is_made_anew(damage, tmp_path):
     def make():
         return records.cached_records(str(tmp_path), KEY, lambda: map(_window, range(9)))
@@ -73,8 +78,11 @@ def test_two_runs_may_write_at_once(tmp_path):
 @pytest.mark.parametrize(("batch", "pad_to"), [(8, 8), (7, 8), (8, None)])
 def test_evaluation_sees_every_window_once(batch, pad_to, written):
     seen = []
-    pairs = zip(records.eval_batches(written, batch, 24, pad_to),
-                records.eval_fields(written, batch, pad_to), strict=True)
+    pairs = zip(
+        records.eval_batches(written, batch, 24, pad_to),
+        records.eval_fields(written, batch, pad_to),
+        strict=True,
+    )
     for inputs, windows in pairs:
         assert len(inputs["input_mask"]) == batch  # The last one is filled up.
         seen += windows["question"].flat_values.numpy().tolist()
@@ -90,8 +98,10 @@ def test_evaluation_sees_every_window_once(batch, pad_to, written):
 
 def test_training_batches(written):
     def run(seed):
-        return [(inputs["input_word_ids"].numpy().tolist(), labels.numpy().tolist())
-                for inputs, labels in records.train_batches(written, 8, 80, seed, 24)]
+        return [
+            (inputs["input_word_ids"].numpy().tolist(), labels.numpy().tolist())
+            for inputs, labels in records.train_batches(written, 8, 80, seed, 24)
+        ]
 
     batches = run(1)
     assert len(batches) == 80 and batches == run(1) != run(2)

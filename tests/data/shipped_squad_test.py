@@ -15,8 +15,9 @@ def _paragraphs(split):
     return [paragraph for article in data["data"] for paragraph in article["paragraphs"]]
 
 
-@pytest.mark.parametrize(("split", "paragraphs", "questions"),
-                         [("train", 32, 195), ("dev", 12, 74)])
+@pytest.mark.parametrize(
+    ("split", "paragraphs", "questions"), [("train", 32, 195), ("dev", 12, 74)]
+)
 def test_every_answer_is_a_slice_of_its_context(split, paragraphs, questions):
     found = _paragraphs(split)
     asked = [(p["context"], qa) for p in found for qa in p["qas"]]
@@ -32,6 +33,9 @@ def test_train_and_dev_share_no_near_duplicates():
     def words(p):
         return set(p["context"].lower().split())
 
-    overlaps = [len(words(a) & words(b)) / len(words(a) | words(b))
-                for a in _paragraphs("train") for b in _paragraphs("dev")]
+    overlaps = [
+        len(words(a) & words(b)) / len(words(a) | words(b))
+        for a in _paragraphs("train")
+        for b in _paragraphs("dev")
+    ]
     assert max(overlaps) < 0.5

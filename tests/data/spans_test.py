@@ -43,8 +43,11 @@ def test_the_same_pieces_as_without_characters(minilm):
     for text, row, s, e in zip(texts, ids, starts, ends, strict=True):
         for piece, i, j in zip(row, s, e, strict=True):
             expected = minilm.vocabulary.pieces[piece].removeprefix("##")
-            plain = "".join(c for c in unicodedata.normalize("NFD", text[i:j])
-                            if unicodedata.category(c) not in ("Mn", "Cc")).lower()
+            plain = "".join(
+                c
+                for c in unicodedata.normalize("NFD", text[i:j])
+                if unicodedata.category(c) not in ("Mn", "Cc")
+            ).lower()
             assert expected in (plain, "[UNK]")
 
 
@@ -80,8 +83,11 @@ def _windows(encoder, context, *answers, question="who", length=12, stride=3, im
 
 def _answers(windows, context):
     """The slices that the labels of the windows stand for."""
-    return [context[w.starts[w.labels[0] - w.context_begin]:w.ends[w.labels[1] - w.context_begin]]
-            for w in windows if w.labels[1]]
+    return [
+        context[w.starts[w.labels[0] - w.context_begin] : w.ends[w.labels[1] - w.context_begin]]
+        for w in windows
+        if w.labels[1]
+    ]
 
 
 def _at(context, text):
@@ -159,8 +165,11 @@ def test_answers_that_fit_no_window_are_named(encoder, caplog):
 
 def test_training_does_not_follow_the_file(encoder):
     """A question of n words is of the paragraph that says `cat` n times."""
-    questions = [Question(f"{n}-{i}", "who " * n, "cat " * n, (("cat", 0),))
-                 for n in range(1, 40) for i in range(3)]
+    questions = [
+        Question(f"{n}-{i}", "who " * n, "cat " * n, (("cat", 0),))
+        for n in range(1, 40)
+        for i in range(3)
+    ]
     windows = list(spans.training_windows(questions, encoder, spans.SpanSettings(90, 90, 40)))
     places = [window.context_begin - 2 for window in windows]
     assert sorted(places) == sorted(3 * list(range(1, 40)))
@@ -196,13 +205,19 @@ BAD = {
     "truncated": ('{"data": [{"title": "t", "par', r"line 1, column \d+ \(character \d+\)"),
     "no SQuAD": ('{"rows": []}', "is no SQuAD file"),
     "no questions": ('{"data": []}', "holds no questions"),
-    "no context": ('{"data": [{"title": "t", "paragraphs": [{"qas": [{}]}]}]}',
-                   r"data\[0\].paragraphs\[0\]: 'context' is missing or of another type"),
+    "no context": (
+        '{"data": [{"title": "t", "paragraphs": [{"qas": [{}]}]}]}',
+        r"data\[0\].paragraphs\[0\]: 'context' is missing or of another type",
+    ),
     "no article": ('{"data": ["x"]}', r"data\[0\]: 'paragraphs' .* Received: 'x'"),
-    "a question of a number": (json.dumps({"data": _article(question=3)}),
-                               r"qas\[0\]: 'question' .* Received: '3'"),
-    "a word for a truth": (json.dumps({"data": _article(is_impossible="false")}),
-                           "'is_impossible' .* Received: 'false'"),
+    "a question of a number": (
+        json.dumps({"data": _article(question=3)}),
+        r"qas\[0\]: 'question' .* Received: '3'",
+    ),
+    "a word for a truth": (
+        json.dumps({"data": _article(is_impossible="false")}),
+        "'is_impossible' .* Received: 'false'",
+    ),
     "deep": ("[" * 100_000, "nested too deeply"),
     "twice": (json.dumps({"data": _article() * 2}), r"come twice: \['1'\]"),
 }
@@ -225,6 +240,9 @@ def test_answers_of_the_real_training_set_survive(real_data, minilm):
     path = str(real_data / "squad" / "train-v1.1.json")
     questions = read_questions(read_json(path), path)[:2000]
     encoder = TextEncoder(minilm.vocabulary, 384)
-    held = {w.question for w in spans.make_windows(questions, encoder, spans.SpanSettings())
-            if w.labels[1]}
+    held = {
+        w.question
+        for w in spans.make_windows(questions, encoder, spans.SpanSettings())
+        if w.labels[1]
+    }
     assert len(held) >= 0.999 * len(questions)

@@ -20,14 +20,20 @@ def _cells(folder, content, **source):
 CSV = {"delimiter": ",", "quoted": True}
 FILES = {
     "quotes are text": (b'"a\t1\n b"\t2\n', {}, [['"a', "1"], [' b"', "2"]]),
-    "form feeds and separators are text": ("a\x0cb\u2028c\t1\n".encode(), {},
-                                           [["a\x0cb\u2028c", "1"]]),
+    "form feeds and separators are text": (
+        "a\x0cb\u2028c\t1\n".encode(),
+        {},
+        [["a\x0cb\u2028c", "1"]],
+    ),
     "Windows line ends": (b"a\t1\r\nb\t2\r\n", {}, [["a", "1"], ["b", "2"]]),
     "no final line feed": (b"a\t1\nb\t2", {}, [["a", "1"], ["b", "2"]]),
     "byte-order mark": (b"\xef\xbb\xbfa\t1\n", {}, [["a", "1"]]),
     "escapes": (rb"a\nb\tc\\n" + b"\t1\n", {"escaped": True}, [["a\nb\tc\\n", "1"]]),
-    "quoted cells hold line ends": (b'"a ""b""\nc, d",1\r\nx,2\r\n', CSV,
-                                    [['a "b"\nc, d', "1"], ["x", "2"]]),
+    "quoted cells hold line ends": (
+        b'"a ""b""\nc, d",1\r\nx,2\r\n',
+        CSV,
+        [['a "b"\nc, d', "1"], ["x", "2"]],
+    ),
     "blank CSV lines": (b"a,1\n\nb,2\n", CSV, [["a", "1"], ["b", "2"]]),
     "second encoding": (b"caf\xe9\t1\n", {"encodings": ("utf-8", "latin-1")}, [["café", "1"]]),
 }

@@ -22,8 +22,13 @@ from tests.runs import MRPC_HEADER, base_flags, command, mrpc_row, train, try_to
 ROOT = pathlib.Path(run_classifier.__file__).parent
 # adapter-bert's README command, with its flags as they stand there.
 README_FLAGS = [
-    "--task_name=MRPC", "--do_train=true", "--do_eval=true", "--max_seq_length=16",
-    "--train_batch_size=32", "--learning_rate=3e-4", "--num_train_epochs=5.0",
+    "--task_name=MRPC",
+    "--do_train=true",
+    "--do_eval=true",
+    "--max_seq_length=16",
+    "--train_batch_size=32",
+    "--learning_rate=3e-4",
+    "--num_train_epochs=5.0",
 ]
 
 
@@ -33,13 +38,21 @@ def mrpc(tmp_path):
 
 
 def test_adapter_berts_readme_command_runs_unchanged(mrpc, tiny_base_folder, tmp_path, capsys):
-    error = command(*README_FLAGS, f"--data_dir={mrpc}", *base_flags(tiny_base_folder),
-                    f"--output_dir={tmp_path}/out")
+    error = command(
+        *README_FLAGS,
+        f"--data_dir={mrpc}",
+        *base_flags(tiny_base_folder),
+        f"--output_dir={tmp_path}/out",
+    )
     assert error is None
     printed = capsys.readouterr().out
-    for line in ("What --tuning=adapters trains:", "***** Total Parameters = ",
-                 "***** Total Trainable Parameters = ", "step 10/10  loss ",
-                 "***** Eval results *****"):
+    for line in (
+        "What --tuning=adapters trains:",
+        "***** Total Parameters = ",
+        "***** Total Trainable Parameters = ",
+        "step 10/10  loss ",
+        "***** Eval results *****",
+    ):
         assert line in printed
     results = (tmp_path / "out" / "eval_results.txt").read_text()
     names = ["eval_accuracy", "eval_f1", "eval_loss", "global_step"]
@@ -48,18 +61,35 @@ def test_adapter_berts_readme_command_runs_unchanged(mrpc, tiny_base_folder, tmp
 
 
 def test_what_a_run_leaves(mrpc, tiny_base_folder, tmp_path):
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--do_predict",
-                 "--num_train_epochs=1")
+    out = train(
+        mrpc,
+        tiny_base_folder,
+        tmp_path / "out",
+        "--do_eval",
+        "--do_predict",
+        "--num_train_epochs=1",
+    )
     names = {path.name.split(".out.")[0] for path in out.iterdir()}
-    assert names == {"adapter", "checkpoints", "eval_results.txt", "test_results.tsv", "MRPC.tsv",
-                     "metrics.jsonl", "run.json", "events"}
-    rows = [list(map(float, line.split("\t")))
-            for line in (out / "test_results.tsv").read_text().splitlines()]
+    assert names == {
+        "adapter",
+        "checkpoints",
+        "eval_results.txt",
+        "test_results.tsv",
+        "MRPC.tsv",
+        "metrics.jsonl",
+        "run.json",
+        "events",
+    }
+    rows = [
+        list(map(float, line.split("\t")))
+        for line in (out / "test_results.tsv").read_text().splitlines()
+    ]
     np.testing.assert_allclose(np.sum(rows, axis=1), np.ones(8), atol=1e-5)
     submission = (out / "MRPC.tsv").read_text().splitlines()
     assert submission[0] == "index\tprediction"
     assert [line.split("\t") for line in submission[1:]] == [
-        [str(i), str(int(np.argmax(row)))] for i, row in enumerate(rows)]
+        [str(i), str(int(np.argmax(row)))] for i, row in enumerate(rows)
+    ]
     run = json.loads((out / "run.json").read_text())
     assert run["parameters"]["trained"] < run["parameters"]["total"]
     assert run["flags"]["seed"] == 0 and run["examples"] == {"train": 64, "dev": 16, "test": 8}
@@ -79,20 +109,41 @@ def test_the_adapter_holds_what_was_trained(mrpc, tiny_base_folder, tmp_path):
 
 @pytest.mark.parametrize("tuning", ["adapters", "full", "top_k", "layer_norm", "head"])
 def test_every_method_is_evaluated_alike_by_a_new_run(tuning, mrpc, tiny_base_folder, tmp_path):
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=4",
-                 f"--tuning={tuning}", "--top_k=1", "--learning_rate=1e-2")
-    error = command("--task_name=mrpc", "--do_eval", f"--data_dir={mrpc}",
-                    *base_flags(tiny_base_folder), "--max_seq_length=16",
-                    f"--adapter_dir={out}/adapter", f"--output_dir={tmp_path}/again")
+    out = train(
+        mrpc,
+        tiny_base_folder,
+        tmp_path / "out",
+        "--do_eval",
+        "--num_train_epochs=4",
+        f"--tuning={tuning}",
+        "--top_k=1",
+        "--learning_rate=1e-2",
+    )
+    error = command(
+        "--task_name=mrpc",
+        "--do_eval",
+        f"--data_dir={mrpc}",
+        *base_flags(tiny_base_folder),
+        "--max_seq_length=16",
+        f"--adapter_dir={out}/adapter",
+        f"--output_dir={tmp_path}/again",
+    )
     assert error is None
-    first, second = ((folder / "eval_results.txt").read_text()
-                     for folder in (out, tmp_path / "again"))
+    first, second = (
+        (folder / "eval_results.txt").read_text() for folder in (out, tmp_path / "again")
+    )
     assert first == second
 
 
 def test_it_learns(mrpc, tiny_base_folder, tmp_path):
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=30",
-                 "--learning_rate=1e-2")
+    out = train(
+        mrpc,
+        tiny_base_folder,
+        tmp_path / "out",
+        "--do_eval",
+        "--num_train_epochs=30",
+        "--learning_rate=1e-2",
+    )
     accuracy = re.search("eval_accuracy = (.*)", (out / "eval_results.txt").read_text())[1]
     assert float(accuracy) >= 0.9
 
@@ -100,20 +151,34 @@ def test_it_learns(mrpc, tiny_base_folder, tmp_path):
 def test_a_fresh_process_evaluates_the_same(mrpc, tiny_base_folder, tmp_path):
     out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=2")
     again = subprocess.run(
-        [sys.executable, "run_classifier.py", "--task_name=mrpc", "--do_eval",
-         f"--data_dir={mrpc}", f"--base_model={tiny_base_folder}", "--max_seq_length=16",
-         f"--adapter_dir={out}/adapter", f"--output_dir={tmp_path}/again"],
-        cwd=ROOT, capture_output=True, text=True, check=False)
+        [
+            sys.executable,
+            "run_classifier.py",
+            "--task_name=mrpc",
+            "--do_eval",
+            f"--data_dir={mrpc}",
+            f"--base_model={tiny_base_folder}",
+            "--max_seq_length=16",
+            f"--adapter_dir={out}/adapter",
+            f"--output_dir={tmp_path}/again",
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert again.returncode == 0, again.stderr
     assert (out / "eval_results.txt").read_text() == (
-        tmp_path / "again" / "eval_results.txt").read_text()
+        tmp_path / "again" / "eval_results.txt"
+    ).read_text()
 
 
 def test_the_same_seed_gives_the_same_adapter(mrpc, tiny_base_folder, tmp_path):
     contents = []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        out = train(mrpc, tiny_base_folder, tmp_path / name, "--num_train_epochs=1",
-                     f"--seed={seed}")
+        out = train(
+            mrpc, tiny_base_folder, tmp_path / name, "--num_train_epochs=1", f"--seed={seed}"
+        )
         contents.append((out / "adapter" / "adapter.safetensors").read_bytes())
     assert contents[0] == contents[1] != contents[2]
 
@@ -125,9 +190,15 @@ def test_a_trained_adapter_bert_checkpoint_is_evaluated_directly(tmp_path):
     folder.mkdir()
     lines = [mrpc_row(i % 2, words[i], words[i + 1]) for i in range(8)]
     (folder / "dev.tsv").write_text("\n".join([MRPC_HEADER, *lines]) + "\n")
-    arguments = ["--task_name=mrpc", "--do_eval", f"--data_dir={folder}",
-                 f"--vocab_file={golden}/vocab.txt", "--max_seq_length=16",
-                 f"--bert_config_file={golden}/bert_config.json", f"--output_dir={tmp_path}/out"]
+    arguments = [
+        "--task_name=mrpc",
+        "--do_eval",
+        f"--data_dir={folder}",
+        f"--vocab_file={golden}/vocab.txt",
+        "--max_seq_length=16",
+        f"--bert_config_file={golden}/bert_config.json",
+        f"--output_dir={tmp_path}/out",
+    ]
     # Its head has three classes, MRPC two: there is nothing trained for MRPC in it.
     error = command(*arguments, f"--init_checkpoint={golden}/adapter_model.ckpt")
     assert "does not hold 'head/kernel'" in error
@@ -140,20 +211,37 @@ def test_dry_run_checks_reports_and_writes_nothing(mrpc, tiny_base_folder, tmp_p
 
 
 def test_a_diverged_run_saves_nothing(mrpc, tiny_base_folder, tmp_path):
-    error = command("--task_name=mrpc", "--do_train", f"--data_dir={mrpc}",
-                    *base_flags(tiny_base_folder), f"--output_dir={tmp_path}/out",
-                    "--max_seq_length=16", "--train_batch_size=8", "--learning_rate=1e30")
+    error = command(
+        "--task_name=mrpc",
+        "--do_train",
+        f"--data_dir={mrpc}",
+        *base_flags(tiny_base_folder),
+        f"--output_dir={tmp_path}/out",
+        "--max_seq_length=16",
+        "--train_batch_size=8",
+        "--learning_rate=1e30",
+    )
     assert "Training diverged" in error
     assert not (tmp_path / "out" / "adapter").exists()
     assert not list((tmp_path / "out" / "checkpoints").glob("ckpt*"))
 
 
 def test_evaluation_keeps_the_record_of_the_training(mrpc, tiny_base_folder, tmp_path):
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--num_train_epochs=0.2",
-                 "--train_pooler")
+    out = train(
+        mrpc, tiny_base_folder, tmp_path / "out", "--num_train_epochs=0.2", "--train_pooler"
+    )
     before = json.loads((out / "run.json").read_text())
-    assert command("--task_name=mrpc", "--do_eval", f"--data_dir={mrpc}", "--max_seq_length=16",
-                   *base_flags(tiny_base_folder), f"--output_dir={out}/") is None
+    assert (
+        command(
+            "--task_name=mrpc",
+            "--do_eval",
+            f"--data_dir={mrpc}",
+            "--max_seq_length=16",
+            *base_flags(tiny_base_folder),
+            f"--output_dir={out}/",
+        )
+        is None
+    )
     after = json.loads((out / "run.json").read_text())
     (later,) = after.pop("later_runs")
     assert after == before
@@ -193,33 +281,58 @@ def test_an_interrupted_run_does_not_go_on_with_other_data(mrpc, tiny_base_folde
 
 
 MODES = [
-    ["--precision=bfloat16"], ["--jit_compile"], ["--distribution=mirrored"],
-    ["--adapter=pfeiffer"], ["--adapter=adapter_bert", "--optimizer=adapter_bert"],
+    ["--precision=bfloat16"],
+    ["--jit_compile"],
+    ["--distribution=mirrored"],
+    ["--adapter=pfeiffer"],
+    ["--adapter=adapter_bert", "--optimizer=adapter_bert"],
     ["--adapter_layers=1", "--adapter_size=3", "--adapter_init_scale=1e-2"],
-    ["--tuning=head", "--train_pooler"], ["--eval_batch_size=5", "--predict_batch_size=3"],
+    ["--tuning=head", "--train_pooler"],
+    ["--eval_batch_size=5", "--predict_batch_size=3"],
 ]
 
 
 @pytest.mark.parametrize("more", MODES, ids=" ".join)
 def test_modes(more, mrpc, tiny_base_folder, tmp_path):
     """Trains, evaluates and predicts; a new run of the same mode evaluates the same."""
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--do_predict",
-                 "--num_train_epochs=1", *more)
+    out = train(
+        mrpc,
+        tiny_base_folder,
+        tmp_path / "out",
+        "--do_eval",
+        "--do_predict",
+        "--num_train_epochs=1",
+        *more,
+    )
     assert len((out / "MRPC.tsv").read_text().splitlines()) == 9
     again = [flag for flag in more if not flag.startswith(("--adapter", "--tuning"))]
-    error = command("--task_name=mrpc", "--do_eval", f"--data_dir={mrpc}",
-                    *base_flags(tiny_base_folder), "--max_seq_length=16", *again,
-                    f"--adapter_dir={out}/adapter", f"--output_dir={tmp_path}/again")
+    error = command(
+        "--task_name=mrpc",
+        "--do_eval",
+        f"--data_dir={mrpc}",
+        *base_flags(tiny_base_folder),
+        "--max_seq_length=16",
+        *again,
+        f"--adapter_dir={out}/adapter",
+        f"--output_dir={tmp_path}/again",
+    )
     assert error is None
     assert (out / "eval_results.txt").read_text() == (
-        tmp_path / "again" / "eval_results.txt").read_text()
+        tmp_path / "again" / "eval_results.txt"
+    ).read_text()
 
 
 def test_an_adapter_from_a_json_file(mrpc, tiny_base_folder, tmp_path):
     path = tmp_path / "adapter.json"
     path.write_text('{"bottleneck_size": 5, "placement": "parallel", "sublayers": ["attention"]}')
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", f"--adapter={path}", "--adapter_size=6",
-                 "--num_train_epochs=0.2")
+    out = train(
+        mrpc,
+        tiny_base_folder,
+        tmp_path / "out",
+        f"--adapter={path}",
+        "--adapter_size=6",
+        "--num_train_epochs=0.2",
+    )
     adapter = json.loads((out / "adapter" / "adapter_config.json").read_text())["adapter"]
     assert (adapter["bottleneck_size"], adapter["placement"]) == (6, "parallel")
 
@@ -234,8 +347,14 @@ def test_config_file(mrpc, tiny_base_folder, tmp_path):
 
 
 def test_old_results_go_with_overwrite_and_nothing_else(mrpc, tiny_base_folder, tmp_path):
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--do_predict",
-                 "--num_train_epochs=1")
+    out = train(
+        mrpc,
+        tiny_base_folder,
+        tmp_path / "out",
+        "--do_eval",
+        "--do_predict",
+        "--num_train_epochs=1",
+    )
     (out / "notes.tsv").touch()
     train(mrpc, tiny_base_folder, out, "--overwrite", "--num_train_epochs=0.5")
     names = {path.name.split(".out.")[0] for path in out.iterdir()}
@@ -304,8 +423,12 @@ def _precious_folder(mrpc, base, tmp_path):
 
 def _other_task(mrpc, base, tmp_path):
     train(mrpc, base, tmp_path / "first", "--num_train_epochs=0.2")
-    return ["--task_name=demo_paraphrase", "--data_dir=", "--nodo_train",
-            f"--adapter_dir={tmp_path}/first/adapter"]
+    return [
+        "--task_name=demo_paraphrase",
+        "--data_dir=",
+        "--nodo_train",
+        f"--adapter_dir={tmp_path}/first/adapter",
+    ]
 
 
 BAD_INPUT = {
@@ -315,17 +438,25 @@ BAD_INPUT = {
     "negative learning rate": (lambda m, b, t: ["--learning_rate=-1"], "must be a number above 0"),
     "no number of epochs": (lambda m, b, t: ["--num_train_epochs=nan"], "must be a number"),
     "adapter is a folder": (lambda m, b, t: [f"--adapter={t}"], "--adapter must be one of"),
-    "data file is a folder": (lambda m, b, t: (m / "dev.tsv").unlink() or
-                              (m / "dev.tsv").mkdir(), "Cannot read"),
-    "list in config": (lambda m, b, t: (t / "c.yaml").write_text("seed: [1, 2]") and
-                       [f"--config={t}/c.yaml"], "must be one value"),
+    "data file is a folder": (
+        lambda m, b, t: (m / "dev.tsv").unlink() or (m / "dev.tsv").mkdir(),
+        "Cannot read",
+    ),
+    "list in config": (
+        lambda m, b, t: (t / "c.yaml").write_text("seed: [1, 2]") and [f"--config={t}/c.yaml"],
+        "must be one value",
+    ),
     "another interrupted run": (_interrupted_run, "checkpoints of another run.*--seed: 0 there"),
     "missing data file": (lambda m, b, t: (m / "train.tsv").unlink(), "No data file"),
     "empty data file": (lambda m, b, t: (m / "train.tsv").write_text(""), "train.tsv"),
-    "too few columns": (lambda m, b, t: _append(m / "train.tsv", "1\t2"),
-                        r"train.tsv, line 66: expected at least 5"),
-    "unknown label": (lambda m, b, t: _append(m / "dev.tsv", mrpc_row(7, "a", "b")),
-                      r"dev.tsv, line 18: unknown label '7'"),
+    "too few columns": (
+        lambda m, b, t: _append(m / "train.tsv", "1\t2"),
+        r"train.tsv, line 66: expected at least 5",
+    ),
+    "unknown label": (
+        lambda m, b, t: _append(m / "dev.tsv", mrpc_row(7, "a", "b")),
+        r"dev.tsv, line 18: unknown label '7'",
+    ),
     "unknown task": (lambda m, b, t: ["--task_name=mprc"], "Did you mean mrpc"),
     "no task": (lambda m, b, t: ["--task_name="], "--task_name is missing"),
     "other vocabulary": (_other_vocabulary, "Vocabulary and model do not match"),
@@ -345,8 +476,10 @@ BAD_INPUT = {
     "top_k": (lambda m, b, t: ["--tuning=top_k", "--top_k=3"], "--top_k must be 1 to 2"),
     "no step": (lambda m, b, t: ["--num_train_epochs=0.01"], "No step to train"),
     "no TPU": (lambda m, b, t: ["--use_tpu", "--tpu_name=local"], "No TPU could be reached"),
-    "unknown flag in file": (lambda m, b, t: (t / "c.yaml").write_text("sead: 1") and
-                             [f"--config={t}/c.yaml"], r"unknown flags \['sead'\]"),
+    "unknown flag in file": (
+        lambda m, b, t: (t / "c.yaml").write_text("sead: 1") and [f"--config={t}/c.yaml"],
+        r"unknown flags \['sead'\]",
+    ),
 }
 
 
@@ -355,9 +488,16 @@ def test_bad_input_is_one_message_and_leaves_nothing(case, mrpc, tiny_base_folde
     prepare, message = BAD_INPUT[case]
     more = prepare(mrpc, tiny_base_folder, tmp_path)
     before = _tree(tmp_path / "out")
-    error = command("--task_name=mrpc", "--do_train", "--do_eval", f"--data_dir={mrpc}",
-                    *base_flags(tiny_base_folder), "--max_seq_length=16",
-                    f"--output_dir={tmp_path}/out", *(more if isinstance(more, list) else []))
+    error = command(
+        "--task_name=mrpc",
+        "--do_train",
+        "--do_eval",
+        f"--data_dir={mrpc}",
+        *base_flags(tiny_base_folder),
+        "--max_seq_length=16",
+        f"--output_dir={tmp_path}/out",
+        *(more if isinstance(more, list) else []),
+    )
     assert error and re.search(message, error, re.S), error
     assert error.startswith("error: ")
     assert _tree(tmp_path / "out") == before
@@ -376,8 +516,18 @@ def test_flags_offer_what_the_modules_have():
 
 def test_exit_status_of_the_command(tmp_path):
     result = subprocess.run(
-        [sys.executable, "run_classifier.py", "--task_name=mprc", "--do_train",
-         f"--output_dir={tmp_path}/out"], cwd=ROOT, capture_output=True, text=True, check=False)
+        [
+            sys.executable,
+            "run_classifier.py",
+            "--task_name=mprc",
+            "--do_train",
+            f"--output_dir={tmp_path}/out",
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
     assert result.stderr.count("error: ") == 1
@@ -391,11 +541,23 @@ def children_seconds():
 
 def test_help_is_quick():
     began = children_seconds()
-    result = subprocess.run([sys.executable, "run_classifier.py", "--help"], cwd=ROOT,
-                            capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        [sys.executable, "run_classifier.py", "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert children_seconds() - began < 2
     for name in ("--task_name", "--init_checkpoint", "--adapter_size", "--tpu_name", "--config"):
         assert name in result.stdout
     check = "import sys, adapter_bert_tf.run.flags; sys.exit('tensorflow' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", check], cwd=ROOT, check=False,
-                          env=os.environ | {"PYTHONPATH": str(ROOT)}).returncode == 0
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", check],
+            cwd=ROOT,
+            check=False,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+        ).returncode
+        == 0
+    )

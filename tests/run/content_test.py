@@ -35,8 +35,9 @@ def change_adapter(base, adapter):
 
 @pytest.mark.parametrize("finished", [True, False])
 @pytest.mark.parametrize(("change", "named"), [(change_base, "base"), (change_adapter, "adapter")])
-def test_another_content_under_the_same_name_is_another_run(change, named, finished, mrpc, base,
-                                                            tmp_path):
+def test_another_content_under_the_same_name_is_another_run(
+    change, named, finished, mrpc, base, tmp_path
+):
     adapter = tmp_path / "adapter.json"
     adapter.write_text('{"bottleneck_size": 4}')
     out = train(mrpc, base, tmp_path / "out", ONE_EPOCH, f"--adapter={adapter}")
@@ -56,7 +57,8 @@ def test_a_run_without_its_results_is_not_finished(lost, mrpc, base, tmp_path, c
     train(mrpc, base, out, ONE_EPOCH, "--do_eval")
     assert "this very run" not in capsys.readouterr().out
     assert [name for name in before if "tfevents" not in name] == sorted(
-        str(found) for found in out.rglob("*") if "tfevents" not in str(found))
+        str(found) for found in out.rglob("*") if "tfevents" not in str(found)
+    )
 
 
 def test_where_it_runs_is_no_other_run(mrpc, base, tmp_path, capsys):
@@ -67,8 +69,14 @@ def test_where_it_runs_is_no_other_run(mrpc, base, tmp_path, capsys):
 
 def test_clearing_that_was_cut_short_looks_never_like_an_interrupted_run(tmp_path, monkeypatch):
     """An interrupted run has `flags.json` and no `run.json`, and is gone on with."""
-    names = ("run.json", "eval_results.txt", "checkpoints/flags.json", "checkpoints/ckpt-8.index",
-             "checkpoints/checkpoint", "adapter/adapter_config.json")
+    names = (
+        "run.json",
+        "eval_results.txt",
+        "checkpoints/flags.json",
+        "checkpoints/ckpt-8.index",
+        "checkpoints/checkpoint",
+        "adapter/adapter_config.json",
+    )
     remove, left = ownership.storage.remove, 0
 
     def remove_some(path):
@@ -94,7 +102,9 @@ def test_clearing_that_was_cut_short_looks_never_like_an_interrupted_run(tmp_pat
 
 def test_identity_ignores_a_trailing_slash():
     assert ownership.identity({"data_dir": "a/", "delimiter": "/"}) == {
-        "data_dir": "a", "delimiter": "/"}
+        "data_dir": "a",
+        "delimiter": "/",
+    }
 
 
 def test_content_reads_back_as_it_is_written():

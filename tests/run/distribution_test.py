@@ -21,8 +21,15 @@ from tests.runs import ROOT, write_mrpc
 
 pytestmark = pytest.mark.long
 CONFIG = support.CONFIG | {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-FLAGS = ["--task_name=mrpc", "--max_seq_length=16", "--train_batch_size=16", "--do_train",
-         "--do_eval", "--do_predict", "--learning_rate=1e-2"]
+FLAGS = [
+    "--task_name=mrpc",
+    "--max_seq_length=16",
+    "--train_batch_size=16",
+    "--do_train",
+    "--do_eval",
+    "--do_predict",
+    "--learning_rate=1e-2",
+]
 EPOCHS = "--num_train_epochs=5"  # 20 steps.
 
 
@@ -50,9 +57,23 @@ def start(out, mrpc, base, *more, devices=1, tf_config=None):
     log = out.with_name(f"{out.name}{tf_config['task']['index'] if tf_config else ''}.log")
     with open(log, "w") as file:
         process = subprocess.Popen(
-            [sys.executable, "tests/launch.py", str(devices), "run_classifier.py", *FLAGS, EPOCHS,
-             f"--data_dir={mrpc}", f"--base_model={base}", f"--output_dir={out}", *more],
-            cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT)
+            [
+                sys.executable,
+                "tests/launch.py",
+                str(devices),
+                "run_classifier.py",
+                *FLAGS,
+                EPOCHS,
+                f"--data_dir={mrpc}",
+                f"--base_model={base}",
+                f"--output_dir={out}",
+                *more,
+            ],
+            cwd=ROOT,
+            env=environment,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
     process.log = log
     return process
 
@@ -65,9 +86,17 @@ def workers(out, mrpc, base, *more):
     places = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
     for one in sockets:
         one.close()
-    return [start(out, mrpc, base, "--distribution=multi_worker", *more, tf_config={
-        "cluster": {"worker": places}, "task": {"type": "worker", "index": index}})
-        for index in range(2)]
+    return [
+        start(
+            out,
+            mrpc,
+            base,
+            "--distribution=multi_worker",
+            *more,
+            tf_config={"cluster": {"worker": places}, "task": {"type": "worker", "index": index}},
+        )
+        for index in range(2)
+    ]
 
 
 def finish(*processes):
@@ -103,8 +132,10 @@ def test_trains_to_the_same_loss_and_weights(name, outputs):
 
 @pytest.mark.parametrize("name", ["two", "workers"])
 def test_evaluates_every_example_once(name, outputs):
-    metrics = [re.findall("eval_(accuracy|f1) = (.*)", (outputs[key] / "eval_results.txt")
-                          .read_text()) for key in ("one", name)]
+    metrics = [
+        re.findall("eval_(accuracy|f1) = (.*)", (outputs[key] / "eval_results.txt").read_text())
+        for key in ("one", name)
+    ]
     assert metrics[0] == metrics[1] and len(metrics[0]) == 2
     rows = [np.loadtxt(outputs[key] / "test_results.tsv") for key in ("one", name)]
     assert rows[0].shape == rows[1].shape == (8, 2)

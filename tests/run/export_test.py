@@ -16,51 +16,93 @@ def mrpc(tmp_path):
 def _probabilities(model, mrpc):
     rows = [line.split("\t") for line in (mrpc / "test.tsv").read_text().splitlines()[1:]]
     served = tf.saved_model.load(str(model)).signatures["serving_default"]
-    return served(text_a=tf.constant([row[3] for row in rows]),
-                  text_b=tf.constant([row[4] for row in rows]))["probabilities"].numpy()
+    return served(
+        text_a=tf.constant([row[3] for row in rows]), text_b=tf.constant([row[4] for row in rows])
+    )["probabilities"].numpy()
 
 
 @pytest.mark.parametrize("tuning", ["adapters", "full"])
 def test_it_predicts_what_the_run_predicts(tuning, mrpc, tiny_base_folder, tmp_path):
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_predict", "--do_export",
-                f"--tuning={tuning}", "--learning_rate=1e-2", "--num_train_epochs=20")
+    out = train(
+        mrpc,
+        tiny_base_folder,
+        tmp_path / "out",
+        "--do_predict",
+        "--do_export",
+        f"--tuning={tuning}",
+        "--learning_rate=1e-2",
+        "--num_train_epochs=20",
+    )
     expected = np.loadtxt(out / "test_results.tsv")
     assert expected.std(0).max() > 1e-3
     np.testing.assert_allclose(_probabilities(out / "saved_model", mrpc), expected, atol=1e-5)
-    error = command("--task_name=mrpc", "--do_export", f"--adapter_dir={out}/adapter",
-                    f"--data_dir={mrpc}", *base_flags(tiny_base_folder),
-                    f"--output_dir={tmp_path}/again", f"--export_dir={tmp_path}/exported",
-                    "--max_seq_length=16")
+    error = command(
+        "--task_name=mrpc",
+        "--do_export",
+        f"--adapter_dir={out}/adapter",
+        f"--data_dir={mrpc}",
+        *base_flags(tiny_base_folder),
+        f"--output_dir={tmp_path}/again",
+        f"--export_dir={tmp_path}/exported",
+        "--max_seq_length=16",
+    )
     assert error is None
     np.testing.assert_allclose(_probabilities(tmp_path / "exported", mrpc), expected, atol=1e-5)
 
 
 def test_refused_before_training(mrpc, tiny_base_folder, tmp_path):
     (tmp_path / "thesis").mkdir()
-    flags = ["--task_name=mrpc", "--do_train", "--do_export", f"--data_dir={mrpc}",
-             *base_flags(tiny_base_folder), f"--output_dir={tmp_path}/out"]
+    flags = [
+        "--task_name=mrpc",
+        "--do_train",
+        "--do_export",
+        f"--data_dir={mrpc}",
+        *base_flags(tiny_base_folder),
+        f"--output_dir={tmp_path}/out",
+    ]
     assert "will not be replaced" in command(*flags, f"--export_dir={tmp_path}/thesis")
     assert "will not be replaced" in command(
-        *flags, f"--export_dir={tmp_path}/thesis", "--num_trials=2", "--do_eval")
+        *flags, f"--export_dir={tmp_path}/thesis", "--num_trials=2", "--do_eval"
+    )
     assert not (tmp_path / "out").exists()
 
 
 def test_the_best_of_several_seeds_is_exported(mrpc, tiny_base_folder, tmp_path):
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--do_predict",
-                "--do_export", "--num_trials=2", "--num_train_epochs=1")
+    out = train(
+        mrpc,
+        tiny_base_folder,
+        tmp_path / "out",
+        "--do_eval",
+        "--do_predict",
+        "--do_export",
+        "--num_trials=2",
+        "--num_train_epochs=1",
+    )
     expected = np.loadtxt(out / "test_results.tsv")
     np.testing.assert_allclose(_probabilities(out / "saved_model", mrpc), expected, atol=1e-5)
     assert len(list(out.rglob("saved_model.pb"))) == 1
 
 
 def test_adapter_drop_and_storage(mrpc, tiny_base_folder, tmp_path):
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--adapter_drop=1",
-                "--adapter_dtype=float16", "--num_train_epochs=1")
+    out = train(
+        mrpc,
+        tiny_base_folder,
+        tmp_path / "out",
+        "--adapter_drop=1",
+        "--adapter_dtype=float16",
+        "--num_train_epochs=1",
+    )
     saved = load_adapter(str(out / "adapter"))
     assert saved.config["adapter"]["layers"] == [1]
     assert not any("adapters/layer_0" in name for name in saved.weights)
-    shared = ["--task_name=mrpc", "--do_eval", f"--data_dir={mrpc}", "--max_seq_length=16",
-              *base_flags(tiny_base_folder), f"--adapter_dir={out}/adapter"]
+    shared = [
+        "--task_name=mrpc",
+        "--do_eval",
+        f"--data_dir={mrpc}",
+        "--max_seq_length=16",
+        *base_flags(tiny_base_folder),
+        f"--adapter_dir={out}/adapter",
+    ]
     assert command(*shared, f"--output_dir={tmp_path}/eval") is None
     message = command(*shared, f"--output_dir={tmp_path}/none", "--adapter_drop=2")
     assert "no adapter is left of 2 layers" in message

@@ -16,9 +16,16 @@ from tests.runs import ROOT, base_flags, write_mrpc
 
 pytestmark = pytest.mark.long
 STEPS = 200
-FLAGS = ["--task_name=mrpc", "--do_train", "--do_eval", "--max_seq_length=16",
-         "--train_batch_size=8", "--num_train_epochs=25", "--learning_rate=1e-2",
-         "--save_checkpoints_steps=5"]
+FLAGS = [
+    "--task_name=mrpc",
+    "--do_train",
+    "--do_eval",
+    "--max_seq_length=16",
+    "--train_batch_size=8",
+    "--num_train_epochs=25",
+    "--learning_rate=1e-2",
+    "--save_checkpoints_steps=5",
+]
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +38,21 @@ class Run:
 
     def __init__(self, mrpc, base, out, *more):
         self.process = subprocess.Popen(
-            [sys.executable, "run_classifier.py", *FLAGS, f"--data_dir={mrpc}", *base_flags(base),
-             f"--output_dir={out}", *more],
-            cwd=ROOT, env=os.environ | {"PYTHONUNBUFFERED": "1"}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            [
+                sys.executable,
+                "run_classifier.py",
+                *FLAGS,
+                f"--data_dir={mrpc}",
+                *base_flags(base),
+                f"--output_dir={out}",
+                *more,
+            ],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         self.text = ""
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()

@@ -15,9 +15,15 @@ from adapter_bert_tf.run import lock
 
 def write(folder, **changes):
     """Writes a lock of this process, with changes."""
-    mark = {"host": lock.socket.gethostname(), "machine": lock._machine(), "pid": os.getpid(),
-            "process": lock._started(os.getpid()), "since": time.time() - 100,
-            "beat": time.time() - 7, "id": "other"}
+    mark = {
+        "host": lock.socket.gethostname(),
+        "machine": lock._machine(),
+        "pid": os.getpid(),
+        "process": lock._started(os.getpid()),
+        "since": time.time() - 100,
+        "beat": time.time() - 7,
+        "id": "other",
+    }
     (folder / lock.FILE).write_text(json.dumps(mark | changes))
 
 
@@ -41,8 +47,14 @@ DEAD = {
 @pytest.mark.parametrize("changes", ALIVE.values(), ids=ALIVE)
 def test_refuses(changes, tmp_path):
     write(tmp_path, **changes)
-    with (pytest.raises(InputError, match=r"in use by process \d+ on \S+, for 100 s \(last sign of "
-                                          "life 7 s ago"), lock.locked(str(tmp_path))):
+    with (
+        pytest.raises(
+            InputError,
+            match=r"in use by process \d+ on \S+, for 100 s \(last sign of "
+            "life 7 s ago",
+        ),
+        lock.locked(str(tmp_path)),
+    ):
         pass
     assert json.loads((tmp_path / lock.FILE).read_text())["id"] == "other"
 
@@ -69,8 +81,11 @@ def test_this_machine_before_a_restart_is_waited_for(tmp_path, monkeypatch, caps
 
 def test_another_machine_of_this_name_that_lives_keeps_its_lock(tmp_path, monkeypatch):
     write(tmp_path, **RESTARTED)
-    monkeypatch.setattr(lock.time, "sleep", lambda seconds: write(tmp_path, id="other", **RESTARTED,
-                                                                  beat=time.time()))
+    monkeypatch.setattr(
+        lock.time,
+        "sleep",
+        lambda seconds: write(tmp_path, id="other", **RESTARTED, beat=time.time()),
+    )
     with pytest.raises(InputError, match="in use"), lock.locked(str(tmp_path)):
         pass
 

@@ -14,8 +14,16 @@ TSV = ("\t", lambda cell: cell)
 CSV = (",", lambda cell: '"' + cell.replace('"', '""') + '"')
 
 
-def write(folder, extension="tsv", header=True, rows=120, splits=("train", "dev", "test"),
-          label=lambda i: ("no", "yes")[i % 2], delimiter=None, encoding="utf-8"):
+def write(
+    folder,
+    extension="tsv",
+    header=True,
+    rows=120,
+    splits=("train", "dev", "test"),
+    label=lambda i: ("no", "yes")[i % 2],
+    delimiter=None,
+    encoding="utf-8",
+):
     """A table that can be learned: the second text says `not` where the label is `yes`."""
     separator, quote = CSV if extension == "csv" else TSV
     separator = delimiter or separator
@@ -32,9 +40,16 @@ def write(folder, extension="tsv", header=True, rows=120, splits=("train", "dev"
 
 
 def run(folder, base, out, *more):
-    return command("--task_name=tsv", f"--data_dir={folder}", *base_flags(base),
-                   f"--output_dir={out}", "--max_seq_length=16", "--train_batch_size=8",
-                   "--learning_rate=1e-2", *more)
+    return command(
+        "--task_name=tsv",
+        f"--data_dir={folder}",
+        *base_flags(base),
+        f"--output_dir={out}",
+        "--max_seq_length=16",
+        "--train_batch_size=8",
+        "--learning_rate=1e-2",
+        *more,
+    )
 
 
 NAMES = ["--text_a_column=first", "--text_b_column=second", "--label_column=answer"]
@@ -54,42 +69,92 @@ TABLES = {
 def test_any_table(case, tiny_base_folder, tmp_path):
     layout, columns = TABLES[case]
     folder = write(tmp_path / "data", **layout)
-    assert run(folder, tiny_base_folder, tmp_path / "out", *columns, "--do_train", "--do_eval",
-               "--do_predict", "--num_train_epochs=4") is None
+    assert (
+        run(
+            folder,
+            tiny_base_folder,
+            tmp_path / "out",
+            *columns,
+            "--do_train",
+            "--do_eval",
+            "--do_predict",
+            "--num_train_epochs=4",
+        )
+        is None
+    )
     record = json.loads((tmp_path / "out" / "run.json").read_text())
     assert record["labels"] == ["no", "yes"]
     assert record["examples"] == (
-        {"train": 108, "dev": 12, "test": 24} if case == "no dev file" else
-        {"train": 120, "dev": 24, "test": 24})
+        {"train": 108, "dev": 12, "test": 24}
+        if case == "no dev file"
+        else {"train": 120, "dev": 24, "test": 24}
+    )
     lines = (tmp_path / "out" / "predictions.tsv").read_text().splitlines()
     assert lines[0] == "index\tprediction" and lines[1].split("\t")[1] in ("no", "yes")
     # The labels come from the adapter: the training data is not needed any more.
     (folder / f"train.{layout.get('extension', 'tsv')}").unlink()
-    assert run(folder, tiny_base_folder, tmp_path / "again", *columns, "--do_predict",
-               f"--adapter_dir={tmp_path}/out/adapter") is None
+    assert (
+        run(
+            folder,
+            tiny_base_folder,
+            tmp_path / "again",
+            *columns,
+            "--do_predict",
+            f"--adapter_dir={tmp_path}/out/adapter",
+        )
+        is None
+    )
     assert (tmp_path / "again" / "predictions.tsv").read_text().splitlines() == lines
 
 
 def test_regression_far_from_zero_is_learned_and_reloaded(tiny_base_folder, tmp_path):
     folder = write(tmp_path / "data", label=lambda i: str(1000 + 500 * (i % 2) + i % 7))
     flags = [*NAMES, "--regression", "--do_eval"]
-    assert run(folder, tiny_base_folder, tmp_path / "out", *flags, "--do_train",
-               "--num_train_epochs=30") is None
+    assert (
+        run(
+            folder,
+            tiny_base_folder,
+            tmp_path / "out",
+            *flags,
+            "--do_train",
+            "--num_train_epochs=30",
+        )
+        is None
+    )
     record = json.loads((tmp_path / "out" / "run.json").read_text())
     assert record["eval"]["eval_spearman"] > 0.7
     assert record["eval"]["eval_loss"] < 0.5 * 250**2  # Half of the variance.
-    assert run(folder, tiny_base_folder, tmp_path / "again", *flags,
-               f"--adapter_dir={tmp_path}/out/adapter") is None
+    assert (
+        run(
+            folder,
+            tiny_base_folder,
+            tmp_path / "again",
+            *flags,
+            f"--adapter_dir={tmp_path}/out/adapter",
+        )
+        is None
+    )
     assert (tmp_path / "out" / "eval_results.txt").read_text() == (
-        tmp_path / "again" / "eval_results.txt").read_text()
+        tmp_path / "again" / "eval_results.txt"
+    ).read_text()
     head = safetensors.numpy.load_file(tmp_path / "out" / "adapter" / "adapter.safetensors")
     assert head["head/kernel"].shape == (support.CONFIG["hidden_size"], 1)
 
 
 def test_rows_without_a_label_are_left_out(tiny_base_folder, tmp_path, caplog):
     folder = write(tmp_path / "data", label=lambda i: ("no", "yes", "")[i % 3])
-    assert run(folder, tiny_base_folder, tmp_path / "out", *NAMES, "--do_train", "--do_eval",
-               "--num_train_epochs=0.2") is None
+    assert (
+        run(
+            folder,
+            tiny_base_folder,
+            tmp_path / "out",
+            *NAMES,
+            "--do_train",
+            "--do_eval",
+            "--num_train_epochs=0.2",
+        )
+        is None
+    )
     record = json.loads((tmp_path / "out" / "run.json").read_text())
     assert record["labels"] == ["no", "yes"] and record["examples"] == {"train": 80, "dev": 16}
     assert "left out 40 of 120 rows: no label" in caplog.text
@@ -109,17 +174,43 @@ def test_a_labelled_test_file_is_scored(tiny_base_folder, tmp_path):
 
 def test_another_division_is_refused(tiny_base_folder, tmp_path):
     folder = write(tmp_path / "data", splits=("train",))
-    assert run(folder, tiny_base_folder, tmp_path / "out", *NAMES, "--do_train",
-               "--num_train_epochs=0.2") is None
-    error = run(folder, tiny_base_folder, tmp_path / "again", *NAMES, "--do_eval",
-                f"--adapter_dir={tmp_path}/out/adapter", "--split_seed=1")
+    assert (
+        run(
+            folder,
+            tiny_base_folder,
+            tmp_path / "out",
+            *NAMES,
+            "--do_train",
+            "--num_train_epochs=0.2",
+        )
+        is None
+    )
+    error = run(
+        folder,
+        tiny_base_folder,
+        tmp_path / "again",
+        *NAMES,
+        "--do_eval",
+        f"--adapter_dir={tmp_path}/out/adapter",
+        "--split_seed=1",
+    )
     assert "trained with --split_seed=0" in error
 
 
 def test_a_few_examples(tiny_base_folder, tmp_path):
     folder = write(tmp_path / "data")
-    assert run(folder, tiny_base_folder, tmp_path / "out", *NAMES, "--do_train",
-               "--max_train_examples=20", "--num_train_epochs=1") is None
+    assert (
+        run(
+            folder,
+            tiny_base_folder,
+            tmp_path / "out",
+            *NAMES,
+            "--do_train",
+            "--max_train_examples=20",
+            "--num_train_epochs=1",
+        )
+        is None
+    )
     record = json.loads((tmp_path / "out" / "run.json").read_text())
     assert record["examples"] == {"train": 20}
 
@@ -133,30 +224,54 @@ def _edit(name, change):
         path = folder / name
         path.write_bytes(change(path.read_bytes()))
         return []
+
     return edit
 
 
 BAD = {
-    "no label column": (_edit("train.tsv", lambda b: b.replace(b"answer", b"reply")),
-                        r"header has no column 'answer'. Received: \['note', 'first'"),
-    "class only in dev": (_edit("dev.tsv", lambda b: b.replace(b"yes", b"maybe", 1)),
-                          r"dev.tsv, line 3: unknown label 'maybe'.*training data, are \['no', 'y"),
-    "encoding": (_edit("train.tsv", lambda b: b.replace("é".encode(), b"\xe9", 1)),
-                 "byte 0xe9 at offset 25 .line 2. is not utf-8"),
+    "no label column": (
+        _edit("train.tsv", lambda b: b.replace(b"answer", b"reply")),
+        r"header has no column 'answer'. Received: \['note', 'first'",
+    ),
+    "class only in dev": (
+        _edit("dev.tsv", lambda b: b.replace(b"yes", b"maybe", 1)),
+        r"dev.tsv, line 3: unknown label 'maybe'.*training data, are \['no', 'y",
+    ),
+    "encoding": (
+        _edit("train.tsv", lambda b: b.replace("é".encode(), b"\xe9", 1)),
+        "byte 0xe9 at offset 25 .line 2. is not utf-8",
+    ),
     "one class": (lambda folder: ["--label_column=note"], "only one label: 'é'"),
-    "a cell too many": (_edit("train.tsv", lambda b: b.replace(b"\tno\n", b"\tin it\tno\n", 1)),
-                        "line 2: 5 cells under a header of 4"),
+    "a cell too many": (
+        _edit("train.tsv", lambda b: b.replace(b"\tno\n", b"\tin it\tno\n", 1)),
+        "line 2: 5 cells under a header of 4",
+    ),
     "a name that is another's number": (
-        lambda folder: _edit("train.tsv", lambda b: b.replace(b"note", b"3", 1))(folder) or
-        ["--label_column=3"], "'3' is the name of column 0 and the number of another"),
-    "two kinds of files": (lambda folder: (folder / "dev.csv").write_text("x") and [],
-                           "holds both .csv and .tsv"),
-    "too few to divide": (lambda folder: (folder / "dev.tsv").unlink() or _edit(
-        "train.tsv", lambda b: b"\n".join(b.split(b"\n")[:3]))(folder), "too few to divide"),
-    "a tab in a label": (lambda folder: [f"--data_dir={_csv_with_odd_label(folder.parent / 'c')}"],
-                         "must not hold a tab"),
-    "few of many": (lambda folder: ["--max_train_examples=2", "--label_column=second"],
-                    "dev.tsv, line 2: unknown label"),
+        lambda folder: (
+            _edit("train.tsv", lambda b: b.replace(b"note", b"3", 1))(folder)
+            or ["--label_column=3"]
+        ),
+        "'3' is the name of column 0 and the number of another",
+    ),
+    "two kinds of files": (
+        lambda folder: (folder / "dev.csv").write_text("x") and [],
+        "holds both .csv and .tsv",
+    ),
+    "too few to divide": (
+        lambda folder: (
+            (folder / "dev.tsv").unlink()
+            or _edit("train.tsv", lambda b: b"\n".join(b.split(b"\n")[:3]))(folder)
+        ),
+        "too few to divide",
+    ),
+    "a tab in a label": (
+        lambda folder: [f"--data_dir={_csv_with_odd_label(folder.parent / 'c')}"],
+        "must not hold a tab",
+    ),
+    "few of many": (
+        lambda folder: ["--max_train_examples=2", "--label_column=second"],
+        "dev.tsv, line 2: unknown label",
+    ),
     "no columns": (lambda folder: ["--text_a_column="], r"first row of train.tsv is \['note', 'fi"),
     "column out of range": (lambda folder: ["--label_column=9"], "at least 10 columns"),
     "long delimiter": (lambda folder: ["--delimiter=::"], "must be one character"),
@@ -171,8 +286,9 @@ def test_bad_input(case, tiny_base_folder, tmp_path):
     edit, message = BAD[case]
     folder = write(tmp_path / "data")
     more = edit(folder)
-    error = run(folder, tiny_base_folder, tmp_path / "out", *NAMES, "--do_train", "--do_eval",
-                *more)
+    error = run(
+        folder, tiny_base_folder, tmp_path / "out", *NAMES, "--do_train", "--do_eval", *more
+    )
     assert error and error.startswith("error: ")
 
     assert re.search(message, error, re.S), error
@@ -185,6 +301,10 @@ def test_an_empty_text_is_counted(tiny_base_folder, tmp_path, caplog):
     first, second, *rest = path.read_text().split("\n")
     cells = second.split("\t")
     path.write_text("\n".join([first, "\t".join([cells[0], "", *cells[2:]]), *rest]))
-    assert run(folder, tiny_base_folder, tmp_path / "out", *NAMES, "--do_train",
-               "--num_train_epochs=1") is None
+    assert (
+        run(
+            folder, tiny_base_folder, tmp_path / "out", *NAMES, "--do_train", "--num_train_epochs=1"
+        )
+        is None
+    )
     assert "1 of 16 examples of train have an empty text" in caplog.text

@@ -4,14 +4,26 @@ import types
 
 from adapter_bert_tf.run import ownership
 
-LEFT = ("adapter.tmp-1234/adapter.safetensors", "metrics.jsonl.0123abcd.tmp",
-        "MRPC.tsv.1f0c6932.tmp", "checkpoints/flags.json.5ed1064b.tmp",
-        ".lock.471c1c6777864d38af787f4dff0f8a03",
-        "checkpoints/checkpoint.tmp123", "checkpoints/ckpt-7.data-00000-of-00001",
-        "checkpoints/ckpt-9_temp/part-00000-of-00001.data-00000-of-00001.tempstate1")
-KEPT = ("adapter/adapter.safetensors", "metrics.jsonl", "notes.tmp", "checkpoints/checkpoint",
-        "checkpoints/ckpt-5.index", "checkpoints/ckpt-5.data-00000-of-00001",
-        "checkpoints/flags.json", ".lock")
+LEFT = (
+    "adapter.tmp-1234/adapter.safetensors",
+    "metrics.jsonl.0123abcd.tmp",
+    "MRPC.tsv.1f0c6932.tmp",
+    "checkpoints/flags.json.5ed1064b.tmp",
+    ".lock.471c1c6777864d38af787f4dff0f8a03",
+    "checkpoints/checkpoint.tmp123",
+    "checkpoints/ckpt-7.data-00000-of-00001",
+    "checkpoints/ckpt-9_temp/part-00000-of-00001.data-00000-of-00001.tempstate1",
+)
+KEPT = (
+    "adapter/adapter.safetensors",
+    "metrics.jsonl",
+    "notes.tmp",
+    "checkpoints/checkpoint",
+    "checkpoints/ckpt-5.index",
+    "checkpoints/ckpt-5.data-00000-of-00001",
+    "checkpoints/flags.json",
+    ".lock",
+)
 
 
 def test_what_was_begun_goes_and_all_else_stays(tmp_path):

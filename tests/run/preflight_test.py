@@ -24,15 +24,21 @@ def test_with_a_tpu_every_path_must_be_remote():
 
 
 def test_with_a_tpu_what_is_not_given_is_local_too():
-    error = command("--task_name=demo_factuality", "--do_train", "--distribution=tpu",
-                    "--output_dir=gs://b/out")
+    error = command(
+        "--task_name=demo_factuality", "--do_train", "--distribution=tpu", "--output_dir=gs://b/out"
+    )
     assert "--data_dir (not given" in error and "--base_model (not given" in error
 
 
 @pytest.mark.parametrize("flag", ["output_dir", "adapter_dir", "export_dir"])
 def test_what_cannot_be_written_is_said_before_training(flag, tmp_path, capsys):
-    error = command("--task_name=demo_factuality", "--do_train", f"--output_dir={tmp_path}/out",
-                    "--do_export", f"--{flag}=/proc/none/there")
+    error = command(
+        "--task_name=demo_factuality",
+        "--do_train",
+        f"--output_dir={tmp_path}/out",
+        "--do_export",
+        f"--{flag}=/proc/none/there",
+    )
     assert f"--{flag}=/proc/none/there cannot be written" in error
     assert "step" not in capsys.readouterr().out and not list(tmp_path.iterdir())
 
@@ -49,12 +55,15 @@ class CloudTpu:
         return f"2.20.0 of {self.place}"
 
 
-@pytest.mark.parametrize(("name", "said"), [
-    ("mine", "runtime 2.20.0 of us/here/mine"),
-    ("absent", "runtime not known (no TPU of this name)"),
-    ("grpc://10.0.0.2:8470", "runtime not known (an address does not say it)"),
-    ("local", "libtpu 0.0.14"),
-])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("mine", "runtime 2.20.0 of us/here/mine"),
+        ("absent", "runtime not known (no TPU of this name)"),
+        ("grpc://10.0.0.2:8470", "runtime not known (an address does not say it)"),
+        ("local", "libtpu 0.0.14"),
+    ],
+)
 def test_the_tpus_software_is_named(name, said, monkeypatch):
     client = types.SimpleNamespace(Client=CloudTpu)
     monkeypatch.setitem(sys.modules, "cloud_tpu_client", client)
@@ -71,8 +80,13 @@ def test_a_tpu_without_packages_is_said_to_be_unknown(monkeypatch):
 
 
 def test_the_versions_are_printed_before_the_tpu_is_asked(tmp_path, capsys):
-    error = command("--task_name=demo_factuality", "--do_train", "--use_tpu", "--tpu_name=local",
-                    f"--output_dir={tmp_path}/out")
+    error = command(
+        "--task_name=demo_factuality",
+        "--do_train",
+        "--use_tpu",
+        "--tpu_name=local",
+        f"--output_dir={tmp_path}/out",
+    )
     assert "No TPU could be reached" in error and 'pip install "tensorflow-tpu==' in error
     assert f"tensorflow {tf.__version__}; TPU local: libtpu " in capsys.readouterr().out
 
@@ -88,22 +102,32 @@ class Flags:
     do_train, train_batch_size = True, 12
 
 
-@pytest.mark.parametrize(("replicas", "advice"), [(8, "Use 8 or 16"), (5, "Use 10 or 15"),
-                                                   (16, "Use 16 or 16")])
+@pytest.mark.parametrize(
+    ("replicas", "advice"), [(8, "Use 8 or 16"), (5, "Use 10 or 15"), (16, "Use 16 or 16")]
+)
 def test_the_replicas_must_divide_the_batch(replicas, advice):
     with pytest.raises(InputError, match=advice):
         preflight.check_batches(Flags(), Replicas(replicas))
 
 
-@pytest.mark.parametrize(("asked", "replicas", "size"),
-                         [(8, 1, 8), (8, 8, 8), (9, 8, 16), (1, 4, 4)])
+@pytest.mark.parametrize(
+    ("asked", "replicas", "size"), [(8, 1, 8), (8, 8, 8), (9, 8, 16), (1, 4, 4)]
+)
 def test_evaluation_batches_are_rounded_up(asked, replicas, size):
     assert preflight.whole_batches(asked, Replicas(replicas)) == size
 
 
-@pytest.mark.parametrize("text", [None, "", "{", "[]", '{"cluster": {"worker": ["a:1"]}}',
-                                  '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", '
-                                  '"index": 1}}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "",
+        "{",
+        "[]",
+        '{"cluster": {"worker": ["a:1"]}}',
+        '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 1}}',
+    ],
+)
 def test_several_workers_need_tf_config(text, monkeypatch):
     monkeypatch.delenv("TF_CONFIG", raising=False)
     if text is not None:
@@ -113,8 +137,14 @@ def test_several_workers_need_tf_config(text, monkeypatch):
 
 
 def test_sweeps_run_on_one_host(tmp_path):
-    error = command("--task_name=demo_factuality", "--do_train", "--do_eval", "--num_trials=2",
-                    f"--output_dir={tmp_path}/out", "--distribution=multi_worker")
+    error = command(
+        "--task_name=demo_factuality",
+        "--do_train",
+        "--do_eval",
+        "--num_trials=2",
+        f"--output_dir={tmp_path}/out",
+        "--distribution=multi_worker",
+    )
     assert "run on one host" in error and not (tmp_path / "out").exists()
 
 

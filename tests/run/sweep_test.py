@@ -30,8 +30,16 @@ def _rows(out):
 
 
 def test_trials_report_median_and_range(mrpc, tiny_base_folder, tmp_path):
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=3",
-                "--learning_rate=1e-2", "--num_trials=3", "--seed=5")
+    out = train(
+        mrpc,
+        tiny_base_folder,
+        tmp_path / "out",
+        "--do_eval",
+        "--num_train_epochs=3",
+        "--learning_rate=1e-2",
+        "--num_trials=3",
+        "--seed=5",
+    )
     rows = _rows(out)
     assert [row["seed"] for row in rows] == ["5", "6", "7"]
     accuracies = sorted(float(row["eval_accuracy"]) for row in rows)
@@ -39,33 +47,57 @@ def test_trials_report_median_and_range(mrpc, tiny_base_folder, tmp_path):
     assert [float(results[f"eval_accuracy{end}"]) for end in ("_min", "", "_max")] == accuracies
     best = max(rows, key=lambda row: float(row["eval_accuracy"]))["seed"]
     assert (out / "adapter" / "adapter.safetensors").read_bytes() == (
-        out / f"seed={best}" / "adapter" / "adapter.safetensors").read_bytes()
+        out / f"seed={best}" / "adapter" / "adapter.safetensors"
+    ).read_bytes()
 
 
 def test_a_run_of_a_sweep_equals_the_run_by_itself(mrpc, tiny_base_folder, tmp_path):
     sweeping = _grid(tmp_path, "adapter_size: [2, 4]\n")
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=1",
-                sweeping,
-                "--num_trials=2")
+    out = train(
+        mrpc,
+        tiny_base_folder,
+        tmp_path / "out",
+        "--do_eval",
+        "--num_train_epochs=1",
+        sweeping,
+        "--num_trials=2",
+    )
     for size, seed in ((2, 0), (4, 1)):
-        alone = train(mrpc, tiny_base_folder, tmp_path / f"{size}", "--do_eval",
-                      "--num_train_epochs=1", f"--adapter_size={size}", f"--seed={seed}")
-        files = [folder / "adapter" / "adapter.safetensors"
-                 for folder in (alone, out / f"adapter_size={size},seed={seed}")]
+        alone = train(
+            mrpc,
+            tiny_base_folder,
+            tmp_path / f"{size}",
+            "--do_eval",
+            "--num_train_epochs=1",
+            f"--adapter_size={size}",
+            f"--seed={seed}",
+        )
+        files = [
+            folder / "adapter" / "adapter.safetensors"
+            for folder in (alone, out / f"adapter_size={size},seed={seed}")
+        ]
         assert files[0].read_bytes() == files[1].read_bytes()
 
 
 def test_a_grid_of_any_flags(mrpc, tiny_base_folder, tmp_path, monkeypatch, capsys):
     reads = []
-    monkeypatch.setattr(loading, "read_weights",
-                        lambda path, read=loading.read_weights: reads.append(path) or read(path))
-    sweeping = _grid(tmp_path, "learning_rate: [1e-5, 1e-2]\ntuning: [adapters, head]\n"
-                           "num_train_epochs: 4\n")
+    monkeypatch.setattr(
+        loading,
+        "read_weights",
+        lambda path, read=loading.read_weights: reads.append(path) or read(path),
+    )
+    sweeping = _grid(
+        tmp_path, "learning_rate: [1e-5, 1e-2]\ntuning: [adapters, head]\nnum_train_epochs: 4\n"
+    )
     out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--do_predict", sweeping)
     assert len(reads) == 1  # The base is loaded once.
     rows = _rows(out)
     assert [(row["learning_rate"], row["tuning"]) for row in rows] == [
-        ("1e-05", "adapters"), ("1e-05", "head"), ("0.01", "adapters"), ("0.01", "head")]
+        ("1e-05", "adapters"),
+        ("1e-05", "head"),
+        ("0.01", "adapters"),
+        ("0.01", "head"),
+    ]
     assert {row["num_train_epochs"] for row in rows} == {"4.0"}
     assert all(row["status"] == "finished" for row in rows)
     best = max(float(row["eval_accuracy"]) for row in rows)
@@ -88,7 +120,8 @@ def test_finished_runs_are_skipped(mrpc, tiny_base_folder, tmp_path, capsys):
     assert capsys.readouterr().out.count("What --tuning=adapters trains") == 1
     timings = {"seconds", "examples_per_second"}
     assert [{k: v for k, v in row.items() if k not in timings} for row in _rows(out)] == [
-        {k: v for k, v in row.items() if k not in timings} for row in before]
+        {k: v for k, v in row.items() if k not in timings} for row in before
+    ]
 
 
 def test_runs_on_other_data_are_done_again(mrpc, tiny_base_folder, tmp_path, capsys):
@@ -104,18 +137,24 @@ def test_runs_on_other_data_are_done_again(mrpc, tiny_base_folder, tmp_path, cap
 
 def test_tensorboard_gets_the_hyperparameters(mrpc, tiny_base_folder, tmp_path):
     sweeping = _grid(tmp_path, "adapter_size: [2]\n")
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=1",
-                sweeping)
+    out = train(
+        mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=1", sweeping
+    )
     events = (out / "adapter_size=2,seed=0").glob("events.out.tfevents.*")
-    tags = {value.tag for path in events for event in tf.compat.v1.train.summary_iterator(str(path))
-            for value in event.summary.value}
+    tags = {
+        value.tag
+        for path in events
+        for event in tf.compat.v1.train.summary_iterator(str(path))
+        for value in event.summary.value
+    }
     assert {"_hparams_/session_start_info", "eval_accuracy"} <= tags
 
 
 def test_a_diverged_run_is_noted_and_not_chosen(mrpc, tiny_base_folder, tmp_path):
     sweeping = _grid(tmp_path, "learning_rate: [1e30, 1e-3]\n")
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=1",
-                sweeping)
+    out = train(
+        mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=1", sweeping
+    )
     assert [row["status"] for row in _rows(out)] == ["diverged", "finished"]
     assert safetensors.numpy.load_file(out / "adapter" / "adapter.safetensors")
 
@@ -132,7 +171,10 @@ def test_the_setting_is_chosen_by_its_median_and_then_the_seed():
     assert sweep.choose(settings, [{}, {}, {"m": 0.9}, *rows[3:]], "m") == 5
     assert sweep.choose(settings[:2], [{}, {}], "m") is None
     assert sweep.summarize([{"eval_m": m} for m in (3, 1, 2)]) == {
-        "eval_m": 2, "eval_m_min": 1, "eval_m_max": 3}
+        "eval_m": 2,
+        "eval_m_min": 1,
+        "eval_m_max": 3,
+    }
 
 
 BAD = {
@@ -155,41 +197,78 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_a_bad_grid_stops_before_the_first_run(case, mrpc, tiny_base_folder, tmp_path):
     text, message = BAD[case]
-    error = command("--task_name=mrpc", "--do_train", "--do_eval", f"--data_dir={mrpc}",
-                    *base_flags(tiny_base_folder), f"--output_dir={tmp_path}/out",
-                    "--max_seq_length=16", _grid(tmp_path, text))
+    error = command(
+        "--task_name=mrpc",
+        "--do_train",
+        "--do_eval",
+        f"--data_dir={mrpc}",
+        *base_flags(tiny_base_folder),
+        f"--output_dir={tmp_path}/out",
+        "--max_seq_length=16",
+        _grid(tmp_path, text),
+    )
     assert error and error.startswith("error: ") and re.search(message, error, re.S), error
     assert not (tmp_path / "out").exists()
 
 
 def test_trials_need_a_development_set(mrpc, tiny_base_folder, tmp_path):
-    error = command("--task_name=mrpc", "--do_train", "--num_trials=2", f"--data_dir={mrpc}",
-                    f"--output_dir={tmp_path}/out", *base_flags(tiny_base_folder))
+    error = command(
+        "--task_name=mrpc",
+        "--do_train",
+        "--num_trials=2",
+        f"--data_dir={mrpc}",
+        f"--output_dir={tmp_path}/out",
+        *base_flags(tiny_base_folder),
+    )
     assert "need --do_train and --do_eval" in error
 
 
 def test_another_sweep_in_the_same_folder_is_refused(mrpc, tiny_base_folder, tmp_path):
     arguments = ["--do_eval", "--num_train_epochs=1"]
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", *arguments,
-                _grid(tmp_path, "adapter_size: [2]"))
-    error = command("--task_name=mrpc", "--do_train", f"--data_dir={mrpc}", *arguments,
-                    *base_flags(tiny_base_folder), f"--output_dir={out}", "--max_seq_length=16",
-                    "--train_batch_size=8", _grid(tmp_path, "adapter_size: [3]"))
+    out = train(
+        mrpc, tiny_base_folder, tmp_path / "out", *arguments, _grid(tmp_path, "adapter_size: [2]")
+    )
+    error = command(
+        "--task_name=mrpc",
+        "--do_train",
+        f"--data_dir={mrpc}",
+        *arguments,
+        *base_flags(tiny_base_folder),
+        f"--output_dir={out}",
+        "--max_seq_length=16",
+        "--train_batch_size=8",
+        _grid(tmp_path, "adapter_size: [3]"),
+    )
     assert "holds another sweep" in error
 
 
 def test_what_to_predict_must_be_there_before_training(mrpc, tiny_base_folder, tmp_path):
     (mrpc / "test.tsv").unlink()
-    error = command("--task_name=mrpc", "--do_train", "--do_eval", "--do_predict",
-                    f"--data_dir={mrpc}", *base_flags(tiny_base_folder), "--num_trials=2",
-                    f"--output_dir={tmp_path}/out", "--max_seq_length=16")
+    error = command(
+        "--task_name=mrpc",
+        "--do_train",
+        "--do_eval",
+        "--do_predict",
+        f"--data_dir={mrpc}",
+        *base_flags(tiny_base_folder),
+        "--num_trials=2",
+        f"--output_dir={tmp_path}/out",
+        "--max_seq_length=16",
+    )
     assert "test.tsv" in error and not (tmp_path / "out").exists()
 
 
 def test_predictions_are_made_as_the_best_run_was(mrpc, tiny_base_folder, tmp_path):
     sweeping = _grid(tmp_path, "max_seq_length: [8]\nadapter_layers: [null]\n")
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--do_predict",
-                "--num_train_epochs=0.2", sweeping)
+    out = train(
+        mrpc,
+        tiny_base_folder,
+        tmp_path / "out",
+        "--do_eval",
+        "--do_predict",
+        "--num_train_epochs=0.2",
+        sweeping,
+    )
     (later,) = json.loads((out / "run.json").read_text())["later_runs"]
     assert later["flags"]["max_seq_length"] == 8
     assert (out / "max_seq_length=8,adapter_layers=default,seed=0").is_dir()

@@ -20,8 +20,13 @@ from adapter_bert_tf.tasks.heads import new_model
 from adapter_bert_tf.tasks.span_decoding import Decoder, DecodingSettings
 from tests import support
 
-A = ["the cat sat", "rain", "", "Good, red house never!",
-     "it is not bad but was very big today " * 9]
+A = [
+    "the cat sat",
+    "rain",
+    "",
+    "Good, red house never!",
+    "it is not bad but was very big today " * 9,
+]
 B = ["a dog ran", "sun", "who", "why?", "they walk"]
 
 CLIENT = """
@@ -41,8 +46,9 @@ def _random(model, seed=0):
 
 
 def _config(base, head="classification", labels=("no", "yes"), **inputs):
-    return support.adapter_config(base, None, "full", labels, head=head,
-                                  inputs=schema.INPUTS[head] | inputs)
+    return support.adapter_config(
+        base, None, "full", labels, head=head, inputs=schema.INPUTS[head] | inputs
+    )
 
 
 @pytest.mark.parametrize("texts", [(A,), (A, B)], ids=["one", "two"])
@@ -58,22 +64,28 @@ def test_it_computes_what_the_model_computes(texts, labels, tiny_base_folder, tm
     served = tf.saved_model.load(str(tmp_path / "model"))
     for rows in (slice(0, 5), slice(2, 3), slice(0, 0)):  # Any batch size.
         output = served.signatures["serving_default"](
-            **{name: tf.constant(column[rows], tf.string) for name, column in strings.items()})
+            **{name: tf.constant(column[rows], tf.string) for name, column in strings.items()}
+        )
         if not labels:
             np.testing.assert_allclose(output["score"], expected[rows, 0], atol=1e-5)
             continue
         np.testing.assert_allclose(output["logits"], expected[rows], atol=1e-5)
-        np.testing.assert_allclose(output["probabilities"], tf.nn.softmax(expected[rows]),
-                                   atol=1e-5)
+        np.testing.assert_allclose(
+            output["probabilities"], tf.nn.softmax(expected[rows]), atol=1e-5
+        )
         assert [label.decode() for label in output["label"].numpy()] == [
-            labels[i] for i in expected[rows].argmax(-1)]
+            labels[i] for i in expected[rows].argmax(-1)
+        ]
     if len(texts) == 2:
         with pytest.raises(tf.errors.InvalidArgumentError, match="different numbers of rows"):
             served.signatures["serving_default"](text_a=tf.constant(A), text_b=tf.constant(B[1:]))
     inputs = TextEncoder(base.vocabulary, 16).inputs(*texts)
     by_ids = served.signatures["ids"](**inputs)
-    np.testing.assert_allclose(by_ids["score" if not labels else "logits"],
-                               expected[:, 0] if not labels else expected, atol=1e-5)
+    np.testing.assert_allclose(
+        by_ids["score" if not labels else "logits"],
+        expected[:, 0] if not labels else expected,
+        atol=1e-5,
+    )
 
 
 def test_it_runs_elsewhere_without_the_sources(tmp_path):
@@ -86,9 +98,13 @@ def test_it_runs_elsewhere_without_the_sources(tmp_path):
     export_task(str(tmp_path / "model"), model, _config(base), base.vocabulary)
     shutil.rmtree(source)
     shutil.move(tmp_path / "model", tmp_path / "moved")
-    done = subprocess.run([sys.executable, "-c", CLIENT, tmp_path / "moved",
-                           json.dumps({"text_a": A[:3]})], check=True, capture_output=True,
-                          text=True, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", CLIENT, tmp_path / "moved", json.dumps({"text_a": A[:3]})],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
     answers = json.loads(done.stdout.splitlines()[-1])
     np.testing.assert_allclose(np.reshape(answers["logits"], (3, 2)), expected, atol=1e-5)
     assert answers["classes"] == ["no", "yes"] * 3
@@ -97,7 +113,9 @@ def test_it_runs_elsewhere_without_the_sources(tmp_path):
 CONTEXTS = [
     ("who sat", "The cat sat on the mat. A dog ran in."),
     ("where is the big red house today", "rain and sun " * 30 + "the red house walks again. " * 8),
-    ("", "it was good"), ("why", ""), ("why not", "   "),
+    ("", "it was good"),
+    ("why", ""),
+    ("why not", "   "),
     ("why?", "C\u0301a\u0302t \U0001f600 sa\u0308t on a blue\u0301 mat, unplayable -- walked"),
     ("who " * 40, "the dog ran. " * 30),
 ]
@@ -109,8 +127,12 @@ def test_answers_are_those_of_the_decoder(null_allowed, tiny_base_folder, tmp_pa
     model = new_model("span", base.build_encoder(), 2)
     _random(model, 3)
     settings = windows.SpanSettings(max_seq_length=24, doc_stride=5, max_query_length=9)
-    decoding = DecodingSettings(n_best_size=3, max_answer_length=4, null_allowed=null_allowed,
-                                null_score_diff_threshold=-0.2)
+    decoding = DecodingSettings(
+        n_best_size=3,
+        max_answer_length=4,
+        null_allowed=null_allowed,
+        null_score_diff_threshold=-0.2,
+    )
     config = _config(base, "span", ("start", "end"), **settings.__dict__, **decoding.__dict__)
     export_task(str(tmp_path / "model"), model, config, base.vocabulary)
     served = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
@@ -119,12 +141,21 @@ def test_answers_are_those_of_the_decoder(null_allowed, tiny_base_folder, tmp_pa
     for window in windows.make_windows(questions, TextEncoder(base.vocabulary, 24), settings):
         ids = window.ids[np.newaxis]
         types = (np.arange(len(window.ids)) >= window.context_begin).astype("i4")[np.newaxis]
-        logits = model({"input_word_ids": ids, "input_mask": np.ones_like(ids),
-                        "input_type_ids": types}).numpy()
-        decoder.add(window.question, logits[0], window.context_begin, window.starts, window.ends,
-                    window.is_best)
-    output = served(question=tf.constant([q for q, _ in CONTEXTS]),
-                    context=tf.constant([c for _, c in CONTEXTS]))
+        logits = model(
+            {"input_word_ids": ids, "input_mask": np.ones_like(ids), "input_type_ids": types}
+        ).numpy()
+        decoder.add(
+            window.question,
+            logits[0],
+            window.context_begin,
+            window.starts,
+            window.ends,
+            window.is_best,
+        )
+    output = served(
+        question=tf.constant([q for q, _ in CONTEXTS]),
+        context=tf.constant([c for _, c in CONTEXTS]),
+    )
     kinds = set()
     for i, question in enumerate(questions):
         text, rows, _ = decoder.answer(i, question)

@@ -42,14 +42,24 @@ def joined(tiny_base_folder, tmp_path_factory):
     """(AdapterModel, SavedModel of its tasks and one of spans)."""
     folder = tmp_path_factory.mktemp("joined")
     model = _model(tiny_base_folder)
-    model.add_adapter("questions", config=SMALL, head="span", max_seq_length=24,
-                      max_query_length=8, doc_stride=8)
+    model.add_adapter(
+        "questions", config=SMALL, head="span", max_seq_length=24, max_query_length=8, doc_stride=8
+    )
     for name in model.list_adapters():
         model.save_adapter(name, str(folder / name))
     folders = [str(folder / name) for name in model.list_adapters()]
     twin = shutil.copytree(folder / "two", folder / "rate=1e-3" / "two")
-    assert main([*folders, f"twin={twin}", f"--output={folder / 'model'}",
-                 f"--base_model={tiny_base_folder}"]) == 0
+    assert (
+        main(
+            [
+                *folders,
+                f"twin={twin}",
+                f"--output={folder / 'model'}",
+                f"--base_model={tiny_base_folder}",
+            ]
+        )
+        == 0
+    )
     return model, tf.saved_model.load(str(folder / "model"))
 
 
@@ -77,17 +87,20 @@ def test_a_signature_for_each_task(name, joined):
 def test_one_adapter_under_two_names(joined):
     model, served = joined
     names = ["two", "twin"]
-    output = served.signatures["tasks"](task=tf.constant(names), text_a=tf.constant(A[:2]),
-                                        text_b=tf.constant(["", ""]))
-    np.testing.assert_allclose(output["logits"][:, :2], _expected(model, "two", range(2)),
-                               atol=1e-5)
+    output = served.signatures["tasks"](
+        task=tf.constant(names), text_a=tf.constant(A[:2]), text_b=tf.constant(["", ""])
+    )
+    np.testing.assert_allclose(
+        output["logits"][:, :2], _expected(model, "two", range(2)), atol=1e-5
+    )
 
 
 def test_a_task_for_each_row(joined):
     model, served = joined
     names = ["pairs", "score", "two", "top", "norms-1", "pairs"]
     output = served.signatures["tasks"](
-        task=tf.constant(names), text_a=tf.constant(A), text_b=tf.constant(B))
+        task=tf.constant(names), text_a=tf.constant(A), text_b=tf.constant(B)
+    )
     for row, name in enumerate(names):
         expected, labels = _expected(model, name, [row])[0], TASKS[name][0]
         np.testing.assert_allclose(output["logits"][row, : len(expected)], expected, atol=1e-5)
@@ -100,11 +113,13 @@ def test_a_task_for_each_row(joined):
             assert float(output["score"][row]) == pytest.approx(expected[0], abs=1e-5)
             assert output["label"][row] == b""
     with pytest.raises(tf.errors.InvalidArgumentError, match="Unknown task"):
-        served.signatures["tasks"](task=tf.constant(["cola"]), text_a=tf.constant(["a"]),
-                                   text_b=tf.constant([""]))
+        served.signatures["tasks"](
+            task=tf.constant(["cola"]), text_a=tf.constant(["a"]), text_b=tf.constant([""])
+        )
     with pytest.raises(tf.errors.InvalidArgumentError, match="different numbers of rows"):
-        served.signatures["tasks"](task=tf.constant(["pairs"] * 2), text_a=tf.constant(["a"]),
-                                   text_b=tf.constant(["", ""]))
+        served.signatures["tasks"](
+            task=tf.constant(["pairs"] * 2), text_a=tf.constant(["a"]), text_b=tf.constant(["", ""])
+        )
     none = tf.constant([], tf.string)
     output = served.signatures["tasks"](task=none, text_a=none, text_b=none)
     assert output["logits"].shape == (0, 3)
@@ -113,7 +128,8 @@ def test_a_task_for_each_row(joined):
 def test_questions_too(joined):
     _, served = joined
     output = served.signatures["questions"](
-        question=tf.constant(["who sat"]), context=tf.constant(["the cat sat on the mat " * 9]))
+        question=tf.constant(["who sat"]), context=tf.constant(["the cat sat on the mat " * 9])
+    )
     assert set(output) == {"answer", "score", "start", "end"}
 
 
@@ -125,8 +141,12 @@ def test_what_cannot_be_joined(tiny_base_folder, tmp_path, capsys):
     for name in model.list_adapters():
         model.save_adapter(name, str(tmp_path / name))
     base, output = f"--base_model={tiny_base_folder}", f"--output={tmp_path / 'model'}"
-    for names, message in ((["a", "a"], "name of its own"), (["full"], "changes the base itself"),
-                           (["tasks"], "name of its own"), (["b"], "No adapter in")):
+    for names, message in (
+        (["a", "a"], "name of its own"),
+        (["full"], "changes the base itself"),
+        (["tasks"], "name of its own"),
+        (["b"], "No adapter in"),
+    ):
         assert main([*(str(tmp_path / name) for name in names), base, output]) == 1
         assert message in capsys.readouterr().err
     assert not (tmp_path / "model").exists()
@@ -141,7 +161,8 @@ def test_the_base_is_stored_once(tiny_base_folder, tmp_path):
         folders = [str(tmp_path / f"t{i}") for i in range(number + 1)]
         if number in (0, 5):
             main([*folders, f"--output={tmp_path / 'm'}", f"--base_model={tiny_base_folder}"])
-            sizes.append(os.path.getsize(
-                tmp_path / "m" / "variables" / "variables.data-00000-of-00001"))
+            sizes.append(
+                os.path.getsize(tmp_path / "m" / "variables" / "variables.data-00000-of-00001")
+            )
     weights = 4 * sum(v.shape.num_elements() for v in model.model("t0").trainable_variables)
     assert sizes[1] - sizes[0] == pytest.approx(5 * weights, abs=200)

@@ -22,8 +22,9 @@ def folder(tiny_base_folder, tmp_path):
     model = AdapterModel(load_base(tiny_base_folder))
     for name, place, size in (("a", "a/adapter", 4), ("b", "b/adapter", 4), ("c", "c", 2)):
         model.add_adapter(name, ["0", "1"], AdapterConfig(size))
-        model.save_adapter(name, str(tmp_path / place),
-                           {"name": "f1", "value": 0.5, "split": "dev"})
+        model.save_adapter(
+            name, str(tmp_path / place), {"name": "f1", "value": 0.5, "split": "dev"}
+        )
     return tmp_path
 
 
@@ -80,10 +81,15 @@ def test_import_and_export(tmp_path, capsys):
     assert main(["import", str(HUB / "pfeiffer"), f"--output={ours}", base]) == 0
     assert main(["export", str(ours), f"--output={theirs}", base]) == 0
     assert main(["import", str(theirs), f"--output={tmp_path / 'again'}", base]) == 0
-    np.testing.assert_equal(load_adapter(str(ours)).weights,
-                            load_adapter(str(tmp_path / "again")).weights)
-    checkpoint = ["import", str(GOLDEN / "adapter_model.ckpt"), f"--output={tmp_path / 'tf1'}",
-                  f"--base_model={GOLDEN / 'bert_model.ckpt'}"]
+    np.testing.assert_equal(
+        load_adapter(str(ours)).weights, load_adapter(str(tmp_path / "again")).weights
+    )
+    checkpoint = [
+        "import",
+        str(GOLDEN / "adapter_model.ckpt"),
+        f"--output={tmp_path / 'tf1'}",
+        f"--base_model={GOLDEN / 'bert_model.ckpt'}",
+    ]
     assert main(checkpoint) == 1
     assert "add --task=NAME" in capsys.readouterr().err
     assert main([*checkpoint, "--task=mnli", "--labels=a,b,c"]) == 0

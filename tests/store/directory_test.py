@@ -47,7 +47,10 @@ def test_round_trip(method, tiny_base_folder, tmp_path):
 def test_files_and_card(tiny_base_folder, tmp_path):
     _save(tiny_base_folder, tmp_path / "a")
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == [
-        "README.md", "adapter.safetensors", "adapter_config.json"]
+        "README.md",
+        "adapter.safetensors",
+        "adapter_config.json",
+    ]
     text = (tmp_path / "a" / "README.md").read_text()
     assert "f1 = 0.5000 (dev)" in text and "size 4" in text
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
@@ -86,18 +89,25 @@ def test_a_failure_at_the_very_end_puts_the_old_one_back(tmp_path):
 
 def test_several_writers_of_one_folder(tmp_path):
     with futures.ThreadPoolExecutor(4) as pool:
-        for done in [pool.submit(write_files, str(tmp_path / "a"), {"one": b"%d" % i, "two": b""})
-                     for i in range(60)]:
+        for done in [
+            pool.submit(write_files, str(tmp_path / "a"), {"one": b"%d" % i, "two": b""})
+            for i in range(60)
+        ]:
             done.result()
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "one", "two"]
 
 
 def test_random_weights_are_gone_with_their_process(tiny_base_folder, tmp_path):
-    base = open_base(config_path=f"{tiny_base_folder}/bert_config.json",
-                     vocabulary_path=f"{tiny_base_folder}/vocab.txt")
+    base = open_base(
+        config_path=f"{tiny_base_folder}/bert_config.json",
+        vocabulary_path=f"{tiny_base_folder}/vocab.txt",
+    )
     model = Classifier(base.build_encoder(ADAPTER), 2)
-    save_adapter(str(tmp_path / "a"), support.adapter_config(base, ADAPTER),
-                 select_trained(model, Tuning("adapters")))
+    save_adapter(
+        str(tmp_path / "a"),
+        support.adapter_config(base, ADAPTER),
+        select_trained(model, Tuning("adapters")),
+    )
     with pytest.raises(InputError, match="random weights"):
         load_adapter(str(tmp_path / "a")).assign_to(model.named_variables(), base.fingerprint())
 
@@ -111,15 +121,17 @@ def test_another_base_is_refused(tiny_base_folder, tmp_path):
         load_adapter(str(tmp_path / "a")).assign_to(model.named_variables(), other.fingerprint())
 
 
-@pytest.mark.parametrize("change", [{"adapter": AdapterConfig(bottleneck_size=8)}, {"labels": 3},
-                                    {"adapter": None}])
+@pytest.mark.parametrize(
+    "change", [{"adapter": AdapterConfig(bottleneck_size=8)}, {"labels": 3}, {"adapter": None}]
+)
 def test_another_model_is_refused(change, tiny_base_folder, tmp_path):
     _save(tiny_base_folder, tmp_path / "a")
     model = _model(tiny_base_folder, **change)
     before = model.head.kernel.numpy()
     with pytest.raises(InputError, match="does not fit"):
         load_adapter(str(tmp_path / "a")).assign_to(
-            model.named_variables(), load_base(tiny_base_folder).fingerprint())
+            model.named_variables(), load_base(tiny_base_folder).fingerprint()
+        )
     np.testing.assert_array_equal(model.head.kernel, before)
 
 

@@ -34,8 +34,11 @@ def test_an_adapter_of_the_library_gives_its_logits(name, base, tmp_path):
     save_adapter(str(tmp_path / "a"), saved.config, saved.weights)
     model = AdapterModel(base)
     model.load_adapter(str(tmp_path / "a"))
-    inputs = {"input_word_ids": figures["ids"], "input_mask": figures["mask"],
-              "input_type_ids": np.zeros_like(figures["ids"])}
+    inputs = {
+        "input_word_ids": figures["ids"],
+        "input_mask": figures["mask"],
+        "input_type_ids": np.zeros_like(figures["ids"]),
+    }
     np.testing.assert_allclose(model(inputs, adapter=name), figures[name], atol=1e-5)
 
 
@@ -48,8 +51,9 @@ def test_exporting_gives_the_librarys_own_files_back(name, base, tmp_path):
         np.testing.assert_equal(ours, theirs)
     for file in ("adapter_config.json", "head_config.json"):
         theirs, ours = (json.loads((f / name / file).read_text()) for f in (HUB, tmp_path))
-        different = {key for key, value in ours["config"].items()
-                     if value != theirs["config"].get(key)}
+        different = {
+            key for key, value in ours["config"].items() if value != theirs["config"].get(key)
+        }
         # How it starts; and the library ignores original_ln_before of parallel adapters.
         assert different <= {"init_weights"}
     again = import_adapter(str(tmp_path / name), base)
@@ -62,6 +66,7 @@ def _edit(file, change):
         values = json.loads((folder / file).read_text())
         change(values)
         (folder / file).write_text(json.dumps(values))
+
     return edit
 
 
@@ -69,6 +74,7 @@ def _weights(file, change):
     def edit(folder):
         tensors = change(safetensors.numpy.load_file(folder / file))
         safetensors.numpy.save_file(tensors, folder / file)
+
     return edit
 
 
@@ -76,50 +82,89 @@ def _to_folder(file):
     def edit(folder):
         (folder / file).unlink()
         (folder / file).mkdir()
+
     return edit
 
 
 DAMAGE = {
-    "a pickle": (lambda d: (d / "adapter.safetensors").rename(d / "pytorch_adapter.bin"),
-                 "is a pickle and is not read"),
+    "a pickle": (
+        lambda d: (d / "adapter.safetensors").rename(d / "pytorch_adapter.bin"),
+        "is a pickle and is not read",
+    ),
     "no head": (lambda d: (d / "model_head.safetensors").unlink(), "is not there"),
     "cut": (lambda d: (d / "adapter.safetensors").write_bytes(b"\x10" + b"\0" * 7), "damaged"),
     "no json": (lambda d: (d / "head_config.json").write_text("{"), "damaged"),
-    "of RoBERTa": (_edit("adapter_config.json", lambda v: v.update(model_type="roberta")),
-                   "must be 'bert'"),
-    "another width": (_edit("adapter_config.json", lambda v: v.update(hidden_size=768)),
-                      "must be 16"),
-    "compacter": (_edit("adapter_config.json", lambda v: v["config"].update(phm_layer=True)),
-                  "'phm_layer': False"),
-    "learned scale": (_edit("adapter_config.json", lambda v: v["config"].update(scaling="learned")),
-                      "scale must be a number"),
-    "no scale": (_edit("adapter_config.json", lambda v: v["config"].update(scaling=float("nan"))),
-                 "scale must be a number"),
-    "of LoRA": (_edit("adapter_config.json", lambda v: v["config"].update(architecture="lora")),
-                "only bottleneck adapters"),
-    "text for a switch": (_edit("adapter_config.json", lambda v: v["config"].update(
-        mh_adapter="no")), "'mh_adapter': 'true or false'"),
-    "an object for layers": (_edit("adapter_config.json", lambda v: v["config"].update(
-        leave_out={})), "leave_out must be a list"),
+    "of RoBERTa": (
+        _edit("adapter_config.json", lambda v: v.update(model_type="roberta")),
+        "must be 'bert'",
+    ),
+    "another width": (
+        _edit("adapter_config.json", lambda v: v.update(hidden_size=768)),
+        "must be 16",
+    ),
+    "compacter": (
+        _edit("adapter_config.json", lambda v: v["config"].update(phm_layer=True)),
+        "'phm_layer': False",
+    ),
+    "learned scale": (
+        _edit("adapter_config.json", lambda v: v["config"].update(scaling="learned")),
+        "scale must be a number",
+    ),
+    "no scale": (
+        _edit("adapter_config.json", lambda v: v["config"].update(scaling=float("nan"))),
+        "scale must be a number",
+    ),
+    "of LoRA": (
+        _edit("adapter_config.json", lambda v: v["config"].update(architecture="lora")),
+        "only bottleneck adapters",
+    ),
+    "text for a switch": (
+        _edit("adapter_config.json", lambda v: v["config"].update(mh_adapter="no")),
+        "'mh_adapter': 'true or false'",
+    ),
+    "an object for layers": (
+        _edit("adapter_config.json", lambda v: v["config"].update(leave_out={})),
+        "leave_out must be a list",
+    ),
     "a folder for weights": (_to_folder("adapter.safetensors"), "damaged"),
-    "integers": (_weights("adapter.safetensors", lambda t: {k: v.astype("i1") for k, v in
-                                                             t.items()}), "of .'float32'"),
-    "weights of another head": (_weights("model_head.safetensors", lambda t: t | {
-        "heads.x.7.weight": np.zeros((2, 2), "f4")}), "of the head that we have no place for"),
-    "without pooler": (_edit("head_config.json", lambda v: v["config"].update(layers=1)),
-                       "'layers': 2"),
-    "missing layers": (_edit("adapter_config.json", lambda v: v["config"].update(leave_out=[1])),
-                       "no place for"),
-    "labels that miss one": (_edit("head_config.json", lambda v: v["config"].update(
-        label2id={"no": 0, "yes": 2})), "must number 3 labels"),
-    "labels of another type": (_edit("head_config.json", lambda v: v["config"].update(
-        label2id=["no", "maybe", "yes"])), "must number 3 labels"),
-    "dropout of another type": (_edit("adapter_config.json", lambda v: v["config"].update(
-        dropout="much")), "dropout must be a number"),
-    "layers of another type": (_edit("adapter_config.json", lambda v: v["config"].update(
-        leave_out=7)), "leave_out must be a list"),
-    "other layers": (_edit("adapter_config.json", lambda v: v["config"].update(mh_adapter=False)),
-                     "no place for"),
+    "integers": (
+        _weights("adapter.safetensors", lambda t: {k: v.astype("i1") for k, v in t.items()}),
+        "of .'float32'",
+    ),
+    "weights of another head": (
+        _weights(
+            "model_head.safetensors", lambda t: t | {"heads.x.7.weight": np.zeros((2, 2), "f4")}
+        ),
+        "of the head that we have no place for",
+    ),
+    "without pooler": (
+        _edit("head_config.json", lambda v: v["config"].update(layers=1)),
+        "'layers': 2",
+    ),
+    "missing layers": (
+        _edit("adapter_config.json", lambda v: v["config"].update(leave_out=[1])),
+        "no place for",
+    ),
+    "labels that miss one": (
+        _edit("head_config.json", lambda v: v["config"].update(label2id={"no": 0, "yes": 2})),
+        "must number 3 labels",
+    ),
+    "labels of another type": (
+        _edit("head_config.json", lambda v: v["config"].update(label2id=["no", "maybe", "yes"])),
+        "must number 3 labels",
+    ),
+    "dropout of another type": (
+        _edit("adapter_config.json", lambda v: v["config"].update(dropout="much")),
+        "dropout must be a number",
+    ),
+    "layers of another type": (
+        _edit("adapter_config.json", lambda v: v["config"].update(leave_out=7)),
+        "leave_out must be a list",
+    ),
+    "other layers": (
+        _edit("adapter_config.json", lambda v: v["config"].update(mh_adapter=False)),
+        "no place for",
+    ),
 }
 
 
@@ -145,8 +190,9 @@ def test_what_cannot_be_exported_is_said(case, base, tmp_path):
     values, message = UNEXPORTABLE[case]
     model = AdapterModel(base)
     tuning = Tuning(values.get("tuning", "adapters"), train_layer_norm=values.get("norms", True))
-    model.add_adapter("task", ["a", "b"], values["config"], values.get("head", "classification"),
-                      tuning)
+    model.add_adapter(
+        "task", ["a", "b"], values["config"], values.get("head", "classification"), tuning
+    )
     model.save_adapter("task", str(tmp_path / "a"))
     with pytest.raises(InputError, match=message):
         export_adapter(load_adapter(str(tmp_path / "a")), str(tmp_path / "b"), base)
@@ -168,8 +214,11 @@ def test_a_checkpoint_of_adapter_bert_becomes_an_adapter(tmp_path):
     save_adapter(str(tmp_path / "a"), saved.config, saved.weights)
     model = AdapterModel(base)
     model.load_adapter(str(tmp_path / "a"))
-    inputs = {"input_word_ids": expected["input_ids"], "input_mask": expected["input_mask"],
-              "input_type_ids": expected["segment_ids"]}
+    inputs = {
+        "input_word_ids": expected["input_ids"],
+        "input_mask": expected["input_mask"],
+        "input_type_ids": expected["segment_ids"],
+    }
     np.testing.assert_allclose(model(inputs, adapter="mnli"), expected["logits"], atol=1e-5)
 
 
@@ -177,8 +226,9 @@ def test_a_checkpoint_must_fit(base):
     own = load_base(str(GOLDEN / "bert_model.ckpt"))
     path = str(GOLDEN / "adapter_model.ckpt")
     for arguments, message in (
-            ((path, base, "mnli", list("abc")), "another base"),
-            ((path, own, "mnli", list("ab")), "of another shape, with 2 labels"),
-            ((str(GOLDEN / "bert_model.ckpt"), own, "mnli", list("abc")), "holds no adapters")):
+        ((path, base, "mnli", list("abc")), "another base"),
+        ((path, own, "mnli", list("ab")), "of another shape, with 2 labels"),
+        ((str(GOLDEN / "bert_model.ckpt"), own, "mnli", list("abc")), "holds no adapters"),
+    ):
         with pytest.raises(InputError, match=message):
             import_checkpoint(*arguments)

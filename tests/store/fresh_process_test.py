@@ -46,8 +46,11 @@ def test_another_process_computes_the_same(tiny_base_folder, tmp_path):
         model.save_adapter(name, str(tmp_path / name))
         expected[name] = model(inputs, adapter=name).numpy()
     np.savez(tmp_path / "inputs.npz", **inputs)
-    subprocess.run([sys.executable, "-c", OTHER_PROCESS, tiny_base_folder, tmp_path, *expected],
-                   check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-c", OTHER_PROCESS, tiny_base_folder, tmp_path, *expected],
+        check=True,
+        capture_output=True,
+    )
     loaded = np.load(tmp_path / "loaded.npz")
     for name, logits in expected.items():
         np.testing.assert_allclose(loaded[name], logits, atol=1e-6, err_msg=name)

@@ -25,8 +25,15 @@ from tests import support
 ADAPTER = AdapterConfig(bottleneck_size=4, init_scale=0.3)
 DEEP = "[" * 100_000
 SPANS = schema.INPUTS["span"] | {"max_seq_length": 15, "max_query_length": 4}
-SIZED = {"vocab_size": 9, "hidden_size": 16, "num_layers": 2, "num_attention_heads": 2,
-         "inner_dim": 32, "type_vocab_size": 2, "max_sequence_length": 24}
+SIZED = {
+    "vocab_size": 9,
+    "hidden_size": 16,
+    "num_layers": 2,
+    "num_attention_heads": 2,
+    "inner_dim": 32,
+    "type_vocab_size": 2,
+    "max_sequence_length": 24,
+}
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +83,10 @@ CONFIGS = {
     "metric of another type": ({"metric": {"name": 1}}, "metric needs"),
     "metric of nothing": ({"metric": {}}, "metric needs"),
     "metric without a split": ({"metric": {"name": "f1", "value": 0.5}}, "metric needs"),
-    "metric that is no number": ({"metric": {"name": "f1", "value": float("nan"), "split": "dev"}},
-                                 "metric needs"),
+    "metric that is no number": (
+        {"metric": {"name": "f1", "value": float("nan"), "split": "dev"}},
+        "metric needs",
+    ),
     "two methods": ({"method": "full"}, "contradict each other"),
     "factor of no number": ({"adapter": ADAPTER.__dict__ | {"scale": float("nan")}}, "scale must"),
     "enormous factor": ({"adapter": ADAPTER.__dict__ | {"scale": 1e300}}, "scale must"),
@@ -89,10 +98,14 @@ CONFIGS = {
     "negative length": ({"inputs": {"texts": 1, "max_seq_length": -9}}, "room for them"),
     "longer than the base": ({"inputs": {"texts": 1, "max_seq_length": 25}}, "at most 24"),
     "digest of another type": ({"base": SIZED | {"weights_sha256": 3}}, "cannot be"),
-    "windows that stand still": ({"head": "span", "inputs": SPANS | {"doc_stride": 0}},
-                                 "doc_stride must"),
-    "no room for a context": ({"head": "span", "inputs": SPANS | {"max_query_length": 12}},
-                              "must be above max_query_length"),
+    "windows that stand still": (
+        {"head": "span", "inputs": SPANS | {"doc_stride": 0}},
+        "doc_stride must",
+    ),
+    "no room for a context": (
+        {"head": "span", "inputs": SPANS | {"max_query_length": 12}},
+        "must be above max_query_length",
+    ),
     "no answers": ({"head": "span", "inputs": SPANS | {"n_best_size": 0}}, "n_best_size"),
     "task of another type": ({"task": ["mrpc"]}, "misses"),
     "no length": ({"inputs": {"texts": 1}}, "inputs must be like"),
@@ -102,9 +115,12 @@ CONFIGS = {
     "regression with labels": ({"regression": True}, "a regression has none"),
 }
 SIZES = {
-    "enormous base": {"hidden_size": 10**9}, "negative base": {"num_layers": -1},
-    "base of text": {"num_layers": "2"}, "base of true": {"num_layers": True},
-    "heads that do not divide": {"num_attention_heads": 3}, "many layers": {"num_layers": 10**7},
+    "enormous base": {"hidden_size": 10**9},
+    "negative base": {"num_layers": -1},
+    "base of text": {"num_layers": "2"},
+    "base of true": {"num_layers": True},
+    "heads that do not divide": {"num_attention_heads": 3},
+    "many layers": {"num_layers": 10**7},
 }
 
 
@@ -163,21 +179,33 @@ WEIGHTS = {
     "transposed": (lambda c, a: _saved(a, **{KERNEL: np.ascontiguousarray(a[KERNEL].T)}), "shape"),
     "wider": (lambda c, a: _saved(a, **{KERNEL: np.zeros((16, 5), "f4")}), "must have the shape"),
     "one more": (lambda c, a: _saved(a, spy=a[KERNEL]), r"Unknown: \['spy'\]"),
-    "of the base": (lambda c, a: _saved(a, **{"bert/pooler/dense/bias": np.zeros(16, "f4")}),
-                    "Unknown: .'bert/pooler"),
-    "no head": (lambda c, a: safetensors.numpy.save(
-        {k: v for k, v in a.items() if "head" not in k}), "Missing: .'head/bias'"),
+    "of the base": (
+        lambda c, a: _saved(a, **{"bert/pooler/dense/bias": np.zeros(16, "f4")}),
+        "Unknown: .'bert/pooler",
+    ),
+    "no head": (
+        lambda c, a: safetensors.numpy.save({k: v for k, v in a.items() if "head" not in k}),
+        "Missing: .'head/bias'",
+    ),
     "a path": (lambda c, a: _with_header(c, _renamed(KERNEL, "../../../etc/passwd")), "Unknown"),
-    "layer 9": (lambda c, a: _with_header(c, _renamed(KERNEL, KERNEL.replace("0", "9"))),
-                "layer_9"),
+    "layer 9": (
+        lambda c, a: _with_header(c, _renamed(KERNEL, KERNEL.replace("0", "9"))),
+        "layer_9",
+    ),
     "10 GB of header": (lambda c, a: struct.pack("<Q", 10 << 30) + c[8:], "header should have"),
     "header of all bits": (lambda c, a: b"\xff" * 8 + c[8:], "header should have"),
     "offsets past the end": (
-        lambda c, a: _with_header(c, _entry(KERNEL, data_offsets=[0, 1 << 40])), "damaged"),
-    "offsets backwards": (lambda c, a: _with_header(c, _entry(KERNEL, data_offsets=[64, 0])),
-                          "damaged"),
-    "enormous shape": (lambda c, a: _with_header(c, _entry(KERNEL, shape=[1 << 40, 1 << 40])),
-                       "must have the shape"),
+        lambda c, a: _with_header(c, _entry(KERNEL, data_offsets=[0, 1 << 40])),
+        "damaged",
+    ),
+    "offsets backwards": (
+        lambda c, a: _with_header(c, _entry(KERNEL, data_offsets=[64, 0])),
+        "damaged",
+    ),
+    "enormous shape": (
+        lambda c, a: _with_header(c, _entry(KERNEL, shape=[1 << 40, 1 << 40])),
+        "must have the shape",
+    ),
     "shape of text": (lambda c, a: _with_header(c, _entry(KERNEL, shape="16")), "must have the"),
     "no shape": (lambda c, a: _with_header(c, _entry(KERNEL, shape=None)), "header cannot be read"),
     "a list of tensors": (lambda c, a: _with_header(c, lambda header: list(header)), "cannot be"),
@@ -186,9 +214,19 @@ WEIGHTS = {
     "more than it says": (lambda c, a: c + b"spy", "it should have"),
     "empty": (lambda c, a: b"", "header should have"),
     "a pickle": (lambda c, a: b"\x80\x04\x95" + c, "header should have"),
-    "overlapping tensors": (lambda c, a: _with_header(c, lambda header: header | {
-        KERNEL: header[KERNEL] | {
-            "data_offsets": header[KERNEL.replace("0", "1")]["data_offsets"]}}), "damaged"),
+    "overlapping tensors": (
+        lambda c, a: _with_header(
+            c,
+            lambda header: (
+                header
+                | {
+                    KERNEL: header[KERNEL]
+                    | {"data_offsets": header[KERNEL.replace("0", "1")]["data_offsets"]}
+                }
+            ),
+        ),
+        "damaged",
+    ),
 }
 
 
@@ -228,9 +266,12 @@ def _other_types(config, rng):
 
 
 DAMAGE = {
-    "config flipped": (_flip, None), "config cut": (_cut, None),
-    "config typed": (_other_types, None), "weights flipped": (None, _flip),
-    "weights cut": (None, _cut), "weights swapped": (None, _swap_layers),
+    "config flipped": (_flip, None),
+    "config cut": (_cut, None),
+    "config typed": (_other_types, None),
+    "weights flipped": (None, _flip),
+    "weights cut": (None, _cut),
+    "weights swapped": (None, _swap_layers),
 }
 
 
@@ -275,8 +316,11 @@ def test_only_regular_files_are_read(kind, name, good, tmp_path):
     folder = _write(tmp_path / "a", good[0], good[1])
     path = tmp_path / "a" / name
     path.rename(tmp_path / "elsewhere")
-    {"link": lambda: path.symlink_to(tmp_path / "elsewhere"), "pipe": lambda: os.mkfifo(path),
-     "folder": path.mkdir}[kind]()
+    {
+        "link": lambda: path.symlink_to(tmp_path / "elsewhere"),
+        "pipe": lambda: os.mkfifo(path),
+        "folder": path.mkdir,
+    }[kind]()
     with pytest.raises(InputError, match="no regular file"):
         load_adapter(folder)
 

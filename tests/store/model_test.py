@@ -59,10 +59,16 @@ def test_it_computes_what_its_training_model_computes(name, model, inputs):
     np.testing.assert_allclose(model(inputs, adapter=name), expected, atol=2e-6)
 
 
-@pytest.mark.parametrize("names", [
-    ["two"] * 6, ["two", "three", "two", "three", "three", "two"],
-    ["score", "two", "norms", "three", "head", "top"],
-    ["full", "two", "top_k", "full", "top", "head"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["two"] * 6,
+        ["two", "three", "two", "three", "three", "two"],
+        ["score", "two", "norms", "three", "head", "top"],
+        ["full", "two", "top_k", "full", "top", "head"],
+    ],
+    ids=" ".join,
+)
 def test_a_mixed_batch_equals_each_task_alone(names, model, inputs):
     mixed = model(inputs, adapter=names).numpy()
     for row, name in enumerate(names):
@@ -182,8 +188,10 @@ REFUSED = {
     "a dict": (lambda m, i: m.add_adapter("new", ["a"], {"depth": 2}), "config is one of"),
     "labels as text": (lambda m, i: m.add_adapter("new", "ab"), "Labels are a list of strings"),
     "no labels": (lambda m, i: m.add_adapter("new", None), "Labels are a list of strings"),
-    "half a metric": (lambda m, i: m.save_adapter("two", "none", {"name": "f1", "value": 1.0}),
-                      "metric needs"),
+    "half a metric": (
+        lambda m, i: m.save_adapter("two", "none", {"name": "f1", "value": 1.0}),
+        "metric needs",
+    ),
     "too long": (lambda m, i: m.add_adapter("new", ["a"], max_seq_length=25), "at most 24"),
     "taken": (lambda m, i: m.add_adapter("two", ["a", "b"]), "no other has"),
     "no name": (lambda m, i: m.add_adapter("", ["a", "b"]), "no other has"),

@@ -12,18 +12,43 @@ from adapter_bert_tf.tasks import GLUE, find_task
 ROWS = {
     "cola": ("dev.tsv", None, "gj04\t1\t\tA b.", ("A b.",), 1),
     "sst-2": ("dev.tsv", "sentence\tlabel", "a b \t0", ("a b ",), 0),
-    "mrpc": ("dev.tsv", "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String", '1\t7\t8\t"a\tb',
-             ('"a', "b"), 1),
-    "sts-b": ("dev.tsv", "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\t"
-              "sentence2\tscore", "0\tg\tf\ty\to\ts\ts\ta\tb\t3.250", ("a", "b"), 3.25),
-    "qqp": ("dev.tsv", "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate", "9\t1\t2\ta\tb\t1",
-            ("a", "b"), 1),
-    "mnli": ("dev_mismatched.tsv", "index\tpromptID\tpairID\tgenre\tsentence1_binary_parse\t"
-             "sentence2_binary_parse\tsentence1_parse\tsentence2_parse\tsentence1\tsentence2\t"
-             "label1\tlabel2\tlabel3\tlabel4\tlabel5\tgold_label",
-             "0\t1\t2\tg\t(a)\t(b)\t(a)\t(b)\ta\tb\tneutral\t\t\t\t\tneutral", ("a", "b"), 2),
-    "qnli": ("dev.tsv", "index\tquestion\tsentence\tlabel", "0\ta\tb\tnot_entailment", ("a", "b"),
-             1),
+    "mrpc": (
+        "dev.tsv",
+        "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String",
+        '1\t7\t8\t"a\tb',
+        ('"a', "b"),
+        1,
+    ),
+    "sts-b": (
+        "dev.tsv",
+        "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore",
+        "0\tg\tf\ty\to\ts\ts\ta\tb\t3.250",
+        ("a", "b"),
+        3.25,
+    ),
+    "qqp": (
+        "dev.tsv",
+        "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate",
+        "9\t1\t2\ta\tb\t1",
+        ("a", "b"),
+        1,
+    ),
+    "mnli": (
+        "dev_mismatched.tsv",
+        "index\tpromptID\tpairID\tgenre\tsentence1_binary_parse\t"
+        "sentence2_binary_parse\tsentence1_parse\tsentence2_parse\tsentence1\tsentence2\t"
+        "label1\tlabel2\tlabel3\tlabel4\tlabel5\tgold_label",
+        "0\t1\t2\tg\t(a)\t(b)\t(a)\t(b)\ta\tb\tneutral\t\t\t\t\tneutral",
+        ("a", "b"),
+        2,
+    ),
+    "qnli": (
+        "dev.tsv",
+        "index\tquestion\tsentence\tlabel",
+        "0\ta\tb\tnot_entailment",
+        ("a", "b"),
+        1,
+    ),
     "rte": ("dev.tsv", "index\tsentence1\tsentence2\tlabel", "0\ta\tb\tentailment", ("a", "b"), 0),
     "wnli": ("dev.tsv", "index\tsentence1\tsentence2\tlabel", "0\ta\tb\t1", ("a", "b"), 1),
     "ax": ("diagnostic.tsv", "index\tsentence1\tsentence2", "0\ta\tb", ("a", "b"), None),
@@ -64,4 +89,5 @@ def test_submission_files(name, tmp_path):
     assert text.splitlines() == ["index\tprediction", *lines]
     raw = (tmp_path / "test_results.tsv").read_text().splitlines()
     assert np.array([line.split("\t") for line in raw], "f4").reshape(
-        np.shape(predicted)) == pytest.approx(np.array(predicted))
+        np.shape(predicted)
+    ) == pytest.approx(np.array(predicted))

@@ -29,8 +29,10 @@ def test_by_hand():
     assert scores["loss"] == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize(("predicted", "accuracy", "mcc"),
-                         [(LABELS, 1.0, 1.0), (1 - LABELS, 0.0, -1.0), (0 * LABELS, 0.5, 0.0)])
+@pytest.mark.parametrize(
+    ("predicted", "accuracy", "mcc"),
+    [(LABELS, 1.0, 1.0), (1 - LABELS, 0.0, -1.0), (0 * LABELS, 0.5, 0.0)],
+)
 def test_perfect_reversed_and_constant(predicted, accuracy, mcc):
     scores = evaluate(("accuracy", "mcc"), LABELS, _probabilities(predicted))
     assert (scores["accuracy"], scores["mcc"]) == (accuracy, mcc)
@@ -53,14 +55,23 @@ def test_scores_equal_scipy_and_scikit_learn():
 def test_perfect_and_constant_scores():
     labels = np.array([0.0, 2.5, 5.0])
     assert evaluate(("pearson", "spearman"), labels, labels) == {
-        "pearson": pytest.approx(1.0), "spearman": pytest.approx(1.0), "loss": 0.0}
+        "pearson": pytest.approx(1.0),
+        "spearman": pytest.approx(1.0),
+        "loss": 0.0,
+    }
     constant = evaluate(("pearson", "spearman"), labels, np.full(3, 2.5))
     assert (constant["pearson"], constant["spearman"]) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize(("outputs", "constant"), [
-    (_probabilities(LABELS), False), (_probabilities(0 * LABELS), True),
-    (np.array([2.0, 2.0 + 1e-7]), True), (np.array([2.0, 2.1]), False)])
+@pytest.mark.parametrize(
+    ("outputs", "constant"),
+    [
+        (_probabilities(LABELS), False),
+        (_probabilities(0 * LABELS), True),
+        (np.array([2.0, 2.0 + 1e-7]), True),
+        (np.array([2.0, 2.1]), False),
+    ],
+)
 def test_constant_predictions_are_noticed(outputs, constant):
     assert is_constant(outputs) == constant
 

@@ -26,8 +26,14 @@ def oracle(real_data, minilm):
     settings, decoder = spans.SpanSettings(), Decoder(DecodingSettings())
     encoder = TextEncoder(minilm.vocabulary, settings.max_seq_length)
     for window in spans.make_windows(questions, encoder, settings):
-        decoder.add(window.question, _gold_logits(window), window.context_begin, window.starts,
-                    window.ends, window.is_best)
+        decoder.add(
+            window.question,
+            _gold_logits(window),
+            window.context_begin,
+            window.starts,
+            window.ends,
+            window.is_best,
+        )
     return articles, questions, {q.id: decoder.answer(i, q)[0] for i, q in enumerate(questions)}
 
 
@@ -44,9 +50,12 @@ def test_what_is_missed_is_too_long_or_inside_a_word(oracle, minilm):
     encoder = TextEncoder(minilm.vocabulary, spans.SpanSettings().max_seq_length)
     missed = [q for q in questions if answers[q.id] not in {text for text, _ in q.answers}]
     lengths = encoder.align([q.answers[0][0] for q in missed])[0].row_lengths().numpy()
-    unexplained = [q.id for q, length in zip(missed, lengths, strict=True)
-                   if length <= DecodingSettings().max_answer_length
-                   and not _inside_a_word(q.context, *q.answers[0])]
+    unexplained = [
+        q.id
+        for q, length in zip(missed, lengths, strict=True)
+        if length <= DecodingSettings().max_answer_length
+        and not _inside_a_word(q.context, *q.answers[0])
+    ]
     assert len(missed) <= 10 and not unexplained
 
 

@@ -32,7 +32,8 @@ def test_the_best_span_is_a_slice_of_the_context():
     assert (rows[0]["start_logit"], rows[0]["end_logit"]) == (3, 2)
     assert sum(row["probability"] for row in rows) == pytest.approx(1)
     assert [row["probability"] for row in rows] == sorted(
-        (row["probability"] for row in rows), reverse=True)
+        (row["probability"] for row in rows), reverse=True
+    )
     # Two best by hand: "dog ran" scores 5, "dog" 4.
     assert rows[1]["text"] == "dog"
     ratio = rows[0]["probability"] / rows[1]["probability"]
@@ -60,8 +61,10 @@ def test_the_same_span_from_two_windows_counts_once():
     assert len(rows) == 3 == len({row["text"] for row in rows})
 
 
-@pytest.mark.parametrize(("null", "threshold", "expected"), [
-    ((1, 1), 0.0, "dog ran"), ((3, 3), 0.0, ""), ((3, 3), 2.0, "dog ran")])
+@pytest.mark.parametrize(
+    ("null", "threshold", "expected"),
+    [((1, 1), 0.0, "dog ran"), ((3, 3), 0.0, ""), ((3, 3), 2.0, "dog ran")],
+)
 def test_no_answer(null, threshold, expected):
     decoder = _decoder(null_allowed=True, null_score_diff_threshold=threshold)
     _add(decoder, [0, 3, 0, 0], [0, 1, 2, 0], null)
@@ -98,6 +101,13 @@ def test_equals_a_search_over_all_spans():
     for _ in range(50):
         logits, best = rng.normal(size=(2, 12)).astype("f4"), rng.random(12) < 0.7
         found = best_spans(logits, best, 12, 4)
-        every = sorted(((logits[0, i] + logits[1, j], i, j) for i in range(12) for j in range(i, 12)
-                        if best[i] and j - i < 4), reverse=True)[:12]
+        every = sorted(
+            (
+                (logits[0, i] + logits[1, j], i, j)
+                for i in range(12)
+                for j in range(i, 12)
+                if best[i] and j - i < 4
+            ),
+            reverse=True,
+        )[:12]
         assert [(i, j) for i, j, _, _ in found] == [(i, j) for _, i, j in every]

@@ -9,8 +9,19 @@ import pytest
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks import submission
 
-NAMES = {"CoLA": 1063, "SST-2": 1821, "MRPC": 1725, "STS-B": 1379, "QQP": 390965, "MNLI-m": 9796,
-         "MNLI-mm": 9847, "QNLI": 5463, "RTE": 3000, "WNLI": 146, "AX": 1104}
+NAMES = {
+    "CoLA": 1063,
+    "SST-2": 1821,
+    "MRPC": 1725,
+    "STS-B": 1379,
+    "QQP": 390965,
+    "MNLI-m": 9796,
+    "MNLI-mm": 9847,
+    "QNLI": 5463,
+    "RTE": 3000,
+    "WNLI": 146,
+    "AX": 1104,
+}
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +37,9 @@ def predictions(tmp_path_factory):
 
 
 def test_the_files_and_row_counts():
-    assert {name.removesuffix(".tsv"): rows for name, (_, rows) in
-            submission.expected_files().items()} == NAMES
+    assert {
+        name.removesuffix(".tsv"): rows for name, (_, rows) in submission.expected_files().items()
+    } == NAMES
 
 
 def test_packs_what_the_runs_left(predictions, tmp_path):
@@ -35,7 +47,10 @@ def test_packs_what_the_runs_left(predictions, tmp_path):
     output = tmp_path / "submission.zip"
     printed = subprocess.run(
         [sys.executable, "-m", "adapter_bert_tf.tasks.submission", f"--output={output}", *folders],
-        capture_output=True, text=True, check=True).stdout
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     assert "11 files" in printed and "390,965 rows" in printed
     with zipfile.ZipFile(output) as archive:
         assert sorted(archive.namelist()) == sorted(f"{name}.tsv" for name in NAMES)

@@ -54,12 +54,20 @@ def test_a_worker_tells_the_first_one(tmp_path):
     assert chief.signal_number == signal.SIGTERM and not path.exists()
 
 
-@pytest.mark.parametrize(("asked", "tpu", "every", "expected"), [
-    (None, False, 1000, 1), (None, True, 1000, 100), (None, True, 10, 10), (7, False, 1000, 7),
-    (1000, True, 50, 50)])
+@pytest.mark.parametrize(
+    ("asked", "tpu", "every", "expected"),
+    [
+        (None, False, 1000, 1),
+        (None, True, 1000, 100),
+        (None, True, 10, 10),
+        (7, False, 1000, 7),
+        (1000, True, 50, 50),
+    ],
+)
 def test_no_call_is_longer_than_the_time_between_checkpoints(asked, tpu, every, expected):
-    flags = types.SimpleNamespace(iterations_per_loop=asked, use_tpu=tpu, distribution="auto",
-                                  save_checkpoints_steps=every)
+    flags = types.SimpleNamespace(
+        iterations_per_loop=asked, use_tpu=tpu, distribution="auto", save_checkpoints_steps=every
+    )
     assert steps_per_loop(flags) == expected
 
 

@@ -32,19 +32,31 @@ def _batches(steps):
     examples = [(support.batch(seed=i, rows=4), np.array([i % 2, 1, 0, 1])) for i in range(steps)]
 
     def batches(start, share):
-        mine = [tf.nest.map_structure(lambda x, i=i: np.split(x, share.replicas)[i], example)
-                for example in examples[start:] for i in range(share.local)]
+        mine = [
+            tf.nest.map_structure(lambda x, i=i: np.split(x, share.replicas)[i], example)
+            for example in examples[start:]
+            for i in range(share.local)
+        ]
         return tf.data.Dataset.from_generator(
-            lambda: iter(mine), output_signature=tf.nest.map_structure(
-                lambda x: tf.TensorSpec(x.shape, x.dtype), mine[0]))
+            lambda: iter(mine),
+            output_signature=tf.nest.map_structure(
+                lambda x: tf.TensorSpec(x.shape, x.dtype), mine[0]
+            ),
+        )
 
     return batches
 
 
 def _train(folder, output_dir, steps=6, **changes):
     model, trained = _setup(folder)
-    settings = TrainingSettings(steps=steps, batch_size=4, learning_rate=1e-2, save_every=2,
-                                output_dir=output_dir and str(output_dir), **changes)
+    settings = TrainingSettings(
+        steps=steps,
+        batch_size=4,
+        learning_rate=1e-2,
+        save_every=2,
+        output_dir=output_dir and str(output_dir),
+        **changes,
+    )
     train(model, trained, _batches(steps), settings)
     return model, {name: v.numpy() for name, v in trained.items()}
 
@@ -72,8 +84,9 @@ def test_an_interrupted_run_ends_with_the_same_bytes(stop, tiny_base_folder, tmp
     """Dropout is on; the checkpoint is the one of step 2 or 4."""
     _, whole = _train(tiny_base_folder, None)
     model, trained = _setup(tiny_base_folder)
-    settings = TrainingSettings(steps=6, batch_size=4, learning_rate=1e-2, save_every=2,
-                                output_dir=str(tmp_path))
+    settings = TrainingSettings(
+        steps=6, batch_size=4, learning_rate=1e-2, save_every=2, output_dir=str(tmp_path)
+    )
     batches = _batches(6)
     train(model, trained, lambda start, share: batches(start, share).take(stop - start), settings)
     capsys.readouterr()
@@ -139,8 +152,9 @@ def test_xla_gives_the_same_loss(tiny_base_folder):
 
 def test_the_progress_line_shows_loss_rate_speed_and_time_left():
     stream = io.StringIO()
-    progress = Progress(steps=10, batch_size=8, schedule=lambda step: 1e-3, every_seconds=0,
-                        stream=stream)
+    progress = Progress(
+        steps=10, batch_size=8, schedule=lambda step: 1e-3, every_seconds=0, stream=stream
+    )
     progress.on_train_begin()
     progress.on_train_batch_end(0, {"loss": 2.0})
     progress.on_train_batch_end(1, {"loss": 1.5})

@@ -23,8 +23,9 @@ def test_steps_by_hand(name):
     values, moments = {"kernel": 2.0, "bias": 3.0}, {"kernel": (0, 0), "bias": (0, 0)}
     for step, size in enumerate(sizes, start=1):
         gradients = {"kernel": 0.3 * size, "bias": 0.4 * size}
-        optimizer.apply_gradients([(tf.constant([gradients["kernel"]]), kernel),
-                                   (tf.constant([gradients["bias"]]), bias)])
+        optimizer.apply_gradients(
+            [(tf.constant([gradients["kernel"]]), kernel), (tf.constant([gradients["bias"]]), bias)]
+        )
         factor = np.sqrt(1 - beta_2**step) / (1 - 0.9**step) if bias_correction else 1.0
         for name, gradient in gradients.items():
             m = 0.9 * moments[name][0] + 0.1 * gradient
@@ -68,8 +69,11 @@ def _golden_model():
 
 
 def _golden_inputs(expected):
-    return {"input_word_ids": expected["input_ids"], "input_mask": expected["input_mask"],
-            "input_type_ids": expected["segment_ids"]}
+    return {
+        "input_word_ids": expected["input_ids"],
+        "input_mask": expected["input_mask"],
+        "input_type_ids": expected["segment_ids"],
+    }
 
 
 def test_golden_logits():
@@ -92,8 +96,11 @@ def test_golden_training(tmp_path):
     for step in range(1, 21):
         if step in (1, 5, 20):
             _compare_variables(trained, expected, step, tmp_path)
-        losses.append(model.train_on_batch(inputs, labels) if step < 20 else
-                      float(loss(labels, model(inputs))))
+        losses.append(
+            model.train_on_batch(inputs, labels)
+            if step < 20
+            else float(loss(labels, model(inputs)))
+        )
     np.testing.assert_allclose(losses, expected["losses"], atol=1e-4)
 
 
@@ -101,13 +108,18 @@ def _compare_variables(trained, expected, step, folder):
     """Renames the original's variables by reading them as a checkpoint of the original."""
     from tests.support import write_tf1
 
-    found = {name.split("|")[1]: expected[name] for name in expected if
-             name.startswith(f"step{step}|")}
+    found = {
+        name.split("|")[1]: expected[name] for name in expected if name.startswith(f"step{step}|")
+    }
     table = {"bert/embeddings/word_embeddings": np.zeros((1, 1), "f4")}
     write_tf1(folder / f"step{step}", found | table)
     values = read_weights(str(folder / f"step{step}"))
     del values["bert/embeddings/word_embeddings"]
     assert values.keys() == trained.keys()
     for name, value in values.items():
-        np.testing.assert_allclose(trained[name], value.reshape(trained[name].shape), atol=1e-5,
-                                   err_msg=f"{name} after step {step}")
+        np.testing.assert_allclose(
+            trained[name],
+            value.reshape(trained[name].shape),
+            atol=1e-5,
+            err_msg=f"{name} after step {step}",
+        )

@@ -18,12 +18,16 @@ from adapter_bert_tf.training.trained import PREDICATES, Tuning, select_trained
 BATCH, LENGTH = 4, 8
 HEADS = {
     "classes": (lambda encoder: Classifier(encoder, 3), tf.TensorSpec([BATCH], tf.int32)),
-    "score": (lambda encoder: Classifier(encoder, 1, regression=True),
-              tf.TensorSpec([BATCH], tf.float32)),
+    "score": (
+        lambda encoder: Classifier(encoder, 1, regression=True),
+        tf.TensorSpec([BATCH], tf.float32),
+    ),
     "span": (SpanLabeler, tf.TensorSpec([BATCH, 2], tf.int32)),
 }
-INPUTS = {name: tf.TensorSpec([BATCH, LENGTH], tf.int32)
-          for name in ("input_word_ids", "input_mask", "input_type_ids")}
+INPUTS = {
+    name: tf.TensorSpec([BATCH, LENGTH], tf.int32)
+    for name in ("input_word_ids", "input_mask", "input_type_ids")
+}
 ON_THE_HOST = re.compile("PyFunc|EagerPy|Print|HostCompute|Send|Recv|OutfeedEnqueue|Iterator")
 
 
@@ -45,11 +49,12 @@ def model_of(base, head, tuning="adapters", adapter=None):
 
 def steps_of(model, head):
     """(training step, evaluation step) as compiled functions of static shapes."""
-    train = tf.function(lambda inputs, labels: model.train_step((inputs, labels)),
-                        jit_compile=True)
+    train = tf.function(lambda inputs, labels: model.train_step((inputs, labels)), jit_compile=True)
     evaluate = tf.function(lambda inputs: model(inputs, training=False), jit_compile=True)
     return (train.get_concrete_function(INPUTS, HEADS[head][1]), train), (
-        evaluate.get_concrete_function(INPUTS), evaluate)
+        evaluate.get_concrete_function(INPUTS),
+        evaluate,
+    )
 
 
 def operations(function):
@@ -75,11 +80,14 @@ def test_nothing_inside_that_a_tpu_does_not_know(head, precision, tiny_base_fold
 
 @pytest.mark.parametrize("head", HEADS)
 def test_the_lowered_steps_hold_no_64_bits_and_no_calls_to_the_host(head, tiny_base_folder):
-    values = tf.nest.map_structure(lambda spec: tf.zeros(spec.shape, spec.dtype),
-                                   (INPUTS, HEADS[head][1]))
+    values = tf.nest.map_structure(
+        lambda spec: tf.zeros(spec.shape, spec.dtype), (INPUTS, HEADS[head][1])
+    )
     (_, train), (_, evaluate) = steps_of(model_of(tiny_base_folder, head), head)
-    for text in (train.experimental_get_compiler_ir(*values)(stage="hlo_no_metadata"),
-                 evaluate.experimental_get_compiler_ir(values[0])(stage="hlo_no_metadata")):
+    for text in (
+        train.experimental_get_compiler_ir(*values)(stage="hlo_no_metadata"),
+        evaluate.experimental_get_compiler_ir(values[0])(stage="hlo_no_metadata"),
+    ):
         assert "HloModule" in text
         # XLA's own random numbers: a 64-bit counter, which TPUs compute with.
         text = re.sub(r".* = s64\[2\]\{0\} bitcast-convert\(u64\[2\].*\n", "", text)
@@ -100,8 +108,9 @@ def test_the_compiled_step_trains_as_the_other(tuning, tiny_base_folder):
             if isinstance(layer, tf_keras.layers.Dropout):
                 layer.rate = 0.0
         step = tf.function(model.train_step, jit_compile=compiled)
-        losses.append([float(step((inputs, np.array([0, 1, 2, 1], np.int32)))["loss"])
-                       for _ in range(3)])
+        losses.append(
+            [float(step((inputs, np.array([0, 1, 2, 1], np.int32)))["loss"]) for _ in range(3)]
+        )
     np.testing.assert_allclose(losses[0], losses[1], atol=1e-4)
 
 
@@ -116,8 +125,13 @@ def test_what_must_be_exact_is_float32(head, adapter, tiny_base_folder):
         logits = model(tf.nest.map_structure(lambda s: tf.zeros(s.shape, s.dtype), INPUTS))
     finally:
         set_precision("float32")
-    found = {"Softmax": 0, "SparseSoftmaxCrossEntropyWithLogits": 0, "SquaredDifference": 0,
-             "Rsqrt": 0, "FusedBatchNormV3": 0}
+    found = {
+        "Softmax": 0,
+        "SparseSoftmaxCrossEntropyWithLogits": 0,
+        "SquaredDifference": 0,
+        "Rsqrt": 0,
+        "FusedBatchNormV3": 0,
+    }
     wide = 0
     for kind, name, dtypes in operations(function):
         wide += kind in ("MatMul", "Einsum", "BatchMatMulV2") and tf.bfloat16 in dtypes

@@ -62,8 +62,12 @@ def test_what_is_frozen_is_bit_identical_and_what_is_trained_moves(tuning, tiny_
     model = _model(tiny_base_folder, tuning)
     trained = select_trained(model, tuning)
     before = {name: v.numpy() for name, v in model.named_variables().items()}
-    train(model, trained, lambda start, share: _batches(4),
-          TrainingSettings(steps=4, batch_size=4, learning_rate=1e-2))
+    train(
+        model,
+        trained,
+        lambda start, share: _batches(4),
+        TrainingSettings(steps=4, batch_size=4, learning_rate=1e-2),
+    )
     after = {name: v.numpy() for name, v in model.named_variables().items()}
     moved = {name for name in after if after[name].tobytes() != before[name].tobytes()}
     assert moved <= set(trained)
@@ -111,15 +115,18 @@ def test_every_method_has_a_row_here():
     assert set(PREDICATES) == {tuning.method for tuning, _ in METHODS}
 
 
-@pytest.mark.parametrize(("name", "group", "from_top"), [
-    ("bert/embeddings/word_embeddings", "embeddings", None),
-    ("bert/embeddings/LayerNorm/gamma", "LayerNorm", None),
-    ("bert/encoder/layer_3/output/LayerNorm/beta", "LayerNorm", 8),
-    ("bert/encoder/layer_11/output/dense/kernel", "layers", 0),
-    ("bert/pooler/dense/bias", "pooler", None),
-    ("adapters/layer_0/attention/down_kernel", "adapters", 11),
-    ("head/kernel", "head", None),
-])
+@pytest.mark.parametrize(
+    ("name", "group", "from_top"),
+    [
+        ("bert/embeddings/word_embeddings", "embeddings", None),
+        ("bert/embeddings/LayerNorm/gamma", "LayerNorm", None),
+        ("bert/encoder/layer_3/output/LayerNorm/beta", "LayerNorm", 8),
+        ("bert/encoder/layer_11/output/dense/kernel", "layers", 0),
+        ("bert/pooler/dense/bias", "pooler", None),
+        ("adapters/layer_0/attention/down_kernel", "adapters", 11),
+        ("head/kernel", "head", None),
+    ],
+)
 def test_places(name, group, from_top):
     place = place_of(name, num_layers=12)
     assert (place.group, place.from_top) == (group, from_top)

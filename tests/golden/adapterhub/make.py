@@ -19,9 +19,16 @@ CONFIGS = {
 def main():
     """A random base, three adapters with random weights and heads, and their logits."""
     torch.manual_seed(0)
-    model = AutoAdapterModel.from_config(BertConfig(
-        vocab_size=48, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=32, max_position_embeddings=24))
+    model = AutoAdapterModel.from_config(
+        BertConfig(
+            vocab_size=48,
+            hidden_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=32,
+            max_position_embeddings=24,
+        )
+    )
     for name, config in CONFIGS.items():
         model.add_adapter(name, config=config)
         model.add_classification_head(name, num_labels=3, id2label={0: "no", 1: "maybe", 2: "yes"})
@@ -29,8 +36,11 @@ def main():
         torch.nn.init.normal_(parameter, std=0.2)
     (HERE / "base").mkdir(exist_ok=True)
     model.base_model.config.save_pretrained(HERE / "base")
-    weights = {name: value for name, value in model.bert.state_dict().items()
-               if name.startswith(("embeddings", "encoder", "pooler")) and "adapters" not in name}
+    weights = {
+        name: value
+        for name, value in model.bert.state_dict().items()
+        if name.startswith(("embeddings", "encoder", "pooler")) and "adapters" not in name
+    }
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(5, 48))]
     (HERE / "base" / "vocab.txt").write_text("\n".join(pieces) + "\n")
     save_file(weights, HERE / "base" / "model.safetensors")
