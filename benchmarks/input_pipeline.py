@@ -24,8 +24,8 @@ from adapter_bert_tf.data.examples import read_examples
 from adapter_bert_tf.data.labels import label_ids
 from adapter_bert_tf.data.share import WHOLE, Share
 from adapter_bert_tf.data.squad import read_json, read_questions
+from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.tasks import find_task
-from adapter_bert_tf.tasks.span_labeler import SpanLabeler
 from adapter_bert_tf.training.loop import TrainingSettings, train
 
 BATCH, STEPS = 32, 12

@@ -17,8 +17,8 @@ import numpy as np
 import tensorflow as tf
 
 from adapter_bert_tf.base import load_base
+from adapter_bert_tf.many_tasks.model import AdapterModel
 from adapter_bert_tf.serving.many import join
-from adapter_bert_tf.store.model import AdapterModel
 
 TASKS, BATCH, LENGTH = 20, 32, 128
 

@@ -77,16 +77,16 @@ class Case:
 def new_model(case):
     """The model of a case with random weights, compiled to train as `run_classifier.py` does."""
     from adapter_bert_tf.adapters.config import PRESETS
-    from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
-    from adapter_bert_tf.tasks.classifier import Classifier
-    from adapter_bert_tf.tasks.span_labeler import SpanLabeler
+    from adapter_bert_tf.adapters.task_encoder import new_encoder
+    from adapter_bert_tf.heads.classifier import Classifier
+    from adapter_bert_tf.heads.span_labeler import SpanLabeler
     from adapter_bert_tf.training.loop import TrainingSettings, compile_model
     from adapter_bert_tf.training.strategy import set_precision
     from adapter_bert_tf.training.trained import Tuning, select_trained
 
     set_precision(case.precision)
     adapter = dataclasses.replace(PRESETS[case.adapter], bottleneck_size=case.adapter_size)
-    encoder = AdapterBertEncoder(VOCABULARY, **BASES[case.base], adapter=adapter)
+    encoder = new_encoder({"vocab_size": VOCABULARY, **BASES[case.base]}, adapter)
     if case.head == "span":
         model = SpanLabeler(encoder)
     else:

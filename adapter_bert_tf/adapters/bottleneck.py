@@ -1,73 +1,53 @@
-"""The bottleneck: the one computation that every adapter method adds."""
+"""The bottleneck: the computation of Houlsby's, Pfeiffer's and parallel adapters."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
-ACTIVATION_FUNCTIONS = {
-    "gelu": lambda x: tf.nn.gelu(x, approximate=True),
-    "gelu_erf": lambda x: tf.nn.gelu(x, approximate=False),
-    "relu": tf.nn.relu,
-    "swish": tf.nn.silu,
-    "tanh": tf.math.tanh,
-    "linear": lambda x: x,
-}
+from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, Tensor, dense, layer_norm
+from adapter_bert_tf.adapters.parts import Function, Parts, Place, add
+
+if TYPE_CHECKING:
+    from adapter_bert_tf.adapters.config import AdapterConfig
 
 
-def bottleneck(x, down_kernel, down_bias, up_kernel, up_bias, activation, middle=None):
+def bottleneck(
+    x: tf.Tensor,
+    down_kernel: Tensor,
+    down_bias: Tensor,
+    up_kernel: Tensor,
+    up_bias: Tensor,
+    activation: Callable[[tf.Tensor], tf.Tensor],
+    middle: tuple[Tensor, Tensor] | None = None,
+    stacked: str | None = None,
+) -> tf.Tensor:
     """Projects down, applies the nonlinearity, projects up (Houlsby et al. 2019, section 2.1).
-
-    Every kernel and bias may have a leading `[batch]`: each row of `x` then has its own.
 
     Args:
       x: float `[batch, seq, hidden]`.
-      down_kernel: `[hidden, bottleneck]`.
+      down_kernel: `[hidden, bottleneck]`; this and all others stacked as in `ops.dense`.
       down_bias: `[bottleneck]`.
       up_kernel: `[bottleneck, hidden]`.
       up_bias: `[hidden]`.
       activation: function of a tensor.
       middle: kernel `[bottleneck, bottleneck]` and bias of a second layer, or None.
+      stacked: as in `ops.dense`.
 
     Returns:
-      `[batch, seq, hidden]` in the dtype of `x`, without the skip connection.
+      `[batch, seq, hidden]` in the dtype of `x`, without the skip connection; of members
+      `[batch, seq, members, hidden]`.
     """
-    narrow = activation(dense(x, down_kernel, down_bias))
+    narrow = activation(dense(x, down_kernel, down_bias, stacked))
     if middle is not None:
-        narrow = activation(dense(narrow, *middle))
-    return dense(narrow, up_kernel, up_bias)
+        narrow = activation(dense(narrow, *middle, stacked))
+    return dense(narrow, up_kernel, up_bias, stacked)
 
 
-def dense(x, kernel, bias):
-    """A dense layer on vectors or sequences.
-
-    Args:
-      x: float `[batch, size]` or `[batch, seq, size]`.
-      kernel: `[size, width]`, or `[batch, size, width]`, one for each row.
-      bias: `[width]` or `[batch, width]`.
-    """
-    if kernel.shape.rank == 2:
-        return tf.nn.bias_add(tf.tensordot(x, kernel, 1), bias)
-    if x.shape.rank == 3:
-        return tf.matmul(x, kernel) + bias[:, tf.newaxis]
-    return tf.squeeze(tf.matmul(x[:, tf.newaxis], kernel), 1) + bias
-
-
-def layer_norm(x, gamma, beta, epsilon=1e-12):
-    """Layer normalization over the last axis, as tf_keras' layer computes it at this epsilon.
-
-    Args:
-      x: float32 `[batch, seq, hidden]`.
-      gamma, beta: `[hidden]`, or `[batch, hidden]`, one for each row.
-      epsilon: added to the variance.
-    """
-    if gamma.shape.rank == 2:
-        gamma, beta = gamma[:, tf.newaxis], beta[:, tf.newaxis]
-    mean, variance = tf.nn.moments(x, [-1], keepdims=True)
-    return tf.nn.batch_normalization(x, mean, variance, beta, gamma, epsilon)
-
-
-def variable_shapes(config, hidden_size):
+def variable_shapes(config: "AdapterConfig", hidden_size: int) -> dict[str, tuple[int, ...]]:
     """Dict from the names of one adapter's variables to their shapes."""
     size = config.bottleneck_size
-    shapes = {
+    shapes: dict[str, tuple[int, ...]] = {
         "down_kernel": (hidden_size, size),
         "down_bias": (size,),
         "up_kernel": (size, hidden_size),
@@ -80,49 +60,102 @@ def variable_shapes(config, hidden_size):
     return shapes
 
 
-def adapt(config, values, output, residual, block_norm, dropout=None):
-    """Adapts one sublayer's output: `output + scale * bottleneck(source)`.
+def change(
+    config: "AdapterConfig",
+    values: Mapping[str, Tensor],
+    place: Place,
+    dropout: Function | None = None,
+    stacked: str | None = None,
+) -> tf.Tensor:
+    """What an adapter adds to a sublayer's output: `scale * bottleneck(source)`.
 
     The source is the sublayer's output (serial), its input (parallel), or
     LayerNorm(input + output) (`normalize_input`); see `AdapterConfig`.
 
     Args:
       config: the `AdapterConfig`.
-      values: dict from the names of `variable_shapes` to variables or tensors in those shapes, or
-        all with a leading `[batch]`.
-      output: `[batch, seq, hidden]`, the sublayer's output after its dropout.
-      residual: `[batch, seq, hidden]`, the sublayer's input.
-      block_norm: the LayerNorm that the block applies to `residual + output`.
+      values: dict from the names of `variable_shapes` to variables or tensors.
+      place: the `Place`.
       dropout: function of the bottleneck's result, or None.
+      stacked: as in `ops.dense`.
 
     Returns:
-      `[batch, seq, hidden]`, float32 if `residual` is: the skip connection is not rounded.
+      `[batch, seq, hidden]`, without the residual; of members `[batch, seq, members, hidden]`.
     """
-    source = residual if config.placement == "parallel" else output
-    if config.normalize_input:
-        source = block_norm(tf.cast(output, residual.dtype) + residual)
-    if config.layer_norm:
-        source = layer_norm(
-            tf.cast(source, residual.dtype), values["layer_norm_gamma"], values["layer_norm_beta"]
-        )
-    dtype = output.dtype
+    dtype = place.output.dtype
+    source = tf.cast(_source(config, values, place, stacked), dtype)
     kernels = {
         name: tf.cast(value, dtype)
         for name, value in values.items()
         if not name.startswith("layer_norm")
     }
     middle = (kernels["middle_kernel"], kernels["middle_bias"]) if config.depth == 2 else None
-    change = bottleneck(
-        tf.cast(source, dtype),
+    result = bottleneck(
+        source,
         kernels["down_kernel"],
         kernels["down_bias"],
         kernels["up_kernel"],
         kernels["up_bias"],
         ACTIVATION_FUNCTIONS[config.activation],
         middle,
+        stacked,
     )
     if dropout is not None:
-        change = dropout(change)
-    if config.scale != 1.0:
-        change = change * config.scale
-    return tf.cast(output, residual.dtype) + tf.cast(change, residual.dtype)
+        result = dropout(result)
+    return result if config.scale == 1.0 else result * config.scale
+
+
+def _source(
+    config: "AdapterConfig", values: Mapping[str, Tensor], place: Place, stacked: str | None
+) -> tf.Tensor:
+    source = place.residual if config.placement == "parallel" else place.output
+    if config.normalize_input:
+        source = place.norm(tf.cast(place.output, place.residual.dtype) + place.residual)
+    if config.layer_norm:
+        source = layer_norm(
+            tf.cast(source, place.residual.dtype),
+            values["layer_norm_gamma"],
+            values["layer_norm_beta"],
+            stacked=stacked,
+        )
+    return source
+
+
+class BottleneckParts(Parts):
+    """An adapter in each place that an `AdapterConfig` names.
+
+    Args:
+      config: the `AdapterConfig`.
+      values: dict from `adapters/layer_I/SUBLAYER/VARIABLE` to variable or tensor.
+      dropouts: dict from `adapters/layer_I/SUBLAYER` to a function, or None.
+      stacked: as in `ops.dense`.
+    """
+
+    def __init__(
+        self,
+        config: "AdapterConfig",
+        values: Mapping[str, Tensor],
+        dropouts: Mapping[str, Function] | None = None,
+        stacked: str | None = None,
+    ) -> None:
+        self.config, self.values, self.stacked = config, values, stacked
+        self.dropouts = dropouts or {}
+
+    def adapted(self, place: Place) -> tf.Tensor:
+        """The sublayer's output and the adapter's change of it."""
+        prefix = f"adapters/layer_{place.layer}/{place.sublayer}"
+        values = under(self.values, prefix)
+        if not values:
+            return super().adapted(place)
+        return add(
+            place, change(self.config, values, place, self.dropouts.get(prefix), self.stacked)
+        )
+
+
+def under(values: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The values whose names begin with a prefix and a slash, by the rest of their names."""
+    return {
+        name.removeprefix(f"{prefix}/"): value
+        for name, value in values.items()
+        if name.startswith(f"{prefix}/")
+    }

@@ -1,9 +1,15 @@
 """What an adapter looks like and where it sits, as one immutable value."""
 
 import dataclasses
-import json
 import math
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
+from adapter_bert_tf.adapters.bottleneck import BottleneckParts, variable_shapes
+from adapter_bert_tf.adapters.kinds import UNNAMED, PartsConfig, register
+from adapter_bert_tf.adapters.ops import Tensor
+from adapter_bert_tf.adapters.parts import Function, Parts
+from adapter_bert_tf.adapters.specs import Sizes, Spec
 from adapter_bert_tf.errors import InputError
 
 SUBLAYERS = ("attention", "feed_forward")
@@ -12,21 +18,61 @@ PLACEMENTS = ("serial", "parallel")
 LARGEST_SCALE = 1e4
 
 
-def _is_int(value):
+def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_number(value):
+def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _require(condition, message, received):
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _are_sublayers(value: Any) -> bool:
+    known = isinstance(value, list | tuple) and all(name in SUBLAYERS for name in value)
+    return known and bool(value) and len(set(value)) == len(value)
+
+
+def _are_layers(value: Any) -> bool:
+    if value is None:
+        return True
+    return (
+        isinstance(value, list | tuple)
+        and bool(value)
+        and all(_is_int(i) and i >= 0 for i in value)
+    )
+
+
+def _require(condition: Any, message: str, received: Any) -> None:
     if not condition:
         raise InputError(f"Adapter config: {message}. Received: {received!r}")
 
 
+# What each field must be.
+RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "bottleneck_size": (lambda v: _is_int(v) and v > 0, "a positive integer"),
+    "activation": (lambda v: v in ACTIVATIONS, f"one of {ACTIVATIONS}"),
+    "init_scale": (lambda v: _is_number(v) and v >= 0, "a number >= 0"),
+    "identity_init": (_is_bool, "true or false"),
+    "dropout": (lambda v: _is_number(v) and 0 <= v < 1, "a number in [0, 1)"),
+    "scale": (
+        lambda v: _is_number(v) and abs(v) <= LARGEST_SCALE,
+        f"a number of at most {LARGEST_SCALE}",
+    ),
+    "sublayers": (_are_sublayers, f"a list of some of {SUBLAYERS}, each once"),
+    "layers": (_are_layers, "a list of indices from 0, or None for all layers"),
+    "placement": (lambda v: v in PLACEMENTS, f"one of {PLACEMENTS}"),
+    "normalize_input": (_is_bool, "true or false"),
+    "layer_norm": (_is_bool, "true or false"),
+    "depth": (lambda v: _is_int(v) and v in (1, 2), "1 or 2"),
+}
+
+
+@register(UNNAMED)
 @dataclasses.dataclass(frozen=True)
-class AdapterConfig:
+class AdapterConfig(PartsConfig):
     """One bottleneck adapter a sublayer: sizes, initialization and place.
 
     The defaults are those of Houlsby et al. 2019 (section 2.1 and Figure 2), but for the start: see
@@ -54,6 +100,8 @@ class AdapterConfig:
       InputError: if a value is out of range.
     """
 
+    stackable: ClassVar[bool] = True
+
     bottleneck_size: int = 64
     activation: str = "gelu"
     init_scale: float = 0.02
@@ -67,73 +115,60 @@ class AdapterConfig:
     layer_norm: bool = False
     depth: int = 1
 
-    def __post_init__(self):
-        for name in ("sublayers", "layers"):
+    def __post_init__(self) -> None:
+        for name, (is_right, message) in RULES.items():
             value = getattr(self, name)
-            _require(
-                isinstance(value, list | tuple) or (name == "layers" and value is None),
-                f"{name} must be a list",
-                value,
-            )
+            _require(is_right(value), f"{name} must be {message}", value)
         # JSON has no tuples; a frozen dataclass needs `object.__setattr__` to take its lists.
         object.__setattr__(self, "sublayers", tuple(self.sublayers))
-        _require(
-            self.layers is None
-            or (self.layers and all(_is_int(i) and i >= 0 for i in self.layers)),
-            "layers must be indices from 0, or None for all layers",
-            self.layers,
-        )
         if self.layers is not None:
             object.__setattr__(self, "layers", tuple(sorted(set(self.layers))))
-        _require(
-            _is_int(self.bottleneck_size) and self.bottleneck_size > 0,
-            "bottleneck_size must be a positive integer",
-            self.bottleneck_size,
-        )
-        _require(
-            self.activation in ACTIVATIONS,
-            f"activation must be one of {ACTIVATIONS}",
-            self.activation,
-        )
-        _require(
-            _is_number(self.init_scale) and self.init_scale >= 0,
-            "init_scale must be a number >= 0",
-            self.init_scale,
-        )
-        _require(
-            _is_number(self.dropout) and 0 <= self.dropout < 1,
-            "dropout must be a number in [0, 1)",
-            self.dropout,
-        )
-        _require(
-            _is_number(self.scale) and abs(self.scale) <= LARGEST_SCALE,
-            f"scale must be a number of at most {LARGEST_SCALE}",
-            self.scale,
-        )
-        for name in ("identity_init", "normalize_input", "layer_norm"):
-            _require(
-                isinstance(getattr(self, name), bool),
-                f"{name} must be true or false",
-                getattr(self, name),
-            )
-        _require(
-            self.sublayers
-            and set(self.sublayers) <= set(SUBLAYERS)
-            and len(set(self.sublayers)) == len(self.sublayers),
-            f"sublayers must be some of {SUBLAYERS}, each once",
-            self.sublayers,
-        )
-        _require(
-            self.placement in PLACEMENTS, f"placement must be one of {PLACEMENTS}", self.placement
-        )
-        _require(_is_int(self.depth) and self.depth in (1, 2), "depth must be 1 or 2", self.depth)
         _require(
             not (self.normalize_input and self.placement == "parallel"),
             "normalize_input needs placement 'serial'",
             self.placement,
         )
 
-    def layer_indices(self, num_layers):
+    def specs(self, sizes: Sizes) -> dict[str, Spec]:
+        """As `PartsConfig.specs`: `adapters/layer_I/SUBLAYER/VARIABLE`, lowest layer first."""
+        shapes = variable_shapes(self, sizes["hidden_size"])
+        return {
+            f"adapters/layer_{i}/{sublayer}/{name}": Spec(shape, "adapters", i, self._start(name))
+            for i in self.layer_indices(sizes["num_layers"])
+            for sublayer in self.sublayers
+            for name, shape in shapes.items()
+        }
+
+    def _start(self, name: str) -> str | float:
+        if name.endswith("gamma"):
+            return "ones"
+        if not name.endswith("kernel") or (name == "up_kernel" and self.identity_init):
+            return "zeros"
+        return self.init_scale
+
+    def parts(
+        self,
+        values: Mapping[str, Tensor],
+        dropouts: Mapping[str, Function] | None = None,
+        stacked: str | None = None,
+    ) -> Parts:
+        """As `PartsConfig.parts`."""
+        return BottleneckParts(self, values, dropouts, stacked)
+
+    def dropout_rates(self, sizes: Sizes) -> dict[str, float]:
+        """One dropout for each adapter, if it has any."""
+        if not self.dropout:
+            return {}
+        return {name.rpartition("/")[0]: self.dropout for name in self.specs(sizes)}
+
+    def summary(self) -> str:
+        """As `PartsConfig.summary`."""
+        return (
+            f"size {self.bottleneck_size}, {self.activation}, {self.placement}, "
+            f"after {' and '.join(self.sublayers)}"
+        )
+
+    def layer_indices(self, num_layers: int) -> tuple[int, ...]:
         """Indices of the layers with adapters in an encoder of `num_layers` layers."""
         layers = tuple(range(num_layers)) if self.layers is None else self.layers
         _require(
@@ -143,7 +178,7 @@ class AdapterConfig:
         )
         return layers
 
-    def without_lowest(self, count, num_layers):
+    def without_lowest(self, count: int, num_layers: int) -> "AdapterConfig":
         """Without the adapters of the lowest layers (AdapterDrop, Rücklé et al. 2021).
 
         Args:
@@ -156,32 +191,6 @@ class AdapterConfig:
         kept = tuple(i for i in self.layer_indices(num_layers) if i >= count)
         _require(kept, f"no adapter is left of {num_layers} layers without the lowest", count)
         return dataclasses.replace(self, layers=kept) if count else self
-
-    def to_json(self):
-        """JSON text that `from_json` turns into an equal config."""
-        return json.dumps(dataclasses.asdict(self), indent=2)
-
-    @classmethod
-    def from_json(cls, text):
-        """Reads `to_json`'s text. Raises `InputError` on bad JSON and on unknown keys."""
-        try:
-            values = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise InputError(f"The adapter config is not valid JSON: {error}") from error
-        if not isinstance(values, dict):
-            raise InputError(f"The adapter config must be a JSON object. Received: {values!r}")
-        return cls.from_dict(values)
-
-    @classmethod
-    def from_dict(cls, values):
-        """Builds a config from a plain dict. Raises `InputError` on unknown keys and bad types."""
-        known = [field.name for field in dataclasses.fields(cls)]
-        unknown = sorted(set(values) - set(known))
-        _require(not unknown, f"unknown adapter config keys; known are {known}", unknown)
-        try:
-            return cls(**values)
-        except TypeError as error:
-            raise InputError(f"Wrong type in the adapter config: {error}") from error
 
 
 PRESETS = {
@@ -200,7 +209,7 @@ PRESETS = {
 }
 
 
-def parse_layers(text):
+def parse_layers(text: str | None) -> tuple[int, ...] | None:
     """Layer indices from text such as `6-11` or `0,2,4-6`; None for the empty string."""
     if not text:
         return None

@@ -4,16 +4,17 @@ The attributes used here are those of tf-models-official 2.20; `tests/adapters/e
 fails if another version names them differently.
 """
 
-import functools
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import tensorflow as tf
 import tf_keras
 from official.nlp.modeling import layers, networks
 
-from adapter_bert_tf.adapters.bottleneck import ACTIVATION_FUNCTIONS
-from adapter_bert_tf.adapters.layers import AdapterStack, as_config
-from adapter_bert_tf.adapters.parts import Parts
+from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS
+from adapter_bert_tf.adapters.parts import Parts, Place
+from adapter_bert_tf.adapters.specs import POOLER, Spec, base_specs, norm_after
 from adapter_bert_tf.errors import InputError
 
 
@@ -55,52 +56,50 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         shapes = ("query_shape", "key_shape", "value_shape")  # Of a built layer; this is not one.
         self._attention_layer = Attention(**{k: v for k, v in config.items() if k not in shapes})
 
-    def call(self, inputs, output_range=None, adapters=None, norm=None):
+    def call(
+        self,
+        inputs: tuple[tf.Tensor, tf.Tensor],
+        output_range: int | None = None,
+        parts: Parts | None = None,
+        layer: int = 0,
+    ) -> tf.Tensor:
         """Runs the block.
 
         Args:
           inputs: pair of the block's input `[batch, seq, hidden]` and an attention mask
             `[batch, 1 or seq, seq]`, 1 for what may be attended to.
           output_range: how many leading positions to compute; None for all.
-          adapters: dict with an adapter for `attention`, `feed_forward`, both or neither.
-          norm: function of a sublayer's name and the block's own LayerNorm; what it returns is
-            used instead.
+          parts: `Parts` of this call; None for the bare base.
+          layer: index of this block in the encoder.
 
         Returns:
           `[batch, output_range or seq, hidden]`, float32.
         """
-        everything, attention_mask = inputs
-        adapters, norm = adapters or {}, norm or (lambda sublayer, own: own)
-        attention_norm = norm("attention", self._attention_layer_norm)
-        output_norm = norm("feed_forward", self._output_layer_norm)
+        everything, mask = inputs
+        parts = parts or Parts()
+        attention_norm = parts.norm(norm_after(layer, "attention"), self._attention_layer_norm)
+        output_norm = parts.norm(norm_after(layer, "feed_forward"), self._output_layer_norm)
         x = everything[:, :output_range]
 
-        output = self._attention_layer(x, everything, attention_mask=attention_mask)
+        output = self._attention_layer(x, everything, attention_mask=mask)
         output = self._attention_dropout(output)
-        output = _adapt(adapters.get("attention"), output, x, attention_norm)
-        x = attention_norm(x + output)
+        place = Place(layer, "attention", output, x, attention_norm, everything, mask)
+        x = attention_norm(x + parts.adapted(place))
 
         output = self._intermediate_dense(x)
         output = self._intermediate_activation_layer(output)
         output = self._output_dense(output)
         output = self._output_dropout(output)
-        output = _adapt(adapters.get("feed_forward"), output, x, output_norm)
-        return output_norm(x + output)
-
-
-def _adapt(adapter, output, residual, layer_norm):
-    """The adapted sublayer output, or the output itself, in the dtype of the skip connection."""
-    if adapter is None:
-        return tf.cast(output, residual.dtype)
-    return adapter(output, residual=residual, layer_norm=layer_norm)
+        place = Place(layer, "feed_forward", output, x, output_norm, everything, mask)
+        return output_norm(x + parts.adapted(place))
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
 class AdapterBertEncoder(networks.BertEncoderV2):
-    """Model Garden's `BertEncoderV2` with adapters in its blocks.
+    """Model Garden's `BertEncoderV2`, whose blocks have room for parts that come with a call.
 
-    The base keeps the object paths that Model Garden's checkpoints expect; adapters live beside it
-    in `adapters`, an `AdapterStack`, or None.
+    It holds the base only, at the object paths that Model Garden's checkpoints expect; what runs
+    beside it has its variables elsewhere, in a `TaskEncoder` for example.
 
     Args:
       vocab_size, hidden_size, num_layers, num_attention_heads, inner_dim, type_vocab_size: sizes.
@@ -109,7 +108,9 @@ class AdapterBertEncoder(networks.BertEncoderV2):
       output_dropout, attention_dropout: rates.
       norm_epsilon: of every LayerNorm.
       initializer_range: standard deviation of the base's random weights.
-      adapter: `AdapterConfig`, or None for the bare base.
+
+    Raises:
+      InputError: for `adapter`.
     """
 
     def __init__(
@@ -126,9 +127,13 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         attention_dropout=0.1,
         norm_epsilon=1e-12,
         initializer_range=0.02,
-        adapter=None,
         **kwargs,
     ):
+        if "adapter" in kwargs:
+            raise InputError(
+                "The encoder holds the base only. Adapters come from base.build_encoder(config), "
+                "or new_encoder(sizes, config). Received: adapter="
+            )
         sizes = {
             "vocab_size": vocab_size,
             "hidden_size": hidden_size,
@@ -147,13 +152,11 @@ class AdapterBertEncoder(networks.BertEncoderV2):
             **sizes,
             **kwargs,
         )
-        adapter = as_config(adapter)
         self.config = sizes | {
             "activation": activation,
             "norm_epsilon": norm_epsilon,
             "initializer_range": initializer_range,
         }
-        self.adapter_config = adapter
         self._embedding_norm_layer = tf_keras.layers.LayerNormalization(
             name="embeddings/layer_norm", epsilon=norm_epsilon, dtype=tf.float32
         )
@@ -170,25 +173,28 @@ class AdapterBertEncoder(networks.BertEncoderV2):
             )
             for i in range(num_layers)
         ]
-        self.adapters = adapter and AdapterStack(adapter, num_layers, hidden_size, name="adapters")
         self(self.inputs)  # Creates every variable now, so that weights can be assigned.
 
-    def call(self, inputs, output_range=None, parts=None):
+    def call(
+        self,
+        inputs: Mapping[str, tf.Tensor],
+        output_range: int | None = None,
+        parts: Parts | None = None,
+    ) -> dict[str, tf.Tensor]:
         """Encodes a batch.
 
         Args:
-          inputs: dict of int32 `[batch, seq]`: `input_word_ids`, `input_mask`, `input_type_ids`.
+          inputs: dict of int32 `[batch, seq]`: `input_word_ids`, `input_mask`, `input_type_ids`;
+            parts may ask for more.
           output_range: how many leading positions the last block computes; None for all. 1 is
             enough, and exact, for classification from [CLS].
-          parts: `Parts` of this call, instead of the encoder's own adapters.
+          parts: `Parts` that run beside the base in this call; None for the bare base.
 
         Returns:
           dict with `sequence_output [batch, output_range or seq, hidden]` and
           `pooled_output [batch, hidden]`.
         """
-        if self.adapters is not None and not self.adapters.built:
-            self.adapters.build((None, None, self.config["hidden_size"]))
-        parts = parts or self.adapters or Parts()
+        parts = (parts or Parts()).for_call(inputs)
         mask = inputs["input_mask"][:, tf.newaxis, :]
         x = self._get_embeddings(
             inputs["input_word_ids"], inputs["input_type_ids"], None, None, None
@@ -197,15 +203,11 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         x = self._embedding_dropout(norm(x))
         last = len(self._transformer_layers) - 1
         for i, block in enumerate(self._transformer_layers):
-            x = block(
-                (x, mask),
-                output_range=output_range if i == last else None,
-                adapters=parts.adapters_at(i),
-                norm=functools.partial(parts.block_norm, i),
-            )
+            computed = output_range if i == last else None
+            x = block((x, mask), output_range=computed, parts=parts, layer=i)
         return {"sequence_output": x, "pooled_output": parts.pooler(self._pooler_layer)(x[:, 0])}
 
-    def base_variables(self):
+    def base_variables(self) -> dict[str, tf.Variable]:
         """Dict from the variable names of Google's checkpoints to the base's variables."""
         positions = self._position_embedding_layer
         named = {
@@ -216,16 +218,18 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         }
         for i, block in enumerate(self._transformer_layers):
             named |= _block_variables(f"bert/encoder/layer_{i}", block)
-        return named | _dense("bert/pooler/dense", self._pooler_layer)
+        return named | _dense(POOLER, self._pooler_layer)
 
-    def named_variables(self):
-        """`base_variables` and, if there are any, those of the adapters (`adapters/...`)."""
-        adapters = self.adapters.named_variables() if self.adapters is not None else {}
-        return self.base_variables() | adapters
+    def named_variables(self) -> dict[str, tf.Variable]:
+        """As `base_variables`: there are no others."""
+        return self.base_variables()
 
-    def get_config(self):
-        adapter = self.adapter_config and dict(self.adapter_config.__dict__)
-        return self.config | {"adapter": adapter, "name": self.name}
+    def specs(self) -> dict[str, Spec]:
+        """Dict from the names of `named_variables` to their `Spec`s."""
+        return base_specs(self.config)
+
+    def get_config(self) -> dict[str, Any]:
+        return self.config | {"name": self.name}
 
     @classmethod
     def from_config(cls, config, custom_objects=None):

@@ -1,101 +1,72 @@
-"""Adapters with variables of their own, as tf_keras layers."""
+"""Parts with variables of their own, as tf_keras layers."""
 
-import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.adapters.bottleneck import adapt, variable_shapes
-from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.adapters.parts import Parts
+from adapter_bert_tf.adapters.specs import Sizes, Spec
 
 
-@tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
-class BottleneckAdapter(tf_keras.layers.Layer):
-    """One adapter after one sublayer; see `bottleneck.adapt`.
-
-    Variables: those of `bottleneck.variable_shapes`.
+class Leaf(tf_keras.layers.Layer):
+    """The variables under one name, in float32; they are trained or frozen together.
 
     Args:
-      config: `AdapterConfig`, or one as a dict.
+      specs: dict from the last part of a variable's name to its `Spec`.
     """
 
-    def __init__(self, config, **kwargs):
-        super().__init__(**kwargs)
-        self.config = as_config(config)
-        self.dropout = tf_keras.layers.Dropout(self.config.dropout) if self.config.dropout else None
-        self.values = {}
-
-    def build(self, input_shape):
-        for name, shape in variable_shapes(self.config, input_shape[-1]).items():
-            self.values[name] = self.add_weight(name, shape, initializer=self._initializer(name))
-        super().build(input_shape)
-
-    def _initializer(self, name):
-        if name.endswith("gamma"):
-            return "ones"
-        if not name.endswith("kernel") or (name == "up_kernel" and self.config.identity_init):
-            return "zeros"
-        return tf_keras.initializers.TruncatedNormal(stddev=self.config.init_scale)
-
-    def call(self, output, residual, layer_norm, training=None):
-        """Adapts a sublayer's output; see `bottleneck.adapt`."""
-        dropout = self.dropout and (lambda x: self.dropout(x, training=training))
-        return adapt(self.config, self.values, output, residual, layer_norm, dropout)
-
-    def get_config(self):
-        return super().get_config() | {"config": dataclasses.asdict(self.config)}
-
-
-class AdapterStack(tf_keras.layers.Layer, Parts):
-    """One `BottleneckAdapter` for each (layer, sublayer) that an `AdapterConfig` names.
-
-    Args:
-      config: the `AdapterConfig`, or one as a dict.
-      num_layers: number of layers of the encoder.
-      hidden_size: width of the encoder.
-    """
-
-    def __init__(self, config, num_layers, hidden_size, **kwargs):
-        super().__init__(**kwargs)
-        self.config = as_config(config)
-        self.num_layers = num_layers
-        self.hidden_size = hidden_size
-        self.adapters = {
-            f"layer_{i}": {
-                name: BottleneckAdapter(self.config, name=f"layer_{i}/{name}")
-                for name in self.config.sublayers
-            }
-            for i in self.config.layer_indices(num_layers)
+    def __init__(self, specs: Mapping[str, Spec], **kwargs: Any) -> None:
+        super().__init__(dtype=tf.float32, autocast=False, **kwargs)
+        self.values = {
+            name: self.add_weight(name, spec.shape, initializer=_initializer(spec.start))
+            for name, spec in specs.items()
         }
 
-    def build(self, input_shape):
-        for sublayers in self.adapters.values():
-            for adapter in sublayers.values():
-                with tf.name_scope(adapter.name):
-                    adapter.build((None, None, self.hidden_size))
-        super().build(input_shape)
 
-    def adapters_at(self, layer):
-        return self.adapters.get(f"layer_{layer}", {})
+def _initializer(start: str | float) -> Any:
+    if isinstance(start, str):
+        return start
+    return tf_keras.initializers.TruncatedNormal(stddev=start)
 
-    def named_variables(self):
-        """Dict from `adapters/layer_I/SUBLAYER/VARIABLE` to variable, lowest layer first."""
+
+class PartsLayer(tf_keras.layers.Layer):
+    """The variables and dropouts that a configuration asks for.
+
+    Args:
+      config: `PartsConfig`.
+      sizes: of the encoder.
+    """
+
+    def __init__(self, config: PartsConfig, sizes: Sizes, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.config = config
+        self.dropouts = {
+            name: tf_keras.layers.Dropout(rate)
+            for name, rate in config.dropout_rates(sizes).items()
+        }
+        leaves: dict[str, dict[str, Spec]] = {}
+        for name, spec in config.specs(sizes).items():
+            prefix, _, last = name.rpartition("/")
+            leaves.setdefault(prefix, {})[last] = spec
+        self.leaf_names = list(leaves)  # tf_keras sorts the dict.
+        self.leaves = {prefix: _leaf(prefix, specs) for prefix, specs in leaves.items()}
+
+    def parts(self) -> Parts:
+        """The `Parts` that compute with the variables."""
+        return self.config.parts(self.named_variables(), self.dropouts)
+
+    def named_variables(self) -> dict[str, tf.Variable]:
+        """Dict from common name to variable, in the order of the configuration's `specs`."""
         return {
-            f"adapters/{layer}/{sublayer}/{name}": variable
-            for layer, sublayers in self.adapters.items()
-            for sublayer, adapter in sublayers.items()
-            for name, variable in adapter.values.items()
-        }
-
-    def get_config(self):
-        return super().get_config() | {
-            "config": dataclasses.asdict(self.config),
-            "num_layers": self.num_layers,
-            "hidden_size": self.hidden_size,
+            f"{prefix}/{name}": variable
+            for prefix in self.leaf_names
+            for name, variable in self.leaves[prefix].values.items()
         }
 
 
-def as_config(config):
-    """An `AdapterConfig` from itself or from its dict."""
-    return AdapterConfig.from_dict(config) if isinstance(config, dict) else config
+def _leaf(prefix: str, specs: Mapping[str, Spec]) -> Leaf:
+    with tf.name_scope(prefix):
+        return Leaf(specs, name=prefix)

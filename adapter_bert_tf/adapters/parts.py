@@ -1,84 +1,119 @@
-"""What runs besides the frozen base: adapters, and LayerNorms and a pooler of a task's own."""
+"""What runs beside the base in a call: changes of sublayers, LayerNorms and a pooler instead."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.bottleneck import adapt, dense, layer_norm
+from adapter_bert_tf.adapters.ops import Tensor, dense, layer_norm
+from adapter_bert_tf.adapters.specs import POOLER
 
-POOLER = "bert/pooler/dense"
+Function = Callable[[tf.Tensor], tf.Tensor]
 
 
-def norm_names(num_layers):
-    """Common names of all LayerNorms of an encoder, without `/gamma` and `/beta`."""
-    blocks = [
-        f"bert/encoder/layer_{i}/{place}/LayerNorm"
-        for i in range(num_layers)
-        for place in ("attention/output", "output")
-    ]
-    return ["bert/embeddings/LayerNorm", *blocks]
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A sublayer of a block while it is computed: all that a change may depend on.
+
+    Args:
+      layer: index of the block, from 0.
+      sublayer: `attention` or `feed_forward`.
+      output: `[batch, seq, hidden]`, the sublayer's output after its dropout, in the compute dtype.
+      residual: `[batch, seq, hidden]`, the sublayer's input, float32 as the skip connection is.
+      norm: the LayerNorm that the block applies to `residual + output`.
+      block_input: `[batch, all positions, hidden]`, also where the block computes fewer.
+      mask: `[batch, 1 or seq, all positions]`, 1 for what may be attended to.
+    """
+
+    layer: int
+    sublayer: str
+    output: tf.Tensor
+    residual: tf.Tensor
+    norm: Function
+    block_input: tf.Tensor
+    mask: tf.Tensor
+
+
+def add(place: Place, change: tf.Tensor) -> tf.Tensor:
+    """The sublayer's output with a change, in the dtype of the skip connection: not rounded."""
+    dtype = place.residual.dtype
+    return tf.cast(place.output, dtype) + tf.cast(change, dtype)
 
 
 class Parts:
     """What the encoder asks for in a call. This one leaves everything to the base."""
 
-    def adapters_at(self, layer):
-        """Dict from sublayer to a callable `(output, residual, layer_norm)`, of one layer."""
-        return {}
+    def for_call(self, inputs: Mapping[str, tf.Tensor]) -> "Parts":
+        """The parts of one call, which has these inputs; asked for once, before anything else."""
+        return self
 
-    def norm(self, name, own):
-        """The LayerNorm of a common name; `own` is the base's."""
+    def adapted(self, place: Place) -> tf.Tensor:
+        """What the block adds to the skip connection, `[batch, seq, hidden]`."""
+        return tf.cast(place.output, place.residual.dtype)
+
+    def norm(self, name: str, own: Any) -> Function:
+        """The LayerNorm of a common name; `own` is the base's layer."""
         return own
 
-    def block_norm(self, layer, sublayer, own):
-        """The LayerNorm that follows a sublayer."""
-        place = {"attention": "attention/output", "feed_forward": "output"}[sublayer]
-        return self.norm(f"bert/encoder/layer_{layer}/{place}/LayerNorm", own)
-
-    def pooler(self, own):
+    def pooler(self, own: Function) -> Function:
         """The pooler, a function of `[batch, hidden]`; `own` is the base's."""
         return own
 
 
-class GivenParts(Parts):
+class Replacing(Parts):
+    """Parts that also put LayerNorms and a pooler in the place of the base's.
+
+    Args:
+      changes: `Parts` that change sublayers.
+      norms: dict from common name to a function of the base's layer that returns the LayerNorm.
+      new_pooler: function of `[batch, hidden]`, or None for the base's.
+    """
+
+    def __init__(
+        self,
+        changes: Parts,
+        norms: Mapping[str, Callable[[Any], Function]],
+        new_pooler: Function | None,
+    ) -> None:
+        self.changes, self.norms, self.new_pooler = changes, norms, new_pooler
+
+    def for_call(self, inputs: Mapping[str, tf.Tensor]) -> Parts:
+        return Replacing(self.changes.for_call(inputs), self.norms, self.new_pooler)
+
+    def adapted(self, place: Place) -> tf.Tensor:
+        return self.changes.adapted(place)
+
+    def norm(self, name: str, own: Any) -> Function:
+        return self.norms[name](own) if name in self.norms else own
+
+    def pooler(self, own: Function) -> Function:
+        return self.new_pooler or own
+
+
+def given_parts(config: Any, values: Mapping[str, Tensor], stacked: str | None = None) -> Parts:
     """Parts whose values come with the call, the same for all rows or one for each row.
 
     Args:
-      config: `AdapterConfig` of the adapters, or None if there are none.
-      values: dict from common name to tensor: `adapters/...`, and what replaces the base's
-        LayerNorms and pooler. Each in the variable's shape, or all with a leading `[batch]`.
+      config: `PartsConfig`, or None if no sublayer is changed.
+      values: dict from common name to tensor: what the config's `specs` name, and what replaces the
+        base's LayerNorms and pooler. Each in the variable's shape, or all with a leading `[batch]`.
+      stacked: None, or `ops.ROWS` for the latter.
     """
+    changes = config.parts(values, stacked=stacked) if config else Parts()
+    gammas = [name.removesuffix("/gamma") for name in values if name.endswith("/LayerNorm/gamma")]
+    norms = {name: functools.partial(_norm, values, name, stacked) for name in gammas}
+    replaced = f"{POOLER}/kernel" in values
+    return Replacing(
+        changes, norms, functools.partial(_pooler, values, stacked) if replaced else None
+    )
 
-    def __init__(self, config, values):
-        self.config = config
-        self.values = values
 
-    def adapters_at(self, layer):
-        if self.config is None:
-            return {}
-        found = {
-            name: self._under(f"adapters/layer_{layer}/{name}/") for name in self.config.sublayers
-        }
-        return {name: self._adapter(values) for name, values in found.items() if values}
+def _norm(values: Mapping[str, Tensor], name: str, stacked: str | None, own: Any) -> Function:
+    gamma, beta = values[f"{name}/gamma"], values[f"{name}/beta"]
+    return lambda x: layer_norm(tf.cast(x, tf.float32), gamma, beta, own.epsilon, stacked)
 
-    def _adapter(self, values):
-        return lambda output, residual, layer_norm: adapt(
-            self.config, values, output, residual, layer_norm
-        )
 
-    def norm(self, name, own):
-        values = self._under(f"{name}/")
-        if not values:
-            return own
-        return lambda x: layer_norm(
-            tf.cast(x, tf.float32), values["gamma"], values["beta"], own.epsilon
-        )
-
-    def pooler(self, own):
-        values = self._under(f"{POOLER}/")
-        return (lambda x: tf.tanh(dense(x, values["kernel"], values["bias"]))) if values else own
-
-    def _under(self, prefix):
-        return {
-            name.removeprefix(prefix): value
-            for name, value in self.values.items()
-            if name.startswith(prefix)
-        }
+def _pooler(values: Mapping[str, Tensor], stacked: str | None, x: tf.Tensor) -> tf.Tensor:
+    return tf.tanh(dense(x, values[f"{POOLER}/kernel"], values[f"{POOLER}/bias"], stacked))

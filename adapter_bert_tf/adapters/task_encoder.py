@@ -1,86 +1,119 @@
-"""An encoder of one task that shares the frozen weights of the base with those of other tasks."""
+"""The encoder of a task: a base, shared or its own, and parts with variables around it."""
 
-import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.adapters.layers import AdapterStack, as_config
-from adapter_bert_tf.adapters.parts import POOLER, Parts, norm_names
+from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
+from adapter_bert_tf.adapters.kinds import PartsConfig
+from adapter_bert_tf.adapters.layers import PartsLayer
+from adapter_bert_tf.adapters.parts import Parts, Replacing
+from adapter_bert_tf.adapters.specs import POOLER, Sizes, Spec, norm_names
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
-class TaskEncoder(tf_keras.layers.Layer, Parts):
-    """Adapters, LayerNorms and a pooler of its own around an encoder that is not its own.
+class TaskEncoder(tf_keras.layers.Layer):
+    """Parts with variables, and LayerNorms and a pooler of its own, around an encoder.
 
-    Whatever it trains, the shared encoder computes the same as before.
+    Whatever it trains of its own, a shared encoder computes the same as before.
 
     Args:
-      encoder: `AdapterBertEncoder` without adapters.
-      adapter: `AdapterConfig`, one as a dict, or None.
+      encoder: `AdapterBertEncoder`.
+      adapter: `PartsConfig` of the parts, one as a dict, or None.
       own_norms: whether it has LayerNorms of its own; they start as the encoder's.
       own_pooler: the same for the pooler.
+      parts: the `PartsLayer` of `adapter`, if it was made before; None: it is made now.
     """
 
-    def __init__(self, encoder, adapter=None, own_norms=True, own_pooler=False, **kwargs):
+    def __init__(
+        self,
+        encoder: AdapterBertEncoder,
+        adapter: PartsConfig | Mapping[str, Any] | None = None,
+        own_norms: bool = True,
+        own_pooler: bool = False,
+        parts: PartsLayer | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
-        sizes = encoder.config
         self.encoder = encoder
-        self.config = sizes
+        self.config = encoder.config
         self.inputs = encoder.inputs
-        self.adapter_config = adapter = as_config(adapter)
-        self.adapters = adapter and AdapterStack(
-            adapter, sizes["num_layers"], sizes["hidden_size"], name="adapters"
-        )
-        if adapter:
-            self.adapters.build((None, None, sizes["hidden_size"]))
+        config = PartsConfig.from_dict(adapter) if isinstance(adapter, Mapping) else adapter
+        self.parts = parts or (PartsLayer(config, self.config, name="parts") if config else None)
         shared = encoder.base_variables()
-        names = norm_names(sizes["num_layers"]) if own_norms else []
-        self.norms = {name.replace("/", "_"): _norm_like(shared, name, sizes) for name in names}
+        names = norm_names(self.config["num_layers"]) if own_norms else []
+        self.norms = {
+            name.replace("/", "_"): _norm_like(shared, name, self.config) for name in names
+        }
         self.own_pooler = _dense_like(shared, POOLER) if own_pooler else None
 
-    def call(self, inputs, output_range=None):
-        """As `AdapterBertEncoder.call`."""
-        return self.encoder(inputs, output_range=output_range, parts=self)
+    def call(
+        self, inputs: Mapping[str, tf.Tensor], output_range: int | None = None
+    ) -> dict[str, tf.Tensor]:
+        """As `AdapterBertEncoder.call`, with its own parts."""
+        changes = self.parts.parts() if self.parts else Parts()
+        norms = {name: _always(layer) for name, layer in self._own_norms().items()}
+        parts = Replacing(changes, norms, self.own_pooler)
+        return self.encoder(inputs, output_range=output_range, parts=parts)
 
-    def adapters_at(self, layer):
-        return self.adapters.adapters_at(layer) if self.adapters else {}
+    def _own_norms(self) -> dict[str, tf_keras.layers.LayerNormalization]:
+        names = norm_names(self.config["num_layers"]) if self.norms else []
+        return {name: self.norms[name.replace("/", "_")] for name in names}
 
-    def norm(self, name, own):
-        return self.norms.get(name.replace("/", "_"), own)
-
-    def pooler(self, own):
-        return self.own_pooler or own
-
-    def named_variables(self):
-        """As `AdapterBertEncoder.named_variables`, with its own in place of the shared ones."""
+    def named_variables(self) -> dict[str, tf.Variable]:
+        """The base's variables, its own in place of the shared ones, and those of the parts."""
         named = self.encoder.base_variables()
-        for name in norm_names(self.config["num_layers"]) if self.norms else []:
-            layer = self.norm(name, None)
+        for name, layer in self._own_norms().items():
             named |= {f"{name}/gamma": layer.gamma, f"{name}/beta": layer.beta}
         if self.own_pooler:
             named |= {
                 f"{POOLER}/kernel": self.own_pooler.kernel,
                 f"{POOLER}/bias": self.own_pooler.bias,
             }
-        return named | (self.adapters.named_variables() if self.adapters else {})
+        return named | (self.parts.named_variables() if self.parts else {})
 
-    def get_config(self):
-        adapter = self.adapter_config and dataclasses.asdict(self.adapter_config)
+    def specs(self) -> dict[str, Spec]:
+        """Dict from the names of `named_variables` to their `Spec`s."""
+        return self.encoder.specs() | (self.parts.config.specs(self.config) if self.parts else {})
+
+    def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
             "encoder": tf_keras.utils.serialize_keras_object(self.encoder),
-            "adapter": adapter,
+            "adapter": self.parts and self.parts.config.to_dict(),
             "own_norms": bool(self.norms),
             "own_pooler": self.own_pooler is not None,
         }
 
     @classmethod
-    def from_config(cls, config, custom_objects=None):
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> "TaskEncoder":
         encoder = tf_keras.utils.deserialize_keras_object(config.pop("encoder"))
         return cls(encoder, **config)
 
 
-def _norm_like(shared, name, sizes):
+def new_encoder(
+    sizes: Sizes, adapter: PartsConfig | None = None
+) -> AdapterBertEncoder | TaskEncoder:
+    """An encoder with random weights of its own, and parts if there is a configuration of some.
+
+    The parts' weights are drawn first, so that they do not depend on how the base is made.
+
+    Args:
+      sizes: arguments of `AdapterBertEncoder`.
+      adapter: `PartsConfig`, or None for the bare base.
+    """
+    if adapter is None:
+        return AdapterBertEncoder(**sizes)
+    parts = PartsLayer(adapter, sizes, name="parts")
+    return TaskEncoder(AdapterBertEncoder(**sizes), adapter, own_norms=False, parts=parts)
+
+
+def _always(layer: Any) -> Callable[[Any], Any]:
+    return lambda own: layer
+
+
+def _norm_like(shared: Mapping[str, tf.Variable], name: str, sizes: Sizes) -> Any:
     gamma, beta = shared[f"{name}/gamma"], shared[f"{name}/beta"]
     layer = tf_keras.layers.LayerNormalization(
         epsilon=sizes["norm_epsilon"], dtype=tf.float32, name="layer_norm"
@@ -92,7 +125,7 @@ def _norm_like(shared, name, sizes):
     return layer
 
 
-def _dense_like(shared, name):
+def _dense_like(shared: Mapping[str, tf.Variable], name: str) -> Any:
     kernel, bias = shared[f"{name}/kernel"], shared[f"{name}/bias"]
     layer = tf_keras.layers.Dense(bias.shape[0], activation="tanh", name="pooler_transform")
     layer.build((None, kernel.shape[0]))

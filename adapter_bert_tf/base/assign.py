@@ -22,11 +22,14 @@ def assign_weights(variables, values, source):
     """
     if not _head_fits(variables, values):  # A head of another task: the new one starts fresh.
         values = {name: value for name, value in values.items() if not name.startswith("head/")}
-    has_adapters = any(name.startswith("adapters/") for name in values)
-    added = ("head/",) if has_adapters else ("head/", "adapters/")
     missing = [name for name in variables if name not in values]
+    parts = {name for name in variables if not name.startswith(("bert/", "head/"))}
+    # Parts are new as a whole, or in the checkpoint as a whole.
+    added = parts if parts <= set(missing) else set()
     problems = {
-        "missing in the checkpoint": [name for name in missing if not name.startswith(added)],
+        "missing in the checkpoint": [
+            name for name in missing if name not in added and not name.startswith("head/")
+        ],
         "no place in the model": [name for name in values if name not in variables],
         "another shape": [
             f"{name}: checkpoint {values[name].shape}, model {tuple(variable.shape)}"

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 from absl import logging
 
-from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
+from adapter_bert_tf.adapters.task_encoder import new_encoder
 from adapter_bert_tf.base import files as base_files
 from adapter_bert_tf.base.assign import assign_weights
 from adapter_bert_tf.base.config import BertConfig, read_config
@@ -39,10 +39,11 @@ class Base:
         """A new encoder with the base's weights.
 
         Args:
-          adapter: `AdapterConfig`, or None for the bare base.
+          adapter: `PartsConfig` of what runs beside it, or None for the bare base.
 
         Returns:
-          `AdapterBertEncoder`. Its adapters are fresh, unless the checkpoint holds trained ones.
+          `AdapterBertEncoder`, or a `TaskEncoder` around one. Its adapters are fresh, unless the
+          checkpoint holds trained ones.
         """
         encoder = self.new_encoder(adapter)
         self.assign(encoder.named_variables())
@@ -50,7 +51,7 @@ class Base:
 
     def new_encoder(self, adapter=None):
         """As `build_encoder`, but with random weights, for a larger model to assign them."""
-        return AdapterBertEncoder(**dataclasses.asdict(self.config), adapter=adapter)
+        return new_encoder(dataclasses.asdict(self.config), adapter)
 
     def assign(self, variables):
         """Assigns the base's weights to `variables` (common names); see `assign_weights`."""

@@ -6,10 +6,10 @@ from absl import logging
 
 from adapter_bert_tf.data.batches import eval_batches, eval_plan, train_batches
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.run import inputs, outputs, settings, sweep
 from adapter_bert_tf.run.job import Kind
 from adapter_bert_tf.tasks import metrics, role
-from adapter_bert_tf.tasks.classifier import Classifier
 from adapter_bert_tf.training import inference
 
 

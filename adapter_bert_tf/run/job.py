@@ -8,6 +8,7 @@ import os
 import tensorflow as tf
 import tf_keras
 
+from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.run import outputs, ownership, preflight, settings
 from adapter_bert_tf.run.lock import locked
@@ -75,6 +76,7 @@ class Job:
     model: tf_keras.Model
     trained: dict
     content: dict  # What it is made of: `ownership.content`.
+    adapter: PartsConfig | None
     tuning: what_is_trained.Tuning
     saved: SavedAdapter | None
     strategy: tf.distribute.Strategy
@@ -177,6 +179,7 @@ def prepared(kind, flags, shared):
             model,
             trained,
             made_of,
+            adapter,
             tuning,
             saved,
             strategy,
@@ -247,9 +250,8 @@ def evaluate_task(job):
 def save(job):
     """Writes the adapter directory of a trained job, with its result if there is one."""
     if job.writes:
-        save_adapter(
-            settings.adapter_dir(job.flags), describe(job), job.trained, job.flags.adapter_dtype
-        )
+        kept = schema.kept_variables(job.model, job.tuning)
+        save_adapter(settings.adapter_dir(job.flags), describe(job), kept, job.flags.adapter_dtype)
 
 
 def describe(job):
@@ -263,7 +265,7 @@ def describe(job):
     return schema.describe(
         base=job.content["base"],
         tuning=job.tuning,
-        adapter=job.model.encoder.adapter_config,
+        adapter=job.adapter,
         metric=metric,
         global_step=job.steps,
         command=outputs.command(),

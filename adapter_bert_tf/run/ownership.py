@@ -1,6 +1,5 @@
 """Whose files `--output_dir` holds: what is taken up again, what is refused, what is removed."""
 
-import dataclasses
 import json
 import os
 import re
@@ -62,7 +61,7 @@ def content(data, base, adapter):
     """
     made_of = data.record() | {
         "base": base.fingerprint(),
-        "adapter": dataclasses.asdict(adapter) if adapter else None,
+        "adapter": adapter.to_dict() if adapter else None,
     }
     return json.loads(json.dumps(made_of))  # As it is when it is read.
 

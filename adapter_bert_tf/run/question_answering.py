@@ -10,11 +10,11 @@ import tf_keras
 from adapter_bert_tf import storage
 from adapter_bert_tf.data import records, spans
 from adapter_bert_tf.data.squad import Question
+from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.run import outputs, questions, settings, sweep
 from adapter_bert_tf.run.job import Kind
 from adapter_bert_tf.tasks import squad_metrics
 from adapter_bert_tf.tasks.span_decoding import Decoder
-from adapter_bert_tf.tasks.span_labeler import SpanLabeler
 from adapter_bert_tf.training import inference
 
 

@@ -15,8 +15,8 @@ from adapter_bert_tf.data.squad import Question, read_json, read_questions
 from adapter_bert_tf.data.tfds import read_tfds_squad
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads.span_labeler import LABELS
 from adapter_bert_tf.tasks.span_decoding import DecodingSettings
-from adapter_bert_tf.tasks.span_labeler import LABELS
 from adapter_bert_tf.tasks.squad_metrics import count_unlabelled
 
 # The flags that decide what is read.

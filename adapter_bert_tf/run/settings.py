@@ -1,19 +1,21 @@
 """What the flags mean: checks before anything expensive, and the values that modules take."""
 
+import dataclasses
 import math
 
 from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig, parse_layers
+from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import ownership
 from adapter_bert_tf.run.flags import read_yaml
 from adapter_bert_tf.run.ownership import adapter_dir, export_dir
-from adapter_bert_tf.serving.export import require_free as require_free_export
+from adapter_bert_tf.serving.export import require_export_place
 from adapter_bert_tf.store import load_adapter, schema
 from adapter_bert_tf.store.combine import without_lowest
-from adapter_bert_tf.store.directory import adapter_exists, require_free
+from adapter_bert_tf.store.directory import adapter_exists, require_adapter_place
 from adapter_bert_tf.training.loop import TrainingSettings
 from adapter_bert_tf.training.trained import Tuning
 
@@ -38,9 +40,9 @@ def check(flags):
             "Nothing to do: give at least one of --do_train, --do_eval, --do_predict, --do_export."
         )
     if flags.do_export:
-        require_free_export(export_dir(flags))
+        require_export_place(export_dir(flags))
     if flags.do_train:
-        require_free(adapter_dir(flags))
+        require_adapter_place(adapter_dir(flags))
         _check_numbers(flags)
     if flags.do_train and not flags.overwrite:
         ownership.check_same_run(flags)
@@ -133,7 +135,7 @@ def adapter_config(flags):
     if flags.adapter in PRESETS:
         config = PRESETS[flags.adapter]
     elif storage.exists(flags.adapter) and not storage.isdir(flags.adapter):
-        config = AdapterConfig.from_json(storage.read_text(flags.adapter))
+        config = PartsConfig.from_json(storage.read_text(flags.adapter))
     else:
         raise InputError(
             f"--adapter must be one of {list(PRESETS)} or a JSON file. Received: {flags.adapter!r}"
@@ -143,7 +145,13 @@ def adapter_config(flags):
         "init_scale": flags.adapter_init_scale,
         "layers": parse_layers(flags.adapter_layers),
     }
-    return AdapterConfig(**config.__dict__ | {k: v for k, v in overrides.items() if v is not None})
+    given = {name: value for name, value in overrides.items() if value is not None}
+    if given and not isinstance(config, AdapterConfig):
+        raise InputError(
+            f"--adapter={flags.adapter} is of the kind {config.kind!r}, without {list(given)}. "
+            "Leave out --adapter_size, --adapter_layers and --adapter_init_scale."
+        )
+    return dataclasses.replace(config, **given)
 
 
 def distribution(flags):

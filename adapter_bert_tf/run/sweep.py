@@ -18,7 +18,7 @@ from adapter_bert_tf.run.grid import RECORD, claim, plan, read_grid
 from adapter_bert_tf.run.job import check_ahead, content, held, run_once
 from adapter_bert_tf.run.shared import Shared
 from adapter_bert_tf.run.values import RunFlags
-from adapter_bert_tf.serving.export import require_free
+from adapter_bert_tf.serving.export import require_export_place
 from adapter_bert_tf.store.directory import copy_adapter
 from adapter_bert_tf.store.versions import versions
 
@@ -54,7 +54,7 @@ def _check_all(kind, flags, shared, runs):
             "--distribution=multi_worker. Start the runs one by one."
         )
     if flags.do_export:
-        require_free(settings.export_dir(flags))
+        require_export_place(settings.export_dir(flags))
     for _, run_flags in runs:
         check_ahead(kind, run_flags.changed(overwrite=True), shared)
     if flags.do_predict:  # What to predict must be there before hours of training.

@@ -5,11 +5,10 @@ import tensorflow as tf
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.serving import spans, texts
+from adapter_bert_tf.heads import head_of
+from adapter_bert_tf.heads.serving_texts import Pieces
 from adapter_bert_tf.store.folders import replacing
 
-# The module that makes the signatures of a kind of head.
-SERVED = {"classification": texts, "span": spans}
 # Of a SavedModel, besides `saved_model.pb`, without which it is none.
 PARTS = {"assets", "variables", "fingerprint.pb"}
 
@@ -31,23 +30,26 @@ def export_task(folder, model, config, vocabulary):
     run = tf.function(lambda inputs: model(inputs, training=False))
     module = tf.Module()
     module.parameters = model.variables  # Of the model only these: its layers need tf_keras.
-    pieces = texts.Pieces(TextEncoder(vocabulary, model.encoder.config["max_sequence_length"]))
-    served = SERVED[config["head"]]
+    pieces = Pieces(TextEncoder(vocabulary, model.encoder.config["max_sequence_length"]))
+    head = head_of(config)
     write(
         folder,
         module,
-        {"serving_default": served.of_text(run, config, pieces), "ids": served.of_ids(run, config)},
+        {
+            "serving_default": head.serve_texts(run, config, pieces),
+            "ids": head.serve_ids(run, config),
+        },
     )
 
 
 def write(folder, module, signatures):
     """Saves a module under a temporary name, then renames it. Raises `InputError`."""
-    require_free(folder)
+    require_export_place(folder)
     with replacing(folder, last="saved_model.pb") as temporary:
         tf.saved_model.save(module, temporary, signatures=signatures)
 
 
-def require_free(folder):
+def require_export_place(folder):
     """A SavedModel may be written where nothing is, or a SavedModel. Raises `InputError`."""
     if not storage.exists(folder) or storage.exists(f"{folder}/saved_model.pb"):
         return

@@ -4,10 +4,13 @@ import re
 
 import tensorflow as tf
 
+from adapter_bert_tf.adapters.ops import ROWS
 from adapter_bert_tf.data.tokenization import TextEncoder, equally_long, padded
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.serving import texts
-from adapter_bert_tf.serving.export import SERVED, write
+from adapter_bert_tf.heads import head_of
+from adapter_bert_tf.heads.serving_texts import Pieces, id_specs
+from adapter_bert_tf.many_tasks.mixed import pass_key, stack
+from adapter_bert_tf.serving.export import write
 from adapter_bert_tf.store import schema
 from adapter_bert_tf.store.directory import (
     SavedAdapter,
@@ -15,8 +18,6 @@ from adapter_bert_tf.store.directory import (
     check_base,
     load_adapter,
 )
-from adapter_bert_tf.store.mixed import stack
-from adapter_bert_tf.tasks.heads import logits_of
 
 ALL = "tasks"  # The signature that takes a task's name with each row.
 
@@ -41,7 +42,7 @@ def join(folders, base, output):
     """
     tasks = _load(folders, base)
     encoder = base.build_encoder()
-    pieces = texts.Pieces(TextEncoder(base.vocabulary, base.config.max_sequence_length))
+    pieces = Pieces(TextEncoder(base.vocabulary, base.config.max_sequence_length))
     module = tf.Module()
     module.base = list(encoder.base_variables().values())
     module.banks = banks = [Bank(encoder, group) for group in _groups(tasks)]
@@ -49,7 +50,7 @@ def join(folders, base, output):
     for bank in banks:
         for name, saved in bank.tasks.items():
             run = bank.runner(name)
-            signatures[name] = SERVED[bank.head].of_text(run, saved.config, pieces)
+            signatures[name] = head_of(saved.config).serve_texts(run, saved.config, pieces)
     classifying = [bank for bank in banks if bank.head == "classification"]
     if classifying:
         signatures[ALL] = _all_tasks(classifying, pieces)
@@ -94,8 +95,7 @@ def _groups(tasks):
     """Lists of tasks that one pass can compute: the same adapters and the same kind of head."""
     groups = {}
     for name, saved in tasks.items():
-        key = (repr(saved.config["adapter"]), saved.config["head"])
-        groups.setdefault(key, {})[name] = saved
+        groups.setdefault(pass_key(saved.config, name), {})[name] = saved
     return list(groups.values())
 
 
@@ -104,7 +104,7 @@ class Bank(tf.Module):
 
     Args:
       encoder: `AdapterBertEncoder` of the base.
-      tasks: dict from name to `SavedAdapter`, of one `AdapterConfig` and one kind of head.
+      tasks: dict from name to `SavedAdapter`, that one pass can compute.
     """
 
     def __init__(self, encoder, tasks):
@@ -113,7 +113,7 @@ class Bank(tf.Module):
         self.tasks = tasks
         self.head = first["head"]
         self.labels = max(schema.num_outputs(saved.config) for saved in tasks.values())
-        adapter = schema.adapter_of(first)
+        adapter, head = schema.adapter_of(first), head_of(first)
         self.weights = {
             name: tf.Variable(value, trainable=False)
             for name, value in stack(
@@ -122,10 +122,13 @@ class Bank(tf.Module):
         }
 
         def run(inputs, which):
-            values = {name: tf.gather(bank, which) for name, bank in self.weights.items()}
-            return logits_of(self.head, encoder, inputs, adapter, values)
+            stacked = ROWS if which.shape.rank and len(tasks) > 1 else None
+            # Of one task there is nothing to choose, and some parts cannot be chosen by the row.
+            place = which if stacked or not which.shape.rank else tf.constant(0)
+            values = {name: tf.gather(bank, place) for name, bank in self.weights.items()}
+            return head.logits_of(encoder, inputs, adapter, values, stacked)
 
-        ids = texts.id_specs()
+        ids = id_specs()
         # Two passes, shared by all signatures: one task for all rows, and one for each.
         self.run_one = tf.function(run).get_concrete_function(ids, tf.TensorSpec([], tf.int32))
         self.run_rows = tf.function(run).get_concrete_function(ids, tf.TensorSpec([None], tf.int32))

@@ -1,12 +1,13 @@
 """The card of an adapter directory: what a person wants to know before loading it."""
 
-COMMANDS = {"classification": "run_classifier.py --task_name={task}", "span": "run_squad.py"}
+from adapter_bert_tf.heads import head_of
+from adapter_bert_tf.store.schema import adapter_of
 
 
 def card(config, arrays):
     """Markdown text made from an adapter's config and its arrays."""
     metric = config.get("metric")
-    base = config["base"]
+    base, adapter = config["base"], adapter_of(config)
     trained = sum(array.size for array in arrays.values())
     rows = {
         "Task": config["task"],
@@ -15,27 +16,18 @@ def card(config, arrays):
         if metric
         else "not evaluated",
         "Method": config["method"],
-        "Adapter": _describe(config.get("adapter")),
+        "Adapter": adapter.summary() if adapter else "none",
         "Trained parameters": f"{trained:,}",
         "Base": f"{base['num_layers']} layers, {base['hidden_size']} wide, "
         f"{'un' if base['lower_case'] else ''}cased, {base['vocab_size']:,} word pieces",
         "Base weights (sha256)": str(base["weights_sha256"]),
         "Written by": ", ".join(f"{k} {v}" for k, v in config.get("versions", {}).items()),
     }
-    command = COMMANDS[config["head"]].format(**config)
+    command = head_of(config).command.format(**config)
     table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
     return (
         f"# {config['task']}: a BERT adapter\n\n| | |\n| --- | --- |\n{table}\n\n"
         f"Trained with\n\n```\n{config.get('command', '')}\n```\n\n"
         f"Use it with `python {command} --do_eval --do_predict "
         "--adapter_dir=THIS_FOLDER ...`.\n"
-    )
-
-
-def _describe(adapter):
-    if not adapter:
-        return "none"
-    return (
-        f"size {adapter['bottleneck_size']}, {adapter['activation']}, {adapter['placement']}, "
-        f"after {' and '.join(adapter['sublayers'])}"
     )

@@ -1,7 +1,5 @@
 """Adapters made from saved ones without training."""
 
-import dataclasses
-
 import numpy as np
 
 from adapter_bert_tf.errors import InputError
@@ -25,12 +23,9 @@ def without_lowest(saved, layers):
     if adapter is None:
         raise InputError(f"{saved.config['task']!r} has no adapters to drop.")
     kept = adapter.without_lowest(layers, saved.config["base"]["num_layers"])
-    config = saved.config | {"adapter": dataclasses.asdict(kept), "metric": None}
-    dropped = tuple(f"adapters/layer_{i}/" for i in range(layers))
-    return SavedAdapter(
-        config,
-        {name: value for name, value in saved.weights.items() if not name.startswith(dropped)},
-    )
+    config = saved.config | {"adapter": kept.to_dict(), "metric": None}
+    names = schema.expected_shapes(config)
+    return SavedAdapter(config, {name: saved.weights[name] for name in names})
 
 
 def average(adapters):

@@ -6,7 +6,8 @@ import re
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.store.adapterhub import export_adapter, import_adapter, is_adapterhub
+from adapter_bert_tf.exchange.adapter_bert import import_checkpoint
+from adapter_bert_tf.exchange.adapterhub import export_adapter, import_adapter, is_adapterhub
 from adapter_bert_tf.store.card import card
 from adapter_bert_tf.store.combine import average
 from adapter_bert_tf.store.directory import (
@@ -17,7 +18,6 @@ from adapter_bert_tf.store.directory import (
     save_adapter,
 )
 from adapter_bert_tf.store.folders import TEMPORARY
-from adapter_bert_tf.store.tf1 import import_checkpoint
 
 ROW = "{:<24}{:<12}{:>6}{:>12}{:>10}  {:<24}{}"
 

@@ -24,7 +24,7 @@ class SavedAdapter:
     """What an adapter directory holds.
 
     Args:
-      config: dict: `method`, `tuning` (a `Tuning` as dict), `adapter` (an `AdapterConfig` as dict,
+      config: dict: `method`, `tuning` (a `Tuning` as dict), `adapter` (a `PartsConfig` as dict,
         or None), `task`, `head`, `labels` in the order of their ids, `regression`, `metric`, `base`
         (a fingerprint), `versions`, `command`; `save_adapter` adds two digests.
       weights: dict from common name to float array: everything that was trained.
@@ -47,9 +47,7 @@ class SavedAdapter:
             if name not in variables or tuple(variables[name].shape) != value.shape
         ]
         lost = [
-            name
-            for name in variables
-            if name.startswith(("adapters/", "head/")) and name not in self.weights
+            name for name in variables if not name.startswith("bert/") and name not in self.weights
         ]
         if wrong or lost:
             raise InputError(
@@ -73,7 +71,7 @@ def save_adapter(folder, config, variables, dtype="float32"):
       InputError: when `folder` holds something else than an adapter, a weight is not finite, or
         the variables are not those that the config describes.
     """
-    require_free(folder)
+    require_adapter_place(folder)
     arrays = {name: np.asarray(variable) for name, variable in variables.items()}
     content = weight_bytes.pack(arrays, dtype)
     config = schema.seal(config, weight_bytes.digest(content))
@@ -106,7 +104,7 @@ def write_files(folder, files):
 
 def copy_adapter(source, folder):
     """Copies an adapter directory, under a temporary name first; replaces an adapter there."""
-    require_free(folder)
+    require_adapter_place(folder)
     with replacing(folder, last=CONFIG) as temporary:
         for name in (CONFIG, WEIGHTS, CARD):
             storage.copy(os.path.join(source, name), os.path.join(temporary, name))
@@ -122,7 +120,7 @@ def adapter_is_whole(folder):
     return adapter_exists(folder) and storage.exists(os.path.join(folder, WEIGHTS))
 
 
-def require_free(folder):
+def require_adapter_place(folder):
     """An adapter may be written where nothing is, or an adapter. Raises `InputError`."""
     if not storage.exists(folder):
         return
@@ -148,8 +146,8 @@ def load_adapter(folder):
     """
     if not adapter_exists(folder):
         raise InputError(
-            f"No adapter in {folder!r}: {CONFIG} is not there. Train one with "
-            "--do_train, or name its directory with --adapter_dir."
+            f"No adapter in {folder!r}: {CONFIG} is not there. Train one, or name the directory of "
+            "another (adapter_dir)."
         )
     try:
         config = _read_config(os.path.join(folder, CONFIG))

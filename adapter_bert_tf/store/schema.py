@@ -4,15 +4,17 @@ import dataclasses
 import hashlib
 import json
 import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
-from adapter_bert_tf.adapters.bottleneck import variable_shapes
-from adapter_bert_tf.adapters.config import AdapterConfig
-from adapter_bert_tf.base.shapes import base_shapes
-from adapter_bert_tf.data.spans import SpanSettings
+import tensorflow as tf
+
+import adapter_bert_tf.adapters.config  # noqa: F401  Registers the common kind of parts.
+from adapter_bert_tf.adapters.kinds import PartsConfig
+from adapter_bert_tf.adapters.specs import BASE_GROUPS, Spec, base_specs
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads import HEADS, Head, head_of
 from adapter_bert_tf.store.versions import versions
-from adapter_bert_tf.tasks.heads import HEADS
-from adapter_bert_tf.tasks.span_decoding import DecodingSettings
 from adapter_bert_tf.training.trained import Tuning, is_trained
 
 LARGEST_CONFIG = 1 << 20
@@ -42,14 +44,18 @@ FIELDS = {
     "weights_sha256": str,
     "sha256": str,
 }
-# How texts become inputs: what a task says of it, and what it is if it is not said.
-INPUTS = {
-    "classification": {"texts": 1, "max_seq_length": 128},
-    "span": dataclasses.asdict(SpanSettings()) | dataclasses.asdict(DecodingSettings()),
-}
 
 
-def describe(task, labels, base, tuning, adapter=None, head="classification", inputs=None, **more):
+def describe(
+    task: str,
+    labels: Sequence[str],
+    base: Mapping[str, Any],
+    tuning: Tuning,
+    adapter: PartsConfig | None = None,
+    head: str = "classification",
+    inputs: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
     """What the config of an adapter directory says, but for its digests.
 
     Args:
@@ -57,33 +63,33 @@ def describe(task, labels, base, tuning, adapter=None, head="classification", in
       labels: label strings in the order of their ids; none for regression.
       base: fingerprint of the base.
       tuning: `Tuning`.
-      adapter: `AdapterConfig`, or None.
-      head: a key of `HEADS`.
-      inputs: dict, where it differs from `INPUTS`.
+      adapter: `PartsConfig`, or None.
+      head: `classification`, also for regression, or `span`.
+      inputs: dict, where it differs from the head's own.
       **more: other values, or other than those made here.
     """
     return {
         "method": tuning.method,
         "tuning": dataclasses.asdict(tuning),
-        "adapter": dataclasses.asdict(adapter) if adapter else None,
+        "adapter": adapter.to_dict() if adapter else None,
         "task": task,
         "head": head,
         "labels": list(labels),
         "regression": not labels,
         "metric": None,
-        "inputs": _default_inputs(head, base) | (inputs or {}),
+        "inputs": _default_inputs(head, base) | dict(inputs or {}),
         "base": base,
         "versions": versions(),
         "command": "",
     } | more
 
 
-def _default_inputs(head, base):
+def _default_inputs(head: str, base: Mapping[str, Any]) -> dict[str, Any]:
     longest = base["max_sequence_length"]
     most = {"max_seq_length": longest, "max_query_length": longest // 2}
+    defaults = HEADS[head].inputs if head in HEADS else {}
     return {
-        name: min(value, most[name]) if name in most else value
-        for name, value in INPUTS.get(head, {}).items()
+        name: min(value, most[name]) if name in most else value for name, value in defaults.items()
     }
 
 
@@ -142,10 +148,10 @@ def _distinct(pairs):
 def check(config, where):
     """Checks values. Raises `InputError`."""
     _check_sizes(config["base"], where)
-    if config["head"] not in HEADS:
-        raise InputError(
-            f"{where}: head must be one of {list(HEADS)}. Received: {config['head']!r}"
-        )
+    try:
+        head = head_of(config)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
     labels = config["labels"]
     if not all(isinstance(label, str) for label in labels) or len(set(labels)) != len(labels):
         raise InputError(f"{where}: labels must be different strings. Received: {labels[:20]!r}")
@@ -153,7 +159,7 @@ def check(config, where):
         raise InputError(
             f"{where}: a classifier has labels, a regression has none. Received: {labels[:20]!r}"
         )
-    _check_inputs(config, where)
+    _check_inputs(config, head, where)
     metric = config["metric"]
     if metric is not None and not _is_metric(metric):
         raise InputError(
@@ -167,7 +173,7 @@ def check(config, where):
             "contradict each other."
         )
     if config["adapter"]:
-        adapter_of(config).layer_indices(config["base"]["num_layers"])
+        adapter_of(config).specs(config["base"])
 
 
 def _is_metric(metric):
@@ -180,28 +186,25 @@ def _is_metric(metric):
     )
 
 
-def _check_inputs(config, where):
-    defaults, values = INPUTS[config["head"]], config["inputs"]
+def _check_inputs(config: Mapping[str, Any], head: Head, where: str) -> None:
+    defaults, values = head.inputs, config["inputs"]
     wrong = [
         name
         for name, default in defaults.items()
         if type(values.get(name)) is not type(default) or not -1e9 < values[name] < 1e9
     ]
     if wrong or set(values) != set(defaults):
-        raise InputError(f"{where}: inputs must be like {defaults}. Received: {values!r}")
+        raise InputError(f"{where}: inputs must be like {dict(defaults)}. Received: {values!r}")
     longest = config["base"]["max_sequence_length"]
     if values["max_seq_length"] > longest:
         raise InputError(
             f"{where}: the base reads at most {longest} word pieces. Received: "
             f"max_seq_length {values['max_seq_length']}"
         )
-    if config["head"] == "span":
-        for settings in (SpanSettings, DecodingSettings):
-            settings(**{field.name: values[field.name] for field in dataclasses.fields(settings)})
-    elif values["texts"] not in (1, 2) or values["max_seq_length"] < 5:
-        raise InputError(
-            f"{where}: inputs need 1 or 2 texts and room for them. Received: {values!r}"
-        )
+    try:
+        head.check_inputs(values)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
 
 
 def _check_sizes(base, where):
@@ -230,31 +233,44 @@ def tuning_of(config, where="The adapter"):
     return Tuning(**values)
 
 
-def adapter_of(config):
-    """The `AdapterConfig` of a config, or None. Raises `InputError`."""
-    return AdapterConfig.from_dict(config["adapter"]) if config["adapter"] else None
+def adapter_of(config: Mapping[str, Any]) -> PartsConfig | None:
+    """The `PartsConfig` of a config, or None. Raises `InputError`."""
+    return PartsConfig.from_dict(config["adapter"]) if config["adapter"] else None
 
 
-def num_outputs(config):
+def num_outputs(config: Mapping[str, Any]) -> int:
     """Width of the head: one for each label, 1 for regression."""
-    return len(config["labels"]) or 1
+    return head_of(config).num_outputs(config["labels"])
 
 
-def expected_shapes(config):
-    """Dict from common name to shape: everything that the config's method trains."""
-    sizes, adapter, tuning = config["base"], adapter_of(config), tuning_of(config)
-    shapes = base_shapes(sizes)
-    for layer in adapter.layer_indices(sizes["num_layers"]) if adapter else ():
-        for sublayer in adapter.sublayers:
-            shapes |= {
-                f"adapters/layer_{layer}/{sublayer}/{name}": shape
-                for name, shape in variable_shapes(adapter, sizes["hidden_size"]).items()
-            }
-    outputs = num_outputs(config)
-    shapes |= {"head/kernel": (sizes["hidden_size"], outputs), "head/bias": (outputs,)}
-    unused = HEADS[config["head"]].unused
-    return {
-        name: shape
-        for name, shape in shapes.items()
-        if is_trained(name, sizes["num_layers"], tuning, unused)
-    }
+def expected_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Dict from common name to shape: what the weights' file must hold, and nothing else."""
+    sizes, adapter, head = config["base"], adapter_of(config), head_of(config)
+    specs = base_specs(sizes) | (adapter.specs(sizes) if adapter else {})
+    specs |= head.specs(sizes["hidden_size"], config["labels"])
+    kept = kept_names(specs, sizes["num_layers"], tuning_of(config), head.unused)
+    return {name: specs[name].shape for name in kept}
+
+
+def kept_names(
+    specs: Mapping[str, Spec], num_layers: int, tuning: Tuning, unused: Collection[str] = ()
+) -> list[str]:
+    """Names of the variables that a file must hold: what is trained, and all that parts have.
+
+    Args:
+      specs: dict from common name to `Spec`, of all variables of a model.
+      num_layers: of the encoder.
+      tuning: `Tuning`.
+      unused: groups that no output depends on.
+    """
+    return [
+        name
+        for name, spec in specs.items()
+        if spec.group not in BASE_GROUPS or is_trained(spec, num_layers, tuning, unused)
+    ]
+
+
+def kept_variables(model: Any, tuning: Tuning) -> dict[str, tf.Variable]:
+    """Dict from common name to variable: those of a model that a file must hold."""
+    named, depth = model.named_variables(), model.encoder.config["num_layers"]
+    return {name: named[name] for name in kept_names(model.specs(), depth, tuning, model.unused)}

@@ -68,6 +68,13 @@ def evaluate_v2(articles, predictions, best_answers=None, null_odds=None):
     return results
 
 
+def evaluate(articles, predictions, version_2=False, best_answers=None, null_odds=None):
+    """`evaluate_v2` or `evaluate_v1`."""
+    if version_2:
+        return evaluate_v2(articles, predictions, best_answers, null_odds)
+    return evaluate_v1(articles, predictions)
+
+
 def count_unlabelled(articles):
     """Number of questions that say neither their answers nor that there is none."""
     return sum(

@@ -1,13 +1,14 @@
 """What is trained: the one place that decides it, and the report that shows it."""
 
 import dataclasses
-import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
 
+import tensorflow as tf
 import tf_keras
 
+from adapter_bert_tf.adapters.specs import Spec, groups
 from adapter_bert_tf.errors import InputError
-
-GROUPS = ("adapters", "LayerNorm", "pooler", "head", "layers", "embeddings")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,79 +30,75 @@ class Tuning:
     train_layer_norm: bool = True
     train_pooler: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.method not in PREDICATES:
             raise InputError(f"tuning must be one of {list(PREDICATES)}. Received: {self.method!r}")
 
     @property
-    def needs_adapter(self):
+    def needs_adapter(self) -> bool:
         """Whether the method trains adapters."""
         return self.method == "adapters"
 
     @property
-    def changes_base(self):
+    def changes_base(self) -> bool:
         """Whether the method trains weights that all tasks of a base share."""
         return self.method in ("full", "top_k")
 
-    def check_depth(self, num_layers):
+    def check_depth(self, num_layers: int) -> None:
         """`top_k` must fit the base. Raises `InputError`."""
         if self.method == "top_k" and not 1 <= self.top_k <= num_layers:
             raise InputError(
-                f"--top_k must be 1 to {num_layers}, the base's layer count. Received: {self.top_k}"
+                f"top_k must be 1 to {num_layers}, the base's layer count. Received: {self.top_k}"
             )
 
 
-@dataclasses.dataclass(frozen=True)
-class Place:
-    """Where a variable belongs: its group of `GROUPS`, and its distance from the top layer."""
-
-    group: str
-    from_top: int | None
+Predicate = Callable[[Spec, "Tuning", int], bool]
 
 
-# A method is a predicate over (place of a variable, tuning); the head is always trained.
-PREDICATES = {
+def _pooler(spec: Spec, tuning: Tuning) -> bool:
+    return spec.group == "pooler" and tuning.train_pooler
+
+
+def _adapters(spec: Spec, tuning: Tuning, depth: int) -> bool:
+    norm = spec.group == "LayerNorm" and tuning.train_layer_norm
+    return spec.group == "adapters" or norm or _pooler(spec, tuning)
+
+
+def _top_k(spec: Spec, tuning: Tuning, depth: int) -> bool:
+    return spec.group == "pooler" or (spec.layer is not None and spec.layer >= depth - tuning.top_k)
+
+
+# A method is a predicate over (variable, tuning, number of layers); the head is always trained.
+PREDICATES: dict[str, Predicate] = {
     # Houlsby et al. 2019, section 2: adapters, LayerNorm and the head.
-    "adapters": lambda p, t: (
-        p.group == "adapters" or (p.group == "LayerNorm" and t.train_layer_norm) or _pooler(p, t)
-    ),
-    "full": lambda p, t: True,
+    "adapters": _adapters,
+    "full": lambda spec, tuning, depth: True,
     # "Variable fine-tuning": the top k layers with their LayerNorms, and the pooler above them.
-    "top_k": lambda p, t: p.group == "pooler" or (p.from_top is not None and p.from_top < t.top_k),
-    "layer_norm": lambda p, t: p.group == "LayerNorm" or _pooler(p, t),
-    "head": lambda p, t: _pooler(p, t),
+    "top_k": _top_k,
+    "layer_norm": lambda spec, tuning, depth: spec.group == "LayerNorm" or _pooler(spec, tuning),
+    "head": lambda spec, tuning, depth: _pooler(spec, tuning),
 }
 
 
-def _pooler(place, tuning):
-    return place.group == "pooler" and tuning.train_pooler
+def is_trained(spec: Spec, num_layers: int, tuning: Tuning, unused: Collection[str] = ()) -> bool:
+    """Whether a variable is trained.
+
+    Args:
+      spec: of the variable.
+      num_layers: of the encoder.
+      tuning: `Tuning`.
+      unused: groups that never are.
+    """
+    chosen = spec.group == "head" or PREDICATES[tuning.method](spec, tuning, num_layers)
+    return chosen and spec.group not in unused
 
 
-def place_of(name, num_layers):
-    """The `Place` of a variable, from its common name."""
-    layer = re.search(r"layer_(\d+)/", name)
-    from_top = None if layer is None else num_layers - 1 - int(layer[1])
-    if name.startswith(("adapters/", "head/")):
-        return Place(name.split("/")[0], from_top)
-    if "/LayerNorm/" in name:
-        return Place("LayerNorm", from_top)
-    if "/pooler/" in name:
-        return Place("pooler", None)
-    return Place("embeddings" if layer is None else "layers", from_top)
-
-
-def is_trained(name, num_layers, tuning, unused=()):
-    """Whether a variable is trained, by its common name; `unused` are groups that never are."""
-    place = place_of(name, num_layers)
-    chosen = place.group == "head" or PREDICATES[tuning.method](place, tuning)
-    return bool(chosen) and place.group not in unused
-
-
-def select_trained(model, tuning):
+def select_trained(model: Any, tuning: Tuning) -> dict[str, tf.Variable]:
     """Sets what `model` trains, and returns it.
 
     Args:
-      model: has `named_variables()`, an `encoder` and `unused` groups, which no method trains.
+      model: has `named_variables()` and `specs()`, an `encoder` and `unused` groups, which no
+        method trains.
       tuning: `Tuning`.
 
     Returns:
@@ -109,22 +106,35 @@ def select_trained(model, tuning):
       same variables.
 
     Raises:
-      InputError: when `top_k` exceeds the base, or there are no adapters to train.
+      InputError: when `top_k` exceeds the base, there are no adapters to train, or it is not known
+        what a variable is.
     """
-    named, num_layers = model.named_variables(), model.encoder.config["num_layers"]
+    named, specs = model.named_variables(), model.specs()
+    num_layers = model.encoder.config["num_layers"]
+    _check_known(named, specs)
     tuning.check_depth(num_layers)
-    if tuning.needs_adapter and not any(name.startswith("adapters/") for name in named):
-        raise InputError("--tuning=adapters needs an encoder with adapters. Received one without.")
+    if tuning.needs_adapter and not any(spec.group == "adapters" for spec in specs.values()):
+        raise InputError("tuning='adapters' needs an encoder with adapters. Received one without.")
     trained = {
         name: variable
         for name, variable in named.items()
-        if is_trained(name, num_layers, tuning, model.unused)
+        if is_trained(specs[name], num_layers, tuning, model.unused)
     }
     _freeze_all_but(model, {variable.ref() for variable in trained.values()})
     return trained
 
 
-def _freeze_all_but(model, trained):
+def _check_known(named: Mapping[str, tf.Variable], specs: Mapping[str, Spec]) -> None:
+    wrong = sorted(set(named) ^ set(specs)) or [
+        name for name in named if tuple(named[name].shape) != specs[name].shape
+    ]
+    if wrong:
+        raise InputError(
+            f"Every variable must be in specs(), with its shape and group. Not so: {wrong[:5]}"
+        )
+
+
+def _freeze_all_but(model: Any, trained: Collection[Any]) -> None:
     """Freezes layer by layer, as tf_keras does it; the variables of a leaf share one fate."""
     layers = [module for module in model.submodules if isinstance(module, tf_keras.layers.Layer)]
     for layer in layers:
@@ -133,22 +143,21 @@ def _freeze_all_but(model, trained):
             layer.trainable = layer.variables[0].ref() in trained
 
 
-def count(variables):
+def count(variables: Iterable[tf.Variable]) -> int:
     """Number of parameters of an iterable of variables."""
     return sum(int(variable.shape.num_elements()) for variable in variables)
 
 
-def report(model, trained, tuning):
+def report(model: Any, trained: Mapping[str, tf.Variable], tuning: Tuning) -> str:
     """The lines that say what is trained: by group, then adapter-bert's two."""
-    named = model.named_variables()
-    num_layers = model.encoder.config["num_layers"]
+    named, specs = model.named_variables(), model.specs()
     total = count(named.values())
     lines = [
         f"What --tuning={tuning.method} trains:",
         f"  {'group':<12}{'trained':>14}{'of':>14}{'share of all':>15}",
     ]
-    for group in GROUPS:
-        names = [name for name in named if place_of(name, num_layers).group == group]
+    for group in groups():
+        names = [name for name in named if specs[name].group == group]
         if names:
             part = count(trained[name] for name in names if name in trained)
             lines.append(

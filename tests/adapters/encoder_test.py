@@ -11,6 +11,7 @@ from official.nlp.modeling import networks
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder, AdapterEncoderBlock
+from adapter_bert_tf.adapters.task_encoder import TaskEncoder, new_encoder
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
 from tests import support
@@ -126,7 +127,7 @@ def _numpy_forward(inputs, v, config, heads):
 )
 def test_one_layer_equals_numpy(name):
     config = VARIANTS[name]
-    encoder = AdapterBertEncoder(**SIZES | {"num_layers": 1}, adapter=config)
+    encoder = new_encoder(SIZES | {"num_layers": 1}, config)
     values = _randomize(encoder)
     inputs = support.batch(rows=4)
     sequence, pooled = _numpy_forward(inputs, values, config, heads=2)
@@ -169,7 +170,7 @@ def test_with_zero_init_it_is_the_base_exactly(name, tiny_base_folder):
 
 
 def test_only_the_first_position_is_computed_and_equal():
-    encoder = AdapterBertEncoder(**SIZES, adapter=AdapterConfig(bottleneck_size=4))
+    encoder = new_encoder(SIZES, AdapterConfig(bottleneck_size=4))
     _randomize(encoder)
     inputs = support.batch()
     full, first = encoder(inputs), encoder(inputs, output_range=1)
@@ -178,7 +179,7 @@ def test_only_the_first_position_is_computed_and_equal():
 
 
 def test_padding_changes_nothing():
-    encoder = AdapterBertEncoder(**SIZES, adapter=AdapterConfig(bottleneck_size=4))
+    encoder = new_encoder(SIZES, AdapterConfig(bottleneck_size=4))
     _randomize(encoder)
     inputs = support.batch()
     padded = {name: np.pad(x, ((0, 0), (0, 5))) for name, x in inputs.items()}
@@ -188,8 +189,8 @@ def test_padding_changes_nothing():
 
 
 def test_adapters_have_their_own_variables_in_every_sublayer():
-    encoder = AdapterBertEncoder(**SIZES, adapter=AdapterConfig(bottleneck_size=4))
-    named = encoder.adapters.named_variables()
+    encoder = new_encoder(SIZES, AdapterConfig(bottleneck_size=4))
+    named = encoder.parts.named_variables()
     assert len(named) == 2 * 2 * 4
     assert len({variable.ref() for variable in named.values()}) == len(named)
     assert named["adapters/layer_1/attention/down_kernel"].shape == (16, 4)
@@ -198,15 +199,15 @@ def test_adapters_have_their_own_variables_in_every_sublayer():
 
 
 def test_every_variable_has_a_name():
-    encoder = AdapterBertEncoder(**SIZES, adapter=AdapterConfig(bottleneck_size=4))
+    encoder = new_encoder(SIZES, AdapterConfig(bottleneck_size=4))
     named = {variable.ref() for variable in encoder.named_variables().values()}
     assert named == {variable.ref() for variable in encoder.variables}
 
 
 def test_kernels_are_drawn_from_a_truncated_normal():
     config = PRESETS["adapter_bert"]
-    encoder = AdapterBertEncoder(**SIZES | {"hidden_size": 128}, adapter=config)
-    values = encoder.adapters.named_variables()
+    encoder = new_encoder(SIZES | {"hidden_size": 128}, config)
+    values = encoder.parts.named_variables()
     for name in ("down_kernel", "up_kernel"):
         kernel = values[f"adapters/layer_0/attention/{name}"].numpy()
         # Cut at two sigma: what lies outside is drawn again.
@@ -216,8 +217,8 @@ def test_kernels_are_drawn_from_a_truncated_normal():
 
 
 def test_config_round_trip_rebuilds_the_encoder():
-    encoder = AdapterBertEncoder(**SIZES, adapter=VARIANTS["top layer"], name="bert")
-    twin = AdapterBertEncoder.from_config(encoder.get_config())
+    encoder = new_encoder(SIZES, VARIANTS["top layer"])
+    twin = TaskEncoder.from_config(encoder.get_config())
     assert twin.get_config() == encoder.get_config()
     assert twin.named_variables().keys() == encoder.named_variables().keys()
 
@@ -242,7 +243,7 @@ def test_norm_first_is_refused():
 def test_bfloat16_keeps_float32_where_it_matters():
     tf_keras.mixed_precision.set_global_policy("mixed_bfloat16")
     try:
-        encoder = AdapterBertEncoder(**SIZES, adapter=AdapterConfig(bottleneck_size=4))
+        encoder = new_encoder(SIZES, AdapterConfig(bottleneck_size=4))
     finally:
         tf_keras.mixed_precision.set_global_policy("float32")
     assert {v.dtype for v in encoder.variables} == {tf.float32}

@@ -5,10 +5,10 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
-from adapter_bert_tf.adapters.parts import GivenParts
+from adapter_bert_tf.adapters.ops import ROWS
+from adapter_bert_tf.adapters.parts import given_parts
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.base import load_base
-from adapter_bert_tf.training.trained import place_of
 from tests import support
 
 CONFIGS = {
@@ -21,10 +21,11 @@ CONFIGS = {
 def _own_values(encoder, seed):
     """Gives adapters, LayerNorms and pooler random values and returns them."""
     rng = np.random.default_rng(seed)
+    specs = encoder.specs()
     own = {
         name: variable
         for name, variable in encoder.named_variables().items()
-        if place_of(name, 2).group in ("adapters", "LayerNorm", "pooler")
+        if specs[name].group in ("adapters", "LayerNorm", "pooler")
     }
     for variable in own.values():
         variable.assign_add(rng.normal(size=variable.shape) * 0.3)
@@ -36,7 +37,7 @@ def test_given_weights_compute_what_variables_compute(name, tiny_base_folder):
     base, inputs = load_base(tiny_base_folder), support.batch(rows=4)
     encoder = base.build_encoder(CONFIGS[name])
     values = _own_values(encoder, 1)
-    given = base.build_encoder()(inputs, parts=GivenParts(CONFIGS[name], _tensors(values)))
+    given = base.build_encoder()(inputs, parts=given_parts(CONFIGS[name], _tensors(values)))
     for key, expected in encoder(inputs).items():
         np.testing.assert_allclose(given[key], expected, atol=2e-6)
 
@@ -48,7 +49,7 @@ def test_each_row_has_its_own_weights(name, tiny_base_folder):
     first, second = (_own_values(encoder, seed) for seed, encoder in enumerate(encoders))
     rows = [0, 1, 1, 0]
     values = {key: np.stack([first[key], second[key]])[rows] for key in first}
-    given = base.build_encoder()(inputs, parts=GivenParts(CONFIGS[name], _tensors(values)))
+    given = base.build_encoder()(inputs, parts=given_parts(CONFIGS[name], _tensors(values), ROWS))
     for key in ("sequence_output", "pooled_output"):
         for i, which in enumerate(rows):
             np.testing.assert_allclose(given[key][i], encoders[which](inputs)[key][i], atol=5e-6)

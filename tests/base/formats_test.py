@@ -13,7 +13,7 @@ from adapter_bert_tf.base import load_base, open_base
 from adapter_bert_tf.base.assign import assign_weights
 from adapter_bert_tf.base.readers import read_weights
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.tasks.span_labeler import SpanLabeler
+from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from tests import support
 from tests.support import CONFIG, GOLDEN
 

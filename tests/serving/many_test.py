@@ -11,8 +11,8 @@ import tensorflow as tf
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.many_tasks.model import AdapterModel
 from adapter_bert_tf.serving.__main__ import main
-from adapter_bert_tf.store.model import AdapterModel
 from adapter_bert_tf.training.trained import Tuning
 
 SMALL = AdapterConfig(4, init_scale=0.3)

@@ -9,10 +9,10 @@ import tensorflow as tf
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base, open_base
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.store import load_adapter, save_adapter
 from adapter_bert_tf.store.directory import write_files
 from adapter_bert_tf.store.folders import replacing
-from adapter_bert_tf.tasks.classifier import Classifier
 from adapter_bert_tf.training.trained import Tuning, select_trained
 from tests import support
 

@@ -10,10 +10,10 @@ import safetensors.numpy
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.exchange.adapter_bert import import_checkpoint
+from adapter_bert_tf.exchange.adapterhub import export_adapter, import_adapter
+from adapter_bert_tf.many_tasks.model import AdapterModel
 from adapter_bert_tf.store import load_adapter, save_adapter
-from adapter_bert_tf.store.adapterhub import export_adapter, import_adapter
-from adapter_bert_tf.store.model import AdapterModel
-from adapter_bert_tf.store.tf1 import import_checkpoint
 from adapter_bert_tf.training.trained import Tuning
 from tests.support import GOLDEN
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.base import load_base
-from adapter_bert_tf.store.model import AdapterModel
-from adapter_bert_tf.tasks.heads import HEADS
+from adapter_bert_tf.many_tasks.model import AdapterModel
 from adapter_bert_tf.training.trained import PREDICATES, Tuning
 from tests import support
 
+HEADS = ("classification", "regression", "span")
 CASES = [(head, "adapters", preset) for head in HEADS for preset in PRESETS]
 CASES += [(head, method, None) for head in HEADS for method in PREDICATES if method != "adapters"]
 
@@ -39,7 +39,9 @@ def test_another_process_computes_the_same(tiny_base_folder, tmp_path):
     model, inputs, expected = AdapterModel(load_base(tiny_base_folder)), support.batch(), {}
     for number, (head, method, preset) in enumerate(CASES):
         name = f"{head}-{method}-{preset}"
-        trained = model.add_adapter(name, ["no", "yes"], preset, head, Tuning(method, top_k=1))
+        labels = [] if head == "regression" else ["no", "yes"]
+        file_name = "span" if head == "span" else "classification"
+        trained = model.add_adapter(name, labels, preset, file_name, Tuning(method, top_k=1))
         rng = np.random.default_rng(number)
         for variable in trained.trainable_variables:
             variable.assign_add(rng.normal(size=variable.shape) * 0.2)

@@ -10,9 +10,9 @@ import tf_keras
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads import HEADS
+from adapter_bert_tf.many_tasks.model import AdapterModel
 from adapter_bert_tf.store import load_adapter, save_adapter
-from adapter_bert_tf.store.model import AdapterModel
-from adapter_bert_tf.tasks.heads import new_model
 from adapter_bert_tf.training.trained import Tuning, select_trained
 from tests import support
 
@@ -108,7 +108,7 @@ def test_what_is_saved_is_loaded_beside_others(name, model, inputs, tiny_base_fo
 
 def test_an_adapter_of_a_run_is_loaded(tiny_base_folder, inputs, tmp_path):
     base = load_base(tiny_base_folder)
-    trained = new_model("classification", base.build_encoder(SMALL), 2)
+    trained = HEADS["classification"].new_model(base.build_encoder(SMALL), 2)
     variables = select_trained(trained, Tuning())
     _noise(variables.values(), 5)
     save_adapter(str(tmp_path / "a"), support.adapter_config(base, SMALL), variables)
@@ -148,7 +148,7 @@ def test_dropped_layers_are_the_base(tiny_base_folder, inputs, tmp_path):
     model.save_adapter("score", str(tmp_path / "a"))
     model.load_adapter(str(tmp_path / "a"), "dropped", drop_lowest=1)
     config = AdapterConfig(**SMALL.__dict__ | {"layers": (1,)})
-    upper = new_model("classification", base.build_encoder(config), 1)
+    upper = HEADS["classification"].new_model(base.build_encoder(config), 1)
     load_adapter(str(tmp_path / "a"))
     saved = load_adapter(str(tmp_path / "a")).weights
     for name, variable in upper.named_variables().items():

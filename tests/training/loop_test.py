@@ -12,7 +12,7 @@ import tf_keras
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.tasks.classifier import Classifier
+from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.training import loop
 from adapter_bert_tf.training.loop import TrainingSettings, train
 from adapter_bert_tf.training.progress import Progress

@@ -8,7 +8,7 @@ import tf_keras
 from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.base.readers import read_weights
-from adapter_bert_tf.tasks.classifier import Classifier
+from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.training.optimizer import OPTIMIZERS, BertAdam, Schedule
 from adapter_bert_tf.training.trained import Tuning, select_trained
 from tests.support import GOLDEN

@@ -9,8 +9,8 @@ import tf_keras
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.base import load_base
-from adapter_bert_tf.tasks.classifier import Classifier
-from adapter_bert_tf.tasks.span_labeler import SpanLabeler
+from adapter_bert_tf.heads.classifier import Classifier
+from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.training.loop import TrainingSettings, compile_model
 from adapter_bert_tf.training.strategy import set_precision
 from adapter_bert_tf.training.trained import PREDICATES, Tuning, select_trained

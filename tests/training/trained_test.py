@@ -5,17 +5,17 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
-from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
+from adapter_bert_tf.adapters.specs import Spec, base_specs
+from adapter_bert_tf.adapters.task_encoder import new_encoder
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.tasks.classifier import Classifier
-from adapter_bert_tf.tasks.span_labeler import SpanLabeler
+from adapter_bert_tf.heads.classifier import Classifier
+from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.training.loop import TrainingSettings, train
 from adapter_bert_tf.training.trained import (
     PREDICATES,
     Tuning,
     count,
-    place_of,
     report,
     select_trained,
 )
@@ -25,6 +25,15 @@ from tests import support
 LAYER, NORMS, POOLER, HEAD = 4 * 272 + 1072, 5 * 32, 272, 34
 ADAPTERS = 4 * (2 * 16 * 4 + 4 + 16)
 EMBEDDINGS = (support.CONFIG["vocab_size"] + 24 + 2) * 16
+BERT_BASE = {
+    "vocab_size": 30522,
+    "hidden_size": 768,
+    "num_layers": 12,
+    "num_attention_heads": 12,
+    "inner_dim": 3072,
+    "type_vocab_size": 2,
+    "max_sequence_length": 512,
+}
 METHODS = [
     (Tuning("adapters"), ADAPTERS + NORMS + HEAD),
     (Tuning("adapters", train_layer_norm=False), ADAPTERS + HEAD),
@@ -76,7 +85,7 @@ def test_what_is_frozen_is_bit_identical_and_what_is_trained_moves(tuning, tiny_
 
 
 def test_bert_base_has_the_counts_that_adapter_bert_prints():
-    encoder = AdapterBertEncoder(30522, adapter=PRESETS["houlsby"])
+    encoder = new_encoder(BERT_BASE, PRESETS["houlsby"])
     model = Classifier(encoder, 2)
     trained = select_trained(model, Tuning())
     text = report(model, trained, Tuning())
@@ -116,17 +125,36 @@ def test_every_method_has_a_row_here():
 
 
 @pytest.mark.parametrize(
-    ("name", "group", "from_top"),
+    ("name", "group", "layer"),
     [
         ("bert/embeddings/word_embeddings", "embeddings", None),
         ("bert/embeddings/LayerNorm/gamma", "LayerNorm", None),
-        ("bert/encoder/layer_3/output/LayerNorm/beta", "LayerNorm", 8),
-        ("bert/encoder/layer_11/output/dense/kernel", "layers", 0),
+        ("bert/encoder/layer_3/output/LayerNorm/beta", "LayerNorm", 3),
+        ("bert/encoder/layer_11/output/dense/kernel", "layers", 11),
         ("bert/pooler/dense/bias", "pooler", None),
-        ("adapters/layer_0/attention/down_kernel", "adapters", 11),
-        ("head/kernel", "head", None),
+        ("adapters/layer_0/attention/down_kernel", "adapters", 0),
     ],
 )
-def test_places(name, group, from_top):
-    place = place_of(name, num_layers=12)
-    assert (place.group, place.from_top) == (group, from_top)
+def test_groups_and_layers(name, group, layer):
+    spec = (base_specs(BERT_BASE) | PRESETS["houlsby"].specs(BERT_BASE))[name]
+    assert (spec.group, spec.layer) == (group, layer)
+
+
+def test_a_variable_of_an_unknown_group_is_an_error():
+    with pytest.raises(InputError, match=r"group must be one of.*'mystery'"):
+        Spec((2,), "mystery")
+
+
+@pytest.mark.parametrize("change", ["missing", "unknown", "another shape"])
+def test_a_variable_that_nobody_describes_is_an_error(change, tiny_base_folder):
+    model = _model(tiny_base_folder, Tuning())
+    specs = model.specs()
+    if change == "missing":
+        del specs["head/bias"]
+    elif change == "unknown":
+        specs["gate"] = Spec((2,), "layers")
+    else:
+        specs["head/bias"] = Spec((3,), "head")
+    model.specs = lambda: specs
+    with pytest.raises(InputError, match="gate" if change == "unknown" else "head/bias"):
+        select_trained(model, Tuning())

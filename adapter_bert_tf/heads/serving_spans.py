@@ -6,7 +6,7 @@ The same windows and the same choice as `data.spans` and `tasks.span_decoding`, 
 import tensorflow as tf
 
 from adapter_bert_tf.data.tokenization import equally_long
-from adapter_bert_tf.serving.texts import id_specs
+from adapter_bert_tf.heads.serving_texts import id_specs
 
 NEVER = -3.0e38  # Below every score; infinities would make NaN of differences.
 WINDOWS_AT_ONCE = 16  # A pass of the encoder takes so many, that memory does not grow with a text.
@@ -72,7 +72,7 @@ class Answerer(tf.Module):
         query, _, _ = self.encoder.align(question)
         query = query[:, : self.settings["max_query_length"]]
         pieces, starts, ends = self.encoder.align(context)
-        windows = make_windows(query.row_lengths(), pieces.row_lengths(), self.settings)
+        windows = span_windows(query.row_lengths(), pieces.row_lengths(), self.settings)
         logits = self._run_in_parts(self._inputs(query, pieces, windows))
         best = self._best(logits, windows, pieces.row_lengths())
         return self._answers(best, windows, context, starts, ends)
@@ -184,7 +184,7 @@ def _pick(ragged, columns, found):
     return tf.gather(flat, tf.where(found, ragged.row_starts() + columns, last))
 
 
-def make_windows(query_lengths, context_lengths, settings):
+def span_windows(query_lengths, context_lengths, settings):
     """The windows of each question; see `data.spans.window_spans`.
 
     Args:
@@ -211,7 +211,7 @@ def has_most_context(piece, windows, lengths):
 
     Args:
       piece: int64 `[windows, seq]`, pieces of the context that the positions stand for.
-      windows: of `make_windows`.
+      windows: of `span_windows`.
       lengths: int64 `[batch]`, of the contexts.
 
     Returns:

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.config import AdapterConfig
-from adapter_bert_tf.adapters.parts import POOLER
+from adapter_bert_tf.adapters.specs import POOLER
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import schema
 from adapter_bert_tf.store.directory import SavedAdapter, check_base, write_files
@@ -232,7 +232,7 @@ def export_adapter(saved, folder, base):
         config["head"] == "classification", "only classification heads are exported", config["head"]
     )
     _require(
-        adapter is not None and adapter.depth == 1 and not adapter.layer_norm,
+        isinstance(adapter, AdapterConfig) and adapter.depth == 1 and not adapter.layer_norm,
         "only plain bottleneck adapters are exported",
         config["adapter"],
     )

@@ -4,6 +4,8 @@ import dataclasses
 
 import tensorflow as tf
 
+from adapter_bert_tf.store import schema
+
 
 @dataclasses.dataclass
 class Group:
@@ -25,6 +27,18 @@ class Group:
             self.tasks.append(task)
         self.rows.append(row)
         self.which.append(next(i for i, other in enumerate(self.tasks) if other is task))
+
+
+def pass_key(config, name):
+    """What tasks have in common that one pass can compute: their parts and the kind of their head.
+
+    Args:
+      config: of the task's adapter.
+      name: of the task; parts that cannot be stacked are computed for it alone.
+    """
+    adapter = schema.adapter_of(config)
+    own = name if adapter is not None and not adapter.stackable else ""
+    return repr(config["adapter"]), config["head"], own
 
 
 def stack(tasks, base):

@@ -8,20 +8,22 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
+from adapter_bert_tf.adapters.config import PRESETS
+from adapter_bert_tf.adapters.kinds import PartsConfig
+from adapter_bert_tf.adapters.ops import ROWS
+from adapter_bert_tf.adapters.specs import POOLER
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads import HEADS, head_of
+from adapter_bert_tf.many_tasks.mixed import Group, pass_key, put_together, stack
 from adapter_bert_tf.store import schema
 from adapter_bert_tf.store.combine import without_lowest
 from adapter_bert_tf.store.directory import check_base, load_adapter, save_adapter
-from adapter_bert_tf.store.mixed import Group, put_together, stack
-from adapter_bert_tf.tasks.heads import logits_of, new_model
-from adapter_bert_tf.tasks.span_labeler import LABELS
 from adapter_bert_tf.training.trained import Tuning, is_trained, select_trained
 
 
 @dataclasses.dataclass
-class Task:
+class LiveTask:
     """One task of an `AdapterModel`.
 
     Args:
@@ -67,11 +69,11 @@ class AdapterModel:
         Args:
           name: of the task.
           labels: label strings in the order of their ids; none for regression.
-          config: name of a preset, an `AdapterConfig`, or None with a tuning that needs none.
+          config: name of a preset, a `PartsConfig`, or None with a tuning that needs none.
           head: `classification` or `span`.
           tuning: `Tuning`; None for adapters and LayerNorms.
-          **inputs: how texts become inputs, where it differs from `schema.INPUTS`: `texts`, 2 for
-            pairs, and `max_seq_length`. For who serves the adapter.
+          **inputs: how texts become inputs, where it differs from the head's own: `texts`, 2 for
+            pairs, and `max_seq_length`.
 
         Returns:
           `tf_keras.Model`, to be compiled and fitted. It trains what `tuning` says and nothing
@@ -84,7 +86,8 @@ class AdapterModel:
         self._require_free(name)
         tuning = tuning or Tuning()
         adapter = _adapter_config(config)
-        labels = LABELS if head == "span" else _strings(labels, "Labels are")
+        fixed = HEADS[head].labels if head in HEADS else None
+        labels = _strings(labels, "Labels are") if fixed is None else fixed
         described = schema.describe(
             name,
             labels,
@@ -115,7 +118,7 @@ class AdapterModel:
         self._require_free(name)
         check_base(saved.config, self.base.fingerprint())
         values = {key: tf.constant(value) for key, value in saved.weights.items()}
-        task = Task(saved.config, values)
+        task = LiveTask(saved.config, values)
         if not task.shares_base:
             task, _ = self._with_model(saved.config, values)
         self._tasks[name] = task
@@ -194,9 +197,9 @@ class AdapterModel:
             )
         groups = {}
         for row, name in enumerate(names):
-            adapter = tasks[name].config["adapter"]
-            key = repr(adapter) if tasks[name].shares_base else f"own {name}"
-            groups.setdefault(key, Group([], [])).add(row, tasks[name])
+            task = tasks[name]
+            key = pass_key(task.config, name) if task.shares_base else (name,)
+            groups.setdefault(key, Group([], [])).add(row, task)
         return list(groups.values())
 
     def _run_group(self, group, inputs):
@@ -214,38 +217,43 @@ class AdapterModel:
         return self._function(task.config)(inputs, values)
 
     def _function(self, config):
-        """The compiled pass for a head and an `AdapterConfig`; weights are its arguments."""
-        adapter, head = schema.adapter_of(config), config["head"]
+        """The compiled pass for a kind of head and of parts; weights are its arguments."""
+        adapter, head = schema.adapter_of(config), head_of(config)
         key = _function_key(config)
 
         def run(inputs, values, which=None):
             if which is not None:
                 values = {name: tf.gather(value, which) for name, value in values.items()}
-            return logits_of(head, self.encoder, inputs, adapter, values)
+            stacked = None if which is None else ROWS
+            return head.logits_of(self.encoder, inputs, adapter, values, stacked)
 
         if key not in self._functions:
             self._functions[key] = tf.function(run, reduce_retracing=True)
         return self._functions[key]
 
     def _with_model(self, config, values):
-        """The `Task` and a model that trains it, starting from `values` if there are any."""
-        adapter, tuning = schema.adapter_of(config), schema.tuning_of(config)
-        depth = config["base"]["num_layers"]
-        if tuning.changes_base:
-            encoder = self.base.build_encoder()
-        else:
-            encoder = TaskEncoder(
-                self.encoder,
-                adapter,
-                own_norms=is_trained("bert/embeddings/LayerNorm/gamma", depth, tuning),
-                own_pooler=is_trained("bert/pooler/dense/kernel", depth, tuning),
-            )
-        model = new_model(config["head"], encoder, schema.num_outputs(config), config["regression"])
-        trained = select_trained(model, tuning)
+        """The `LiveTask` and a model that trains it, starting from `values` if there are any."""
+        tuning = schema.tuning_of(config)
+        encoder = self._encoder_of(schema.adapter_of(config), tuning)
+        model = head_of(config).new_model(encoder, schema.num_outputs(config))
+        select_trained(model, tuning)
+        kept = schema.kept_variables(model, tuning)
         for name, value in values.items():
-            trained[name].assign(value)
-        kept = (lambda: model) if tuning.changes_base else weakref.ref(model)
-        return Task(config, trained, kept), model
+            kept[name].assign(value)
+        found = (lambda: model) if tuning.changes_base else weakref.ref(model)
+        return LiveTask(config, kept, found), model
+
+    def _encoder_of(self, adapter, tuning):
+        """An encoder that shares of the base what the tuning leaves alone."""
+        if tuning.changes_base:
+            return self.base.build_encoder()
+        specs, depth = self.encoder.specs(), self.encoder.config["num_layers"]
+        return TaskEncoder(
+            self.encoder,
+            adapter,
+            own_norms=is_trained(specs["bert/embeddings/LayerNorm/gamma"], depth, tuning),
+            own_pooler=is_trained(specs[f"{POOLER}/kernel"], depth, tuning),
+        )
 
     def _find(self, name):
         if name not in self._tasks:
@@ -267,10 +275,11 @@ def _function_key(config):
 def _adapter_config(config):
     if isinstance(config, str) and config in PRESETS:
         return PRESETS[config]
-    if config is None or isinstance(config, AdapterConfig):
+    if config is None or isinstance(config, PartsConfig):
         return config
     raise InputError(
-        f"config is one of {list(PRESETS)}, an AdapterConfig, or None. Received: {config!r}"
+        f"config is one of {list(PRESETS)}, a configuration such as AdapterConfig, or None. "
+        f"Received: {config!r}"
     )
 
 

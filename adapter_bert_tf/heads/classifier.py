@@ -1,9 +1,28 @@
 """The head of adapter-bert: one dropout and one dense layer on the pooled output."""
 
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.tasks.losses import sparse_cross_entropy
-from adapter_bert_tf.tasks.task_model import TaskModel
+from adapter_bert_tf.adapters.ops import Tensor, dense
+from adapter_bert_tf.adapters.parts import Parts
+from adapter_bert_tf.heads.losses import sparse_cross_entropy
+from adapter_bert_tf.heads.task_model import TaskModel
+
+
+def pooled_logits(
+    encoder: Any,
+    inputs: Mapping[str, tf.Tensor],
+    parts: Parts,
+    kernel: Tensor,
+    bias: Tensor,
+    stacked: str | None = None,
+) -> tf.Tensor:
+    """What `Classifier` computes, from given weights; see `Head.logits`."""
+    pooled = encoder(inputs, output_range=1, parts=parts)["pooled_output"]
+    return dense(pooled, kernel, bias, stacked)
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")

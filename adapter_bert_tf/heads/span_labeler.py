@@ -1,10 +1,15 @@
 """The span labeler of BERT: a dense layer scores each position as an answer's first or last."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.tasks.losses import sparse_cross_entropy
-from adapter_bert_tf.tasks.task_model import TaskModel
+from adapter_bert_tf.adapters.ops import Tensor, dense
+from adapter_bert_tf.adapters.parts import Parts
+from adapter_bert_tf.heads.losses import sparse_cross_entropy
+from adapter_bert_tf.heads.task_model import TaskModel
 
 LABELS = ("start", "end")  # Of the head's two outputs.
 
@@ -13,6 +18,19 @@ def span_logits(scores, mask):
     """Logits `[batch, 2, seq]` from scores `[batch, seq, 2]`; padding, mask 0, gets -1e9."""
     padding = 1.0 - tf.cast(mask[:, tf.newaxis, :], tf.float32)
     return tf.transpose(scores, [0, 2, 1]) - 1e9 * padding
+
+
+def sequence_logits(
+    encoder: Any,
+    inputs: Mapping[str, tf.Tensor],
+    parts: Parts,
+    kernel: Tensor,
+    bias: Tensor,
+    stacked: str | None = None,
+) -> tf.Tensor:
+    """What `SpanLabeler` computes, from given weights; see `Head.logits`."""
+    sequence = encoder(inputs, parts=parts)["sequence_output"]
+    return span_logits(dense(sequence, kernel, bias, stacked), inputs["input_mask"])
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")

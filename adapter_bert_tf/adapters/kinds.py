@@ -1,0 +1,127 @@
+"""Kinds of parts: what a configuration of one must say, and how it travels."""
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from adapter_bert_tf.adapters.ops import Tensor
+from adapter_bert_tf.adapters.parts import Function, Parts
+from adapter_bert_tf.adapters.specs import Sizes, Spec, declare_groups
+from adapter_bert_tf.errors import InputError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+KINDS: dict[str, type["PartsConfig"]] = {}
+UNNAMED = "bottleneck"  # The kind of a dict that names none, as all did before there were others.
+
+
+class PartsConfig:
+    """The configuration of what runs beside the base: one frozen dataclass a kind.
+
+    It travels as one value through flags, `run.json`, adapter directory and SavedModel.
+
+    Attributes:
+      kind: its name in files.
+      groups: of its variables, in the order of the report.
+      stackable: whether rows of one batch may each have values of their own.
+    """
+
+    kind: ClassVar[str]
+    groups: ClassVar[tuple[str, ...]] = ("adapters",)
+    stackable: ClassVar[bool] = False
+
+    def specs(self, sizes: Sizes) -> dict[str, Spec]:
+        """Dict from common name to `Spec` of all its variables. Raises `InputError`."""
+        raise NotImplementedError
+
+    def parts(
+        self,
+        values: Mapping[str, Tensor],
+        dropouts: Mapping[str, Function] | None = None,
+        stacked: str | None = None,
+    ) -> Parts:
+        """The parts that compute with values.
+
+        Args:
+          values: dict from the names of `specs` to variables or tensors; others are ignored.
+          dropouts: dict from the names of `dropout_rates` to functions; None while not training.
+          stacked: `ops.ROWS` if all values have a leading `[batch]`; only if `stackable`.
+        """
+        raise NotImplementedError
+
+    def dropout_rates(self, sizes: Sizes) -> dict[str, float]:
+        """Dict from a name to the rate of a dropout that it needs in training."""
+        return {}
+
+    def without_lowest(self, count: int, num_layers: int) -> "PartsConfig":
+        """Without what is in the lowest layers (AdapterDrop). Raises `InputError`."""
+        if count:
+            raise InputError(f"Nothing can be dropped of parts of the kind {self.kind!r}.")
+        return self
+
+    def summary(self) -> str:
+        """What a card says of it."""
+        return self.kind
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that `from_dict` turns into an equal config."""
+        named = {} if self.kind == UNNAMED else {"kind": self.kind}
+        return named | dataclasses.asdict(self)  # type: ignore[call-overload]
+
+    def to_json(self) -> str:
+        """JSON text that `from_json` turns into an equal config."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Self":
+        """The config in a plain dict. Raises `InputError` on unknown kinds, keys and bad types."""
+        kind = values.get("kind", UNNAMED)
+        known_kinds = [name for name, known in KINDS.items() if issubclass(known, cls)]
+        if kind not in known_kinds:
+            raise InputError(
+                f"The kind of an adapter config must be one of {known_kinds}. Received: {kind!r}"
+            )
+        rest = {key: value for key, value in values.items() if key != "kind"}
+        return KINDS[kind]._from_fields(rest)  # type: ignore[return-value]
+
+    @classmethod
+    def _from_fields(cls, values: Mapping[str, Any]) -> "PartsConfig":
+        known = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
+        unknown = sorted(str(key) for key in set(values) - set(known))
+        if unknown:
+            raise InputError(
+                f"Adapter config: unknown adapter config keys; known are {known}. "
+                f"Received: {unknown!r}"
+            )
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise InputError(f"Wrong type in the adapter config: {error}") from error
+
+    @classmethod
+    def from_json(cls, text: str) -> "Self":
+        """Reads `to_json`'s text. Raises `InputError` also on bad JSON."""
+        try:
+            values = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InputError(f"The adapter config is not valid JSON: {error}") from error
+        if not isinstance(values, dict):
+            raise InputError(f"The adapter config must be a JSON object. Received: {values!r}")
+        return cls.from_dict(values)
+
+
+Config = TypeVar("Config", bound=PartsConfig)
+
+
+def register(kind: str) -> Callable[[type[Config]], type[Config]]:
+    """Class decorator that makes a kind of parts, and its groups, known."""
+
+    def registered(cls: type[Config]) -> type[Config]:
+        cls.kind = kind
+        declare_groups(cls.groups)
+        KINDS[kind] = cls
+        return cls
+
+    return registered

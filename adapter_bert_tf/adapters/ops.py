@@ -1,0 +1,68 @@
+"""The computations that all parts are made of: dense layers and LayerNorm on given weights."""
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+Tensor = tf.Tensor | tf.Variable
+
+ACTIVATION_FUNCTIONS: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
+    "gelu": lambda x: tf.nn.gelu(x, approximate=True),
+    "gelu_erf": lambda x: tf.nn.gelu(x, approximate=False),
+    "relu": tf.nn.relu,
+    "swish": tf.nn.silu,
+    "tanh": tf.math.tanh,
+    "linear": lambda x: x,
+}
+# What the leading axis of stacked weights counts.
+ROWS, MEMBERS = "rows", "members"
+
+
+def dense(x: tf.Tensor, kernel: Tensor, bias: Tensor, stacked: str | None = None) -> tf.Tensor:
+    """A dense layer on vectors or sequences, with one kernel or several.
+
+    Args:
+      x: float `[batch, size]` or `[batch, seq, size]`; of members also
+        `[batch, seq, members, size]`.
+      kernel: `[size, width]`; stacked `[batch or members, size, width]`.
+      bias: `[width]`; stacked `[batch or members, width]`.
+      stacked: None; `ROWS`: each row of `x` has its own kernel; `MEMBERS`: every member's kernel
+        is applied, in one product.
+
+    Returns:
+      the shape of `x` with `width` for `size`; of members `[batch, seq, members, width]`.
+    """
+    if stacked is None:
+        return tf.nn.bias_add(tf.tensordot(x, kernel, 1), bias)
+    if stacked == MEMBERS:
+        product = "bsi,niw->bsnw" if x.shape.rank == 3 else "bsni,niw->bsnw"
+        return tf.einsum(product, x, kernel) + bias
+    if x.shape.rank == 3:
+        return tf.matmul(x, kernel) + bias[:, tf.newaxis]
+    return tf.squeeze(tf.matmul(x[:, tf.newaxis], kernel), 1) + bias
+
+
+def layer_norm(
+    x: tf.Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    epsilon: float = 1e-12,
+    stacked: str | None = None,
+) -> tf.Tensor:
+    """Layer normalization over the last axis, as tf_keras' layer computes it at this epsilon.
+
+    Args:
+      x: float32 `[batch, seq, hidden]`.
+      gamma, beta: `[hidden]`; stacked `[batch or members, hidden]`.
+      epsilon: added to the variance.
+      stacked: as in `dense`.
+
+    Returns:
+      the shape of `x`; of members `[batch, seq, members, hidden]`.
+    """
+    if stacked == ROWS:
+        gamma, beta = gamma[:, tf.newaxis], beta[:, tf.newaxis]
+    if stacked == MEMBERS:
+        x = x[:, :, tf.newaxis]
+    mean, variance = tf.nn.moments(x, [-1], keepdims=True)
+    return tf.nn.batch_normalization(x, mean, variance, beta, gamma, epsilon)
