@@ -16,7 +16,6 @@ from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.serving.export import export_task
-from adapter_bert_tf.store import schema
 from adapter_bert_tf.tasks.span_decoding import Decoder, DecodingSettings
 from tests import support
 
