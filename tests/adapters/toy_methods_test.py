@@ -79,7 +79,7 @@ def trained(request, tiny_base_folder, tmp_path_factory):
 
 
 def test_what_is_trained_moves_and_nothing_else(trained):
-    name, before, model, variables, _ = trained
+    _, before, model, variables, _ = trained
     after = {key: v.numpy() for key, v in model.named_variables().items()}
     moved = {key for key in after if after[key].tobytes() != before[key].tobytes()}
     assert moved == set(variables)
