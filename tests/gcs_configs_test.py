@@ -22,13 +22,13 @@ PATHS = ("data_dir", "base_model", "output_dir", "train_file", "predict_file")
 PARSE = """
 import importlib, json, sys
 from absl import flags
-from adapter_bert_tf.run import flags as ours
+from adapter_bert_tf.command.config_file import apply_config_file
 module = importlib.import_module(sys.argv[1])
 for path in sys.argv[2:]:
     for name in flags.FLAGS:
         flags.FLAGS[name].unparse()
     flags.FLAGS([sys.argv[1], "--config=" + path])
-    ours.apply_config_file(flags.FLAGS)
+    apply_config_file(flags.FLAGS)
     print(json.dumps({name: flags.FLAGS[name].value for name in flags.FLAGS}))
 """
 
