@@ -11,13 +11,14 @@ import pytest
 import tf_keras
 import yaml
 
+from adapter_bert_tf.command import table
 from adapter_bert_tf.tasks.glue import GLUE
 from benchmarks import tpu_compile, tpu_hlo
 
 CONFIGS = {path.stem: path for path in sorted(tpu_compile.CONFIGS.glob("*.yaml"))}
 ON_TPU = [name for name in CONFIGS if name != "sample_cpu"]
 CARD = ("Paper", "Command", "Hardware", "Time", "Metric", "Settings", "Run")
-PATHS = ("data_dir", "base_model", "output_dir", "train_file", "predict_file")
+PATHS = table.paths_read(training=True) + table.paths_written(training=True)
 # In a process for each script, because both define the same flags.
 PARSE = """
 import importlib, json, sys
