@@ -6,10 +6,11 @@ python run_classifier.py --task_name=MRPC --data_dir=GLUE/MRPC --do_train --do_e
 
 from absl import app
 
-from adapter_bert_tf.run.flags import define_data_flags, define_shared_flags, run_job
+from adapter_bert_tf.command.definitions import define_flags
+from adapter_bert_tf.command.main import run_job
+from adapter_bert_tf.command.row import Command
 
-define_data_flags()
-define_shared_flags()
+define_flags(Command.CLASSIFIER)
 
 
 def main(_):

@@ -6,10 +6,11 @@ python run_squad.py --train_file=train-v1.1.json --predict_file=dev-v1.1.json --
 
 from absl import app
 
-from adapter_bert_tf.run.flags import define_shared_flags, define_squad_flags, run_job
+from adapter_bert_tf.command.definitions import define_flags
+from adapter_bert_tf.command.main import run_job
+from adapter_bert_tf.command.row import Command
 
-define_squad_flags()
-define_shared_flags(max_seq_length=384)
+define_flags(Command.SQUAD)
 
 
 def main(_):

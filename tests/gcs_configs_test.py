@@ -11,24 +11,25 @@ import pytest
 import tf_keras
 import yaml
 
+from adapter_bert_tf.command import table
 from adapter_bert_tf.tasks.glue import GLUE
 from benchmarks import tpu_compile, tpu_hlo
 
 CONFIGS = {path.stem: path for path in sorted(tpu_compile.CONFIGS.glob("*.yaml"))}
 ON_TPU = [name for name in CONFIGS if name != "sample_cpu"]
 CARD = ("Paper", "Command", "Hardware", "Time", "Metric", "Settings", "Run")
-PATHS = ("data_dir", "base_model", "output_dir", "train_file", "predict_file")
+PATHS = table.paths_read(training=True) + table.paths_written(training=True)
 # In a process for each script, because both define the same flags.
 PARSE = """
 import importlib, json, sys
 from absl import flags
-from adapter_bert_tf.run import flags as ours
+from adapter_bert_tf.command.config_file import apply_config_file
 module = importlib.import_module(sys.argv[1])
 for path in sys.argv[2:]:
     for name in flags.FLAGS:
         flags.FLAGS[name].unparse()
     flags.FLAGS([sys.argv[1], "--config=" + path])
-    ours.apply_config_file(flags.FLAGS)
+    apply_config_file(flags.FLAGS)
     print(json.dumps({name: flags.FLAGS[name].value for name in flags.FLAGS}))
 """
 

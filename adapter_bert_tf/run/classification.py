@@ -39,9 +39,7 @@ class Classification(Kind):
         task = inputs.task_of(flags)
         if saved:
             return inputs.read_inputs(flags, task, shared.base(flags).vocabulary, saved)
-        return shared.data(
-            flags, inputs.FLAGS, lambda vocabulary: inputs.read_inputs(flags, task, vocabulary)
-        )
+        return shared.data(flags, lambda vocabulary: inputs.read_inputs(flags, task, vocabulary))
 
     def new_model(self, encoder, config, data):
         return Classifier(

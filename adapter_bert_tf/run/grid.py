@@ -5,35 +5,14 @@ import json
 import os
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.command import table
+from adapter_bert_tf.command.config_file import read_yaml
+from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import outputs, ownership
-from adapter_bert_tf.run.flags import read_yaml
 
 # Houlsby et al. 2019, section 3.1.
 PAPER = {"learning_rate": [3e-5, 3e-4, 3e-3], "num_train_epochs": [3, 20]}
-# Flags that say what the runs have in common, and so cannot differ between them.
-NOT_SWEPT = (
-    "task_name",
-    "data_dir",
-    "data_source",
-    "train_file",
-    "predict_file",
-    "output_dir",
-    "adapter_dir",
-    "features_dir",
-    "config",
-    "sweep",
-    "num_trials",
-    "overwrite",
-    "dry_run",
-    "do_train",
-    "do_eval",
-    "do_predict",
-    "do_export",
-    "export_dir",
-    "split_seed",
-    "seed",
-)
 RECORD = "sweep.json"
 
 
@@ -59,7 +38,7 @@ def read_grid(flags):
             f"--sweep={flags.sweep} must hold `flag: [values]` lines. "
             + (f"{', '.join(empty)} has no values." if empty else "It is empty.")
         )
-    fixed = [name for name in grid if name in NOT_SWEPT]
+    fixed = [name for name in grid if name in table.NOT_SWEPT]
     if fixed:
         raise InputError(
             f"--sweep={flags.sweep} cannot vary {', '.join(fixed)}. For seeds use --num_trials."
@@ -116,8 +95,7 @@ def claim(flags, grid, patterns):
       patterns: of the task's own files, which `--overwrite` removes too.
     """
     path = os.path.join(flags.output_dir, RECORD)
-    common = ownership.identity(flags.values, ("sweep", "num_trials"))
-    identity = json.loads(json.dumps({"grid": grid, "flags": common}))
+    identity = json.loads(json.dumps({"grid": grid, "flags": _in_common(flags.values)}))
     if not flags.overwrite:
         _check_same(flags, path, identity)
     elif not flags.dry_run:
@@ -126,9 +104,14 @@ def claim(flags, grid, patterns):
         storage.write_text(path, json.dumps(identity, indent=2))
 
 
+def _in_common(values):
+    """The flags, of a dict of all, that the runs of a sweep have in common."""
+    return ownership.identity(values, table.with_role(Role.SWEEP))
+
+
 def _check_same(flags, path, identity):
     held = outputs.read_json(path)
-    if held is not None and held != identity:
+    if held is not None and not _is_same(flags, held, identity):
         raise InputError(
             f"{flags.output_dir} holds another sweep: see {path}. Choose another "
             "--output_dir, or replace it with --overwrite."
@@ -138,3 +121,11 @@ def _check_same(flags, path, identity):
             f"{flags.output_dir} holds a single run. Choose another --output_dir, or "
             "replace it with --overwrite."
         )
+
+
+def _is_same(flags, held, identity):
+    """Whether a `sweep.json` says the same, where a flag that it does not name had its default."""
+    theirs = held.get("flags") if isinstance(held, dict) else None
+    if not isinstance(theirs, dict):
+        return False
+    return held | {"flags": _in_common(flags.completed(theirs))} == identity

@@ -18,27 +18,6 @@ from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks import Task, find_task, own_task
 
-# The flags that decide what `read_inputs` returns.
-FLAGS = (
-    "task_name",
-    "data_dir",
-    "data_source",
-    "text_a_column",
-    "text_b_column",
-    "label_column",
-    "delimiter",
-    "header",
-    "quoted",
-    "encoding",
-    "regression",
-    "split_seed",
-    "do_train",
-    "do_eval",
-    "do_predict",
-    "max_train_examples",
-    "max_seq_length",
-)
-
 
 @dataclasses.dataclass(frozen=True)
 class Inputs:

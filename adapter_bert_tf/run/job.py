@@ -10,9 +10,9 @@ import tf_keras
 
 from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.base.vocabulary import Vocabulary
+from adapter_bert_tf.command.values import RunFlags
 from adapter_bert_tf.run import outputs, ownership, preflight, settings
 from adapter_bert_tf.run.lock import locked
-from adapter_bert_tf.run.values import RunFlags
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.store import SavedAdapter, save_adapter, schema
 from adapter_bert_tf.store.versions import versions

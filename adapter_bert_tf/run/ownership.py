@@ -5,6 +5,8 @@ import os
 import re
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.command import table
+from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.outputs import read_json, remove
 from adapter_bert_tf.store.directory import adapter_exists, adapter_is_whole
@@ -23,32 +25,6 @@ RUN_FILES = (
 OWNER = "flags.json"
 MADE_OF = "made of"  # What the training read, among the owner's flags.
 LEFT = re.compile(r".*\.[0-9a-f]{8}\.tmp|\.lock\.[0-9a-f]{32}")  # By a killed process.
-# Flags that may differ when an interrupted run is taken up again.
-FREE_FLAGS = (
-    "output_dir",
-    "do_eval",
-    "do_predict",
-    "do_export",
-    "export_dir",
-    "eval_batch_size",
-    "predict_batch_size",
-    "overwrite",
-    "config",
-    "dry_run",
-    "save_checkpoints_steps",
-    "iterations_per_loop",
-    "verbose_logging",
-    "features_dir",
-    "question",
-    "context",
-    "tpu_name",
-    "tpu_zone",
-    "gcp_project",
-    "master",
-    "num_tpu_cores",
-)
-# And those that change nothing but the results.
-EVALUATION_FLAGS = ("predict_file", "n_best_size", "max_answer_length", "null_score_diff_threshold")
 
 
 def content(data, base, adapter):
@@ -123,8 +99,8 @@ def is_finished(flags, made_of):
         or (flags.do_eval and not storage.exists(results))
     ):
         return False
-    theirs = record.get("flags", {})
-    asked = [name for name in ("do_eval", "do_predict", "do_export") if getattr(flags, name)]
+    theirs = flags.completed(record.get("flags", {}))
+    asked = [name for name in table.with_role(Role.APPLY, Role.EXPORT) if getattr(flags, name)]
     same = identity(flags.values) == identity(theirs) and all(theirs.get(name) for name in asked)
     return same and all(
         record.get(name) == made_of()[name] for name in ("data_sha256", "base", "adapter")
@@ -170,10 +146,11 @@ def check_same_run(flags):
         )
     if owner is None:
         return
+    theirs = flags.completed(owner)
     different = [
-        f"--{name}: {owner.get(name)!r} there, {value!r} here"
-        for name, value in identity(flags.values, EVALUATION_FLAGS).items()
-        if owner.get(name) != value
+        f"--{name}: {theirs[name]!r} there, {value!r} here"
+        for name, value in identity(flags.values, table.ONLY_RESULTS).items()
+        if theirs[name] != value
     ]
     if different:
         raise InputError(
@@ -199,7 +176,7 @@ def _owner_path(flags):
 
 def identity(values, without=()):
     """The flags, of a dict of all, that make a run and its results what they are."""
-    free = (*FREE_FLAGS, *without)
+    free = (*table.FREE, *without)
     return {
         name: value.rstrip("/") or value if isinstance(value, str) else value
         for name, value in values.items()

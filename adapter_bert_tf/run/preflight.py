@@ -6,27 +6,18 @@ import uuid
 import tensorflow as tf
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.command import table
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.strategy import tpu_runtime
 
-READ = (
-    "data_dir",
-    "base_model",
-    "vocab_file",
-    "bert_config_file",
-    "init_checkpoint",
-    "train_file",
-    "predict_file",
-    "adapter_dir",
-)
 PLACEHOLDER = "YOUR_"  # In gcs_configs/.
-WRITTEN = ("output_dir", "export_dir", "features_dir")
 
 
 def check(flags):
     """Checks the flags' paths, without reading local ones. Raises `InputError`."""
-    paths = {name: value for name in (*READ, *WRITTEN) if (value := flags.values.get(name))}
+    read, written = table.paths_read(flags.do_train), table.paths_written(flags.do_train)
+    paths = {name: value for name in (*read, *written) if (value := flags.values.get(name))}
     _check_filled_in(paths | {"tpu_name": flags.tpu_name})
     if flags.use_tpu or flags.distribution == "tpu":
         _check_remote(flags, paths)
@@ -35,14 +26,12 @@ def check(flags):
             f"tensorflow {tf.__version__}; TPU {flags.tpu_name or 'of the environment'}: {runtime}",
             flush=True,
         )
-    remote = {name: path for name, path in paths.items() if storage.is_remote(path)}
-    for name, path in remote.items():
-        if name in READ and not (name == "adapter_dir" and flags.do_train):
+    for name, path in paths.items():
+        if name in read and storage.is_remote(path):
             _check_readable(name, path)
-    written = (*WRITTEN, "adapter_dir") if flags.do_train else WRITTEN
-    for name in written if not flags.dry_run else ():
-        if name in paths:
-            check_writable(f"--{name}={paths[name]}", paths[name])
+    for name, path in paths.items():
+        if name in written and not flags.dry_run:
+            check_writable(f"--{name}={path}", path)
 
 
 def _check_filled_in(values):

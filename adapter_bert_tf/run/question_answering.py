@@ -39,9 +39,7 @@ class QuestionAnswering(Kind):
             questions.check_saved(flags, saved)
 
     def read(self, flags, shared, saved):
-        return shared.data(
-            flags, questions.FLAGS, lambda vocabulary: questions.read(flags, vocabulary)
-        )
+        return shared.data(flags, lambda vocabulary: questions.read(flags, vocabulary))
 
     def new_model(self, encoder, config, data):
         return SpanLabeler(encoder)

@@ -19,26 +19,6 @@ from adapter_bert_tf.heads.span_labeler import LABELS
 from adapter_bert_tf.tasks.span_decoding import DecodingSettings
 from adapter_bert_tf.tasks.squad_metrics import count_unlabelled
 
-# The flags that decide what is read.
-FLAGS = (
-    "do_train",
-    "do_eval",
-    "do_predict",
-    "data_source",
-    "data_dir",
-    "train_file",
-    "predict_file",
-    "max_train_examples",
-    "version_2_with_negative",
-    "max_seq_length",
-    "doc_stride",
-    "max_query_length",
-    "n_best_size",
-    "max_answer_length",
-    "null_score_diff_threshold",
-    "features_dir",
-)
-
 
 def check(flags):
     """Checks what needs no file. Raises `InputError`."""

@@ -8,9 +8,11 @@ from absl import logging
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig, parse_layers
 from adapter_bert_tf.adapters.kinds import PartsConfig
+from adapter_bert_tf.command import table
+from adapter_bert_tf.command.config_file import read_yaml
+from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import ownership
-from adapter_bert_tf.run.flags import read_yaml
 from adapter_bert_tf.run.ownership import adapter_dir, export_dir
 from adapter_bert_tf.serving.export import require_export_place
 from adapter_bert_tf.store import load_adapter, schema
@@ -19,26 +21,15 @@ from adapter_bert_tf.store.directory import adapter_exists, require_adapter_plac
 from adapter_bert_tf.training.loop import TrainingSettings
 from adapter_bert_tf.training.trained import Tuning
 
-METHOD_FLAGS = (
-    "tuning",
-    "adapter",
-    "adapter_size",
-    "adapter_layers",
-    "adapter_init_scale",
-    "top_k",
-    "train_layer_norm",
-    "train_pooler",
-)
-
 
 def check(flags):
     """Checks the flags that need no file. Raises `InputError`."""
     if not flags.output_dir:
         raise InputError("--output_dir is missing: the folder for the adapter and the results.")
-    if not (flags.do_train or flags.do_eval or flags.do_predict or flags.do_export):
-        raise InputError(
-            "Nothing to do: give at least one of --do_train, --do_eval, --do_predict, --do_export."
-        )
+    actions = table.with_role(Role.TRAIN, Role.APPLY, Role.EXPORT)
+    if not any(getattr(flags, name) for name in actions):
+        asked = ", ".join(f"--{name}" for name in actions)
+        raise InputError(f"Nothing to do: give at least one of {asked}.")
     if flags.do_export:
         require_export_place(export_dir(flags))
     if flags.do_train:
@@ -120,7 +111,8 @@ def check_task(saved, task, split_seed=0):
 def method(flags, num_layers, saved=None):
     """(`AdapterConfig` or None, `Tuning`), from the saved adapter if there is one, or the flags."""
     if saved:
-        given = [f"--{name}" for name in METHOD_FLAGS if name in flags.given]
+        names = table.with_role(Role.METHOD)
+        given = [f"--{name}" for name in names if name in flags.given]
         if given:
             logging.warning("Not used, the saved adapter decides: %s", ", ".join(given))
         return schema.adapter_of(saved.config), schema.tuning_of(saved.config)

@@ -1,11 +1,11 @@
 """What the runs of one process share: bases and tokenized data, each read once."""
 
 from adapter_bert_tf.base import open_base
+from adapter_bert_tf.command import table
+from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.run.preflight import check_batches
 from adapter_bert_tf.run.settings import distribution
 from adapter_bert_tf.training.strategy import make_strategy
-
-BASE_FLAGS = ("base_model", "bert_config_file", "vocab_file", "init_checkpoint", "do_lower_case")
 
 
 class Shared:
@@ -27,17 +27,22 @@ class Shared:
 
     def base(self, flags):
         """The `Base` that the flags name."""
-        key = tuple(getattr(flags, name) for name in BASE_FLAGS)
+        key = tuple(getattr(flags, name) for name in table.with_role(Role.BASE))
         if key not in self._bases:
-            self._bases[key] = open_base(*key)
+            self._bases[key] = open_base(
+                flags.base_model,
+                flags.bert_config_file,
+                flags.vocab_file,
+                flags.init_checkpoint,
+                flags.do_lower_case,
+            )
         return self._bases[key]
 
-    def data(self, flags, names, read):
+    def data(self, flags, read):
         """What `read` returns; what it returned last if nothing that matters has changed.
 
         Args:
           flags: `RunFlags`.
-          names: of the flags that decide what is read, apart from the base's and the seed.
           read: function of a `Vocabulary`.
         """
         vocabulary = self.base(flags).vocabulary
@@ -46,7 +51,7 @@ class Shared:
             vocabulary.sha256,
             vocabulary.lower_case,
             sample,
-            *(getattr(flags, name) for name in names),
+            *(flags.values[name] for name in table.DATA if name in flags.values),
         )
         if key not in self._data:
             self._data = {key: read(vocabulary)}

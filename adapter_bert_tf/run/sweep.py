@@ -12,12 +12,12 @@ import tf_keras
 from tensorboard.plugins.hparams import api as hparams
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.command.values import RunFlags
 from adapter_bert_tf.errors import Diverged, InputError
 from adapter_bert_tf.run import outputs, ownership, preflight, settings
 from adapter_bert_tf.run.grid import RECORD, claim, plan, read_grid
 from adapter_bert_tf.run.job import check_ahead, content, held, run_once
 from adapter_bert_tf.run.shared import Shared
-from adapter_bert_tf.run.values import RunFlags
 from adapter_bert_tf.serving.export import require_export_place
 from adapter_bert_tf.store.directory import copy_adapter
 from adapter_bert_tf.store.versions import versions

@@ -1,7 +1,11 @@
 """The flags of one run as a value: what a sweep changes from run to run."""
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from absl import flags as absl_flags
 
+from adapter_bert_tf.command.row import Value
 from adapter_bert_tf.errors import InputError
 
 
@@ -14,23 +18,32 @@ class RunFlags:
       given: names that the user gave, on the command line or in a file.
     """
 
-    def __init__(self, definitions, values, given):
-        self.definitions, self.values, self.given = definitions, values, frozenset(given)
+    def __init__(
+        self,
+        definitions: Mapping[str, absl_flags.Flag],
+        values: Mapping[str, Value],
+        given: Iterable[str],
+    ) -> None:
+        self.definitions, self.values, self.given = definitions, dict(values), frozenset(given)
 
     @classmethod
-    def of(cls, parsed):
+    def of(cls, parsed: absl_flags.FlagValues) -> "RunFlags":
         """The flags of a command, from parsed `absl.flags.FLAGS`."""
         module = parsed.find_module_defining_flag("output_dir")
         definitions = {flag.name: flag for flag in parsed.get_key_flags_for_module(module)}
         given = [name for name, flag in definitions.items() if flag.present]
         return cls(definitions, {n: flag.value for n, flag in definitions.items()}, given)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name not in self.values:
             raise AttributeError(name)
         return self.values[name]
 
-    def changed(self, **changes):
+    def completed(self, recorded: Mapping[str, Value]) -> dict[str, Value]:
+        """What a file says of another run's flags; one that it does not name had its default."""
+        return {name: flag.default for name, flag in self.definitions.items()} | dict(recorded)
+
+    def changed(self, **changes: Value) -> "RunFlags":
         """The same flags with other values; text is parsed as on the command line.
 
         Raises:
@@ -39,13 +52,14 @@ class RunFlags:
         parsed = {name: self._parse(name, value) for name, value in changes.items()}
         return RunFlags(self.definitions, self.values | parsed, self.given | set(changes))
 
-    def _parse(self, name, value):
+    def _parse(self, name: str, value: Value) -> Value:
         if name not in self.definitions:
             raise InputError(f"Unknown flag {name!r}.")
         if value is None:
             return None
         text = value if isinstance(value, bool) else str(value)
         try:
-            return self.definitions[name].parser.parse(text)
+            parsed: Value = self.definitions[name].parser.parse(text)
         except (ValueError, TypeError, absl_flags.IllegalFlagValueError) as error:
             raise InputError(f"--{name}={value}: {error.args[0]}") from error
+        return parsed

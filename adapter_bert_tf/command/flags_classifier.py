@@ -1,0 +1,50 @@
+"""Flags of `run_classifier.py`: where its data comes from, and how a table is read."""
+
+import functools
+
+from adapter_bert_tf.command.roles import Role
+from adapter_bert_tf.command.row import Command, Row
+
+_row = functools.partial(Row, commands=(Command.CLASSIFIER,))
+
+ROWS = (
+    _row(
+        "task_name",
+        "string",
+        None,
+        "The task: a GLUE task (cola, sst-2, mrpc, sts-b, qqp, mnli, qnli, "
+        "rte, wnli, ax), one of the 17 of Table 2 (sms_spam_collection, ...; a wrong name lists "
+        "them), demo_factuality, demo_paraphrase, or tsv for a table of your own.",
+        Role.TASK,
+    ),
+    _row(
+        "split_seed",
+        "integer",
+        0,
+        "Of the random division, where the data comes undivided.",
+        Role.TASK,
+        lowest=0,
+    ),
+    _row(
+        "text_a_column",
+        "string",
+        None,
+        "For --task_name=tsv: the text, by name or number from 0.",
+        Role.READING,
+    ),
+    _row("text_b_column", "string", None, "The second text, if there is one.", Role.READING),
+    _row(
+        "label_column", "string", None, "The label, or the score with --regression.", Role.READING
+    ),
+    _row("delimiter", "string", None, "Default: a tab; in .csv files a comma.", Role.READING),
+    _row("header", "boolean", True, "Whether the first row names the columns.", Role.READING),
+    _row(
+        "quoted",
+        "boolean",
+        None,
+        "Whether cells may be quoted. Default: in .csv files.",
+        Role.READING,
+    ),
+    _row("encoding", "string", "utf-8", "Encoding of the files.", Role.READING),
+    _row("regression", "boolean", False, "Predict a score instead of a class.", Role.READING),
+)

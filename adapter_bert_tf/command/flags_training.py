@@ -1,0 +1,198 @@
+"""Flags of every command: the method, the training, and the devices."""
+
+from adapter_bert_tf.command.roles import Role
+from adapter_bert_tf.command.row import Row
+
+METHOD = (
+    Row(
+        "tuning",
+        "choice",
+        "adapters",
+        "What is trained.",
+        Role.METHOD,
+        choices=("adapters", "full", "top_k", "layer_norm", "head"),
+    ),
+    Row(
+        "adapter",
+        "string",
+        "houlsby",
+        "Preset (houlsby, adapter_bert, pfeiffer, parallel, "
+        "scaled_parallel) or a JSON file of an AdapterConfig.",
+        Role.METHOD,
+    ),
+    Row(
+        "adapter_size",
+        "integer",
+        None,
+        "Bottleneck size. Default: the preset's, 64.",
+        Role.METHOD,
+        lowest=1,
+    ),
+    Row(
+        "adapter_layers",
+        "string",
+        None,
+        "Layers with adapters, such as 6-11. Default: all.",
+        Role.METHOD,
+    ),
+    Row(
+        "adapter_init_scale",
+        "real",
+        None,
+        "Standard deviation of the adapters' kernels at the start. "
+        "Default: the preset's; adapter-bert's is 1e-3.",
+        Role.METHOD,
+        lowest=0.0,
+    ),
+    Row("top_k", "integer", 2, "Number of upper layers for --tuning=top_k.", Role.METHOD, lowest=1),
+    Row(
+        "train_layer_norm",
+        "boolean",
+        True,
+        "Whether --tuning=adapters trains all LayerNorms.",
+        Role.METHOD,
+    ),
+    Row(
+        "train_pooler",
+        "boolean",
+        False,
+        "Whether the pooler is trained with adapters, layer_norm, head.",
+        Role.METHOD,
+    ),
+    Row(
+        "adapter_drop",
+        "integer",
+        0,
+        "Leave out the adapters of this many lowest layers, in training and "
+        "of a saved adapter (AdapterDrop).",
+        Role.LEFT_OUT,
+        lowest=0,
+    ),
+    Row(
+        "adapter_dtype",
+        "choice",
+        "float32",
+        "Type of the weights in the adapter's file.",
+        Role.LEFT_OUT,
+        choices=("float32", "float16", "bfloat16"),
+    ),
+)
+
+TRAINING = (
+    Row("train_batch_size", "integer", 32, "Examples a training step.", Role.TRAINING, lowest=1),
+    Row(
+        "learning_rate",
+        "real",
+        None,
+        "Peak learning rate. Default: 5e-5 for --tuning=full and top_k, else 1e-3.",
+        Role.TRAINING,
+    ),
+    Row(
+        "num_train_epochs",
+        "real",
+        3.0,
+        "Passes over the training data.",
+        Role.TRAINING,
+        lowest=0.0,
+    ),
+    Row(
+        "warmup_proportion",
+        "real",
+        0.1,
+        "Share of the steps with rising learning rate.",
+        Role.TRAINING,
+        lowest=0.0,
+        highest=1.0,
+    ),
+    Row(
+        "optimizer",
+        "choice",
+        "adamw",
+        "AdamW with bounded updates; without the bound; adapter-bert's, without bias correction.",
+        Role.TRAINING,
+        choices=("adamw", "adamw_unclipped", "adapter_bert"),
+    ),
+    Row(
+        "eval_every_steps",
+        "integer",
+        None,
+        "Steps between evaluations on the dev set during training. Default: none.",
+        Role.TRAINING,
+        lowest=1,
+    ),
+    Row(
+        "keep",
+        "choice",
+        "last",
+        "Which weights are kept: the last, or the best on dev by the task's first metric.",
+        Role.TRAINING,
+        choices=("last", "best"),
+    ),
+    Row(
+        "patience",
+        "integer",
+        None,
+        "Stop when so many evaluations in a row have not been better.",
+        Role.TRAINING,
+        lowest=1,
+    ),
+    Row(
+        "seed",
+        "integer",
+        0,
+        "Of initialization, data order and dropout.",
+        Role.SEED,
+        lowest=0,
+        highest=2**32 - 1,
+    ),
+)
+
+DEVICES = (
+    Row(
+        "distribution",
+        "choice",
+        "auto",
+        "Devices.",
+        Role.DEVICES,
+        choices=("auto", "one_device", "mirrored", "multi_worker", "tpu"),
+    ),
+    Row("use_tpu", "boolean", False, "Same as --distribution=tpu.", Role.DEVICES),
+    Row(
+        "precision",
+        "choice",
+        "float32",
+        "Compute precision.",
+        Role.DEVICES,
+        choices=("float32", "bfloat16"),
+    ),
+    Row("jit_compile", "boolean", False, "Compile with XLA.", Role.DEVICES),
+    Row(
+        "pad_to",
+        "integer",
+        None,
+        "Batches are as long as their longest input, in steps of this; 0: "
+        "always --max_seq_length. Default: 8, 32 with --jit_compile, 0 on TPU.",
+        Role.DEVICES,
+        lowest=0,
+    ),
+    Row("tpu_name", "string", None, "Name or grpc:// address of the TPU.", Role.ADDRESS),
+    Row("tpu_zone", "string", None, "Zone of the TPU.", Role.ADDRESS),
+    Row("gcp_project", "string", None, "Cloud project of the TPU.", Role.ADDRESS),
+    Row("eval_batch_size", "integer", 8, "Examples an evaluation step.", Role.PACE, lowest=1),
+    Row("predict_batch_size", "integer", 8, "Examples a prediction step.", Role.PACE, lowest=1),
+    Row(
+        "save_checkpoints_steps", "integer", 1000, "Steps between checkpoints.", Role.PACE, lowest=1
+    ),
+    Row(
+        "iterations_per_loop",
+        "integer",
+        None,
+        "Steps in one call, at most --save_checkpoints_steps. Default: 100 on TPU, else 1.",
+        Role.PACE,
+        lowest=1,
+    ),
+    Row("master", "string", None, "Not used; kept for old command lines.", Role.UNUSED),
+    Row("num_tpu_cores", "integer", 8, "Not used: the TPU says how many it has.", Role.UNUSED),
+)
+
+ROWS = (*METHOD, *TRAINING, *DEVICES)

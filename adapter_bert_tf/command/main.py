@@ -1,0 +1,47 @@
+"""From a command line to an exit code: config file, signals, one message for each error."""
+
+import importlib
+import os
+import signal
+import sys
+from typing import NoReturn
+
+from absl import flags, logging
+
+from adapter_bert_tf.command.config_file import apply_config_file
+from adapter_bert_tf.errors import InputError, Interrupted, WorkerLost
+
+
+def run_job(module: str) -> None:
+    """Runs `module.run(FLAGS)`; what the user can mend becomes one message and exit status 1.
+
+    Args:
+      module: by name, because only what runs may load TensorFlow.
+    """
+    _prepare_process()
+    try:
+        apply_config_file(flags.FLAGS)
+        importlib.import_module(module).run(flags.FLAGS)
+    except (InputError, WorkerLost) as error:
+        sys.exit(f"error: {error}")
+    except Interrupted as stop:
+        _stop(f"\n{stop}", stop.exit_status)
+    except KeyboardInterrupt:
+        _stop(
+            "\nInterrupted. The same command goes on from the last checkpoint, if there is one.",
+            128 + signal.SIGINT,
+        )
+
+
+def _prepare_process() -> None:
+    # Level 3: TensorFlow 2.20 reports absent GPUs and its own pruning of graphs as errors.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if not flags.FLAGS["verbosity"].present:
+        logging.set_verbosity(logging.WARNING)
+    # What holds a lock or a temporary folder is to let go of it.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+
+
+def _stop(message: str, status: int) -> NoReturn:
+    print(message, file=sys.stderr)
+    sys.exit(status)
