@@ -23,7 +23,7 @@ from adapter_bert_tf.data import batches, records, spans
 from adapter_bert_tf.data.examples import read_examples
 from adapter_bert_tf.data.labels import label_ids
 from adapter_bert_tf.data.share import WHOLE, Share
-from adapter_bert_tf.data.squad import read_json, read_questions
+from adapter_bert_tf.data.squad import read_articles, read_questions
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.tasks import find_task
 from adapter_bert_tf.training.loop import TrainingSettings, train
@@ -53,7 +53,7 @@ def classification(base, folder):
 def question_answering(base, folder):
     """(model, function that makes batches) of windows, at most 384 pieces."""
     path = f"{folder}/squad/train-v1.1.json" if folder else str(SHIPPED / "squad" / "train.json")
-    questions = read_questions(read_json(path), path)[:1000]
+    questions = read_questions(read_articles(path), path)[:1000]
     settings = spans.SpanSettings(384, 128, 64)
     windows = records.cached_records(
         tempfile.mkdtemp(),

@@ -1,5 +1,6 @@
 """The flags of one run as a value: what a sweep changes from run to run."""
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -7,6 +8,25 @@ from absl import flags as absl_flags
 
 from adapter_bert_tf.command.row import Value
 from adapter_bert_tf.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Some of the flags of a run, for those who need no others; equal if all values are.
+
+    Args:
+      items: pairs of name and value; the values are read as attributes.
+    """
+
+    items: tuple[tuple[str, Value], ...]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "items":
+            raise AttributeError(name)
+        values = dict(self.items)
+        if name not in values:
+            raise AttributeError(f"--{name} is not among {list(values)}")
+        return values[name]
 
 
 class RunFlags:
@@ -38,6 +58,10 @@ class RunFlags:
         if name.startswith("__") or name not in self.values:
             raise AttributeError(name)
         return self.values[name]
+
+    def part(self, names: Iterable[str]) -> Part:
+        """Those of the flags that this command has."""
+        return Part(tuple((name, self.values[name]) for name in names if name in self.values))
 
     def completed(self, recorded: Mapping[str, Value]) -> dict[str, Value]:
         """What a file says of another run's flags; one that it does not name had its default."""

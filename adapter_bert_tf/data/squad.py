@@ -30,7 +30,7 @@ class Question:
     impossible: bool = False
 
 
-def read_json(path):
+def read_articles(path):
     """The articles of a SQuAD file: what its `data` holds.
 
     Raises:
@@ -61,7 +61,7 @@ def read_questions(articles, path):
     is logged, with the first ones' ids.
 
     Args:
-      articles: what `read_json` returns.
+      articles: what `read_articles` returns.
       path: for messages.
 
     Raises:

@@ -6,9 +6,8 @@ from absl import logging
 
 from adapter_bert_tf.data.batches import eval_batches, eval_plan, train_batches
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads.classifier import Classifier
-from adapter_bert_tf.run import inputs, outputs, settings, sweep
-from adapter_bert_tf.run.job import Kind
+from adapter_bert_tf.run import classification_data, output_files, sweep
+from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.tasks import metrics, role
 from adapter_bert_tf.training import inference
 
@@ -25,117 +24,146 @@ def run(flags):
 class Classification(Kind):
     """Classification and regression."""
 
-    def main_metric(self, flags):
-        return f"eval_{inputs.task_of(flags).metrics[0]}"
-
     def check(self, flags, saved):
         if not flags.task_name:
             raise InputError("--task_name is missing. For example --task_name=MRPC.")
-        task = inputs.task_of(flags)
+        task = classification_data.task_of(flags)
         if saved:
-            settings.check_task(saved, task, flags.split_seed)
+            check_task(saved, task, flags.split_seed)
 
-    def read(self, flags, shared, saved):
-        task = inputs.task_of(flags)
-        if saved:
-            return inputs.read_inputs(flags, task, shared.base(flags).vocabulary, saved)
-        return shared.data(flags, lambda vocabulary: inputs.read_inputs(flags, task, vocabulary))
+    def read(self, flags, vocabulary, saved):
+        task = classification_data.task_of(flags)
+        return (classification_data.read_task(flags, task, vocabulary, saved),)
 
-    def new_model(self, encoder, config, data):
-        return Classifier(
-            encoder,
-            data.task.num_outputs,
-            dropout=config.output_dropout,
-            regression=data.task.regression,
-        )
-
-    def train_batches(self, job, start, share):
-        flags, features = job.flags, job.data.features["train"]
-        if job.data.task.regression:
-            features, _, _ = inputs.standardize(features)
+    def train_batches(self, plan, start, share):
+        batches = plan.batches
         return train_batches(
-            features,
-            flags.train_batch_size,
-            job.steps,
-            flags.seed,
-            flags.max_seq_length,
-            settings.pad_to(flags),
+            plan.only_task.training_features,
+            batches.train,
+            plan.training.steps,
+            batches.seed,
+            batches.max_seq_length,
+            batches.pad_to,
             start,
             share,
         )
 
     def finish_training(self, job):
-        if job.data.task.regression:
-            _, mean, deviation = inputs.standardize(job.data.features["train"])
-            job.model.rescale_head(mean, deviation)
+        scale = job.plan.only_task.scale
+        if scale is not None:
+            job.model.rescale_head(scale.mean, scale.deviation)
+
+    def is_evaluated(self, plan):
+        return plan.actions.evaluate
 
     def evaluate(self, job):
-        return score(job, predict_all(job, "dev", job.flags.eval_batch_size), "eval")
+        results = {}
+        for task in job.plan.tasks:
+            predictions = predict_all(job, task, "dev", job.plan.batches.evaluate)
+            results |= score(task, predictions, "eval")
+        return results
 
     def predict(self, job):
         """Writes probabilities and submission files, shows a few rows.
 
         Where the test labels are known, the metrics go to `test_metrics.txt`.
         """
-        folder, task = job.flags.output_dir, job.data.task
-        predictions = predict_all(job, "test", job.flags.predict_batch_size)
-        if not job.writes:
-            return
-        for split, predicted in predictions.items():
-            examples = job.data.examples[split]
-            outputs.write_predictions(folder, task, split, examples.indices, predicted)
-            outputs.print_predictions(task, examples, predicted)
-        results = score(job, predictions, "test")
-        if results:
-            job.record["test"] = results
-            outputs.write_metrics(folder, "test_metrics.txt", "Test results", results)
+        for task in job.plan.tasks:
+            predictions = predict_all(job, task, "test", job.plan.batches.predict)
+            if job.plan.writes:
+                write_predictions(job, task, predictions)
 
-    def output_files(self, data):
-        task = data.task
-        splits = [split for layout in task.layouts for split in layout]
-        names = {task.title, *map(task.submission, splits)}
+    def output_files(self, tasks):
+        names = {task.task.title for task in tasks}
+        names |= {
+            task.task.submission(split)
+            for task in tasks
+            for layout in task.task.layouts
+            for split in layout
+        }
         return ["test_results*.tsv", "test_metrics.txt", *(f"{name}.tsv" for name in names)]
 
 
-def score(job, predictions, prefix):
-    """Metrics of all splits with labels: `eval_accuracy`, `eval_mismatched_accuracy`."""
+def check_task(saved, task, split_seed=0):
+    """A saved adapter must have been trained for the task and its labels. Raises `InputError`."""
+    theirs = (saved.config["task"], saved.config["labels"])
+    ours = (task.adapter_of or task.name, list(task.labels or theirs[1]))
+    is_regression = saved.config.get("regression", False)
+    if theirs != ours or is_regression != task.regression:
+        raise InputError(
+            f"The saved adapter was trained for the task {theirs[0]!r} with "
+            f"{'scores' if is_regression else f'labels {theirs[1]}'}. Received: {ours[0]!r} with "
+            f"{'scores' if task.regression else f'labels {ours[1]}'}."
+        )
+    divided = saved.config.get("split_seed")
+    if divided not in (None, split_seed):
+        raise InputError(
+            f"The saved adapter was trained with --split_seed={divided}. With "
+            f"{split_seed} the development set would hold its training data."
+        )
+
+
+def write_predictions(job, task, predictions):
+    """Writes the predictions of a task's test splits, and their metrics where they are known."""
+    folder = job.plan.places.output_dir
+    for split, predicted in predictions.items():
+        examples = task.examples[split]
+        output_files.write_predictions(folder, task.task, split, examples.indices, predicted)
+        output_files.print_predictions(task.task, examples, predicted)
+    results = score(task, predictions, "test")
+    if results:
+        job.record["test"] = results
+        output_files.write_metrics(folder, "test_metrics.txt", "Test results", results)
+
+
+def score(task, predictions, prefix):
+    """Metrics of all splits with labels: `eval_accuracy`, `eval_mismatched_accuracy`.
+
+    Args:
+      task: `ClassificationData`.
+      predictions: dict from split to predictions.
+      prefix: of the metrics' names.
+    """
     results = {}
     for split, predicted in predictions.items():
         if metrics.is_constant(predicted):
             logging.warning(
                 "Every example of %s got the same prediction: nothing was learned yet.", split
             )
-        if job.data.labels[split] is not None:
-            scores = metrics.evaluate(job.data.task.metrics, job.data.labels[split], predicted)
+        if task.labels[split] is not None:
+            scores = task.head.evaluate(task.task.metrics, task.labels[split], predicted)
             name = "_".join([prefix, *split.split("_")[1:]])
             results |= {f"{name}_{metric}": value for metric, value in scores.items()}
     return results
 
 
-def predict_all(job, of_role, batch_size):
-    """Dict from each split with a role to its predictions."""
+def predict_all(job, task, of_role, batch_size):
+    """Dict from each split of a task with a role to its predictions."""
     return {
-        split: predict(job, split, batch_size)
-        for split in job.data.features
+        split: predict(job, task, split, batch_size)
+        for split in task.features
         if role(split) == of_role
     }
 
 
-def predict(job, split, batch_size):
+def predict(job, task, split, batch_size):
     """Class probabilities, float32 `[examples, labels]`, or scores `[examples]`, in file order."""
-    length, pad_to = job.flags.max_seq_length, settings.pad_to(job.flags)
-    features = job.data.features[split]
-    plan = eval_plan(features, job.batch_size(batch_size), pad_to)
-    rows = np.concatenate(
-        list(
-            inference.predict(
-                job.model, lambda share: eval_batches(features, plan, length, pad_to, share)
-            )
-        )
+    batches, features = job.plan.batches, task.features[split]
+    plan = eval_plan(features, batch_size, batches.pad_to)
+    parts = inference.predict(
+        job.model,
+        lambda share: eval_batches(features, plan, batches.max_seq_length, batches.pad_to, share),
     )
-    if not job.data.task.regression:
-        rows = tf.nn.softmax(rows).numpy()
+    rows = in_file_order(np.concatenate(list(parts)), plan, len(features))
+    if not task.task.regression:
+        return tf.nn.softmax(rows).numpy()
+    scores = rows[:, 0]
+    return scores * task.scale.deviation + task.scale.mean if job.standardized else scores
+
+
+def in_file_order(rows, plan, count):
+    """Outputs of all batches `[batches * batch_size, ...]`, as `[count, ...]` in file order."""
     counts = plan.reshape(-1) >= 0  # The others fill up the last batch.
-    in_order = np.empty_like(rows[: len(features)])
+    in_order = np.empty_like(rows[:count])
     in_order[plan.reshape(-1)[counts]] = rows[counts]
-    return in_order[:, 0] if job.data.task.regression else in_order
+    return in_order

@@ -9,7 +9,8 @@ from adapter_bert_tf.command import table
 from adapter_bert_tf.command.config_file import read_yaml
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run import outputs, ownership
+from adapter_bert_tf.run.output_files import read_record
+from adapter_bert_tf.run.ownership import clear, decisive
 
 # Houlsby et al. 2019, section 3.1.
 PAPER = {"learning_rate": [3e-5, 3e-4, 3e-3], "num_train_epochs": [3, 20]}
@@ -49,7 +50,7 @@ def read_grid(flags):
     return grid
 
 
-def plan(flags, grid):
+def all_runs(flags, grid):
     """List of (setting, flags of the run): every setting with every seed. Raises `InputError`."""
     runs = []
     for values in itertools.product(*grid.values()):
@@ -86,7 +87,7 @@ def _folder(setting, seed):
     )
 
 
-def claim(flags, grid, patterns):
+def note_sweep(flags, grid, patterns):
     """Notes in `--output_dir` which sweep it holds. Raises `InputError` if it holds another.
 
     Args:
@@ -99,18 +100,18 @@ def claim(flags, grid, patterns):
     if not flags.overwrite:
         _check_same(flags, path, identity)
     elif not flags.dry_run:
-        ownership.clear(flags.output_dir, patterns)
+        clear(flags.output_dir, patterns)
     if not flags.dry_run:
         storage.write_text(path, json.dumps(identity, indent=2))
 
 
 def _in_common(values):
     """The flags, of a dict of all, that the runs of a sweep have in common."""
-    return ownership.identity(values, table.with_role(Role.SWEEP))
+    return decisive(values, table.with_role(Role.SWEEP))
 
 
 def _check_same(flags, path, identity):
-    held = outputs.read_json(path)
+    held = read_record(path)
     if held is not None and not _is_same(flags, held, identity):
         raise InputError(
             f"{flags.output_dir} holds another sweep: see {path}. Choose another "

@@ -1,14 +1,17 @@
-"""Whose files `--output_dir` holds: what is taken up again, what is refused, what is removed."""
+"""Whose files an output folder holds: what is taken up again, what is refused, what is removed."""
 
+import dataclasses
 import json
 import os
 import re
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.command import table
-from adapter_bert_tf.command.roles import Role
+from adapter_bert_tf.command.row import Value
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run.outputs import read_json, remove
+from adapter_bert_tf.run.output_files import read_record, remove
 from adapter_bert_tf.store.directory import adapter_exists, adapter_is_whole
 from adapter_bert_tf.store.folders import TEMPORARY
 from adapter_bert_tf.training.checkpoints import PREFIX, STATE
@@ -27,154 +30,7 @@ MADE_OF = "made of"  # What the training read, among the owner's flags.
 LEFT = re.compile(r".*\.[0-9a-f]{8}\.tmp|\.lock\.[0-9a-f]{32}")  # By a killed process.
 
 
-def content(data, base, adapter):
-    """What a run is made of besides its flags, as `run.json` says it.
-
-    Args:
-      data: with `record()`.
-      base: `Base`.
-      adapter: `AdapterConfig` or None.
-    """
-    made_of = data.record() | {
-        "base": base.fingerprint(),
-        "adapter": adapter.to_dict() if adapter else None,
-    }
-    return json.loads(json.dumps(made_of))  # As it is when it is read.
-
-
-def _read_in_training(made_of):
-    return {
-        "training data": made_of["data_sha256"]["train"],
-        "base": made_of["base"],
-        "adapter": made_of["adapter"],
-    }
-
-
-def claim(flags, made_of):
-    """Notes in `--output_dir` which run its checkpoints belong to, and that it is not finished."""
-    owner = identity(flags.values) | {MADE_OF: _read_in_training(made_of)}
-    remove(flags.output_dir, ["run.json"])
-    storage.write_text(_owner_path(flags), json.dumps(owner, indent=2))
-
-
-def check_same_content(flags, made_of):
-    """Checkpoints in `--output_dir` must be made of the same. Raises `InputError`."""
-    owner = _owner(flags) if flags.do_train and not flags.overwrite else None
-    if owner is None:
-        return
-    theirs = owner.get(MADE_OF, {})
-    different = [
-        name for name, value in _read_in_training(made_of).items() if theirs.get(name) != value
-    ]
-    if different:
-        raise InputError(
-            f"{flags.output_dir} holds the checkpoints of a run whose "
-            f"{' and '.join(different)} had another content. Choose another "
-            "--output_dir, or use --overwrite."
-        )
-
-
-def _owner(flags):
-    """What `claim` noted, or None."""
-    if not storage.exists(_owner_path(flags)):
-        return None
-    try:
-        return json.loads(storage.read_text(_owner_path(flags)))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{_owner_path(flags)} is damaged: {error}. Use --overwrite.") from error
-
-
-def is_finished(flags, made_of):
-    """Whether `--output_dir` holds the whole result of these very flags and this very content.
-
-    Args:
-      flags: `RunFlags`.
-      made_of: function without arguments that returns the `content`.
-    """
-    record = read_json(os.path.join(flags.output_dir, "run.json"))
-    results = os.path.join(flags.output_dir, "eval_results.txt")
-    if (
-        not record
-        or not adapter_is_whole(adapter_dir(flags))
-        or (flags.do_eval and not storage.exists(results))
-    ):
-        return False
-    theirs = flags.completed(record.get("flags", {}))
-    asked = [name for name in table.with_role(Role.APPLY, Role.EXPORT) if getattr(flags, name)]
-    same = identity(flags.values) == identity(theirs) and all(theirs.get(name) for name in asked)
-    return same and all(
-        record.get(name) == made_of()[name] for name in ("data_sha256", "base", "adapter")
-    )
-
-
-def interrupted(flags, made_of):
-    """Whether `--output_dir` holds this very run, begun and not finished.
-
-    Then even `--overwrite` goes on with it: who restarts a preempted command wants no other.
-    """
-    begun = storage.exists(_owner_path(flags))
-    finished = storage.exists(os.path.join(flags.output_dir, "run.json"))
-    return begun and not finished and resumes(flags.changed(overwrite=False), made_of)
-
-
-def resumes(flags, made_of):
-    """Whether a run with this `content` can go on from `--output_dir`, or begin there."""
-    try:
-        check_same_run(flags)
-        check_same_content(flags, made_of)
-    except InputError:
-        return False
-    return True
-
-
-def check_same_run(flags):
-    """Checkpoints in `--output_dir` must be of a run with the same flags. Raises `InputError`.
-
-    So must the adapter be that is there, which is the case if there are checkpoints as well.
-    """
-    owner = _owner(flags)
-    if owner is None and adapter_exists(adapter_dir(flags)):
-        raise InputError(
-            f"{adapter_dir(flags)} already holds an adapter of another run. Choose "
-            "another --output_dir, or replace it with --overwrite."
-        )
-    if owner is None and _checkpoint_files(flags.output_dir):
-        raise InputError(
-            f"{os.path.dirname(_owner_path(flags))} holds checkpoints, and nothing "
-            f"says of which run: there is no {OWNER}. Choose another --output_dir, or "
-            "remove them with --overwrite."
-        )
-    if owner is None:
-        return
-    theirs = flags.completed(owner)
-    different = [
-        f"--{name}: {theirs[name]!r} there, {value!r} here"
-        for name, value in identity(flags.values, table.ONLY_RESULTS).items()
-        if theirs[name] != value
-    ]
-    if different:
-        raise InputError(
-            f"{flags.output_dir} holds the checkpoints of another run: "
-            f"{'; '.join(different)}. Use its flags to take it up again, another "
-            "--output_dir, or --overwrite."
-        )
-
-
-def adapter_dir(flags):
-    """Where the adapter is written or read."""
-    return flags.adapter_dir or os.path.join(flags.output_dir, "adapter")
-
-
-def export_dir(flags):
-    """Where the SavedModel is written."""
-    return flags.export_dir or os.path.join(flags.output_dir, "saved_model")
-
-
-def _owner_path(flags):
-    return os.path.join(flags.output_dir, "checkpoints", OWNER)
-
-
-def identity(values, without=()):
+def decisive(values: Mapping[str, Value], without: Collection[str] = ()) -> dict[str, Value]:
     """The flags, of a dict of all, that make a run and its results what they are."""
     free = (*table.FREE, *without)
     return {
@@ -184,7 +40,138 @@ def identity(values, without=()):
     }
 
 
-def clear(folder, patterns):
+@dataclasses.dataclass(frozen=True)
+class Folder:
+    """An output folder, and the run that is to use it.
+
+    Args:
+      path: of the folder.
+      adapter_dir: where the run's adapter is.
+      flags: of the run, all of them.
+      defaults: of the flags: what a record says that was written before there was a flag.
+      asked: names of the actions besides training whose results must be there.
+      content: what the run is made of besides its flags, as `run.json` says it.
+    """
+
+    path: str
+    adapter_dir: str
+    flags: Mapping[str, Value]
+    defaults: Mapping[str, Value]
+    asked: tuple[str, ...]
+    content: Mapping[str, Any]
+
+    def check_same_run(self) -> None:
+        """Checkpoints in the folder must be of a run with the same flags. Raises `InputError`.
+
+        So must the adapter be that is there, which is the case if there are checkpoints as well.
+        """
+        owner = self._owner()
+        if owner is None:
+            self._check_unowned()
+            return
+        theirs = decisive({**self.defaults, **owner})
+        different = [
+            f"--{name}: {theirs[name]!r} there, {value!r} here"
+            for name, value in decisive(self.flags, table.ONLY_RESULTS).items()
+            if theirs[name] != value
+        ]
+        if different:
+            raise InputError(
+                f"{self.path} holds the checkpoints of another run: "
+                f"{'; '.join(different)}. Use its flags to take it up again, another "
+                "--output_dir, or --overwrite."
+            )
+
+    def _check_unowned(self) -> None:
+        if adapter_exists(self.adapter_dir):
+            raise InputError(
+                f"{self.adapter_dir} already holds an adapter of another run. Choose "
+                "another --output_dir, or replace it with --overwrite."
+            )
+        if _checkpoint_files(self.path):
+            raise InputError(
+                f"{os.path.dirname(self._owner_path)} holds checkpoints, and nothing "
+                f"says of which run: there is no {OWNER}. Choose another --output_dir, or "
+                "remove them with --overwrite."
+            )
+
+    def check_same_content(self) -> None:
+        """Checkpoints in the folder must be made of the same. Raises `InputError`."""
+        owner = self._owner()
+        if owner is None:
+            return
+        theirs = owner.get(MADE_OF, {})
+        ours = self._read_in_training()
+        different = [name for name, value in ours.items() if theirs.get(name) != value]
+        if different:
+            raise InputError(
+                f"{self.path} holds the checkpoints of a run whose "
+                f"{' and '.join(different)} had another content. Choose another "
+                "--output_dir, or use --overwrite."
+            )
+
+    def is_finished(self) -> bool:
+        """Whether the folder holds the whole result of these very flags and this very content."""
+        record = read_record(os.path.join(self.path, "run.json"))
+        results = os.path.join(self.path, "eval_results.txt")
+        scored = "do_eval" not in self.asked or storage.exists(results)
+        if not record or not adapter_is_whole(self.adapter_dir) or not scored:
+            return False
+        theirs = {**self.defaults, **record.get("flags", {})}
+        same_flags = decisive(self.flags) == decisive(theirs)
+        decided = ("data_sha256", "base", "adapter")
+        return (
+            same_flags
+            and all(theirs.get(name) for name in self.asked)
+            and all(record.get(name) == self.content[name] for name in decided)
+        )
+
+    def is_interrupted(self) -> bool:
+        """Whether the folder holds this very run, begun and not finished.
+
+        Then even `--overwrite` goes on with it: who restarts a preempted command wants no other.
+        """
+        finished = storage.exists(os.path.join(self.path, "run.json"))
+        return storage.exists(self._owner_path) and not finished and self.goes_on()
+
+    def goes_on(self) -> bool:
+        """Whether the run can go on from the folder, or begin there."""
+        try:
+            self.check_same_run()
+            self.check_same_content()
+        except InputError:
+            return False
+        return True
+
+    def claim(self) -> None:
+        """Notes in the folder which run its checkpoints belong to, and that it is not finished."""
+        owner = decisive(self.flags) | {MADE_OF: self._read_in_training()}
+        remove(self.path, ["run.json"])
+        storage.write_text(self._owner_path, json.dumps(owner, indent=2))
+
+    def _read_in_training(self) -> dict[str, Any]:
+        return {
+            "training data": self.content["data_sha256"]["train"],
+            "base": self.content["base"],
+            "adapter": self.content["adapter"],
+        }
+
+    @property
+    def _owner_path(self) -> str:
+        return os.path.join(self.path, "checkpoints", OWNER)
+
+    def _owner(self) -> dict[str, Any] | None:
+        """What `claim` noted, or None."""
+        if not storage.exists(self._owner_path):
+            return None
+        try:
+            owner: dict[str, Any] = json.loads(storage.read_text(self._owner_path))
+        except json.JSONDecodeError as error:
+            raise InputError(f"{self._owner_path} is damaged: {error}. Use --overwrite.") from error
+        return owner
+
+
+def clear(folder: str, patterns: Collection[str]) -> None:
     """Removes what an earlier run left in `folder`, and files of the task's own `patterns`.
 
     Checkpoints go first, then whose they are: killed at any point, it is done again.
@@ -197,7 +184,7 @@ def clear(folder, patterns):
     remove(folder, (*RUN_FILES, *patterns))
 
 
-def _checkpoint_files(folder):
+def _checkpoint_files(folder: str) -> list[str]:
     """Paths of TensorFlow's files in `checkpoints/`."""
     place = os.path.join(folder, "checkpoints")
     names = storage.listdir(place) if storage.isdir(place) else []
@@ -208,22 +195,22 @@ def _checkpoint_files(folder):
     ]
 
 
-def remove_leftovers(flags):
-    """Removes what a killed process had begun to write in `--output_dir`, which is locked."""
-    for folder in (flags.output_dir, os.path.join(flags.output_dir, "checkpoints")):
+def remove_leftovers(output_dir: str) -> None:
+    """Removes what a killed process had begun to write in a folder that is locked."""
+    for folder in (output_dir, os.path.join(output_dir, "checkpoints")):
         for name in storage.listdir(folder) if storage.isdir(folder) else []:
             path = os.path.join(folder, name.rstrip("/"))
             if name.startswith(("adapter" + TEMPORARY, "saved_model" + TEMPORARY)):
                 storage.rmtree(path)
             elif LEFT.fullmatch(name):
                 storage.remove(path)
-    paths = [path.rstrip("/") for path in _checkpoint_files(flags.output_dir)]
+    paths = [path.rstrip("/") for path in _checkpoint_files(output_dir)]
     for path in paths:
         if _is_half(path, paths):
             (storage.rmtree if storage.isdir(path) else storage.remove)(path)
 
 
-def _is_half(path, paths):
+def _is_half(path: str, paths: Collection[str]) -> bool:
     """Whether TensorFlow had not finished a path among those of the checkpoints."""
     folder, name = os.path.split(path)
     number = re.match(rf"{PREFIX}\d+", name)

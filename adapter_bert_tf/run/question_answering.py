@@ -9,10 +9,8 @@ import tf_keras
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data import records, spans
-from adapter_bert_tf.data.squad import Question
-from adapter_bert_tf.heads.span_labeler import SpanLabeler
-from adapter_bert_tf.run import outputs, questions, settings, sweep
-from adapter_bert_tf.run.job import Kind
+from adapter_bert_tf.run import output_files, question_data, sweep
+from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.tasks import squad_metrics
 from adapter_bert_tf.tasks.span_decoding import Decoder
 from adapter_bert_tf.training import inference
@@ -30,55 +28,52 @@ def run(flags):
 class QuestionAnswering(Kind):
     """Extractive question answering, SQuAD 1.1 and 2.0."""
 
-    def main_metric(self, flags):
-        return "f1"
-
     def check(self, flags, saved):
-        questions.check(flags)
+        question_data.check(flags)
         if saved:
-            questions.check_saved(flags, saved)
+            question_data.check_saved(flags, saved)
 
-    def read(self, flags, shared, saved):
-        return shared.data(flags, lambda vocabulary: questions.read(flags, vocabulary))
+    def read(self, flags, vocabulary, saved):
+        return (question_data.read(flags, vocabulary),)
 
-    def new_model(self, encoder, config, data):
-        return SpanLabeler(encoder)
-
-    def train_batches(self, job, start, share):
-        flags, data = job.flags, job.data
+    def train_batches(self, plan, start, share):
+        batches = plan.batches
         return records.train_batches(
-            data.train_records,
-            flags.train_batch_size,
-            job.steps,
-            flags.seed,
-            flags.max_seq_length,
-            settings.pad_to(flags),
+            plan.only_task.train_records,
+            batches.train,
+            plan.training.steps,
+            batches.seed,
+            batches.max_seq_length,
+            batches.pad_to,
             start,
             share,
         )
 
     def finish_training(self, job):
-        job.record["windows"] = {"train": job.data.train_records.count}
+        job.record["windows"] = {"train": job.plan.only_task.train_records.count}
 
-    def is_evaluated(self, flags, data):
+    def is_evaluated(self, plan):
         """With --do_eval, and as in the original with --do_predict where the answers are known."""
-        return bool(data.articles) and not squad_metrics.count_unlabelled(data.articles)
+        articles = plan.only_task.articles
+        return bool(articles) and not squad_metrics.count_unlabelled(articles)
 
     def evaluate(self, job):
-        answers = self._answers(job, job.flags.eval_batch_size)
-        return answers.score(job.data.articles, job.flags.version_2_with_negative)
+        task = job.plan.only_task
+        answers = self._answers(job, job.plan.batches.evaluate)
+        return answers.score(task.head, task.articles, task.decoding.null_allowed)
 
     def predict(self, job):
         """Writes predictions, n-best lists and, for SQuAD 2.0, null odds; answers one question."""
-        if job.flags.question is not None:
-            answer_one(job)
-        if not job.data.articles:
+        task = job.plan.only_task
+        if task.one is not None:
+            answer_one(job.model, task)
+        if not task.articles:
             return
-        answers = self._answers(job, job.flags.predict_batch_size)
-        if job.writes:
-            answers.write(job.flags.output_dir)
+        answers = self._answers(job, job.plan.batches.predict)
+        if job.plan.writes:
+            answers.write(job.plan.places.output_dir)
 
-    def output_files(self, data):
+    def output_files(self, tasks):
         return ["predictions.json", "nbest_predictions.json", "null_odds.json"]
 
     def _answers(self, job, batch_size):
@@ -104,18 +99,16 @@ class Answers:
     n_best: dict
     null_odds: dict
 
-    def score(self, articles, version_2):
+    def score(self, head, articles, version_2):
         """Exact match and F1, from 0 to 100, by the official evaluators."""
-        if version_2:
-            return squad_metrics.evaluate_v2(articles, self.texts, self.best_texts, self.null_odds)
-        return squad_metrics.evaluate_v1(articles, self.texts)
+        return head.evaluate(articles, self.texts, version_2, self.best_texts, self.null_odds)
 
     def write(self, folder):
         """Writes the files of google-research/bert's `run_squad.py`."""
         files = {"predictions.json": self.texts, "nbest_predictions.json": self.n_best}
         if self.null_odds:
             files["null_odds.json"] = self.null_odds
-        outputs.remove(folder, ["null_odds.json"])  # An earlier run's.
+        output_files.remove(folder, ["null_odds.json"])  # An earlier run's.
         for name, content in files.items():
             # Escaped, because JSON may hold half a surrogate pair, which no UTF-8 file can.
             storage.write_text(os.path.join(folder, name), json.dumps(content, indent=2) + "\n")
@@ -124,16 +117,19 @@ class Answers:
 
 def answer_all(job, batch_size):
     """`Answers` to the questions of `--predict_file`."""
-    flags, asked = job.flags, job.data.asked
-    windows = job.data.eval_records
+    task, batches = job.plan.only_task, job.plan.batches
+    windows, asked = task.eval_records, task.asked
     job.record["windows"] = job.record.get("windows", {}) | {"dev": windows.count}
-    decoder = Decoder(job.data.decoding)
+    decoder = Decoder(task.decoding)
     progress = tf_keras.utils.Progbar(windows.count, unit_name="window", interval=5)
-    size, length, pad_to = job.batch_size(batch_size), flags.max_seq_length, settings.pad_to(flags)
-    batches = inference.predict(
-        job.model, lambda share: records.eval_batches(windows, size, length, pad_to, share)
+    found_logits = inference.predict(
+        job.model,
+        lambda share: records.eval_batches(
+            windows, batch_size, batches.max_seq_length, batches.pad_to, share
+        ),
     )
-    for logits, fields in zip(batches, records.eval_fields(windows, size, pad_to), strict=True):
+    all_fields = records.eval_fields(windows, batch_size, batches.pad_to)
+    for logits, fields in zip(found_logits, all_fields, strict=True):
         progress.add(add_windows(decoder, logits, fields))
     found = [decoder.answer(i, question) for i, question in enumerate(asked)]
     ids = [question.id for question in asked]
@@ -177,19 +173,17 @@ def _rows(ragged):
     return np.split(ragged.flat_values.numpy(), ragged.row_splits.numpy()[1:-1])
 
 
-def answer_one(job):
+def answer_one(model, task):
     """Prints the answer to `--question` in `--context`, its score and its position."""
-    flags = job.flags
-    question = Question("", flags.question, flags.context)
-    decoder = Decoder(job.data.decoding)
-    for window in spans.make_windows([question], job.data.encoder, job.data.settings):
+    decoder = Decoder(task.decoding)
+    for window in spans.make_windows([task.one], task.encoder, task.settings):
         ids = window.ids[np.newaxis]
         types = (np.arange(len(window.ids)) >= window.context_begin).astype(np.int32)[np.newaxis]
-        logits = job.model.predict_on_batch(
+        logits = model.predict_on_batch(
             {"input_word_ids": ids, "input_mask": np.ones_like(ids), "input_type_ids": types}
         )
         decoder.add(0, logits[0], window.context_begin, window.starts, window.ends, window.is_best)
-    text, rows, _ = decoder.answer(0, question)
+    text, rows, _ = decoder.answer(0, task.one)
     best = next(row for row in rows if row["text"] == text)
     score = (
         f"score {best['start_logit'] + best['end_logit']:.2f}, probability "

@@ -14,10 +14,12 @@ from tensorboard.plugins.hparams import api as hparams
 from adapter_bert_tf import storage
 from adapter_bert_tf.command.values import RunFlags
 from adapter_bert_tf.errors import Diverged, InputError
-from adapter_bert_tf.run import outputs, ownership, preflight, settings
-from adapter_bert_tf.run.grid import RECORD, claim, plan, read_grid
-from adapter_bert_tf.run.job import check_ahead, content, held, run_once
-from adapter_bert_tf.run.shared import Shared
+from adapter_bert_tf.run import paths
+from adapter_bert_tf.run.grid import RECORD, all_runs, note_sweep, read_grid
+from adapter_bert_tf.run.job import held, run_plan
+from adapter_bert_tf.run.output_files import command, read_record, write_eval_results
+from adapter_bert_tf.run.planning import data_flags, places_of, plan_run
+from adapter_bert_tf.run.reused import Reused
 from adapter_bert_tf.serving.export import require_export_place
 from adapter_bert_tf.store.directory import copy_adapter
 from adapter_bert_tf.store.versions import versions
@@ -33,59 +35,159 @@ def run(kind, parsed):
     Raises:
       InputError: for anything wrong with the flags or the data, before the first run.
     """
-    flags, shared = RunFlags.of(parsed), Shared()
-    preflight.check(flags)
+    flags, reused = RunFlags.of(parsed), Reused()
+    paths.check(flags)
     if not flags.sweep and flags.num_trials == 1:
-        run_once(kind, flags, shared)
+        run_plan(plan_run(kind, flags, reused))
         return
-    grid = read_grid(flags)
-    runs = plan(flags, grid)
-    data = _check_all(kind, flags, shared, runs)
-    with held(flags, shared.strategy(flags)):
-        claim(flags, grid, kind.output_files(data))
-        _run_all(kind, flags, shared, runs)
+    Sweep(kind, flags, reused).run()
 
 
-def _check_all(kind, flags, shared, runs):
-    """Checks all runs before the first; returns their data. Raises `InputError`."""
-    if flags.distribution == "multi_worker":
-        raise InputError(
-            "--sweep and --num_trials run on one host. Received: "
-            "--distribution=multi_worker. Start the runs one by one."
-        )
-    if flags.do_export:
-        require_export_place(settings.export_dir(flags))
-    for _, run_flags in runs:
-        check_ahead(kind, run_flags.changed(overwrite=True), shared)
-    if flags.do_predict:  # What to predict must be there before hours of training.
-        kind.read(runs[0][1].changed(do_train=False, do_eval=False, do_predict=True), shared, None)
-    return kind.read(runs[0][1], shared, None)
+class Sweep:
+    """The runs of `--num_trials` and `--sweep`, and the choice among them.
 
+    A run is planned twice: all of them before the first one begins, so that what is wrong shows
+    then, and each again at its turn, so that only one run's data is in memory.
 
-def _run_all(kind, flags, shared, runs):
-    """Runs what is not finished, and chooses the best."""
-    rows = {} if flags.overwrite or flags.dry_run else _finished_rows(kind, shared, runs)
-    for number, (setting, run_flags) in enumerate(runs, start=1):
-        folder = run_flags.output_dir
-        if folder in rows:
-            continue
-        print(f"***** Run {number} of {len(runs)}: {os.path.basename(folder)} *****", flush=True)
-        rows[folder] = _one_run(kind, run_flags, shared)
+    Args:
+      kind: `Kind`.
+      flags: `RunFlags` of the command.
+      reused: `Reused`.
+    """
+
+    def __init__(self, kind, flags, reused):
+        self.kind, self.flags, self.reused = kind, flags, reused
+        self.grid = read_grid(flags)
+        self.runs = all_runs(flags, self.grid)
+
+    def run(self):
+        """Checks all runs, runs what is not finished, and chooses the best."""
+        flags = self.flags
+        first = self._check()
+        with held(flags.output_dir, not flags.dry_run and first.writes):
+            note_sweep(flags, self.grid, self.kind.output_files(first.tasks))
+            rows = self._rows()
+            if not flags.dry_run:
+                self._finish(rows)
+
+    def _check(self):
+        """Plans all runs before the first; returns the first plan. Raises `InputError`."""
+        flags = self.flags
+        if flags.distribution == "multi_worker":
+            raise InputError(
+                "--sweep and --num_trials run on one host. Received: "
+                "--distribution=multi_worker. Start the runs one by one."
+            )
+        if flags.do_export:
+            require_export_place(places_of(flags).export_dir)
+        for _, run_flags in self.runs:
+            self._plan(run_flags)
+        first_flags = self.runs[0][1]
+        if flags.do_predict:  # What to predict must be there before hours of training.
+            asked = data_flags(first_flags.changed(do_train=False, do_eval=False, do_predict=True))
+            self.kind.read(asked, self._plan(first_flags).base.vocabulary, None)
+        return self._plan(first_flags)
+
+    def _plan(self, run_flags, overwrite=True):
+        return plan_run(self.kind, run_flags.changed(overwrite=overwrite), self.reused)
+
+    def _rows(self):
+        """The row of each run, in their order; runs those that are not finished."""
+        flags, table = self.flags, os.path.join(self.flags.output_dir, "sweep.csv")
+        rows = {} if flags.overwrite or flags.dry_run else self._finished()
+        for number, (setting, run_flags) in enumerate(self.runs, start=1):
+            folder = run_flags.output_dir
+            if folder in rows:
+                continue
+            print(
+                f"***** Run {number} of {len(self.runs)}: {os.path.basename(folder)} *****",
+                flush=True,
+            )
+            rows[folder] = self._one_run(run_flags)
+            if not flags.dry_run:
+                _log_hparams(folder, setting, run_flags.seed, rows[folder]["results"])
+                storage.write_text(table, _table(self.runs, rows))
         if not flags.dry_run:
-            _log_hparams(folder, setting, run_flags.seed, rows[folder]["results"])
-            storage.write_text(os.path.join(flags.output_dir, "sweep.csv"), _table(runs, rows))
-    if not flags.dry_run:
-        storage.write_text(os.path.join(flags.output_dir, "sweep.csv"), _table(runs, rows))
-        _finish(kind, flags, shared, runs, [rows[run_flags.output_dir] for _, run_flags in runs])
+            storage.write_text(table, _table(self.runs, rows))
+        return [rows[run_flags.output_dir] for _, run_flags in self.runs]
 
+    def _finished(self):
+        """The rows of the runs that are finished, by folder."""
+        folders = [self._plan(run_flags).folder for _, run_flags in self.runs]
+        return {
+            folder.path: _row(read_record(os.path.join(folder.path, "run.json")))
+            for folder in folders
+            if folder.is_finished()
+        }
 
-def _finished_rows(kind, shared, runs):
-    """The rows of the runs that are finished, by folder."""
-    return {
-        flags.output_dir: _row(outputs.read_json(os.path.join(flags.output_dir, "run.json")))
-        for _, flags in runs
-        if ownership.is_finished(flags, lambda f=flags: content(kind, f, shared))
-    }
+    def _one_run(self, run_flags):
+        """Runs once; returns its row."""
+        plan = self._plan(run_flags)
+        if not self.flags.overwrite and plan.folder.goes_on():
+            plan = self._plan(run_flags, overwrite=False)
+        tf_keras.backend.clear_session()
+        try:
+            record = run_plan(plan)
+        except Diverged as error:
+            print(error, flush=True)
+            return {"status": "diverged", "results": {}}
+        return {"results": {}} if self.flags.dry_run else _row(record)
+
+    def _finish(self, rows):
+        """Chooses the best run, copies its adapter, writes the results, predicts and exports."""
+        flags, plan = self.flags, self._plan(self.runs[0][1])
+        scores = [
+            self.kind.score(plan, row["results"]) if row["results"] else -math.inf for row in rows
+        ]
+        best = choose([setting for setting, _ in self.runs], scores)
+        if best is None:
+            raise InputError("Every run diverged. Try a lower --learning_rate.")
+        setting, best_flags = self.runs[best]
+        adapter = places_of(flags).adapter_dir
+        copy_adapter(places_of(best_flags).adapter_dir, adapter)
+        same = [row for (s, _), row in zip(self.runs, rows, strict=True) if s == setting]
+        finished = [row["results"] for row in same if row["results"]]
+        self._record(best_flags, rows)
+        metrics = ", ".join(task.metric for task in plan.tasks)
+        print(
+            f"Best on dev ({metrics}; {len(finished)} of {len(same)} seeds finished): "
+            f"{setting or 'the only setting'}; its best seed is {best_flags.seed}. {adapter} holds "
+            f"that adapter, {flags.output_dir}/sweep.csv every run.",
+            flush=True,
+        )
+        if flags.do_predict or flags.do_export:
+            self._apply(best_flags, adapter)
+        write_eval_results(flags.output_dir, summarize(finished))
+
+    def _record(self, best_flags, rows):
+        """Writes the sweep's `run.json`."""
+        flags = self.flags
+        flags_of_all = flags.values | {
+            "sweep": os.path.join(flags.output_dir, RECORD) if flags.sweep else None
+        }
+        record = {
+            "command": command(),
+            "flags": flags_of_all,
+            "versions": versions(),
+            "best": os.path.basename(best_flags.output_dir),
+            "runs": rows,
+        }
+        path = os.path.join(flags.output_dir, "run.json")
+        storage.write_text(path, json.dumps(record, indent=2))
+
+    def _apply(self, best_flags, adapter):
+        """Predicts and exports with the best run's adapter, in the folder of the sweep."""
+        flags = self.flags
+        asked = best_flags.changed(
+            do_train=False,
+            do_eval=False,
+            do_predict=flags.do_predict,
+            do_export=flags.do_export,
+            export_dir=flags.export_dir,
+            output_dir=flags.output_dir,
+            adapter_dir=adapter,
+        )
+        run_plan(plan_run(self.kind, asked, self.reused))
 
 
 def _row(record):
@@ -97,18 +199,6 @@ def _row(record):
         "seconds": record["train_seconds"],
         "examples_per_second": record["examples_per_second"],
     }
-
-
-def _one_run(kind, flags, shared):
-    """Runs once; returns its row."""
-    resumes = ownership.resumes(flags, content(kind, flags, shared))
-    tf_keras.backend.clear_session()
-    try:
-        record = run_once(kind, flags.changed(overwrite=flags.overwrite or not resumes), shared)
-    except Diverged as error:
-        print(error, flush=True)
-        return {"status": "diverged", "results": {}}
-    return {"results": {}} if flags.dry_run else _row(record)
 
 
 def _table(runs, rows):
@@ -140,29 +230,28 @@ def _log_hparams(folder, setting, seed, results):
             tf.summary.scalar(name, value)
 
 
-def choose(settings_, results, metric):
+def choose(settings, scores):
     """Index of the best run: of the setting with the best median, the best seed.
 
-    A run that failed counts as worse than any other. None if all failed.
-
     Args:
-      settings_: list of dicts, the setting of each run.
-      results: list of dicts, each with `metric`, or empty if the run failed.
-      metric: name; more is better.
+      settings: list of dicts, the setting of each run.
+      scores: list of numbers, one a run, more is better; minus infinity for a run that failed.
+
+    Returns:
+      None if all failed.
     """
-    values = [found.get(metric, -math.inf) for found in results]
     by_setting = {}
-    for i, setting in enumerate(settings_):
+    for i, setting in enumerate(settings):
         by_setting.setdefault(json.dumps(setting, sort_keys=True), []).append(i)
     best = max(
         by_setting.values(),
         key=lambda runs: (
-            statistics.median_low(values[i] for i in runs),
-            statistics.fmean(values[i] for i in runs),
+            statistics.median_low(scores[i] for i in runs),
+            statistics.fmean(scores[i] for i in runs),
         ),
     )
-    winner = max(best, key=values.__getitem__)
-    return None if values[winner] == -math.inf else winner
+    winner = max(best, key=scores.__getitem__)
+    return None if scores[winner] == -math.inf else winner
 
 
 def summarize(results):
@@ -176,53 +265,3 @@ def summarize(results):
             f"{name}_max": max(values),
         }
     return summary
-
-
-def _finish(kind, flags, shared, runs, rows):
-    """Chooses the best run, copies its adapter, writes the results, predicts and exports."""
-    metric = kind.main_metric(flags)
-    best = choose([setting for setting, _ in runs], [row["results"] for row in rows], metric)
-    if best is None:
-        raise InputError("Every run diverged. Try a lower --learning_rate.")
-    setting, best_flags = runs[best]
-    adapter = settings.adapter_dir(flags)
-    copy_adapter(settings.adapter_dir(best_flags), adapter)
-    same = [row for (other, _), row in zip(runs, rows, strict=True) if other == setting]
-    finished = [row["results"] for row in same if row["results"]]
-    flags_of_all = flags.values | {
-        "sweep": os.path.join(flags.output_dir, RECORD) if flags.sweep else None
-    }
-    storage.write_text(
-        os.path.join(flags.output_dir, "run.json"),
-        json.dumps(
-            {
-                "command": outputs.command(),
-                "flags": flags_of_all,
-                "versions": versions(),
-                "best": os.path.basename(best_flags.output_dir),
-                "runs": rows,
-            },
-            indent=2,
-        ),
-    )
-    print(
-        f"Best on dev ({metric}; {len(finished)} of {len(same)} seeds finished): "
-        f"{setting or 'the only setting'}; its best seed is {best_flags.seed}. {adapter} holds "
-        f"that adapter, {flags.output_dir}/sweep.csv every run.",
-        flush=True,
-    )
-    if flags.do_predict or flags.do_export:
-        run_once(
-            kind,
-            best_flags.changed(
-                do_train=False,
-                do_eval=False,
-                do_predict=flags.do_predict,
-                do_export=flags.do_export,
-                export_dir=flags.export_dir,
-                output_dir=flags.output_dir,
-                adapter_dir=adapter,
-            ),
-            shared,
-        )
-    outputs.write_eval_results(flags.output_dir, summarize(finished))

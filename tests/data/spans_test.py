@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.base.vocabulary import read_vocabulary
 from adapter_bert_tf.data import spans
-from adapter_bert_tf.data.squad import Question, read_json, read_questions
+from adapter_bert_tf.data.squad import Question, read_articles, read_questions
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 
@@ -186,7 +186,7 @@ def _article(**qa):
 def test_reading(tmp_path):
     path = tmp_path / "s.json"
     path.write_text(json.dumps({"version": "1.1", "data": _article()}))
-    (question,) = read_questions(read_json(str(path)), str(path))
+    (question,) = read_questions(read_articles(str(path)), str(path))
     assert question == Question("1", "who?", "a dog", (("dog", 2),))
     (unlabelled,) = read_questions(_article(answers=[]), "f")
     assert unlabelled.answers == ()
@@ -228,17 +228,17 @@ def test_bad_files(case, tmp_path):
     text, message = BAD[case]
     (tmp_path / "s.json").write_text(text)
     with pytest.raises(InputError, match=message):
-        read_questions(read_json(str(tmp_path / "s.json")), "s.json")
+        read_questions(read_articles(str(tmp_path / "s.json")), "s.json")
 
 
 def test_missing_file(tmp_path):
     with pytest.raises(InputError, match="Cannot read"):
-        read_json(str(tmp_path / "none.json"))
+        read_articles(str(tmp_path / "none.json"))
 
 
 def test_answers_of_the_real_training_set_survive(real_data, minilm):
     path = str(real_data / "squad" / "train-v1.1.json")
-    questions = read_questions(read_json(path), path)[:2000]
+    questions = read_questions(read_articles(path), path)[:2000]
     encoder = TextEncoder(minilm.vocabulary, 384)
     held = {
         w.question

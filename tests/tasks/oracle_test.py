@@ -21,7 +21,7 @@ def _gold_logits(window):
 def oracle(real_data, minilm):
     """(articles, questions, the windows' answers to them)."""
     path = str(real_data / "squad" / "dev-v1.1.json")
-    articles = squad.read_json(path)
+    articles = squad.read_articles(path)
     questions = squad.read_questions(articles, path)
     settings, decoder = spans.SpanSettings(), Decoder(DecodingSettings())
     encoder = TextEncoder(minilm.vocabulary, settings.max_seq_length)

@@ -8,7 +8,6 @@ import tensorflow as tf
 from adapter_bert_tf import storage
 from adapter_bert_tf.command import table
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.strategy import tpu_runtime
 
 PLACEHOLDER = "YOUR_"  # In gcs_configs/.
@@ -88,24 +87,3 @@ def _nearest(folder):
     while not storage.is_remote(folder) and not storage.exists(folder):
         folder = os.path.dirname(os.path.abspath(folder))
     return folder
-
-
-def check_batches(flags, strategy):
-    """The replicas must divide the training batch; says what it runs on. Raises `InputError`."""
-    replicas = strategy.num_replicas_in_sync
-    if flags.do_train and flags.train_batch_size % replicas:
-        below = flags.train_batch_size // replicas * replicas
-        raise InputError(
-            f"--train_batch_size={flags.train_batch_size} is the batch of all "
-            f"{replicas} replicas together, and they must divide it. Use "
-            f"{below or replicas} or {below + replicas}."
-        )
-    if replicas > 1:
-        found = ", ".join(f"{name} {version}" for name, version in versions().items())
-        print(f"{type(strategy).__name__}, {replicas} replicas; {found}", flush=True)
-
-
-def whole_batches(batch_size, strategy):
-    """`batch_size` of evaluation, rounded up to a multiple of the replicas."""
-    replicas = strategy.num_replicas_in_sync
-    return -(-batch_size // replicas) * replicas

@@ -17,7 +17,7 @@ def remove(folder, patterns):
             storage.remove(os.path.join(folder, name))
 
 
-def read_json(path):
+def read_record(path):
     """What a JSON file holds; None if it is not there or damaged."""
     if not storage.exists(path):
         return None
@@ -82,7 +82,7 @@ def write_run(folder, values, trained):
     A run that did not train is added under `later_runs` if the training's record is there.
     """
     path = os.path.join(folder, "run.json")
-    training = None if trained else read_json(path)
+    training = None if trained else read_record(path)
     if training:
         values = training | {"later_runs": [*training.get("later_runs", []), values]}
     storage.write_text(path, json.dumps(values, indent=2) + "\n")

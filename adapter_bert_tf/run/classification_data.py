@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -16,12 +17,27 @@ from adapter_bert_tf.data.tables import find_file, read_table
 from adapter_bert_tf.data.tfds import read_tfds
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads import HEADS, Head
 from adapter_bert_tf.tasks import Task, find_task, own_task
 
 
 @dataclasses.dataclass(frozen=True)
-class Inputs:
-    """The data of a run.
+class Scale:
+    """Mean and deviation of the training scores; a model learns (score - mean) / deviation."""
+
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, scores: tf.Tensor) -> "Scale":
+        """That of scores, float32 `[examples]`."""
+        values = scores.numpy()
+        return cls(float(values.mean()), float(values.std()))
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassificationData:
+    """The data of a task of one or two texts.
 
     Args:
       task: `Task`, its labels known.
@@ -40,22 +56,58 @@ class Inputs:
     max_seq_length: int
 
     @property
-    def count(self):
+    def name(self) -> str:
+        """Of the task."""
+        return self.task.name
+
+    @property
+    def count(self) -> int:
         """Number of training examples."""
         return len(self.examples.get("train", []))
 
-    def adapter_config(self):
+    @property
+    def metric(self) -> str:
+        """Key, in the results, of the metric to choose by."""
+        return f"eval_{self.task.metrics[0]}"
+
+    @property
+    def head(self) -> Head:
+        """The kind of head."""
+        return HEADS["regression" if self.task.regression else "classification"]
+
+    @property
+    def labels_in_order(self) -> tuple[str, ...]:
+        """Label strings in the order of their ids; none for regression."""
+        return () if self.task.regression else self.task.labels
+
+    @functools.cached_property
+    def scale(self) -> Scale | None:
+        """Of the training scores; None for classes, or if there is no training data."""
+        if not self.task.regression or "train" not in self.features:
+            return None
+        return Scale.of(self.features["train"].labels)
+
+    @functools.cached_property
+    def training_features(self) -> Features:
+        """What is trained on; scores are standardized."""
+        features = self.features["train"]
+        if self.scale is None:
+            return features
+        scores = (features.labels.numpy() - self.scale.mean) / self.scale.deviation
+        return dataclasses.replace(features, labels=tf.constant(scores))
+
+    def adapter_config(self) -> dict[str, Any]:
         """What a saved adapter says of its task."""
         return {
             "task": self.task.name,
-            "head": "classification",
+            "head": self.head.file_name,
             "labels": list(self.task.labels or ()),
             "regression": self.task.regression,
             "split_seed": self.split_seed,
             "inputs": {"texts": self.task.num_texts, "max_seq_length": self.max_seq_length},
         }
 
-    def record(self):
+    def record(self) -> dict[str, Any]:
         """What `run.json` says of the data."""
         return {
             "labels": list(self.task.labels or ()),
@@ -65,7 +117,7 @@ class Inputs:
         }
 
     @functools.cached_property
-    def digests(self):
+    def digests(self) -> dict[str, str]:
         """Dict from split to the digest of its examples."""
         return {split: part.digest() for split, part in self.examples.items()}
 
@@ -139,11 +191,11 @@ def data_folder(flags, task):
     return folder
 
 
-def read_inputs(flags, task, vocabulary, saved=None):
+def read_task(flags, task, vocabulary, saved=None):
     """Reads, checks, cuts down and tokenizes what a run needs.
 
     Args:
-      flags: `RunFlags`.
+      flags: those that decide what is read.
       task: `Task`.
       vocabulary: `Vocabulary` of the base.
       saved: `SavedAdapter` to apply; its labels count.
@@ -163,7 +215,7 @@ def read_inputs(flags, task, vocabulary, saved=None):
         task = task.with_labels(saved_labels)
     labels = {split: label_ids(task, part) for split, part in examples.items()}
     if flags.do_train:
-        examples["train"] = limit(task, examples["train"], flags.max_train_examples, flags.seed)
+        examples["train"] = limit(task, examples["train"], flags.max_train_examples, _seed(flags))
         labels["train"] = label_ids(task, examples["train"])
         _check_training_labels(task, labels["train"])
     elif infers:
@@ -172,7 +224,7 @@ def read_inputs(flags, task, vocabulary, saved=None):
     features = {split: tokenize(part, encoder, labels[split]) for split, part in examples.items()}
     print(checks.report(task, examples, features), flush=True)
     checks.warn(examples, features, encoder)
-    return Inputs(
+    return ClassificationData(
         task,
         examples,
         labels,
@@ -180,6 +232,11 @@ def read_inputs(flags, task, vocabulary, saved=None):
         flags.split_seed if task.is_divided() else None,
         flags.max_seq_length,
     )
+
+
+def _seed(flags):
+    """Of the subset; who takes no subset is not given one."""
+    return flags.seed if flags.max_train_examples else 0
 
 
 def _read(flags, task, roles):
@@ -202,14 +259,3 @@ def _check_training_labels(task, labels):
             len(task.labels) - len(there),
             len(task.labels),
         )
-
-
-def standardize(features):
-    """Features with scores of mean 0 and deviation 1; returns (features, mean, deviation)."""
-    scores = features.labels.numpy()
-    mean, deviation = float(scores.mean()), float(scores.std())
-    return (
-        dataclasses.replace(features, labels=tf.constant((scores - mean) / deviation)),
-        mean,
-        deviation,
-    )

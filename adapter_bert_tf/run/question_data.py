@@ -4,17 +4,18 @@ import dataclasses
 import functools
 import hashlib
 import math
-import os
+from typing import Any, ClassVar
 
 from absl import logging
 
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.data import records, spans
 from adapter_bert_tf.data.splits import subset
-from adapter_bert_tf.data.squad import Question, read_json, read_questions
+from adapter_bert_tf.data.squad import Question, read_articles, read_questions
 from adapter_bert_tf.data.tfds import read_tfds_squad
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads import HEADS, Head
 from adapter_bert_tf.heads.span_labeler import LABELS
 from adapter_bert_tf.tasks.span_decoding import DecodingSettings
 from adapter_bert_tf.tasks.squad_metrics import count_unlabelled
@@ -74,6 +75,7 @@ class SpanData:
       decoding: `DecodingSettings`.
       folder: of the windows.
       name: the task's name.
+      one: a question that is answered besides, or None.
     """
 
     learned: list[Question]
@@ -84,13 +86,18 @@ class SpanData:
     decoding: DecodingSettings
     folder: str
     name: str
+    one: Question | None
+
+    head: ClassVar[Head] = HEADS["span"]
+    metric: ClassVar[str] = "f1"
+    labels_in_order: ClassVar[tuple[str, ...]] = LABELS
 
     @property
-    def count(self):
+    def count(self) -> int:
         """Number of training questions; steps are counted in questions, as in the original."""
         return len(self.learned)
 
-    def adapter_config(self):
+    def adapter_config(self) -> dict[str, Any]:
         """What a saved adapter says of its task."""
         return {
             "task": self.name,
@@ -100,7 +107,7 @@ class SpanData:
             "inputs": dataclasses.asdict(self.settings) | dataclasses.asdict(self.decoding),
         }
 
-    def record(self):
+    def record(self) -> dict[str, Any]:
         """What `run.json` says of the data."""
         parts = {"train": self.learned, "dev": self.asked}
         return {
@@ -143,11 +150,6 @@ class SpanData:
         )
 
 
-def folder(flags):
-    """Where the windows are kept."""
-    return flags.features_dir or os.path.join(flags.output_dir, "features")
-
-
 def digest(questions):
     """SHA-256 of questions, contexts and answers."""
     result = hashlib.sha256()
@@ -180,8 +182,9 @@ def read(flags, vocabulary):
             flags.version_2_with_negative,
             flags.null_score_diff_threshold,
         ),
-        folder(flags),
+        flags.features_dir,
         task_name(flags),
+        None if flags.question is None else Question("", flags.question, flags.context),
     )
 
 
@@ -190,7 +193,7 @@ def _read(flags, split, path):
         path = "squad_v2" if flags.version_2_with_negative else "squad"
         articles = read_tfds_squad(path, flags.data_dir, split)
     else:
-        articles = read_json(path)
+        articles = read_articles(path)
     questions = read_questions(articles, path)
     if any(q.impossible for q in questions) and not flags.version_2_with_negative:
         raise InputError(f"{path} has questions without an answer: use --version_2_with_negative.")

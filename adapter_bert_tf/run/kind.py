@@ -1,0 +1,122 @@
+"""What differs between classification and question answering."""
+
+import abc
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import tensorflow as tf
+
+from adapter_bert_tf.base.vocabulary import Vocabulary
+from adapter_bert_tf.command.values import Part
+from adapter_bert_tf.data.share import Share
+from adapter_bert_tf.heads import Head
+from adapter_bert_tf.run import output_files
+from adapter_bert_tf.serving.export import export_task
+from adapter_bert_tf.store import SavedAdapter, save_adapter, schema
+
+if TYPE_CHECKING:
+    from adapter_bert_tf.run.job import Job
+    from adapter_bert_tf.run.plan import Plan
+
+
+class TaskData(Protocol):
+    """The data of one task of a run.
+
+    Attributes:
+      name: of the task.
+      count: number of training examples.
+      metric: key, in the results, of the metric to choose by; more is better.
+      head: `Head`.
+      labels_in_order: label strings in the order of their ids.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def metric(self) -> str: ...
+    @property
+    def head(self) -> Head: ...
+    @property
+    def labels_in_order(self) -> Sequence[str]: ...
+
+    def adapter_config(self) -> dict[str, Any]:
+        """What a saved adapter says of the task."""
+
+    def record(self) -> dict[str, Any]:
+        """What `run.json` says of the data."""
+
+
+class Kind(abc.ABC):
+    """A kind of tasks."""
+
+    @abc.abstractmethod
+    def check(self, flags: Part, saved: SavedAdapter | None) -> None:
+        """Checks the flags that say what is read, and the saved adapter. Raises `InputError`."""
+
+    @abc.abstractmethod
+    def read(
+        self, flags: Part, vocabulary: Vocabulary, saved: SavedAdapter | None
+    ) -> tuple[TaskData, ...]:
+        """The data of the tasks."""
+
+    @abc.abstractmethod
+    def train_batches(self, plan: "Plan", start: int, share: Share) -> tf.data.Dataset:
+        """The batches from step `start` to the last, a `Share` of each."""
+
+    @abc.abstractmethod
+    def finish_training(self, job: "Job") -> None:
+        """Does to the model what is to be done after training, if anything."""
+
+    @abc.abstractmethod
+    def is_evaluated(self, plan: "Plan") -> bool:
+        """Whether the run has results."""
+
+    @abc.abstractmethod
+    def evaluate(self, job: "Job") -> dict[str, float]:
+        """The results; writes nothing."""
+
+    @abc.abstractmethod
+    def predict(self, job: "Job") -> None:
+        """Writes predictions, if the job writes."""
+
+    @abc.abstractmethod
+    def output_files(self, tasks: Sequence[TaskData]) -> list[str]:
+        """Patterns of the files in `--output_dir` that are this kind's own."""
+
+    def score(self, plan: "Plan", results: Mapping[str, float]) -> float:
+        """The number to choose runs and weights by: the mean over the tasks; more is better."""
+        return sum(results[task.metric] for task in plan.tasks) / len(plan.tasks)
+
+    def save(self, job: "Job") -> None:
+        """Writes the adapter directory of a trained job, with its result if there is one."""
+        kept = schema.kept_variables(job.model, job.plan.method.tuning)
+        save_adapter(
+            job.plan.places.adapter_dir, self.description(job), kept, job.plan.method.dtype
+        )
+
+    def description(self, job: "Job") -> dict[str, Any]:
+        """What the adapter directory of a trained job says."""
+        plan, task, results = job.plan, job.plan.only_task, job.record.get("eval")
+        metric = results and {
+            "name": task.metric.removeprefix("eval_"),
+            "value": results[task.metric],
+            "split": "dev",
+        }
+        return schema.describe(
+            base=plan.folder.content["base"],
+            tuning=plan.method.tuning,
+            adapter=plan.method.parts,
+            metric=metric or None,
+            global_step=job.record["global_step"],
+            command=output_files.command(),
+            **task.adapter_config(),
+        )
+
+    def export(self, job: "Job") -> None:
+        """Writes the SavedModel."""
+        plan = job.plan
+        config = plan.saved.config if plan.saved else self.description(job)
+        export_task(plan.places.export_dir, job.model, config, plan.base.vocabulary)
+        print(f"SavedModel: {plan.places.export_dir}", flush=True)

@@ -1,0 +1,147 @@
+"""The plan of a run: all that it needs to know, as one value that does not change."""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from adapter_bert_tf.adapters.kinds import PartsConfig
+from adapter_bert_tf.base import Base
+from adapter_bert_tf.run.ownership import Folder
+from adapter_bert_tf.store import SavedAdapter
+from adapter_bert_tf.training.loop import TrainingSettings
+from adapter_bert_tf.training.strategy import is_chief
+from adapter_bert_tf.training.trained import Tuning
+
+if TYPE_CHECKING:
+    from adapter_bert_tf.run.kind import Kind, TaskData
+
+
+@dataclasses.dataclass(frozen=True)
+class Actions:
+    """What a run does.
+
+    Args:
+      train, evaluate, predict, export: the flags `--do_...`.
+      dry_run: whether it ends before the first of these.
+      overwrite: whether it may replace what another run left.
+    """
+
+    train: bool
+    evaluate: bool
+    predict: bool
+    export: bool
+    dry_run: bool
+    overwrite: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Places:
+    """Where things go: folders, local or remote.
+
+    Args:
+      output_dir: of everything that a run makes.
+      adapter_dir: where the adapter is written, or read when the run does not train.
+      export_dir: of the SavedModel.
+    """
+
+    output_dir: str
+    adapter_dir: str
+    export_dir: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Batches:
+    """How examples form batches.
+
+    Args:
+      train, evaluate, predict: examples in a batch, over all replicas.
+      max_seq_length: of an input, in word pieces.
+      pad_to: what lengths are a multiple of; None for one fixed length.
+      seed: of their order.
+    """
+
+    train: int
+    evaluate: int
+    predict: int
+    max_seq_length: int
+    pad_to: int | None
+    seed: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Method:
+    """What is trained.
+
+    Args:
+      parts: what runs beside the base, or None.
+      tuning: which variables move.
+      dtype: of the adapter's file.
+    """
+
+    parts: PartsConfig | None
+    tuning: Tuning
+    dtype: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """Evaluation during training, and which weights are kept.
+
+    Args:
+      every: steps between evaluations; None for none.
+      keep: `last` or `best`.
+      patience: evaluations without a better one after which training ends; None: it goes on.
+    """
+
+    every: int | None
+    keep: str
+    patience: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """A run that has been checked and can begin.
+
+    Args:
+      kind: `Kind` of its tasks.
+      tasks: their data, one or several.
+      actions: what it does.
+      places: where things go.
+      base: `Base`.
+      method: what is trained.
+      saved: the adapter that it applies, if it does not train.
+      batches: how examples form batches.
+      training: `TrainingSettings`; 0 steps if it does not train.
+      choice: evaluation during training.
+      strategy: `tf.distribute.Strategy`.
+      precision: `float32` or `bfloat16`.
+      folder: whose files `places.output_dir` holds.
+      flags: dict of all flags, for `run.json`.
+    """
+
+    kind: "Kind"
+    tasks: tuple["TaskData", ...]
+    actions: Actions
+    places: Places
+    base: Base
+    method: Method
+    saved: SavedAdapter | None
+    batches: Batches
+    training: TrainingSettings
+    choice: Choice
+    strategy: tf.distribute.Strategy
+    precision: str
+    folder: Folder
+    flags: dict[str, Any]
+
+    @property
+    def writes(self) -> bool:
+        """Whether this process writes files; of several workers one does."""
+        return is_chief(self.strategy)
+
+    @property
+    def only_task(self) -> "TaskData":
+        """The task of a run that has one."""
+        (task,) = self.tasks
+        return task

@@ -1,0 +1,266 @@
+"""From flags to the plan of a run: every check that needs no model, in one place."""
+
+import json
+import math
+import os
+from typing import Any
+
+from absl import logging
+
+from adapter_bert_tf.base import Base
+from adapter_bert_tf.command import table
+from adapter_bert_tf.command.config_file import read_yaml
+from adapter_bert_tf.command.roles import Role
+from adapter_bert_tf.command.values import Part, RunFlags
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run import method
+from adapter_bert_tf.run.kind import Kind, TaskData
+from adapter_bert_tf.run.ownership import Folder
+from adapter_bert_tf.run.plan import Actions, Batches, Choice, Method, Places, Plan
+from adapter_bert_tf.run.reused import Reused
+from adapter_bert_tf.serving.export import require_export_place
+from adapter_bert_tf.store import SavedAdapter, load_adapter
+from adapter_bert_tf.store.combine import without_lowest
+from adapter_bert_tf.store.directory import adapter_exists, require_adapter_place
+from adapter_bert_tf.training.loop import TrainingSettings
+
+
+def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
+    """Reads and checks all that a run needs, but for the model.
+
+    Args:
+      kind: of its tasks.
+      flags: of the command, or of one run of a sweep.
+      reused: what the runs of this process share.
+
+    Raises:
+      InputError: for whatever the user can mend.
+    """
+    actions, places = _actions(flags), places_of(flags)
+    _check_places(actions, places)
+    folder = _folder(flags, places, {})
+    if actions.train and not actions.overwrite:
+        folder.check_same_run()
+    saved = None if actions.train else _find_saved(flags, places)
+    asked = data_flags(flags)
+    kind.check(asked, saved)
+    strategy = reused.strategy(
+        distribution(flags), flags.tpu_name, flags.tpu_zone, flags.gcp_project
+    )
+    batches = _batches(flags, actions, strategy.num_replicas_in_sync)
+    base = reused.base(flags.part(table.with_role(Role.BASE)))
+    _check_length(flags.max_seq_length, base)
+    chosen = method.of(
+        flags.part(table.with_role(Role.METHOD, Role.LEFT_OUT)), flags.given, base, saved
+    )
+    labels = tuple(saved.config["labels"]) if saved else None
+    tasks = reused.data(
+        asked, base.vocabulary, labels, lambda: kind.read(asked, base.vocabulary, saved)
+    )
+    folder = _folder(flags, places, _content(tasks, base, chosen))
+    _warn_of_other_data(flags.config, folder.content)
+    if actions.train and not actions.overwrite:
+        folder.check_same_content()
+    plan = Plan(
+        kind=kind,
+        tasks=tasks,
+        actions=actions,
+        places=places,
+        base=base,
+        method=chosen,
+        saved=saved,
+        batches=batches,
+        training=_training(flags, actions, chosen, sum(task.count for task in tasks)),
+        choice=_choice(flags),
+        strategy=strategy,
+        precision=flags.precision,
+        folder=folder,
+        flags=flags.values,
+    )
+    _check_choice(plan)
+    return plan
+
+
+def _actions(flags: RunFlags) -> Actions:
+    if not flags.output_dir:
+        raise InputError("--output_dir is missing: the folder for the adapter and the results.")
+    names = table.with_role(Role.TRAIN, Role.APPLY, Role.EXPORT)
+    if not any(getattr(flags, name) for name in names):
+        asked = ", ".join(f"--{name}" for name in names)
+        raise InputError(f"Nothing to do: give at least one of {asked}.")
+    return Actions(
+        train=flags.do_train,
+        evaluate=flags.do_eval,
+        predict=flags.do_predict,
+        export=flags.do_export,
+        dry_run=flags.dry_run,
+        overwrite=flags.overwrite,
+    )
+
+
+def places_of(flags: RunFlags) -> Places:
+    """Where what the flags ask for goes."""
+    out = flags.output_dir
+    return Places(
+        output_dir=out,
+        adapter_dir=flags.adapter_dir or os.path.join(out, "adapter"),
+        export_dir=flags.export_dir or os.path.join(out, "saved_model"),
+    )
+
+
+def _check_places(actions: Actions, places: Places) -> None:
+    if actions.export:
+        require_export_place(places.export_dir)
+    if actions.train:
+        require_adapter_place(places.adapter_dir)
+
+
+def _folder(flags: RunFlags, places: Places, content: dict[str, Any]) -> Folder:
+    asked = table.with_role(Role.APPLY, Role.EXPORT)
+    return Folder(
+        path=places.output_dir,
+        adapter_dir=places.adapter_dir,
+        flags=flags.values,
+        defaults=flags.completed({}),
+        asked=tuple(name for name in asked if getattr(flags, name)),
+        content=content,
+    )
+
+
+def _find_saved(flags: RunFlags, places: Places) -> SavedAdapter | None:
+    """The saved adapter to evaluate, or None if a trained checkpoint is to be used instead."""
+    if adapter_exists(places.adapter_dir) or flags.adapter_dir or not flags.init_checkpoint:
+        return without_lowest(load_adapter(places.adapter_dir), flags.adapter_drop)
+    return None
+
+
+def data_flags(flags: RunFlags) -> Part:
+    """The flags that decide which data a run holds; of a subset the seed decides as well."""
+    if "features_dir" in flags.values and not flags.features_dir:
+        flags = flags.changed(features_dir=os.path.join(flags.output_dir, "features"))
+    names = (*table.DATA, *table.with_role(Role.ONE_QUESTION))
+    return flags.part((*names, "seed") if flags.max_train_examples else names)
+
+
+def distribution(flags: RunFlags) -> str:
+    """`--distribution`, or what `--use_tpu` means."""
+    return "tpu" if flags.use_tpu else flags.distribution
+
+
+def _batches(flags: RunFlags, actions: Actions, replicas: int) -> Batches:
+    """The sizes of batches; those of evaluation are rounded up to a multiple of the replicas."""
+    if actions.train and flags.train_batch_size % replicas:
+        below = flags.train_batch_size // replicas * replicas
+        raise InputError(
+            f"--train_batch_size={flags.train_batch_size} is the batch of all "
+            f"{replicas} replicas together, and they must divide it. Use "
+            f"{below or replicas} or {below + replicas}."
+        )
+    return Batches(
+        train=flags.train_batch_size,
+        evaluate=-(-flags.eval_batch_size // replicas) * replicas,
+        predict=-(-flags.predict_batch_size // replicas) * replicas,
+        max_seq_length=flags.max_seq_length,
+        pad_to=_pad_to(flags),
+        seed=flags.seed,
+    )
+
+
+def _pad_to(flags: RunFlags) -> int | None:
+    """What batch lengths are a multiple of; None for one fixed length."""
+    if flags.pad_to is not None:
+        return flags.pad_to or None
+    if distribution(flags) == "tpu":
+        return None
+    return 32 if flags.jit_compile else 8  # XLA compiles anew for every length.
+
+
+def _check_length(max_seq_length: int, base: Base) -> None:
+    longest = base.config.max_sequence_length
+    if max_seq_length > longest:
+        raise InputError(
+            f"--max_seq_length={max_seq_length} is over the base's position "
+            f"table, which has {longest} rows."
+        )
+
+
+def _content(tasks: tuple[TaskData, ...], base: Base, chosen: Method) -> dict[str, Any]:
+    """What a run is made of besides its flags, as `run.json` says it."""
+    first, *others = (task.record() for task in tasks)
+    data = {"tasks": {task.name: task.record() for task in tasks}} if others else first
+    made_of: dict[str, Any] = data | {
+        "base": base.fingerprint(),
+        "adapter": chosen.parts.to_dict() if chosen.parts else None,
+    }
+    made_of = json.loads(json.dumps(made_of))  # As it is when it is read.
+    return made_of
+
+
+def _warn_of_other_data(config: str | None, content: Any) -> None:
+    """Warns where `--config` is the `run.json` of a run on other data."""
+    recorded = read_yaml(config, "--config").get("data_sha256", {}) if config else {}
+    for split, digest in content["data_sha256"].items():
+        if recorded.get(split, digest) != digest:
+            logging.warning(
+                "This does not repeat %s: that was a run on other %s examples.", config, split
+            )
+
+
+def _training(flags: RunFlags, actions: Actions, chosen: Method, examples: int) -> TrainingSettings:
+    _check_rates(flags)
+    default = 5e-5 if chosen.tuning.changes_base else 1e-3
+    return TrainingSettings(
+        steps=_steps(flags, examples) if actions.train else 0,
+        batch_size=flags.train_batch_size,
+        learning_rate=default if flags.learning_rate is None else flags.learning_rate,
+        warmup_proportion=flags.warmup_proportion,
+        optimizer=flags.optimizer,
+        jit_compile=flags.jit_compile,
+        save_every=flags.save_checkpoints_steps,
+        steps_per_loop=steps_per_loop(flags),
+        output_dir=flags.output_dir,
+        seed=flags.seed,
+    )
+
+
+def _check_rates(flags: RunFlags) -> None:
+    rate = flags.learning_rate
+    if rate is not None and not (math.isfinite(rate) and rate > 0):
+        raise InputError(f"--learning_rate must be a number above 0. Received: {rate}")
+    if not math.isfinite(flags.num_train_epochs):
+        raise InputError(f"--num_train_epochs must be a number. Received: {flags.num_train_epochs}")
+
+
+def _steps(flags: RunFlags, examples: int) -> int:
+    """Number of steps over `examples` training examples, as adapter-bert counts them."""
+    steps = int(examples / flags.train_batch_size * flags.num_train_epochs)
+    if steps < 1:
+        raise InputError(
+            f"No step to train: {examples} examples, --train_batch_size="
+            f"{flags.train_batch_size}, --num_train_epochs={flags.num_train_epochs}."
+        )
+    return steps
+
+
+def steps_per_loop(flags: RunFlags) -> int:
+    """Steps in one call: `--iterations_per_loop`; a TPU's host is to be asked seldom.
+
+    Nothing is saved within a call, and no signal is heard.
+    """
+    asked = flags.iterations_per_loop or (100 if distribution(flags) == "tpu" else 1)
+    return min(asked, flags.save_checkpoints_steps)
+
+
+def _choice(flags: RunFlags) -> Choice:
+    return Choice(every=flags.eval_every_steps, keep=flags.keep, patience=flags.patience)
+
+
+def _check_choice(plan: Plan) -> None:
+    choice, evaluated = plan.choice, plan.actions.train and plan.kind.is_evaluated(plan)
+    if (choice.every or choice.keep == "best") and plan.actions.train and not evaluated:
+        raise InputError(
+            "--eval_every_steps and --keep=best need the dev set. Add --do_eval, with the data "
+            "that it reads."
+        )
+    if choice.patience and not choice.every:
+        raise InputError("--patience counts evaluations during training. Add --eval_every_steps=N.")

@@ -1,0 +1,61 @@
+"""What the runs of one process share: bases, devices and tokenized data, each made once."""
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from adapter_bert_tf.base import Base, open_base
+from adapter_bert_tf.base.vocabulary import Vocabulary
+from adapter_bert_tf.command.values import Part
+from adapter_bert_tf.store.versions import versions
+from adapter_bert_tf.training.strategy import make_strategy
+
+
+class Reused:
+    """Keeps bases and strategies by the flags that name them, and the latest data."""
+
+    def __init__(self) -> None:
+        self._bases: dict[Part, Base] = {}
+        self._data: dict[Any, Any] = {}
+        self._strategies: dict[tuple[Any, ...], tf.distribute.Strategy] = {}
+
+    def strategy(self, distribution: str, *address: str | None) -> tf.distribute.Strategy:
+        """The strategy of `--distribution`, see `make_strategy`; says what several devices are."""
+        key = (distribution, *address)
+        if key not in self._strategies:
+            strategy = make_strategy(distribution, *address)
+            replicas = strategy.num_replicas_in_sync
+            if replicas > 1:
+                found = ", ".join(f"{name} {version}" for name, version in versions().items())
+                print(f"{type(strategy).__name__}, {replicas} replicas; {found}", flush=True)
+            self._strategies[key] = strategy
+        return self._strategies[key]
+
+    def base(self, flags: Part) -> Base:
+        """The `Base` that the flags of that role name."""
+        if flags not in self._bases:
+            self._bases[flags] = open_base(
+                flags.base_model,
+                flags.bert_config_file,
+                flags.vocab_file,
+                flags.init_checkpoint,
+                flags.do_lower_case,
+            )
+        return self._bases[flags]
+
+    def data(
+        self, flags: Part, vocabulary: Vocabulary, labels: tuple[str, ...] | None, read: Callable
+    ) -> Any:
+        """What `read` returns; what it returned last if nothing that matters has changed.
+
+        Args:
+          flags: all that decide what is read.
+          vocabulary: of the base.
+          labels: of the saved adapter, if there is one.
+          read: function without arguments.
+        """
+        key = (flags, vocabulary.sha256, vocabulary.lower_case, labels)
+        if key not in self._data:
+            self._data = {key: read()}
+        return self._data[key]
