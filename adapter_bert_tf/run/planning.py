@@ -47,7 +47,7 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     strategy = reused.strategy(
         distribution(flags), flags.tpu_name, flags.tpu_zone, flags.gcp_project
     )
-    batches = _batches(flags, actions, strategy.num_replicas_in_sync)
+    batches = batches_of(flags, actions, strategy.num_replicas_in_sync)
     base = reused.base(flags.part(table.with_role(Role.BASE)))
     _check_length(flags.max_seq_length, base)
     chosen = method.of(
@@ -57,7 +57,7 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     tasks = reused.data(
         asked, base.vocabulary, labels, lambda: kind.read(asked, base.vocabulary, saved)
     )
-    folder = _folder(flags, places, _content(tasks, base, chosen))
+    folder = _folder(flags, places, content_of(tasks, base, chosen))
     _warn_of_other_data(flags.config, folder.content)
     if actions.train and not actions.overwrite:
         folder.check_same_content()
@@ -147,7 +147,7 @@ def distribution(flags: RunFlags) -> str:
     return "tpu" if flags.use_tpu else flags.distribution
 
 
-def _batches(flags: RunFlags, actions: Actions, replicas: int) -> Batches:
+def batches_of(flags: RunFlags, actions: Actions, replicas: int) -> Batches:
     """The sizes of batches; those of evaluation are rounded up to a multiple of the replicas."""
     if actions.train and flags.train_batch_size % replicas:
         below = flags.train_batch_size // replicas * replicas
@@ -184,7 +184,7 @@ def _check_length(max_seq_length: int, base: Base) -> None:
         )
 
 
-def _content(tasks: tuple[TaskData, ...], base: Base, chosen: Method) -> dict[str, Any]:
+def content_of(tasks: tuple[TaskData, ...], base: Base, chosen: Method) -> dict[str, Any]:
     """What a run is made of besides its flags, as `run.json` says it."""
     first, *others = (task.record() for task in tasks)
     data = {"tasks": {task.name: task.record() for task in tasks}} if others else first

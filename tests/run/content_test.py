@@ -7,6 +7,7 @@ import types
 import pytest
 
 from adapter_bert_tf.run import ownership
+from adapter_bert_tf.run.planning import content_of
 from tests import support
 from tests.runs import train, try_to_train, write_mrpc
 
@@ -101,7 +102,7 @@ def test_clearing_that_was_cut_short_looks_never_like_an_interrupted_run(tmp_pat
 
 
 def test_identity_ignores_a_trailing_slash():
-    assert ownership.identity({"data_dir": "a/", "delimiter": "/"}) == {
+    assert ownership.decisive({"data_dir": "a/", "delimiter": "/"}) == {
         "data_dir": "a",
         "delimiter": "/",
     }
@@ -110,5 +111,5 @@ def test_identity_ignores_a_trailing_slash():
 def test_content_reads_back_as_it_is_written():
     data = types.SimpleNamespace(record=lambda: {"data_sha256": {"train": "1"}, "labels": ("a",)})
     base = types.SimpleNamespace(fingerprint=lambda: {"hidden_size": 4})
-    made_of = ownership.content(data, base, None)
+    made_of = content_of((data,), base, types.SimpleNamespace(parts=None))
     assert json.loads(json.dumps(made_of)) == made_of and made_of["adapter"] is None

@@ -1,7 +1,5 @@
 """What a killed process leaves in its output folder, and what of it goes."""
 
-import types
-
 from adapter_bert_tf.run import ownership
 
 LEFT = (
@@ -30,7 +28,7 @@ def test_what_was_begun_goes_and_all_else_stays(tmp_path):
     for name in (*LEFT, *KEPT):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
-    ownership.remove_leftovers(types.SimpleNamespace(output_dir=str(tmp_path)))
+    ownership.remove_leftovers(str(tmp_path))
     there = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert there == set(KEPT)
     assert not list(tmp_path.rglob("*_temp"))

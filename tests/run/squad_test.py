@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run import questions
+from adapter_bert_tf.run import question_data
 from tests import support
 from tests.runs import ROOT, base_flags
 
@@ -272,8 +272,8 @@ def test_what_is_refused(case, tmp_path, monkeypatch):
     changes, message = BAD[case]
     flags = types.SimpleNamespace(**FLAGS | changes)
     with pytest.raises(InputError, match=message):
-        questions.check(flags)
-        questions.read(flags, vocabulary=None)
+        question_data.check(flags)
+        question_data.read(flags, vocabulary=None)
 
 
 def test_a_question_without_its_answer_is_not_learned_and_named(tmp_path, caplog):
@@ -284,7 +284,7 @@ def test_a_question_without_its_answer_is_not_learned_and_named(tmp_path, caplog
     flags = types.SimpleNamespace(
         **FLAGS | {"do_train": True, "do_predict": False, "train_file": str(path)}
     )
-    assert questions.read(flags, vocabulary=None).count == 5
+    assert question_data.read(flags, vocabulary=None).count == 5
     assert "1 of 6 questions are left out of training" in caplog.text
     assert "train-0-0" in caplog.text
 

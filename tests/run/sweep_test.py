@@ -2,8 +2,11 @@
 
 import csv
 import json
+import math
 import re
 import shutil
+import subprocess
+import sys
 
 import pytest
 import safetensors.numpy
@@ -11,7 +14,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.base import loading
 from adapter_bert_tf.run import grid, sweep
-from tests.runs import base_flags, command, train, write_mrpc
+from tests.runs import ROOT, base_flags, command, train, write_mrpc
 
 
 @pytest.fixture
@@ -165,11 +168,11 @@ def test_the_papers_grid():
 
 def test_the_setting_is_chosen_by_its_median_and_then_the_seed():
     settings = [{"a": 1}] * 3 + [{"a": 2}] * 3
-    rows = [{"m": m} for m in (0.1, 0.2, 0.9, 0.5, 0.4, 0.6)]
-    assert sweep.choose(settings, rows, "m") == 5
+    scores, failed = [0.1, 0.2, 0.9, 0.5, 0.4, 0.6], -math.inf
+    assert sweep.choose(settings, scores) == 5
     # A setting whose seeds mostly failed does not win by the one that did not.
-    assert sweep.choose(settings, [{}, {}, {"m": 0.9}, *rows[3:]], "m") == 5
-    assert sweep.choose(settings[:2], [{}, {}], "m") is None
+    assert sweep.choose(settings, [failed, failed, 0.9, *scores[3:]]) == 5
+    assert sweep.choose(settings[:2], [failed, failed]) is None
     assert sweep.summarize([{"eval_m": m} for m in (3, 1, 2)]) == {
         "eval_m": 2,
         "eval_m_min": 1,
@@ -290,3 +293,38 @@ def test_runs_with_other_flags_or_damaged_are_done_again(mrpc, tiny_base_folder,
 def test_dry_run_of_a_sweep_writes_nothing(mrpc, tiny_base_folder, tmp_path):
     train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_trials=2", "--dry_run")
     assert not (tmp_path / "out").exists()
+
+
+def start_on_two_devices(text, mrpc, base, out):
+    """A sweep in a process of two logical devices; returns the finished process."""
+    grid_file = out.parent / f"{out.name}.yaml"
+    grid_file.write_text(text)
+    arguments = [
+        sys.executable, "tests/launch.py", "2", "run_classifier.py", "--task_name=mrpc",
+        f"--data_dir={mrpc}", *base_flags(base), "--do_train", "--do_eval",
+        "--num_train_epochs=1", "--max_seq_length=16", f"--sweep={grid_file}",
+        f"--output_dir={out}",
+    ]  # fmt: skip
+    return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_a_sweep_over_devices_uses_them(mrpc, tiny_base_folder, tmp_path):
+    text = "distribution: [one_device, mirrored]\ntrain_batch_size: [8]"
+    done = start_on_two_devices(text, mrpc, tiny_base_folder, tmp_path / "out")
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = {
+        record["flags"]["distribution"]: record["replicas"]
+        for path in (tmp_path / "out").glob("*/run.json")
+        for record in [json.loads(path.read_text())]
+    }
+    assert found == {"one_device": 1, "mirrored": 2}
+
+
+def test_a_batch_that_the_replicas_cannot_divide_stops_a_sweep_before_its_first_run(
+    mrpc, tiny_base_folder, tmp_path
+):
+    text = "distribution: [mirrored]\ntrain_batch_size: [8, 9]"
+    done = start_on_two_devices(text, mrpc, tiny_base_folder, tmp_path / "out")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "--train_batch_size=9 is the batch of all 2 replicas" in done.stderr
+    assert "Run 1" not in done.stdout and not (tmp_path / "out").exists()

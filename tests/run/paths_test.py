@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import doctor
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run import preflight
+from adapter_bert_tf.run import planning
 from adapter_bert_tf.training.strategy import check_tf_config, tpu_runtime
 from tests.runs import command
 
@@ -91,15 +91,19 @@ def test_the_versions_are_printed_before_the_tpu_is_asked(tmp_path, capsys):
     assert f"tensorflow {tf.__version__}; TPU local: libtpu " in capsys.readouterr().out
 
 
-class Replicas:
-    """A strategy as far as batch sizes are concerned."""
+SIZES = types.SimpleNamespace(
+    train_batch_size=12,
+    eval_batch_size=8,
+    predict_batch_size=8,
+    max_seq_length=16,
+    pad_to=8,
+    seed=0,
+)
 
-    def __init__(self, count):
-        self.num_replicas_in_sync = count
 
-
-class Flags:
-    do_train, train_batch_size = True, 12
+def batches(replicas, train=True, **sizes):
+    flags = types.SimpleNamespace(**{**vars(SIZES), **sizes})
+    return planning.batches_of(flags, types.SimpleNamespace(train=train), replicas)
 
 
 @pytest.mark.parametrize(
@@ -107,14 +111,14 @@ class Flags:
 )
 def test_the_replicas_must_divide_the_batch(replicas, advice):
     with pytest.raises(InputError, match=advice):
-        preflight.check_batches(Flags(), Replicas(replicas))
+        batches(replicas)
 
 
 @pytest.mark.parametrize(
     ("asked", "replicas", "size"), [(8, 1, 8), (8, 8, 8), (9, 8, 16), (1, 4, 4)]
 )
 def test_evaluation_batches_are_rounded_up(asked, replicas, size):
-    assert preflight.whole_batches(asked, Replicas(replicas)) == size
+    assert batches(replicas, train=False, eval_batch_size=asked).evaluate == size
 
 
 @pytest.mark.parametrize(
