@@ -128,7 +128,7 @@ def check_bucket(path):
 
     from adapter_bert_tf import storage
     from adapter_bert_tf.errors import InputError
-    from adapter_bert_tf.run.preflight import check_writable
+    from adapter_bert_tf.run.paths import check_writable
 
     try:
         names = storage.listdir(path) if storage.isdir(path) else []
