@@ -98,7 +98,8 @@ class Checkpoints:
 class SaveCheckpoints(tf_keras.callbacks.Callback):
     """Saves every so many steps, after the last, and when the process is asked to stop.
 
-    Then it raises `Interrupted`.
+    Then it raises `Interrupted`. The last is also one at which a callback before this one ends the
+    training.
 
     Args:
       checkpoints: `Checkpoints`.
@@ -124,7 +125,8 @@ class SaveCheckpoints(tf_keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         step = self.start + batch + 1
         asked = self.stop.signal_number is not None
-        due = step // self.every > self.saved // self.every or step == self.steps or asked
+        last = step == self.steps or getattr(self.model, "stop_training", False)
+        due = step // self.every > self.saved // self.every or last or asked
         if due and math.isfinite(float(logs["loss"])):
             self.before()
             self.checkpoints.save(step)

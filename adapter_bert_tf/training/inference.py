@@ -1,12 +1,19 @@
 """Predictions: the outputs of every row, once, whatever the number of replicas."""
 
+import weakref
+
 import tensorflow as tf
 
 from adapter_bert_tf.training.strategy import distribute, one_of_several
 
+# What was traced for a model, by what it depends on; a model that is gone takes it along.
+_steps = weakref.WeakKeyDictionary()
+
 
 def predict(model, batches):
     """Runs a model over batches.
+
+    The first call traces a graph, in seconds; later ones use it, with the weights of that moment.
 
     Args:
       model: `tf_keras.Model`, compiled.
@@ -17,9 +24,31 @@ def predict(model, batches):
       the outputs of one global batch, float32 array `[batch, ...]`, in the order of its rows; on
       every host those of all.
     """
-    strategy = model.distribute_strategy
+    step = None
+    for inputs in distribute(model.distribute_strategy, batches):
+        step = step or _step(model, inputs)
+        yield step(inputs).numpy()
+
+
+def _step(model, first):
+    """The traced step for batches of which this is the first.
+
+    A function is traced for the shapes that it meets first and then, once, for all others, and the
+    last digits of the two differ. So each first shape has its own, and the same batches give the
+    same bytes, whatever was predicted before.
+    """
+    tensors = tf.nest.flatten(first, expand_composites=True)
+    key = (model.jit_compile, *(tuple(tensor.shape) for tensor in tensors))
+    steps = _steps.setdefault(model, {})
+    if key not in steps:
+        steps[key] = _new_step(model)
+    return steps[key]
+
+
+def _new_step(model):
+    strategy, model_of = model.distribute_strategy, weakref.ref(model)
     forward = tf.function(
-        lambda inputs: model(inputs, training=False),
+        lambda inputs: model_of()(inputs, training=False),
         jit_compile=model.jit_compile,
         reduce_retracing=True,
     )
@@ -31,5 +60,4 @@ def predict(model, batches):
             return strategy.gather(outputs, axis=0)
         return tf.concat(strategy.experimental_local_results(outputs), 0)
 
-    for inputs in distribute(strategy, batches):
-        yield step(inputs).numpy()
+    return step

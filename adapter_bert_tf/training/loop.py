@@ -5,10 +5,12 @@ import math
 
 import tensorflow as tf
 import tf_keras
+from absl import logging
 
 from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
 from adapter_bert_tf.training.checkpoints import Checkpoints, SaveCheckpoints
 from adapter_bert_tf.training.dropout import seed_dropout
+from adapter_bert_tf.training.evaluation import Evaluation, Evaluations
 from adapter_bert_tf.training.interruption import TellChief, watching
 from adapter_bert_tf.training.optimizer import OPTIMIZERS, BertAdam, Schedule
 from adapter_bert_tf.training.progress import Progress
@@ -53,7 +55,7 @@ class TrainingSettings:
     seed: int = 0
 
 
-def train(model, trained, batches, settings):
+def train(model, trained, batches, settings, evaluation: Evaluation | None = None) -> Progress:
     """Fits `model`; takes an interrupted run of the same folder up again.
 
     The weights after a step depend on the start, the seed and the data, not on where the run was
@@ -65,9 +67,11 @@ def train(model, trained, batches, settings):
       batches: function of a step and a `Share` that returns a `tf.data.Dataset` of the batches
         from that step to the last of `settings.steps`.
       settings: `TrainingSettings`.
+      evaluation: `Evaluation`: what to evaluate meanwhile; None for nothing.
 
     Returns:
-      the `Progress`, with the seconds and examples/s of the run.
+      the `Progress`, with the seconds and examples/s of the run, its last step, and whose weights
+      the model has.
 
     Raises:
       Diverged: when the loss is not finite.
@@ -77,28 +81,70 @@ def train(model, trained, batches, settings):
     """
     strategy = model.distribute_strategy
     with strategy.scope():
-        schedule, optimizer = compile_model(model, settings)
+        schedule, optimizer = compile_model(model, capped(settings, evaluation))
+    checkpoints, start = take_up(strategy, settings, trained, optimizer)
+    writes = settings.output_dir if is_chief(strategy) else None
+    progress = Progress(settings.steps, settings.batch_size, schedule, writes, start)
+    evaluations = evaluation and Evaluations(
+        evaluation, trained, progress, checkpoints and checkpoints.folder, is_chief(strategy)
+    )
+    if start < settings.steps and not (evaluations and evaluations.is_over):
+        warn_if_nothing_moves(settings, schedule)
+        go_on(model, batches, settings, progress, evaluations, checkpoints)
+    if evaluations:
+        with strategy.scope():
+            evaluations.finish()
+    return progress
+
+
+def capped(settings, evaluation):
+    """The settings, with no call of the compiled loop so long that it jumps over an evaluation."""
+    if evaluation is None:
+        return settings
+    longest = evaluation.longest_call(settings.steps_per_loop)
+    return dataclasses.replace(settings, steps_per_loop=longest)
+
+
+def take_up(strategy, settings, trained, optimizer):
+    """Restores the latest checkpoint; (`Checkpoints`, its step), or (None, 0) without a folder."""
     mean_over_workers(strategy, 0)  # The first one may be clearing the folder still.
     checkpoints = settings.output_dir and Checkpoints(
         f"{settings.output_dir}/checkpoints", trained, optimizer, io_device(strategy)
     )
     start = checkpoints.restore() if checkpoints else 0
     check_same_start(strategy, start)
-    writes = settings.output_dir if is_chief(strategy) else None
-    progress = Progress(settings.steps, settings.batch_size, schedule, writes, start)
-    if start == settings.steps:
-        return progress
+    return checkpoints, start
+
+
+def warn_if_nothing_moves(settings, schedule):
+    """Warns of a training whose learning rate is 0 at every step, as that of a single step is."""
+    if float(schedule(0)) > 0:  # The first rate is 0 only where all are.
+        return
+    logging.warning(
+        "This training changes nothing: the learning rate falls to 0 at the last step, and it has "
+        "%d step. Give it more: more epochs, or a smaller batch than %d.",
+        settings.steps,
+        settings.batch_size,
+    )
+
+
+def go_on(model, batches, settings, progress, evaluations, checkpoints):
+    """Trains from the step of `progress` on; saves checkpoints, if there is a folder for them.
+
+    Raises what `train` does.
+    """
+    strategy = model.distribute_strategy
     callbacks = [progress, tf_keras.callbacks.TerminateOnNaN()]
-    data = distribute(strategy, lambda share: batches(start, share))
-    if not settings.output_dir:
-        fit(model, data, settings, start, callbacks)
-        return progress
+    callbacks += [evaluations] if evaluations else []
+    data = distribute(strategy, lambda share: batches(progress.start, share))
+    if not checkpoints:
+        fit(model, data, settings, progress.start, callbacks)
+        return
     with watching() as stop:
         callbacks += saving(strategy, stop, checkpoints, settings, progress)
-        fit(model, data, settings, start, callbacks)
+        fit(model, data, settings, progress.start, callbacks)
     if stop.signal_number is not None:
         raise stop.interrupted(progress.step)
-    return progress
 
 
 def saving(strategy, stop, checkpoints, settings, progress):

@@ -35,13 +35,16 @@ class MetricsLog:
         self.uploaded_at = time.monotonic()
 
     def add(self, row):
-        """Writes a row, a dict with `step` and other numbers."""
+        """Writes a row, a dict with `step` and other numbers.
+
+        TensorBoard shows those whose names have no folder, as `dev/` is one, in `train/`.
+        """
         self.file.write(json.dumps(row) + "\n")
         self.file.flush()
         with self.writer.as_default(step=row["step"]):
             for name, value in row.items():
                 if name != "step":
-                    tf.summary.scalar(f"train/{name}", value)
+                    tf.summary.scalar(name if "/" in name else f"train/{name}", value)
         if time.monotonic() - self.uploaded_at > SECONDS_BETWEEN_UPLOADS:
             self.flush()
 

@@ -1,7 +1,9 @@
 """Progress that people can see: on the terminal, in TensorBoard, in metrics.jsonl."""
 
+import contextlib
 import sys
 import time
+from collections.abc import Iterator
 
 import tf_keras
 
@@ -13,8 +15,8 @@ class Progress(tf_keras.callbacks.Callback):
 
     Every `every_seconds` on the terminal (in one line that is written over, if it is a terminal),
     and every `every_steps` in TensorBoard and `metrics.jsonl`. Examples/s leave out the first call,
-    which is mostly compilation. A run that is taken up again drops the rows of steps that it
-    repeats.
+    which is mostly compilation, and like the seconds what is done while `paused`. A run that is
+    taken up again drops the rows of steps that it repeats.
 
     Args:
       steps: number of training steps.
@@ -22,6 +24,11 @@ class Progress(tf_keras.callbacks.Callback):
       schedule: function from step to learning rate.
       folder: where metrics.jsonl and TensorBoard's events go; None for neither.
       start: steps already done.
+
+    Attributes:
+      step: steps done.
+      stopped_early: whether training ended before the last of `steps` because nothing got better.
+      kept_step: the step whose weights the model has; that of the last unless others were kept.
     """
 
     # Losses stay tensors until they are shown: no wait for the device at every step.
@@ -43,11 +50,23 @@ class Progress(tf_keras.callbacks.Callback):
         self.every_seconds, self.every_steps = every_seconds, every_steps
         self.stream = stream or sys.stdout
         self.start, self.step, self.recorded = start, start, start
+        self.stopped_early, self._kept_step = False, None
         self.mean_loss, self.mean_step = 0.0, start
         self.folder, self.log = folder, None
         self.examples_per_second = 0.0
         self.seconds = 0.0
         self.cpu_seconds = 0.0
+        self.paused_seconds = 0.0
+        self.line_is_open = False
+
+    @property
+    def kept_step(self) -> int:
+        """The step whose weights the model has."""
+        return self.step if self._kept_step is None else self._kept_step
+
+    @kept_step.setter
+    def kept_step(self, step: int) -> None:
+        self._kept_step = step
 
     def on_train_begin(self, logs=None):
         self.began = self.shown_at = time.monotonic()
@@ -69,11 +88,31 @@ class Progress(tf_keras.callbacks.Callback):
             return
         self.recorded = self.step
         row = self._row(float(logs["loss"]))
-        if self.log is not None:
-            self.log.add(row)
+        self.log_row(row)
         if due:
             self.shown_at = now
             self._show(row)
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """A context whose time does not count as training; only the time left allows for it."""
+        wall, processor = time.monotonic(), time.process_time()
+        yield
+        gone = time.monotonic() - wall
+        self.began += gone
+        self.compiled = (self.compiled[0], self.compiled[1] + gone)
+        self.cpu_began += time.process_time() - processor
+        self.paused_seconds += gone
+
+    def log_row(self, row: dict[str, float]) -> None:
+        """Adds a row, with `step`, to metrics.jsonl and TensorBoard, if they are written."""
+        if self.log is not None:
+            self.log.add(row)
+
+    def say(self, line: str) -> None:
+        """Prints a line of its own."""
+        print(f"\n{line}" if self.line_is_open else line, file=self.stream, flush=True)
+        self.line_is_open = False
 
     def flush(self):
         """Sees to it that all rows are in the folder."""
@@ -104,10 +143,10 @@ class Progress(tf_keras.callbacks.Callback):
             f"ETA {self._time_left()}"
         )
         terminal = self.stream.isatty()
-        last = self.step == self.steps
+        self.line_is_open = terminal and self.step != self.steps
         print(
             f"\r{line}" if terminal else line,
-            end="" if terminal and not last else "\n",
+            end="" if self.line_is_open else "\n",
             file=self.stream,
             flush=True,
         )
@@ -116,5 +155,6 @@ class Progress(tf_keras.callbacks.Callback):
         if not self.examples_per_second:
             return "?"
         left = (self.steps - self.step) * self.batch_size / self.examples_per_second
+        left *= 1 + self.paused_seconds / max(self.seconds, 1e-9)
         minutes, seconds = divmod(round(left), 60)
         return f"{minutes}:{seconds:02d}"
