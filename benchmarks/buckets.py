@@ -1,6 +1,6 @@
 """SQuAD training with batches of like length against batches of one fixed length.
 
-    python benchmarks/buckets.py --data_dir=FOLDER    # with train-v1.1.json
+    python -m benchmarks.buckets --data_dir=FOLDER    # with train-v1.1.json
 
 Prints questions/s of processor time of both, in turn, and their ratio: the same command, once with
 --pad_to=0.

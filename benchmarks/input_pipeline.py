@@ -1,7 +1,7 @@
 """Does the input keep up with the step? Examples/s of the pipeline alone and of training.
 
-    python benchmarks/input_pipeline.py                       # the shipped data
-    python benchmarks/input_pipeline.py --data_dir=FOLDER     # FOLDER/glue/MRPC, FOLDER/squad
+    python -m benchmarks.input_pipeline                       # the shipped data
+    python -m benchmarks.input_pipeline --data_dir=FOLDER     # FOLDER/glue/MRPC, FOLDER/squad
 
 Batches of similar length, as on CPU and GPU, and of one fixed length, as on TPU; for one host, and
 for one of four hosts with eight replicas each, which prepares only its own rows. The pipeline runs
@@ -11,11 +11,9 @@ with nothing else on the machine; while training, it shares the cores with the s
 import argparse
 import os
 import pathlib
-import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import adapter_bert_tf as abt

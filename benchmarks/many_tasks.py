@@ -1,6 +1,6 @@
 """What many tasks on one base cost: bytes on disk, resident memory, examples/s.
 
-    python benchmarks/many_tasks.py            # MiniLM, adapters of size 64
+    python -m benchmarks.many_tasks            # MiniLM, adapters of size 64
 
 Prints each figure beside its bound, and exits with status 1 if one is missed.
 """

@@ -1,7 +1,7 @@
 """Writes the figures of `transformers` that the tests compare with.
 
     pip install -e ".[parity]"
-    python benchmarks/parity_figures.py
+    python -m benchmarks.parity_figures
 
 On the MiniLM weights and on sentences of the shipped data: `tests/golden/minilm.npz` (hidden states
 and pooled output of `BertModel`) and `tests/golden/tokenization.json` (ids of `BertTokenizerFast`).
@@ -10,7 +10,6 @@ and pooled output of `BertModel`) and `tests/golden/tokenization.json` (ids of `
 import json
 import os
 import pathlib
-import sys
 
 import numpy as np
 
@@ -41,7 +40,6 @@ ODD_TEXTS = [
 
 def pairs():
     """Sentence pairs of different lengths: shipped ones, some joined to longer texts."""
-    sys.path.insert(0, str(ROOT))
     from adapter_bert_tf.data.examples import read_examples
     from adapter_bert_tf.tasks import find_task
 

@@ -1,8 +1,8 @@
 """The tables of docs/results.md: real runs, one JSON line each, taken up again.
 
-    python benchmarks/results.py --data_dir=FOLDER              # runs what is not there yet
-    python benchmarks/results.py --data_dir=FOLDER --only=mrpc,squad --workers=2
-    python benchmarks/results.py --table                        # only rewrites docs/results.md
+    python -m benchmarks.results --data_dir=FOLDER              # runs what is not there yet
+    python -m benchmarks.results --data_dir=FOLDER --only=mrpc,squad --workers=2
+    python -m benchmarks.results --table                        # only rewrites docs/results.md
 
 FOLDER holds `glue/MRPC/...`, `extra/20_newsgroups/...` and `squad/train-v1.1.json`. Every run is
 one `run_classifier.py` or `run_squad.py` in a process of its own; its line is added to
@@ -22,9 +22,14 @@ import sys
 import tempfile
 from concurrent import futures
 
+from benchmarks import ledger
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LINES = ROOT / "benchmarks" / "results"
-TABLE = ROOT / "docs" / "results.md"
+LEDGER = ledger.Ledger(
+    folder=ROOT / "benchmarks" / "results",
+    page=ROOT / "docs" / "results.md",
+    key=lambda row: (row["task"], row["method"], row["seed"]),
+)
 COMMON = ["--do_train", "--do_eval", "--eval_batch_size=32"]
 SQUAD = "squad"
 
@@ -82,13 +87,6 @@ def plan():
     runs += [(SQUAD, method, 0) for method in (*COMPARED, "adapters 8", "adapters 2")]
     runs += [(SQUAD, "adapters 64", seed) for seed in (1, 2)]
     return sorted(runs, key=lambda run: run[0] == "20_newsgroups" or run[0] == SQUAD)
-
-
-def read_lines():
-    """The rows so far, by (task, method, seed)."""
-    text = "".join(path.read_text() for path in sorted(LINES.glob("*.jsonl")))
-    rows = [json.loads(line) for line in text.splitlines()]
-    return {(row["task"], row["method"], row["seed"]): row for row in rows}
 
 
 def command(task, method, seed, data_dir="DATA", output_dir="OUT"):
@@ -152,9 +150,7 @@ def run(task, method, seed, data_dir, core):
         "versions": record["versions"],
         "code": _revision(),
     }
-    LINES.mkdir(exist_ok=True)
-    with (LINES / f"{SQUAD if task == SQUAD else 'classification'}.jsonl").open("a") as file:
-        file.write(json.dumps(row) + "\n")
+    LEDGER.add(SQUAD if task == SQUAD else "classification", [row])
 
 
 def _revision():
@@ -170,8 +166,7 @@ def _revision():
 
 def run_missing(data_dir, only, workers):
     """Runs what has no line yet, on so many cores."""
-    there = read_lines()
-    missing = [key for key in plan() if key not in there and key[0] in only]
+    missing = LEDGER.missing(key for key in plan() if key[0] in only)
     cores = queue.Queue()
     for core in range(workers):
         cores.put(core)
@@ -289,15 +284,8 @@ def commands(there):
 
 
 def write_tables():
-    """Replaces the tables in docs/results.md, each between its two marks."""
-    there = read_lines()
-    text = TABLE.read_text()
-    for make in (comparison, details, squad, commands):
-        begin, end = f"<!-- {make.__name__} -->", f"<!-- end of {make.__name__} -->"
-        before, _, rest = text.partition(begin)
-        _, _, after = rest.partition(end)
-        text = "\n".join([before + begin, *make(there), end]) + after
-    TABLE.write_text(text)
+    """Replaces the tables in docs/results.md."""
+    LEDGER.write_tables(comparison, details, squad, commands)
 
 
 def main():

@@ -1,7 +1,7 @@
 """Training throughput: this project against the PyTorch library `adapters`, on one machine.
 
     pip install -e ".[parity]"
-    python benchmarks/throughput.py --data_dir=GLUE/MRPC
+    python -m benchmarks.throughput --data_dir=GLUE/MRPC
 
 Both train a Houlsby-type adapter of size 64 on the same MiniLM weights and the same sentence pairs,
 batch 32, at most 128 word pieces, float32, input pipeline included; PyTorch pads each batch to its
@@ -121,7 +121,8 @@ def measure_pytorch():
 
 def run_worker(name):
     """Measures in a fresh process."""
-    command = [sys.executable, __file__, f"--worker={name}", f"--steps={FLAGS.steps}"]
+    module = ["-m", "benchmarks.throughput"]
+    command = [sys.executable, *module, f"--worker={name}", f"--steps={FLAGS.steps}"]
     if FLAGS.data_dir:
         command.append(f"--data_dir={FLAGS.data_dir}")
     result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -146,6 +147,5 @@ def main(_):
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     app.run(main)

@@ -1,7 +1,7 @@
 """docs/tpu.md: every step of gcs_configs/ through the TPU compiler, without a TPU.
 
-    python benchmarks/tpu_compile.py              # compiles what has no result yet; hours
-    python benchmarks/tpu_compile.py --table      # only rewrites docs/tpu.md
+    python -m benchmarks.tpu_compile              # compiles what has no result yet; hours
+    python -m benchmarks.tpu_compile --table      # only rewrites docs/tpu.md
 
 Every compile's result is a JSON line in benchmarks/results/tpu/compiles.jsonl. Needs
 `pip install -e ".[tpu-compiler]"`.
@@ -18,15 +18,17 @@ import sys
 
 import yaml
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-
 from adapter_bert_tf.tasks import find_task
+from benchmarks import ledger
 from benchmarks.tpu_hlo import CHIPS, Case
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / "gcs_configs"
-LINES = ROOT / "benchmarks" / "results" / "tpu" / "compiles.jsonl"
-TABLE = ROOT / "docs" / "tpu.md"
+LEDGER = ledger.Ledger(
+    folder=ROOT / "benchmarks" / "results" / "tpu",
+    page=ROOT / "docs" / "tpu.md",
+    key=lambda row: Case(**row["case"]),
+)
 CHECKPOINTS = {"uncased_L-12_H-768_A-12": "base", "uncased_L-24_H-1024_A-16": "large"}
 COMPARED = ("v4", "v5e")
 PRECISIONS = ("float32", "bfloat16")
@@ -114,24 +116,15 @@ def searches():
     return sorted(starts.values(), key=lambda case: case not in own)
 
 
-def read_lines():
-    """The results so far, by `Case`."""
-    text = LINES.read_text() if LINES.exists() else ""
-    rows = [json.loads(line) for line in text.splitlines()]
-    return {Case(**row["case"]): row for row in rows}
-
-
 def compile_missing(cases):
     """Compiles what has no result, in a process of its own for each step; returns all results.
 
     Raises:
       RuntimeError: when the process fails, which says nothing about the step.
     """
-    there = read_lines()
     groups = collections.defaultdict(list)
-    for case in cases:
-        if case not in there:
-            groups[dataclasses.replace(case, chip="")].append(case)
+    for case in LEDGER.missing(cases):
+        groups[dataclasses.replace(case, chip="")].append(case)
     for group in groups.values():
         print("*****", *(case.chip for case in group), group[0], flush=True)
         done = subprocess.run(
@@ -142,12 +135,10 @@ def compile_missing(cases):
             check=False,
         )
         rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        LINES.parent.mkdir(parents=True, exist_ok=True)
-        with LINES.open("a") as file:
-            file.writelines(json.dumps(row) + "\n" for row in rows)
+        LEDGER.add("compiles", rows)
         if done.returncode:
             raise RuntimeError(done.stderr[-4000:])
-    return read_lines()
+    return LEDGER.rows()
 
 
 def largest(case, compiled):
@@ -171,7 +162,7 @@ def largest(case, compiled):
 
 def guess(case):
     """A power of two near the largest batch, from what one example of a small batch takes."""
-    row = read_lines().get(case)
+    row = LEDGER.rows().get(case)
     if not row or not row["compiles"]:
         return FIRST_GUESS
     example = row["memory"]["temp"] / case.batch
@@ -263,13 +254,8 @@ def batches(rows):
 
 
 def write_tables():
-    """Replaces the tables of docs/tpu.md, each between its two marks."""
-    rows, text = read_lines(), TABLE.read_text()
-    for make in (batches, steps):
-        begin, end = f"<!-- {make.__name__} -->", f"<!-- end of {make.__name__} -->"
-        before, _, rest = text.partition(begin)
-        text = "\n".join([before + begin, *make(rows), end]) + rest.partition(end)[2]
-    TABLE.write_text(text)
+    """Replaces the tables of docs/tpu.md."""
+    LEDGER.write_tables(batches, steps)
 
 
 def main():

@@ -1,6 +1,6 @@
 """Steps of a model, compiled by the TPU compiler for chips that are not there.
 
-    python benchmarks/tpu_hlo.py '[{"chip": "v4", "step": "train", "base": "base", ...}, ...]'
+    python -m benchmarks.tpu_hlo '[{"chip": "v4", "step": "train", "base": "base", ...}, ...]'
 
 prints a JSON line for each `Case`, given by its fields. Nothing is executed. Needs the packages of
 the extra `tpu-compiler`; `compile_for_tpu` uses private interfaces of jaxlib.

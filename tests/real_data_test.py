@@ -1,7 +1,6 @@
 """Real training runs on real data, minutes each (`make test-slow`): the numbers of the README."""
 
 import functools
-import os
 import pathlib
 import re
 import statistics
@@ -104,7 +103,8 @@ def test_twice_as_fast_as_the_pytorch_library(real_data):
     pytest.importorskip("adapters")
     printed = _run(
         [
-            os.path.join("benchmarks", "throughput.py"),
+            "-m",
+            "benchmarks.throughput",
             "--rounds=3",
             f"--data_dir={real_data}/glue/MRPC",
         ]

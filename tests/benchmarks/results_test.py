@@ -1,5 +1,6 @@
 """The tables of docs/results.md are made of the raw rows and nothing else."""
 
+import dataclasses
 import json
 
 import pytest
@@ -32,15 +33,16 @@ def files(tmp_path, monkeypatch):
         _row("rte", "head", 0, 0.5, 1.0)
         | {"task": "squad", "eval": {"exact_match": 51.25, "f1": 62.5}}
     )
-    monkeypatch.setattr(results, "LINES", tmp_path)
-    monkeypatch.setattr(results, "TABLE", tmp_path / "results.md")
+    page = tmp_path / "results.md"
+    elsewhere = dataclasses.replace(results.LEDGER, folder=tmp_path, page=page)
+    monkeypatch.setattr(results, "LEDGER", elsewhere)
     (tmp_path / "lines.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     marks = "".join(
         f"<!-- {name} -->\n<!-- end of {name} -->\nprose\n"
         for name in ("comparison", "details", "squad", "commands")
     )
-    results.TABLE.write_text(f"# Results\n{marks}")
-    return results.TABLE
+    page.write_text(f"# Results\n{marks}")
+    return page
 
 
 def test_medians_ranges_and_differences(files):

@@ -64,12 +64,13 @@ def test_the_largest_batch_is_found_from_any_start(start, limit, expected, monke
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    monkeypatch.setattr(tpu_compile, "LINES", tmp_path / "lines.jsonl")
-    monkeypatch.setattr(tpu_compile, "TABLE", tmp_path / "tpu.md")
+    page = tmp_path / "tpu.md"
+    elsewhere = dataclasses.replace(tpu_compile.LEDGER, folder=tmp_path, page=page)
+    monkeypatch.setattr(tpu_compile, "LEDGER", elsewhere)
     marks = "".join(
         f"<!-- {name} -->\n<!-- end of {name} -->\nprose\n" for name in ("batches", "steps")
     )
-    tpu_compile.TABLE.write_text(f"# TPU\n{marks}")
+    page.write_text(f"# TPU\n{marks}")
     return tpu_compile
 
 
@@ -84,7 +85,7 @@ def write(cases, memory):
         )
         for case, bytes_ in zip(cases, memory, strict=True)
     ]
-    tpu_compile.LINES.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    tpu_compile.LEDGER.add("compiles", rows)
 
 
 def test_the_tables_say_what_was_found(files):
@@ -93,7 +94,7 @@ def test_the_tables_say_what_was_found(files):
     example = 2**30 * 15 // 256  # So that 256 is the guess.
     write(cases, [case.batch * example, 15 * 2**30, None])
     files.write_tables()
-    text = files.TABLE.read_text()
+    text = files.LEDGER.page.read_text()
     share = (1 + case.batch * 15 / 256) / 16
     assert f"| {case.batch * 60:,} MiB | {share:.1%} | 1.50e+12 |" in text
     assert "| 256 | 15,360 MiB | Used 17G of 15.75G hbm |" in text
@@ -107,7 +108,7 @@ def test_only_what_is_missing_is_compiled(files, monkeypatch):
 
 
 def test_a_process_that_fails_is_no_result(files, monkeypatch):
-    monkeypatch.setattr(files, "ROOT", files.LINES.parent)
+    monkeypatch.setattr(files, "ROOT", files.LEDGER.folder)
     with pytest.raises(RuntimeError, match="No module named"):
         files.compile_missing([CASE])
-    assert files.read_lines() == {}
+    assert files.LEDGER.rows() == {}

@@ -1,0 +1,56 @@
+"""A ledger of what takes long to make: a JSON line for each result, and tables of them in a page.
+
+What has a line is not made again, so a run that was cut short goes on where it was.
+"""
+
+import dataclasses
+import json
+import pathlib
+from collections.abc import Callable, Hashable, Iterable
+
+Row = dict
+Rows = dict[Hashable, Row]
+
+
+@dataclasses.dataclass(frozen=True)
+class Ledger:
+    """Rows in the `.jsonl` files of a folder, and the page that shows them.
+
+    Args:
+      folder: of the files.
+      page: Markdown file; a table stands between `<!-- NAME -->` and `<!-- end of NAME -->`.
+      key: function from a row to what it is the result of; of several rows the last one counts.
+    """
+
+    folder: pathlib.Path
+    page: pathlib.Path
+    key: Callable[[Row], Hashable]
+
+    def rows(self) -> Rows:
+        """Dict from a key to its row."""
+        text = "".join(path.read_text() for path in sorted(self.folder.glob("*.jsonl")))
+        return {self.key(row): row for row in map(json.loads, text.splitlines())}
+
+    def missing(self, keys: Iterable[Hashable]) -> list[Hashable]:
+        """The keys without a row, in their order."""
+        there = self.rows()
+        return [key for key in keys if key not in there]
+
+    def add(self, file: str, rows: Iterable[Row]) -> None:
+        """Adds rows at the end of a file of the folder, `file` without `.jsonl`."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / f"{file}.jsonl").open("a") as lines:
+            lines.writelines(json.dumps(row) + "\n" for row in rows)
+
+    def write_tables(self, *tables: Callable[[Rows], list[str]]) -> None:
+        """Replaces the tables in the page.
+
+        Args:
+          *tables: functions from the rows to Markdown lines; a function's name is its table's.
+        """
+        rows, text = self.rows(), self.page.read_text()
+        for table in tables:
+            begin, end = f"<!-- {table.__name__} -->", f"<!-- end of {table.__name__} -->"
+            before, _, rest = text.partition(begin)
+            text = "\n".join([before + begin, *table(rows), end]) + rest.partition(end)[2]
+        self.page.write_text(text)

@@ -1,0 +1,55 @@
+"""Rows that are added to, and the pages that are made of them."""
+
+import dataclasses
+import importlib
+import pathlib
+import re
+
+import pytest
+
+from benchmarks import ledger
+
+ROOT = pathlib.Path(ledger.__file__).parent.parent
+
+
+def table(rows):
+    return [f"{name}: {row['value']}" for name, row in sorted(rows.items())]
+
+
+@pytest.fixture
+def book(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- table -->\nold\n<!-- end of table -->\nafter")
+    return ledger.Ledger(tmp_path / "rows", page, lambda row: row["name"])
+
+
+def test_what_has_a_row_is_not_missing(book):
+    assert book.rows() == {} and book.missing("ab") == ["a", "b"]
+    book.add("first", [{"name": "a", "value": 1}, {"name": "c", "value": 2}])
+    book.add("second", [{"name": "a", "value": 3}])
+    assert book.missing("abc") == ["b"]
+    assert book.rows()["a"]["value"] == 3  # The last one counts.
+
+
+def test_a_table_is_replaced_and_the_rest_stays(book):
+    book.add("rows", [{"name": "a", "value": 1}])
+    for _ in range(2):
+        book.write_tables(table)
+        expected = "before\n<!-- table -->\na: 1\n<!-- end of table -->\nafter"
+        assert book.page.read_text() == expected
+
+
+@pytest.mark.parametrize("name", ["results", "tpu_compile"])
+def test_the_pages_are_what_the_rows_make(name, tmp_path, monkeypatch):
+    module = importlib.import_module(f"benchmarks.{name}")
+    committed, page = module.LEDGER.page.read_bytes(), tmp_path / "page.md"
+    page.write_bytes(committed)
+    monkeypatch.setattr(module, "LEDGER", dataclasses.replace(module.LEDGER, page=page))
+    assert len(module.LEDGER.rows()) > 50
+    module.write_tables()
+    assert page.read_bytes() == committed
+
+
+def test_no_benchmark_looks_for_modules_by_itself():
+    for path in (ROOT / "benchmarks").glob("*.py"):
+        assert not re.search(r"sys\.path|python benchmarks/", path.read_text()), path.name
