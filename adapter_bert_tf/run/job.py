@@ -152,7 +152,7 @@ def _evaluation(job: Job) -> Evaluation | None:
     return Evaluation(
         every=choice.every,
         evaluate=evaluate,
-        score=lambda results: plan.kind.score(plan, results),
+        score=lambda results: plan.kind.score(plan.metrics, results),
         keep=choice.keep,
         patience=choice.patience,
     )

@@ -85,9 +85,14 @@ class Kind(abc.ABC):
     def output_files(self, tasks: Sequence[TaskData]) -> list[str]:
         """Patterns of the files in `--output_dir` that are this kind's own."""
 
-    def score(self, plan: "Plan", results: Mapping[str, float]) -> float:
-        """The number to choose runs and weights by: the mean over the tasks; more is better."""
-        return sum(results[task.metric] for task in plan.tasks) / len(plan.tasks)
+    def score(self, metrics: Sequence[str], results: Mapping[str, float]) -> float:
+        """The number to choose runs and weights by, more is better.
+
+        Args:
+          metrics: the metric of each task, keys of the results; the mean of these counts.
+          results: of `evaluate`.
+        """
+        return sum(results[metric] for metric in metrics) / len(metrics)
 
     def save(self, job: "Job") -> None:
         """Writes the adapter directory of a trained job, with its result if there is one."""
@@ -109,7 +114,7 @@ class Kind(abc.ABC):
             tuning=plan.method.tuning,
             adapter=plan.method.parts,
             metric=metric or None,
-            global_step=job.record["global_step"],
+            global_step=job.record.get("global_step", 0),
             command=output_files.command(),
             **task.adapter_config(),
         )

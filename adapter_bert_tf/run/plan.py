@@ -141,6 +141,11 @@ class Plan:
         return is_chief(self.strategy)
 
     @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metric to choose by of each task, keys of the results."""
+        return tuple(task.metric for task in self.tasks)
+
+    @property
     def only_task(self) -> "TaskData":
         """The task of a run that has one."""
         (task,) = self.tasks

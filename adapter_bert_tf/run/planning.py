@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from absl import logging
@@ -184,16 +185,25 @@ def _check_length(max_seq_length: int, base: Base) -> None:
         )
 
 
-def content_of(tasks: tuple[TaskData, ...], base: Base, chosen: Method) -> dict[str, Any]:
+def content_of(tasks: Sequence[TaskData], base: Base, chosen: Method) -> dict[str, Any]:
     """What a run is made of besides its flags, as `run.json` says it."""
-    first, *others = (task.record() for task in tasks)
-    data = {"tasks": {task.name: task.record() for task in tasks}} if others else first
-    made_of: dict[str, Any] = data | {
+    records = {task.name: task.record() for task in tasks}
+    made_of = (next(iter(records.values())) if len(tasks) == 1 else _together(records)) | {
         "base": base.fingerprint(),
         "adapter": chosen.parts.to_dict() if chosen.parts else None,
     }
-    made_of = json.loads(json.dumps(made_of))  # As it is when it is read.
-    return made_of
+    read_back: dict[str, Any] = json.loads(json.dumps(made_of))  # As it is when it is read.
+    return read_back
+
+
+def _together(records: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """The records of several tasks as one, with a digest of each task for each split."""
+    digests = {name: record["data_sha256"] for name, record in records.items()}
+    splits = dict.fromkeys(split for of_task in digests.values() for split in of_task)
+    by_split = {
+        split: {name: of_task.get(split) for name, of_task in digests.items()} for split in splits
+    }
+    return {"tasks": dict(records), "data_sha256": by_split}
 
 
 def _warn_of_other_data(config: str | None, content: Any) -> None:
@@ -207,7 +217,8 @@ def _warn_of_other_data(config: str | None, content: Any) -> None:
 
 
 def _training(flags: RunFlags, actions: Actions, chosen: Method, examples: int) -> TrainingSettings:
-    _check_rates(flags)
+    if actions.train:
+        _check_rates(flags)
     default = 5e-5 if chosen.tuning.changes_base else 1e-3
     return TrainingSettings(
         steps=_steps(flags, examples) if actions.train else 0,
@@ -256,8 +267,10 @@ def _choice(flags: RunFlags) -> Choice:
 
 
 def _check_choice(plan: Plan) -> None:
-    choice, evaluated = plan.choice, plan.actions.train and plan.kind.is_evaluated(plan)
-    if (choice.every or choice.keep == "best") and plan.actions.train and not evaluated:
+    choice = plan.choice
+    if not plan.actions.train:
+        return
+    if (choice.every or choice.keep == "best") and not plan.kind.is_evaluated(plan):
         raise InputError(
             "--eval_every_steps and --keep=best need the dev set. Add --do_eval, with the data "
             "that it reads."

@@ -63,15 +63,21 @@ class Sweep:
     def run(self):
         """Checks all runs, runs what is not finished, and chooses the best."""
         flags = self.flags
-        first = self._check()
+        self._check()
+        first = self._plan(self.runs[0][1])
+        metrics, patterns = first.metrics, self.kind.output_files(first.tasks)
+        if flags.do_predict:  # What to predict must be there before hours of training.
+            asked = self.runs[0][1].changed(do_train=False, do_eval=False, do_predict=True)
+            self.kind.read(data_flags(asked), first.base.vocabulary, None)
         with held(flags.output_dir, not flags.dry_run and first.writes):
-            note_sweep(flags, self.grid, self.kind.output_files(first.tasks))
+            del first  # Its data may be other data than that of the runs to come.
+            note_sweep(flags, self.grid, patterns)
             rows = self._rows()
             if not flags.dry_run:
-                self._finish(rows)
+                self._finish(rows, metrics)
 
     def _check(self):
-        """Plans all runs before the first; returns the first plan. Raises `InputError`."""
+        """Plans all runs before the first. Raises `InputError`."""
         flags = self.flags
         if flags.distribution == "multi_worker":
             raise InputError(
@@ -82,11 +88,6 @@ class Sweep:
             require_export_place(places_of(flags).export_dir)
         for _, run_flags in self.runs:
             self._plan(run_flags)
-        first_flags = self.runs[0][1]
-        if flags.do_predict:  # What to predict must be there before hours of training.
-            asked = data_flags(first_flags.changed(do_train=False, do_eval=False, do_predict=True))
-            self.kind.read(asked, self._plan(first_flags).base.vocabulary, None)
-        return self._plan(first_flags)
 
     def _plan(self, run_flags, overwrite=True):
         return plan_run(self.kind, run_flags.changed(overwrite=overwrite), self.reused)
@@ -113,12 +114,12 @@ class Sweep:
 
     def _finished(self):
         """The rows of the runs that are finished, by folder."""
-        folders = [self._plan(run_flags).folder for _, run_flags in self.runs]
-        return {
-            folder.path: _row(read_record(os.path.join(folder.path, "run.json")))
-            for folder in folders
-            if folder.is_finished()
-        }
+        rows = {}
+        for _, run_flags in self.runs:
+            path = os.path.join(run_flags.output_dir, "run.json")
+            if storage.exists(path) and self._plan(run_flags).folder.is_finished():
+                rows[run_flags.output_dir] = _row(read_record(path))
+        return rows
 
     def _one_run(self, run_flags):
         """Runs once; returns its row."""
@@ -133,11 +134,12 @@ class Sweep:
             return {"status": "diverged", "results": {}}
         return {"results": {}} if self.flags.dry_run else _row(record)
 
-    def _finish(self, rows):
+    def _finish(self, rows, metrics):
         """Chooses the best run, copies its adapter, writes the results, predicts and exports."""
-        flags, plan = self.flags, self._plan(self.runs[0][1])
+        flags = self.flags
         scores = [
-            self.kind.score(plan, row["results"]) if row["results"] else -math.inf for row in rows
+            self.kind.score(metrics, row["results"]) if row["results"] else -math.inf
+            for row in rows
         ]
         best = choose([setting for setting, _ in self.runs], scores)
         if best is None:
@@ -148,9 +150,8 @@ class Sweep:
         same = [row for (s, _), row in zip(self.runs, rows, strict=True) if s == setting]
         finished = [row["results"] for row in same if row["results"]]
         self._record(best_flags, rows)
-        metrics = ", ".join(task.metric for task in plan.tasks)
         print(
-            f"Best on dev ({metrics}; {len(finished)} of {len(same)} seeds finished): "
+            f"Best on dev ({', '.join(metrics)}; {len(finished)} of {len(same)} seeds finished): "
             f"{setting or 'the only setting'}; its best seed is {best_flags.seed}. {adapter} holds "
             f"that adapter, {flags.output_dir}/sweep.csv every run.",
             flush=True,
