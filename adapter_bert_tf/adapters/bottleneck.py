@@ -147,9 +147,11 @@ class BottleneckParts(Parts):
         values = under(self.values, prefix)
         if not values:
             return super().adapted(place)
-        return add(
-            place, change(self.config, values, place, self.dropouts.get(prefix), self.stacked)
-        )
+        # For profiles; and TensorFlow sums gradients in an order that depends on names.
+        with tf.name_scope(f"layer_{place.layer}/{place.sublayer}"):
+            return add(
+                place, change(self.config, values, place, self.dropouts.get(prefix), self.stacked)
+            )
 
 
 def under(values: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
