@@ -12,6 +12,15 @@ import pytest
 from tests import support
 
 
+@pytest.fixture(autouse=True)
+def no_training_at_a_rate_of_zero(caplog):
+    """A test whose training moves nothing shows nothing of it, and fails."""
+    yield
+    for when in ("setup", "call"):
+        for record in caplog.get_records(when):
+            assert "This training changes nothing" not in record.getMessage()
+
+
 @pytest.fixture(scope="session")
 def tiny_base_folder(tmp_path_factory):
     """A folder with a tiny base in Google's format; tests must not write to it."""

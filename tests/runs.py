@@ -4,6 +4,7 @@ import contextlib
 import pathlib
 
 import numpy as np
+import safetensors.numpy
 import tf_keras
 from absl import flags
 from absl.testing import flagsaver
@@ -12,6 +13,7 @@ import run_classifier
 from tests import support
 
 ROOT = pathlib.Path(run_classifier.__file__).parent
+START_AT_ZERO = ("head/bias", "adapters/layer_1/feed_forward/up_bias")
 MRPC_HEADER = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
 
 
@@ -83,6 +85,10 @@ def try_to_train(mrpc, base, out, *more):
 
 
 def train(mrpc, base, out, *more):
-    """Trains; returns the output folder."""
+    """Trains, and sees that something moved; returns the output folder."""
     assert try_to_train(mrpc, base, out, *more) is None
+    path = pathlib.Path(out, "adapter", "adapter.safetensors")
+    weights = safetensors.numpy.load_file(path) if path.exists() else {}
+    for name, value in weights.items():
+        assert value.any() or name not in START_AT_ZERO, name
     return out

@@ -93,11 +93,11 @@ class Best:
         _remove_weights(folder, best)
 
 
-def _weights_path(folder, step):
+def _weights_path(folder: str, step: int) -> str:
     return os.path.join(folder, f"best-{step}.safetensors")
 
 
-def _remove_weights(folder, but_of):
+def _remove_weights(folder: str, but_of: Best | None) -> None:
     """Removes the files of weights, but not those of a `Best`, if it is given."""
     for name in storage.listdir(folder) if storage.isdir(folder) else []:
         found = WEIGHTS.fullmatch(name)
@@ -105,7 +105,7 @@ def _remove_weights(folder, but_of):
             storage.remove(os.path.join(folder, name))
 
 
-def _read_weights(folder, record, trained):
+def _read_weights(folder: str, record: dict[str, Any], trained: Variables) -> dict[str, np.ndarray]:
     """Arrays by name, of the names and shapes of the variables `trained`. Raises `ValueError`."""
     content = storage.read_bytes(_weights_path(folder, record["step"]))
     if hashlib.sha256(content).hexdigest() != record["sha256"]:

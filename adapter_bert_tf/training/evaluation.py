@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import tf_keras
 from absl import logging
@@ -96,7 +96,7 @@ class Evaluations(tf_keras.callbacks.Callback):
         self.step = progress.start
         self.best: Best | None = self._found_before()
 
-    def _found_before(self):
+    def _found_before(self) -> Best | None:
         """The best of the steps already done; without any, there is none to believe in."""
         if self.folder is None:
             return None
@@ -105,7 +105,7 @@ class Evaluations(tf_keras.callbacks.Callback):
             Best.clean(self.folder, best)
         return best
 
-    def _kept(self):
+    def _kept(self) -> Variables | None:
         """The variables to store with the best; None for none."""
         return self.trained if self.evaluation.keep == "best" else None
 
@@ -114,7 +114,7 @@ class Evaluations(tf_keras.callbacks.Callback):
         """Whether training is to end at this step for want of a better evaluation."""
         return self.evaluation.is_over(self.best.step if self.best else 0, self.step)
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any]) -> None:
         before, self.step = self.step, self.progress.start + batch + 1
         if not self.evaluation.is_due(before, self.step, self.progress.steps):
             return
@@ -126,7 +126,7 @@ class Evaluations(tf_keras.callbacks.Callback):
         if self.is_over:
             self.model.stop_training = True
 
-    def _note(self, results):
+    def _note(self, results: Results) -> None:
         self.progress.log_row({"step": self.step} | {f"dev/{n}": x for n, x in results.items()})
         score = float(self.evaluation.score(results))
         if not math.isnan(score) and (self.best is None or score > self.best.score):
@@ -138,9 +138,10 @@ class Evaluations(tf_keras.callbacks.Callback):
             + ("  (best so far)" if is_best else "")
         )
 
-    def _keep(self, score, results):
-        variables = self._kept()
-        weights = variables and {name: v.numpy() for name, v in variables.items()}
+    def _keep(self, score: float, results: Results) -> None:
+        variables, weights = self._kept(), None
+        if variables is not None:
+            weights = {name: variable.numpy() for name, variable in variables.items()}
         self.best = Best(self.step, score, results, weights)
         if self.folder is not None and self.writes:
             self.best.write(self.folder)
@@ -160,7 +161,7 @@ class Evaluations(tf_keras.callbacks.Callback):
         if self.evaluation.keep == "best":
             self._assign_best()
 
-    def _assign_best(self):
+    def _assign_best(self) -> None:
         if self.best is None or self.best.weights is None:
             logging.warning("No evaluation had a score, so the last weights are kept.")
             return

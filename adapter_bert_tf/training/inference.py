@@ -1,19 +1,28 @@
 """Predictions: the outputs of every row, once, whatever the number of replicas."""
 
 import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
+import tf_keras
 
+from adapter_bert_tf.data.share import Share
 from adapter_bert_tf.training.strategy import distribute, one_of_several
 
 # What was traced for a model, by what it depends on; a model that is gone takes it along.
+_steps: weakref.WeakKeyDictionary[tf_keras.Model, dict[tuple, Callable]]
 _steps = weakref.WeakKeyDictionary()
 
 
-def predict(model, batches):
+def predict(
+    model: tf_keras.Model, batches: Callable[[Share], tf.data.Dataset]
+) -> Iterator[np.ndarray]:
     """Runs a model over batches.
 
-    The first call traces a graph, in seconds; later ones use it, with the weights of that moment.
+    The first call traces a graph, in seconds; later ones use it, with the weights of that moment
+    but the layers of then.
 
     Args:
       model: `tf_keras.Model`, compiled.
@@ -30,7 +39,7 @@ def predict(model, batches):
         yield step(inputs).numpy()
 
 
-def _step(model, first):
+def _step(model: tf_keras.Model, first: Any) -> Callable:
     """The traced step for batches of which this is the first.
 
     A function is traced for the shapes that it meets first and then, once, for all others, and the
@@ -45,7 +54,7 @@ def _step(model, first):
     return steps[key]
 
 
-def _new_step(model):
+def _new_step(model: tf_keras.Model) -> Callable:
     strategy, model_of = model.distribute_strategy, weakref.ref(model)
     forward = tf.function(
         lambda inputs: model_of()(inputs, training=False),

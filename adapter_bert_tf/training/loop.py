@@ -2,12 +2,15 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 
 import tensorflow as tf
 import tf_keras
 from absl import logging
 
+from adapter_bert_tf.data.share import Share
 from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
+from adapter_bert_tf.training.best import Variables
 from adapter_bert_tf.training.checkpoints import Checkpoints, SaveCheckpoints
 from adapter_bert_tf.training.dropout import seed_dropout
 from adapter_bert_tf.training.evaluation import Evaluation, Evaluations
@@ -16,6 +19,7 @@ from adapter_bert_tf.training.optimizer import OPTIMIZERS, BertAdam, Schedule
 from adapter_bert_tf.training.progress import Progress
 from adapter_bert_tf.training.strategy import distribute, io_device, is_chief, one_of_several
 
+Batches = Callable[[int, Share], tf.data.Dataset]
 # What collective operations say when another worker is gone.
 LOST = (
     tf.errors.UnavailableError,
@@ -55,7 +59,13 @@ class TrainingSettings:
     seed: int = 0
 
 
-def train(model, trained, batches, settings, evaluation: Evaluation | None = None) -> Progress:
+def train(
+    model: tf_keras.Model,
+    trained: Variables,
+    batches: Batches,
+    settings: TrainingSettings,
+    evaluation: Evaluation | None = None,
+) -> Progress:
     """Fits `model`; takes an interrupted run of the same folder up again.
 
     The weights after a step depend on the start, the seed and the data, not on where the run was
@@ -85,9 +95,10 @@ def train(model, trained, batches, settings, evaluation: Evaluation | None = Non
     checkpoints, start = take_up(strategy, settings, trained, optimizer)
     writes = settings.output_dir if is_chief(strategy) else None
     progress = Progress(settings.steps, settings.batch_size, schedule, writes, start)
-    evaluations = evaluation and Evaluations(
-        evaluation, trained, progress, checkpoints and checkpoints.folder, is_chief(strategy)
-    )
+    evaluations = None
+    if evaluation:
+        folder = checkpoints.folder if checkpoints else None
+        evaluations = Evaluations(evaluation, trained, progress, folder, is_chief(strategy))
     if start < settings.steps and not (evaluations and evaluations.is_over):
         warn_if_nothing_moves(settings, schedule)
         go_on(model, batches, settings, progress, evaluations, checkpoints)
@@ -97,7 +108,7 @@ def train(model, trained, batches, settings, evaluation: Evaluation | None = Non
     return progress
 
 
-def capped(settings, evaluation):
+def capped(settings: TrainingSettings, evaluation: Evaluation | None) -> TrainingSettings:
     """The settings, with no call of the compiled loop so long that it jumps over an evaluation."""
     if evaluation is None:
         return settings
@@ -105,18 +116,24 @@ def capped(settings, evaluation):
     return dataclasses.replace(settings, steps_per_loop=longest)
 
 
-def take_up(strategy, settings, trained, optimizer):
+def take_up(
+    strategy: tf.distribute.Strategy,
+    settings: TrainingSettings,
+    trained: Variables,
+    optimizer: BertAdam,
+) -> tuple[Checkpoints | None, int]:
     """Restores the latest checkpoint; (`Checkpoints`, its step), or (None, 0) without a folder."""
     mean_over_workers(strategy, 0)  # The first one may be clearing the folder still.
-    checkpoints = settings.output_dir and Checkpoints(
-        f"{settings.output_dir}/checkpoints", trained, optimizer, io_device(strategy)
-    )
+    checkpoints = None
+    if settings.output_dir:
+        folder = f"{settings.output_dir}/checkpoints"
+        checkpoints = Checkpoints(folder, trained, optimizer, io_device(strategy))
     start = checkpoints.restore() if checkpoints else 0
     check_same_start(strategy, start)
     return checkpoints, start
 
 
-def warn_if_nothing_moves(settings, schedule):
+def warn_if_nothing_moves(settings: TrainingSettings, schedule: Schedule) -> None:
     """Warns of a training whose learning rate is 0 at every step, as that of a single step is."""
     if float(schedule(0)) > 0:  # The first rate is 0 only where all are.
         return
@@ -128,7 +145,14 @@ def warn_if_nothing_moves(settings, schedule):
     )
 
 
-def go_on(model, batches, settings, progress, evaluations, checkpoints):
+def go_on(
+    model: tf_keras.Model,
+    batches: Batches,
+    settings: TrainingSettings,
+    progress: Progress,
+    evaluations: Evaluations | None,
+    checkpoints: Checkpoints | None,
+) -> None:
     """Trains from the step of `progress` on; saves checkpoints, if there is a folder for them.
 
     Raises what `train` does.

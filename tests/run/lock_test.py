@@ -5,12 +5,33 @@ import os
 import re
 import subprocess
 import sys
-import time
+import threading
 
 import pytest
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import lock
+
+
+class Time:
+    """In place of the module `time`: stands still but for those who sleep."""
+
+    def __init__(self):
+        self.now = 1e9
+
+    def time(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    """The lock's `Time`."""
+    clock = Time()
+    monkeypatch.setattr(lock, "time", clock)
+    return clock
 
 
 def write(folder, **changes):
@@ -20,8 +41,8 @@ def write(folder, **changes):
         "machine": lock._machine(),
         "pid": os.getpid(),
         "process": lock._started(os.getpid()),
-        "since": time.time() - 100,
-        "beat": time.time() - 7,
+        "since": lock.time.time() - 100,
+        "beat": lock.time.time() - 7,
         "id": "other",
     }
     (folder / lock.FILE).write_text(json.dumps(mark | changes))
@@ -40,7 +61,7 @@ ALIVE = {
 DEAD = {
     "a process that is gone": lambda: {"pid": dead_pid()},
     "another process of that number": lambda: {"process": "1"},
-    "a silent machine": lambda: {"machine": "elsewhere", "beat": time.time() - 2 * lock.STALE},
+    "a silent machine": lambda: {"machine": "elsewhere", "beat": lock.time.time() - 2 * lock.STALE},
 }
 
 
@@ -71,23 +92,23 @@ def test_takes_over(changes, tmp_path, capsys):
 RESTARTED = {"machine": "this one, before"}
 
 
-def test_this_machine_before_a_restart_is_waited_for(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(lock, "STALE", 8.0)  # The last sign of life was 7 seconds ago.
+def test_this_machine_before_a_restart_is_waited_for(tmp_path, clock, capsys):
     write(tmp_path, **RESTARTED)
+    began = clock.now
     with lock.locked(str(tmp_path)):
         assert json.loads((tmp_path / lock.FILE).read_text())["pid"] == os.getpid()
+    assert clock.now - began == lock.STALE - 7  # It was heard of 7 seconds ago.
     assert re.search("Waiting for a sign of life.*\nTaking over", capsys.readouterr().out)
 
 
-def test_another_machine_of_this_name_that_lives_keeps_its_lock(tmp_path, monkeypatch):
+def test_another_machine_of_this_name_that_lives_keeps_its_lock(tmp_path, clock, monkeypatch):
     write(tmp_path, **RESTARTED)
     monkeypatch.setattr(
-        lock.time,
-        "sleep",
-        lambda seconds: write(tmp_path, id="other", **RESTARTED, beat=time.time()),
+        clock, "sleep", lambda seconds: write(tmp_path, **RESTARTED, beat=clock.now)
     )
     with pytest.raises(InputError, match="in use"), lock.locked(str(tmp_path)):
         pass
+    assert json.loads((tmp_path / lock.FILE).read_text())["id"] == "other"
 
 
 @pytest.mark.parametrize("content", ["", "{", "{}", "[1]", "5", "null", '{"host": 1, "pid": "x"}'])
@@ -104,13 +125,36 @@ def test_the_same_process_may_ask_again_and_it_is_freed_after_an_error(tmp_path)
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_a_failed_write_does_not_end_the_signs_of_life(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(lock, "BEAT", 0.05)
-    with lock.locked(str(tmp_path)):
-        monkeypatch.setattr(lock.storage, "write_text", _full_once(lock.storage.write_text))
-        first = json.loads((tmp_path / lock.FILE).read_text())["beat"]
-        time.sleep(0.4)
-        assert json.loads((tmp_path / lock.FILE).read_text())["beat"] > first
+class Beats:
+    """In place of the event that ends the signs of life: comes after so many of them."""
+
+    def __init__(self, clock, count):
+        self.clock, self.left = clock, count
+
+    def wait(self, seconds):
+        self.clock.now += seconds
+        self.left -= 1
+        return self.left < 0
+
+
+def beat(folder, clock, count):
+    """Gives so many signs of life under a lock; the time of the last one that is written."""
+    write(folder)
+    path = folder / lock.FILE
+    mark = json.loads(path.read_text())
+    lock._beat(str(path), mark, Beats(clock, count))
+    return json.loads(path.read_text())["beat"]
+
+
+def test_it_gives_signs_of_life(tmp_path, clock):
+    began = clock.now
+    assert beat(tmp_path, clock, 3) == began + 3 * lock.BEAT
+
+
+def test_a_failed_write_does_not_end_the_signs_of_life(tmp_path, clock, monkeypatch, capsys):
+    monkeypatch.setattr(lock.storage, "write_text", _full_once(lock.storage.write_text))
+    began = clock.now
+    assert beat(tmp_path, clock, 2) == began + 2 * lock.BEAT
     assert "will be tried again: [Errno 28]" in capsys.readouterr().out
 
 
@@ -125,9 +169,28 @@ def _full_once(write):
     return once
 
 
-def test_it_gives_signs_of_life(tmp_path, monkeypatch):
-    monkeypatch.setattr(lock, "BEAT", 0.05)
+def test_who_lost_the_lock_stops(tmp_path, clock, monkeypatch, capsys):
+    """As after this machine was asleep."""
+    stopped = []
+    monkeypatch.setattr(lock.os, "_exit", lambda status: stopped.append(status) or sys.exit())
+    write(tmp_path)
+    mine = json.loads((tmp_path / lock.FILE).read_text()) | {"id": "mine"}
+    with pytest.raises(SystemExit):
+        lock._beat(str(tmp_path / lock.FILE), mine, Beats(clock, 1))
+    assert stopped == [1] and "belongs to another process now" in capsys.readouterr().out
+
+
+def test_signs_of_life_begin_and_end_with_the_lock(tmp_path, clock, monkeypatch):
+    beating = threading.Event()
+    monkeypatch.setattr(lock, "BEAT", 0.001)
+    write_text = lock.storage.write_text
+
+    def noticed(*arguments):
+        write_text(*arguments)
+        beating.set()
+
+    monkeypatch.setattr(lock.storage, "write_text", noticed)
+    threads = threading.active_count()
     with lock.locked(str(tmp_path)):
-        first = json.loads((tmp_path / lock.FILE).read_text())["beat"]
-        time.sleep(0.3)
-        assert json.loads((tmp_path / lock.FILE).read_text())["beat"] > first
+        assert beating.wait(timeout=60)  # However slow the machine is.
+    assert threading.active_count() == threads

@@ -298,7 +298,7 @@ def test_a_sweep_does_not_mix_scores_of_two_files(trained, tmp_path):
         *TINY,
         "--num_trials=2",
         f"--train_file={folder}/train.json",
-        "--num_train_epochs=1",
+        "--num_train_epochs=4",
         "--tuning=head",
         f"--output_dir={tmp_path}/out",
     ]

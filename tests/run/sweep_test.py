@@ -269,7 +269,7 @@ def test_predictions_are_made_as_the_best_run_was(mrpc, tiny_base_folder, tmp_pa
         tmp_path / "out",
         "--do_eval",
         "--do_predict",
-        "--num_train_epochs=0.2",
+        "--num_train_epochs=0.5",
         sweeping,
     )
     (later,) = json.loads((out / "run.json").read_text())["later_runs"]

@@ -91,7 +91,7 @@ def test_the_diagnostic_set_takes_adapters_of_mnli_only(mnli, tiny_base_folder, 
     error = run("AX", mnli, tiny_base_folder, tmp_path / "ax", "--do_train")
     assert "'ax' has no train data. Predict it with an adapter of 'mnli'" in error
     train(
-        write_mrpc(tmp_path / "MRPC"), tiny_base_folder, tmp_path / "mrpc", "--num_train_epochs=0.2"
+        write_mrpc(tmp_path / "MRPC"), tiny_base_folder, tmp_path / "mrpc", "--num_train_epochs=0.5"
     )
     error = run(
         "AX",
@@ -234,7 +234,7 @@ def test_one_prediction_for_all_is_flagged(tiny_base_folder, tmp_path, caplog):
         tiny_base_folder,
         tmp_path / "out",
         "--do_eval",
-        "--num_train_epochs=0.2",
+        "--num_train_epochs=0.5",
         "--learning_rate=1e-9",
     )
     assert "Every example of dev got the same prediction" in caplog.text

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import socket
 import subprocess
 import sys
 
@@ -440,22 +441,27 @@ def test_time_spent_evaluating_is_not_the_trainings(monkeypatch):
     assert "8 examples/s  ETA 0:12" in stream.getvalue()
 
 
-def in_a_process(out, devices=1, **environment):
-    """What `tests/training/tiny.py` prints in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "tests/launch.py", str(devices), "tests/training/tiny.py", out],
+def process(out, *more, devices=1, **environment):
+    """Starts `tests/training/tiny.py` in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "tests/launch.py", str(devices), "tests/training/tiny.py", out, *more],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
+
+
+def printed_by(process):
+    """What it prints in the end."""
+    printed, errors = process.communicate(timeout=400)
+    assert process.returncode == 0, errors[-3000:]
+    return json.loads(printed.splitlines()[-1])
 
 
 def test_two_devices_keep_what_one_keeps(tmp_path, capsys):
-    two = in_a_process(str(tmp_path / "two"), devices=2)
+    two = printed_by(process(str(tmp_path / "two"), devices=2))
     tiny.main(str(tmp_path / "one"))
     one = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (one["replicas"], two["replicas"]) == (1, 2)
@@ -466,12 +472,50 @@ def test_two_devices_keep_what_one_keeps(tmp_path, capsys):
 
 
 @pytest.mark.long
+def test_two_workers_evaluate_alike_and_one_of_them_writes(tmp_path):
+    """The second time they are taken up again at step 6, whose best is that of step 4."""
+    out, found = str(tmp_path / "out"), []
+    for _ in range(2):
+        cluster = {"worker": [f"127.0.0.1:{port}" for port in free_ports(2)]}
+        configs = [{"cluster": cluster, "task": {"type": "worker", "index": i}} for i in range(2)]
+        both = [process(out, "multi_worker", TF_CONFIG=json.dumps(config)) for config in configs]
+        found += [printed_by(one) for one in both]
+        for path in (tmp_path / "out" / "checkpoints").glob("c*"):
+            if re.search("ckpt-8|checkpoint$", path.name):
+                path.unlink()
+    assert [one["start"] for one in found] == [0, 0, 6, 6]
+    assert all(one["kept_step"] == 4 and one["results"] == found[0]["results"] for one in found)
+    best = [path.name for path in (tmp_path / "out" / "checkpoints").glob("best*")]
+    assert sorted(best) == ["best-4.safetensors", "best.json"]
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+@pytest.mark.long
 def test_in_a_bucket_that_stumbles(tmp_path):
-    """Finished, and taken up again at the end."""
-    with FakeGcs(buckets=("out",), faults=Faults(rate=0.2, seed=1)) as fake:
-        environment = fake.environment | {"ADAPTER_BERT_RETRY_SECONDS": "0.05"}
-        first, again = (in_a_process("gs://out/run", **environment) for _ in range(2))
-        names = {key.rpartition("/")[2] for key in fake.objects if "/best" in key}
-    assert (first["start"], again["start"], first["kept_step"]) == (0, 8, 4)
-    assert first["results"] == again["results"] and first["kept_step"] == again["kept_step"]
-    assert names == {"best.json", "best-4.safetensors"}
+    """The second time it is taken up again at step 6, whose best is that of step 4."""
+    objects = {}
+    with FakeGcs(objects, buckets=("out",), faults=Faults(share=0.1, seed=1)) as fake:
+        environment = fake.environment | {
+            "ADAPTER_BERT_RETRY_SECONDS": "0.05",
+            "GCS_RETRY_CONFIG_MAX_RETRIES": "0",
+        }
+        first = printed_by(process("gs://out/run", **environment))
+        best = {key: value for key, value in objects.items() if "/best" in key}
+        for key in [key for key in objects if re.search("ckpt-8|checkpoint$", key)]:
+            fake.delete(None, *key.split("/", 1))
+        again = printed_by(process("gs://out/run", **environment))
+        assert sum(fake.injected.values()) >= 5
+    assert (first["start"], again["start"]) == (0, 6)
+    assert first["kept_step"] == again["kept_step"] == 4
+    assert first["results"] == again["results"]
+    assert {key.rpartition("/")[2] for key in best} == {"best.json", "best-4.safetensors"}
+    assert {key: value for key, value in objects.items() if "/best" in key} == best

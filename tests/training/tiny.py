@@ -1,6 +1,6 @@
 """Tiny models with batches to train on, and a development set to evaluate on.
 
-python tests/training/tiny.py OUTPUT_DIR: trains on all devices, and prints what came out.
+python tests/training/tiny.py OUTPUT_DIR [DISTRIBUTION]: trains, and prints what came out.
 """
 
 import json
@@ -149,9 +149,9 @@ def scripted(model, scores, every=2, logits_of=called, **options):
     return Evaluation(every, evaluate, lambda found: found["score"], **options)
 
 
-def main(output_dir):
+def main(output_dir, distribution="mirrored"):
     """Trains a `Toy` on all devices, with the second of four evaluations the best."""
-    strategy = make_strategy("mirrored")
+    strategy = make_strategy(distribution)
     with strategy.scope():
         model, trained = setup_toy()
     without_dropout(model)
