@@ -89,7 +89,7 @@ def checkpoint_exists(path):
 
 
 def require_checkpoint(path):
-    """The weights path for `--init_checkpoint`. Raises `InputError` when nothing is there."""
+    """The weights path of what names a checkpoint. Raises `InputError` if nothing is there."""
     if storage.isdir(path):
         return os.path.join(path, _weights_name(sorted(storage.listdir(path)), path))
     if checkpoint_exists(path):

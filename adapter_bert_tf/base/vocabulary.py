@@ -70,9 +70,10 @@ def _lower_case(path, pieces, do_lower_case):
     if do_lower_case is not None and do_lower_case != inferred:
         kind = "uncased" if inferred else "cased"
         raise InputError(
-            f"--do_lower_case={str(do_lower_case).lower()} disagrees with {path}, which is "
-            f"{kind}: text and vocabulary would not match. Leave the flag out, or use "
-            f"--do_lower_case={str(inferred).lower()}."
+            f"do_lower_case={do_lower_case} disagrees with {path}, which is {kind}: text and "
+            f"vocabulary would not match. Leave it out, or use do_lower_case={inferred}.",
+            f"do_lower_case={do_lower_case}",
+            f"do_lower_case={inferred}",
         )
     return inferred
 

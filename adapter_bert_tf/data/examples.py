@@ -61,7 +61,7 @@ def read_examples(task, folder, roles, split_seed=0):
 
     Args:
       task: `Task`.
-      folder: `--data_dir`, local or gs://.
+      folder: of its files, local or gs://.
       roles: of `train`, `dev`, `test`.
       split_seed: of the random division, where the publishers made none.
 
@@ -107,15 +107,18 @@ def _require_parts(parts, shares, whole):
 
 def require_roles(task, roles, there):
     """A task must have what is to be done with it. Raises `InputError`."""
-    for name in roles:
-        if name not in there:
-            way_out = (
-                f" Predict it with an adapter of {task.adapter_of!r}: --do_predict "
-                "--adapter_dir=..."
-                if task.adapter_of
-                else ""
-            )
-            raise InputError(f"The task {task.name!r} has no {name} data.{way_out}")
+    missing = [name for name in roles if name not in there]
+    if not missing:
+        return
+    message = f"The task {task.name!r} has no {missing[0]} data."
+    if not task.adapter_of:
+        raise InputError(message)
+    raise InputError(
+        f"{message} Predict it with an adapter of {task.adapter_of!r}: predict=True, "
+        "adapter_dir=...",
+        "predict=True",
+        "adapter_dir=...",
+    )
 
 
 def _find_layout(task, folder):
@@ -233,8 +236,8 @@ def _column_number(column, header, place):
             return number
         shown = str(header[:30])[:600]
         raise InputError(
-            f"{place}: the header has no column {column!r}. Received: {shown}. Is "
-            "--delimiter right?"
+            f"{place}: the header has no column {column!r}. Received: {shown}. Is delimiter right?",
+            "delimiter",
         )
     if number is not None and header.index(column) != number:
         raise InputError(

@@ -60,8 +60,8 @@ def cached_records(folder, key, windows):
             storage.makedirs(path)
         except tf.errors.OpError as error:
             raise InputError(
-                f"The windows cannot be written to {folder}: {error}. Choose another "
-                "--features_dir."
+                f"The windows cannot be written to {folder}: {error}. Choose another features_dir.",
+                "features_dir",
             ) from error
         # A name of its own: two runs may write at once, and the files of either are whole.
         name = uuid.uuid4().hex[:8]

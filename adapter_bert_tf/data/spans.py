@@ -15,7 +15,7 @@ QUESTIONS_AT_ONCE = 512
 
 @dataclasses.dataclass(frozen=True)
 class SpanSettings:
-    """How questions become inputs; the flags of the same names.
+    """How questions become inputs.
 
     Args:
       max_seq_length: of an input, in word pieces.
@@ -34,10 +34,14 @@ class SpanSettings:
         if self.max_query_length < 1 or self.max_seq_length <= self.max_query_length + 3:
             raise InputError(
                 f"max_seq_length must be above max_query_length + 3, that a part of the context "
-                f"fits. Received: {self.max_seq_length} and {self.max_query_length}"
+                f"fits. Received: {self.max_seq_length} and {self.max_query_length}",
+                "max_seq_length",
+                "max_query_length",
             )
         if self.doc_stride < 1:
-            raise InputError(f"doc_stride must be at least 1. Received: {self.doc_stride}")
+            raise InputError(
+                f"doc_stride must be at least 1. Received: {self.doc_stride}", "doc_stride"
+            )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,7 +25,8 @@ def read_tfds(task, folder, roles):
     """
     if task.tfds is None:
         raise InputError(
-            f"TensorFlow Datasets' `glue` has no {task.name!r}: use --data_source=tsv."
+            f"TensorFlow Datasets' `glue` has no {task.name!r}: use data_source='tsv'.",
+            "data_source='tsv'",
         )
     builder = _prepared(f"glue/{task.tfds[0]}", folder)
     splits = {_split_name(name): name for name in builder.info.splits}
@@ -52,7 +53,8 @@ def _prepared(name, folder):
         place = folder or "~/tensorflow_datasets"
         raise InputError(
             f"TensorFlow Datasets cannot load {name!r}: {error}. Prepared data is "
-            f"looked for in {place} (--data_dir)."
+            f"looked for in {place} (data_dir).",
+            "data_dir",
         ) from error
     return builder
 

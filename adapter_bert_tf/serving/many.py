@@ -75,10 +75,12 @@ def _load(folders, base):
                 f"{saved.config['task']!r} in {folder}"
             )
         if schema.tuning_of(saved.config).changes_base:
+            tuning = f"tuning={saved.config['tuning']['method']!r}"
             raise InputError(
-                f"{folder} changes the base itself (--tuning="
-                f"{saved.config['tuning']['method']}); export it by itself, with "
-                "--do_export."
+                f"{folder} changes the base itself ({tuning}); export it by itself, with "
+                "export=True.",
+                tuning,
+                "export=True",
             )
         tasks[name] = saved
     return tasks

@@ -147,7 +147,8 @@ def load_adapter(folder):
     if not adapter_exists(folder):
         raise InputError(
             f"No adapter in {folder!r}: {CONFIG} is not there. Train one, or name the directory of "
-            "another (adapter_dir)."
+            "another (adapter_dir).",
+            "adapter_dir",
         )
     try:
         config = _read_config(os.path.join(folder, CONFIG))
@@ -200,7 +201,8 @@ def check_base(config, received):
     if expected["weights_sha256"] is None and config["method"] != "full":
         raise InputError(
             "The adapter was trained on a base of random weights, which is not there "
-            "any more. Train it again on a checkpoint (--init_checkpoint)."
+            "any more. Train it again on a base with weights (checkpoint=PATH).",
+            "checkpoint=PATH",
         )
     different = [
         f"{key}: adapter {expected.get(key)!r}, base {received.get(key)!r}"
@@ -211,5 +213,6 @@ def check_base(config, received):
         raise InputError(
             "The adapter was trained on another base. "
             + "; ".join(different)
-            + ". Use the base it was trained on (--base_model)."
+            + ". Use the base it was trained on (base_model).",
+            "base_model",
         )

@@ -61,7 +61,7 @@ class Task:
     """A classification or regression task.
 
     Args:
-      name: what `--task_name` says, lower case.
+      name: by which `find_task` finds it, lower case.
       title: as its publishers write it; the submission file is called so.
       metrics: names in `metrics.METRICS`; the first is the one to compare by.
       layouts: the forms in which the task is distributed, the first whose files are there is read.
@@ -72,7 +72,7 @@ class Task:
         the training data.
       relabel: function from a label in the files to the label meant, or None to leave the row out.
       score_range: the least and the largest score, for a regression task.
-      folder: where the files are if `--data_dir` is not given; None if they do not ship with us.
+      folder: where the files are, if they ship with us; else None.
       tfds: (config of TensorFlow Datasets' `glue`, feature of text_a[, of text_b]).
       adapter_of: the task whose adapter predicts this one, which has no training data.
       dev_share: share of the training data that becomes the development set if it has no file.
