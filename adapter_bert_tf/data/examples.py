@@ -4,6 +4,8 @@ import collections
 import dataclasses
 import hashlib
 import itertools
+from collections.abc import Iterable
+from typing import Any
 
 from absl import logging
 
@@ -34,24 +36,24 @@ class Examples:
     indices: list[str]
     places: list[tuple[str, int]]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.text_a)
 
-    def texts(self):
+    def texts(self) -> list[tuple[str, ...]]:
         """List with the one or two texts of each example, as a tuple."""
         columns = [self.text_a] + ([self.text_b] if self.text_b is not None else [])
         return list(zip(*columns, strict=True))
 
-    def take(self, rows):
+    def take(self, rows: Iterable[int]) -> "Examples":
         """The examples with these numbers, in this order."""
         return Examples(*(values and [values[i] for i in rows] for values in self.columns()))
 
-    def digest(self):
+    def digest(self) -> str:
         """SHA-256 of texts and labels."""
         content = repr((self.text_a, self.text_b, self.labels))
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
-    def columns(self):
+    def columns(self) -> list[Any]:
         """List of the fields' values, in order."""
         return [getattr(self, field.name) for field in dataclasses.fields(self)]
 
@@ -146,16 +148,17 @@ def _division(task, layout, folder):
 def _concatenate(parts):
     """Several `Examples` as one."""
     columns = zip(*(part.columns() for part in parts), strict=True)
-    return Examples(
-        *(None if values[0] is None else list(itertools.chain(*values)) for values in columns)
-    )
+    joined: list[Any] = [
+        None if values[0] is None else list(itertools.chain(*values)) for values in columns
+    ]
+    return Examples(*joined)
 
 
 def read_source(task, source, folder):
     """The `Examples` of one `Source`."""
     header, rows = read_table(source, folder)
     columns = _column_numbers(source, header, folder)
-    left_out = collections.Counter()
+    left_out: collections.Counter[str] = collections.Counter()
     kept = []
     for place, cells in rows:
         if len(cells) <= max(columns.values()):

@@ -1,6 +1,7 @@
 """GLUE and SQuAD from TensorFlow Datasets, which downloads and prepares them once."""
 
 import os
+from typing import Any
 
 from adapter_bert_tf.data.examples import Examples, require_roles
 from adapter_bert_tf.errors import InputError
@@ -104,7 +105,7 @@ def read_tfds_squad(name, folder, split):
     import tensorflow_datasets as tfds
 
     builder = _prepared(name, folder)
-    articles = {}
+    articles: dict[str, dict[str, list[Any]]] = {}
     for row in tfds.as_numpy(builder.as_dataset({"train": "train", "dev": "validation"}[split])):
         answers = [
             {"text": text.decode(), "answer_start": int(start)}

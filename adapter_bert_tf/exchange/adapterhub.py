@@ -191,7 +191,7 @@ def _import_head(folder, name):
         f"label2id must number {count} labels",
         ids,
     )
-    return (sorted(ids, key=ids.get) if count > 1 else []), weights
+    return (sorted(ids, key=ids.__getitem__) if count > 1 else []), weights
 
 
 def _head_names(name):

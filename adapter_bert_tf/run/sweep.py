@@ -242,7 +242,7 @@ def choose(settings, scores):
     Returns:
       None if all failed.
     """
-    by_setting = {}
+    by_setting: dict[str, list[int]] = {}
     for i, setting in enumerate(settings):
         by_setting.setdefault(json.dumps(setting, sort_keys=True), []).append(i)
     best = max(
@@ -258,7 +258,7 @@ def choose(settings, scores):
 
 def summarize(results):
     """Median, `_min` and `_max` of each metric over the results of several runs."""
-    summary = {}
+    summary: dict[str, float] = {}
     for name in results[0]:
         values = [found[name] for found in results]
         summary |= {

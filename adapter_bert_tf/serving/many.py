@@ -95,7 +95,7 @@ def _split(folder):
 
 def _groups(tasks):
     """Lists of tasks that one pass can compute: the same adapters and the same kind of head."""
-    groups = {}
+    groups: dict[tuple[str, ...], dict[str, SavedAdapter]] = {}
     for name, saved in tasks.items():
         groups.setdefault(pass_key(saved.config, name), {})[name] = saved
     return list(groups.values())

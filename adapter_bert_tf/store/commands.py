@@ -77,7 +77,7 @@ def show_adapters(parsed):
     for folder in parsed.folders:
         saved = load_adapter(folder)
         print(card(saved.config, saved.weights))
-        groups = {}
+        groups: dict[str, list[int]] = {}
         for name, array in sorted(saved.weights.items(), key=lambda item: _in_order(item[0])):
             groups.setdefault(_group(name), []).append(array.size)
         for group, sizes in groups.items():

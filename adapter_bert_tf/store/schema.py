@@ -28,7 +28,7 @@ LARGEST = {
     "type_vocab_size": 1_024,
     "max_sequence_length": 65_536,
 }
-FIELDS = {
+FIELDS: dict[str, type | tuple[type, ...]] = {
     "method": str,
     "tuning": dict,
     "adapter": (dict, type(None)),
@@ -171,8 +171,9 @@ def check(config, where):
             f"{where}: method {config['method']!r} and tuning {tuning.method!r} "
             "contradict each other."
         )
-    if config["adapter"]:
-        adapter_of(config).specs(config["base"])
+    adapter = adapter_of(config)
+    if adapter:
+        adapter.specs(config["base"])
 
 
 def _is_metric(metric):

@@ -1,13 +1,15 @@
 """Predictions: the outputs of every row, once, whatever the number of replicas."""
 
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import tensorflow as tf
 
 from adapter_bert_tf.training.strategy import distribute, one_of_several
 
 # What was traced for a model, by what it depends on; a model that is gone takes it along.
-_steps = weakref.WeakKeyDictionary()
+_steps: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
 def predict(model, batches):
@@ -46,7 +48,8 @@ def _step(model, first):
 
 
 def _new_step(model):
-    strategy, model_of = model.distribute_strategy, weakref.ref(model)
+    strategy = model.distribute_strategy
+    model_of: Callable[[], Any] = weakref.ref(model)
     forward = tf.function(
         lambda inputs: model_of()(inputs, training=False),
         jit_compile=model.jit_compile,

@@ -2,11 +2,13 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 
 import tensorflow as tf
 import tf_keras
 from absl import logging
 
+from adapter_bert_tf.data.share import Share
 from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
 from adapter_bert_tf.training.checkpoints import Checkpoints, SaveCheckpoints
 from adapter_bert_tf.training.dropout import seed_dropout
@@ -55,7 +57,13 @@ class TrainingSettings:
     seed: int = 0
 
 
-def train(model, trained, batches, settings, evaluation: Evaluation | None = None) -> Progress:
+def train(
+    model: tf_keras.Model,
+    trained: dict[str, tf.Variable],
+    batches: Callable[[int, Share], tf.data.Dataset],
+    settings: TrainingSettings,
+    evaluation: Evaluation | None = None,
+) -> Progress:
     """Fits `model`; takes an interrupted run of the same folder up again.
 
     The weights after a step depend on the start, the seed and the data, not on where the run was
