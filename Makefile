@@ -29,6 +29,7 @@ test-slow: $(VENV)/test-installed
 lint: $(VENV)/test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy adapter_bert_tf
 
 # PyTorch with its adapters library, and the TPU's compiler (2 GB): with them `make test` also
 # compares with the real thing, and compiles a step for a TPU.

@@ -16,7 +16,7 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     packages=find_packages(include=["adapter_bert_tf", "adapter_bert_tf.*"]),
-    package_data={"adapter_bert_tf": ["data/shipped/*", "data/shipped/*/*"]},
+    package_data={"adapter_bert_tf": ["py.typed", "data/shipped/*", "data/shipped/*/*"]},
     python_requires=">=3.10,<3.14",
     install_requires=[
         # These four are released together; adapters/encoder.py knows Model Garden's attributes.
@@ -48,7 +48,7 @@ setup(
             "ipykernel",
             "matplotlib",
         ],
-        "dev": ["ruff>=0.6"],
+        "dev": ["ruff>=0.6", "mypy>=1.11", "types-PyYAML"],
         "parity": ["torch==2.13.0", "adapters==1.3.0"],
         # Compiles for TPUs that are not there; benchmarks/tpu_hlo.py uses private interfaces.
         "tpu-compiler": ["jax[tpu]==0.10.2", "jaxlib==0.10.2", "libtpu==0.0.42.1"],

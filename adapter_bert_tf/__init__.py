@@ -1,6 +1,21 @@
 """Adapter tuning for BERT in TensorFlow/Keras (Houlsby et al., ICML 2019)."""
 
 import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from adapter_bert_tf.adapters.config import PRESETS as PRESETS
+    from adapter_bert_tf.adapters.config import AdapterConfig as AdapterConfig
+    from adapter_bert_tf.adapters.encoder import AdapterBertEncoder as AdapterBertEncoder
+    from adapter_bert_tf.base import load_base as load_base
+    from adapter_bert_tf.data.tokenization import TextEncoder as TextEncoder
+    from adapter_bert_tf.heads.classifier import Classifier as Classifier
+    from adapter_bert_tf.many_tasks.model import AdapterModel as AdapterModel
+    from adapter_bert_tf.store import load_adapter as load_adapter
+    from adapter_bert_tf.store import save_adapter as save_adapter
+    from adapter_bert_tf.tasks import TASKS as TASKS
+    from adapter_bert_tf.training.trained import Tuning as Tuning
+    from adapter_bert_tf.training.trained import select_trained as select_trained
 
 __version__ = "0.1.0"
 
@@ -22,7 +37,7 @@ _HOME = {
 __all__ = sorted(_HOME)
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)

@@ -63,6 +63,7 @@ def check_devices():
 
 def check_tpu(name, zone=None, project=None):
     """Yields whether a TPU answers; asked for by name, or looked for in this machine."""
+    from adapter_bert_tf.command.wording import for_command
     from adapter_bert_tf.errors import InputError
     from adapter_bert_tf.training.strategy import make_strategy, tpu_runtime
 
@@ -79,7 +80,7 @@ def check_tpu(name, zone=None, project=None):
     except InputError as error:
         yield Finding(
             "TPU",
-            f"{runtime}. {str(error)[:400]}",
+            f"{runtime}. {for_command(error)[:400]}",
             "Is it created, in this project and zone? gcloud compute tpus tpu-vm list",
             needed=bool(name),
         )

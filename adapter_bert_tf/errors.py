@@ -2,11 +2,20 @@
 
 
 class InputError(ValueError):
-    """Something given to us is wrong: a flag, a file, a checkpoint.
+    """Something given to us is wrong: an argument, a file, a checkpoint.
 
-    The message says what was wrong, what was received and how to mend it. The commands print it
-    without a traceback and exit with status 1.
+    The commands print the message without a traceback, with flags for arguments
+    (`command/wording.py`), and exit with status 1.
+
+    Args:
+      message: what was wrong, what was received and how to mend it.
+      *arguments: the arguments of Python functions that the message names, as they stand in it:
+        `top_k`, or `train_layer_norm=False`.
     """
+
+    def __init__(self, message: str, *arguments: str) -> None:
+        super().__init__(message)
+        self.arguments = arguments
 
 
 class Diverged(InputError):
@@ -25,6 +34,6 @@ class Interrupted(Exception):
       signal_number: of the signal that asked for it.
     """
 
-    def __init__(self, message, signal_number):
+    def __init__(self, message: str, signal_number: int) -> None:
         super().__init__(message)
         self.exit_status = 128 + signal_number

@@ -213,7 +213,7 @@ def parse_layers(text: str | None) -> tuple[int, ...] | None:
     """Layer indices from text such as `6-11` or `0,2,4-6`; None for the empty string."""
     if not text:
         return None
-    layers = []
+    layers: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         if not first.isdigit() or (dash and not last.isdigit()):

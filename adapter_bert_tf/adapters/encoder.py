@@ -21,7 +21,14 @@ from adapter_bert_tf.errors import InputError
 class Attention(tf_keras.layers.MultiHeadAttention):
     """tf_keras' multi-head attention with a float32 softmax, whatever the compute dtype."""
 
-    def _compute_attention(self, query, key, value, attention_mask=None, training=None):
+    def _compute_attention(
+        self,
+        query: tf.Tensor,
+        key: tf.Tensor,
+        value: tf.Tensor,
+        attention_mask: tf.Tensor | None = None,
+        training: bool | None = None,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         query = tf.multiply(query, 1.0 / math.sqrt(self._key_dim))
         scores = tf.cast(tf.einsum("btnh,bsnh->bnts", query, key), tf.float32)
         if attention_mask is not None:
@@ -42,7 +49,7 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
       InputError: for `norm_first=True`, an order that the paper does not define.
     """
 
-    def __init__(self, *args, norm_first=False, **kwargs):
+    def __init__(self, *args: Any, norm_first: bool = False, **kwargs: Any) -> None:
         if norm_first:
             raise InputError(
                 "Adapters are defined for BERT's post-LN blocks (Houlsby et al. 2019, Figure 2). "
@@ -50,11 +57,13 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
             )
         super().__init__(*args, norm_first=False, **kwargs)
 
-    def build(self, input_shape):
+    def build(self, input_shape: Any) -> None:
         super().build(input_shape)
         config = self._attention_layer.get_config()
         shapes = ("query_shape", "key_shape", "value_shape")  # Of a built layer; this is not one.
-        self._attention_layer = Attention(**{k: v for k, v in config.items() if k not in shapes})
+        self._attention_layer: Any = Attention(
+            **{k: v for k, v in config.items() if k not in shapes}
+        )
 
     def call(
         self,
@@ -115,26 +124,26 @@ class AdapterBertEncoder(networks.BertEncoderV2):
 
     def __init__(
         self,
-        vocab_size,
-        hidden_size=768,
-        num_layers=12,
-        num_attention_heads=12,
-        inner_dim=3072,
-        type_vocab_size=2,
-        max_sequence_length=512,
-        activation="gelu",
-        output_dropout=0.1,
-        attention_dropout=0.1,
-        norm_epsilon=1e-12,
-        initializer_range=0.02,
-        **kwargs,
-    ):
+        vocab_size: int,
+        hidden_size: int = 768,
+        num_layers: int = 12,
+        num_attention_heads: int = 12,
+        inner_dim: int = 3072,
+        type_vocab_size: int = 2,
+        max_sequence_length: int = 512,
+        activation: str = "gelu",
+        output_dropout: float = 0.1,
+        attention_dropout: float = 0.1,
+        norm_epsilon: float = 1e-12,
+        initializer_range: float = 0.02,
+        **kwargs: Any,
+    ) -> None:
         if "adapter" in kwargs:
             raise InputError(
                 "The encoder holds the base only. Adapters come from base.build_encoder(config), "
                 "or new_encoder(sizes, config). Received: adapter="
             )
-        sizes = {
+        sizes: dict[str, Any] = {
             "vocab_size": vocab_size,
             "hidden_size": hidden_size,
             "num_layers": num_layers,
@@ -152,7 +161,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
             **sizes,
             **kwargs,
         )
-        self.config = sizes | {
+        self.config: dict[str, Any] = sizes | {
             "activation": activation,
             "norm_epsilon": norm_epsilon,
             "initializer_range": initializer_range,
@@ -232,11 +241,13 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         return self.config | {"name": self.name}
 
     @classmethod
-    def from_config(cls, config, custom_objects=None):
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: Any = None
+    ) -> "AdapterBertEncoder":
         return cls(**config)
 
 
-def _block_variables(prefix, block):
+def _block_variables(prefix: str, block: AdapterEncoderBlock) -> dict[str, tf.Variable]:
     attention = block._attention_layer
     return {
         **_dense(f"{prefix}/attention/self/query", attention._query_dense),
@@ -250,9 +261,9 @@ def _block_variables(prefix, block):
     }
 
 
-def _dense(prefix, layer):
+def _dense(prefix: str, layer: Any) -> dict[str, tf.Variable]:
     return {f"{prefix}/kernel": layer.kernel, f"{prefix}/bias": layer.bias}
 
 
-def _norm(prefix, layer):
+def _norm(prefix: str, layer: Any) -> dict[str, tf.Variable]:
     return {f"{prefix}/gamma": layer.gamma, f"{prefix}/beta": layer.beta}

@@ -1,10 +1,11 @@
 """The computations that all parts are made of: dense layers and LayerNorm on given weights."""
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import tensorflow as tf
 
-Tensor = tf.Tensor | tf.Variable
+Tensor: TypeAlias = tf.Tensor | tf.Variable
 
 ACTIVATION_FUNCTIONS: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
     "gelu": lambda x: tf.nn.gelu(x, approximate=True),

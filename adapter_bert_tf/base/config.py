@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import tensorflow as tf
 
@@ -48,7 +50,7 @@ class BertConfig:
     initializer_range: float
     norm_epsilon: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.hidden_size % self.num_attention_heads:
             raise InputError(
                 f"hidden_size must be divisible by num_attention_heads. Received: "
@@ -56,7 +58,7 @@ class BertConfig:
             )
 
 
-def read_config(path):
+def read_config(path: str) -> BertConfig:
     """Reads `bert_config.json` (Google) or `config.json` (Hugging Face).
 
     Raises:
@@ -90,12 +92,12 @@ def read_config(path):
         raise InputError(f"{path} has no {error}. Found: {sorted(values)}") from error
 
 
-def is_hugging_face(values):
+def is_hugging_face(values: Mapping[str, Any]) -> bool:
     """Whether a configuration was written by Hugging Face's libraries."""
     return bool({"model_type", "transformers_version", "architectures"} & set(values))
 
 
-def _check_is_bert(path, values):
+def _check_is_bert(path: str, values: Any) -> None:
     if not isinstance(values, dict):
         raise InputError(f"{path} must hold a JSON object. Received: {values!r}")
     sizes = {key: values[key] for key in SIZES if key in values}
@@ -109,7 +111,7 @@ def _check_is_bert(path, values):
         raise InputError(f"{path}: factorized embeddings (ALBERT, ELECTRA) are not supported.")
 
 
-def _activation(path, values):
+def _activation(path: str, values: Mapping[str, Any]) -> str:
     table = HUGGING_FACE_ACTIVATIONS if is_hugging_face(values) else GOOGLE_ACTIVATIONS
     name = values.get("hidden_act", "gelu")
     if name not in table:

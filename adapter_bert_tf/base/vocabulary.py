@@ -27,16 +27,16 @@ class Vocabulary:
     pieces: tuple[str, ...]
     lower_case: bool
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.pieces)
 
     @property
-    def sha256(self):
+    def sha256(self) -> str:
         """Digest of the pieces in order, whatever the file's line ends."""
         return hashlib.sha256("\n".join(self.pieces).encode()).hexdigest()
 
 
-def read_vocabulary(path, do_lower_case=None):
+def read_vocabulary(path: str, do_lower_case: bool | None = None) -> Vocabulary:
     """Reads and checks a vocabulary file.
 
     Args:
@@ -61,7 +61,7 @@ def read_vocabulary(path, do_lower_case=None):
     return Vocabulary(path, pieces, _lower_case(path, pieces, do_lower_case))
 
 
-def _lower_case(path, pieces, do_lower_case):
+def _lower_case(path: str, pieces: tuple[str, ...], do_lower_case: bool | None) -> bool:
     """What the vocabulary says of case; `do_lower_case` must agree with it."""
     specials = set(SPECIAL_TOKENS) | {"[MASK]"}
     has_upper = any(p not in specials and p != p.lower() and not p.startswith("[") for p in pieces)
@@ -70,14 +70,15 @@ def _lower_case(path, pieces, do_lower_case):
     if do_lower_case is not None and do_lower_case != inferred:
         kind = "uncased" if inferred else "cased"
         raise InputError(
-            f"--do_lower_case={str(do_lower_case).lower()} disagrees with {path}, which is "
-            f"{kind}: text and vocabulary would not match. Leave the flag out, or use "
-            f"--do_lower_case={str(inferred).lower()}."
+            f"do_lower_case={do_lower_case} disagrees with {path}, which is {kind}: text and "
+            f"vocabulary would not match. Leave it out, or use do_lower_case={inferred}.",
+            f"do_lower_case={do_lower_case}",
+            f"do_lower_case={inferred}",
         )
     return inferred
 
 
-def _stated_lower_case(vocabulary_path):
+def _stated_lower_case(vocabulary_path: str) -> bool | None:
     """`do_lower_case` of the Hugging Face tokenizer config beside the vocabulary, if any."""
     path = os.path.join(os.path.dirname(vocabulary_path), "tokenizer_config.json")
     if not storage.exists(path):

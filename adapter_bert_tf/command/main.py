@@ -9,6 +9,7 @@ from typing import NoReturn
 from absl import flags, logging
 
 from adapter_bert_tf.command.config_file import apply_config_file
+from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import InputError, Interrupted, WorkerLost
 
 
@@ -23,7 +24,7 @@ def run_job(module: str) -> None:
         apply_config_file(flags.FLAGS)
         importlib.import_module(module).run(flags.FLAGS)
     except (InputError, WorkerLost) as error:
-        sys.exit(f"error: {error}")
+        sys.exit(f"error: {for_command(error)}")
     except Interrupted as stop:
         _stop(f"\n{stop}", stop.exit_status)
     except KeyboardInterrupt:

@@ -31,7 +31,7 @@ class Features:
     lengths: np.ndarray
     cut: np.ndarray
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.lengths)
 
 

@@ -45,8 +45,8 @@ def warn(examples, features, encoder):
         cut = features[split].cut.mean()
         if cut > WORTH_A_WARNING:
             logging.warning(
-                "%.0f%% of the inputs of %s are longer than %d word pieces and cut: "
-                "see --max_seq_length.",
+                "%.0f%% of the inputs of %s are longer than %d word pieces (max_seq_length), "
+                "and cut.",
                 100 * cut,
                 split,
                 encoder.max_seq_length,

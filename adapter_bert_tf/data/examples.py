@@ -4,6 +4,8 @@ import collections
 import dataclasses
 import hashlib
 import itertools
+from collections.abc import Iterable
+from typing import Any
 
 from absl import logging
 
@@ -34,24 +36,24 @@ class Examples:
     indices: list[str]
     places: list[tuple[str, int]]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.text_a)
 
-    def texts(self):
+    def texts(self) -> list[tuple[str, ...]]:
         """List with the one or two texts of each example, as a tuple."""
         columns = [self.text_a] + ([self.text_b] if self.text_b is not None else [])
         return list(zip(*columns, strict=True))
 
-    def take(self, rows):
+    def take(self, rows: Iterable[int]) -> "Examples":
         """The examples with these numbers, in this order."""
         return Examples(*(values and [values[i] for i in rows] for values in self.columns()))
 
-    def digest(self):
+    def digest(self) -> str:
         """SHA-256 of texts and labels."""
         content = repr((self.text_a, self.text_b, self.labels))
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
-    def columns(self):
+    def columns(self) -> list[Any]:
         """List of the fields' values, in order."""
         return [getattr(self, field.name) for field in dataclasses.fields(self)]
 
@@ -61,7 +63,7 @@ def read_examples(task, folder, roles, split_seed=0):
 
     Args:
       task: `Task`.
-      folder: `--data_dir`, local or gs://.
+      folder: of its files, local or gs://.
       roles: of `train`, `dev`, `test`.
       split_seed: of the random division, where the publishers made none.
 
@@ -107,15 +109,18 @@ def _require_parts(parts, shares, whole):
 
 def require_roles(task, roles, there):
     """A task must have what is to be done with it. Raises `InputError`."""
-    for name in roles:
-        if name not in there:
-            way_out = (
-                f" Predict it with an adapter of {task.adapter_of!r}: --do_predict "
-                "--adapter_dir=..."
-                if task.adapter_of
-                else ""
-            )
-            raise InputError(f"The task {task.name!r} has no {name} data.{way_out}")
+    missing = [name for name in roles if name not in there]
+    if not missing:
+        return
+    message = f"The task {task.name!r} has no {missing[0]} data."
+    if not task.adapter_of:
+        raise InputError(message)
+    raise InputError(
+        f"{message} Predict it with an adapter of {task.adapter_of!r}: predict=True, "
+        "adapter_dir=...",
+        "predict=True",
+        "adapter_dir=...",
+    )
 
 
 def _find_layout(task, folder):
@@ -143,16 +148,17 @@ def _division(task, layout, folder):
 def _concatenate(parts):
     """Several `Examples` as one."""
     columns = zip(*(part.columns() for part in parts), strict=True)
-    return Examples(
-        *(None if values[0] is None else list(itertools.chain(*values)) for values in columns)
-    )
+    joined: list[Any] = [
+        None if values[0] is None else list(itertools.chain(*values)) for values in columns
+    ]
+    return Examples(*joined)
 
 
 def read_source(task, source, folder):
     """The `Examples` of one `Source`."""
     header, rows = read_table(source, folder)
     columns = _column_numbers(source, header, folder)
-    left_out = collections.Counter()
+    left_out: collections.Counter[str] = collections.Counter()
     kept = []
     for place, cells in rows:
         if len(cells) <= max(columns.values()):
@@ -233,8 +239,8 @@ def _column_number(column, header, place):
             return number
         shown = str(header[:30])[:600]
         raise InputError(
-            f"{place}: the header has no column {column!r}. Received: {shown}. Is "
-            "--delimiter right?"
+            f"{place}: the header has no column {column!r}. Received: {shown}. Is delimiter right?",
+            "delimiter",
         )
     if number is not None and header.index(column) != number:
         raise InputError(

@@ -36,7 +36,7 @@ class Records:
     prefix: str
     count: int
 
-    def files(self):
+    def files(self) -> list[str]:
         """Paths of the shards, in order."""
         return [f"{self.prefix}-{i:02d}.tfrecord" for i in range(SHARDS)]
 
@@ -60,8 +60,8 @@ def cached_records(folder, key, windows):
             storage.makedirs(path)
         except tf.errors.OpError as error:
             raise InputError(
-                f"The windows cannot be written to {folder}: {error}. Choose another "
-                "--features_dir."
+                f"The windows cannot be written to {folder}: {error}. Choose another features_dir.",
+                "features_dir",
             ) from error
         # A name of its own: two runs may write at once, and the files of either are whole.
         name = uuid.uuid4().hex[:8]
@@ -142,7 +142,7 @@ def train_batches(records, batch_size, steps, seed, max_seq_length, pad_to=8, st
         dataset = dataset.batch(POOL * batch_size).map(_lengths)
         dataset = tf.data.Dataset.zip((dataset, tf.data.Dataset.random(seed=seed)))
         dataset = dataset.flat_map(
-            lambda pool, number: _sorted_batches(*pool, number, batch_size, max_seq_length, pad_to)
+            lambda pool, number: _sorted_batches(pool, number, batch_size, max_seq_length, pad_to)
         )
     else:
         dataset = dataset.batch(batch_size, drop_remainder=True).map(
@@ -216,8 +216,9 @@ def _lengths(serialized):
     return serialized, _parse(serialized)["ids"].row_lengths()
 
 
-def _sorted_batches(serialized, lengths, number, batch_size, max_seq_length, pad_to):
+def _sorted_batches(pool, number, batch_size, max_seq_length, pad_to):
     """A pool as pairs of a batch of similar length and that length, in random order."""
+    serialized, lengths = pool
     order = tf.argsort(lengths, stable=True)
     batches = tf.reshape(tf.gather(serialized, order), [-1, batch_size])
     widths = _width(tf.reshape(tf.gather(lengths, order), [-1, batch_size]), max_seq_length, pad_to)

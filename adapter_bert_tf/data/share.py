@@ -20,13 +20,13 @@ class Share:
     local: int = 1
 
     @classmethod
-    def of(cls, context):
+    def of(cls, context: tf.distribute.InputContext) -> "Share":
         """The share of a `tf.distribute.InputContext`."""
         replicas = context.num_replicas_in_sync
         local = replicas // context.num_input_pipelines
         return cls(replicas, context.input_pipeline_id * local, local)
 
-    def split(self, dataset):
+    def split(self, dataset: tf.data.Dataset) -> tf.data.Dataset:
         """Divides global batches.
 
         Every host walks through the same batches in the same order, and so all see one global

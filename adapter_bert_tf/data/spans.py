@@ -15,7 +15,7 @@ QUESTIONS_AT_ONCE = 512
 
 @dataclasses.dataclass(frozen=True)
 class SpanSettings:
-    """How questions become inputs; the flags of the same names.
+    """How questions become inputs.
 
     Args:
       max_seq_length: of an input, in word pieces.
@@ -30,14 +30,18 @@ class SpanSettings:
     doc_stride: int = 128
     max_query_length: int = 64
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.max_query_length < 1 or self.max_seq_length <= self.max_query_length + 3:
             raise InputError(
                 f"max_seq_length must be above max_query_length + 3, that a part of the context "
-                f"fits. Received: {self.max_seq_length} and {self.max_query_length}"
+                f"fits. Received: {self.max_seq_length} and {self.max_query_length}",
+                "max_seq_length",
+                "max_query_length",
             )
         if self.doc_stride < 1:
-            raise InputError(f"doc_stride must be at least 1. Received: {self.doc_stride}")
+            raise InputError(
+                f"doc_stride must be at least 1. Received: {self.doc_stride}", "doc_stride"
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,10 +173,10 @@ def training_windows(questions, encoder, settings):
     batches does not reach that far. Questions whose answer fits no window are left out and logged.
     """
     questions, lost = _mixed(questions), []
-    for number, windows in itertools.groupby(
+    for number, group in itertools.groupby(
         make_windows(questions, encoder, settings), key=lambda window: window.question
     ):
-        windows = list(windows)
+        windows = list(group)
         answered = questions[number].answers and not questions[number].impossible
         if answered and not any(window.labels[1] for window in windows):
             lost.append(questions[number].id)

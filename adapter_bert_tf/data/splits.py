@@ -1,6 +1,7 @@
 """Random divisions of examples: seeded, duplicates on one side, every class in training."""
 
 import collections
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +18,10 @@ def divide(keys, labels, shares, seed):
     Returns:
       list of int lists: each part's examples, in file order. A part can be empty.
     """
-    groups = collections.defaultdict(list)
+    by_key = collections.defaultdict(list)
     for i, key in enumerate(keys):
-        groups[key].append(i)
-    groups = list(groups.values())
+        by_key[key].append(i)
+    groups = list(by_key.values())
     order = np.random.default_rng(seed).permutation(len(groups))
     first, rest = _one_of_each_label([groups[i] for i in order], labels)
     borders = np.cumsum(shares) * len(keys)
@@ -39,7 +40,9 @@ def _one_of_each_label(groups, labels):
     """(groups in which a label comes for the first time, the others)."""
     if labels is None:
         return [], groups
-    seen, first, rest = set(), [], []
+    seen: set[Any] = set()
+    first: list[list[int]] = []
+    rest: list[list[int]] = []
     for group in groups:
         new = {labels[i] for i in group} - seen
         seen |= new

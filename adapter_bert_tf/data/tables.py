@@ -74,8 +74,9 @@ def _decode(path, content, encodings):
     line = content.count(b"\n", 0, failure.start) + 1
     raise InputError(
         f"{path}: the byte 0x{content[failure.start]:02x} at offset {failure.start} (line {line}) "
-        f"is not {failure.encoding} text. Save the file as UTF-8; for --task_name=tsv, --encoding "
-        "names another encoding."
+        f"is not {failure.encoding} text. Save the file as UTF-8; for a table of your own, "
+        "encoding=NAME says another.",
+        "encoding=NAME",
     )
 
 
@@ -101,7 +102,8 @@ def _quoted_rows(path, text, source):
     except csv.Error as error:
         raise InputError(
             f"{path}, line {start}: {error}. Is a quotation mark missing, or is the "
-            "file not quoted at all (--noquoted)?"
+            "file not quoted at all (quoted=False)?",
+            "quoted=False",
         ) from error
     return rows
 

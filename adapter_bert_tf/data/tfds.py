@@ -1,6 +1,7 @@
 """GLUE and SQuAD from TensorFlow Datasets, which downloads and prepares them once."""
 
 import os
+from typing import Any
 
 from adapter_bert_tf.data.examples import Examples, require_roles
 from adapter_bert_tf.errors import InputError
@@ -25,7 +26,8 @@ def read_tfds(task, folder, roles):
     """
     if task.tfds is None:
         raise InputError(
-            f"TensorFlow Datasets' `glue` has no {task.name!r}: use --data_source=tsv."
+            f"TensorFlow Datasets' `glue` has no {task.name!r}: use data_source='tsv'.",
+            "data_source='tsv'",
         )
     builder = _prepared(f"glue/{task.tfds[0]}", folder)
     splits = {_split_name(name): name for name in builder.info.splits}
@@ -52,7 +54,8 @@ def _prepared(name, folder):
         place = folder or "~/tensorflow_datasets"
         raise InputError(
             f"TensorFlow Datasets cannot load {name!r}: {error}. Prepared data is "
-            f"looked for in {place} (--data_dir)."
+            f"looked for in {place} (data_dir).",
+            "data_dir",
         ) from error
     return builder
 
@@ -102,7 +105,7 @@ def read_tfds_squad(name, folder, split):
     import tensorflow_datasets as tfds
 
     builder = _prepared(name, folder)
-    articles = {}
+    articles: dict[str, dict[str, list[Any]]] = {}
     for row in tfds.as_numpy(builder.as_dataset({"train": "train", "dev": "validation"}[split])):
         answers = [
             {"text": text.decode(), "answer_start": int(start)}

@@ -1,12 +1,17 @@
 """Text to word-piece ids, as TensorFlow operations: the same in training and in exported models."""
 
 import copy
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 import tensorflow_text as text
 from official.nlp.modeling import layers
 
 from adapter_bert_tf.errors import InputError
+
+if TYPE_CHECKING:
+    from adapter_bert_tf.base.vocabulary import Vocabulary
 
 
 class TextEncoder(tf.Module):
@@ -21,7 +26,9 @@ class TextEncoder(tf.Module):
         cut at the longer text's end, as in adapter-bert.
     """
 
-    def __init__(self, vocabulary, max_seq_length, name=None):
+    def __init__(
+        self, vocabulary: "Vocabulary", max_seq_length: int, name: str | None = None
+    ) -> None:
         super().__init__(name=name)
         self.lower_case = vocabulary.lower_case
         self.max_seq_length = max_seq_length
@@ -35,13 +42,13 @@ class TextEncoder(tf.Module):
         self.unknown_id = vocabulary.pieces.index("[UNK]")
         self.special = self.tokenizer.get_special_tokens_dict()
 
-    def with_length(self, max_seq_length):
+    def with_length(self, max_seq_length: int) -> "TextEncoder":
         """The same with another `max_seq_length`; the vocabulary is shared."""
         other = copy.copy(self)
         other.max_seq_length = max_seq_length
         return other
 
-    def __call__(self, *texts):
+    def __call__(self, *texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         """Encodes a batch.
 
         Args:
@@ -52,7 +59,7 @@ class TextEncoder(tf.Module):
         """
         return self.join(self.segments(*texts))
 
-    def inputs(self, *texts):
+    def inputs(self, *texts: tf.Tensor | Sequence[str]) -> dict[str, tf.Tensor]:
         """Encodes a batch and pads it to its longest row.
 
         Args:
@@ -73,11 +80,11 @@ class TextEncoder(tf.Module):
             )
         return padded(*self(*columns))
 
-    def segments(self, *texts):
+    def segments(self, *texts: tf.Tensor) -> list[tf.RaggedTensor]:
         """Word-piece ids of each text by itself, uncut: ragged `[batch, (pieces)]` each."""
         return [self.tokenizer(self._normalize(t)).merge_dims(1, 2) for t in texts]
 
-    def join(self, segments):
+    def join(self, segments: Sequence[tf.RaggedTensor]) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         """Cuts and joins `segments`; returns what calling the encoder returns."""
         room = self.max_seq_length - len(segments) - 1
         ids, types = text.combine_segments(
@@ -87,7 +94,7 @@ class TextEncoder(tf.Module):
         )
         return tf.cast(ids, tf.int32), tf.cast(types, tf.int32)
 
-    def align(self, texts):
+    def align(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
         """Word pieces and the characters that each comes from.
 
         Texts are normalized character by character, so that every byte of what the tokenizer sees
@@ -125,7 +132,7 @@ class TextEncoder(tf.Module):
             begins.with_flat_values(ends - first_character),
         )
 
-    def _normalize(self, texts):
+    def _normalize(self, texts: tf.Tensor) -> tf.Tensor:
         texts = tf.strings.regex_replace(texts, r"[\p{Zs}\t\n\r]", " ")
         texts = tf.strings.regex_replace(texts, r"[\p{C}\x{fffd}]", "")
         if not self.lower_case:
@@ -135,12 +142,12 @@ class TextEncoder(tf.Module):
         texts = tf.strings.regex_replace(texts, "Σ", "σ")
         return tf.strings.lower(tf.strings.regex_replace(texts, r"\p{Mn}", ""), encoding="utf-8")
 
-    def unknown_share(self, ids):
+    def unknown_share(self, ids: tf.RaggedTensor) -> float:
         """Share of [UNK] among the word pieces of a ragged batch, from 0 to 1."""
         return float(tf.reduce_mean(tf.cast(ids.flat_values == self.unknown_id, tf.float32)))
 
 
-def equally_long(columns):
+def equally_long(columns: Collection[tf.Tensor]) -> list[tf.Tensor]:
     """The string tensors `[batch]`, which fail in the graph if they differ in length.
 
     The operations of tensorflow_text read beyond the shorter one.
@@ -158,7 +165,7 @@ def equally_long(columns):
         return [tf.identity(column) for column in columns]
 
 
-def padded(ids, types):
+def padded(ids: tf.RaggedTensor, types: tf.RaggedTensor) -> dict[str, tf.Tensor]:
     """Encoder inputs, dict of int32 `[batch, seq]`, from ragged word ids and type ids.
 
     `seq` is at least 1, even of no rows.
@@ -172,7 +179,7 @@ def padded(ids, types):
     }
 
 
-def _skip_marks(last, is_mark, limits):
+def _skip_marks(last: tf.Tensor, is_mark: tf.Tensor, limits: tf.Tensor) -> tf.Tensor:
     """The first character after each of `last` that is no combining mark, or its text's end."""
     others = tf.where(~is_mark)[:, 0]
     others = tf.concat([others, tf.shape(is_mark, tf.int64)], 0)

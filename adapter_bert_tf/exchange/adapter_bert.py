@@ -34,7 +34,9 @@ def import_checkpoint(path, base, task, labels, **inputs):
         raise InputError(f"{path} holds no adapters of adapter-bert, or no classifier.")
     fingerprint = base.fingerprint()
     if weights_digest(values) != fingerprint["weights_sha256"]:
-        raise InputError(f"{path} was trained on another base than the one given (--base_model).")
+        raise InputError(
+            f"{path} was trained on another base than the one given (base_model).", "base_model"
+        )
     adapter = dataclasses.replace(PRESETS["adapter_bert"], bottleneck_size=first.shape[1])
     config = schema.describe(
         task,

@@ -191,7 +191,7 @@ def _import_head(folder, name):
         f"label2id must number {count} labels",
         ids,
     )
-    return (sorted(ids, key=ids.get) if count > 1 else []), weights
+    return (sorted(ids, key=ids.__getitem__) if count > 1 else []), weights
 
 
 def _head_names(name):
@@ -225,8 +225,9 @@ def export_adapter(saved, folder, base):
     norms = [name for name in saved.weights if "/LayerNorm/" in name]
     _require(
         not norms,
-        "its adapters have no trained LayerNorms of the base; train with --notrain_layer_norm",
+        "its adapters have no trained LayerNorms of the base; train with train_layer_norm=False",
         norms[:1],
+        "train_layer_norm=False",
     )
     _require(
         config["head"] == "classification", "only classification heads are exported", config["head"]
@@ -334,6 +335,6 @@ def _require_file(folder, path):
         )
 
 
-def _require(condition, message, received):
+def _require(condition, message, received, *arguments):
     if not condition:
-        raise InputError(f"AdapterHub: {message}. Received: {received!r}")
+        raise InputError(f"AdapterHub: {message}. Received: {received!r}", *arguments)

@@ -6,9 +6,11 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
+from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.ops import Tensor, dense
 from adapter_bert_tf.adapters.parts import Parts
-from adapter_bert_tf.heads.losses import sparse_cross_entropy
+from adapter_bert_tf.adapters.task_encoder import TaskEncoder
+from adapter_bert_tf.heads.losses import Loss, sparse_cross_entropy
 from adapter_bert_tf.heads.task_model import TaskModel
 
 
@@ -38,30 +40,37 @@ class Classifier(TaskModel):
       regression: whether the output is a score instead of logits.
     """
 
-    def __init__(self, encoder, num_labels, dropout=0.1, regression=False, **kwargs):
+    def __init__(
+        self,
+        encoder: AdapterBertEncoder | TaskEncoder,
+        num_labels: int,
+        dropout: float = 0.1,
+        regression: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(encoder, num_labels, **kwargs)
         self.num_labels = num_labels
         self.regression = regression
         self.dropout_rate = dropout
         self.dropout = tf_keras.layers.Dropout(dropout)
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Mapping[str, tf.Tensor], training: bool | None = None) -> tf.Tensor:
         """Logits, float32 `[batch, num_labels]`, of int32 `[batch, seq]` inputs."""
         pooled = self.encoder(inputs, output_range=1, training=training)["pooled_output"]
         return self.head(self.dropout(pooled, training=training))
 
-    def training_loss(self):
+    def training_loss(self) -> Loss:
         """The loss to train with: of label ids, or of scores."""
         if self.regression:
             return tf_keras.losses.MeanSquaredError()
         return sparse_cross_entropy
 
-    def rescale_head(self, mean, deviation):
+    def rescale_head(self, mean: float, deviation: float) -> None:
         """Lets a head that was trained on standardized scores speak in the scores' own units."""
         self.head.kernel.assign(self.head.kernel * deviation)
         self.head.bias.assign(self.head.bias * deviation + mean)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
             "num_labels": self.num_labels,
             "dropout": self.dropout_rate,

@@ -1,9 +1,14 @@
 """The loss of classes; scores have tf_keras' own."""
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import tensorflow as tf
 
+Loss: TypeAlias = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]  # Of labels and outputs.
 
-def sparse_cross_entropy(labels, logits):
+
+def sparse_cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     """Cross-entropy of each label, float32; tf_keras' own casts labels to int64, unknown to TPUs.
 
     Args:

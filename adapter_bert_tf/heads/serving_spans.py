@@ -3,16 +3,19 @@
 The same windows and the same choice as `data.spans` and `tasks.span_decoding`, as tensors.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import tensorflow as tf
 
-from adapter_bert_tf.data.tokenization import equally_long
-from adapter_bert_tf.heads.serving_texts import id_specs
+from adapter_bert_tf.data.tokenization import TextEncoder, equally_long
+from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run, Tensors, id_specs
 
 NEVER = -3.0e38  # Below every score; infinities would make NaN of differences.
 WINDOWS_AT_ONCE = 16  # A pass of the encoder takes so many, that memory does not grow with a text.
 
 
-def of_text(run, config, pieces):
+def of_text(run: Run, config: Config, pieces: Pieces) -> Any:
     """The signature that takes `question` and `context`, a concrete function.
 
     Args:
@@ -26,17 +29,17 @@ def of_text(run, config, pieces):
     }
 
     @tf.function
-    def serving_default(question, context):
+    def serving_default(question: tf.Tensor, context: tf.Tensor) -> Tensors:
         return answerer(question, context)
 
     return serving_default.get_concrete_function(**strings)
 
 
-def of_ids(run, config):
+def of_ids(run: Run, config: Config) -> Any:
     """The signature that takes word-piece ids, a concrete function; arguments as in `of_text`."""
 
     @tf.function
-    def ids(**inputs):
+    def ids(**inputs: tf.Tensor) -> Tensors:
         logits = run(inputs)
         return {"start_logits": logits[:, 0], "end_logits": logits[:, 1]}
 
@@ -52,13 +55,13 @@ class Answerer(tf.Module):
       encoder: `TextEncoder`.
     """
 
-    def __init__(self, run, settings, encoder):
+    def __init__(self, run: Run, settings: Mapping[str, Any], encoder: TextEncoder) -> None:
         super().__init__()
         self.run = run
         self.settings = settings
         self.encoder = encoder
 
-    def __call__(self, question, context):
+    def __call__(self, question: tf.Tensor, context: tf.Tensor) -> Tensors:
         """Answers a batch.
 
         Args:
@@ -77,11 +80,11 @@ class Answerer(tf.Module):
         best = self._best(logits, windows, pieces.row_lengths())
         return self._answers(best, windows, context, starts, ends)
 
-    def _run_in_parts(self, inputs):
+    def _run_in_parts(self, inputs: Tensors) -> tf.Tensor:
         count, seq = tf.unstack(tf.shape(inputs["input_mask"]))
         parts = (tf.maximum(count, 1) + WINDOWS_AT_ONCE - 1) // WINDOWS_AT_ONCE
 
-        def run(part, done):
+        def run(part: tf.Tensor, done: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             rows = slice(part * WINDOWS_AT_ONCE, (part + 1) * WINDOWS_AT_ONCE)
             logits = self.run({name: value[rows] for name, value in inputs.items()})
             return part + 1, tf.concat([done, logits], 0)
@@ -95,7 +98,7 @@ class Answerer(tf.Module):
         )
         return logits
 
-    def _inputs(self, query, pieces, windows):
+    def _inputs(self, query: tf.RaggedTensor, pieces: tf.RaggedTensor, windows: Tensors) -> Tensors:
         special = self.encoder.special
         count = [tf.shape(windows["question"])[0], 1]
         cls, sep = (
@@ -118,7 +121,7 @@ class Answerer(tf.Module):
             "input_type_ids": types,
         }
 
-    def _best(self, logits, windows, lengths):
+    def _best(self, logits: tf.Tensor, windows: Tensors, lengths: tf.Tensor) -> Tensors:
         """The best span of each window: (first, last) piece of the context, score, [CLS] score."""
         places = tf.range(tf.shape(logits, tf.int64)[2])[tf.newaxis]
         begin, end = windows["begin"][:, tf.newaxis], windows["end"][:, tf.newaxis]
@@ -148,7 +151,14 @@ class Answerer(tf.Module):
             "last": tf.cast(last, tf.int64) + shift,
         }
 
-    def _answers(self, best, windows, context, starts, ends):
+    def _answers(
+        self,
+        best: Tensors,
+        windows: Tensors,
+        context: tf.Tensor,
+        starts: tf.RaggedTensor,
+        ends: tf.RaggedTensor,
+    ) -> Tensors:
         batch = tf.shape(context, tf.int64)[0]
         score = tf.math.unsorted_segment_max(best["score"], windows["question"], batch)
         null = -tf.math.unsorted_segment_max(-best["null"], windows["question"], batch)
@@ -177,14 +187,16 @@ class Answerer(tf.Module):
         }
 
 
-def _pick(ragged, columns, found):
+def _pick(ragged: tf.RaggedTensor, columns: tf.Tensor, found: tf.Tensor) -> tf.Tensor:
     """`ragged[i, columns[i]]` of each row, -1 where nothing was found."""
     flat = tf.concat([ragged.flat_values, [-1]], 0)
     last = tf.size(flat, tf.int64) - 1
     return tf.gather(flat, tf.where(found, ragged.row_starts() + columns, last))
 
 
-def span_windows(query_lengths, context_lengths, settings):
+def span_windows(
+    query_lengths: tf.Tensor, context_lengths: tf.Tensor, settings: Mapping[str, Any]
+) -> Tensors:
     """The windows of each question; see `data.spans.window_spans`.
 
     Args:
@@ -206,7 +218,7 @@ def span_windows(query_lengths, context_lengths, settings):
     return {"question": question, "begin": begin, "end": end, "head": tf.gather(head, question)}
 
 
-def has_most_context(piece, windows, lengths):
+def has_most_context(piece: tf.Tensor, windows: Tensors, lengths: tf.Tensor) -> tf.Tensor:
     """Whether no other window shows a piece with more context; see `data.spans.best_windows`.
 
     Args:

@@ -1,24 +1,30 @@
 """Classification of raw texts in the graph."""
 
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
 import tensorflow as tf
 
-from adapter_bert_tf.data.tokenization import equally_long, padded
+from adapter_bert_tf.data.tokenization import TextEncoder, equally_long, padded
 
+Config: TypeAlias = Mapping[str, Any]  # Of an adapter.
+Tensors: TypeAlias = dict[str, tf.Tensor]
+Run: TypeAlias = Callable[[Tensors], tf.Tensor]  # From encoder inputs to logits.
 INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
 
 
-def text_specs(config):
+def text_specs(config: Config) -> dict[str, tf.TensorSpec]:
     """The string arguments of a task's signature: `text_a` and, for pairs, `text_b`."""
     names = ("text_a", "text_b")[: config["inputs"]["texts"]]
     return {name: tf.TensorSpec([None], tf.string, name=name) for name in names}
 
 
-def id_specs():
+def id_specs() -> dict[str, tf.TensorSpec]:
     """The arguments of the signature `ids`."""
     return {name: tf.TensorSpec([None, None], tf.int32, name=name) for name in INPUTS}
 
 
-def class_outputs(logits, config):
+def class_outputs(logits: tf.Tensor, config: Config) -> Tensors:
     """What a signature returns.
 
     Args:
@@ -49,11 +55,11 @@ class Pieces:
       encoder: `TextEncoder`, for whatever length.
     """
 
-    def __init__(self, encoder):
+    def __init__(self, encoder: TextEncoder) -> None:
         self.encoder = encoder
-        self.functions = {}
+        self.functions: dict[tuple[int, int], Callable[..., Any]] = {}
 
-    def __call__(self, settings, *texts):
+    def __call__(self, settings: Mapping[str, Any], *texts: tf.Tensor) -> Any:
         """Ragged word ids and type ids, see `TextEncoder`.
 
         Args:
@@ -70,7 +76,7 @@ class Pieces:
         return self.functions[key](*texts)
 
 
-def of_text(run, config, pieces):
+def of_text(run: Run, config: Config, pieces: Pieces) -> Any:
     """The signature that takes `text_a` and, for pairs, `text_b`, a concrete function.
 
     Args:
@@ -80,18 +86,18 @@ def of_text(run, config, pieces):
     """
 
     @tf.function
-    def serving_default(**texts):
+    def serving_default(**texts: tf.Tensor) -> Tensors:
         inputs = padded(*pieces(config["inputs"], *equally_long(texts.values())))
         return class_outputs(run(inputs), config)
 
     return serving_default.get_concrete_function(**text_specs(config))
 
 
-def of_ids(run, config):
+def of_ids(run: Run, config: Config) -> Any:
     """The signature that takes word-piece ids, a concrete function; arguments as in `of_text`."""
 
     @tf.function
-    def ids(**inputs):
+    def ids(**inputs: tf.Tensor) -> Tensors:
         return class_outputs(run(inputs), config)
 
     return ids.get_concrete_function(**id_specs())

@@ -6,15 +6,17 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
+from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.ops import Tensor, dense
 from adapter_bert_tf.adapters.parts import Parts
-from adapter_bert_tf.heads.losses import sparse_cross_entropy
+from adapter_bert_tf.adapters.task_encoder import TaskEncoder
+from adapter_bert_tf.heads.losses import Loss, sparse_cross_entropy
 from adapter_bert_tf.heads.task_model import TaskModel
 
 LABELS = ("start", "end")  # Of the head's two outputs.
 
 
-def span_logits(scores, mask):
+def span_logits(scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     """Logits `[batch, 2, seq]` from scores `[batch, seq, 2]`; padding, mask 0, gets -1e9."""
     padding = 1.0 - tf.cast(mask[:, tf.newaxis, :], tf.float32)
     return tf.transpose(scores, [0, 2, 1]) - 1e9 * padding
@@ -43,10 +45,10 @@ class SpanLabeler(TaskModel):
 
     unused = ("pooler",)
 
-    def __init__(self, encoder, **kwargs):
+    def __init__(self, encoder: AdapterBertEncoder | TaskEncoder, **kwargs: Any) -> None:
         super().__init__(encoder, len(LABELS), **kwargs)
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Mapping[str, tf.Tensor], training: bool | None = None) -> tf.Tensor:
         """Logits, float32 `[batch, 2, seq]`, starts and ends, of int32 `[batch, seq]` inputs.
 
         Padding gets -1e9, so that the loss does not depend on how far a batch is padded.
@@ -54,6 +56,6 @@ class SpanLabeler(TaskModel):
         sequence = self.encoder(inputs, training=training)["sequence_output"]
         return span_logits(self.head(sequence), inputs["input_mask"])
 
-    def training_loss(self):
+    def training_loss(self) -> Loss:
         """The mean of the cross-entropies of start and end; labels are int32 `[batch, 2]`."""
         return sparse_cross_entropy

@@ -1,10 +1,16 @@
 """Batches whose rows belong to different tasks."""
 
 import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.store import schema
+
+if TYPE_CHECKING:
+    from adapter_bert_tf.many_tasks.model import LiveTask
 
 
 @dataclasses.dataclass
@@ -17,11 +23,11 @@ class Group:
       which: the place in `tasks` of each row's task.
     """
 
-    rows: list
-    tasks: list
-    which: list = dataclasses.field(default_factory=list)
+    rows: list[int]
+    tasks: list["LiveTask"]
+    which: list[int] = dataclasses.field(default_factory=list)
 
-    def add(self, row, task):
+    def add(self, row: int, task: "LiveTask") -> None:
         """Adds a row."""
         if not any(task is other for other in self.tasks):
             self.tasks.append(task)
@@ -29,7 +35,7 @@ class Group:
         self.which.append(next(i for i, other in enumerate(self.tasks) if other is task))
 
 
-def pass_key(config, name):
+def pass_key(config: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """What tasks have in common that one pass can compute: their parts and the kind of their head.
 
     Args:
@@ -41,7 +47,9 @@ def pass_key(config, name):
     return repr(config["adapter"]), config["head"], own
 
 
-def stack(tasks, base):
+def stack(
+    tasks: Sequence[Mapping[str, Tensor]], base: Mapping[str, tf.Variable]
+) -> dict[str, tf.Tensor]:
     """Dict from common name to `[tasks, ...]`.
 
     What only some tasks have of their own, such as LayerNorms, the others have from the base. Heads
@@ -61,14 +69,14 @@ def stack(tasks, base):
     }
 
 
-def _widened(name, value, width):
+def _widened(name: str, value: Tensor, width: int) -> Tensor:
     if not name.startswith("head/"):
         return value
     missing = [[0, 0]] * (len(value.shape) - 1) + [[0, width - value.shape[-1]]]
     return tf.pad(value, missing, constant_values=float("-inf") if name == "head/bias" else 0.0)
 
 
-def put_together(groups, outputs):
+def put_together(groups: Sequence[Group], outputs: Sequence[tf.Tensor]) -> tf.Tensor:
     """The outputs of all groups `[rows, ...]` in the order of the batch."""
     if outputs[0].shape.rank == 2:
         width = max(output.shape[-1] for output in outputs)

@@ -4,17 +4,21 @@ import copy
 import dataclasses
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.config import PRESETS
+from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.kinds import PartsConfig
-from adapter_bert_tf.adapters.ops import ROWS
+from adapter_bert_tf.adapters.ops import ROWS, Tensor
 from adapter_bert_tf.adapters.specs import POOLER
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
+from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS, head_of
+from adapter_bert_tf.heads.task_model import TaskModel
 from adapter_bert_tf.many_tasks.mixed import Group, pass_key, put_together, stack
 from adapter_bert_tf.store import schema
 from adapter_bert_tf.store.combine import without_lowest
@@ -34,12 +38,12 @@ class LiveTask:
         `values`.
     """
 
-    config: dict
-    values: dict
-    model: Callable = lambda: None
+    config: dict[str, Any]
+    values: dict[str, Tensor]
+    model: Callable[[], Any] = lambda: None
 
     @property
-    def shares_base(self):
+    def shares_base(self) -> bool:
         """Whether it is the shared base and small parts; full and top-k tuning are not."""
         return not schema.tuning_of(self.config).changes_base
 
@@ -54,16 +58,22 @@ class AdapterModel:
       base: `Base`.
     """
 
-    def __init__(self, base):
+    def __init__(self, base: Base) -> None:
         self.base = base
         self.encoder = base.build_encoder()
         self.encoder.trainable = False
-        self._tasks = {}
-        self._functions = {}
+        self._tasks: dict[str, LiveTask] = {}
+        self._functions: dict[tuple[str, str], Callable[..., tf.Tensor]] = {}
 
     def add_adapter(
-        self, name, labels=(), config="houlsby", head="classification", tuning=None, **inputs
-    ):
+        self,
+        name: str,
+        labels: Sequence[str] = (),
+        config: str | PartsConfig | None = "houlsby",
+        head: str = "classification",
+        tuning: Tuning | None = None,
+        **inputs: int,
+    ) -> TaskModel:
         """Adds a task with fresh weights.
 
         Args:
@@ -101,7 +111,9 @@ class AdapterModel:
         self._tasks[name], model = self._with_model(described, {})
         return model
 
-    def load_adapter(self, folder, name=None, drop_lowest=0):
+    def load_adapter(
+        self, folder: str | os.PathLike[str], name: str | None = None, drop_lowest: int = 0
+    ) -> str:
         """Adds the task of an adapter directory, and returns its name.
 
         Args:
@@ -124,7 +136,13 @@ class AdapterModel:
         self._tasks[name] = task
         return name
 
-    def save_adapter(self, name, folder, metric=None, dtype="float32"):
+    def save_adapter(
+        self,
+        name: str,
+        folder: str | os.PathLike[str],
+        metric: Mapping[str, Any] | None = None,
+        dtype: str = "float32",
+    ) -> None:
         """Writes a task's adapter directory; see `store.save_adapter`.
 
         Args:
@@ -137,22 +155,22 @@ class AdapterModel:
         config = task.config | {"metric": metric or task.config["metric"]}
         save_adapter(os.fspath(folder), config, task.values, dtype)
 
-    def list_adapters(self):
+    def list_adapters(self) -> list[str]:
         """Names of the tasks, in the order in which they came."""
         return list(self._tasks)
 
-    def delete_adapter(self, name):
+    def delete_adapter(self, name: str) -> None:
         """Removes a task. Raises `InputError` if there is none of that name."""
         self._find(name)
         del self._tasks[name]
         used = {_function_key(task.config) for task in self._tasks.values()}
         self._functions = {key: f for key, f in self._functions.items() if key in used}
 
-    def config(self, name):
+    def config(self, name: str) -> dict[str, Any]:
         """What the adapter directory of a task says: labels, sizes, metric, base."""
         return copy.deepcopy(self._find(name).config)
 
-    def model(self, name):
+    def model(self, name: str) -> TaskModel:
         """The `tf_keras.Model` that trains a task further; its training changes this object."""
         task = self._find(name)
         model = task.model()
@@ -160,7 +178,7 @@ class AdapterModel:
             self._tasks[name], model = self._with_model(task.config, task.values)
         return model
 
-    def __call__(self, inputs, adapter):
+    def __call__(self, inputs: Mapping[str, Any], adapter: str | Sequence[str]) -> tf.Tensor:
         """Logits of a batch.
 
         Args:
@@ -182,7 +200,7 @@ class AdapterModel:
         groups = self._groups(names, inputs["input_word_ids"].shape[0])
         return put_together(groups, [self._run_group(group, inputs) for group in groups])
 
-    def _groups(self, names, batch):
+    def _groups(self, names: list[str], batch: int) -> list[Group]:
         """The rows that one pass of the encoder can compute together, as `Group`s."""
         if not names or len(names) != batch:
             raise InputError(
@@ -195,14 +213,14 @@ class AdapterModel:
                 "Spans and classes cannot be in one batch. Received: "
                 f"{ {name: task.config['head'] for name, task in tasks.items()} }"
             )
-        groups = {}
+        groups: dict[tuple[str, ...], Group] = {}
         for row, name in enumerate(names):
             task = tasks[name]
             key = pass_key(task.config, name) if task.shares_base else (name,)
             groups.setdefault(key, Group([], [])).add(row, task)
         return list(groups.values())
 
-    def _run_group(self, group, inputs):
+    def _run_group(self, group: Group, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
         inputs = {name: tf.gather(value, group.rows) for name, value in inputs.items()}
         first, *others = group.tasks
         if not others:
@@ -210,18 +228,22 @@ class AdapterModel:
         values = stack([task.values for task in group.tasks], self.encoder.base_variables())
         return self._function(first.config)(inputs, values, tf.constant(group.which))
 
-    def _run(self, task, inputs):
+    def _run(self, task: LiveTask, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
         if not task.shares_base:
             return task.model()(inputs)
         values = {name: tf.convert_to_tensor(value) for name, value in task.values.items()}
         return self._function(task.config)(inputs, values)
 
-    def _function(self, config):
+    def _function(self, config: Mapping[str, Any]) -> Callable[..., tf.Tensor]:
         """The compiled pass for a kind of head and of parts; weights are its arguments."""
         adapter, head = schema.adapter_of(config), head_of(config)
         key = _function_key(config)
 
-        def run(inputs, values, which=None):
+        def run(
+            inputs: dict[str, tf.Tensor],
+            values: dict[str, tf.Tensor],
+            which: tf.Tensor | None = None,
+        ) -> tf.Tensor:
             if which is not None:
                 values = {name: tf.gather(value, which) for name, value in values.items()}
             stacked = None if which is None else ROWS
@@ -231,7 +253,9 @@ class AdapterModel:
             self._functions[key] = tf.function(run, reduce_retracing=True)
         return self._functions[key]
 
-    def _with_model(self, config, values):
+    def _with_model(
+        self, config: dict[str, Any], values: Mapping[str, Tensor]
+    ) -> tuple[LiveTask, TaskModel]:
         """The `LiveTask` and a model that trains it, starting from `values` if there are any."""
         tuning = schema.tuning_of(config)
         encoder = self._encoder_of(schema.adapter_of(config), tuning)
@@ -243,7 +267,9 @@ class AdapterModel:
         found = (lambda: model) if tuning.changes_base else weakref.ref(model)
         return LiveTask(config, kept, found), model
 
-    def _encoder_of(self, adapter, tuning):
+    def _encoder_of(
+        self, adapter: PartsConfig | None, tuning: Tuning
+    ) -> AdapterBertEncoder | TaskEncoder:
         """An encoder that shares of the base what the tuning leaves alone."""
         if tuning.changes_base:
             return self.base.build_encoder()
@@ -255,12 +281,12 @@ class AdapterModel:
             own_pooler=is_trained(specs[f"{POOLER}/kernel"], depth, tuning),
         )
 
-    def _find(self, name):
+    def _find(self, name: str) -> LiveTask:
         if name not in self._tasks:
             raise InputError(f"No adapter {name!r}. There are {self.list_adapters()}.")
         return self._tasks[name]
 
-    def _require_free(self, name):
+    def _require_free(self, name: str) -> None:
         if not name or not isinstance(name, str) or name in self._tasks:
             raise InputError(
                 f"An adapter needs a name that no other has: {self.list_adapters()}. "
@@ -268,11 +294,11 @@ class AdapterModel:
             )
 
 
-def _function_key(config):
+def _function_key(config: Mapping[str, Any]) -> tuple[str, str]:
     return repr(config["adapter"]), config["head"]
 
 
-def _adapter_config(config):
+def _adapter_config(config: str | PartsConfig | None) -> PartsConfig | None:
     if isinstance(config, str) and config in PRESETS:
         return PRESETS[config]
     if config is None or isinstance(config, PartsConfig):
@@ -283,7 +309,7 @@ def _adapter_config(config):
     )
 
 
-def _strings(values, what):
+def _strings(values: Any, what: str) -> list[str]:
     if isinstance(values, list | tuple) and all(isinstance(value, str) for value in values):
         return list(values)
     raise InputError(f"{what} a list of strings. Received: {values!r}")

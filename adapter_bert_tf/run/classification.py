@@ -57,7 +57,7 @@ class Classification(Kind):
         return plan.actions.evaluate
 
     def evaluate(self, job):
-        results = {}
+        results: dict[str, float] = {}
         for task in job.plan.tasks:
             predictions = predict_all(job, task, "dev", job.plan.batches.evaluate)
             results |= score(task, predictions, "eval")
@@ -124,7 +124,7 @@ def score(task, predictions, prefix):
       predictions: dict from split to predictions.
       prefix: of the metrics' names.
     """
-    results = {}
+    results: dict[str, float] = {}
     for split, predicted in predictions.items():
         if metrics.is_constant(predicted):
             logging.warning(

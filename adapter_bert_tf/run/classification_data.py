@@ -78,7 +78,7 @@ class ClassificationData:
     @property
     def labels_in_order(self) -> tuple[str, ...]:
         """Label strings in the order of their ids; none for regression."""
-        return () if self.task.regression else self.task.labels
+        return () if self.task.regression else self.task.labels or ()
 
     @functools.cached_property
     def scale(self) -> Scale | None:

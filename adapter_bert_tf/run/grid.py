@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.command import table
@@ -27,7 +28,7 @@ def read_grid(flags):
         raise InputError("--output_dir is missing: the folder for the runs.")
     if not flags.sweep:
         return {}
-    grid = PAPER if flags.sweep == "paper" else read_yaml(flags.sweep, "--sweep")
+    grid: dict[str, Any] = PAPER if flags.sweep == "paper" else read_yaml(flags.sweep, "--sweep")
     if isinstance(grid.get("grid"), dict):  # A sweep.json.
         grid = grid["grid"]
     grid = {

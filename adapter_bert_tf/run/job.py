@@ -53,10 +53,16 @@ def run_plan(plan: Plan) -> dict[str, Any]:
             plan.folder.check_same_run()  # Another process may have been here since.
             plan.folder.check_same_content()
         job = _build(plan)
-        print(report(job.model, job.trained, plan.method.tuning), flush=True)
+        print(_report(job), flush=True)
         if not plan.actions.dry_run:
             _carry_out(job)
         return _run_record(job)
+
+
+def _report(job: Job) -> str:
+    """What is trained, under a line that programs look for."""
+    tuning = job.plan.method.tuning
+    return report(job.model, job.trained, tuning, f"What --tuning={tuning.method} trains:")
 
 
 @contextlib.contextmanager

@@ -28,7 +28,7 @@ FIELDS = {
     "id": str,
 }
 
-_held = set()
+_held: set[str] = set()
 
 
 @contextlib.contextmanager

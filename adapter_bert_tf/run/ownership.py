@@ -14,8 +14,8 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.output_files import read_record, remove
 from adapter_bert_tf.store.directory import adapter_exists, adapter_is_whole
 from adapter_bert_tf.store.folders import TEMPORARY
+from adapter_bert_tf.training.best import Best
 from adapter_bert_tf.training.checkpoints import PREFIX, STATE
-from adapter_bert_tf.training.evaluation import Best
 
 # What a run leaves behind; `--overwrite` removes these and nothing else.
 RUN_FILES = (
@@ -177,7 +177,7 @@ def clear(folder: str, patterns: Collection[str]) -> None:
 
     Checkpoints go first, then whose they are: killed at any point, it is done again.
     """
-    Best.remove(os.path.join(folder, "checkpoints"))
+    Best.clean(os.path.join(folder, "checkpoints"), None)
     for path in [*_checkpoint_files(folder), os.path.join(folder, "checkpoints", OWNER)]:
         if storage.exists(path):
             storage.remove(path)

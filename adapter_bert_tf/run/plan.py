@@ -1,7 +1,7 @@
 """The plan of a run: all that it needs to know, as one value that does not change."""
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
 
@@ -95,7 +95,7 @@ class Choice:
     """
 
     every: int | None
-    keep: str
+    keep: Literal["last", "best"]
     patience: int | None
 
 

@@ -3,12 +3,14 @@
 import dataclasses
 import json
 import os
+from typing import Any
 
 import numpy as np
 import tf_keras
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data import records, spans
+from adapter_bert_tf.heads import Head
 from adapter_bert_tf.run import output_files, question_data, sweep
 from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.tasks import squad_metrics
@@ -94,16 +96,16 @@ class Answers:
       null_odds: score of no answer minus the best answer's; empty if that is not allowed.
     """
 
-    texts: dict
-    best_texts: dict
-    n_best: dict
-    null_odds: dict
+    texts: dict[str, str]
+    best_texts: dict[str, str]
+    n_best: dict[str, list[dict[str, Any]]]
+    null_odds: dict[str, float]
 
-    def score(self, head, articles, version_2):
+    def score(self, head: Head, articles: list[Any], version_2: bool) -> dict[str, float]:
         """Exact match and F1, from 0 to 100, by the official evaluators."""
         return head.evaluate(articles, self.texts, version_2, self.best_texts, self.null_odds)
 
-    def write(self, folder):
+    def write(self, folder: str) -> None:
         """Writes the files of google-research/bert's `run_squad.py`."""
         files = {"predictions.json": self.texts, "nbest_predictions.json": self.n_best}
         if self.null_odds:

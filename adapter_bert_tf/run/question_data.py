@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import hashlib
 import math
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from absl import logging
@@ -80,7 +81,7 @@ class SpanData:
 
     learned: list[Question]
     asked: list[Question]
-    articles: list
+    articles: list[Any]
     vocabulary: Vocabulary
     settings: spans.SpanSettings
     decoding: DecodingSettings
@@ -117,27 +118,32 @@ class SpanData:
         }
 
     @functools.cached_property
-    def digests(self):
+    def digests(self) -> dict[str, str]:
         """Dict from split to the digest of its questions."""
         parts = {"train": self.learned, "dev": self.asked}
         return {name: digest(part) for name, part in parts.items() if part}
 
     @functools.cached_property
-    def encoder(self):
+    def encoder(self) -> TextEncoder:
         """The `TextEncoder`."""
         return TextEncoder(self.vocabulary, self.settings.max_seq_length)
 
     @functools.cached_property
-    def train_records(self):
+    def train_records(self) -> records.Records:
         """`Records` of the training windows."""
         return self._records("train", self.learned, spans.training_windows)
 
     @functools.cached_property
-    def eval_records(self):
+    def eval_records(self) -> records.Records:
         """`Records` of the windows of the questions asked."""
         return self._records("dev", self.asked, spans.make_windows)
 
-    def _records(self, split, questions, make):
+    def _records(
+        self,
+        split: str,
+        questions: list[Question],
+        make: Callable[..., Iterable[spans.Window]],
+    ) -> records.Records:
         key = {
             "questions": self.digests[split],
             "vocabulary": self.vocabulary.sha256,

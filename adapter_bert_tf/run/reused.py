@@ -45,7 +45,11 @@ class Reused:
         return self._bases[flags]
 
     def data(
-        self, flags: Part, vocabulary: Vocabulary, labels: tuple[str, ...] | None, read: Callable
+        self,
+        flags: Part,
+        vocabulary: Vocabulary,
+        labels: tuple[str, ...] | None,
+        read: Callable[[], Any],
     ) -> Any:
         """What `read` returns; what it returned last if nothing that matters has changed.
 

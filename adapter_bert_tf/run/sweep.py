@@ -13,6 +13,7 @@ from tensorboard.plugins.hparams import api as hparams
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.command.values import RunFlags
+from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import Diverged, InputError
 from adapter_bert_tf.run import paths
 from adapter_bert_tf.run.grid import RECORD, all_runs, note_sweep, read_grid
@@ -130,7 +131,7 @@ class Sweep:
         try:
             record = run_plan(plan)
         except Diverged as error:
-            print(error, flush=True)
+            print(for_command(error), flush=True)
             return {"status": "diverged", "results": {}}
         return {"results": {}} if self.flags.dry_run else _row(record)
 
@@ -241,7 +242,7 @@ def choose(settings, scores):
     Returns:
       None if all failed.
     """
-    by_setting = {}
+    by_setting: dict[str, list[int]] = {}
     for i, setting in enumerate(settings):
         by_setting.setdefault(json.dumps(setting, sort_keys=True), []).append(i)
     best = max(
@@ -257,7 +258,7 @@ def choose(settings, scores):
 
 def summarize(results):
     """Median, `_min` and `_max` of each metric over the results of several runs."""
-    summary = {}
+    summary: dict[str, float] = {}
     for name in results[0]:
         values = [found[name] for found in results]
         summary |= {

@@ -10,6 +10,7 @@ import argparse
 import os
 import sys
 
+from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import InputError
 
 
@@ -31,7 +32,7 @@ def main(arguments=None):
     try:
         names = join(parsed.folders, load_base(parsed.base_model), parsed.output)
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {for_command(error, vars(parsed))}", file=sys.stderr)
         return 1
     print(f"{parsed.output}: {', '.join(names)}")
     return 0

@@ -75,10 +75,12 @@ def _load(folders, base):
                 f"{saved.config['task']!r} in {folder}"
             )
         if schema.tuning_of(saved.config).changes_base:
+            tuning = f"tuning={saved.config['tuning']['method']!r}"
             raise InputError(
-                f"{folder} changes the base itself (--tuning="
-                f"{saved.config['tuning']['method']}); export it by itself, with "
-                "--do_export."
+                f"{folder} changes the base itself ({tuning}); export it by itself, with "
+                "export=True.",
+                tuning,
+                "export=True",
             )
         tasks[name] = saved
     return tasks
@@ -93,7 +95,7 @@ def _split(folder):
 
 def _groups(tasks):
     """Lists of tasks that one pass can compute: the same adapters and the same kind of head."""
-    groups = {}
+    groups: dict[tuple[str, ...], dict[str, SavedAdapter]] = {}
     for name, saved in tasks.items():
         groups.setdefault(pass_key(saved.config, name), {})[name] = saved
     return list(groups.values())

@@ -1,12 +1,18 @@
 """Adapters as artefacts: a directory with a config, the weights and a card."""
 
 import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from adapter_bert_tf.store.directory import SavedAdapter as SavedAdapter
+    from adapter_bert_tf.store.directory import load_adapter as load_adapter
+    from adapter_bert_tf.store.directory import save_adapter as save_adapter
 
 _NAMES = ("SavedAdapter", "load_adapter", "save_adapter")
 __all__ = list(_NAMES)
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     # On first use: `python -m adapter_bert_tf.store` sets how loud TensorFlow is before its import.
     if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

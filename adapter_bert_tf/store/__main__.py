@@ -12,6 +12,7 @@ import argparse
 import os
 import sys
 
+from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import InputError
 
 
@@ -59,7 +60,7 @@ def main(arguments=None):
     try:
         return getattr(commands, f"{parsed.command}_adapters")(parsed)
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {for_command(error, vars(parsed))}", file=sys.stderr)
         return 1
 
 

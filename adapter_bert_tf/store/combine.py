@@ -49,7 +49,7 @@ def average(adapters):
                 f"in {different}: {first[key]!r} and {other.config[key]!r}"
             )
     weights = {
-        name: np.mean([saved.weights[name] for saved in adapters], 0, np.float64).astype(np.float32)
+        name: np.asarray(np.mean([a.weights[name] for a in adapters], 0, np.float64), np.float32)
         for name in adapters[0].weights
     }
     tasks = dict.fromkeys(saved.config["task"] for saved in adapters)

@@ -5,6 +5,7 @@ import re
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import load_base
+from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.exchange.adapter_bert import import_checkpoint
 from adapter_bert_tf.exchange.adapterhub import export_adapter, import_adapter, is_adapterhub
@@ -76,7 +77,7 @@ def show_adapters(parsed):
     for folder in parsed.folders:
         saved = load_adapter(folder)
         print(card(saved.config, saved.weights))
-        groups = {}
+        groups: dict[str, list[int]] = {}
         for name, array in sorted(saved.weights.items(), key=lambda item: _in_order(item[0])):
             groups.setdefault(_group(name), []).append(array.size)
         for group, sizes in groups.items():
@@ -107,7 +108,7 @@ def verify_adapters(parsed):
             print(f"ok       {folder}")
         except InputError as error:
             refused += 1
-            print(f"refused  {folder}: {error}")
+            print(f"refused  {folder}: {for_command(error, vars(parsed))}")
     return 1 if refused else 0
 
 

@@ -5,11 +5,14 @@ import io
 import json
 import os
 import stat
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import schema
 from adapter_bert_tf.store import weights as weight_bytes
@@ -30,10 +33,12 @@ class SavedAdapter:
       weights: dict from common name to float array: everything that was trained.
     """
 
-    config: dict
-    weights: dict
+    config: dict[str, Any]
+    weights: dict[str, np.ndarray]
 
-    def assign_to(self, variables, fingerprint):
+    def assign_to(
+        self, variables: Mapping[str, tf.Variable], fingerprint: Mapping[str, Any]
+    ) -> None:
         """Assigns the weights to a model's named variables.
 
         Raises:
@@ -58,7 +63,12 @@ class SavedAdapter:
             variables[name].assign(value)
 
 
-def save_adapter(folder, config, variables, dtype="float32"):
+def save_adapter(
+    folder: str,
+    config: Mapping[str, Any],
+    variables: Mapping[str, Tensor | np.ndarray],
+    dtype: str = "float32",
+) -> None:
     """Writes an adapter directory, under a temporary name first.
 
     Args:
@@ -90,7 +100,7 @@ def save_adapter(folder, config, variables, dtype="float32"):
     write_files(folder, files)
 
 
-def write_files(folder, files):
+def write_files(folder: str, files: Mapping[str, bytes]) -> None:
     """Writes a folder under a temporary name, then renames it; what is there is replaced.
 
     Args:
@@ -102,7 +112,7 @@ def write_files(folder, files):
             storage.write_bytes(os.path.join(temporary, name), data)
 
 
-def copy_adapter(source, folder):
+def copy_adapter(source: str, folder: str) -> None:
     """Copies an adapter directory, under a temporary name first; replaces an adapter there."""
     require_adapter_place(folder)
     with replacing(folder, last=CONFIG) as temporary:
@@ -110,17 +120,17 @@ def copy_adapter(source, folder):
             storage.copy(os.path.join(source, name), os.path.join(temporary, name))
 
 
-def adapter_exists(folder):
+def adapter_exists(folder: str) -> bool:
     """Whether there is an adapter directory at `folder`."""
     return storage.exists(os.path.join(folder, CONFIG))
 
 
-def adapter_is_whole(folder):
+def adapter_is_whole(folder: str) -> bool:
     """Whether there is an adapter directory with its weights at `folder`."""
     return adapter_exists(folder) and storage.exists(os.path.join(folder, WEIGHTS))
 
 
-def require_adapter_place(folder):
+def require_adapter_place(folder: str) -> None:
     """An adapter may be written where nothing is, or an adapter. Raises `InputError`."""
     if not storage.exists(folder):
         return
@@ -136,7 +146,7 @@ def require_adapter_place(folder):
         )
 
 
-def load_adapter(folder):
+def load_adapter(folder: str) -> SavedAdapter:
     """Reads an adapter directory; nothing in it is run, and nothing outside it is read.
 
     Raises:
@@ -147,7 +157,8 @@ def load_adapter(folder):
     if not adapter_exists(folder):
         raise InputError(
             f"No adapter in {folder!r}: {CONFIG} is not there. Train one, or name the directory of "
-            "another (adapter_dir)."
+            "another (adapter_dir).",
+            "adapter_dir",
         )
     try:
         config = _read_config(os.path.join(folder, CONFIG))
@@ -157,7 +168,7 @@ def load_adapter(folder):
     return SavedAdapter(config, weights)
 
 
-def _size(path):
+def _size(path: str) -> int:
     """Bytes of a file. Raises `InputError` for links and for what only looks like a file."""
     if "://" not in path and os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
         raise InputError(
@@ -167,14 +178,14 @@ def _size(path):
     return storage.stat(path).length
 
 
-def _read_config(path):
+def _read_config(path: str) -> dict[str, Any]:
     if _size(path) > schema.LARGEST_CONFIG:
         raise InputError(f"{path} is damaged: it has more than {schema.LARGEST_CONFIG:,} bytes.")
     return schema.parse(storage.read_text(path), path)
 
 
 @storage.patient
-def _read_weights(path, config):
+def _read_weights(path: str, config: Mapping[str, Any]) -> dict[str, np.ndarray]:
     shapes = schema.expected_shapes(config)
     size = _size(path)
     with tf.io.gfile.GFile(path, "rb") as file:
@@ -186,7 +197,7 @@ def _read_weights(path, config):
     return weight_bytes.unpack(content, path)
 
 
-def check_base(config, received):
+def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
     """An adapter's base must be the one at hand.
 
     Args:
@@ -200,7 +211,8 @@ def check_base(config, received):
     if expected["weights_sha256"] is None and config["method"] != "full":
         raise InputError(
             "The adapter was trained on a base of random weights, which is not there "
-            "any more. Train it again on a checkpoint (--init_checkpoint)."
+            "any more. Train it again on a base with weights (checkpoint=PATH).",
+            "checkpoint=PATH",
         )
     different = [
         f"{key}: adapter {expected.get(key)!r}, base {received.get(key)!r}"
@@ -211,5 +223,6 @@ def check_base(config, received):
         raise InputError(
             "The adapter was trained on another base. "
             + "; ".join(different)
-            + ". Use the base it was trained on (--base_model)."
+            + ". Use the base it was trained on (base_model).",
+            "base_model",
         )

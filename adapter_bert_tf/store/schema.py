@@ -28,7 +28,7 @@ LARGEST = {
     "type_vocab_size": 1_024,
     "max_sequence_length": 65_536,
 }
-FIELDS = {
+FIELDS: dict[str, type | tuple[type, ...]] = {
     "method": str,
     "tuning": dict,
     "adapter": (dict, type(None)),
@@ -165,15 +165,15 @@ def check(config, where):
         raise InputError(
             f"{where}: metric needs a name, a finite value and a split. Received: {metric!r}"
         )
-    tuning = tuning_of(config, where)
-    tuning.check_depth(config["base"]["num_layers"])
+    tuning = _known_tuning(config, where)
     if config["method"] != tuning.method:
         raise InputError(
             f"{where}: method {config['method']!r} and tuning {tuning.method!r} "
             "contradict each other."
         )
-    if config["adapter"]:
-        adapter_of(config).specs(config["base"])
+    adapter = adapter_of(config)
+    if adapter:
+        adapter.specs(config["base"])
 
 
 def _is_metric(metric):
@@ -219,7 +219,17 @@ def _check_sizes(base, where):
         raise InputError(f"{where}: these sizes of the base cannot be: {wrong or base}")
 
 
-def tuning_of(config, where="The adapter"):
+def _known_tuning(config, where):
+    """The `Tuning` of a config. Raises `InputError`, of the file and not of an argument."""
+    try:
+        tuning = tuning_of(config)
+        tuning.check_depth(config["base"]["num_layers"])
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+    return tuning
+
+
+def tuning_of(config):
     """The `Tuning` of a config. Raises `InputError`."""
     values = config["tuning"]
     kinds = {"method": str, "top_k": int, "train_layer_norm": bool, "train_pooler": bool}
@@ -229,7 +239,7 @@ def tuning_of(config, where="The adapter"):
         if name not in kinds or type(value) is not kinds[name]
     ]
     if wrong:
-        raise InputError(f"{where}: tuning holds {wrong}, unknown or of another type.")
+        raise InputError(f"tuning holds {wrong}, unknown or of another type.")
     return Tuning(**values)
 
 

@@ -14,7 +14,7 @@ TASKS = {task.name: task for task in (*GLUE, *TEXT_CLASSIFICATION, *SHIPPED)}
 __all__ = ["GLUE", "TASKS", "Columns", "Source", "Task", "find_task", "own_task", "role"]
 
 
-def find_task(name):
+def find_task(name: str) -> Task:
     """The task called `name`, in any case, with or without hyphens.
 
     Raises:
@@ -31,5 +31,5 @@ def find_task(name):
     return task
 
 
-def _letters(name):
+def _letters(name: str) -> str:
     return "".join(filter(str.isalnum, name.lower()))

@@ -1,4 +1,4 @@
-"""A task of the user's own: a table of theirs, described by flags instead of a table row."""
+"""A task of the user's own: a table of theirs, described by arguments, not by a row of ours."""
 
 import dataclasses
 
@@ -35,7 +35,8 @@ def own_task(
     delimiter = {None: "," if extension == "csv" else "\t", "\\t": "\t"}.get(delimiter, delimiter)
     if len(delimiter) != 1 or delimiter in '"\n\r':
         raise InputError(
-            f"--delimiter must be one character, no quote or line end. Received: {delimiter!r}"
+            f"delimiter must be one character, no quote or line end. Received: {delimiter!r}",
+            "delimiter",
         )
     columns = Columns(*(_column(name, header) for name in (text_a, text_b, label)))
     unlabelled = dataclasses.replace(columns, label=None)
@@ -67,5 +68,7 @@ def _column(name, header):
     if name in (None, ""):
         return None
     if not header and not name.isdecimal():
-        raise InputError(f"With --noheader columns are numbers from 0. Received: {name!r}")
+        raise InputError(
+            f"With header=False columns are numbers from 0. Received: {name!r}", "header=False"
+        )
     return name

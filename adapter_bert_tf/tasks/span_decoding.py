@@ -9,7 +9,7 @@ from adapter_bert_tf.errors import InputError
 
 @dataclasses.dataclass(frozen=True)
 class DecodingSettings:
-    """How answers are chosen; the flags of the same names.
+    """How answers are chosen.
 
     Args:
       n_best_size: number of answers kept for a question.
@@ -26,11 +26,13 @@ class DecodingSettings:
     null_allowed: bool = False
     null_score_diff_threshold: float = 0.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.n_best_size < 1 or self.max_answer_length < 1:
             raise InputError(
                 "n_best_size and max_answer_length must be at least 1. Received: "
-                f"{self.n_best_size} and {self.max_answer_length}"
+                f"{self.n_best_size} and {self.max_answer_length}",
+                "n_best_size",
+                "max_answer_length",
             )
 
 
@@ -44,7 +46,7 @@ class Candidate:
     end_logit: float
 
     @property
-    def score(self):
+    def score(self) -> float:
         """The sum of the two logits."""
         return self.start_logit + self.end_logit
 

@@ -47,7 +47,7 @@ def evaluate_v2(articles, predictions, best_answers=None, null_odds=None):
     Returns:
       dict with `exact_match`, `f1`, the same of the questions with and without an answer
       (`HasAns_f1`), and, given odds, `best_f1` and `best_f1_thresh`: what the best
-      --null_score_diff_threshold would reach. The official search says 0.0 where it is best to
+      `null_score_diff_threshold` would reach. The official search says 0.0 where it is best to
       answer nothing at all, whatever the odds.
     """
     articles = [

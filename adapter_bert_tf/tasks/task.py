@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Source:
     submission: str | None = None
 
     @property
-    def has_header(self):
+    def has_header(self) -> bool:
         """Whether the first row names the columns."""
         return isinstance(self.columns.text_a, str) if self.header is None else self.header
 
@@ -61,7 +61,7 @@ class Task:
     """A classification or regression task.
 
     Args:
-      name: what `--task_name` says, lower case.
+      name: by which `find_task` finds it, lower case.
       title: as its publishers write it; the submission file is called so.
       metrics: names in `metrics.METRICS`; the first is the one to compare by.
       layouts: the forms in which the task is distributed, the first whose files are there is read.
@@ -72,7 +72,7 @@ class Task:
         the training data.
       relabel: function from a label in the files to the label meant, or None to leave the row out.
       score_range: the least and the largest score, for a regression task.
-      folder: where the files are if `--data_dir` is not given; None if they do not ship with us.
+      folder: where the files are, if they ship with us; else None.
       tfds: (config of TensorFlow Datasets' `glue`, feature of text_a[, of text_b]).
       adapter_of: the task whose adapter predicts this one, which has no training data.
       dev_share: share of the training data that becomes the development set if it has no file.
@@ -93,43 +93,38 @@ class Task:
     test_rows: dict[str, int] = dataclasses.field(default_factory=dict)
 
     @property
-    def regression(self):
+    def regression(self) -> bool:
         """Whether a score is predicted instead of a class."""
         return self.score_range is not None
 
     @property
-    def num_outputs(self):
-        """Number of the head's outputs."""
-        return 1 if self.regression else len(self.labels)
-
-    @property
-    def num_texts(self):
+    def num_texts(self) -> int:
         """1, or 2 for pairs."""
         first = next(iter(self.layouts[0].values()))
         return 1 if first.columns.text_b is None else 2
 
-    def is_divided(self):
+    def is_divided(self) -> bool:
         """Whether the development set may have been cut from the training data at random."""
         return bool(self.dev_share) or any(role(s) == "all" for s in self.layouts[0])
 
-    def with_labels(self, labels):
+    def with_labels(self, labels: Iterable[str]) -> "Task":
         """The same task with its labels known."""
         return dataclasses.replace(self, labels=tuple(labels))
 
-    def submission(self, split):
+    def submission(self, split: str) -> str:
         """Name of the GLUE server's file for a test split, without `.tsv`."""
         source = self.layouts[0].get(split)
         return (source and source.submission) or self.title
 
-    def clip(self, scores):
+    def clip(self, scores: Iterable[float]) -> list[float]:
         """Scores within `score_range`."""
-        low, high = self.score_range
+        low, high = self.score_range or ANY_SCORE
         return [min(max(float(score), low), high) for score in scores]
 
 
 ANY_SCORE = (-math.inf, math.inf)
 
 
-def role(split):
+def role(split: str) -> str:
     """`train`, `dev`, `test` or `all`: what a split is for."""
     return split.partition("_")[0]

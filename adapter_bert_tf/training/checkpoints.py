@@ -61,7 +61,7 @@ class Checkpoints:
         if paths:
             raise InputError(
                 f"The checkpoint {paths[0]} is damaged, and there is no other that "
-                "can be read. Start again with --overwrite."
+                f"can be read. Remove {self.folder} to start again."
             )
         return 0
 

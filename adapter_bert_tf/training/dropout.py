@@ -1,6 +1,7 @@
 """Dropout whose masks can be drawn again: a function of seed, layer, step and replica."""
 
 import dataclasses
+from typing import Any
 
 import tensorflow as tf
 import tf_keras
@@ -23,10 +24,10 @@ class Masks:
     seed: int
     step: tf.Variable
 
-    def _maybe_init(self):
+    def _maybe_init(self) -> None:
         """What a tf_keras layer calls before its first use; there is nothing to make."""
 
-    def dropout(self, inputs, rate, noise_shape=None):
+    def dropout(self, inputs: tf.Tensor, rate: float, noise_shape: Any = None) -> tf.Tensor:
         """`inputs` with a share `rate` of them zero, the others scaled up."""
         context = tf.distribute.get_replica_context()
         draw = (
@@ -38,7 +39,7 @@ class Masks:
         )
 
 
-def seed_dropout(model, seed, step):
+def seed_dropout(model: tf_keras.Model, seed: int, step: tf.Variable) -> None:
     """Gives all dropout layers of a model their `Masks`.
 
     Args:

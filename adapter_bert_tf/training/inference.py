@@ -12,8 +12,7 @@ from adapter_bert_tf.data.share import Share
 from adapter_bert_tf.training.strategy import distribute, one_of_several
 
 # What was traced for a model, by what it depends on; a model that is gone takes it along.
-_steps: weakref.WeakKeyDictionary[tf_keras.Model, dict[tuple, Callable]]
-_steps = weakref.WeakKeyDictionary()
+_steps: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
 def predict(
@@ -55,7 +54,8 @@ def _step(model: tf_keras.Model, first: Any) -> Callable:
 
 
 def _new_step(model: tf_keras.Model) -> Callable:
-    strategy, model_of = model.distribute_strategy, weakref.ref(model)
+    strategy = model.distribute_strategy
+    model_of: Callable[[], Any] = weakref.ref(model)
     forward = tf.function(
         lambda inputs: model_of()(inputs, training=False),
         jit_compile=model.jit_compile,

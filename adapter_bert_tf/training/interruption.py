@@ -4,6 +4,7 @@ import contextlib
 import signal
 import threading
 import time
+from typing import Any
 
 import tf_keras
 
@@ -22,7 +23,7 @@ class StopRequest:
     """
 
     def __init__(self):
-        self.signal_number = None
+        self.signal_number: Any = None
         self._before = {}
 
     def interrupted(self, step):

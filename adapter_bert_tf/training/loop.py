@@ -32,7 +32,7 @@ LOST = (
 
 @dataclasses.dataclass(frozen=True)
 class TrainingSettings:
-    """How to train; the flags of the same names.
+    """How to train.
 
     Args:
       steps: number of optimizer steps.
@@ -207,7 +207,8 @@ def fit(model, data, settings, start, callbacks):
     if not math.isfinite(history.history["loss"][-1]):
         raise Diverged(
             f"Training diverged at step {callbacks[0].step}: the loss is not finite. "
-            f"Lower --learning_rate={settings.learning_rate}. Nothing was saved."
+            f"Lower learning_rate={settings.learning_rate}. Nothing was saved.",
+            f"learning_rate={settings.learning_rate}",
         )
 
 
@@ -237,8 +238,9 @@ def check_same_start(strategy, start):
     if mean_over_workers(strategy, start) != start:
         raise InputError(
             f"This worker found a checkpoint of step {start}, another worker one of "
-            "another step. --output_dir must be a folder that all workers see, for "
-            "example in gs://."
+            "another step. output_dir must be a folder that all workers see, for "
+            "example in gs://.",
+            "output_dir",
         )
 
 

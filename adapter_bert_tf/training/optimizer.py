@@ -36,7 +36,7 @@ class Schedule(optimization.WarmUp):
         return dict(self.config)
 
 
-# `--optimizer`; docs/design.md says what we saw of them.
+# The optimizers by name; docs/design.md says what we saw of them.
 OPTIMIZERS = {
     "adamw": {"bias_correction": True, "clip_update": True},
     "adamw_unclipped": {"bias_correction": True, "clip_update": False},

@@ -4,6 +4,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import tf_keras
 
@@ -70,7 +71,7 @@ class Progress(tf_keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         self.began = self.shown_at = time.monotonic()
-        self.compiled = None  # Step and time of the first call's end.
+        self.compiled: Any = None  # Step and time of the first call's end.
         self.cpu_began = time.process_time()
         if self.folder is not None:
             self.log = MetricsLog(self.folder, self.start)

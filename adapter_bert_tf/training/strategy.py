@@ -1,4 +1,4 @@
-"""Which devices: a `tf.distribute` strategy from the flags, and what each host gets to do."""
+"""Which devices: a `tf.distribute` strategy, and what each host gets to do."""
 
 import importlib.metadata
 import json
@@ -14,7 +14,7 @@ DISTRIBUTIONS = ("auto", "one_device", "mirrored", "multi_worker", "tpu")
 
 
 def make_strategy(distribution="auto", tpu_name=None, tpu_zone=None, gcp_project=None):
-    """The strategy for `--distribution`; `auto` is mirrored with several GPUs, else one device.
+    """The strategy for a `distribution`; `auto` is mirrored with several GPUs, else one device.
 
     Several workers must be asked for before TensorFlow has computed anything.
 
@@ -35,7 +35,9 @@ def make_strategy(distribution="auto", tpu_name=None, tpu_zone=None, gcp_project
         return tf.distribute.MirroredStrategy([device.name for device in devices])
     if distribution == "tpu":
         return _tpu_strategy(tpu_name, tpu_zone, gcp_project)
-    raise InputError(f"--distribution must be one of {DISTRIBUTIONS}. Received: {distribution!r}")
+    raise InputError(
+        f"distribution must be one of {DISTRIBUTIONS}. Received: {distribution!r}", "distribution"
+    )
 
 
 def _tpu_strategy(tpu_name, tpu_zone, gcp_project):
@@ -47,9 +49,11 @@ def _tpu_strategy(tpu_name, tpu_zone, gcp_project):
         tf.tpu.experimental.initialize_tpu_system(resolver)
     except (ValueError, RuntimeError, OSError, tf.errors.OpError) as error:
         raise InputError(
-            f"No TPU could be reached with --tpu_name={tpu_name!r}: {error}. "
-            "Leave out --use_tpu to run on CPU or GPU. On a TPU VM TensorFlow must be "
-            f'pip install "tensorflow-tpu=={tf.__version__}".'
+            f"No TPU could be reached with tpu_name={tpu_name!r}: {error}. "
+            "Leave out distribution='tpu' to run on CPU or GPU. On a TPU VM TensorFlow must be "
+            f'pip install "tensorflow-tpu=={tf.__version__}".',
+            f"tpu_name={tpu_name!r}",
+            "distribution='tpu'",
         ) from error
     return tf.distribute.TPUStrategy(resolver)
 
@@ -101,9 +105,10 @@ def check_tf_config():
         right = False
     if not right:
         raise InputError(
-            "--distribution=multi_worker needs the environment variable TF_CONFIG, the same on all "
+            "distribution='multi_worker' needs the environment variable TF_CONFIG, the same on all "
             'hosts but for the index: {"cluster": {"worker": ["host0:port", "host1:port"]}, '
-            f'"task": {{"type": "worker", "index": 0}}}}. Received: {text!r}'
+            f'"task": {{"type": "worker", "index": 0}}}}. Received: {text!r}',
+            "distribution='multi_worker'",
         )
 
 
@@ -134,5 +139,7 @@ def set_precision(precision):
     """Sets the compute dtype of the layers made from now on: float32 or bfloat16."""
     policies = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
     if precision not in policies:
-        raise InputError(f"--precision must be one of {list(policies)}. Received: {precision!r}")
+        raise InputError(
+            f"precision must be one of {list(policies)}. Received: {precision!r}", "precision"
+        )
     tf_keras.mixed_precision.set_global_policy(policies[precision])

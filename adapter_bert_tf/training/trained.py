@@ -13,7 +13,7 @@ from adapter_bert_tf.errors import InputError
 
 @dataclasses.dataclass(frozen=True)
 class Tuning:
-    """A tuning method and its choices (the flags of the same names).
+    """A tuning method and its choices.
 
     Args:
       method: a key of `PREDICATES`.
@@ -32,7 +32,9 @@ class Tuning:
 
     def __post_init__(self) -> None:
         if self.method not in PREDICATES:
-            raise InputError(f"tuning must be one of {list(PREDICATES)}. Received: {self.method!r}")
+            raise InputError(
+                f"tuning must be one of {list(PREDICATES)}. Received: {self.method!r}", "tuning"
+            )
 
     @property
     def needs_adapter(self) -> bool:
@@ -48,7 +50,8 @@ class Tuning:
         """`top_k` must fit the base. Raises `InputError`."""
         if self.method == "top_k" and not 1 <= self.top_k <= num_layers:
             raise InputError(
-                f"top_k must be 1 to {num_layers}, the base's layer count. Received: {self.top_k}"
+                f"top_k must be 1 to {num_layers}, the base's layer count. Received: {self.top_k}",
+                "top_k",
             )
 
 
@@ -114,7 +117,10 @@ def select_trained(model: Any, tuning: Tuning) -> dict[str, tf.Variable]:
     _check_known(named, specs)
     tuning.check_depth(num_layers)
     if tuning.needs_adapter and not any(spec.group == "adapters" for spec in specs.values()):
-        raise InputError("tuning='adapters' needs an encoder with adapters. Received one without.")
+        raise InputError(
+            "tuning='adapters' needs an encoder with adapters. Received one without.",
+            "tuning='adapters'",
+        )
     trained = {
         name: variable
         for name, variable in named.items()
@@ -148,12 +154,14 @@ def count(variables: Iterable[tf.Variable]) -> int:
     return sum(int(variable.shape.num_elements()) for variable in variables)
 
 
-def report(model: Any, trained: Mapping[str, tf.Variable], tuning: Tuning) -> str:
-    """The lines that say what is trained: by group, then adapter-bert's two."""
+def report(
+    model: Any, trained: Mapping[str, tf.Variable], tuning: Tuning, title: str | None = None
+) -> str:
+    """The lines that say what is trained: a title, by group, then adapter-bert's two."""
     named, specs = model.named_variables(), model.specs()
     total = count(named.values())
     lines = [
-        f"What --tuning={tuning.method} trains:",
+        title or f"What tuning={tuning.method!r} trains:",
         f"  {'group':<12}{'trained':>14}{'of':>14}{'share of all':>15}",
     ]
     for group in groups():

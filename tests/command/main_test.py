@@ -50,7 +50,7 @@ def test_a_key_stroke_is_no_traceback(ending, capsys):
 
 
 def test_sigterm_lets_go_of_what_is_held(ending):
-    ending(InputError())
+    ending(InputError("Mend it."))
     with pytest.raises(SystemExit) as stop:
         signal.raise_signal(signal.SIGTERM)
     assert stop.value.code == 143

@@ -60,7 +60,7 @@ def test_a_damaged_cache_is_made_anew(damage, tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="Choose another --features_dir"):
+    with pytest.raises(InputError, match="Choose another features_dir"):
         records.cached_records(str(tmp_path / "file"), KEY, lambda: [_window(0)])
 
 

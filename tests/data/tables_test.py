@@ -65,7 +65,11 @@ def test_a_folder_of_texts(tmp_path):
 
 
 BAD = {
-    "encoding": (b"one\t1\ncaf\xe9\t1\n", {}, "0xe9 at offset 9 .line 2. is not utf-8.*--encoding"),
+    "encoding": (
+        b"one\t1\ncaf\xe9\t1\n",
+        {},
+        "0xe9 at offset 9 .line 2. is not utf-8.*encoding=NAME",
+    ),
     "unknown encoding": (b"a\t1\n", {"encodings": ("utf-9",)}, "Unknown encoding 'utf-9'"),
     "open quote": (b'a,1\n"b,2\nc,3\n', CSV, "line 2: .*quotation mark"),
     "empty": (b"", {}, "is empty"),

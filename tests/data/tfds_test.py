@@ -26,7 +26,7 @@ def test_reads_what_tensorflow_datasets_prepared(config, tmp_path):
 
 
 def test_tasks_that_are_not_there(tmp_path):
-    with pytest.raises(InputError, match="has no 'sms_spam_collection': use --data_source=tsv"):
+    with pytest.raises(InputError, match="has no 'sms_spam_collection': use data_source='tsv'"):
         read_tfds(find_task("sms_spam_collection"), str(tmp_path), ["train"])
 
 
@@ -35,5 +35,5 @@ def test_no_network_is_one_message(tmp_path, monkeypatch):
         raise ConnectionError("no route to host")
 
     monkeypatch.setattr(tfds.core.DatasetBuilder, "download_and_prepare", refuse)
-    with pytest.raises(InputError, match=r"cannot load 'glue/rte': no route.*--data_dir"):
+    with pytest.raises(InputError, match=r"cannot load 'glue/rte': no route.*\(data_dir\)"):
         read_tfds(find_task("rte"), str(tmp_path), ["train"])

@@ -178,7 +178,7 @@ def test_what_cannot_be_imported_is_said(case, base, tmp_path):
 
 
 UNEXPORTABLE = {
-    "LayerNorms": ({"config": AdapterConfig(4)}, "notrain_layer_norm"),
+    "LayerNorms": ({"config": AdapterConfig(4)}, "train_layer_norm=False"),
     "spans": ({"head": "span", "config": AdapterConfig(4)}, "LayerNorm|classification"),
     "no adapter": ({"tuning": "head", "config": None}, "only plain bottleneck"),
     "two layers": ({"config": AdapterConfig(4, depth=2), "norms": False}, "only plain bottleneck"),

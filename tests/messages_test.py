@@ -1,0 +1,136 @@
+"""Below `run/` messages name arguments of Python functions; the commands turn them into flags."""
+
+import ast
+import pathlib
+import re
+
+import pytest
+
+import adapter_bert_tf
+from adapter_bert_tf.command import table
+from adapter_bert_tf.command.wording import RENAMED, for_command
+from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
+
+PACKAGE = pathlib.Path(adapter_bert_tf.__file__).parent
+ABOVE = ("command", "run", "doctor.py")
+FLAG = re.compile(r"(?<![\w-])--[a-z]\w*")
+# Flags that are named below `run/`, by file, and why.
+NAMED = {
+    # pip's own.
+    "base/files.py": {"--no"},
+    "base/loading.py": {"--no"},
+    # The command line on a card.
+    "heads/__init__.py": {"--task_name"},
+    "store/card.py": {"--do_eval", "--do_predict", "--adapter_dir"},
+    # Commands of their own, with the flags that they define.
+    "store/__main__.py": {
+        *("--output", "--base_model", "--dtype"),
+        *("--task", "--labels", "--texts", "--max_seq_length"),
+    },
+    "store/commands.py": {"--output", "--task", "--labels"},
+    "serving/__main__.py": {"--output", "--base_model"},
+    # Which command writes the file that is missing.
+    "tasks/submission.py": {"--task_name", "--do_predict"},
+}
+
+
+def _library():
+    """Yields (path, syntax tree) of the files below `run/`."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = path.relative_to(PACKAGE)
+        if place.parts[0] not in ABOVE:
+            yield place.as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _is_command(tree):
+    return any(isinstance(node, ast.If) and "__main__" in ast.unparse(node) for node in tree.body)
+
+
+def _literals(tree):
+    """The strings in a module; of a command without its docstring, which shows how to call it."""
+    usage = tree.body[0].value if _is_command(tree) else None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node is not usage:
+            yield node.value
+
+
+def test_the_library_names_no_flags():
+    found = {
+        place: {flag for text in _literals(tree) for flag in FLAG.findall(text)}
+        for place, tree in _library()
+    }
+    assert {place: flags for place, flags in found.items() if flags} == NAMED
+
+
+def _errors(tree):
+    """Yields (message, arguments) of each error that names arguments; `{}` for what is put in."""
+    for node in ast.walk(tree):
+        name = node.func.id if isinstance(node, ast.Call) and hasattr(node.func, "id") else ""
+        if name in ("InputError", "Diverged") and len(node.args) > 1:
+            message, *arguments = map(_text, node.args)
+            yield message, [argument for argument in arguments if argument]
+
+
+def _text(node):
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(_text, node.values))
+    return _text(node.left) + _text(node.right) if isinstance(node, ast.BinOp) else ""
+
+
+def test_every_argument_that_a_message_names_is_in_it_and_has_a_flag():
+    errors = [error for _, tree in _library() for error in _errors(tree)]
+    assert len(errors) > 15
+    for message, arguments in errors:
+        for argument in arguments:
+            assert argument in message
+            said = for_command(InputError(message, argument))
+            assert FLAG.search(said), said
+
+
+def test_flags_of_another_name_are_in_the_table():
+    assert set(RENAMED.values()) <= {row.name for row in table.ROWS}
+    assert not set(RENAMED) & {row.name for row in table.ROWS}
+
+
+@pytest.mark.parametrize(
+    ("message", "arguments", "said"),
+    [
+        ("top_k must be 1 to 2", ["top_k"], "--top_k must be 1 to 2"),
+        ("Lower learning_rate=0.1. Now.", ["learning_rate=0.1"], "Lower --learning_rate=0.1. Now."),
+        ("with train_layer_norm=False", ["train_layer_norm=False"], "with --notrain_layer_norm"),
+        ("Use export=True.", ["export=True"], "Use --do_export."),
+        ("tuning='full' it is", ["tuning='full'"], "--tuning=full it is"),
+        ("(adapter_dir)", ["adapter_dir"], "(--adapter_dir)"),
+        (
+            "on weights (checkpoint=PATH)",
+            ["checkpoint=PATH"],
+            "on weights (--init_checkpoint=PATH)",
+        ),
+        ("config_path: no", ["config_path"], "--bert_config_file: no"),
+        (
+            "encoding of encoding.txt, 'encoding', /encoding/a, a/encoding, new-encoding",
+            ["encoding"],
+            "--encoding of encoding.txt, 'encoding', /encoding/a, a/encoding, new-encoding",
+        ),
+        ("top_k, top_k=3, top_k", ["top_k", "top_k=3"], "--top_k, --top_k=3, --top_k"),
+        ("top_kk and my_top_k", ["top_k"], "top_kk and my_top_k"),
+        ("depth must be 1", ["depth"], "depth must be 1"),
+        ("top_k must be 1", [], "top_k must be 1"),
+    ],
+)
+def test_arguments_become_flags(message, arguments, said):
+    for kind in (InputError, Diverged):
+        error = kind(message, *arguments)
+        assert for_command(error) == said
+        assert (str(error), error.arguments) == (message, tuple(arguments))
+
+
+def test_other_errors_are_as_they_are():
+    assert for_command(WorkerLost("top_k is lost")) == "top_k is lost"
+
+
+def test_a_command_is_told_of_its_own_flags_only():
+    error = InputError("Use base_model or adapter_dir", "base_model", "adapter_dir")
+    assert for_command(error, ["base_model"]) == "Use --base_model or adapter_dir"
