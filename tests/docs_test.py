@@ -21,6 +21,7 @@ from adapter_bert_tf.adapters import kinds
 from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
+from adapter_bert_tf.serving.many import join
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.tasks import GLUE, TASKS
 from adapter_bert_tf.training.trained import Tuning, report, select_trained
@@ -239,14 +240,10 @@ def test_the_head_serves(page):
     np.testing.assert_allclose(answer["probabilities"], tf.sigmoid(logits), atol=1e-5)
 
 
-def test_the_head_is_joined(page, tmp_path):
-    from adapter_bert_tf.serving.many import join
-
+def test_the_head_is_joined(page):
     folder, names = page
-    signatures = join(
-        [str(folder / "subjects"), str(folder / "mood")], names["base"], tmp_path / "all"
-    )
-    assert signatures == ["subjects", "mood", "tasks"]
+    folders = [str(folder / "subjects"), str(folder / "mood")]
+    assert join(folders, names["base"], str(folder / "all")) == ["subjects", "mood", "tasks"]
 
 
 def test_the_registries_know_what_the_page_added(page):
