@@ -27,7 +27,6 @@ NAMED = {
         *("--output", "--base_model", "--dtype"),
         *("--task", "--labels", "--texts", "--max_seq_length"),
     },
-    "store/commands.py": {"--output", "--task", "--labels"},
     "serving/__main__.py": {"--output", "--base_model"},
     # Which command writes the file that is missing.
     "tasks/submission.py": {"--task_name", "--do_predict"},

@@ -1,1 +1,4 @@
 """What is inserted into the frozen base: adapters, and the encoder that has room for them."""
+
+# A kind of parts is known once its module is imported: one line each.
+from adapter_bert_tf.adapters import config as config

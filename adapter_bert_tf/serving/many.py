@@ -1,5 +1,6 @@
 """One SavedModel for many tasks: the base once, the small weights of all tasks in banks."""
 
+import os
 import re
 
 import tensorflow as tf
@@ -54,7 +55,7 @@ def join(folders, base, output):
     classifying = [bank for bank in banks if bank.head == "classification"]
     if classifying:
         signatures[ALL] = _all_tasks(classifying, pieces)
-    write(output, module, signatures)
+    write(os.fspath(output), module, signatures)
     return list(signatures)
 
 

@@ -55,7 +55,7 @@ def main(arguments=None):
     """Runs a command; returns the exit status."""
     parsed = parse(arguments)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    from adapter_bert_tf.store import commands
+    from adapter_bert_tf.command import store_commands as commands
 
     try:
         return getattr(commands, f"{parsed.command}_adapters")(parsed)

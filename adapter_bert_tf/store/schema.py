@@ -9,7 +9,6 @@ from typing import Any
 
 import tensorflow as tf
 
-import adapter_bert_tf.adapters.config  # noqa: F401  Registers the common kind of parts.
 from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.adapters.specs import BASE_GROUPS, Spec, base_specs
 from adapter_bert_tf.errors import InputError

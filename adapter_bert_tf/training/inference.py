@@ -38,7 +38,7 @@ def predict(
         yield step(inputs).numpy()
 
 
-def _step(model: tf_keras.Model, first: Any) -> Callable:
+def _step(model: tf_keras.Model, first: Any) -> Callable[..., Any]:
     """The traced step for batches of which this is the first.
 
     A function is traced for the shapes that it meets first and then, once, for all others, and the
@@ -53,7 +53,7 @@ def _step(model: tf_keras.Model, first: Any) -> Callable:
     return steps[key]
 
 
-def _new_step(model: tf_keras.Model) -> Callable:
+def _new_step(model: tf_keras.Model) -> Callable[..., Any]:
     strategy = model.distribute_strategy
     model_of: Callable[[], Any] = weakref.ref(model)
     forward = tf.function(
