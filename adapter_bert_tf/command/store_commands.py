@@ -1,5 +1,6 @@
 """What `python -m adapter_bert_tf.store` does; each returns the exit status."""
 
+import argparse
 import os
 import re
 
@@ -13,6 +14,7 @@ from adapter_bert_tf.store.card import card
 from adapter_bert_tf.store.combine import average
 from adapter_bert_tf.store.directory import (
     WEIGHTS,
+    SavedAdapter,
     adapter_exists,
     check_base,
     load_adapter,
@@ -23,7 +25,7 @@ from adapter_bert_tf.store.folders import TEMPORARY
 ROW = "{:<24}{:<12}{:>6}{:>12}{:>10}  {:<24}{}"
 
 
-def list_adapters(parsed):
+def list_adapters(parsed: argparse.Namespace) -> int:
     """One line for each adapter in or below the folders."""
     found = [path for folder in parsed.folders for path in find(folder)]
     print(ROW.format("task", "method", "size", "parameters", "kB", "result", "folder"))
@@ -41,7 +43,7 @@ def list_adapters(parsed):
     return 1 if refused else 0
 
 
-def find(folder):
+def find(folder: str) -> list[str]:
     """The adapter directories at or below a folder, sorted."""
     if adapter_exists(folder):
         return [folder]
@@ -54,7 +56,7 @@ def find(folder):
     )
 
 
-def _row(path):
+def _row(path: str) -> str:
     saved = load_adapter(path)
     config, metric = saved.config, saved.config["metric"]
     size = config["adapter"]["bottleneck_size"] if config["adapter"] else "-"
@@ -72,7 +74,7 @@ def _row(path):
     )
 
 
-def show_adapters(parsed):
+def show_adapters(parsed: argparse.Namespace) -> int:
     """The card of each adapter, and its weights by group."""
     for folder in parsed.folders:
         saved = load_adapter(folder)
@@ -85,16 +87,16 @@ def show_adapters(parsed):
     return 0
 
 
-def _group(name):
+def _group(name: str) -> str:
     return "LayerNorms" if "/LayerNorm/" in name else name.rsplit("/", 1)[0]
 
 
-def _in_order(name):
+def _in_order(name: str) -> list[int | str]:
     """Sorts layer 10 after layer 9."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
-def verify_adapters(parsed):
+def verify_adapters(parsed: argparse.Namespace) -> int:
     """Reads everything, and compares with a base if one is named."""
     fingerprint = load_base(parsed.base_model).fingerprint() if parsed.base_model else None
     refused = 0
@@ -112,7 +114,7 @@ def verify_adapters(parsed):
     return 1 if refused else 0
 
 
-def average_adapters(parsed):
+def average_adapters(parsed: argparse.Namespace) -> int:
     """Writes the mean of adapters of one shape."""
     if storage.exists(parsed.output):
         raise InputError(f"{parsed.output!r} is there already. Choose another --output.")
@@ -120,7 +122,7 @@ def average_adapters(parsed):
     return _write(saved, parsed)
 
 
-def import_adapters(parsed):
+def import_adapters(parsed: argparse.Namespace) -> int:
     """Writes another library's adapter as an adapter directory."""
     base, (source,) = load_base(parsed.base_model), parsed.folders
     inputs = {"texts": parsed.texts}
@@ -137,13 +139,13 @@ def import_adapters(parsed):
     return _write(import_checkpoint(source, base, parsed.task, labels, **inputs), parsed)
 
 
-def _write(saved, parsed):
+def _write(saved: SavedAdapter, parsed: argparse.Namespace) -> int:
     save_adapter(parsed.output, saved.config, saved.weights, parsed.dtype)
     print(f"Adapter of {saved.config['task']!r}: {parsed.output}")
     return 0
 
 
-def export_adapters(parsed):
+def export_adapters(parsed: argparse.Namespace) -> int:
     """Writes an adapter directory as AdapterHub's files."""
     export_adapter(load_adapter(parsed.folders[0]), parsed.output, load_base(parsed.base_model))
     print(f"Files for AdapterHub: {parsed.output}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import tensorflow as tf
 
 from adapter_bert_tf.base.vocabulary import Vocabulary
-from adapter_bert_tf.command.values import Part
+from adapter_bert_tf.command.run_flags import Part
 from adapter_bert_tf.data.share import Share
 from adapter_bert_tf.heads import Head
 from adapter_bert_tf.run import output_files

@@ -11,7 +11,7 @@ from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.roles import Role
-from adapter_bert_tf.command.values import Part
+from adapter_bert_tf.command.run_flags import Part
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.plan import Method
 from adapter_bert_tf.store import SavedAdapter, schema

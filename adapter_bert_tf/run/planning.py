@@ -12,7 +12,7 @@ from adapter_bert_tf.base import Base
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.config_file import read_yaml
 from adapter_bert_tf.command.roles import Role
-from adapter_bert_tf.command.values import Part, RunFlags
+from adapter_bert_tf.command.run_flags import Part, RunFlags
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import method
 from adapter_bert_tf.run.kind import Kind, TaskData

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.base import Base, open_base
 from adapter_bert_tf.base.vocabulary import Vocabulary
-from adapter_bert_tf.command.values import Part
+from adapter_bert_tf.command.run_flags import Part
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.strategy import make_strategy
 

@@ -12,7 +12,7 @@ import tf_keras
 from tensorboard.plugins.hparams import api as hparams
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.command.values import RunFlags
+from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import Diverged, InputError
 from adapter_bert_tf.run import paths

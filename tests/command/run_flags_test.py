@@ -5,7 +5,7 @@ from absl import flags
 
 from adapter_bert_tf.command.definitions import define_flags
 from adapter_bert_tf.command.row import Command
-from adapter_bert_tf.command.values import RunFlags
+from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
 
 
