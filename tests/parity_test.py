@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from adapter_bert_tf.adapters.config import PRESETS
-from adapter_bert_tf.exchange.adapterhub import export_adapter, import_adapter
+from adapter_bert_tf.exchange.adapterhub import import_adapter
+from adapter_bert_tf.exchange.adapterhub_export import export_adapter
 from adapter_bert_tf.many_tasks.model import AdapterModel
 from adapter_bert_tf.store import load_adapter, save_adapter
 from adapter_bert_tf.training.trained import Tuning

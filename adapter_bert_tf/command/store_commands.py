@@ -9,7 +9,8 @@ from adapter_bert_tf.base import load_base
 from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.exchange.adapter_bert import import_checkpoint
-from adapter_bert_tf.exchange.adapterhub import export_adapter, import_adapter, is_adapterhub
+from adapter_bert_tf.exchange.adapterhub import import_adapter, is_adapterhub
+from adapter_bert_tf.exchange.adapterhub_export import export_adapter
 from adapter_bert_tf.store.card import card
 from adapter_bert_tf.store.combine import average
 from adapter_bert_tf.store.directory import (

@@ -1,7 +1,6 @@
 """Many tasks on one frozen base, each with a small set of weights of its own."""
 
 import copy
-import dataclasses
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -19,33 +18,12 @@ from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS, head_of
 from adapter_bert_tf.heads.task_model import TaskModel
+from adapter_bert_tf.many_tasks.live_task import LiveTask
 from adapter_bert_tf.many_tasks.mixed import Group, pass_key, put_together, stack
 from adapter_bert_tf.store import schema
 from adapter_bert_tf.store.combine import without_lowest
 from adapter_bert_tf.store.directory import check_base, load_adapter, save_adapter
 from adapter_bert_tf.training.trained import Tuning, is_trained, select_trained
-
-
-@dataclasses.dataclass
-class LiveTask:
-    """One task of an `AdapterModel`.
-
-    Args:
-      config: dict as in `SavedAdapter`.
-      values: dict from common name to tensor, or to the variables of `model` if there is one.
-      model: function that returns the model that trains it, or None if there is none. Where the
-        base is shared it is the caller who keeps it: its training takes far more memory than
-        `values`.
-    """
-
-    config: dict[str, Any]
-    values: dict[str, Tensor]
-    model: Callable[[], Any] = lambda: None
-
-    @property
-    def shares_base(self) -> bool:
-        """Whether it is the shared base and small parts; full and top-k tuning are not."""
-        return not schema.tuning_of(self.config).changes_base
 
 
 class AdapterModel:

@@ -39,9 +39,9 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     """
     actions, places = _actions(flags), places_of(flags)
     _check_places(actions, places)
-    folder = _folder(flags, places, {})
-    if actions.train and not actions.overwrite:
-        folder.check_same_run()
+    takes_up = actions.train and not actions.overwrite
+    if takes_up:
+        _folder(flags, places, {}).check_same_run()
     saved = None if actions.train else _find_saved(flags, places)
     asked = data_flags(flags)
     kind.check(asked, saved)
@@ -51,33 +51,19 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     batches = batches_of(flags, actions, strategy.num_replicas_in_sync)
     base = reused.base(flags.part(table.with_role(Role.BASE)))
     _check_length(flags.max_seq_length, base)
-    chosen = method.of(
-        flags.part(table.with_role(Role.METHOD, Role.LEFT_OUT)), flags.given, base, saved
-    )
-    labels = tuple(saved.config["labels"]) if saved else None
-    tasks = reused.data(
-        asked, base.vocabulary, labels, lambda: kind.read(asked, base.vocabulary, saved)
-    )
+    roles = table.with_role(Role.METHOD, Role.LEFT_OUT)
+    chosen = method.of(flags.part(roles), flags.given, base, saved)
+    tasks = reused.data(asked, base.vocabulary, saved, kind.read)
     folder = _folder(flags, places, content_of(tasks, base, chosen))
     _warn_of_other_data(flags.config, folder.content)
-    if actions.train and not actions.overwrite:
+    if takes_up:
         folder.check_same_content()
+    training = _training(flags, actions, chosen, sum(task.count for task in tasks))
     plan = Plan(
-        kind=kind,
-        tasks=tasks,
-        actions=actions,
-        places=places,
-        base=base,
-        method=chosen,
-        saved=saved,
-        batches=batches,
-        training=_training(flags, actions, chosen, sum(task.count for task in tasks)),
-        choice=_choice(flags),
-        strategy=strategy,
-        precision=flags.precision,
-        folder=folder,
-        flags=flags.values,
-    )
+        kind=kind, tasks=tasks, actions=actions, places=places, base=base, method=chosen,
+        saved=saved, batches=batches, training=training, choice=_choice(flags), strategy=strategy,
+        precision=flags.precision, folder=folder, flags=flags.values,
+    )  # fmt: skip
     _check_choice(plan)
     return plan
 

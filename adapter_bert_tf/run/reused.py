@@ -8,6 +8,7 @@ import tensorflow as tf
 from adapter_bert_tf.base import Base, open_base
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.command.run_flags import Part
+from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.strategy import make_strategy
 
@@ -48,18 +49,19 @@ class Reused:
         self,
         flags: Part,
         vocabulary: Vocabulary,
-        labels: tuple[str, ...] | None,
-        read: Callable[[], Any],
+        saved: SavedAdapter | None,
+        read: Callable[[Part, Vocabulary, SavedAdapter | None], Any],
     ) -> Any:
         """What `read` returns; what it returned last if nothing that matters has changed.
 
         Args:
           flags: all that decide what is read.
           vocabulary: of the base.
-          labels: of the saved adapter, if there is one.
-          read: function without arguments.
+          saved: the adapter that is applied, whose labels count, or None.
+          read: `Kind.read`.
         """
+        labels = tuple(saved.config["labels"]) if saved else None
         key = (flags, vocabulary.sha256, vocabulary.lower_case, labels)
         if key not in self._data:
-            self._data = {key: read()}
+            self._data = {key: read(flags, vocabulary, saved)}
         return self._data[key]

@@ -11,7 +11,8 @@ from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.exchange.adapter_bert import import_checkpoint
-from adapter_bert_tf.exchange.adapterhub import export_adapter, import_adapter
+from adapter_bert_tf.exchange.adapterhub import import_adapter
+from adapter_bert_tf.exchange.adapterhub_export import export_adapter
 from adapter_bert_tf.many_tasks.model import AdapterModel
 from adapter_bert_tf.store import load_adapter, save_adapter
 from adapter_bert_tf.training.trained import Tuning
