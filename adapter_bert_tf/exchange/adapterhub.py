@@ -52,7 +52,7 @@ def import_adapter(folder, base, **inputs):
       InputError: when a file is missing or damaged, or it is no bottleneck adapter on BERT with a
         classification head that we can compute.
     """
-    described = _read_json(folder, CONFIG)
+    described = _read_object(folder, CONFIG)
     require(described.get("model_type") == "bert", "model_type must be 'bert'", described)
     require(
         described.get("hidden_size") == base.config.hidden_size,
@@ -128,7 +128,7 @@ def _adapter_config(hub, tensors, num_layers):
 
 def _import_head(folder, name):
     """(labels, weights) of the classification head; no labels for regression."""
-    head = _read_json(folder, HEAD_CONFIG).get("config")
+    head = _read_object(folder, HEAD_CONFIG).get("config")
     require(isinstance(head, dict), "the head's config must be an object", head)
     wrong = {key: head.get(key) for key, value in HEAD_FIXED.items() if head.get(key) != value}
     require(
@@ -156,7 +156,7 @@ def _take(tensors, name):
     return np.ascontiguousarray(value.T)  # PyTorch has [out, in]; a bias is its own transpose.
 
 
-def _read_json(folder, name):
+def _read_object(folder, name):
     path = os.path.join(folder, name)
     _require_file(folder, path)
     try:

@@ -71,7 +71,7 @@ class AdapterModel:
         Raises:
           InputError: when the name is taken, or something is out of range.
         """
-        self._require_free(name)
+        self._require_new_name(name)
         tuning = tuning or Tuning()
         adapter = _adapter_config(config)
         fixed = HEADS[head].labels if head in HEADS else None
@@ -105,7 +105,7 @@ class AdapterModel:
         """
         saved = without_lowest(load_adapter(os.fspath(folder)), drop_lowest)
         name = name or saved.config["task"]
-        self._require_free(name)
+        self._require_new_name(name)
         check_base(saved.config, self.base.fingerprint())
         values = {key: tf.constant(value) for key, value in saved.weights.items()}
         task = LiveTask(saved.config, values)
@@ -264,7 +264,7 @@ class AdapterModel:
             raise InputError(f"No adapter {name!r}. There are {self.list_adapters()}.")
         return self._tasks[name]
 
-    def _require_free(self, name: str) -> None:
+    def _require_new_name(self, name: str) -> None:
         if not name or not isinstance(name, str) or name in self._tasks:
             raise InputError(
                 f"An adapter needs a name that no other has: {self.list_adapters()}. "
