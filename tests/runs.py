@@ -1,6 +1,7 @@
 """Runs of `run_classifier.py` in this process, on data in MRPC's layout."""
 
 import contextlib
+import os
 import pathlib
 
 import numpy as np
@@ -51,17 +52,26 @@ def base_flags(folder):
     ]
 
 
-def command(*arguments):
-    """Runs the command in this process; returns the error message, or None."""
+@contextlib.contextmanager
+def inside(folder):
+    """A context in which paths count from `folder`."""
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def command(*arguments, folder=ROOT):
+    """Runs the command in this process, in `folder`; returns the error message, or None."""
     with flagsaver.flagsaver():
         flags.FLAGS.unparse_flags()
         for name in flags.FLAGS:
             flags.FLAGS[name].present = 0
         flags.FLAGS(["run_classifier.py", *map(str, arguments)])
         try:
-            with (
-                contextlib.chdir(ROOT) if hasattr(contextlib, "chdir") else contextlib.nullcontext()
-            ):
+            with inside(folder):
                 run_classifier.main(None)
         except SystemExit as stop:
             return str(stop.code)
