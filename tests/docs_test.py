@@ -59,7 +59,7 @@ def page(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.syspath_prepend(str(folder))
-        tf.keras.utils.set_random_seed(0)
+        tf_keras.utils.set_random_seed(0)
         yield folder, run_page(folder)
     for registry, content in zip(registries, before, strict=True):
         registry.clear()

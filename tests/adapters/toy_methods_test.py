@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 import tensorflow as tf
+import tf_keras
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.kinds import PartsConfig
@@ -66,7 +67,7 @@ def batches(steps):
 @pytest.fixture(scope="module", params=METHODS)
 def trained(request, tiny_base_folder, tmp_path_factory):
     """(name, model before as arrays, model, trained variables, adapter directory)."""
-    tf.keras.utils.set_random_seed(0)
+    tf_keras.utils.set_random_seed(0)
     base, config = load_base(tiny_base_folder), METHODS[request.param]
     model = HEADS["classification"].new_model(base.build_encoder(config), 2)
     variables = select_trained(model, Tuning())

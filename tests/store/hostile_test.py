@@ -78,7 +78,10 @@ CONFIGS = {
     "enormous size": ({"adapter": ADAPTER.__dict__ | {"bottleneck_size": 10**12}}, "the shape"),
     "size of another type": ({"adapter": {"bottleneck_size": "4"}}, "positive integer"),
     "unknown adapter key": ({"adapter": {"code": "x"}}, "unknown adapter config keys"),
-    "sublayers of sublayers": ({"adapter": {"sublayers": [["attention"]]}}, "Wrong type"),
+    "sublayers of sublayers": (
+        {"adapter": {"sublayers": [["attention"]]}},
+        "sublayers must be a list",
+    ),
     "layers that are not there": ({"adapter": {"layers": [7]}}, "below 2"),
     "no LayerNorms": ({"tuning": {"method": "adapters", "train_layer_norm": False}}, "LayerNorm"),
     "metric of another type": ({"metric": {"name": 1}}, "metric needs"),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.adapters.specs import Spec, base_specs
@@ -67,7 +68,7 @@ def test_counts(tuning, expected, tiny_base_folder):
 
 @pytest.mark.parametrize("tuning", [tuning for tuning, _ in METHODS], ids=str)
 def test_what_is_frozen_is_bit_identical_and_what_is_trained_moves(tuning, tiny_base_folder):
-    tf.keras.utils.set_random_seed(0)
+    tf_keras.utils.set_random_seed(0)
     model = _model(tiny_base_folder, tuning)
     trained = select_trained(model, tuning)
     before = {name: v.numpy() for name, v in model.named_variables().items()}
