@@ -9,7 +9,7 @@ from adapter_bert_tf.tasks.shipped import SHIPPED
 from adapter_bert_tf.tasks.task import Columns, Source, Task, role
 from adapter_bert_tf.tasks.text_classification import TEXT_CLASSIFICATION
 
-TASKS = {task.name: task for task in (*GLUE, *TEXT_CLASSIFICATION, *SHIPPED)}
+TASKS: dict[str, Task] = {task.name: task for task in (*GLUE, *TEXT_CLASSIFICATION, *SHIPPED)}
 
 __all__ = ["GLUE", "TASKS", "Columns", "Source", "Task", "find_task", "own_task", "role"]
 

@@ -7,17 +7,17 @@ from adapter_bert_tf.tasks.task import ANY_SCORE, Columns, Source, Task
 
 
 def own_task(
-    text_a,
-    text_b=None,
-    label=None,
+    text_a: str,
+    text_b: str | None = None,
+    label: str | None = None,
     *,
-    extension="tsv",
-    delimiter=None,
-    header=True,
-    quoted=None,
-    encoding="utf-8",
-    regression=False,
-):
+    extension: str = "tsv",
+    delimiter: str | None = None,
+    header: bool = True,
+    quoted: bool | None = None,
+    encoding: str = "utf-8",
+    regression: bool = False,
+) -> Task:
     """The task `tsv`: `train`, `dev` and `test` files in one folder.
 
     Args:
@@ -32,20 +32,16 @@ def own_task(
     Raises:
       InputError: for a missing column or a delimiter of more than one character.
     """
-    delimiter = {None: "," if extension == "csv" else "\t", "\\t": "\t"}.get(delimiter, delimiter)
-    if len(delimiter) != 1 or delimiter in '"\n\r':
-        raise InputError(
-            f"delimiter must be one character, no quote or line end. Received: {delimiter!r}",
-            "delimiter",
-        )
-    columns = Columns(*(_column(name, header) for name in (text_a, text_b, label)))
+    columns = Columns(text_a, text_b or None, label or None)
+    if not header:
+        _require_numbers(text_a, text_b, label)
     unlabelled = dataclasses.replace(columns, label=None)
     layout = {
         split: Source(
             f"{split}.{extension}",
             columns if header or split != "test" else unlabelled,
             header=header,
-            delimiter=delimiter,
+            delimiter=_delimiter(delimiter, extension),
             strict=True,
             optional_label=split == "test",
             quoted=extension == "csv" if quoted is None else quoted,
@@ -64,11 +60,21 @@ def own_task(
     )
 
 
-def _column(name, header):
-    if name in (None, ""):
-        return None
-    if not header and not name.isdecimal():
+def _delimiter(given: str | None, extension: str) -> str:
+    if given is None:
+        return "," if extension == "csv" else "\t"
+    delimiter = "\t" if given == "\\t" else given
+    if len(delimiter) != 1 or delimiter in '"\n\r':
         raise InputError(
-            f"With header=False columns are numbers from 0. Received: {name!r}", "header=False"
+            f"delimiter must be one character, no quote or line end. Received: {delimiter!r}",
+            "delimiter",
         )
-    return name
+    return delimiter
+
+
+def _require_numbers(*columns: str | None) -> None:
+    for name in filter(None, columns):
+        if not name.isdecimal():
+            raise InputError(
+                f"With header=False columns are numbers from 0. Received: {name!r}", "header=False"
+            )
