@@ -28,6 +28,7 @@ CASE = tpu_hlo.Case(
 @pytest.mark.skipif(
     importlib.util.find_spec("libtpu") is None, reason="needs the extra tpu-compiler: make parity"
 )
+@pytest.mark.long
 def test_a_training_step_compiles_for_a_tpu_that_is_not_there():
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.tpu_hlo", json.dumps([vars(CASE)])],

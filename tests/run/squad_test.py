@@ -99,6 +99,7 @@ def test_googles_readme_command_leaves_its_files_and_scores(trained):
     assert record["examples"] == {"train": 6, "dev": 6} and record["peak_memory_mb"] > 100
 
 
+@pytest.mark.long
 def test_the_exported_model_answers_as_the_command_does(trained, tmp_path):
     folder, _ = trained
     status, _, errors = squad(
@@ -289,6 +290,7 @@ def test_a_question_without_its_answer_is_not_learned_and_named(tmp_path, caplog
     assert "train-0-0" in caplog.text
 
 
+@pytest.mark.long
 def test_a_sweep_does_not_mix_scores_of_two_files(trained, tmp_path):
     folder, _ = trained
     arguments = [

@@ -54,6 +54,7 @@ def test_trials_report_median_and_range(mrpc, tiny_base_folder, tmp_path):
     ).read_bytes()
 
 
+@pytest.mark.long
 def test_a_run_of_a_sweep_equals_the_run_by_itself(mrpc, tiny_base_folder, tmp_path):
     sweeping = _grid(tmp_path, "adapter_size: [2, 4]\n")
     out = train(
@@ -127,6 +128,7 @@ def test_finished_runs_are_skipped(mrpc, tiny_base_folder, tmp_path, capsys):
     ]
 
 
+@pytest.mark.long
 def test_runs_on_other_data_are_done_again(mrpc, tiny_base_folder, tmp_path, capsys):
     arguments = ["--do_eval", "--num_train_epochs=1", "--num_trials=2"]
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *arguments)
@@ -277,6 +279,7 @@ def test_predictions_are_made_as_the_best_run_was(mrpc, tiny_base_folder, tmp_pa
     assert (out / "max_seq_length=8,adapter_layers=default,seed=0").is_dir()
 
 
+@pytest.mark.long
 def test_runs_with_other_flags_or_damaged_are_done_again(mrpc, tiny_base_folder, tmp_path, capsys):
     arguments = ["--do_eval", "--num_train_epochs=0.5", "--num_trials=3"]
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *arguments)

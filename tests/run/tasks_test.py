@@ -181,6 +181,7 @@ def test_tensorflow_datasets_as_source(tiny_base_folder, tmp_path):
     assert record["examples"] == {"train": 2, "dev": 2, "test": 2}
 
 
+@pytest.mark.long
 def test_run_json_repeats_the_run(tiny_base_folder, tmp_path, caplog, capsys):
     mrpc = write_mrpc(tmp_path / "MRPC")
     out = train(

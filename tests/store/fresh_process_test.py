@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.base import load_base
@@ -35,6 +36,7 @@ np.savez(f"{folder}/loaded.npz", **{name: model(inputs, adapter=name) for name i
 """
 
 
+@pytest.mark.long
 def test_another_process_computes_the_same(tiny_base_folder, tmp_path):
     model, inputs, expected = AdapterModel(load_base(tiny_base_folder)), support.batch(), {}
     for number, (head, method, preset) in enumerate(CASES):

@@ -460,6 +460,7 @@ def printed_by(process):
     return json.loads(printed.splitlines()[-1])
 
 
+@pytest.mark.long
 def test_two_devices_keep_what_one_keeps(tmp_path, capsys):
     two = printed_by(process(str(tmp_path / "two"), devices=2))
     tiny.main(str(tmp_path / "one"))

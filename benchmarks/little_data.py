@@ -1,0 +1,199 @@
+"""Few examples: adapters with and without the pooler against the PyTorch library `adapters`.
+
+    pip install -e ".[parity]"
+    python -m benchmarks.little_data --data_dir=FOLDER      # runs what is not there yet
+    python -m benchmarks.little_data --table                # only rewrites docs/results.md
+
+FOLDER holds `glue/MRPC/...`. All train adapters of size 64 at a learning rate of 1e-3 on the same
+examples, drawn with the run's seed, for the same number of steps; the dev set is the whole one.
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from benchmarks import ledger
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LEDGER = ledger.Ledger(
+    folder=ROOT / "benchmarks" / "results" / "little_data",
+    page=ROOT / "docs" / "results.md",
+    key=lambda row: (row["task"], row["examples"], row["system"], row["seed"]),
+)
+FOLDERS = {"mrpc": "glue/MRPC", "cola": "glue/CoLA", "rte": "glue/RTE"}
+METRIC = {"mrpc": "accuracy", "cola": "mcc", "rte": "accuracy"}
+# About as many steps for each of the small ones; "all" as in the other tables of the page.
+EPOCHS = {100: 30, 300: 10, 1000: 3, None: 5}
+CELLS = [(task, n) for n in (1000, 300, 100) for task in FOLDERS] + [("mrpc", None), ("cola", None)]
+BATCH, RATE, SIZE = 32, 1e-3, 64
+PEER = "adapters (PyTorch)"
+OURS = {
+    "pooler frozen": ["--train_pooler=false"],
+    "pooler trained": ["--train_pooler"],
+}
+SYSTEMS = (*OURS, PEER)
+SEEDS = range(5)
+Run = collections.namedtuple("Run", "task examples system seed")
+
+
+def plan():
+    """Every run; a seed of all small cells first, the whole tasks last."""
+    small = [cell for cell in CELLS if cell[1]]
+    whole = [cell for cell in CELLS if not cell[1]]
+    return [
+        Run(*cell, system, seed)
+        for cells in (small, whole)
+        for seed in SEEDS
+        for cell in cells
+        for system in SYSTEMS
+    ]
+
+
+def command(run, data_dir="DATA", output_dir="OUT"):
+    """The command line of a run of ours."""
+    return [
+        "run_classifier.py",
+        f"--task_name={run.task}",
+        f"--data_dir={os.path.join(data_dir, FOLDERS[run.task])}",
+        "--do_train",
+        "--do_eval",
+        "--max_seq_length=128",
+        f"--train_batch_size={BATCH}",
+        "--eval_batch_size=32",
+        f"--num_train_epochs={EPOCHS[run.examples]}",
+        *([f"--max_train_examples={run.examples}"] if run.examples else []),
+        f"--adapter_size={SIZE}",
+        f"--learning_rate={RATE}",
+        *OURS[run.system],
+        f"--seed={run.seed}",
+        f"--output_dir={output_dir}",
+    ]
+
+
+def measure_ours(run, data_dir):
+    """Results of a run of ours, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            [sys.executable, *command(run, data_dir, folder)],
+            cwd=ROOT,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        record = json.loads(pathlib.Path(folder, "run.json").read_text())
+    return {
+        "steps": record["global_step"],
+        "trained": record["parameters"]["trained"],
+        "data_sha256": record["data_sha256"],
+        "eval": record["eval"],
+        "command": shlex.join(["python", *command(run)]),
+    }
+
+
+def measure_peer(run, data_dir):
+    """Results of the peer on the same examples; for a process of its own."""
+    from adapter_bert_tf.data.examples import read_examples
+    from adapter_bert_tf.data.labels import label_ids, limit
+    from adapter_bert_tf.tasks import find_task, metrics
+    from benchmarks import peer
+
+    task = find_task(run.task)
+    examples = read_examples(task, os.path.join(data_dir, FOLDERS[run.task]), ["train", "dev"])
+    examples["train"] = limit(task, examples["train"], run.examples, run.seed)
+    labels = {split: label_ids(task, part) for split, part in examples.items()}
+    steps = int(len(examples["train"]) / BATCH * EPOCHS[run.examples])
+    model, tokenizer = peer.load(SIZE, len(task.labels), run.seed)
+    rows = {s: peer.tokenized(tokenizer, part, labels[s]) for s, part in examples.items()}
+    for _ in peer.train(model, peer.batches(tokenizer, rows["train"], BATCH, True), steps, RATE):
+        pass
+    outputs = peer.probabilities(model, peer.batches(tokenizer, rows["dev"], BATCH, False))
+    found = metrics.evaluate(task.metrics, labels["dev"], outputs)
+    return {
+        "steps": steps,
+        "trained": sum(p.numel() for p in model.parameters() if p.requires_grad),
+        "data_sha256": {split: part.digest() for split, part in examples.items()},
+        "eval": {f"eval_{name}": value for name, value in found.items()},
+        "versions": {"adapters": peer.version()},
+    }
+
+
+def measure_apart(run, data_dir):
+    """`measure_peer` in a process of its own: PyTorch and TensorFlow are better apart."""
+    arguments = ["--data_dir", data_dir, "--peer", json.dumps(run)]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.little_data", *arguments],
+        cwd=ROOT,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def run_missing(data_dir, only):
+    """Runs what has no line yet, one after the other."""
+    missing = LEDGER.missing(run for run in plan() if run.system in only)
+    for number, run in enumerate(missing, 1):
+        print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)
+        measure = measure_ours if run.system in OURS else measure_apart
+        LEDGER.add("rows", [run._asdict() | measure(run, data_dir)])
+
+
+def little_data(there):
+    """Markdown lines: a row a cell, the median and range of each system."""
+    rows = [
+        "| task | examples | steps | " + " | ".join(SYSTEMS) + " |",
+        "| --- | --- | --- |" + " --- |" * len(SYSTEMS),
+    ]
+    for cell in CELLS:
+        found = [
+            [there[Run(*cell, s, seed)] for seed in SEEDS if Run(*cell, s, seed) in there]
+            for s in SYSTEMS
+        ]
+        if any(found):
+            steps = next(row["steps"] for group in found for row in group)
+            cells = " | ".join(_shown(group, METRIC[cell[0]]) for group in found)
+            rows.append(f"| {cell[0]} | {cell[1] or 'all'} | {steps} | {cells} |")
+    return rows
+
+
+def _shown(rows, metric):
+    values = [100 * row["eval"][f"eval_{metric}"] for row in rows]
+    if not values:
+        return ""
+    seeds = "" if len(values) == len(SEEDS) else f", {len(values)} seeds"
+    return f"{statistics.median(values):.1f} ({min(values):.1f}-{max(values):.1f}{seeds})"
+
+
+def write_tables():
+    """Replaces the table in docs/results.md."""
+    LEDGER.write_tables(little_data)
+
+
+def main():
+    """Runs what the arguments say, and writes the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data_dir", help="Folder of all data.")
+    parser.add_argument("--only", default=",".join(SYSTEMS), help="Systems, with commas between.")
+    parser.add_argument("--table", action="store_true", help="Only write docs/results.md.")
+    parser.add_argument("--peer", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.peer:
+        print(json.dumps(measure_peer(Run(*json.loads(arguments.peer)), arguments.data_dir)))
+        return
+    if not arguments.table:
+        if not arguments.data_dir:
+            parser.error("--data_dir is missing: the folder with glue/.")
+        run_missing(arguments.data_dir, arguments.only.split(","))
+    write_tables()
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    main()

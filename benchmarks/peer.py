@@ -1,0 +1,102 @@
+"""The PyTorch library `adapters`, trained as this project trains: what ours is measured against.
+
+Its adapters, their start and its head of two layers are its own. Base, examples, batch size, steps,
+schedule and clipping are ours. Each batch is padded to its longest example.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from adapter_bert_tf.data.examples import Examples
+
+MAX_SEQ_LENGTH = 128
+
+
+def load(size: int, num_labels: int, seed: int = 0) -> tuple[Any, Any]:
+    """A model of `adapters` on the default base, and the base's tokenizer.
+
+    Args:
+      size: bottleneck size of its Houlsby-type adapter.
+      num_labels: of its classification head.
+      seed: of its fresh weights and its dropout.
+    """
+    import adapters
+    import torch
+    import transformers
+
+    from adapter_bert_tf.base import load_base
+
+    torch.manual_seed(seed)
+    folder = os.path.dirname(load_base().weights_path or "")
+    model = adapters.BertAdapterModel.from_pretrained(folder)
+    config = adapters.DoubleSeqBnConfig(reduction_factor=model.config.hidden_size / size)
+    model.add_adapter("task", config=config)
+    model.add_classification_head("task", num_labels=num_labels)
+    model.train_adapter("task")
+    return model, transformers.BertTokenizerFast.from_pretrained(folder)
+
+
+def tokenized(tokenizer: Any, examples: Examples, labels: Sequence[int]) -> list[dict[str, Any]]:
+    """Rows of word pieces and labels."""
+    texts = [examples.text_a] if examples.text_b is None else [examples.text_a, examples.text_b]
+    encoded = tokenizer(*texts, truncation=True, max_length=MAX_SEQ_LENGTH)
+    return [
+        {name: encoded[name][i] for name in encoded} | {"labels": int(label)}
+        for i, label in enumerate(labels)
+    ]
+
+
+def batches(tokenizer: Any, rows: Sequence[Any], size: int, shuffle: bool) -> Iterator[Any]:
+    """Batches of rows: once in order, or for ever in random order, all of them full."""
+    import torch
+    import transformers
+
+    def orders() -> Iterator[int]:
+        while True:
+            yield from torch.randperm(len(rows)).tolist()
+
+    collate = transformers.DataCollatorWithPadding(tokenizer)
+    order = orders() if shuffle else iter(range(len(rows)))
+    while True:
+        chosen = [rows[i] for _, i in zip(range(size), order, strict=False)]
+        if not chosen:
+            return
+        yield collate(chosen)
+
+
+def train(model: Any, fed: Iterator[Any], steps: int, rate: float) -> Iterator[int]:
+    """Trains with AdamW, warmup over a tenth of the steps, then to zero; yields steps done."""
+    import torch
+    import transformers
+
+    trained = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=rate)
+    schedule = transformers.get_linear_schedule_with_warmup(optimizer, steps // 10, steps)
+    model.train()
+    for done in range(1, steps + 1):
+        optimizer.zero_grad()
+        model(**next(fed)).loss.backward()
+        torch.nn.utils.clip_grad_norm_(trained, 1.0)
+        optimizer.step()
+        schedule.step()
+        yield done
+
+
+def probabilities(model: Any, fed: Iterator[Any]) -> np.ndarray:
+    """float `[examples, labels]` of all batches."""
+    import torch
+
+    model.eval()
+    with torch.no_grad():
+        found = [model(**batch).logits.softmax(-1).numpy() for batch in fed]
+    return np.concatenate(found)
+
+
+def version() -> str:
+    """Of the library."""
+    import importlib.metadata
+
+    return importlib.metadata.version("adapters")
