@@ -14,7 +14,7 @@ from adapter_bert_tf.command.config_file import read_yaml
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import Part, RunFlags
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run import method
+from adapter_bert_tf.run import method, saved_settings
 from adapter_bert_tf.run.kind import Kind, TaskData
 from adapter_bert_tf.run.ownership import Folder
 from adapter_bert_tf.run.plan import Actions, Batches, Choice, Method, Places, Plan
@@ -43,6 +43,7 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     if takes_up:
         _folder(flags, places, {}).check_same_run()
     saved = None if actions.train else _find_saved(flags, places)
+    flags = saved_settings.applied(flags, saved) if saved else flags
     asked = data_flags(flags)
     kind.check(asked, saved)
     strategy = reused.strategy(
