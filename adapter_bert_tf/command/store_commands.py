@@ -60,7 +60,7 @@ def find(folder: str) -> list[str]:
 def _row(path: str) -> str:
     saved = load_adapter(path)
     config, metric = saved.config, saved.config["metric"]
-    size = config["adapter"]["bottleneck_size"] if config["adapter"] else "-"
+    size = (config["adapter"] or {}).get("bottleneck_size", "-")
     result = f"{metric['name']} {metric['value']:.4f} ({metric['split']})" if metric else "-"
     count = sum(array.size for array in saved.weights.values())
     kilobytes = storage.stat(os.path.join(path, WEIGHTS)).length // 1024
