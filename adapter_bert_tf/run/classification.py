@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from adapter_bert_tf.command.checks import check_task as check_task_flags
 from adapter_bert_tf.data.batches import eval_batches, eval_plan, train_batches
 from adapter_bert_tf.data.labels import is_known
 from adapter_bert_tf.errors import InputError
@@ -11,6 +12,7 @@ from adapter_bert_tf.run import classification_data, output_files, sweep
 from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.tasks import metrics, role
 from adapter_bert_tf.training import inference
+from adapter_bert_tf.training.progress import Seen
 
 
 def run(flags):
@@ -26,8 +28,7 @@ class Classification(Kind):
     """Classification and regression."""
 
     def check(self, flags, saved):
-        if not flags.task_name:
-            raise InputError("--task_name is missing. For example --task_name=MRPC.")
+        check_task_flags(flags)
         task = classification_data.task_of(flags)
         if saved:
             check_task(saved, task, flags.split_seed)
@@ -174,7 +175,9 @@ def predict(job, task, split, batch_size):
         job.model,
         lambda share: eval_batches(features, plan, batches.max_seq_length, batches.pad_to, share),
     )
-    rows = in_file_order(np.concatenate(list(parts)), plan, len(features))
+    shown = Seen(split, len(features))
+    rows = np.concatenate([shown.counted(part) for part in parts])
+    rows = in_file_order(rows, plan, len(features))
     if not task.task.regression:
         return tf.nn.softmax(rows).numpy()
     scores = rows[:, 0]
