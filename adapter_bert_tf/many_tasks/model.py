@@ -131,6 +131,7 @@ class AdapterModel:
         """
         task = self._find(name)
         config = task.config | {"metric": metric or task.config["metric"]}
+        config.pop("run", None)  # What is saved here may have been trained further.
         save_adapter(os.fspath(folder), config, task.values, dtype)
 
     def list_adapters(self) -> list[str]:
