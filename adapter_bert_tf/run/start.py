@@ -6,6 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
+from adapter_bert_tf.adapters.specs import groups
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.row import Value
@@ -58,8 +59,8 @@ class Start:
     def report(self, model: TaskModel, task: "TaskData") -> str:
         """One line that says what is taken over."""
         specs = model.specs()
-        groups = dict.fromkeys(specs[name].group for name in self.saved.weights)
-        taken = [GROUPS.get(group, group) for group in groups if group != "head"]
+        found = {specs[name].group for name in self.saved.weights}
+        taken = [GROUPS.get(group, group) for group in groups() if group in found - {"head"}]
         theirs = self.saved.config
         line = f"Starting from {self.folder}, of {theirs['task']!r}: "
         if self.has_head_of(task):
