@@ -141,14 +141,36 @@ def remove(path):
             raise
 
 
+def is_link(path):
+    """Whether the last part of a path is a symbolic link; its folders may be links."""
+    return not is_remote(path) and os.path.islink(_without_end(path))
+
+
+def _without_end(path):
+    """A path without the `/` and `/.` at its end, which stand for what a link leads to."""
+    while len(path) > 1 and path.endswith(("/", "/.")):
+        path = path[: path.rindex("/")]
+    return path
+
+
+def real(path):
+    """A path by which two names of one place are known: links followed, remote ones as text."""
+    if not is_remote(path):
+        return os.path.realpath(path)
+    scheme, _, rest = path.partition("://")
+    return f"{scheme}://{os.path.normpath(rest)}"
+
+
 def rmtree(folder):
-    """Removes a folder with all that is in it, if it is there."""
+    """Removes a folder with all that is in it, if it is there; of a link only the link itself."""
     if is_remote(folder):  # One by one: the client's own way gives up at the first failure.
         for place, _, names in walk(folder):
             for name in names:
                 remove(os.path.join(place, name))
-    elif tf.io.gfile.exists(folder):
-        tf.io.gfile.rmtree(folder)
+    elif is_link(folder):
+        os.unlink(_without_end(folder))
+    elif os.path.lexists(folder):
+        shutil.rmtree(folder)  # TensorFlow's own empties what links in the folder lead to.
 
 
 @patient

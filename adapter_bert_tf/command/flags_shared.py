@@ -97,7 +97,8 @@ PLACES = (
         "adapter_dir",
         "string",
         None,
-        "Where the adapter is written, or read when not training. Default: OUTPUT_DIR/adapter.",
+        "Where the adapter is written, or read when not training. Default: OUTPUT_DIR/adapter. "
+        "Another run's adapter in a folder named here is never replaced.",
         Role.ADAPTER,
         path="either",
     ),

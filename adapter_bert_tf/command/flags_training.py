@@ -79,6 +79,15 @@ METHOD = (
 )
 
 TRAINING = (
+    Row(
+        "init_from",
+        "string",
+        None,
+        "Start training from the adapter in this directory, with its method: adapters, "
+        "LayerNorms, pooler, and the head too if the labels are the same. It is only read.",
+        Role.START,
+        path="read",
+    ),
     Row("train_batch_size", "integer", 32, "Examples a training step.", Role.TRAINING, lowest=1),
     Row(
         "learning_rate",

@@ -47,6 +47,7 @@ class Role(enum.Enum):
     BASE = Facts("Which base.")
     METHOD = Facts("What is trained, with which adapter; a saved adapter decides this by itself.")
     LEFT_OUT = Facts("What is left out of an adapter, also of a saved one, or rounded.")
+    START = Facts("What the training begins from.")
     # Training.
     TRAINING = Facts("How it is trained.")
     SEED = Facts("Where chance begins; a sweep gives it to its runs.", swept=False)

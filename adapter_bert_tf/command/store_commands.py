@@ -21,7 +21,7 @@ from adapter_bert_tf.store.directory import (
     load_adapter,
     save_adapter,
 )
-from adapter_bert_tf.store.folders import TEMPORARY
+from adapter_bert_tf.store.folders import TEMPORARY, require_free
 
 ROW = "{:<24}{:<12}{:>6}{:>12}{:>10}  {:<24}{}"
 
@@ -117,14 +117,14 @@ def verify_adapters(parsed: argparse.Namespace) -> int:
 
 def average_adapters(parsed: argparse.Namespace) -> int:
     """Writes the mean of adapters of one shape."""
-    if storage.exists(parsed.output):
-        raise InputError(f"{parsed.output!r} is there already. Choose another --output.")
+    require_free(parsed.output)
     saved = average([load_adapter(folder) for folder in parsed.folders])
     return _write(saved, parsed)
 
 
 def import_adapters(parsed: argparse.Namespace) -> int:
     """Writes another library's adapter as an adapter directory."""
+    require_free(parsed.output)
     base, (source,) = load_base(parsed.base_model), parsed.folders
     inputs = {"texts": parsed.texts}
     if parsed.max_seq_length is not None:
@@ -148,6 +148,7 @@ def _write(saved: SavedAdapter, parsed: argparse.Namespace) -> int:
 
 def export_adapters(parsed: argparse.Namespace) -> int:
     """Writes an adapter directory as AdapterHub's files."""
+    require_free(parsed.output)
     export_adapter(load_adapter(parsed.folders[0]), parsed.output, load_base(parsed.base_model))
     print(f"Files for AdapterHub: {parsed.output}")
     return 0

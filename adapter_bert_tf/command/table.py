@@ -52,6 +52,8 @@ ONLY_RESULTS = _with_identity(Identity.OTHER_RESULTS)
 NOT_SWEPT = _names(lambda row: not row.role.swept)
 # These decide what data a run holds, with the base's and, of a subset, the seed.
 DATA = _names(lambda row: row.role.reads)
+# These name files and folders.
+PATHS = _names(lambda row: row.path is not None)
 # `--config=RUN.json` leaves these to the command line.
 NOT_REPEATED = _names(lambda row: not row.role.repeated)
 

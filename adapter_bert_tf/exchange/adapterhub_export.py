@@ -6,7 +6,6 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.exchange.adapterhub_format import (
@@ -23,6 +22,7 @@ from adapter_bert_tf.exchange.adapterhub_format import (
 )
 from adapter_bert_tf.store import schema
 from adapter_bert_tf.store.directory import SavedAdapter, check_base, write_files
+from adapter_bert_tf.store.folders import require_free
 
 
 def export_adapter(saved, folder, base):
@@ -30,7 +30,7 @@ def export_adapter(saved, folder, base):
 
     Args:
       saved: `SavedAdapter` of a classification task.
-      folder: path where nothing is yet.
+      folder: path where nothing is yet, or an empty folder.
       base: `Base` of the adapter: a pooler that was not trained is the base's.
 
     Raises:
@@ -38,7 +38,7 @@ def export_adapter(saved, folder, base):
     """
     config, adapter = saved.config, _exportable(saved)
     check_base(config, base.fingerprint())
-    require(not storage.exists(folder), "the folder must not be there yet", folder)
+    require_free(folder)
     name = config["task"].replace(".", "_")
     about = {
         "model_type": "bert",

@@ -134,6 +134,7 @@ class AdapterModel:
         task = self._find(name)
         described = task.described()
         config = described | {"metric": metric or described["metric"]}
+        config.pop("run", None)  # What is saved here may have been trained further.
         save_adapter(os.fspath(folder), config, task.values, dtype)
 
     def list_adapters(self) -> list[str]:

@@ -50,6 +50,13 @@ class Classification(Kind):
             share,
         )
 
+    def begin_training(self, job):
+        """A head that was saved speaks in the scores' own units, and is trained standardized."""
+        task, start = job.plan.only_task, job.plan.start
+        if task.scale is not None and start and start.has_head_of(task):
+            mean, deviation = task.scale.mean, task.scale.deviation
+            job.model.rescale_head(-mean / deviation, 1 / deviation)
+
     def finish_training(self, job):
         scale = job.plan.only_task.scale
         if scale is not None:

@@ -10,8 +10,9 @@ from adapter_bert_tf.command import table
 from adapter_bert_tf.command.config_file import read_yaml
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run.identity import decisive
 from adapter_bert_tf.run.output_files import read_record
-from adapter_bert_tf.run.ownership import clear, decisive
+from adapter_bert_tf.run.ownership import clear
 
 # Houlsby et al. 2019, section 3.1.
 PAPER = {"learning_rate": [3e-5, 3e-4, 3e-3], "num_train_epochs": [3, 20]}
@@ -96,14 +97,23 @@ def note_sweep(flags, grid, patterns):
       grid: what `read_grid` returns.
       patterns: of the task's own files, which `--overwrite` removes too.
     """
-    path = os.path.join(flags.output_dir, RECORD)
-    identity = json.loads(json.dumps({"grid": grid, "flags": _in_common(flags.values)}))
-    if not flags.overwrite:
-        _check_same(flags, path, identity)
-    elif not flags.dry_run:
+    check_sweep(flags, grid)
+    if flags.dry_run:
+        return
+    if flags.overwrite:
         clear(flags.output_dir, patterns)
-    if not flags.dry_run:
-        storage.write_text(path, json.dumps(identity, indent=2))
+    path = os.path.join(flags.output_dir, RECORD)
+    storage.write_text(path, json.dumps(_identity(flags, grid), indent=2))
+
+
+def check_sweep(flags, grid):
+    """An `--output_dir` that is not overwritten holds no other sweep. Raises `InputError`."""
+    if not flags.overwrite:
+        _check_same(flags, os.path.join(flags.output_dir, RECORD), _identity(flags, grid))
+
+
+def _identity(flags, grid):
+    return json.loads(json.dumps({"grid": grid, "flags": _in_common(flags.values)}))
 
 
 def _in_common(values):

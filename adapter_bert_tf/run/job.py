@@ -52,8 +52,12 @@ def run_plan(plan: Plan) -> dict[str, Any]:
         if plan.actions.train and not plan.actions.overwrite:
             plan.folder.check_same_run()  # Another process may have been here since.
             plan.folder.check_same_content()
+        if plan.actions.train:
+            plan.folder.check_adapter(plan.actions.overwrite)
         job = _build(plan)
         print(_report(job), flush=True)
+        if plan.start:
+            print(plan.start.report(job.model, plan.only_task), flush=True)
         if not plan.actions.dry_run:
             _carry_out(job)
         return _run_record(job)
@@ -93,6 +97,8 @@ def _new_model(plan: Plan) -> TaskModel:
     untouched = plan.base.assign(model.named_variables())
     if plan.saved:
         plan.saved.assign_to(model.named_variables(), plan.base.fingerprint())
+    elif plan.start:
+        plan.start.assign_to(model, plan.base.fingerprint(), task)
     elif untouched and not plan.actions.train:
         raise InputError(
             f"There is nothing trained to evaluate: no adapter in {plan.places.adapter_dir!r}, and "
@@ -123,6 +129,7 @@ def _train(job: Job) -> None:
         ownership.clear(plan.places.output_dir, plan.kind.output_files(plan.tasks))
     if plan.writes:
         plan.folder.claim()
+    plan.kind.begin_training(job)
     job.standardized = True
     progress = train(
         job.model,

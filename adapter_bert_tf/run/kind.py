@@ -65,6 +65,10 @@ class Kind(abc.ABC):
     def train_batches(self, plan: "Plan", start: int, share: Share) -> tf.data.Dataset:
         """The batches from step `start` to the last, a `Share` of each."""
 
+    def begin_training(self, job: "Job") -> None:
+        """Does to the model what is to be done before training, if anything."""
+        return
+
     @abc.abstractmethod
     def finish_training(self, job: "Job") -> None:
         """Does to the model what is to be done after training, if anything."""
@@ -95,7 +99,12 @@ class Kind(abc.ABC):
         return sum(results[metric] for metric in metrics) / len(metrics)
 
     def save(self, job: "Job") -> None:
-        """Writes the adapter directory of a trained job, with its result if there is one."""
+        """Writes the adapter directory of a trained job, with its result if there is one.
+
+        Raises:
+          InputError: when another run has written its adapter there meanwhile.
+        """
+        job.plan.folder.check_adapter_still(job.plan.actions.overwrite)
         kept = schema.kept_variables(job.model, job.plan.method.tuning)
         save_adapter(
             job.plan.places.adapter_dir, self.description(job), kept, job.plan.method.dtype
@@ -116,6 +125,7 @@ class Kind(abc.ABC):
             metric=metric or None,
             global_step=job.record.get("global_step", 0),
             command=output_files.command(),
+            run=plan.folder.run_id,
             **task.adapter_config(),
         )
 

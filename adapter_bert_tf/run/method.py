@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Collection
+from typing import Any
 
 from absl import logging
 
@@ -14,21 +15,30 @@ from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import Part
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.plan import Method
+from adapter_bert_tf.run.start import Start
 from adapter_bert_tf.store import SavedAdapter, schema
+from adapter_bert_tf.store.directory import check_base
 from adapter_bert_tf.training.trained import Tuning
 
 
-def of(flags: Part, given: Collection[str], base: Base, saved: SavedAdapter | None) -> Method:
-    """The method, from the saved adapter if there is one, or the flags.
+def of(
+    flags: Part,
+    given: Collection[str],
+    base: Base,
+    saved: SavedAdapter | None,
+    start: Start | None = None,
+) -> Method:
+    """The method, from a saved adapter if there is one, or the flags.
 
     Args:
       flags: those of the method.
       given: names of the flags that the user gave.
       base: `Base`, which it must fit.
       saved: the adapter to apply, or None.
+      start: the adapter to begin from, or None.
 
     Raises:
-      InputError: when it does not fit the base, or is none.
+      InputError: when it does not fit the base, is none, or is not that of `start`.
     """
     depth = base.config.num_layers
     if saved:
@@ -37,6 +47,8 @@ def of(flags: Part, given: Collection[str], base: Base, saved: SavedAdapter | No
             logging.warning("Not used, the saved adapter decides: %s", ", ".join(unused))
         parts, tuning = schema.adapter_of(saved.config), schema.tuning_of(saved.config)
         return Method(parts, tuning, flags.adapter_dtype)
+    if start:
+        return _of_start(flags, given, base, start)
     tuning = Tuning(flags.tuning, flags.top_k, flags.train_layer_norm, flags.train_pooler)
     tuning.check_depth(depth)
     if not tuning.needs_adapter:
@@ -46,17 +58,73 @@ def of(flags: Part, given: Collection[str], base: Base, saved: SavedAdapter | No
     return Method(parts, tuning, flags.adapter_dtype)
 
 
+def _of_start(flags: Part, given: Collection[str], base: Base, start: Start) -> Method:
+    """The method of the adapter to begin from, which the flags must not contradict."""
+    config = start.saved.config
+    check_base(config, base.fingerprint())
+    parts, tuning = schema.adapter_of(config), schema.tuning_of(config)
+    theirs = _as_flags(flags, parts, tuning, base.config.num_layers)
+    different = [
+        f"--{name}={getattr(flags, name)}"
+        for name in table.with_role(Role.METHOD)
+        if name in given and not theirs.get(name, False)
+    ]
+    if different:
+        raise InputError(
+            f"{', '.join(different)}: the adapter in --init_from={start.folder} is of another "
+            f"method ({tuning.method}; {parts.summary() if parts else 'no adapters'}). Leave the "
+            "flag out, or train from the beginning."
+        )
+    return Method(parts, tuning, flags.adapter_dtype)
+
+
+def _as_flags(
+    flags: Part, parts: PartsConfig | None, tuning: Tuning, depth: int
+) -> dict[str, bool]:
+    """Whether each flag of the method says what a saved adapter is."""
+    same = {
+        "tuning": flags.tuning == tuning.method,
+        "top_k": flags.top_k == tuning.top_k,
+        "train_layer_norm": flags.train_layer_norm == tuning.train_layer_norm,
+        "train_pooler": flags.train_pooler == tuning.train_pooler,
+        "adapter": parts is not None and _is_named(flags, parts, depth),
+    }
+    if not isinstance(parts, AdapterConfig):
+        return same
+    layers = dataclasses.replace(parts, layers=parse_layers(flags.adapter_layers))
+    return same | {
+        "adapter_size": flags.adapter_size == parts.bottleneck_size,
+        "adapter_init_scale": flags.adapter_init_scale == parts.init_scale,
+        "adapter_layers": layers.layer_indices(depth) == parts.layer_indices(depth),
+    }
+
+
+def _is_named(flags: Part, parts: PartsConfig, depth: int) -> bool:
+    """Whether `--adapter` names what an adapter is; of a preset not its size, layers and start."""
+    named = _named(flags.adapter)
+    if not (isinstance(named, AdapterConfig) and isinstance(parts, AdapterConfig)):
+        return named == parts
+    own: dict[str, Any] = {"bottleneck_size": parts.bottleneck_size, "init_scale": parts.init_scale}
+    if flags.adapter not in PRESETS:
+        given = {"bottleneck_size": flags.adapter_size, "init_scale": flags.adapter_init_scale}
+        own = {name: value for name, value in own.items() if given[name] is not None}
+    return dataclasses.replace(named, layers=parts.layers, **own) == parts
+
+
+def _named(adapter: str) -> PartsConfig:
+    """The configuration of `--adapter`: a preset, or what a file says."""
+    if adapter in PRESETS:
+        return PRESETS[adapter]
+    if storage.exists(adapter) and not storage.isdir(adapter):
+        return PartsConfig.from_json(storage.read_text(adapter))
+    raise InputError(
+        f"--adapter must be one of {list(PRESETS)} or a JSON file. Received: {adapter!r}"
+    )
+
+
 def _parts(flags: Part) -> PartsConfig:
     """The configuration of `--adapter` and the flags that override it."""
-    config: PartsConfig
-    if flags.adapter in PRESETS:
-        config = PRESETS[flags.adapter]
-    elif storage.exists(flags.adapter) and not storage.isdir(flags.adapter):
-        config = PartsConfig.from_json(storage.read_text(flags.adapter))
-    else:
-        raise InputError(
-            f"--adapter must be one of {list(PRESETS)} or a JSON file. Received: {flags.adapter!r}"
-        )
+    config = _named(flags.adapter)
     overrides = {
         "bottleneck_size": flags.adapter_size,
         "init_scale": flags.adapter_init_scale,

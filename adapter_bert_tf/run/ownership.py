@@ -1,19 +1,24 @@
 """Whose files an output folder holds: what is taken up again, what is refused, what is removed."""
 
 import dataclasses
+import functools
 import json
 import os
 import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from absl import logging
+
 from adapter_bert_tf import storage
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.row import Value
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run.identity import decisive, is_own_place, not_replaced, run_digest
 from adapter_bert_tf.run.output_files import read_record, remove
 from adapter_bert_tf.store.directory import adapter_exists, adapter_is_whole
 from adapter_bert_tf.store.folders import TEMPORARY
+from adapter_bert_tf.store.place import require_adapter_place, run_of
 from adapter_bert_tf.training.best import Best
 from adapter_bert_tf.training.checkpoints import PREFIX, STATE
 
@@ -29,16 +34,6 @@ RUN_FILES = (
 OWNER = "flags.json"
 MADE_OF = "made of"  # What the training read, among the owner's flags.
 LEFT = re.compile(r".*\.[0-9a-f]{8}\.tmp|\.lock\.[0-9a-f]{32}")  # By a killed process.
-
-
-def decisive(values: Mapping[str, Value], without: Collection[str] = ()) -> dict[str, Value]:
-    """The flags, of a dict of all, that make a run and its results what they are."""
-    free = (*table.FREE, *without)
-    return {
-        name: value.rstrip("/") or value if isinstance(value, str) else value
-        for name, value in values.items()
-        if name not in free
-    }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,10 +57,7 @@ class Folder:
     content: Mapping[str, Any]
 
     def check_same_run(self) -> None:
-        """Checkpoints in the folder must be of a run with the same flags. Raises `InputError`.
-
-        So must the adapter be that is there, which is the case if there are checkpoints as well.
-        """
+        """Checkpoints in the folder must be of a run with the same flags. Raises `InputError`."""
         owner = self._owner()
         if owner is None:
             self._check_unowned()
@@ -84,11 +76,6 @@ class Folder:
             )
 
     def _check_unowned(self) -> None:
-        if adapter_exists(self.adapter_dir):
-            raise InputError(
-                f"{self.adapter_dir} already holds an adapter of another run. Choose "
-                "another --output_dir, or replace it with --overwrite."
-            )
         if _checkpoint_files(self.path):
             raise InputError(
                 f"{os.path.dirname(self._owner_path)} holds checkpoints, and nothing "
@@ -111,6 +98,36 @@ class Folder:
                 "--output_dir, or use --overwrite."
             )
 
+    @functools.cached_property
+    def run_id(self) -> str:
+        """A digest of what decides the training; see `run_digest`."""
+        return run_digest(self.flags, self.defaults, self._read_in_training())
+
+    def check_adapter(self, overwrite: bool) -> None:
+        """An adapter that is where the run's own goes must be its own. Raises `InputError`.
+
+        In the folder's own `adapter` another run's may be replaced with `--overwrite`; and one that
+        does not say whose it is, from before they did, is this run's if the checkpoints are.
+        """
+        if not adapter_exists(self.adapter_dir):
+            return
+        theirs = run_of(self.adapter_dir)
+        own_place = is_own_place(self.path, self.adapter_dir)
+        older = theirs is None and self._owner() is not None
+        if theirs != self.run_id and not (own_place and (overwrite or older)):
+            raise InputError(not_replaced(self.path, self.adapter_dir))
+
+    def check_adapter_still(self, overwrite: bool) -> None:
+        """As `check_adapter`, for a run that has trained meanwhile. Raises `InputError`."""
+        try:
+            self.check_adapter(overwrite)
+        except InputError as error:
+            raise InputError(
+                f"{self.adapter_dir} holds an adapter that another run has written since this one "
+                "began, and that is not replaced. This run's weights are in its checkpoints: move "
+                "the other adapter away, and give the same command again."
+            ) from error
+
     def is_finished(self) -> bool:
         """Whether the folder holds the whole result of these very flags and this very content."""
         record = read_record(os.path.join(self.path, "run.json"))
@@ -118,13 +135,15 @@ class Folder:
         scored = "do_eval" not in self.asked or storage.exists(results)
         if not record or not adapter_is_whole(self.adapter_dir) or not scored:
             return False
+        if run_of(self.adapter_dir) not in (None, self.run_id):
+            return False
         theirs = {**self.defaults, **record.get("flags", {})}
         same_flags = decisive(self.flags) == decisive(theirs)
-        decided = ("data_sha256", "base", "adapter")
+        decided = ("data_sha256", "base", "adapter", "init_from")
         return (
             same_flags
             and all(theirs.get(name) for name in self.asked)
-            and all(record.get(name) == self.content[name] for name in decided)
+            and all(record.get(name) == self.content.get(name) for name in decided)
         )
 
     def is_interrupted(self) -> bool:
@@ -133,10 +152,17 @@ class Folder:
         Then even `--overwrite` goes on with it: who restarts a preempted command wants no other.
         """
         finished = storage.exists(os.path.join(self.path, "run.json"))
-        return storage.exists(self._owner_path) and not finished and self.goes_on()
+        return storage.exists(self._owner_path) and not finished and self._is_same()
 
     def goes_on(self) -> bool:
         """Whether the run can go on from the folder, or begin there."""
+        try:
+            self.check_adapter(overwrite=False)
+        except InputError:
+            return False
+        return self._is_same()
+
+    def _is_same(self) -> bool:
         try:
             self.check_same_run()
             self.check_same_content()
@@ -151,11 +177,13 @@ class Folder:
         storage.write_text(self._owner_path, json.dumps(owner, indent=2))
 
     def _read_in_training(self) -> dict[str, Any]:
-        return {
+        read = {
             "training data": self.content["data_sha256"]["train"],
             "base": self.content["base"],
             "adapter": self.content["adapter"],
         }
+        start = {"init_from": self.content["init_from"]} if "init_from" in self.content else {}
+        return read | start
 
     @property
     def _owner_path(self) -> str:
@@ -181,9 +209,19 @@ def clear(folder: str, patterns: Collection[str]) -> None:
     for path in [*_checkpoint_files(folder), os.path.join(folder, "checkpoints", OWNER)]:
         if storage.exists(path):
             storage.remove(path)
-    if adapter_exists(os.path.join(folder, "adapter")):  # Ours, not a user's folder.
-        storage.rmtree(os.path.join(folder, "adapter"))
+    if adapter_exists(os.path.join(folder, "adapter")):
+        _remove_adapter(os.path.join(folder, "adapter"))
     remove(folder, (*RUN_FILES, *patterns))
+
+
+def _remove_adapter(folder: str) -> None:
+    """Removes an adapter directory, if it is ours and nothing else is in it."""
+    try:
+        require_adapter_place(folder)
+    except InputError as error:
+        logging.warning("What is in %s stays. %s", folder, error)
+        return
+    storage.rmtree(folder)
 
 
 def _checkpoint_files(folder: str) -> list[str]:

@@ -8,6 +8,7 @@ import tensorflow as tf
 from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.run.ownership import Folder
+from adapter_bert_tf.run.start import Start
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.training.loop import TrainingSettings
 from adapter_bert_tf.training.strategy import is_chief
@@ -118,6 +119,7 @@ class Plan:
       precision: `float32` or `bfloat16`.
       folder: whose files `places.output_dir` holds.
       flags: dict of all flags, for `run.json`.
+      start: the saved adapter that the training begins from, or None.
     """
 
     kind: "Kind"
@@ -134,6 +136,7 @@ class Plan:
     precision: str
     folder: Folder
     flags: dict[str, Any]
+    start: Start | None = None
 
     @property
     def writes(self) -> bool:

@@ -1,27 +1,25 @@
 """From flags to the plan of a run: every check that needs no model, in one place."""
 
-import json
 import os
-from collections.abc import Mapping, Sequence
 from typing import Any
-
-from absl import logging
 
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.command import checks, table
-from adapter_bert_tf.command.config_file import read_yaml
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import Part, RunFlags
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run import method, saved_settings
-from adapter_bert_tf.run.kind import Kind, TaskData
+from adapter_bert_tf.run import collisions, method, saved_settings
+from adapter_bert_tf.run.content import content_of, warn_of_other_data
+from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.run.ownership import Folder
 from adapter_bert_tf.run.plan import Actions, Batches, Choice, Method, Places, Plan
 from adapter_bert_tf.run.reused import Reused
-from adapter_bert_tf.serving.export import require_export_place
+from adapter_bert_tf.run.start import find_start, recorded
+from adapter_bert_tf.serving.place import require_export_place
 from adapter_bert_tf.store import SavedAdapter, load_adapter
 from adapter_bert_tf.store.combine import without_lowest
-from adapter_bert_tf.store.directory import adapter_exists, require_adapter_place
+from adapter_bert_tf.store.directory import adapter_exists
+from adapter_bert_tf.store.place import require_adapter_place
 from adapter_bert_tf.training.loop import TrainingSettings
 
 
@@ -36,8 +34,10 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     Raises:
       InputError: for whatever the user can mend.
     """
-    actions, places = _actions(flags), places_of(flags)
-    _check_places(actions, places)
+    actions, places = actions_of(flags), places_of(flags)
+    check_places(actions, places)
+    collisions.check(flags, actions, places, kind.output_files(()))
+    start = find_start(flags)
     takes_up = actions.train and not actions.overwrite
     if takes_up:
         _folder(flags, places, {}).check_same_run()
@@ -52,23 +52,26 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     base = reused.base(flags.part(table.with_role(Role.BASE)))
     _check_length(flags.max_seq_length, base)
     roles = table.with_role(Role.METHOD, Role.LEFT_OUT)
-    chosen = method.of(flags.part(roles), flags.given, base, saved)
+    chosen = method.of(flags.part(roles), flags.given, base, saved, start)
     tasks = reused.data(asked, base.vocabulary, saved, kind.read)
-    folder = _folder(flags, places, content_of(tasks, base, chosen))
-    _warn_of_other_data(flags.config, folder.content)
+    folder = _folder(flags, places, content_of(tasks, base, chosen, start))
+    warn_of_other_data(flags.config, folder.content)
     if takes_up:
         folder.check_same_content()
+    if actions.train and not (takes_up and folder.is_finished()):
+        folder.check_adapter(actions.overwrite)
     training = _training(flags, actions, chosen, sum(task.count for task in tasks))
     plan = Plan(
         kind=kind, tasks=tasks, actions=actions, places=places, base=base, method=chosen,
         saved=saved, batches=batches, training=training, choice=_choice(flags), strategy=strategy,
-        precision=flags.precision, folder=folder, flags=flags.values,
+        precision=flags.precision, folder=folder, flags=recorded(flags), start=start,
     )  # fmt: skip
     _check_choice(plan)
     return plan
 
 
-def _actions(flags: RunFlags) -> Actions:
+def actions_of(flags: RunFlags) -> Actions:
+    """What the flags ask for. Raises `InputError` if that is nothing."""
     checks.check_actions(flags)
     return Actions(
         train=flags.do_train,
@@ -90,7 +93,8 @@ def places_of(flags: RunFlags) -> Places:
     )
 
 
-def _check_places(actions: Actions, places: Places) -> None:
+def check_places(actions: Actions, places: Places) -> None:
+    """What is replaced as a whole must be of our making. Raises `InputError`."""
     if actions.export:
         require_export_place(places.export_dir)
     if actions.train:
@@ -164,37 +168,6 @@ def _check_length(max_seq_length: int, base: Base) -> None:
             f"--max_seq_length={max_seq_length} is over the base's position "
             f"table, which has {longest} rows."
         )
-
-
-def content_of(tasks: Sequence[TaskData], base: Base, chosen: Method) -> dict[str, Any]:
-    """What a run is made of besides its flags, as `run.json` says it."""
-    records = {task.name: task.record() for task in tasks}
-    made_of = (next(iter(records.values())) if len(tasks) == 1 else _together(records)) | {
-        "base": base.fingerprint(),
-        "adapter": chosen.parts.to_dict() if chosen.parts else None,
-    }
-    read_back: dict[str, Any] = json.loads(json.dumps(made_of))  # As it is when it is read.
-    return read_back
-
-
-def _together(records: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """The records of several tasks as one, with a digest of each task for each split."""
-    digests = {name: record["data_sha256"] for name, record in records.items()}
-    splits = dict.fromkeys(split for of_task in digests.values() for split in of_task)
-    by_split = {
-        split: {name: of_task.get(split) for name, of_task in digests.items()} for split in splits
-    }
-    return {"tasks": dict(records), "data_sha256": by_split}
-
-
-def _warn_of_other_data(config: str | None, content: Any) -> None:
-    """Warns where `--config` is the `run.json` of a run on other data."""
-    recorded = read_yaml(config, "--config").get("data_sha256", {}) if config else {}
-    for split, digest in content["data_sha256"].items():
-        if recorded.get(split, digest) != digest:
-            logging.warning(
-                "This does not repeat %s: that was a run on other %s examples.", config, split
-            )
 
 
 def _training(flags: RunFlags, actions: Actions, chosen: Method, examples: int) -> TrainingSettings:

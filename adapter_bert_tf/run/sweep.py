@@ -1,28 +1,32 @@
 """Several runs of one command: seeds (`--num_trials`) and grids (`--sweep`)."""
 
-import csv
-import io
 import json
 import math
 import os
-import statistics
 
-import tensorflow as tf
 import tf_keras
-from tensorboard.plugins.hparams import api as hparams
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import Diverged, InputError
-from adapter_bert_tf.run import paths
-from adapter_bert_tf.run.grid import RECORD, all_runs, note_sweep, read_grid
+from adapter_bert_tf.run import collisions, paths
+from adapter_bert_tf.run.grid import RECORD, all_runs, check_sweep, note_sweep, read_grid
+from adapter_bert_tf.run.identity import digest, is_own_place, not_replaced
 from adapter_bert_tf.run.job import held, run_plan
 from adapter_bert_tf.run.output_files import command, read_record, write_eval_results
-from adapter_bert_tf.run.planning import data_flags, places_of, plan_run
+from adapter_bert_tf.run.planning import (
+    actions_of,
+    check_places,
+    data_flags,
+    places_of,
+    plan_run,
+)
 from adapter_bert_tf.run.reused import Reused
-from adapter_bert_tf.serving.export import require_export_place
-from adapter_bert_tf.store.directory import copy_adapter
+from adapter_bert_tf.run.start import recorded
+from adapter_bert_tf.run.sweep_results import choose, log_hparams, row_of, summarize, table_of
+from adapter_bert_tf.store.directory import adapter_exists, copy_adapter
+from adapter_bert_tf.store.place import run_of
 from adapter_bert_tf.store.versions import versions
 
 
@@ -66,6 +70,10 @@ class Sweep:
         flags = self.flags
         self._check()
         first = self._plan(self.runs[0][1])
+        # Of more seeds it is the same sweep.
+        self.run_id = digest([self.grid, first.folder.run_id])
+        check_sweep(flags, self.grid)
+        self._check_adapter()
         metrics, patterns = first.metrics, self.kind.output_files(first.tasks)
         if flags.do_predict:  # What to predict must be there before hours of training.
             asked = self.runs[0][1].changed(do_train=False, do_eval=False, do_predict=True)
@@ -85,10 +93,29 @@ class Sweep:
                 "--sweep and --num_trials run on one host. Received: "
                 "--distribution=multi_worker. Start the runs one by one."
             )
-        if flags.do_export:
-            require_export_place(places_of(flags).export_dir)
+        actions, places = actions_of(flags), places_of(flags)
+        check_places(actions, places)
+        folders = [run_flags.output_dir for _, run_flags in self.runs]
+        collisions.check(flags, actions, places, self.kind.output_files(()), folders)
         for _, run_flags in self.runs:
             self._plan(run_flags)
+
+    def _check_adapter(self):
+        """An adapter that is where the best is to go must be this sweep's. Raises `InputError`."""
+        out, place = self.flags.output_dir, places_of(self.flags).adapter_dir
+        if not adapter_exists(place) or (theirs := run_of(place)) == self.run_id:
+            return
+        ours = is_own_place(out, place) and (self.flags.overwrite or theirs in self._earlier())
+        if not ours:
+            raise InputError(not_replaced(out, place))
+
+    def _earlier(self):
+        """What adapters of this sweep say of their run, that it wrote earlier on other data."""
+        out = self.flags.output_dir
+        if not storage.exists(os.path.join(out, RECORD)):
+            return []
+        record = read_record(os.path.join(out, "run.json"))
+        return [None, record.get("run") if isinstance(record, dict) else None]
 
     def _plan(self, run_flags, overwrite=True):
         return plan_run(self.kind, run_flags.changed(overwrite=overwrite), self.reused)
@@ -107,10 +134,10 @@ class Sweep:
             )
             rows[folder] = self._one_run(run_flags)
             if not flags.dry_run:
-                _log_hparams(folder, setting, run_flags.seed, rows[folder]["results"])
-                storage.write_text(table, _table(self.runs, rows))
+                log_hparams(folder, setting, run_flags.seed, rows[folder]["results"])
+                storage.write_text(table, table_of(self.runs, rows))
         if not flags.dry_run:
-            storage.write_text(table, _table(self.runs, rows))
+            storage.write_text(table, table_of(self.runs, rows))
         return [rows[run_flags.output_dir] for _, run_flags in self.runs]
 
     def _finished(self):
@@ -119,7 +146,7 @@ class Sweep:
         for _, run_flags in self.runs:
             path = os.path.join(run_flags.output_dir, "run.json")
             if storage.exists(path) and self._plan(run_flags).folder.is_finished():
-                rows[run_flags.output_dir] = _row(read_record(path))
+                rows[run_flags.output_dir] = row_of(read_record(path))
         return rows
 
     def _one_run(self, run_flags):
@@ -133,7 +160,7 @@ class Sweep:
         except Diverged as error:
             print(for_command(error), flush=True)
             return {"status": "diverged", "results": {}}
-        return {"results": {}} if self.flags.dry_run else _row(record)
+        return {"results": {}} if self.flags.dry_run else row_of(record)
 
     def _finish(self, rows, metrics):
         """Chooses the best run, copies its adapter, writes the results, predicts and exports."""
@@ -147,7 +174,8 @@ class Sweep:
             raise InputError("Every run diverged. Try a lower --learning_rate.")
         setting, best_flags = self.runs[best]
         adapter = places_of(flags).adapter_dir
-        copy_adapter(places_of(best_flags).adapter_dir, adapter)
+        self._check_adapter()
+        copy_adapter(places_of(best_flags).adapter_dir, adapter, self.run_id)
         same = [row for (s, _), row in zip(self.runs, rows, strict=True) if s == setting]
         finished = [row["results"] for row in same if row["results"]]
         self._record(best_flags, rows)
@@ -164,13 +192,14 @@ class Sweep:
     def _record(self, best_flags, rows):
         """Writes the sweep's `run.json`."""
         flags = self.flags
-        flags_of_all = flags.values | {
+        flags_of_all = recorded(flags) | {
             "sweep": os.path.join(flags.output_dir, RECORD) if flags.sweep else None
         }
         record = {
             "command": command(),
             "flags": flags_of_all,
             "versions": versions(),
+            "run": self.run_id,
             "best": os.path.basename(best_flags.output_dir),
             "runs": rows,
         }
@@ -188,82 +217,6 @@ class Sweep:
             export_dir=flags.export_dir,
             output_dir=flags.output_dir,
             adapter_dir=adapter,
+            init_from=None,
         )
         run_plan(plan_run(self.kind, asked, self.reused))
-
-
-def _row(record):
-    return {
-        "status": "finished",
-        "results": record["eval"],
-        "trained_parameters": record["parameters"]["trained"],
-        "total_parameters": record["parameters"]["total"],
-        "seconds": record["train_seconds"],
-        "examples_per_second": record["examples_per_second"],
-    }
-
-
-def _table(runs, rows):
-    """CSV text, one run a row, the results as columns among the others."""
-    flat = [
-        setting | {"seed": run_flags.seed} | row | row["results"]
-        for setting, run_flags in runs
-        if (row := rows.get(run_flags.output_dir))
-    ]
-    for row in flat:
-        del row["results"]
-    names = list(dict.fromkeys(name for row in flat for name in row))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(flat)
-    return text.getvalue()
-
-
-def _log_hparams(folder, setting, seed, results):
-    """A run's settings and results for TensorBoard's HParams."""
-    values = {name: "default" if value is None else value for name, value in setting.items()}
-    with (
-        storage.local_folder(folder) as local,
-        tf.summary.create_file_writer(local).as_default(step=0),
-    ):
-        hparams.hparams({**values, "seed": seed}, trial_id=os.path.basename(folder))
-        for name, value in results.items():
-            tf.summary.scalar(name, value)
-
-
-def choose(settings, scores):
-    """Index of the best run: of the setting with the best median, the best seed.
-
-    Args:
-      settings: list of dicts, the setting of each run.
-      scores: list of numbers, one a run, more is better; minus infinity for a run that failed.
-
-    Returns:
-      None if all failed.
-    """
-    by_setting: dict[str, list[int]] = {}
-    for i, setting in enumerate(settings):
-        by_setting.setdefault(json.dumps(setting, sort_keys=True), []).append(i)
-    best = max(
-        by_setting.values(),
-        key=lambda runs: (
-            statistics.median_low(scores[i] for i in runs),
-            statistics.fmean(scores[i] for i in runs),
-        ),
-    )
-    winner = max(best, key=scores.__getitem__)
-    return None if scores[winner] == -math.inf else winner
-
-
-def summarize(results):
-    """Median, `_min` and `_max` of each metric over the results of several runs."""
-    summary: dict[str, float] = {}
-    for name in results[0]:
-        values = [found[name] for found in results]
-        summary |= {
-            name: statistics.median(values),
-            f"{name}_min": min(values),
-            f"{name}_max": max(values),
-        }
-    return summary

@@ -12,6 +12,7 @@ from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.serving_texts import Pieces, id_specs
 from adapter_bert_tf.many_tasks.mixed import pass_key, stack
 from adapter_bert_tf.serving.export import write
+from adapter_bert_tf.serving.place import require_export_place
 from adapter_bert_tf.store import schema
 from adapter_bert_tf.store.directory import (
     SavedAdapter,
@@ -33,15 +34,16 @@ def join(folders, base, output):
     Args:
       folders: adapter directories; `NAME=FOLDER` serves one under another name than its task's.
       base: the `Base` of all of them.
-      output: path of the SavedModel.
+      output: path of the SavedModel; one of ours that is there is replaced.
 
     Returns:
       names of the signatures.
 
     Raises:
       InputError: when an adapter is damaged or of another base, two have the same task, or one
-        changes the base (full and top-k tuning).
+        changes the base (full and top-k tuning), or something else is at `output`.
     """
+    require_export_place(os.fspath(output))
     tasks = _load(folders, base)
     encoder = base.build_encoder()
     pieces = Pieces(TextEncoder(base.vocabulary, base.config.max_sequence_length))

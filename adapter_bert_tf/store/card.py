@@ -3,6 +3,13 @@
 from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.store.schema import adapter_of
 
+BEGINNING = ": a BERT adapter\n\n| | |\n| --- | --- |\n"  # After the task's name.
+
+
+def is_card(text):
+    """Whether a text begins as the cards do."""
+    return text.startswith("# ") and BEGINNING in text[:2000]
+
 
 def card(config, arrays):
     """Markdown text made from an adapter's config and its arrays."""
@@ -26,7 +33,7 @@ def card(config, arrays):
     command = head_of(config).command.format(**config)
     table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
     return (
-        f"# {config['task']}: a BERT adapter\n\n| | |\n| --- | --- |\n{table}\n\n"
+        f"# {config['task']}{BEGINNING}{table}\n\n"
         f"Trained with\n\n```\n{config.get('command', '')}\n```\n\n"
         f"Use it with `python {command} --do_eval --do_predict "
         "--adapter_dir=THIS_FOLDER ...`.\n"

@@ -53,4 +53,5 @@ def average(adapters):
         for name in adapters[0].weights
     }
     tasks = dict.fromkeys(saved.config["task"] for saved in adapters)
-    return SavedAdapter(first | {"task": "+".join(tasks), "metric": None}, weights)
+    config = {name: value for name, value in first.items() if name != "run"}
+    return SavedAdapter(config | {"task": "+".join(tasks), "metric": None}, weights)

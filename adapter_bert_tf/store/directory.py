@@ -18,8 +18,7 @@ from adapter_bert_tf.store import schema
 from adapter_bert_tf.store import weights as weight_bytes
 from adapter_bert_tf.store.card import card
 from adapter_bert_tf.store.folders import replacing
-
-CONFIG, WEIGHTS, CARD = "adapter_config.json", "adapter.safetensors", "README.md"
+from adapter_bert_tf.store.place import CARD, CONFIG, WEIGHTS, require_adapter_place
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +28,8 @@ class SavedAdapter:
     Args:
       config: dict: `method`, `tuning` (a `Tuning` as dict), `adapter` (a `PartsConfig` as dict,
         or None), `task`, `head`, `labels` in the order of their ids, `regression`, `metric`, `base`
-        (a fingerprint), `versions`, `command`; `save_adapter` adds two digests.
+        (a fingerprint), `versions`, `command`, and, of a run, `run`, a digest of what decides it;
+        `save_adapter` adds two digests.
       weights: dict from common name to float array: everything that was trained.
     """
 
@@ -37,29 +37,37 @@ class SavedAdapter:
     weights: dict[str, np.ndarray]
 
     def assign_to(
-        self, variables: Mapping[str, tf.Variable], fingerprint: Mapping[str, Any]
+        self,
+        variables: Mapping[str, tf.Variable],
+        fingerprint: Mapping[str, Any],
+        head: bool = True,
     ) -> None:
         """Assigns the weights to a model's named variables.
+
+        Args:
+          variables: dict from common name to variable, all of the model.
+          fingerprint: of the model's base.
+          head: whether the head is assigned too; else the model keeps its own.
 
         Raises:
           InputError: when the base is another one, or a variable is missing or of another shape.
             Nothing is assigned then.
         """
         check_base(self.config, fingerprint)
+        variables = {n: v for n, v in variables.items() if head or not n.startswith("head/")}
+        weights = {n: v for n, v in self.weights.items() if head or not n.startswith("head/")}
         wrong = [
             name
-            for name, value in self.weights.items()
+            for name, value in weights.items()
             if name not in variables or tuple(variables[name].shape) != value.shape
         ]
-        lost = [
-            name for name in variables if not name.startswith("bert/") and name not in self.weights
-        ]
+        lost = [name for name in variables if not name.startswith("bert/") and name not in weights]
         if wrong or lost:
             raise InputError(
                 f"The saved adapter does not fit the model. Not in the model or of "
                 f"another shape: {wrong[:5]}. Missing in the file: {lost[:5]}"
             )
-        for name, value in self.weights.items():
+        for name, value in weights.items():
             variables[name].assign(value)
 
 
@@ -93,7 +101,7 @@ def save_adapter(
         f"What is to go to {folder!r}",
     )
     files = {
-        CONFIG: json.dumps(config, indent=2).encode(),
+        CONFIG: _config_bytes(config),
         WEIGHTS: content,
         CARD: card(config, arrays).encode(),
     }
@@ -112,12 +120,28 @@ def write_files(folder: str, files: Mapping[str, bytes]) -> None:
             storage.write_bytes(os.path.join(temporary, name), data)
 
 
-def copy_adapter(source: str, folder: str) -> None:
-    """Copies an adapter directory, under a temporary name first; replaces an adapter there."""
+def copy_adapter(source: str, folder: str, run: str) -> None:
+    """Copies an adapter directory, under a temporary name first; replaces an adapter there.
+
+    Args:
+      source: of the adapter.
+      folder: path; an adapter that is there is replaced.
+      run: what the copy says of the run that wrote it.
+
+    Raises:
+      InputError: when `source` is damaged, or `folder` holds something else than an adapter.
+    """
     require_adapter_place(folder)
+    config = _read_config(os.path.join(source, CONFIG))
+    config = schema.seal(config | {"run": run}, config["weights_sha256"])
     with replacing(folder, last=CONFIG) as temporary:
-        for name in (CONFIG, WEIGHTS, CARD):
+        storage.write_bytes(os.path.join(temporary, CONFIG), _config_bytes(config))
+        for name in (WEIGHTS, CARD):
             storage.copy(os.path.join(source, name), os.path.join(temporary, name))
+
+
+def _config_bytes(config: Mapping[str, Any]) -> bytes:
+    return json.dumps(config, indent=2).encode()
 
 
 def adapter_exists(folder: str) -> bool:
@@ -128,22 +152,6 @@ def adapter_exists(folder: str) -> bool:
 def adapter_is_whole(folder: str) -> bool:
     """Whether there is an adapter directory with its weights at `folder`."""
     return adapter_exists(folder) and storage.exists(os.path.join(folder, WEIGHTS))
-
-
-def require_adapter_place(folder: str) -> None:
-    """An adapter may be written where nothing is, or an adapter. Raises `InputError`."""
-    if not storage.exists(folder):
-        return
-    other = (
-        []
-        if not storage.isdir(folder)
-        else [name for name in storage.listdir(folder) if name not in (CONFIG, WEIGHTS, CARD)]
-    )
-    if other or not storage.isdir(folder):
-        raise InputError(
-            f"{folder!r} is no adapter directory and will not be replaced: it "
-            f"holds {other[:5] or 'a file'}. Choose another folder."
-        )
 
 
 def load_adapter(folder: str) -> SavedAdapter:

@@ -8,11 +8,43 @@ import uuid
 import tensorflow as tf
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.errors import InputError
 
 TEMPORARY = ".tmp-"  # In the name of what is being written, or about to be removed.
 ATTEMPTS = 100  # Of several processes that write the same folder, one is last.
 # What a rename says when another process put its own folder there first.
 IN_BETWEEN = (tf.errors.AlreadyExistsError, tf.errors.FailedPreconditionError)
+
+
+def require_no_link(folder):
+    """A folder that is to be replaced is none that a link stands for. Raises `InputError`.
+
+    A new folder would take the place of the link alone, or the old one would be emptied behind it;
+    nobody can tell which is wanted.
+    """
+    if storage.is_link(folder):
+        target = os.path.realpath(folder)
+        raise InputError(
+            f"{folder!r} is a symbolic link to {target!r} and will not be replaced. Name the "
+            "folder itself, or remove the link."
+        )
+
+
+def is_free(folder):
+    """Whether nothing is at `folder`, or an empty folder."""
+    if storage.is_link(folder):
+        return False
+    return not storage.exists(folder) or (storage.isdir(folder) and not storage.listdir(folder))
+
+
+def require_free(folder):
+    """Nothing may be at `folder`, or an empty folder. Raises `InputError`."""
+    require_no_link(folder)
+    if not is_free(folder):
+        raise InputError(
+            f"{folder!r} is there already and will not be replaced. Choose another folder, or "
+            "remove it first."
+        )
 
 
 @contextlib.contextmanager
@@ -27,7 +59,11 @@ def replacing(folder, last):
     Args:
       folder: path, local or remote.
       last: name of the file without which the folder counts as empty.
+
+    Raises:
+      InputError: when `folder` is a symbolic link.
     """
+    require_no_link(folder)
     if storage.is_remote(folder):
         with tempfile.TemporaryDirectory() as place:
             local = os.path.join(place, "folder")
@@ -49,6 +85,7 @@ def _beside(folder):
 def _put(temporary, folder):
     for attempt in range(ATTEMPTS):
         aside = _beside(folder)
+        require_no_link(folder)
         with contextlib.suppress(tf.errors.NotFoundError):  # Nothing was there, or no more.
             tf.io.gfile.rename(folder, aside)
         try:

@@ -160,6 +160,8 @@ def check(config, where):
         raise InputError(
             f"{where}: a classifier has labels, a regression has none. Received: {labels[:20]!r}"
         )
+    if not isinstance(config.get("run", ""), str):  # Older ones have none.
+        raise InputError(f"{where}: run must be a string. Received: {config['run']!r}")
     _check_inputs(config, head, where)
     metric = config["metric"]
     if metric is not None and not _is_metric(metric):

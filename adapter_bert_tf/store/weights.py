@@ -20,6 +20,7 @@ DTYPES = {
 BY_CODE = dict(DTYPES.values())
 # Of a file: BERT-large, all of it tuned, has 1.3 GB, and a header of 50 kB.
 LARGEST_FILE, LARGEST_HEADER = 2 << 30, 4 << 20
+FORMAT = "adapter_bert_tf"  # What a file of ours says of itself.
 
 
 def pack(arrays, dtype="float32"):
@@ -35,7 +36,7 @@ def pack(arrays, dtype="float32"):
             name: np.ascontiguousarray(array, DTYPES[dtype][1]) for name, array in arrays.items()
         }
     check_finite(arrays, f"stored as {dtype}")
-    return safetensors.numpy.save(arrays, metadata={"format": "adapter_bert_tf"})
+    return safetensors.numpy.save(arrays, metadata={"format": FORMAT})
 
 
 def check_finite(arrays, where):
