@@ -30,6 +30,7 @@ RUN_FILES = (
     "sweep.json",
     "sweep.csv",
     "events.out.tfevents.*",
+    "error-*.log",
 )
 OWNER = "flags.json"
 MADE_OF = "made of"  # What the training read, among the owner's flags.
