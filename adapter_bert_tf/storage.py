@@ -48,7 +48,7 @@ def patient(operation):
     """`operation`, a function of a path and more, tried again where a remote path fails for now.
 
     Raises:
-      InputError: when access is denied (403).
+      InputError: when access is denied (403), or the scheme is none that TensorFlow knows.
       tf.errors.OpError: everything else that does not pass, such as a path that is not there.
     """
 
@@ -59,6 +59,11 @@ def patient(operation):
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return operation(path, *args, **kwargs)
+            except tf.errors.UnimplementedError as error:
+                raise InputError(
+                    f"{path}: files are read and written at local paths and gs:// only. "
+                    f"{reason(error)}. Copy them to one of these."
+                ) from error
             except tf.errors.PermissionDeniedError as error:
                 raise InputError(
                     f"{path}: access denied. {reason(error)} Give this machine's "

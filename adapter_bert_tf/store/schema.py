@@ -11,22 +11,14 @@ import tensorflow as tf
 
 from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.adapters.specs import BASE_GROUPS, Spec, base_specs
+from adapter_bert_tf.base.config import LARGEST
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS, Head, head_of
+from adapter_bert_tf.received import parse_json
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.trained import Tuning, is_trained
 
 LARGEST_CONFIG = 1 << 20
-# The largest of any BERT, and some room.
-LARGEST = {
-    "vocab_size": 2_000_000,
-    "hidden_size": 16_384,
-    "num_layers": 256,
-    "num_attention_heads": 1_024,
-    "inner_dim": 65_536,
-    "type_vocab_size": 1_024,
-    "max_sequence_length": 65_536,
-}
 FIELDS: dict[str, type | tuple[type, ...]] = {
     "method": str,
     "tuning": dict,
@@ -111,8 +103,8 @@ def parse(text, where):
         that cannot be.
     """
     try:
-        config = read_json(text)
-    except (ValueError, RecursionError) as error:
+        config = parse_json(text, distinct=True)
+    except ValueError as error:
         raise InputError(f"{where} is damaged, no valid JSON: {error}") from error
     if not isinstance(config, dict):
         raise InputError(f"{where} is damaged: it must hold a JSON object.")
@@ -130,18 +122,6 @@ def parse(text, where):
         )
     check(config, where)
     return config
-
-
-def read_json(text):
-    """What a JSON text says. Raises `ValueError` when a name stands twice in one object."""
-    return json.loads(text, object_pairs_hook=_distinct)
-
-
-def _distinct(pairs):
-    names = [name for name, _ in pairs]
-    if len(set(names)) < len(names):
-        raise ValueError(f"a name stands twice among {names[:20]}")
-    return dict(pairs)
 
 
 def check(config, where):

@@ -10,7 +10,7 @@ import safetensors
 import safetensors.numpy
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.store.schema import read_json
+from adapter_bert_tf.received import parse_json
 
 DTYPES = {
     "float32": ("F32", np.float32),
@@ -94,13 +94,13 @@ def check_header(read, size, shapes, where):
             f"has {size:,}; at most {LARGEST_HEADER:,} are read."
         )
     try:
-        header = read_json(read(length))
+        header = parse_json(read(length), distinct=True)
         found = {
             name: (entry["dtype"], tuple(entry["shape"]))
             for name, entry in header.items()
             if name != "__metadata__"
         }
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{where} is damaged: its header cannot be read ({error!r}).") from error
     _check_tensors(found, shapes, where)
     expected = (

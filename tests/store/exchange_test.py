@@ -130,7 +130,7 @@ DAMAGE = {
     "a folder for weights": (_to_folder("adapter.safetensors"), "damaged"),
     "integers": (
         _weights("adapter.safetensors", lambda t: {k: v.astype("i1") for k, v in t.items()}),
-        "of .'float32'",
+        "one of the types",
     ),
     "weights of another head": (
         _weights(
