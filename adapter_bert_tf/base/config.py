@@ -84,7 +84,9 @@ def read_config(path: str) -> BertConfig:
     """
     values = _read_object(path)
     _check_is_bert(path, values)
-    sizes = {ours: values.get(theirs, DEFAULTS.get(ours)) for ours, theirs in SIZES.items()}
+    sizes: dict[str, Any] = {
+        ours: values.get(theirs, DEFAULTS.get(ours)) for ours, theirs in SIZES.items()
+    }
     _check_sizes(path, sizes)
     activation = _activation(path, values)
     numbers = {name: _number(path, values, name) for name in NUMBERS}

@@ -99,7 +99,7 @@ def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
 VOCABULARIES = {
     "a piece twice": (
         "\n".join([*support.VOCABULARY, "cat"]) + "\n",
-        "lines 8 and 51 are the"),
+        "lines 8 and 51 are the",
     ),
     "blank lines": ("\n".join(support.VOCABULARY) + "\n\n\n", "are the same word piece"),
     "not UTF-8": (b"[PAD]\n\xff\n", "not a UTF-8 text file"),
