@@ -120,9 +120,12 @@ def listdir(folder):
 
 
 def walk(folder):
-    """List of (folder, names of folders, names of files), of a folder and all below it."""
+    """List of (folder, names of folders, names of files), of a folder and all below it.
+
+    Links to folders are named, and not followed: one may lead to a folder above it.
+    """
     if not is_remote(folder):
-        return list(tf.io.gfile.walk(folder))
+        return list(os.walk(folder))
     names = [name for name in listdir(folder) if name] if isdir(folder) else []
     folders = [name.rstrip("/") for name in names if name.endswith("/")]
     files = [name for name in names if not name.endswith("/")]

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Collection
 
+import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf import storage
@@ -16,6 +17,8 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.plan import Method
 from adapter_bert_tf.store import SavedAdapter, schema
 from adapter_bert_tf.training.trained import Tuning
+
+LARGEST_FILE = 1 << 20
 
 
 def of(flags: Part, given: Collection[str], base: Base, saved: SavedAdapter | None) -> Method:
@@ -46,13 +49,23 @@ def of(flags: Part, given: Collection[str], base: Base, saved: SavedAdapter | No
     return Method(parts, tuning, flags.adapter_dtype)
 
 
+def _read_parts(path: str) -> PartsConfig:
+    """The configuration in a JSON file. Raises `InputError`, naming the file."""
+    try:
+        return PartsConfig.from_json(storage.read_bytes(path, LARGEST_FILE))
+    except tf.errors.OpError as error:
+        raise InputError(f"Cannot read --adapter={path}: {storage.reason(error)}") from error
+    except InputError as error:
+        raise InputError(f"--adapter={path}: {error}", *error.arguments) from error
+
+
 def _parts(flags: Part) -> PartsConfig:
     """The configuration of `--adapter` and the flags that override it."""
     config: PartsConfig
     if flags.adapter in PRESETS:
         config = PRESETS[flags.adapter]
     elif storage.exists(flags.adapter) and not storage.isdir(flags.adapter):
-        config = PartsConfig.from_json(storage.read_text(flags.adapter))
+        config = _read_parts(flags.adapter)
     else:
         raise InputError(
             f"--adapter must be one of {list(PRESETS)} or a JSON file. Received: {flags.adapter!r}"

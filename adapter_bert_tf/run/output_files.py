@@ -7,7 +7,10 @@ import resource
 import shlex
 import sys
 
+import tensorflow as tf
+
 from adapter_bert_tf import storage
+from adapter_bert_tf.received import parse_json, printable
 
 
 def remove(folder, patterns):
@@ -18,13 +21,14 @@ def remove(folder, patterns):
 
 
 def read_record(path):
-    """What a JSON file holds; None if it is not there or damaged."""
+    """The JSON object in a file; None if it is not there or damaged."""
     if not storage.exists(path):
         return None
     try:
-        return json.loads(storage.read_text(path))
-    except ValueError:
+        record = parse_json(storage.read_bytes(path))
+    except (ValueError, tf.errors.OpError):  # The latter of a folder.
         return None
+    return record if isinstance(record, dict) else None
 
 
 def write_eval_results(folder, results):
@@ -52,7 +56,10 @@ def write_predictions(folder, task, split, indices, predicted):
     rows = predicted.reshape(len(predicted), -1).tolist()
     raw = os.path.join(folder, f"{split.replace('test', 'test_results')}.tsv")
     storage.write_text(raw, "".join("\t".join(map(str, row)) + "\n" for row in rows))
-    lines = [f"{i}\t{label}" for i, label in zip(indices, _written(task, predicted), strict=True)]
+    lines = [
+        f"{i}\t{printable(label)}"
+        for i, label in zip(indices, _written(task, predicted), strict=True)
+    ]
     path = os.path.join(folder, f"{task.submission(split)}.tsv")
     storage.write_text(path, "\n".join(["index\tprediction", *lines]) + "\n")
     print(
@@ -73,7 +80,7 @@ def print_predictions(task, examples, predicted, rows=6):
     written = _written(task, predicted[:rows])
     for label, row, texts in zip(written, predicted, examples.texts(), strict=False):
         sure = "" if task.regression else f" ({row.max():.2f})"
-        print(f"  {label}{sure}  {' | '.join(text[:200] for text in texts)}")
+        print(printable(f"  {label}{sure}  {' | '.join(text[:200] for text in texts)}"))
 
 
 def write_run(folder, values, trained):
@@ -84,13 +91,15 @@ def write_run(folder, values, trained):
     path = os.path.join(folder, "run.json")
     training = None if trained else read_record(path)
     if training:
-        values = training | {"later_runs": [*training.get("later_runs", []), values]}
+        earlier = training.get("later_runs")
+        earlier = earlier if isinstance(earlier, list) else []
+        values = training | {"later_runs": [*earlier, values]}
     storage.write_text(path, json.dumps(values, indent=2) + "\n")
 
 
 def command():
-    """The command line of this process."""
-    return shlex.join(["python", *sys.argv])
+    """The command line of this process, as text that any file can hold."""
+    return shlex.join(["python", *sys.argv]).encode("utf-8", "backslashreplace").decode()
 
 
 def peak_memory_mb():

@@ -11,6 +11,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.serving_texts import Pieces, id_specs
 from adapter_bert_tf.many_tasks.mixed import pass_key, stack
+from adapter_bert_tf.received import printable
 from adapter_bert_tf.serving.export import write
 from adapter_bert_tf.store import schema
 from adapter_bert_tf.store.directory import (
@@ -212,7 +213,8 @@ class Table:
         with tf.control_dependencies(
             [
                 tf.debugging.Assert(
-                    known, ["Unknown task. Known:", ", ".join(self.names), "Received:", task]
+                    known,
+                    ["Unknown task. Known:", printable(", ".join(self.names)), "Received:", task],
                 )
             ]
         ):

@@ -10,7 +10,7 @@ import safetensors
 import safetensors.numpy
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import parse_json
+from adapter_bert_tf.received import parse_json, shown
 
 DTYPES = {
     "float32": ("F32", np.float32),
@@ -101,7 +101,7 @@ def check_header(read, size, shapes, where):
             if name != "__metadata__"
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{where} is damaged: its header cannot be read ({error!r}).") from error
+        raise InputError(f"{where} is damaged: its header cannot be read ({error}).") from error
     _check_tensors(found, shapes, where)
     expected = (
         8
@@ -127,10 +127,13 @@ def _check_tensors(found, shapes, where):
         )
     for name, (dtype, shape) in found.items():
         if dtype not in BY_CODE:
-            raise InputError(f"{where}: {name} must be one of {list(BY_CODE)}. Received: {dtype!r}")
+            raise InputError(
+                f"{where}: {name} must be one of {list(BY_CODE)}. Received: {shown(dtype)}"
+            )
         if shape != tuple(shapes[name]):
             raise InputError(
-                f"{where}: {name} must have the shape {tuple(shapes[name])}. Received: {shape}"
+                f"{where}: {name} must have the shape {tuple(shapes[name])}. "
+                f"Received: {shown(shape)}"
             )
 
 
