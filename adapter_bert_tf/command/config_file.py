@@ -13,7 +13,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shortened, shown
 
 SCALARS = (str, int, float, datetime.date)
-LARGEST_FILE = 16 << 20
+LARGEST_FILE = 4 << 20
 
 
 def apply_config_file(values: flags.FlagValues) -> None:
@@ -47,9 +47,9 @@ def _repeated(recorded: dict[str, Any]) -> dict[str, Any]:
     """The flags that repeat the run of a `run.json`; what did not train reads its adapter."""
     settings = {name: value for name, value in recorded.items() if name not in table.NOT_REPEATED}
     if not settings.get("do_train"):
-        out = recorded.get("output_dir") or ""
+        out = recorded.get("output_dir")
         settings["adapter_dir"] = recorded.get("adapter_dir") or os.path.join(
-            text_of(out), "adapter"
+            out if isinstance(out, str) else "", "adapter"
         )
     return settings
 

@@ -45,7 +45,7 @@ def _said() -> Iterator[None]:
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     except yaml.YAMLError as error:
-        raise ValueError(shortened(str(error), 400)) from error
+        raise ValueError(shortened(" ".join(str(error).split()), 400)) from error
     # What it raises for values that look like a date or a number and are none.
     except (AttributeError, LookupError, OverflowError, TypeError) as error:
         raise ValueError(f"a value is not what its tag says ({error!r})") from error

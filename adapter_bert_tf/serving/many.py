@@ -210,11 +210,12 @@ class Table:
         """int32 `[batch]`, places in `names`. Fails, with the known names, for another one."""
         matches = tf.equal(task[:, tf.newaxis], tf.constant(self.names))
         known = tf.reduce_all(tf.reduce_any(matches, -1))
+        names = printable(", ".join(self.names))
         with tf.control_dependencies(
             [
                 tf.debugging.Assert(
                     known,
-                    ["Unknown task. Known:", printable(", ".join(self.names)), "Received:", task],
+                    ["Unknown task. Known:", names, "Received:", task],
                 )
             ]
         ):
