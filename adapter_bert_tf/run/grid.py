@@ -140,6 +140,11 @@ def _in_common(values):
 
 def _check_same(flags, path, identity):
     held = read_record(path)
+    if held is None and storage.exists(path):
+        raise InputError(
+            f"{path} is damaged: it says not which sweep the folder holds. Choose another "
+            "--output_dir, or replace it with --overwrite."
+        )
     if held is not None and not _is_same(flags, held, identity):
         raise InputError(
             f"{flags.output_dir} holds another sweep: see {path}. Choose another "

@@ -71,6 +71,7 @@ def held(folder: str, writes: bool) -> Iterator[None]:
     if not writes:
         yield
         return
+    output_files.check_places(folder)
     with locked(folder):
         ownership.remove_leftovers(folder)
         yield

@@ -10,6 +10,7 @@ import sys
 import tensorflow as tf
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import parse_json, printable
 
 
@@ -29,6 +30,64 @@ def read_record(path):
     except (ValueError, tf.errors.OpError):  # The latter of a folder.
         return None
     return record if isinstance(record, dict) else None
+
+
+def is_whole(record, evaluated):
+    """Whether a `run.json` says what another run, or a sweep, takes from it.
+
+    Args:
+      record: what `read_record` returns.
+      evaluated: whether it must have results.
+    """
+    parameters, results = record.get("parameters"), record.get("eval")
+    numbers = [record.get(name) for name in ("train_seconds", "examples_per_second")]
+    numbers += (
+        [parameters.get(name) for name in ("trained", "total")]
+        if isinstance(parameters, dict)
+        else [None]
+    )
+    if evaluated:
+        numbers += results.values() if isinstance(results, dict) and results else [None]
+    return isinstance(record.get("flags"), dict) and all(
+        isinstance(number, int | float) for number in numbers
+    )
+
+
+# What is a file in an output folder, and what must be a folder, if they are there.
+FILES = (
+    *(".lock", "run.json", "metrics.jsonl", "eval_results.txt", "sweep.json", "sweep.csv"),
+    *("checkpoints/flags.json", "checkpoints/best.json", "checkpoints/checkpoint"),
+)
+FOLDERS = ("checkpoints",)
+
+
+def check_places(folder, patterns=()):
+    """What a run writes must not be something else already; that is not ours to remove.
+
+    Args:
+      folder: `--output_dir`.
+      patterns: of more files in it.
+
+    Raises:
+      InputError: for a folder where a file goes, or a file where a folder goes.
+    """
+    names = storage.listdir(folder) if patterns and storage.isdir(folder) else []
+    names = [n.rstrip("/") for n in names]
+    names = [n for n in names if any(fnmatch.fnmatchcase(n, pattern) for pattern in patterns)]
+    for name in (*FILES, *names):
+        if storage.isdir(os.path.join(folder, name)):
+            raise InputError(_wrong_place(os.path.join(folder, name), "a folder", "a file"))
+    for name in FOLDERS:
+        path = os.path.join(folder, name)
+        if storage.exists(path) and not storage.isdir(path):
+            raise InputError(_wrong_place(path, "a file", "a folder"))
+
+
+def _wrong_place(path, found, wanted):
+    return (
+        f"{path} is {found}, and a run writes {wanted} there. Move it away, or choose another "
+        "--output_dir."
+    )
 
 
 def write_eval_results(folder, results):

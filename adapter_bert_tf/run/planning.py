@@ -16,6 +16,7 @@ from adapter_bert_tf.command.run_flags import Part, RunFlags
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import method
 from adapter_bert_tf.run.kind import Kind, TaskData
+from adapter_bert_tf.run.output_files import check_places
 from adapter_bert_tf.run.ownership import Folder
 from adapter_bert_tf.run.plan import Actions, Batches, Choice, Method, Places, Plan
 from adapter_bert_tf.run.reused import Reused
@@ -38,6 +39,7 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
       InputError: for whatever the user can mend.
     """
     actions, places = _actions(flags), places_of(flags)
+    check_places(places.output_dir)
     _check_places(actions, places)
     takes_up = actions.train and not actions.overwrite
     if takes_up:
@@ -54,6 +56,7 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     roles = table.with_role(Role.METHOD, Role.LEFT_OUT)
     chosen = method.of(flags.part(roles), flags.given, base, saved)
     tasks = reused.data(asked, base.vocabulary, saved, kind.read)
+    check_places(places.output_dir, kind.output_files(tasks))
     folder = _folder(flags, places, content_of(tasks, base, chosen))
     _warn_of_other_data(flags.config, folder.content)
     if takes_up:
@@ -194,7 +197,9 @@ def _together(records: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
 
 def _warn_of_other_data(config: str | None, content: Any) -> None:
     """Warns where `--config` is the `run.json` of a run on other data."""
-    recorded = read_yaml(config, "--config").get("data_sha256", {}) if config else {}
+    recorded = read_yaml(config, "--config").get("data_sha256") if config else None
+    if not isinstance(recorded, dict):
+        return
     for split, digest in content["data_sha256"].items():
         if recorded.get(split, digest) != digest:
             logging.warning(

@@ -18,7 +18,12 @@ from adapter_bert_tf.errors import Diverged, InputError
 from adapter_bert_tf.run import paths
 from adapter_bert_tf.run.grid import RECORD, all_runs, note_sweep, read_grid
 from adapter_bert_tf.run.job import held, run_plan
-from adapter_bert_tf.run.output_files import command, read_record, write_eval_results
+from adapter_bert_tf.run.output_files import (
+    check_places,
+    command,
+    read_record,
+    write_eval_results,
+)
 from adapter_bert_tf.run.planning import data_flags, places_of, plan_run
 from adapter_bert_tf.run.reused import Reused
 from adapter_bert_tf.serving.export import require_export_place
@@ -70,6 +75,7 @@ class Sweep:
         if flags.do_predict:  # What to predict must be there before hours of training.
             asked = self.runs[0][1].changed(do_train=False, do_eval=False, do_predict=True)
             self.kind.read(data_flags(asked), first.base.vocabulary, None)
+        check_places(flags.output_dir, patterns)
         with held(flags.output_dir, not flags.dry_run and first.writes):
             del first  # Its data may be other data than that of the runs to come.
             note_sweep(flags, self.grid, patterns)
