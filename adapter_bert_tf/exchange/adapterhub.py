@@ -101,7 +101,9 @@ def _adapter_config(hub, tensors, num_layers):
         hub.get("non_linearity"),
     )
     sizes = {
-        value.shape[0] for name, value in tensors.items() if name.endswith("adapter_down.0.bias")
+        (value.shape[0] if value.ndim == 1 else 0)
+        for name, value in tensors.items()
+        if name.endswith("adapter_down.0.bias")
     }
     require(len(sizes) == 1, "all adapters must have one bottleneck size", sorted(sizes))
     sublayers = [

@@ -15,10 +15,11 @@ from adapter_bert_tf.received import parse_json, printable
 
 
 def remove(folder, patterns):
-    """Removes the files in `folder` that match one of the patterns."""
+    """Removes the files in `folder` that match one of the patterns; folders stay."""
     for name in storage.listdir(folder) if storage.isdir(folder) else []:
-        if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
-            storage.remove(os.path.join(folder, name))
+        path = os.path.join(folder, name)
+        if any(fnmatch.fnmatchcase(name, p) for p in patterns) and not storage.isdir(path):
+            storage.remove(path)
 
 
 def read_record(path):

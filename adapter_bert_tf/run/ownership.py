@@ -29,6 +29,7 @@ RUN_FILES = (
 )
 OWNER = "flags.json"
 MADE_OF = "made of"  # What the training read, among the owner's flags.
+CHECKPOINT = re.compile(rf"{PREFIX}\d+(\.index|\.data-|_temp/?$)")
 LEFT = re.compile(r".*\.[0-9a-f]{8}\.tmp|\.lock\.[0-9a-f]{32}")  # By a killed process.
 
 
@@ -184,7 +185,7 @@ def clear(folder: str, patterns: Collection[str]) -> None:
     """
     Best.clean(os.path.join(folder, "checkpoints"), None)
     for path in [*_checkpoint_files(folder), os.path.join(folder, "checkpoints", OWNER)]:
-        if storage.exists(path):
+        if storage.exists(path) and not storage.isdir(path):
             storage.remove(path)
     if adapter_exists(os.path.join(folder, "adapter")):  # Ours, not a user's folder.
         storage.rmtree(os.path.join(folder, "adapter"))
@@ -198,7 +199,7 @@ def _checkpoint_files(folder: str) -> list[str]:
     return [
         os.path.join(place, name)
         for name in sorted(names)
-        if name == STATE or name.startswith((PREFIX, f"{STATE}.tmp"))
+        if name == STATE or name.startswith(f"{STATE}.tmp") or CHECKPOINT.match(name)
     ]
 
 

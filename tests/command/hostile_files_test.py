@@ -108,7 +108,7 @@ VALUES = {
     "a long text": ("seed: " + "x" * 100_000, "seed"),
     "unknown names": ("\n".join(f"a{i}: 1" for i in range(1000)), "unknown flags"),
     "a name of another kind": ("2026-01-01: 1", "unknown flags"),
-    "a record of numbers": ("flags: {output_dir: [1]}", "one value"),
+    "a record of lists": ("flags: {output_dir: [1], do_eval: [1]}", "do_eval must be one value"),
     "a name that forges": ('"a\\e[2K\\nok": 1', "unknown flags"),
 }
 
