@@ -83,7 +83,8 @@ class PartsConfig:
         if kind not in known_kinds:
             raise InputError(
                 f"The kind of an adapter config must be one of {known_kinds}. "
-                f"Received: {shown(kind)}"
+                f"Received: {shown(kind)}. A kind of your own is known once the module that "
+                "registers it is imported."
             )
         rest = {key: value for key, value in values.items() if key != "kind"}
         return KINDS[kind]._from_fields(rest)  # type: ignore[return-value]
@@ -97,6 +98,8 @@ class PartsConfig:
                 f"Adapter config: unknown adapter config keys; known are {known}. "
                 f"Received: {shown(unknown)}"
             )
+        # JSON has no tuples; a config has nothing but them, or two equal ones would not be equal.
+        values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
         try:
             return cls(**values)
         except TypeError as error:
@@ -118,9 +121,16 @@ Config = TypeVar("Config", bound=PartsConfig)
 
 
 def register(kind: str) -> Callable[[type[Config]], type[Config]]:
-    """Class decorator that makes a kind of parts, and its groups, known."""
+    """Class decorator that makes a kind of parts, and its groups, known.
+
+    Raises:
+      ValueError: when another class has the name, in whose files it would be found.
+    """
 
     def registered(cls: type[Config]) -> type[Config]:
+        there = KINDS.get(kind, cls)
+        if (there.__module__, there.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise ValueError(f"The kind {kind!r} is {there}. Give {cls} another name.")
         cls.kind = kind
         declare_groups(cls.groups)
         KINDS[kind] = cls

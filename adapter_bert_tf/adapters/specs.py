@@ -45,6 +45,28 @@ def groups() -> tuple[str, ...]:
     return (*_parts_groups, *BASE_GROUPS)
 
 
+def check_specs(specs: Mapping[str, Spec], sizes: Sizes) -> None:
+    """What runs beside a base must not take its names or groups, or layers it has not.
+
+    Args:
+      specs: of the variables beside the base.
+      sizes: of the base.
+
+    Raises:
+      InputError: when one does.
+    """
+    taken = [n for n in specs if n in base_specs(sizes) or n.startswith(("bert/", "head/"))]
+    depth = sizes["num_layers"]
+    outside = [n for n, s in specs.items() if s.layer is not None and not 0 <= s.layer < depth]
+    counted = [n for n, s in specs.items() if s.group in BASE_GROUPS]
+    if wrong := taken or outside or counted:
+        raise InputError(
+            "Variables beside the base need names of their own, not below bert/ or head/, layers "
+            f"from 0 to {depth - 1}, and groups of their own, none of {BASE_GROUPS}. Received: "
+            f"{[(name, specs[name].group, specs[name].layer) for name in wrong[:5]]}"
+        )
+
+
 def declare_groups(names: tuple[str, ...]) -> None:
     """Makes groups known; a kind of parts does this when it is registered."""
     _parts_groups.extend(

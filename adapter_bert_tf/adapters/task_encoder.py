@@ -10,7 +10,7 @@ from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.adapters.layers import PartsLayer
 from adapter_bert_tf.adapters.parts import Parts, Replacing
-from adapter_bert_tf.adapters.specs import POOLER, Sizes, Spec, norm_names
+from adapter_bert_tf.adapters.specs import POOLER, Sizes, Spec, check_specs, norm_names
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
@@ -41,6 +41,8 @@ class TaskEncoder(tf_keras.layers.Layer):
         self.config = encoder.config
         self.inputs = encoder.inputs
         config = PartsConfig.from_dict(adapter) if isinstance(adapter, Mapping) else adapter
+        if config:
+            check_specs(config.specs(self.config), self.config)
         self.parts = parts or (PartsLayer(config, self.config, name="parts") if config else None)
         shared = encoder.base_variables()
         names = norm_names(self.config["num_layers"]) if own_norms else []

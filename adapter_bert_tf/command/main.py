@@ -8,7 +8,10 @@ from typing import NoReturn
 
 from absl import flags, logging
 
+from adapter_bert_tf.command import checks
 from adapter_bert_tf.command.config_file import apply_config_file
+from adapter_bert_tf.command.edge import last_words
+from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import InputError, Interrupted, WorkerLost
 
@@ -22,6 +25,7 @@ def run_job(module: str) -> None:
     _prepare_process()
     try:
         apply_config_file(flags.FLAGS)
+        checks.check(RunFlags.of(flags.FLAGS))
         importlib.import_module(module).run(flags.FLAGS)
     except (InputError, WorkerLost) as error:
         sys.exit(f"error: {for_command(error)}")
@@ -32,6 +36,8 @@ def run_job(module: str) -> None:
             "\nInterrupted. The same command goes on from the last checkpoint, if there is one.",
             128 + signal.SIGINT,
         )
+    except Exception as error:  # Of a library, the machine, or ours: nobody is to read a traceback.
+        sys.exit(f"error: {last_words(error, flags.FLAGS.output_dir)}")
 
 
 def _prepare_process() -> None:

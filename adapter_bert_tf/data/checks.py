@@ -23,10 +23,11 @@ def report(task, examples, features):
 def _label_counts(task, examples, shown=4):
     if examples.labels is None:
         return "none"
+    labels = [label for label in examples.labels if label is not None]
     if task.regression:
-        scores = sorted(map(float, examples.labels))
+        scores = sorted(map(float, labels))
         return f"{scores[0]:g} to {scores[-1]:g}, median {scores[len(scores) // 2]:g}"
-    counts = collections.Counter(examples.labels).most_common()
+    counts = collections.Counter(labels).most_common()
     text = ", ".join(f"{label} {number:,}" for label, number in counts[:shown])
     return text + (f" and {len(counts) - shown} more" if len(counts) > shown else "")
 

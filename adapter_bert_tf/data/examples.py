@@ -9,6 +9,7 @@ from typing import Any
 
 from absl import logging
 
+from adapter_bert_tf.data.columns import check_columns, column_numbers
 from adapter_bert_tf.data.splits import divide
 from adapter_bert_tf.data.tables import find_file, read_table
 from adapter_bert_tf.errors import InputError
@@ -25,14 +26,15 @@ class Examples:
     Args:
       text_a: strings.
       text_b: strings, or None for single-sentence tasks.
-      labels: strings as in the file, or None where it has none.
+      labels: strings as in the file, None for a row of a test split without one; or None where no
+        row has one.
       indices: the examples' names in a submission.
       places: (path, line number) of each.
     """
 
     text_a: list[str]
     text_b: list[str] | None
-    labels: list[str] | None
+    labels: list[str | None] | list[str] | None
     indices: list[str]
     places: list[tuple[str, int]]
 
@@ -89,7 +91,7 @@ def read_examples(task, folder, roles, split_seed=0):
         found = {split: whole.take(rows) for split, rows in zip(shares, parts, strict=True)}
     for split, source in layout.items():
         if role(split) in roles and split not in shares:
-            found[split] = read_source(task, source, folder)
+            found[split] = read_source(task, source, folder, every_row=role(split) == "test")
     return {split: examples for split, examples in found.items() if role(split) in roles}
 
 
@@ -154,10 +156,19 @@ def _concatenate(parts):
     return Examples(*joined)
 
 
-def read_source(task, source, folder):
-    """The `Examples` of one `Source`."""
+def read_source(task, source, folder, every_row=False):
+    """The `Examples` of one `Source`.
+
+    Args:
+      task: `Task`.
+      source: `Source`.
+      folder: of its files.
+      every_row: whether rows without a text, or without a label of the task, are kept: a test file
+        is answered row by row.
+    """
     header, rows = read_table(source, folder)
-    columns = _column_numbers(source, header, folder)
+    columns = column_numbers(source, header, folder)
+    check_columns(task, source, header, rows, columns, f"{folder}/{source.file}")
     left_out: collections.Counter[str] = collections.Counter()
     kept = []
     for place, cells in rows:
@@ -172,7 +183,7 @@ def read_source(task, source, folder):
             )
         row = {field: cells[i] for field, i in columns.items()} | {"place": place}
         reason = _clean(task, source, row)
-        if reason:
+        if reason and not every_row:
             left_out[reason] += 1
         else:
             kept.append(row)
@@ -183,10 +194,24 @@ def read_source(task, source, folder):
     return Examples(
         text_a=[row["text_a"] for row in kept],
         text_b=[row["text_b"] for row in kept] if "text_b" in columns else None,
-        labels=[row["label"] for row in kept] if "label" in columns else None,
+        labels=_labels(source, kept) if "label" in columns else None,
         indices=[row.get("index", str(i)) for i, row in enumerate(kept)],
         places=[row["place"] for row in kept],
     )
+
+
+def _labels(source, rows):
+    """The label of each row, None for none; None if no row has one."""
+    labels = [row["label"] or None for row in rows]
+    missing = labels.count(None)
+    if 0 < missing < len(labels):
+        logging.warning(
+            "%s: %d of %d rows have no label of the task. They are answered, and not scored.",
+            source.file,
+            missing,
+            len(rows),
+        )
+    return None if missing == len(labels) else labels
 
 
 def _short_row(source, place, cells, expected):
@@ -212,39 +237,3 @@ def _clean(task, source, row):
         if not row["label"]:
             return "no label"
     return "no text" if source.drop_empty and not row["text_a"].strip() else None
-
-
-def _column_numbers(source, header, folder):
-    """Dict from field to column number. Raises `InputError` for a column that is not there."""
-    fields = {
-        field: column
-        for field, column in dataclasses.asdict(source.columns).items()
-        if column is not None
-    }
-    if source.optional_label and header is not None and fields.get("label") not in header:
-        fields.pop("label", None)
-    if header is None:
-        return {field: int(column) for field, column in fields.items()}
-    return {
-        field: _column_number(column, header, f"{folder}/{source.file}, line 1")
-        for field, column in fields.items()
-    }
-
-
-def _column_number(column, header, place):
-    """Place of a column that is named, or numbered, as an int or as text."""
-    number = int(column) if str(column).isdecimal() else None
-    if column not in header:
-        if number is not None:
-            return number
-        shown = str(header[:30])[:600]
-        raise InputError(
-            f"{place}: the header has no column {column!r}. Received: {shown}. Is delimiter right?",
-            "delimiter",
-        )
-    if number is not None and header.index(column) != number:
-        raise InputError(
-            f"{place}: {column!r} is the name of column {header.index(column)} and "
-            f"the number of another. Rename it. Received: {header[:30]}"
-        )
-    return header.index(column)

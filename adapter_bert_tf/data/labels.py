@@ -4,6 +4,7 @@ import math
 import re
 
 import numpy as np
+from absl import logging
 
 from adapter_bert_tf.data.splits import subset
 from adapter_bert_tf.errors import InputError
@@ -12,6 +13,7 @@ from adapter_bert_tf.errors import InputError
 def infer_labels(labels):
     """Sorted distinct label strings; numbers in numeric order."""
     distinct = sorted(set(labels))
+    _warn_of_twins(distinct)
     odd = [label for label in distinct if "\n" in label or "\t" in label]
     if odd:
         raise InputError(f"A label must not hold a tab or a line end. Received: {odd[0][:80]!r}")
@@ -20,8 +22,32 @@ def infer_labels(labels):
     return tuple(distinct)
 
 
+def _warn_of_twins(labels):
+    """Warns of labels that differ only in case or spaces: they are most likely one."""
+    by_text: dict[str, list[str]] = {}
+    for label in labels:
+        by_text.setdefault("".join(label.split()).casefold(), []).append(label)
+    for twins in by_text.values():
+        if len(twins) > 1:
+            logging.warning(
+                "%s are different labels, though they differ only in case or spaces. If they are "
+                "one, write them alike.",
+                " and ".join(repr(label[:80]) for label in twins[:5]),
+            )
+
+
+UNKNOWN = -1  # Id of a row of a test file whose label is not known; a score is NaN there.
+
+
+def is_known(labels):
+    """bool `[examples]`: whether each label id or score is one."""
+    return labels != UNKNOWN if labels.dtype == np.int32 else ~np.isnan(labels)
+
+
 def label_ids(task, examples):
     """int32 `[examples]` label ids, or for regression float32 scores; None if there are none.
+
+    Where a row has no label, the id is `UNKNOWN`, the score NaN.
 
     Raises:
       InputError: for a label that the task does not have, or a score that is no number.
@@ -30,10 +56,13 @@ def label_ids(task, examples):
         return None
     if task.regression:
         return np.array(
-            [_score(*item) for item in zip(examples.labels, examples.places, strict=True)],
+            [
+                math.nan if label is None else _score(label, place)
+                for label, place in zip(examples.labels, examples.places, strict=True)
+            ],
             np.float32,
         )
-    ids = {label: i for i, label in enumerate(task.labels)}
+    ids = {label: i for i, label in enumerate(task.labels)} | {None: UNKNOWN}
     for label, (path, line) in zip(examples.labels, examples.places, strict=True):
         if label not in ids:
             raise InputError(

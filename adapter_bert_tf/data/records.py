@@ -10,13 +10,14 @@ import uuid
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.batches import POOL, map_and_prefetch
 from adapter_bert_tf.data.share import WHOLE
 from adapter_bert_tf.errors import InputError
 
-FORMAT = 2  # Of the records; another number makes them anew.
+FORMAT = 3  # Of the records; another number makes them anew.
 SHARDS = 8
 SHUFFLED = 4096  # Windows that are mixed at a time.
 DONE = "done.json"
@@ -67,9 +68,11 @@ def cached_records(folder, key, windows):
         name = uuid.uuid4().hex[:8]
         prefix = os.path.join(path, name)
         with storage.local_folder(path) as local:
-            count = _write(Records(os.path.join(local, name), 0).files(), windows())
+            written = Records(os.path.join(local, name), 0).files()
+            count = _write(written, windows())
+            digests = [_digest(file) for file in written]
         # The last file: without it the others are not looked at.
-        values = {"count": count, "name": name, "key": key}
+        values = {"count": count, "name": name, "sha256": digests, "key": key}
         storage.write_text(done, json.dumps(values, indent=2))
         _remove_orphans(path, name)
         found = Records(prefix, count)
@@ -85,15 +88,35 @@ def _remove_orphans(path, name):
 
 
 def _whole(path, done):
-    """The `Records` that are there whole, or None."""
+    """The `Records` that are there whole, or None; what is there and is not is said."""
     if not storage.exists(done):
         return None
     try:
         values = json.loads(storage.read_text(done))
-    except json.JSONDecodeError:
+        found = Records(os.path.join(path, str(values["name"])), int(values["count"]))
+        digests = list(values["sha256"])
+    except (ValueError, KeyError, TypeError, RecursionError, tf.errors.OpError):
+        found, digests = None, []
+    if found and _digests(found) == digests:
+        return found
+    logging.warning("The windows in %s are damaged, and are made anew.", path)
+    return None
+
+
+def _digests(records):
+    """Those of the shards; None if one is not there."""
+    if not all(map(storage.exists, records.files())):
         return None
-    found = Records(os.path.join(path, values["name"]), values["count"])
-    return found if all(map(storage.exists, found.files())) else None
+    return [_digest(file) for file in storage.cached(*records.files())]
+
+
+def _digest(path):
+    """SHA-256 of a local file."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while part := file.read(1 << 20):
+            digest.update(part)
+    return digest.hexdigest()
 
 
 def _write(paths, windows):

@@ -88,7 +88,8 @@ def read_questions(articles, path):
         )
         if len(kept) < len(answers):
             left_out.append(questions[-1].id)
-    repeated = [i for i, n in collections.Counter(q.id for q in questions).items() if n > 1]
+    # As text, because predictions are a JSON object: 1 and "1" would be one name there.
+    repeated = [i for i, n in collections.Counter(str(q.id) for q in questions).items() if n > 1]
     if repeated or not questions:
         raise InputError(
             f"{path}: question ids come twice: {repeated[:5]}."

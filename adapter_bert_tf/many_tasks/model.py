@@ -96,7 +96,7 @@ class AdapterModel:
 
         Args:
           folder: of `save_adapter`, or of a training run.
-          name: None for the task's own.
+          name: None for the task's own; `save_adapter` keeps it.
           drop_lowest: number of lowest layers whose adapters are left out (AdapterDrop, Rücklé et
             al. 2021).
 
@@ -104,13 +104,14 @@ class AdapterModel:
           InputError: when the name is taken, the directory is damaged, or the base another one.
         """
         saved = without_lowest(load_adapter(os.fspath(folder)), drop_lowest)
-        name = name or saved.config["task"]
+        name = name or schema.name_of(saved.config)
         self._require_new_name(name)
         check_base(saved.config, self.base.fingerprint())
+        config = schema.named(saved.config, name)
         values = {key: tf.constant(value) for key, value in saved.weights.items()}
-        task = LiveTask(saved.config, values)
+        task = LiveTask(config, values)
         if not task.shares_base:
-            task, _ = self._with_model(saved.config, values)
+            task, _ = self._with_model(config, values)
         self._tasks[name] = task
         return name
 
@@ -126,11 +127,13 @@ class AdapterModel:
         Args:
           name: of the task.
           folder: path.
-          metric: dict with `name`, `value` and `split`, for the card.
+          metric: dict with `name`, `value` and `split`, for the card. None: what it was loaded
+            with, unless it was trained since.
           dtype: of the file.
         """
         task = self._find(name)
-        config = task.config | {"metric": metric or task.config["metric"]}
+        described = task.described()
+        config = described | {"metric": metric or described["metric"]}
         save_adapter(os.fspath(folder), config, task.values, dtype)
 
     def list_adapters(self) -> list[str]:
@@ -140,20 +143,20 @@ class AdapterModel:
     def delete_adapter(self, name: str) -> None:
         """Removes a task. Raises `InputError` if there is none of that name."""
         self._find(name)
-        del self._tasks[name]
-        used = {_function_key(task.config) for task in self._tasks.values()}
-        self._functions = {key: f for key, f in self._functions.items() if key in used}
+        self._tasks.pop(name, None)
+        used = {_function_key(task.config) for task in list(self._tasks.values())}
+        self._functions = {key: f for key, f in list(self._functions.items()) if key in used}
 
     def config(self, name: str) -> dict[str, Any]:
         """What the adapter directory of a task says: labels, sizes, metric, base."""
-        return copy.deepcopy(self._find(name).config)
+        return copy.deepcopy(self._find(name).described())
 
     def model(self, name: str) -> TaskModel:
         """The `tf_keras.Model` that trains a task further; its training changes this object."""
         task = self._find(name)
         model = task.model()
         if model is None:
-            self._tasks[name], model = self._with_model(task.config, task.values)
+            self._tasks[name], model = self._with_model(task.described(), task.values)
         return model
 
     def __call__(self, inputs: Mapping[str, Any], adapter: str | Sequence[str]) -> tf.Tensor:
@@ -227,9 +230,10 @@ class AdapterModel:
             stacked = None if which is None else ROWS
             return head.logits_of(self.encoder, inputs, adapter, values, stacked)
 
-        if key not in self._functions:
-            self._functions[key] = tf.function(run, reduce_retracing=True)
-        return self._functions[key]
+        function = self._functions.get(key)
+        if function is None:  # Another thread may delete the last task of a kind meanwhile.
+            function = self._functions[key] = tf.function(run, reduce_retracing=True)
+        return function
 
     def _with_model(
         self, config: dict[str, Any], values: Mapping[str, Tensor]
@@ -260,9 +264,10 @@ class AdapterModel:
         )
 
     def _find(self, name: str) -> LiveTask:
-        if name not in self._tasks:
+        task = self._tasks.get(name)
+        if task is None:
             raise InputError(f"No adapter {name!r}. There are {self.list_adapters()}.")
-        return self._tasks[name]
+        return task
 
     def _require_new_name(self, name: str) -> None:
         if not name or not isinstance(name, str) or name in self._tasks:

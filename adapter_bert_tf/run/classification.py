@@ -4,12 +4,15 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from adapter_bert_tf.command.checks import check_task as check_task_flags
 from adapter_bert_tf.data.batches import eval_batches, eval_plan, train_batches
+from adapter_bert_tf.data.labels import is_known
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import classification_data, output_files, sweep
 from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.tasks import metrics, role
 from adapter_bert_tf.training import inference
+from adapter_bert_tf.training.progress import Seen
 
 
 def run(flags):
@@ -25,8 +28,7 @@ class Classification(Kind):
     """Classification and regression."""
 
     def check(self, flags, saved):
-        if not flags.task_name:
-            raise InputError("--task_name is missing. For example --task_name=MRPC.")
+        check_task_flags(flags)
         task = classification_data.task_of(flags)
         if saved:
             check_task(saved, task, flags.split_seed)
@@ -95,11 +97,26 @@ def check_task(saved, task, split_seed=0):
             f"{'scores' if is_regression else f'labels {theirs[1]}'}. Received: {ours[0]!r} with "
             f"{'scores' if task.regression else f'labels {ours[1]}'}."
         )
+    _check_texts(saved.config["inputs"]["texts"], task)
     divided = saved.config.get("split_seed")
     if divided not in (None, split_seed):
         raise InputError(
             f"The saved adapter was trained with --split_seed={divided}. With "
             f"{split_seed} the development set would hold its training data."
+        )
+
+
+def _check_texts(trained_on, task):
+    """Pairs cannot be answered by one text; two, where one is said, may be what was meant."""
+    if trained_on > task.num_texts:
+        raise InputError(
+            "The saved adapter was trained on pairs of texts. Received: single ones. Add "
+            "--text_b_column, or choose another adapter."
+        )
+    if trained_on < task.num_texts:
+        logging.warning(
+            "The saved adapter says that it was trained on single texts, and gets pairs. If that "
+            "is not so, save it again with texts=2."
         )
 
 
@@ -131,7 +148,9 @@ def score(task, predictions, prefix):
                 "Every example of %s got the same prediction: nothing was learned yet.", split
             )
         if task.labels[split] is not None:
-            scores = task.head.evaluate(task.task.metrics, task.labels[split], predicted)
+            known = is_known(task.labels[split])
+            labels = task.labels[split][known]
+            scores = task.head.evaluate(task.task.metrics, labels, predicted[known])
             name = "_".join([prefix, *split.split("_")[1:]])
             results |= {f"{name}_{metric}": value for metric, value in scores.items()}
     return results
@@ -149,12 +168,16 @@ def predict_all(job, task, of_role, batch_size):
 def predict(job, task, split, batch_size):
     """Class probabilities, float32 `[examples, labels]`, or scores `[examples]`, in file order."""
     batches, features = job.plan.batches, task.features[split]
-    plan = eval_plan(features, batch_size, batches.pad_to)
+    replicas = job.plan.strategy.num_replicas_in_sync
+    needed = -(-len(features) // replicas) * replicas
+    plan = eval_plan(features, min(batch_size, needed), batches.pad_to)
     parts = inference.predict(
         job.model,
         lambda share: eval_batches(features, plan, batches.max_seq_length, batches.pad_to, share),
     )
-    rows = in_file_order(np.concatenate(list(parts)), plan, len(features))
+    shown = Seen(split, len(features))
+    rows = np.concatenate([shown.counted(part) for part in parts])
+    rows = in_file_order(rows, plan, len(features))
     if not task.task.regression:
         return tf.nn.softmax(rows).numpy()
     scores = rows[:, 0]

@@ -18,7 +18,7 @@ from adapter_bert_tf.data.tfds import read_tfds
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS, Head
-from adapter_bert_tf.tasks import Task, find_task, own_task
+from adapter_bert_tf.tasks import OWN, Task, find_task, own_task
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +105,7 @@ class ClassificationData:
             "regression": self.task.regression,
             "split_seed": self.split_seed,
             "inputs": {"texts": self.task.num_texts, "max_seq_length": self.max_seq_length},
-        }
+        } | ({"table": table_of(self.task)} if self.task.name == OWN else {})
 
     def record(self) -> dict[str, Any]:
         """What `run.json` says of the data."""
@@ -122,9 +122,22 @@ class ClassificationData:
         return {split: part.digest() for split, part in self.examples.items()}
 
 
+def table_of(task):
+    """How a table of the user's own is read, by the flags that say so."""
+    source = task.layouts[0]["train"]
+    columns = source.columns
+    named = {
+        "text_a_column": columns.text_a,
+        "text_b_column": columns.text_b,
+        "label_column": columns.label,
+    }
+    given = {flag: str(column) for flag, column in named.items() if column is not None}
+    return given | {"header": source.has_header, "regression": task.regression}
+
+
 def task_of(flags):
     """The `Task` that the flags name or describe."""
-    if flags.task_name.lower() != "tsv":
+    if flags.task_name.lower() != OWN:
         return find_task(flags.task_name)
     if not flags.data_dir:
         raise InputError(

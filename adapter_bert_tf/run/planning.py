@@ -1,7 +1,6 @@
 """From flags to the plan of a run: every check that needs no model, in one place."""
 
 import json
-import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,12 +8,12 @@ from typing import Any
 from absl import logging
 
 from adapter_bert_tf.base import Base
-from adapter_bert_tf.command import table
+from adapter_bert_tf.command import checks, table
 from adapter_bert_tf.command.config_file import read_yaml
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import Part, RunFlags
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run import method
+from adapter_bert_tf.run import method, saved_settings
 from adapter_bert_tf.run.kind import Kind, TaskData
 from adapter_bert_tf.run.output_files import check_places
 from adapter_bert_tf.run.ownership import Folder
@@ -45,6 +44,7 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     if takes_up:
         _folder(flags, places, {}).check_same_run()
     saved = None if actions.train else _find_saved(flags, places)
+    flags = saved_settings.applied(flags, saved) if saved else flags
     asked = data_flags(flags)
     kind.check(asked, saved)
     strategy = reused.strategy(
@@ -72,12 +72,7 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
 
 
 def _actions(flags: RunFlags) -> Actions:
-    if not flags.output_dir:
-        raise InputError("--output_dir is missing: the folder for the adapter and the results.")
-    names = table.with_role(Role.TRAIN, Role.APPLY, Role.EXPORT)
-    if not any(getattr(flags, name) for name in names):
-        asked = ", ".join(f"--{name}" for name in names)
-        raise InputError(f"Nothing to do: give at least one of {asked}.")
+    checks.check_actions(flags)
     return Actions(
         train=flags.do_train,
         evaluate=flags.do_eval,
@@ -209,7 +204,7 @@ def _warn_of_other_data(config: str | None, content: Any) -> None:
 
 def _training(flags: RunFlags, actions: Actions, chosen: Method, examples: int) -> TrainingSettings:
     if actions.train:
-        _check_rates(flags)
+        checks.check_rates(flags)
     default = 5e-5 if chosen.tuning.changes_base else 1e-3
     return TrainingSettings(
         steps=_steps(flags, examples) if actions.train else 0,
@@ -223,14 +218,6 @@ def _training(flags: RunFlags, actions: Actions, chosen: Method, examples: int) 
         output_dir=flags.output_dir,
         seed=flags.seed,
     )
-
-
-def _check_rates(flags: RunFlags) -> None:
-    rate = flags.learning_rate
-    if rate is not None and not (math.isfinite(rate) and rate > 0):
-        raise InputError(f"--learning_rate must be a number above 0. Received: {rate}")
-    if not math.isfinite(flags.num_train_epochs):
-        raise InputError(f"--num_train_epochs must be a number. Received: {flags.num_train_epochs}")
 
 
 def _steps(flags: RunFlags, examples: int) -> int:

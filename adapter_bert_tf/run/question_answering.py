@@ -9,6 +9,7 @@ import numpy as np
 import tf_keras
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.command.checks import check_questions
 from adapter_bert_tf.data import records, spans
 from adapter_bert_tf.heads import Head
 from adapter_bert_tf.run import output_files, question_data, sweep
@@ -31,7 +32,7 @@ class QuestionAnswering(Kind):
     """Extractive question answering, SQuAD 1.1 and 2.0."""
 
     def check(self, flags, saved):
-        question_data.check(flags)
+        check_questions(flags)
         if saved:
             question_data.check_saved(flags, saved)
 

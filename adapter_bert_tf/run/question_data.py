@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import hashlib
-import math
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
@@ -20,33 +19,6 @@ from adapter_bert_tf.heads import HEADS, Head
 from adapter_bert_tf.heads.span_labeler import LABELS
 from adapter_bert_tf.tasks.span_decoding import DecodingSettings
 from adapter_bert_tf.tasks.squad_metrics import count_unlabelled
-
-
-def check(flags):
-    """Checks what needs no file. Raises `InputError`."""
-    if (flags.question is None) != (flags.context is None):
-        raise InputError("--question and --context belong together. Received one of them.")
-    if flags.question is not None and not flags.do_predict:
-        raise InputError("--question needs --do_predict.")
-    if not math.isfinite(flags.null_score_diff_threshold):
-        raise InputError(
-            "--null_score_diff_threshold must be a number. Received: "
-            f"{flags.null_score_diff_threshold}"
-        )
-    files = flags.data_source == "tsv"
-    if flags.do_train and files and not flags.train_file:
-        raise InputError("--do_train needs --train_file, a SQuAD JSON file.")
-    if flags.do_eval and files and not flags.predict_file:
-        raise InputError("--do_eval needs --predict_file, a SQuAD JSON file with answers.")
-    if flags.do_predict and files and not flags.predict_file and flags.question is None:
-        raise InputError(
-            "--do_predict needs --predict_file, a SQuAD JSON file, or --question and --context."
-        )
-    if flags.max_seq_length <= flags.max_query_length + 3:
-        raise InputError(
-            f"--max_seq_length={flags.max_seq_length} leaves no room for a context: "
-            f"it must be above --max_query_length={flags.max_query_length} + 3."
-        )
 
 
 def task_name(flags):

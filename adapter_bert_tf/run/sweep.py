@@ -86,7 +86,7 @@ class Sweep:
     def _check(self):
         """Plans all runs before the first. Raises `InputError`."""
         flags = self.flags
-        if flags.distribution == "multi_worker":
+        if any(one.distribution == "multi_worker" for one in (flags, *(r for _, r in self.runs))):
             raise InputError(
                 "--sweep and --num_trials run on one host. Received: "
                 "--distribution=multi_worker. Start the runs one by one."

@@ -10,6 +10,7 @@ import argparse
 import os
 import sys
 
+from adapter_bert_tf.command.edge import last_words
 from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import InputError
 
@@ -33,6 +34,9 @@ def main(arguments=None):
         names = join(parsed.folders, load_base(parsed.base_model), parsed.output)
     except InputError as error:
         print(f"error: {for_command(error, vars(parsed))}", file=sys.stderr)
+        return 1
+    except Exception as error:
+        print(f"error: {last_words(error, None)}", file=sys.stderr)
         return 1
     print(f"{parsed.output}: {', '.join(names)}")
     return 0

@@ -22,6 +22,7 @@ from adapter_bert_tf.store.directory import (
 )
 
 ALL = "tasks"  # The signature that takes a task's name with each row.
+NO_LABEL = -1e9  # Logit of a label that a task does not have: after softmax exactly 0.
 
 
 def join(folders, base, output):
@@ -67,14 +68,14 @@ def _load(folders, base):
         other_name, path = _split(folder)
         saved = load_adapter(path)
         if other_name:
-            saved = SavedAdapter(saved.config | {"task": other_name}, saved.weights)
+            saved = SavedAdapter(schema.named(saved.config, other_name), saved.weights)
         check_base(saved.config, base.fingerprint())
-        name = re.sub(r"\W", "_", saved.config["task"])
+        name = re.sub(r"\W", "_", schema.name_of(saved.config))
         if name in tasks or name in (ALL, "") or name.startswith("__"):
             raise InputError(
                 f"Each task needs a name of its own, other than {ALL!r}, that does "
                 "not begin with two underscores. Received: "
-                f"{saved.config['task']!r} in {folder}"
+                f"{schema.name_of(saved.config)!r} in {folder}"
             )
         if schema.tuning_of(saved.config).changes_base:
             tuning = f"tuning={saved.config['tuning']['method']!r}"
@@ -153,8 +154,8 @@ def _all_tasks(banks, pieces):
     """The signature that takes a task's name with each row.
 
     It returns `label` and `classes`, strings, `probabilities` and `logits`, `[batch, most labels]`;
-    a task with fewer has "" there, 0 and -inf. `score` is the output of a regression, NaN for
-    others.
+    a task with fewer has "" there, 0 and `NO_LABEL`. `score` is the output of a regression, 0 for
+    others, and `label` is "" for a regression. All numbers are finite: JSON knows no others.
     """
     table = Table(banks, pieces)
     specs = {
@@ -174,7 +175,7 @@ class Table:
     def __init__(self, banks, pieces):
         self.banks = banks
         configs = [saved.config for bank in banks for saved in bank.tasks.values()]
-        self.names = [config["task"] for config in configs]
+        self.names = [schema.name_of(config) for config in configs]
         self.bank_of = [i for i, bank in enumerate(banks) for _ in bank.tasks]
         self.place_of = [place for bank in banks for place in range(len(bank.tasks))]
         self.width = max(bank.labels for bank in banks)
@@ -195,6 +196,7 @@ class Table:
         task, text_a, text_b = equally_long([task, text_a, text_b])
         which = self._find(task)
         logits = self._logits(self._inputs(which, text_a, text_b), which)
+        logits = tf.maximum(logits, NO_LABEL)
         classes = tf.gather(tf.constant(self.classes), which)
         is_regression = tf.gather(tf.constant(self.is_regression), which)
         best = tf.argmax(logits, -1, tf.int32)
@@ -203,7 +205,7 @@ class Table:
             "classes": classes,
             "logits": logits,
             "probabilities": tf.where(is_regression[:, tf.newaxis], 0.0, tf.nn.softmax(logits)),
-            "score": tf.where(is_regression, logits[:, 0], float("nan")),
+            "score": tf.where(is_regression, logits[:, 0], 0.0),
         }
 
     def _find(self, task):

@@ -12,6 +12,7 @@ import argparse
 import os
 import sys
 
+from adapter_bert_tf.command.edge import last_words
 from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import InputError
 
@@ -61,6 +62,9 @@ def main(arguments=None):
         return getattr(commands, f"{parsed.command}_adapters")(parsed)
     except InputError as error:
         print(f"error: {for_command(error, vars(parsed))}", file=sys.stderr)
+        return 1
+    except Exception as error:
+        print(f"error: {last_words(error, None)}", file=sys.stderr)
         return 1
 
 

@@ -165,6 +165,8 @@ def check(config, where):
         head = head_of(config)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
+    if not isinstance(config.get("name", ""), str):
+        raise InputError(f"{where}: name must be text. Received: {config['name']!r}")
     labels = config["labels"]
     if not all(isinstance(label, str) for label in labels) or len(set(labels)) != len(labels):
         raise InputError(f"{where}: labels must be different strings. Received: {shown(labels)}")
@@ -266,6 +268,18 @@ def tuning_of(config):
             else f"tuning has no method. Received: {shown(values)}"
         )
     return Tuning(**values)
+
+
+def name_of(config: Mapping[str, Any]) -> str:
+    """What the adapter is called: its task's name, or the one that it was given."""
+    name: str = config.get("name") or config["task"]
+    return name
+
+
+def named(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The config of the same adapter under a name."""
+    rest = {key: value for key, value in config.items() if key != "name"}
+    return rest if name == config["task"] else rest | {"name": name}
 
 
 def adapter_of(config: Mapping[str, Any]) -> PartsConfig | None:

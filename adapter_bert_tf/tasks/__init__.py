@@ -4,14 +4,14 @@ import difflib
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks.glue import GLUE
-from adapter_bert_tf.tasks.own import own_task
+from adapter_bert_tf.tasks.own import OWN, own_task
 from adapter_bert_tf.tasks.shipped import SHIPPED
 from adapter_bert_tf.tasks.task import Columns, Source, Task, role
 from adapter_bert_tf.tasks.text_classification import TEXT_CLASSIFICATION
 
 TASKS: dict[str, Task] = {task.name: task for task in (*GLUE, *TEXT_CLASSIFICATION, *SHIPPED)}
 
-__all__ = ["GLUE", "TASKS", "Columns", "Source", "Task", "find_task", "own_task", "role"]
+__all__ = ["GLUE", "OWN", "TASKS", "Columns", "Source", "Task", "find_task", "own_task", "role"]
 
 
 def find_task(name: str) -> Task:

@@ -5,6 +5,8 @@ import dataclasses
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks.task import ANY_SCORE, Columns, Source, Task
 
+OWN = "tsv"  # The name of every such task.
+
 
 def own_task(
     text_a: str,
@@ -51,7 +53,7 @@ def own_task(
     }
     metrics = ("spearman", "pearson") if regression else ("accuracy", "macro_f1")
     return Task(
-        "tsv",
+        OWN,
         "predictions",
         metrics,
         (layout,),

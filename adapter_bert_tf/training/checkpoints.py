@@ -13,6 +13,15 @@ from adapter_bert_tf.errors import InputError
 
 KEPT = 2
 STATE, PREFIX = "checkpoint", "ckpt-"  # TensorFlow's names for its files.
+# What a full disk, a limit, or a folder that is gone or closed becomes.
+UNWRITTEN = (
+    tf.errors.OutOfRangeError,
+    tf.errors.ResourceExhaustedError,
+    tf.errors.PermissionDeniedError,
+    tf.errors.NotFoundError,
+    tf.errors.FailedPreconditionError,
+    tf.errors.DataLossError,
+)
 
 
 class Checkpoints:
@@ -102,8 +111,20 @@ class Checkpoints:
         return [os.path.join(self.local, f"{PREFIX}{step}") for step in sorted(steps, reverse=True)]
 
     def save(self, step):
-        """Saves, as of a step."""
-        self.manager.save(checkpoint_number=step, options=self.options)
+        """Saves, as of a step.
+
+        Raises:
+          InputError: when the folder cannot be written. Of TensorFlow's own errors `fit` takes
+            some, such as that of a file that may not grow, for the end of the data.
+        """
+        try:
+            self.manager.save(checkpoint_number=step, options=self.options)
+        except UNWRITTEN as error:
+            raise InputError(
+                f"The checkpoint of step {step} cannot be written to {self.folder}: "
+                f"{storage.reason(error)}. Those before it are whole: make room, and the same "
+                "command goes on from there."
+            ) from error
         if self.local == self.folder:
             return
         names = os.listdir(self.local)

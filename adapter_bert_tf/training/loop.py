@@ -102,6 +102,7 @@ def train(
     if start < settings.steps and not (evaluations and evaluations.is_over):
         warn_if_nothing_moves(settings, schedule)
         go_on(model, batches, settings, progress, evaluations, checkpoints)
+        check_all_done(settings, progress, evaluations)
     if evaluations:
         with strategy.scope():
             evaluations.finish()
@@ -169,6 +170,20 @@ def go_on(
         fit(model, data, settings, progress.start, callbacks)
     if stop.signal_number is not None:
         raise stop.interrupted(progress.step)
+
+
+def check_all_done(settings, progress, evaluations):
+    """The steps done must be those asked for: `fit` ends without a word where its data ends.
+
+    Raises `InputError`.
+    """
+    over = evaluations and evaluations.is_over
+    if progress.step < settings.steps and not over:
+        raise InputError(
+            f"Training ended at step {progress.step} of {settings.steps}, because its data did. "
+            "Nothing of it was saved as a result. The files that it is read from may have changed "
+            "meanwhile: give the same command again."
+        )
 
 
 def saving(strategy, stop, checkpoints, settings, progress):

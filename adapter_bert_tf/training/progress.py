@@ -11,6 +11,43 @@ import tf_keras
 from adapter_bert_tf.training.metrics_log import MetricsLog
 
 
+def minutes(seconds: float) -> str:
+    """`1:05` for 65 seconds."""
+    whole, rest = divmod(round(seconds), 60)
+    return f"{whole}:{rest:02d}"
+
+
+class Seen:
+    """Says every few seconds how many rows are done, at which rate, and how long the rest takes.
+
+    What takes less is done without a line.
+
+    Args:
+      name: of the rows, for the line.
+      total: number of rows.
+      every_seconds: between two lines.
+    """
+
+    def __init__(self, name: str, total: int, every_seconds: float = 5.0) -> None:
+        self.name, self.total, self.every_seconds = name, total, every_seconds
+        self.done = 0
+        self.began = self.shown_at = time.monotonic()
+
+    def counted(self, rows: Any) -> Any:
+        """The rows, which are done; those beyond the total only fill up a batch."""
+        self.done = min(self.done + len(rows), self.total)
+        now = time.monotonic()
+        if now - self.shown_at >= self.every_seconds:
+            self.shown_at = now
+            rate = self.done / (now - self.began)
+            left = minutes((self.total - self.done) / rate)
+            print(
+                f"{self.name}: {self.done:,} of {self.total:,}  {rate:.0f} rows/s  ETA {left}",
+                flush=True,
+            )
+        return rows
+
+
 class Progress(tf_keras.callbacks.Callback):
     """Reports loss, learning rate, examples/s and time left.
 
@@ -157,5 +194,4 @@ class Progress(tf_keras.callbacks.Callback):
             return "?"
         left = (self.steps - self.step) * self.batch_size / self.examples_per_second
         left *= 1 + self.paused_seconds / max(self.seconds, 1e-9)
-        minutes, seconds = divmod(round(left), 60)
-        return f"{minutes}:{seconds:02d}"
+        return minutes(left)

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.adapters.specs import Spec, groups
+from adapter_bert_tf.adapters.specs import BASE_GROUPS, Spec, groups
 from adapter_bert_tf.errors import InputError
 
 
@@ -117,8 +117,11 @@ def select_trained(model: Any, tuning: Tuning) -> dict[str, tf.Variable]:
     _check_known(named, specs)
     tuning.check_depth(num_layers)
     if tuning.needs_adapter and not any(spec.group == "adapters" for spec in specs.values()):
+        beside = {spec.group for spec in specs.values()} - {*BASE_GROUPS, "head"}
         raise InputError(
-            "tuning='adapters' needs an encoder with adapters. Received one without.",
+            "tuning='adapters' trains the group 'adapters', and no variable is in it. Received: "
+            + (f"parts in the groups {sorted(beside)}" if beside else "an encoder without adapters")
+            + ".",
             "tuning='adapters'",
         )
     trained = {

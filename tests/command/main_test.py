@@ -1,20 +1,25 @@
 """Exit codes and messages: whatever ends a job, the user reads one message."""
 
+import errno
+import re
 import signal
 import sys
+import tempfile
 import types
 
 import pytest
+import tensorflow as tf
 from absl import flags
 from absl.testing import flagsaver
 
 import run_classifier
+from adapter_bert_tf.command.edge import last_words
 from adapter_bert_tf.command.main import run_job
 from adapter_bert_tf.errors import Diverged, InputError, Interrupted, WorkerLost
 
 
 @pytest.fixture
-def ending(monkeypatch):
+def ending(monkeypatch, tmp_path):
     """A function that runs a job which raises an error, and returns the exit code."""
     assert run_classifier  # Its import defines the flags.
     before = signal.getsignal(signal.SIGTERM)
@@ -25,7 +30,8 @@ def ending(monkeypatch):
 
         monkeypatch.setitem(sys.modules, "a_job", types.SimpleNamespace(run=run))
         with flagsaver.flagsaver():
-            flags.FLAGS(["run_classifier.py"])
+            given = ["--task_name=mrpc", "--do_train", f"--output_dir={tmp_path}"]
+            flags.FLAGS(["run_classifier.py", *given])
             with pytest.raises(SystemExit) as stop:
                 run_job("a_job")
         return stop.value.code
@@ -37,6 +43,35 @@ def ending(monkeypatch):
 @pytest.mark.parametrize("kind", [InputError, Diverged, WorkerLost])
 def test_what_the_user_can_mend_is_one_message(kind, ending):
     assert ending(kind("Mend it.")) == "error: Mend it."  # Python prints it, and exits with 1.
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device", "out/x")
+UNFORESEEN = {  # Error: what is said of it.
+    MemoryError(): "The memory of this machine is not enough",
+    FULL: r"There is no room left on the disk. .* \(.*out/x'\)",
+    PermissionError(errno.EACCES, "Permission denied", "out/x"): "Permission denied: 'out/x'",
+    tf.errors.ResourceExhaustedError(None, None, "OOM when allocating"): "The memory of this mach",
+    tf.errors.DataLossError(
+        None, None, "truncated\nrecord"
+    ): "TensorFlow failed: truncated record.",
+    KeyError("lost"): r"This should not have happened \(KeyError: 'lost'\)",
+    ValueError("bad \ud800 text"): "This should not have happened",
+}
+
+
+@pytest.mark.parametrize("error", UNFORESEEN, ids=lambda error: type(error).__name__)
+def test_what_nobody_foresaw_is_one_line_and_a_log(error, ending, tmp_path):
+    message = ending(error)
+    found = re.fullmatch(rf"error: .*{UNFORESEEN[error]}.* The traceback is in (\S+)", message)
+    assert found and "\n" not in message, message
+    (log,) = tmp_path.glob("error-*.log")
+    assert str(log) == found[1] and type(error).__name__ in log.read_text()
+
+
+def test_where_no_log_can_be_written_the_traceback_is_shown(monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", "/proc")
+    said = last_words(KeyError("lost"), None)
+    assert "The traceback is this:" in said and "KeyError: 'lost'" in said
 
 
 def test_an_interrupted_job_says_how_to_go_on(ending, capsys):

@@ -41,21 +41,49 @@ def test_written_once_and_only_whole(tmp_path):
     assert KEY in [json.loads(path.read_text())["key"] for path in tmp_path.glob("*/done.json")]
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda folder: next(folder.glob("*-03.tfrecord")).unlink(),
-        lambda folder: (folder / "done.json").write_text(""),
-    ],
-    ids=["a shard is gone", "empty record"],
-)
-def test_a_damaged_cache_is_made_anew(damage, tmp_path):
+def _shard(folder):
+    return next(folder.glob("*-03.tfrecord"))
+
+
+def _changed(folder, **values):
+    done = folder / "done.json"
+    done.write_text(json.dumps(json.loads(done.read_text()) | values))
+
+
+def _flipped(folder):
+    content = bytearray(_shard(folder).read_bytes())
+    content[len(content) // 2] ^= 1
+    _shard(folder).write_bytes(content)
+
+
+DAMAGES = {
+    "a shard is gone": lambda folder: _shard(folder).unlink(),
+    "an empty shard": lambda folder: _shard(folder).write_bytes(b""),
+    "half a shard": lambda folder: _shard(folder).write_bytes(_shard(folder).read_bytes()[:70]),
+    "another shard's": lambda folder: _shard(folder).write_bytes(
+        next(folder.glob("*-02.tfrecord")).read_bytes()
+    ),
+    "a flipped bit": _flipped,
+    "no digest": lambda folder: _changed(folder, sha256=[]),
+    "no name": lambda folder: (folder / "done.json").write_text('{"count": 9}'),
+    "no object": lambda folder: (folder / "done.json").write_text("[]"),
+    "no text": lambda folder: (folder / "done.json").write_bytes(b"\xff\xfe"),
+    "nothing": lambda folder: (folder / "done.json").write_text(""),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_cache_is_made_anew(damage, tmp_path, caplog):
     def make():
         return records.cached_records(str(tmp_path), KEY, lambda: map(_window, range(9)))
 
+    whole = list(tf.data.TFRecordDataset(make().files()).as_numpy_iterator())
+    DAMAGES[damage](next(tmp_path.iterdir()))
+    assert list(tf.data.TFRecordDataset(make().files()).as_numpy_iterator()) == whole
+    assert "are damaged, and are made anew" in caplog.text
+    caplog.clear()
     make()
-    damage(next(tmp_path.iterdir()))
-    assert len(list(tf.data.TFRecordDataset(make().files()))) == 9
+    assert not caplog.text  # And stay.
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):

@@ -219,6 +219,10 @@ BAD = {
         "'is_impossible' .* Received: 'false'",
     ),
     "deep": ("[" * 100_000, "nested too deeply"),
+    "a number and the same as text": (
+        json.dumps({"data": [*_article(id=1), *_article(id="1")]}),
+        r"come twice: \['1'\]",
+    ),
     "twice": (json.dumps({"data": _article() * 2}), r"come twice: \['1'\]"),
 }
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from adapter_bert_tf.data.labels import infer_labels
 from tests import support
 from tests.runs import base_flags, command, sentence
 
@@ -160,6 +161,33 @@ def test_rows_without_a_label_are_left_out(tiny_base_folder, tmp_path, caplog):
     assert "left out 40 of 120 rows: no label" in caplog.text
 
 
+def test_every_row_of_a_test_file_is_answered(tiny_base_folder, tmp_path, caplog):
+    """In order, also those without a label or a text; the others are scored."""
+    folder = write(tmp_path / "data")
+    rows = (folder / "test.tsv").read_text().splitlines()
+    rows[3], rows[5] = rows[3].rsplit("\t", 1)[0] + "\t", "\t\t\t"
+    (folder / "test.tsv").write_text("\n".join(rows) + "\n")
+    out = tmp_path / "out"
+    more = ("--do_train", "--do_predict", "--num_train_epochs=4", f"--adapter_dir={out}/adapter")
+    assert run(folder, tiny_base_folder, out, *NAMES, *more) is None
+    answers = (out / "predictions.tsv").read_text().splitlines()[1:]
+    assert [line.split("\t")[0] for line in answers] == [str(i) for i in range(24)]
+    assert "test.tsv: 2 of 24 rows have no label of the task. They are answered" in caplog.text
+    labels = [row.split("\t")[3] for row in rows[1:]]
+    said = [line.split("\t")[1] for line in answers]
+    right = [label == answer for label, answer in zip(labels, said, strict=True) if label]
+    scores = dict(line.split(" = ") for line in (out / "test_metrics.txt").read_text().splitlines())
+    assert float(scores["test_accuracy"]) == pytest.approx(np.mean(right)) and len(right) == 22
+
+
+def test_labels_that_differ_in_case_are_named(caplog):
+    assert infer_labels(["business", "BUSINESS", "arts", "Arts ", "art"]) == tuple(
+        sorted(["business", "BUSINESS", "arts", "Arts ", "art"])
+    )
+    assert "'BUSINESS' and 'business' are different labels" in caplog.text
+    assert "'Arts ' and 'arts'" in caplog.text and "'art'" not in caplog.text
+
+
 def test_a_labelled_test_file_is_scored(tiny_base_folder, tmp_path):
     folder = write(tmp_path / "data")
     arguments = [*NAMES, "--do_train", "--do_predict", "--num_train_epochs=0.2"]
@@ -269,7 +297,7 @@ BAD = {
         "must not hold a tab",
     ),
     "few of many": (
-        lambda folder: ["--max_train_examples=2", "--label_column=second"],
+        lambda folder: ["--max_train_examples=2", "--label_column=second", "--text_b_column="],
         "dev.tsv, line 2: unknown label",
     ),
     "no columns": (lambda folder: ["--text_a_column="], r"first row of train.tsv is \['note', 'fi"),
@@ -277,6 +305,35 @@ BAD = {
     "long delimiter": (lambda folder: ["--delimiter=::"], "must be one character"),
     "names without header": (lambda folder: ["--noheader"], "columns are numbers"),
     "text as score": (lambda folder: ["--regression"], "score must be a number"),
+    "a text that is the label": (
+        lambda folder: ["--text_b_column=answer"],
+        "the texts and the label must be different columns",
+    ),
+    "one text twice": (
+        lambda folder: ["--text_a_column=1", "--text_b_column=first"],
+        "the texts and the label must be different columns",
+    ),
+    "two columns of one name": (
+        _edit("train.tsv", lambda b: b.replace(b"note", b"answer", 1)),
+        "2 columns are called 'answer'",
+    ),
+    "a first row that is no header": (
+        lambda folder: (
+            _edit("train.tsv", lambda b: b.split(b"\n", 1)[1])(folder)
+            or ["--text_a_column=1", "--text_b_column=2", "--label_column=3"]
+        ),
+        "line 1: this row looks like data.*label 'no' is that of other rows.*say --noheader",
+    ),
+    "a first row that is no header, with scores": (
+        lambda folder: [
+            f"--data_dir={write(folder.parent / 's', header=False, label=str)}",
+            "--text_a_column=1",
+            "--text_b_column=2",
+            "--label_column=3",
+            "--regression",
+        ],
+        "line 1: this row looks like data.*label '0' is that of other rows",
+    ),
     "no data": (lambda folder: ["--data_dir="], "needs --data_dir"),
 }
 

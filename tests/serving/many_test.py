@@ -12,6 +12,7 @@ from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.many_tasks.model import AdapterModel
+from adapter_bert_tf.serving import many
 from adapter_bert_tf.serving.__main__ import main
 from adapter_bert_tf.training.trained import Tuning
 
@@ -104,14 +105,17 @@ def test_a_task_for_each_row(joined):
     for row, name in enumerate(names):
         expected, labels = _expected(model, name, [row])[0], TASKS[name][0]
         np.testing.assert_allclose(output["logits"][row, : len(expected)], expected, atol=1e-5)
-        assert np.isneginf(output["logits"][row, len(expected) :]).all()
+        assert (output["logits"][row, len(expected) :].numpy() == many.NO_LABEL).all()
+        assert not output["probabilities"][row, len(expected) :].numpy().any()
         if labels:
             assert output["label"][row].numpy().decode() == labels[expected.argmax()]
             assert float(tf.reduce_sum(output["probabilities"][row])) == pytest.approx(1, abs=1e-5)
-            assert np.isnan(output["score"][row])
+            assert output["score"][row] == 0
         else:
             assert float(output["score"][row]) == pytest.approx(expected[0], abs=1e-5)
             assert output["label"][row] == b""
+    for name in ("logits", "probabilities", "score"):  # JSON knows no other numbers.
+        assert np.isfinite(output[name]).all()
     with pytest.raises(tf.errors.InvalidArgumentError, match="Unknown task"):
         served.signatures["tasks"](
             task=tf.constant(["cola"]), text_a=tf.constant(["a"]), text_b=tf.constant([""])

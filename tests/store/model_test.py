@@ -1,6 +1,7 @@
 """Many tasks on one base: add, train, save, load, delete, mixed batches."""
 
 import gc
+import threading
 import weakref
 
 import numpy as np
@@ -102,7 +103,8 @@ def test_what_is_saved_is_loaded_beside_others(name, model, inputs, tiny_base_fo
     np.testing.assert_allclose(other.model("loaded")(inputs), expected, atol=2e-6)
     other.save_adapter("loaded", str(tmp_path / "b"))
     first, second = (load_adapter(str(tmp_path / letter)) for letter in "ab")
-    assert first.config == second.config
+    apart = {"name": "loaded", "sha256": second.config["sha256"]}
+    assert first.config | apart == second.config
     np.testing.assert_equal(first.weights, second.weights)
 
 
@@ -171,6 +173,59 @@ def test_what_trained_a_task_is_given_back(tiny_base_folder, inputs):
     assert seen() is None
     np.testing.assert_array_equal(model(inputs, adapter="a"), expected)
     np.testing.assert_allclose(model.model("a")(inputs), expected, atol=2e-6)
+
+
+METRIC = {"name": "accuracy", "value": 0.5, "split": "dev"}
+
+
+def test_a_metric_goes_with_the_weights_it_is_of(tiny_base_folder, inputs, tmp_path):
+    """What is trained further was never scored; a name given at loading is kept."""
+    model = AdapterModel(load_base(tiny_base_folder))
+    _add(model, "two")
+    model.save_adapter("two", tmp_path / "first", METRIC)
+    for name in (None, "reviews"):
+        model.load_adapter(tmp_path / "first", name or "again")
+    model.save_adapter("reviews", tmp_path / "untouched")
+    assert load_adapter(tmp_path / "untouched").config["metric"] == METRIC
+    _noise(model.model("reviews").trainable_variables, 1)
+    assert model.config("reviews")["metric"] is None and model.config("again")["metric"] == METRIC
+    gc.collect()  # The model that trained it is gone.
+    model.model("reviews")
+    model.save_adapter("reviews", tmp_path / "further")
+    assert load_adapter(tmp_path / "further").config["metric"] is None
+    assert "not evaluated" in (tmp_path / "further" / "README.md").read_text()
+    other = AdapterModel(load_base(tiny_base_folder))
+    assert other.load_adapter(tmp_path / "further") == "reviews"
+    assert other.load_adapter(tmp_path / "first") == "two"
+    np.testing.assert_array_equal(other(inputs, "reviews"), model(inputs, "reviews"))
+
+
+def test_tasks_come_and_go_beside_running_calls(tiny_base_folder, inputs):
+    model, stop, failures = AdapterModel(load_base(tiny_base_folder)), threading.Event(), []
+    _add(model, "two")
+
+    def come_and_go():
+        while not stop.is_set():
+            try:
+                model.add_adapter("passing", ["a", "b"], SMALL)
+                model.delete_adapter("passing")
+                model.delete_adapter("two")
+                _add(model, "two")
+            except Exception as error:
+                failures.append(error)
+
+    other = threading.Thread(target=come_and_go)
+    other.start()
+    try:
+        for _ in range(40):
+            try:
+                model(inputs, "two")
+            except InputError as error:  # It is not there at this moment.
+                assert "No adapter 'two'" in str(error)
+    finally:
+        stop.set()
+        other.join()
+    assert not failures
 
 
 def test_a_config_is_a_copy(model):

@@ -64,7 +64,8 @@ def test_an_interrupted_run_ends_with_the_same_bytes(stop, tiny_base_folder, tmp
         steps=6, batch_size=4, learning_rate=1e-2, save_every=2, output_dir=str(tmp_path)
     )
     batches = tiny.batches(6)
-    train(model, trained, lambda start, share: batches(start, share).take(stop - start), settings)
+    with pytest.raises(InputError, match=f"ended at step {stop} of 6"):
+        train(model, trained, lambda start, share: batches(start, share).take(stop), settings)
     capsys.readouterr()
     _, resumed = _train(tiny_base_folder, tmp_path)
     assert f"Resuming from step {stop // 2 * 2}:" in capsys.readouterr().out
@@ -90,6 +91,38 @@ def test_this_machine_may_write_the_checkpoints_of_another(tiny_base_folder, tmp
     _, again = _train(tiny_base_folder, tmp_path)
     for name, value in first.items():
         np.testing.assert_array_equal(again[name], value)
+
+
+def test_data_that_ends_early_is_no_end_of_training(tmp_path):
+    model, trained = tiny.setup_toy()
+    settings = TrainingSettings(6, 4, 1e-2, save_every=2, output_dir=str(tmp_path))
+    with pytest.raises(InputError, match="ended at step 4 of 6, because its data did"):
+        train(model, trained, tiny.toy_batches(4), settings)
+    train(model, trained, tiny.toy_batches(6), settings)  # From the checkpoint of step 4.
+
+
+@pytest.mark.parametrize("error", [tf.errors.OutOfRangeError, tf.errors.ResourceExhaustedError])
+def test_a_checkpoint_that_cannot_be_written_ends_the_training(error, tmp_path, monkeypatch):
+    """`fit` takes the first of these for the end of the data."""
+
+    def cannot(self, checkpoint_number, **_):
+        if checkpoint_number == 4:
+            raise error(None, None, "File too large")
+        return save(self, checkpoint_number=checkpoint_number, **_)
+
+    model, trained = tiny.setup_toy()
+    settings = TrainingSettings(6, 4, 1e-2, save_every=2, output_dir=str(tmp_path))
+    save = tf.train.CheckpointManager.save
+    monkeypatch.setattr(tf.train.CheckpointManager, "save", cannot)
+    with pytest.raises(InputError, match=r"of step 4 cannot be written.*File too large"):
+        train(model, trained, tiny.toy_batches(6), settings)
+    monkeypatch.undo()
+    model, again = tiny.setup_toy()
+    train(model, again, tiny.toy_batches(6), settings)
+    model, whole = tiny.setup_toy()
+    train(model, whole, tiny.toy_batches(6), dataclasses.replace(settings, output_dir=None))
+    for name, value in tiny.values(whole).items():
+        np.testing.assert_array_equal(tiny.values(again)[name], value)
 
 
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(tiny_base_folder, tmp_path, capsys):

@@ -1,0 +1,58 @@
+"""The edge of a command: what nobody foresaw becomes one message and a log."""
+
+import errno
+import os
+import sys
+import tempfile
+import traceback
+
+NO_MEMORY = "The memory of this machine is not enough. Use smaller batches, or a shorter length."
+NO_ROOM = "There is no room left on the disk. Make some, and give the same command again."
+
+
+def last_words(error: BaseException, folder: str | None) -> str:
+    """One message for an error that is no `InputError`; its traceback goes to a log.
+
+    Args:
+      error: that ended the command.
+      folder: for the log, if it is there: the run's own; else it goes among temporary files.
+    """
+    return f"{_what(error)} The traceback is {_log(error, folder)}"
+
+
+def _what(error: BaseException) -> str:
+    said = " ".join(str(error).split())[:300] or type(error).__name__
+    if isinstance(error, MemoryError):
+        return NO_MEMORY
+    if isinstance(error, OSError):
+        return f"{NO_ROOM} ({said})" if error.errno in (errno.ENOSPC, errno.EDQUOT) else f"{said}."
+    if _is_of_tensorflow(error, "ResourceExhaustedError"):
+        return NO_ROOM if "No space" in said or "space left" in said else NO_MEMORY
+    if _is_of_tensorflow(error, "OpError"):
+        return f"TensorFlow failed: {said}."
+    return f"This should not have happened ({type(error).__name__}: {said})."
+
+
+def _is_of_tensorflow(error: BaseException, name: str) -> bool:
+    """Whether it is such an error of TensorFlow's, if that was loaded at all."""
+    tf = sys.modules.get("tensorflow")
+    return tf is not None and isinstance(error, getattr(tf.errors, name))
+
+
+def _log(error: BaseException, folder: str | None) -> str:
+    """Writes the traceback; returns where it is, or itself where nothing can be written."""
+    text = "".join(traceback.format_exception(error))
+    local = folder if folder and "://" not in folder and os.path.isdir(folder) else None
+    for place in (local, tempfile.gettempdir()):
+        if place is None:
+            continue
+        try:
+            with tempfile.NamedTemporaryFile(
+                "w", dir=place, prefix="error-", suffix=".log", delete=False, encoding="utf-8",
+                errors="backslashreplace",
+            ) as file:  # fmt: skip
+                file.write(text)
+            return f"in {file.name}"
+        except OSError:
+            continue
+    return f"this:\n{text}"

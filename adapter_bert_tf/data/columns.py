@@ -1,0 +1,76 @@
+"""Which column of a table is what: by name or number, and what cannot be meant."""
+
+import dataclasses
+
+from adapter_bert_tf.errors import InputError
+
+
+def column_numbers(source, header, folder):
+    """Dict from field to column number. Raises `InputError` for a column that is not there."""
+    fields = {
+        field: column
+        for field, column in dataclasses.asdict(source.columns).items()
+        if column is not None
+    }
+    if source.optional_label and header is not None and fields.get("label") not in header:
+        fields.pop("label", None)
+    if header is None:
+        return {field: int(column) for field, column in fields.items()}
+    return {
+        field: _column_number(column, header, f"{folder}/{source.file}, line 1")
+        for field, column in fields.items()
+    }
+
+
+def check_columns(task, source, header, rows, columns, path):
+    """Texts and label must be different columns, the header no data. Raises `InputError`."""
+    chosen = [columns[field] for field in ("text_a", "text_b", "label") if field in columns]
+    if len(set(chosen)) < len(chosen):
+        raise InputError(
+            f"{path}: the texts and the label must be different columns. Received: "
+            f"{dataclasses.asdict(source.columns)}"
+        )
+    if not source.strict or header is None or "label" not in columns:
+        return
+    if source.columns.label in header or len(header) <= columns["label"]:
+        return
+    first = header[columns["label"]].strip()
+    others = {cells[columns["label"]].strip() for _, cells in rows if len(cells) > max(chosen)}
+    if _is_number(first) if task.regression else first in others:
+        raise InputError(
+            f"{path}, line 1: this row looks like data and not like a header: its label {first!r} "
+            "is that of other rows. If the file has no header, say header=False; else name the "
+            "columns by their names.",
+            "header=False",
+        )
+
+
+def _is_number(text):
+    try:
+        return float(text) is not None
+    except ValueError:
+        return False
+
+
+def _column_number(column, header, place):
+    """Place of a column that is named, or numbered, as an int or as text."""
+    number = int(column) if str(column).isdecimal() else None
+    if header.count(column) > 1:
+        raise InputError(
+            f"{place}: {header.count(column)} columns are called {column!r}. Rename them, or say "
+            f"which by its number. Received: {str(header[:30])[:600]}"
+        )
+    if column not in header:
+        if number is not None:
+            return number
+        shown = str(header[:30])[:600]
+        raise InputError(
+            f"{place}: the header has no column {column!r}. Received: {shown}. Is delimiter right?",
+            "delimiter",
+        )
+    if number is not None and header.index(column) != number:
+        raise InputError(
+            f"{place}: {column!r} is the name of column {header.index(column)} and "
+            f"the number of another. Rename it. Received: {header[:30]}"
+        )
+    return header.index(column)
