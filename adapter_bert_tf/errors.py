@@ -1,11 +1,16 @@
 """The exceptions that end a command with one message."""
 
+from adapter_bert_tf.received import printable, shortened
+
+LONGEST = 8000  # Characters of a message.
+
 
 class InputError(ValueError):
     """Something given to us is wrong: an argument, a file, a checkpoint.
 
     The commands print the message without a traceback, with flags for arguments
-    (`command/wording.py`), and exit with status 1.
+    (`command/wording.py`), and exit with status 1. Control characters in it are escaped, because a
+    message may quote what others wrote.
 
     Args:
       message: what was wrong, what was received and how to mend it.
@@ -14,7 +19,7 @@ class InputError(ValueError):
     """
 
     def __init__(self, message: str, *arguments: str) -> None:
-        super().__init__(message)
+        super().__init__(shortened(printable(message, keep="\n\t"), LONGEST))
         self.arguments = arguments
 
 

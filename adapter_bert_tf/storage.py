@@ -48,7 +48,7 @@ def patient(operation):
     """`operation`, a function of a path and more, tried again where a remote path fails for now.
 
     Raises:
-      InputError: when access is denied (403).
+      InputError: when access is denied (403), or the scheme is none that TensorFlow knows.
       tf.errors.OpError: everything else that does not pass, such as a path that is not there.
     """
 
@@ -59,6 +59,11 @@ def patient(operation):
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return operation(path, *args, **kwargs)
+            except tf.errors.UnimplementedError as error:
+                raise InputError(
+                    f"{path}: files are read and written at local paths and gs:// only. "
+                    f"{reason(error)}. Copy them to one of these."
+                ) from error
             except tf.errors.PermissionDeniedError as error:
                 raise InputError(
                     f"{path}: access denied. {reason(error)} Give this machine's "
@@ -115,9 +120,12 @@ def listdir(folder):
 
 
 def walk(folder):
-    """List of (folder, names of folders, names of files), of a folder and all below it."""
+    """List of (folder, names of folders, names of files), of a folder and all below it.
+
+    Links to folders are named, and not followed: one may lead to a folder above it.
+    """
     if not is_remote(folder):
-        return list(tf.io.gfile.walk(folder))
+        return list(os.walk(folder))
     names = [name for name in listdir(folder) if name] if isdir(folder) else []
     folders = [name.rstrip("/") for name in names if name.endswith("/")]
     files = [name for name in names if not name.endswith("/")]

@@ -8,13 +8,12 @@ import pytest
 
 PACKAGE = pathlib.Path(__file__).parent.parent / "adapter_bert_tf"
 MAP = (PACKAGE.parent / "docs" / "design.md").read_text().split("adapter_bert_tf/\n")[1]
-# From the top; those of one line are on one floor, `errors` below `storage`.
+# From the top.
 FLOORS = [
     name.rstrip("/,")
     for line in MAP.split("```")[0].splitlines()
     for name in re.match(r"\s+((?:\w+/?,? ?)+)", line)[1].split()
 ]
-FLOORS = [*[name for name in FLOORS if name != "errors"], "errors"]
 # Commands of their own, which stand where `python -m` looks for them.
 COMMANDS = ("store/__main__.py", "serving/__main__.py")
 FILES = [str(path.relative_to(PACKAGE)) for path in sorted(PACKAGE.rglob("*.py"))]

@@ -1,7 +1,7 @@
 """What an adapter looks like and where it sits, as one immutable value."""
 
 import dataclasses
-import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -11,11 +11,14 @@ from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.parts import Function, Parts
 from adapter_bert_tf.adapters.specs import Sizes, Spec
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shown
 
 SUBLAYERS = ("attention", "feed_forward")
 ACTIVATIONS = ("gelu", "gelu_erf", "relu", "swish", "tanh", "linear")
 PLACEMENTS = ("serial", "parallel")
 LARGEST_SCALE = 1e4
+LARGEST_SIZE = 65_536
+DEEPEST = 256  # Layers of the deepest base that is read, and some room.
 
 
 def _is_int(value: Any) -> bool:
@@ -23,7 +26,7 @@ def _is_int(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _is_bool(value: Any) -> bool:
@@ -41,20 +44,26 @@ def _are_layers(value: Any) -> bool:
     return (
         isinstance(value, list | tuple)
         and bool(value)
-        and all(_is_int(i) and i >= 0 for i in value)
+        and all(_is_int(i) and 0 <= i < DEEPEST for i in value)
     )
 
 
 def _require(condition: Any, message: str, received: Any) -> None:
     if not condition:
-        raise InputError(f"Adapter config: {message}. Received: {received!r}")
+        raise InputError(f"Adapter config: {message}. Received: {shown(received)}")
 
 
 # What each field must be.
 RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "bottleneck_size": (lambda v: _is_int(v) and v > 0, "a positive integer"),
+    "bottleneck_size": (
+        lambda v: _is_int(v) and 0 < v <= LARGEST_SIZE,
+        f"a positive integer of at most {LARGEST_SIZE}",
+    ),
     "activation": (lambda v: v in ACTIVATIONS, f"one of {ACTIVATIONS}"),
-    "init_scale": (lambda v: _is_number(v) and v >= 0, "a number >= 0"),
+    "init_scale": (
+        lambda v: _is_number(v) and 0 <= v <= LARGEST_SCALE,
+        f"a number >= 0, at most {LARGEST_SCALE}",
+    ),
     "identity_init": (_is_bool, "true or false"),
     "dropout": (lambda v: _is_number(v) and 0 <= v < 1, "a number in [0, 1)"),
     "scale": (
@@ -213,11 +222,15 @@ def parse_layers(text: str | None) -> tuple[int, ...] | None:
     """Layer indices from text such as `6-11` or `0,2,4-6`; None for the empty string."""
     if not text:
         return None
-    layers: list[int] = []
+    layers: set[int] = set()
     for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
-            raise InputError(f"Layers are written like `6-11` or `0,2,4-6`. Received: {text!r}")
-        layers.extend(range(int(first), int(last or first) + 1))
+        found = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip())
+        if not found:
+            raise InputError(
+                f"Layers are written like `6-11` or `0,2,4-6`. Received: {shown(text)}"
+            )
+        first, last = int(found[1]), int(found[2] or found[1])
+        _require(last < DEEPEST, f"a layer must be below {DEEPEST}", text)
+        layers.update(range(first, last + 1))
     _require(layers, "a layer range must not be empty", text)
-    return tuple(layers)
+    return tuple(sorted(layers))

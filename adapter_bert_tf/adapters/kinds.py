@@ -9,6 +9,7 @@ from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.parts import Function, Parts
 from adapter_bert_tf.adapters.specs import Sizes, Spec, declare_groups
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import parse_json, shown
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -81,8 +82,9 @@ class PartsConfig:
         known_kinds = [name for name, known in KINDS.items() if issubclass(known, cls)]
         if kind not in known_kinds:
             raise InputError(
-                f"The kind of an adapter config must be one of {known_kinds}. Received: {kind!r}. "
-                "A kind of your own is known once the module that registers it is imported."
+                f"The kind of an adapter config must be one of {known_kinds}. "
+                f"Received: {shown(kind)}. A kind of your own is known once the module that "
+                "registers it is imported."
             )
         rest = {key: value for key, value in values.items() if key != "kind"}
         return KINDS[kind]._from_fields(rest)  # type: ignore[return-value]
@@ -94,7 +96,7 @@ class PartsConfig:
         if unknown:
             raise InputError(
                 f"Adapter config: unknown adapter config keys; known are {known}. "
-                f"Received: {unknown!r}"
+                f"Received: {shown(unknown)}"
             )
         # JSON has no tuples; a config has nothing but them, or two equal ones would not be equal.
         values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
@@ -104,14 +106,14 @@ class PartsConfig:
             raise InputError(f"Wrong type in the adapter config: {error}") from error
 
     @classmethod
-    def from_json(cls, text: str) -> "Self":
+    def from_json(cls, text: str | bytes) -> "Self":
         """Reads `to_json`'s text. Raises `InputError` also on bad JSON."""
         try:
-            values = json.loads(text)
-        except json.JSONDecodeError as error:
+            values = parse_json(text)
+        except ValueError as error:
             raise InputError(f"The adapter config is not valid JSON: {error}") from error
         if not isinstance(values, dict):
-            raise InputError(f"The adapter config must be a JSON object. Received: {values!r}")
+            raise InputError(f"The adapter config must be a JSON object. Received: {shown(values)}")
         return cls.from_dict(values)
 
 

@@ -1,7 +1,10 @@
 """Assigns what a checkpoint holds to a model's variables, by name, and demands that all fit."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
+from adapter_bert_tf.adapters.specs import Spec
 from adapter_bert_tf.errors import InputError
 
 
@@ -37,6 +40,42 @@ def assign_weights(variables, values, source):
             if name in values and not fits(values[name], variable)
         ],
     }
+    _refuse(problems, source)
+    for name, variable in variables.items():
+        if name in values:
+            variable.assign(np.reshape(values[name], variable.shape))
+    return missing
+
+
+def check_shapes(
+    specs: Mapping[str, Spec], shapes: Mapping[str, tuple[int, ...]], source: str
+) -> None:
+    """Checks what a checkpoint holds of a base before anything is built or read.
+
+    Args:
+      specs: dict from common name to `Spec`, of the base that its configuration describes.
+      shapes: dict from common name to shape, of all that the checkpoint holds.
+      source: its path, for messages.
+
+    Raises:
+      InputError: as `assign_weights`.
+    """
+    problems = {
+        "missing in the checkpoint": [name for name in specs if name not in shapes],
+        "no place in the model": [
+            name for name in shapes if name.startswith("bert/") and name not in specs
+        ],
+        "another shape": [
+            f"{name}: checkpoint {shapes[name]}, model {spec.shape}"
+            for name, spec in specs.items()
+            if name in shapes and not shape_fits(shapes[name], spec.shape)
+        ],
+    }
+    _refuse(problems, source)
+
+
+def _refuse(problems: Mapping[str, Sequence[str]], source: str) -> None:
+    """Raises `InputError` if there are problems, by title."""
     if any(problems.values()):
         raise InputError(
             f"{source} does not match the model of the configuration file and the adapter "
@@ -44,10 +83,6 @@ def assign_weights(variables, values, source):
             "Use the bert_config.json that came with the checkpoint and, for a trained one, its "
             "adapter size."
         )
-    for name, variable in variables.items():
-        if name in values:
-            variable.assign(np.reshape(values[name], variable.shape))
-    return missing
 
 
 def fits(value, variable):

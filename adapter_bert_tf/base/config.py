@@ -1,14 +1,14 @@
 """The sizes of a base and the choices its pretraining made, read from its JSON file."""
 
 import dataclasses
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import parse_json, shown
 
 # The same word means two functions: Google's `gelu` is the tanh form, Hugging Face's the exact one.
 GOOGLE_ACTIVATIONS = {"gelu": "gelu", "relu": "relu", "tanh": "tanh", "linear": "linear"}
@@ -20,17 +20,35 @@ HUGGING_FACE_ACTIVATIONS = {
     "silu": "swish",
     "swish": "swish",
 }
-
-
-SIZES = (
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "max_position_embeddings",
-    "type_vocab_size",
-)
+# Our name and the file's of each size, and what the largest of any BERT has, with some room.
+SIZES = {
+    "vocab_size": "vocab_size",
+    "hidden_size": "hidden_size",
+    "num_layers": "num_hidden_layers",
+    "num_attention_heads": "num_attention_heads",
+    "inner_dim": "intermediate_size",
+    "max_sequence_length": "max_position_embeddings",
+    "type_vocab_size": "type_vocab_size",
+}
+DEFAULTS = {"max_sequence_length": 512, "type_vocab_size": 2}
+LARGEST = {
+    "vocab_size": 2_000_000,
+    "hidden_size": 16_384,
+    "num_layers": 256,
+    "num_attention_heads": 1_024,
+    "inner_dim": 65_536,
+    "type_vocab_size": 1_024,
+    "max_sequence_length": 65_536,
+}
+MOST_PARAMETERS = 2**32
+LARGEST_FILE = 16 << 20
+# What else is a number, with its default, and what it may be.
+NUMBERS: dict[str, tuple[float, Callable[[float], bool], str]] = {
+    "hidden_dropout_prob": (0.1, lambda x: 0 <= x < 1, "from 0 to below 1"),
+    "attention_probs_dropout_prob": (0.1, lambda x: 0 <= x < 1, "from 0 to below 1"),
+    "initializer_range": (0.02, lambda x: 0 <= x <= 100, "from 0 to 100"),
+    "layer_norm_eps": (1e-12, lambda x: 0 < x < 1, "above 0, below 1"),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,34 +80,44 @@ def read_config(path: str) -> BertConfig:
     """Reads `bert_config.json` (Google) or `config.json` (Hugging Face).
 
     Raises:
-      InputError: when it is not there, not JSON, not BERT, or misses a size.
+      InputError: when it is not there, not JSON, not BERT, misses a size, or says what cannot be.
     """
+    values = _read_object(path)
+    _check_is_bert(path, values)
+    sizes: dict[str, Any] = {
+        ours: values.get(theirs, DEFAULTS.get(ours)) for ours, theirs in SIZES.items()
+    }
+    _check_sizes(path, sizes)
+    activation = _activation(path, values)
+    numbers = {name: _number(path, values, name) for name in NUMBERS}
     try:
-        values = json.loads(storage.read_text(path))
+        return BertConfig(
+            **sizes,
+            activation=activation,
+            output_dropout=numbers["hidden_dropout_prob"],
+            attention_dropout=numbers["attention_probs_dropout_prob"],
+            initializer_range=numbers["initializer_range"],
+            norm_epsilon=numbers["layer_norm_eps"],
+        )
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _read_object(path: str) -> dict[str, Any]:
+    """The JSON object in a file. Raises `InputError`."""
+    try:
+        values = parse_json(storage.read_bytes(path, LARGEST_FILE))
     except tf.errors.NotFoundError as error:
         raise InputError(f"No configuration file at {path!r}.") from error
     except tf.errors.OpError as error:
-        raise InputError(f"Cannot read {path!r}: {error}") from error
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path} is not valid JSON: {error}") from error
-    _check_is_bert(path, values)
-    try:
-        return BertConfig(
-            vocab_size=values["vocab_size"],
-            hidden_size=values["hidden_size"],
-            num_layers=values["num_hidden_layers"],
-            num_attention_heads=values["num_attention_heads"],
-            inner_dim=values["intermediate_size"],
-            activation=_activation(path, values),
-            output_dropout=values.get("hidden_dropout_prob", 0.1),
-            attention_dropout=values.get("attention_probs_dropout_prob", 0.1),
-            max_sequence_length=values.get("max_position_embeddings", 512),
-            type_vocab_size=values.get("type_vocab_size", 2),
-            initializer_range=values.get("initializer_range", 0.02),
-            norm_epsilon=values.get("layer_norm_eps", 1e-12),
-        )
-    except KeyError as error:
-        raise InputError(f"{path} has no {error}. Found: {sorted(values)}") from error
+        raise InputError(f"Cannot read {path!r}: {storage.reason(error)}") from error
+    except ValueError as error:
+        raise InputError(
+            f"{path} is not valid JSON: {error}. Use the file that came with the checkpoint."
+        ) from error
+    if not isinstance(values, dict):
+        raise InputError(f"{path} must hold a JSON object. Received: {shown(values)}")
+    return values
 
 
 def is_hugging_face(values: Mapping[str, Any]) -> bool:
@@ -97,23 +125,62 @@ def is_hugging_face(values: Mapping[str, Any]) -> bool:
     return bool({"model_type", "transformers_version", "architectures"} & set(values))
 
 
-def _check_is_bert(path: str, values: Any) -> None:
-    if not isinstance(values, dict):
-        raise InputError(f"{path} must hold a JSON object. Received: {values!r}")
-    sizes = {key: values[key] for key in SIZES if key in values}
-    wrong = [key for key, size in sizes.items() if not isinstance(size, int) or size < 1]
-    if wrong:
-        raise InputError(f"{path}: {wrong} must be whole numbers above 0.")
+def _check_is_bert(path: str, values: Mapping[str, Any]) -> None:
+    needed = [theirs for ours, theirs in SIZES.items() if ours not in DEFAULTS]
+    missing = [name for name in needed if name not in values]
+    if missing:
+        raise InputError(f"{path} has no {missing}. Found: {shown(sorted(values))}")
     for key, allowed in (("model_type", "bert"), ("position_embedding_type", "absolute")):
         if values.get(key, allowed) != allowed:
-            raise InputError(f"{path}: {key} must be {allowed!r}. Received: {values[key]!r}")
+            raise InputError(f"{path}: {key} must be {allowed!r}. Received: {shown(values[key])}")
     if values.get("embedding_size", values.get("hidden_size")) != values.get("hidden_size"):
         raise InputError(f"{path}: factorized embeddings (ALBERT, ELECTRA) are not supported.")
+
+
+def _check_sizes(path: str, sizes: Mapping[str, Any]) -> None:
+    """Raises `InputError` for a size that no BERT has, before anything of that size is made."""
+    for name, size in sizes.items():
+        if type(size) is not int or not 0 < size <= LARGEST[name]:
+            raise InputError(
+                f"{path}: {SIZES[name]} must be a whole number from 1 to {LARGEST[name]:,}. "
+                f"Received: {shown(size)}"
+            )
+    count = _count(**sizes)
+    if count > MOST_PARAMETERS:
+        raise InputError(
+            f"{path}: a model of these sizes has {count:,} parameters; at most "
+            f"{MOST_PARAMETERS:,} are built. Received: {shown(dict(sizes), 400)}"
+        )
+
+
+def _count(
+    vocab_size: int,
+    hidden_size: int,
+    num_layers: int,
+    inner_dim: int,
+    max_sequence_length: int,
+    type_vocab_size: int,
+    **others: int,
+) -> int:
+    """About how many parameters a BERT has: all kernels and embeddings."""
+    rows = vocab_size + max_sequence_length + type_vocab_size
+    layer = 4 * hidden_size**2 + 2 * hidden_size * inner_dim
+    return rows * hidden_size + num_layers * layer + hidden_size**2
+
+
+def _number(path: str, values: Mapping[str, Any], name: str) -> float:
+    default, is_right, allowed = NUMBERS[name]
+    value = values.get(name, default)
+    if type(value) not in (int, float) or not is_right(value):
+        raise InputError(f"{path}: {name} must be a number {allowed}. Received: {shown(value)}")
+    return float(value)
 
 
 def _activation(path: str, values: Mapping[str, Any]) -> str:
     table = HUGGING_FACE_ACTIVATIONS if is_hugging_face(values) else GOOGLE_ACTIVATIONS
     name = values.get("hidden_act", "gelu")
-    if name not in table:
-        raise InputError(f"{path}: hidden_act must be one of {sorted(table)}. Received: {name!r}")
+    if not isinstance(name, str) or name not in table:
+        raise InputError(
+            f"{path}: hidden_act must be one of {sorted(table)}. Received: {shown(name)}"
+        )
     return table[name]

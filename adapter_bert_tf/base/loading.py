@@ -12,11 +12,12 @@ from absl import logging
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.kinds import PartsConfig
+from adapter_bert_tf.adapters.specs import base_specs
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder, new_encoder
 from adapter_bert_tf.base import files as base_files
-from adapter_bert_tf.base.assign import assign_weights
+from adapter_bert_tf.base.assign import assign_weights, check_shapes
 from adapter_bert_tf.base.config import BertConfig, read_config
-from adapter_bert_tf.base.readers import read_weights
+from adapter_bert_tf.base.readers import read_shapes, read_weights
 from adapter_bert_tf.base.vocabulary import Vocabulary, read_vocabulary
 from adapter_bert_tf.errors import InputError
 
@@ -144,6 +145,8 @@ def open_base(
     if not checkpoint:
         logging.warning("No checkpoint given: the base has random weights.")
     weights = base_files.require_checkpoint(checkpoint) if checkpoint else None
+    if weights:
+        check_shapes(base_specs(dataclasses.asdict(config)), read_shapes(weights), weights)
     return Base(config, vocabulary, weights)
 
 

@@ -6,16 +6,20 @@ trained checkpoints come under our names (`adapters/layer_0/attention/down_kerne
 `head/kernel`). What is no part of the encoder (optimizer slots, pretraining heads) is left out.
 """
 
+import dataclasses
+import functools
+import math
 import re
 
+import ml_dtypes
 import numpy as np
-import safetensors
-import safetensors.numpy
 import tensorflow as tf
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.base import tensors
 from adapter_bert_tf.errors import InputError
 
+NOT_ENCODER = r"^(cls|classifier|qa_outputs)\.|position_ids$"
 VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
 ADAPTER_BERT_VARIABLES = {
@@ -53,7 +57,22 @@ MODEL_GARDEN_RULES = (
 )
 
 
-def read_weights(path):
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """An array in a file.
+
+    Args:
+      name: in the file.
+      shape: in our layout.
+      transposed: whether the file has rows for columns.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    transposed: bool = False
+
+
+def read_weights(path: str) -> dict[str, np.ndarray]:
     """Reads a `.safetensors` file or a checkpoint prefix, whichever format it is in.
 
     Returns:
@@ -63,15 +82,62 @@ def read_weights(path):
       InputError: when it cannot be read or holds no BERT, with what it holds.
     """
     if path.endswith(".safetensors"):
-        return _read_hugging_face(path)
+        stored = _in_hugging_face(path)
+        read = tensors.read_tensors(path, NOT_ENCODER).__getitem__
+    else:
+        reader = _checkpoint(path)
+        stored = _in_checkpoint(path, reader)
+        read = functools.partial(_read_tensor, path, reader)
+    return {common: _arranged(read(it.name), it, path) for common, it in stored.items()}
+
+
+def read_shapes(path: str) -> dict[str, tuple[int, ...]]:
+    """The shapes of what `read_weights` returns, without reading it. Raises `InputError` alike."""
+    stored = (
+        _in_hugging_face(path)
+        if path.endswith(".safetensors")
+        else _in_checkpoint(path, _checkpoint(path))
+    )
+    return {common: it.shape for common, it in stored.items()}
+
+
+def _arranged(value, stored, path):
+    value = value.T if stored.transposed else value
+    return _float32(value, path, stored.name).reshape(stored.shape)
+
+
+def _checkpoint(path):
+    """The reader of a TensorFlow checkpoint whose data is all there. Raises `InputError`."""
     try:
         reader = tf.train.load_checkpoint(_local_checkpoint(path))
     except (tf.errors.OpError, ValueError) as error:
-        raise InputError(f"Cannot read the checkpoint {path!r}: {error}") from error
-    names = sorted(reader.get_variable_to_shape_map())
-    if "_CHECKPOINTABLE_OBJECT_GRAPH" in names:
-        return _read_model_garden(path, reader, names)
-    return _read_google(path, reader, names)
+        raise InputError(
+            f"Cannot read the checkpoint {path!r}: {_first_line(error)} Copy or download all of "
+            "its files again."
+        ) from error
+    shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
+    needed = sum(math.prod(shape) * max(types[n].size, 0) for n, shape in shapes.items())
+    there = sum(storage.stat(file).length for file in storage.glob(f"{path}.data-*"))
+    if there < needed:
+        raise InputError(
+            f"The checkpoint {path!r} is not whole: its variables take {needed:,} bytes, its data "
+            f"files (.data-...) have {there:,}. Copy or download all of its files again."
+        )
+    return reader
+
+
+def _first_line(error):
+    return str(getattr(error, "message", error)).strip().split("\n")[0]
+
+
+def _read_tensor(path, reader, name):
+    try:
+        return reader.get_tensor(name)
+    except (tf.errors.OpError, RuntimeError, ValueError) as error:
+        raise InputError(
+            f"The checkpoint {path!r} is damaged: {name} cannot be read ({_first_line(error)}). "
+            "Copy or download all of its files again."
+        ) from error
 
 
 def _local_checkpoint(prefix):
@@ -82,23 +148,27 @@ def _local_checkpoint(prefix):
     return storage.cached(*files)[0].removesuffix(".index") if files else prefix
 
 
-def _read_google(path, reader, names):
+def _in_checkpoint(path, reader):
+    """Dict from common name to `Stored`, of a checkpoint of TensorFlow."""
+    shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
+    is_object_based = "_CHECKPOINTABLE_OBJECT_GRAPH" in shapes
+    return (_in_model_garden if is_object_based else _in_google)(path, shapes)
+
+
+def _in_google(path, shapes):
     """Google's and adapter-bert's TF1 checkpoints: the names are already the common ones."""
-    values = {}
-    for name in names:
-        if re.search(r"adam_[mv]$|/Adam(_1)?$", name):
-            continue
-        common = _adapter_bert_name(name)
+    stored = {}
+    for name in sorted(shapes):
+        common = None if re.search(r"adam_[mv]$|/Adam(_1)?$", name) else _adapter_bert_name(name)
         if common is not None:
-            value = reader.get_tensor(name)
-            if common.endswith("_bias"):  # adapter-bert keeps its biases as [1, size].
-                value = value.reshape(-1)
-            values[common] = _float32(value, path, name)
+            flat = (math.prod(shapes[name]),)  # adapter-bert keeps its biases as [1, size].
+            stored[common] = Stored(name, flat if common.endswith("_bias") else shapes[name])
     for scope in ("", "cls/squad/"):  # Of a classifier, and of a span labeler.
-        if f"{scope}output_weights" in names:  # [labels, hidden]; a kernel is [hidden, labels].
-            values["head/kernel"] = np.transpose(reader.get_tensor(f"{scope}output_weights"))
-            values["head/bias"] = reader.get_tensor(f"{scope}output_bias")
-    return _check_found(path, values, names)
+        kernel, bias = f"{scope}output_weights", f"{scope}output_bias"
+        if kernel in shapes and bias in shapes:  # [labels, hidden]; a kernel is [hidden, labels].
+            stored["head/kernel"] = Stored(kernel, shapes[kernel][::-1], transposed=True)
+            stored["head/bias"] = Stored(bias, shapes[bias])
+    return _check_found(path, stored, shapes)
 
 
 def _adapter_bert_name(name):
@@ -111,33 +181,29 @@ def _adapter_bert_name(name):
     return name if name.startswith("bert/") else None
 
 
-def _read_hugging_face(path):
-    try:
-        tensors = safetensors.numpy.load(storage.read_bytes(*storage.cached(path)))
-    except (tf.errors.OpError, safetensors.SafetensorError) as error:
-        raise InputError(f"Cannot read {path!r}: {error}") from error
-    values = {}
-    for name, value in tensors.items():
-        if re.search(r"^(cls|classifier|qa_outputs)\.|position_ids$", name):
+def _in_hugging_face(path):
+    shapes, stored = tensors.read_shapes(path), {}
+    for name, shape in shapes.items():
+        if re.search(NOT_ENCODER, name):
             continue
-        transposed = name.endswith(".weight") and value.ndim == 2 and "embeddings" not in name
+        transposed = name.endswith(".weight") and len(shape) == 2 and "embeddings" not in name
         common = _apply(HUGGING_FACE_RULES, name)
-        values[common] = _float32(value.T if transposed else value, path, name)
-    return _check_found(path, values, sorted(tensors))
+        stored[common] = Stored(name, shape[::-1] if transposed else shape, transposed)
+    return _check_found(path, stored, shapes)
 
 
-def _read_model_garden(path, reader, names):
+def _in_model_garden(path, shapes):
     """Model Garden's object-based checkpoints, of `BertEncoderV2` and of the functional encoder."""
+    names = sorted(shapes)
     root, rename = _model_garden_root(path, names)
-    values = {}
+    stored = {}
     for name in names:
         if not (name.startswith(root) and name.endswith(VALUE)) or "OPTIMIZER_SLOT" in name:
             continue
         inner = rename(name.removeprefix(root).removesuffix(VALUE))
         if inner is not None:
-            value = _float32(reader.get_tensor(name), path, name)
-            values[_apply(MODEL_GARDEN_RULES, inner)] = value
-    return _check_found(path, values, names)
+            stored[_apply(MODEL_GARDEN_RULES, inner)] = Stored(name, shapes[name])
+    return _check_found(path, stored, names)
 
 
 def _model_garden_root(path, names):
@@ -158,7 +224,7 @@ def _attribute_name(name):
 
 def _functional_renamer(names):
     """Names of `networks.BertEncoder`, whose layers are numbered: embeddings, blocks, pooler."""
-    numbers = [int(n) for name in names for n in re.findall(r"layer_with_weights-(\d+)/", name)]
+    numbers = [int(n) for name in names for n in re.findall(r"layer_with_weights-(\d{1,4})/", name)]
     fixed = {
         0: "_embedding_layer",
         1: "_position_embedding_layer",
@@ -168,7 +234,7 @@ def _functional_renamer(names):
     }
 
     def rename(name):
-        match = re.fullmatch(r"layer_with_weights-(\d+)/(.*)", name)
+        match = re.fullmatch(r"layer_with_weights-(\d{1,4})/(.*)", name)
         if not match:
             return None
         number = int(match[1])
@@ -184,18 +250,22 @@ def _apply(rules, name):
 
 
 def _float32(value, path, name):
-    value = np.asarray(value, np.float32)
+    kind = value.dtype
+    if not np.issubdtype(kind, np.floating) and kind != ml_dtypes.bfloat16:
+        raise InputError(f"{path}: {name} must hold floating-point numbers. Received: {kind}")
+    with np.errstate(over="ignore"):  # Found in the next line.
+        value = np.asarray(value, np.float32)
     if not np.isfinite(value).all():
         raise InputError(f"{path}: {name} holds values that are not finite (NaN or infinity).")
     return value
 
 
-def _check_found(path, values, names):
-    return values if "bert/embeddings/word_embeddings" in values else _fail(path, names)
+def _check_found(path, stored, names):
+    return stored if "bert/embeddings/word_embeddings" in stored else _fail(path, sorted(names))
 
 
 def _fail(path, names):
-    shown = "\n  ".join(names[:40])
+    shown = "\n  ".join(name[:200] for name in names[:40])
     raise InputError(
         f"{path} holds no BERT encoder in Google's, Model Garden's or Hugging Face's names. "
         f"It has {len(names)} variables:\n  {shown}"

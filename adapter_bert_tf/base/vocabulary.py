@@ -2,15 +2,16 @@
 
 import dataclasses
 import hashlib
-import json
 import os
 
 import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import parse_json, shown
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
+LARGEST_FILE = 256 << 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,18 +48,33 @@ def read_vocabulary(path: str, do_lower_case: bool | None = None) -> Vocabulary:
       InputError: when it is not there, is no BERT vocabulary, or disagrees with `do_lower_case`.
     """
     try:
-        text = storage.read_text(path)
+        text = storage.read_bytes(path, LARGEST_FILE).decode("utf-8-sig")
     except tf.errors.NotFoundError as error:
         raise InputError(f"No vocabulary file at {path!r}.") from error
     except tf.errors.OpError as error:
         raise InputError(f"Cannot read {path!r}: {error}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not a UTF-8 text file: {error}") from error
+        raise InputError(
+            f"{path} is not a UTF-8 text file: {error}. Use the file that came with the checkpoint."
+        ) from error
     pieces = tuple(line.rstrip("\r") for line in text.removesuffix("\n").split("\n"))
     missing = [token for token in SPECIAL_TOKENS if token not in pieces]
     if missing:
         raise InputError(f"{path} is no BERT vocabulary: it has no {missing}.")
+    _check_distinct(path, pieces)
     return Vocabulary(path, pieces, _lower_case(path, pieces, do_lower_case))
+
+
+def _check_distinct(path: str, pieces: tuple[str, ...]) -> None:
+    """Raises `InputError` for a piece that stands twice: its id would be either line's."""
+    lines: dict[str, int] = {}
+    for number, piece in enumerate(pieces, start=1):
+        if piece in lines:
+            raise InputError(
+                f"{path}: lines {lines[piece]} and {number} are the same word piece. Received: "
+                f"{shown(piece)}. Use the file that came with the checkpoint."
+            )
+        lines[piece] = number
 
 
 def _lower_case(path: str, pieces: tuple[str, ...], do_lower_case: bool | None) -> bool:
@@ -84,7 +100,10 @@ def _stated_lower_case(vocabulary_path: str) -> bool | None:
     if not storage.exists(path):
         return None
     try:
-        stated = dict(json.loads(storage.read_text(path))).get("do_lower_case")
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{path} is not a JSON object: {error}") from error
+        values = parse_json(storage.read_bytes(path))
+    except (ValueError, tf.errors.OpError) as error:
+        raise InputError(f"{path} is not valid JSON: {error}. Mend or remove it.") from error
+    if not isinstance(values, dict):
+        raise InputError(f"{path} is not a JSON object. Received: {shown(values)}")
+    stated = values.get("do_lower_case")
     return stated if isinstance(stated, bool) else None

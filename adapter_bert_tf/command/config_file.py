@@ -1,12 +1,19 @@
 """`--config`: flags from a YAML file, or from the `run.json` of a run to repeat."""
 
+import datetime
 import os
+import sys
 from typing import Any
 
 from absl import flags
 
 from adapter_bert_tf.command import table
+from adapter_bert_tf.command.yaml_values import parse_yaml
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shortened, shown
+
+SCALARS = (str, int, float, datetime.date)
+LARGEST_FILE = 4 << 20
 
 
 def apply_config_file(values: flags.FlagValues) -> None:
@@ -21,9 +28,9 @@ def apply_config_file(values: flags.FlagValues) -> None:
     if not values.config:
         return
     settings = _settings(values.config)
-    unknown = sorted(str(name) for name in settings if name not in values)
+    unknown = [name for name in settings if name not in values]
     if unknown:
-        raise InputError(f"{values.config}: unknown flags {unknown}.")
+        raise InputError(f"{values.config}: unknown flags {shown(unknown)}.")
     for name, value in settings.items():
         if not values[name].present and value is not None:
             _set(values[name], value, values.config)
@@ -40,44 +47,60 @@ def _repeated(recorded: dict[str, Any]) -> dict[str, Any]:
     """The flags that repeat the run of a `run.json`; what did not train reads its adapter."""
     settings = {name: value for name, value in recorded.items() if name not in table.NOT_REPEATED}
     if not settings.get("do_train"):
+        out = recorded.get("output_dir")
         settings["adapter_dir"] = recorded.get("adapter_dir") or os.path.join(
-            recorded.get("output_dir") or "", "adapter"
+            out if isinstance(out, str) else "", "adapter"
         )
     return settings
 
 
 def _set(flag: flags.Flag, value: Any, path: str) -> None:
-    if isinstance(value, list | dict):
-        raise InputError(f"{path}: {flag.name} must be one value. Received: {value!r}")
     try:
-        flag.parse(value if isinstance(value, bool) else str(value))
+        flag.parse(value if isinstance(value, bool) else text_of(value))
+    except InputError as error:
+        raise InputError(f"{path}: {flag.name} {error}") from error
     except flags.IllegalFlagValueError as error:
-        raise InputError(f"{path}: {error}") from error
+        raise InputError(f"{path}: {shortened(str(error), 400)}") from error
+
+
+def text_of(value: Any) -> str:
+    """A value of a file as it would stand on the command line. Raises `InputError`."""
+    is_one = isinstance(value, SCALARS)
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        is_one = False  # Python does not write out numbers of 4,300 digits.
+    if not is_one or "\0" in str(value):
+        raise InputError(f"must be one value. Received: {shown(value)}")
+    return str(value)
 
 
 def read_yaml(path: str, flag: str) -> dict[Any, Any]:
     """The dict in a YAML file. Raises `InputError`, naming `flag`."""
-    import yaml
-
     try:
-        settings = yaml.safe_load(_read_text(path, flag)) or {}
-    except (OSError, yaml.YAMLError) as error:
-        raise InputError(f"Cannot read {flag}={path}: {error}") from error
+        settings = parse_yaml(_read_text(path, flag))
+    except (OSError, ValueError) as error:
+        said = shortened(str(error), 400)
+        raise InputError(f"Cannot read {flag}={path}: {said}") from error
+    settings = {} if settings is None else settings
     if not isinstance(settings, dict):
-        raise InputError(f"{path} must hold `flag: value` lines. Received: {settings!r}")
+        raise InputError(f"{path} must hold `flag: value` lines. Received: {shown(settings)}")
     return settings
 
 
 def _read_text(path: str, flag: str) -> str:
     if "://" not in path:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
+        with open(path, "rb") as file:
+            return _decoded(file.read(LARGEST_FILE + 1))
     import tensorflow as tf
 
     from adapter_bert_tf import storage
 
     try:
-        text: str = storage.read_text(path)
+        return _decoded(storage.read_bytes(path, LARGEST_FILE + 1))
     except tf.errors.OpError as error:
         raise InputError(f"Cannot read {flag}={path}: {storage.reason(error)}") from error
-    return text
+
+
+def _decoded(content: bytes) -> str:
+    if len(content) > LARGEST_FILE:
+        raise ValueError(f"it has more than {LARGEST_FILE:,} bytes")
+    return content.decode("utf-8")

@@ -11,7 +11,8 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.exchange.adapter_bert import import_checkpoint
 from adapter_bert_tf.exchange.adapterhub import import_adapter, is_adapterhub
 from adapter_bert_tf.exchange.adapterhub_export import export_adapter
-from adapter_bert_tf.store.card import card
+from adapter_bert_tf.received import printable
+from adapter_bert_tf.store.card import card, number
 from adapter_bert_tf.store.combine import average
 from adapter_bert_tf.store.directory import (
     WEIGHTS,
@@ -22,6 +23,7 @@ from adapter_bert_tf.store.directory import (
     save_adapter,
 )
 from adapter_bert_tf.store.folders import TEMPORARY, require_free
+from adapter_bert_tf.store.schema import adapter_of
 
 ROW = "{:<24}{:<12}{:>6}{:>12}{:>10}  {:<24}{}"
 
@@ -33,44 +35,49 @@ def list_adapters(parsed: argparse.Namespace) -> int:
     refused = 0
     for path in found:
         if is_adapterhub(path):
-            print(f"{path}: of the library `adapters`; `import` reads it")
+            print(printable(f"{path}: of the library `adapters`; `import` reads it"))
             continue
         try:
-            print(_row(path))
+            print(printable(_row(path)))
         except InputError as error:
             refused += 1
-            print(f"{path}: refused. {error}")
+            print(printable(f"{path}: refused. {error}"))
     print(f"{len(found)} adapters, {refused} refused" if refused else f"{len(found)} adapters")
     return 1 if refused else 0
 
 
 def find(folder: str) -> list[str]:
-    """The adapter directories at or below a folder, sorted."""
+    """The adapter directories at or below a folder, sorted.
+
+    A link to an adapter directory counts; one to another folder is not followed, because it may
+    lead back.
+    """
     if adapter_exists(folder):
         return [folder]
     if not storage.isdir(folder):
         raise InputError(f"There is no folder {folder!r}.")
+    places = {
+        os.path.join(place, name) for place, folders, _ in storage.walk(folder) for name in folders
+    }
     return sorted(
-        place
-        for place, _, _ in storage.walk(folder)
-        if TEMPORARY not in place[len(folder) :] and adapter_exists(place)
+        place for place in places if TEMPORARY not in place[len(folder) :] and adapter_exists(place)
     )
 
 
 def _row(path: str) -> str:
     saved = load_adapter(path)
     config, metric = saved.config, saved.config["metric"]
-    size = (config["adapter"] or {}).get("bottleneck_size", "-")
-    result = f"{metric['name']} {metric['value']:.4f} ({metric['split']})" if metric else "-"
+    size = getattr(adapter_of(config), "bottleneck_size", "-")
+    result = f"{metric['name']} {number(metric['value'])} ({metric['split']})" if metric else "-"
     count = sum(array.size for array in saved.weights.values())
     kilobytes = storage.stat(os.path.join(path, WEIGHTS)).length // 1024
     return ROW.format(
-        config["task"][:23],
+        printable(config["task"])[:23],
         config["method"][:11],
         size,
         f"{count:,}",
         f"{kilobytes:,}",
-        result,
+        printable(result),
         path,
     )
 
@@ -108,10 +115,10 @@ def verify_adapters(parsed: argparse.Namespace) -> int:
             saved = load_adapter(folder)
             if fingerprint:
                 check_base(saved.config, fingerprint)
-            print(f"ok       {folder}")
+            print(printable(f"ok       {folder}"))
         except InputError as error:
             refused += 1
-            print(f"refused  {folder}: {for_command(error, vars(parsed))}")
+            print(printable(f"refused  {folder}: {for_command(error, vars(parsed))}"))
     return 1 if refused else 0
 
 

@@ -30,7 +30,7 @@ def import_checkpoint(path, base, task, labels, **inputs):
     """
     values = read_weights(path)
     first = values.get("adapters/layer_0/attention/down_kernel")
-    if first is None or "head/kernel" not in values:
+    if first is None or first.ndim != 2 or "head/kernel" not in values:
         raise InputError(f"{path} holds no adapters of adapter-bert, or no classifier.")
     fingerprint = base.fingerprint()
     if weights_digest(values) != fingerprint["weights_sha256"]:

@@ -3,12 +3,11 @@
 import os
 
 import numpy as np
-import safetensors
-import safetensors.numpy
 import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.base.tensors import read_tensors
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.exchange.adapterhub_format import (
     ACTIVATIONS,
@@ -23,6 +22,7 @@ from adapter_bert_tf.exchange.adapterhub_format import (
     require,
     variable_names,
 )
+from adapter_bert_tf.received import parse_json
 from adapter_bert_tf.store import schema
 from adapter_bert_tf.store.directory import SavedAdapter
 from adapter_bert_tf.store.versions import versions
@@ -101,7 +101,9 @@ def _adapter_config(hub, tensors, num_layers):
         hub.get("non_linearity"),
     )
     sizes = {
-        value.shape[0] for name, value in tensors.items() if name.endswith("adapter_down.0.bias")
+        (value.shape[0] if value.ndim == 1 else 0)
+        for name, value in tensors.items()
+        if name.endswith("adapter_down.0.bias")
     }
     require(len(sizes) == 1, "all adapters must have one bottleneck size", sorted(sizes))
     sublayers = [
@@ -160,8 +162,8 @@ def _read_object(folder, name):
     path = os.path.join(folder, name)
     _require_file(folder, path)
     try:
-        values = schema.read_json(storage.read_bytes(path, schema.LARGEST_CONFIG).decode("utf-8"))
-    except (ValueError, RecursionError, tf.errors.OpError) as error:
+        values = parse_json(storage.read_bytes(path, schema.LARGEST_CONFIG), distinct=True)
+    except (ValueError, tf.errors.OpError) as error:
         raise InputError(f"{path} is damaged: {error}") from error
     require(isinstance(values, dict), f"{path} must hold an object", values)
     return values
@@ -171,10 +173,7 @@ def _read_tensors(folder, name):
     path = os.path.join(folder, name)
     _require_file(folder, path)
     require(storage.stat(path).length <= LARGEST_FILE, "a file is too large", path)
-    try:
-        tensors = safetensors.numpy.load(storage.read_bytes(path))
-    except (safetensors.SafetensorError, KeyError, tf.errors.OpError) as error:
-        raise InputError(f"{path} is damaged: {error}") from error
+    tensors = read_tensors(path)
     kinds = {str(array.dtype) for array in tensors.values()}
     require(kinds <= set(DTYPES), f"weights must be of {list(DTYPES)}", sorted(kinds))
     check_finite(tensors, f"in {path}")

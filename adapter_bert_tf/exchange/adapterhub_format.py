@@ -9,6 +9,7 @@ from typing import Any
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.specs import POOLER
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shown
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter.safetensors"
 HEAD_CONFIG, HEAD_WEIGHTS = "head_config.json", "model_head.safetensors"
@@ -75,4 +76,4 @@ def head_names(name: str) -> dict[str, str]:
 def require(condition: Any, message: str, received: Any, *arguments: str) -> None:
     """Raises `InputError` unless a condition holds; see `InputError` for the arguments."""
     if not condition:
-        raise InputError(f"AdapterHub: {message}. Received: {received!r}", *arguments)
+        raise InputError(f"AdapterHub: {message}. Received: {shown(received)}", *arguments)

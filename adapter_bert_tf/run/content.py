@@ -40,7 +40,9 @@ def _together(records: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
 
 def warn_of_other_data(config: str | None, content: Any) -> None:
     """Warns where `--config` is the `run.json` of a run on other data."""
-    recorded = read_yaml(config, "--config").get("data_sha256", {}) if config else {}
+    recorded = read_yaml(config, "--config").get("data_sha256") if config else None
+    if not isinstance(recorded, dict):
+        return
     for split, found in content["data_sha256"].items():
         if recorded.get(split, found) != found:
             logging.warning(

@@ -1,15 +1,18 @@
 """Which runs a sweep consists of: settings times seeds, each with a folder of its own."""
 
+import collections
 import itertools
 import json
+import math
 import os
 from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.command import table
-from adapter_bert_tf.command.config_file import read_yaml
+from adapter_bert_tf.command.config_file import read_yaml, text_of
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import printable, shown
 from adapter_bert_tf.run.identity import decisive
 from adapter_bert_tf.run.output_files import read_record
 from adapter_bert_tf.run.ownership import clear
@@ -17,6 +20,8 @@ from adapter_bert_tf.run.ownership import clear
 # Houlsby et al. 2019, section 3.1.
 PAPER = {"learning_rate": [3e-5, 3e-4, 3e-3], "num_train_epochs": [3, 20]}
 RECORD = "sweep.json"
+MOST_RUNS = 10_000
+LONGEST_NAME = 240  # Bytes of a folder's name; file systems take 255.
 
 
 def read_grid(flags):
@@ -35,6 +40,9 @@ def read_grid(flags):
     grid = {
         str(name): values if isinstance(values, list) else [values] for name, values in grid.items()
     }
+    for values in grid.values():
+        for value in values:
+            _check_value(flags.sweep, value)
     empty = [name for name, values in grid.items() if not values]
     if empty or not grid:
         raise InputError(
@@ -48,12 +56,26 @@ def read_grid(flags):
         )
     unknown = sorted(name for name in grid if name not in flags.definitions)
     if unknown:
-        raise InputError(f"--sweep={flags.sweep}: unknown flags {unknown}.")
+        raise InputError(f"--sweep={flags.sweep}: unknown flags {shown(unknown)}.")
     return grid
+
+
+def _check_value(sweep, value):
+    if value is not None and not isinstance(value, bool):
+        try:
+            text_of(value)
+        except InputError as error:
+            raise InputError(f"--sweep={sweep}: each of the values {error}") from error
 
 
 def all_runs(flags, grid):
     """List of (setting, flags of the run): every setting with every seed. Raises `InputError`."""
+    count = math.prod(map(len, grid.values())) * flags.num_trials
+    if count > MOST_RUNS:
+        raise InputError(
+            f"--sweep={flags.sweep} with --num_trials={flags.num_trials} makes {count:,} runs; at "
+            f"most {MOST_RUNS:,} are made. Give fewer values."
+        )
     runs = []
     for values in itertools.product(*grid.values()):
         for seed in range(flags.seed, flags.seed + flags.num_trials):
@@ -73,7 +95,7 @@ def all_runs(flags, grid):
                 common["features_dir"] = os.path.join(flags.output_dir, "features")
             runs.append((setting, changed.changed(**common)))
     names = [run.output_dir for _, run in runs]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, times in collections.Counter(names).items() if times > 1)
     if twice:
         raise InputError(
             f"--sweep={flags.sweep}: the same setting comes twice: {os.path.basename(twice[0])}"
@@ -84,9 +106,14 @@ def all_runs(flags, grid):
 def _folder(setting, seed):
     """`learning_rate=0.001,seed=0`; a value of null is the flag's default."""
     parts = {name: "default" if value is None else value for name, value in setting.items()}
-    return ",".join(f"{name}={value}" for name, value in (parts | {"seed": seed}).items()).replace(
-        "/", "_"
-    )
+    named = ",".join(f"{name}={value}" for name, value in (parts | {"seed": seed}).items())
+    folder = printable(named).replace("/", "_")
+    if len(folder.encode()) > LONGEST_NAME:
+        raise InputError(
+            f"The values of a setting name its folder, in at most {LONGEST_NAME} bytes. Use "
+            f"shorter ones. Received: {shown(folder)}"
+        )
+    return folder
 
 
 def note_sweep(flags, grid, patterns):
@@ -123,6 +150,11 @@ def _in_common(values):
 
 def _check_same(flags, path, identity):
     held = read_record(path)
+    if held is None and storage.exists(path):
+        raise InputError(
+            f"{path} is damaged: it says not which sweep the folder holds. Choose another "
+            "--output_dir, or replace it with --overwrite."
+        )
     if held is not None and not _is_same(flags, held, identity):
         raise InputError(
             f"{flags.output_dir} holds another sweep: see {path}. Choose another "

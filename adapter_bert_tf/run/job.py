@@ -75,6 +75,7 @@ def held(folder: str, writes: bool) -> Iterator[None]:
     if not writes:
         yield
         return
+    output_files.require_files(folder)
     with locked(folder):
         ownership.remove_leftovers(folder)
         yield

@@ -13,9 +13,11 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run import output_files
 
 FILE = ".lock"
 BEAT = 15.0  # Seconds between signs of life.
+AHEAD = 86400.0  # Seconds by which another machine's clock may be.
 STALE = 120.0  # Seconds without one after which the owner counts as dead.
 
 FIELDS = {
@@ -134,14 +136,12 @@ def _beat(path, mark, done):
 
 def _read(path):
     """What a lock says; an empty dict if it is not there or not whole."""
-    try:
-        mark = json.loads(storage.read_text(path)) if storage.exists(path) else {}
-    except ValueError:
-        return {}
-    whole = isinstance(mark, dict) and all(
+    mark = output_files.read_record(path)
+    whole = mark is not None and all(
         isinstance(mark.get(name), kind) for name, kind in FIELDS.items()
     )
-    return mark if whole else {}
+    # A time far ahead, or NaN, would count as a sign of life for ever.
+    return mark if whole and mark["since"] >= 0 and mark["beat"] < time.time() + AHEAD else {}
 
 
 def _is_alive(owner):

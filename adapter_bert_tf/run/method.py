@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Collection
 from typing import Any
 
+import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf import storage
@@ -19,6 +20,8 @@ from adapter_bert_tf.run.start import Start
 from adapter_bert_tf.store import SavedAdapter, schema
 from adapter_bert_tf.store.directory import check_base
 from adapter_bert_tf.training.trained import Tuning
+
+LARGEST_FILE = 1 << 20
 
 
 def of(
@@ -116,10 +119,20 @@ def _named(adapter: str) -> PartsConfig:
     if adapter in PRESETS:
         return PRESETS[adapter]
     if storage.exists(adapter) and not storage.isdir(adapter):
-        return PartsConfig.from_json(storage.read_text(adapter))
+        return _read_parts(adapter)
     raise InputError(
         f"--adapter must be one of {list(PRESETS)} or a JSON file. Received: {adapter!r}"
     )
+
+
+def _read_parts(path: str) -> PartsConfig:
+    """The configuration in a JSON file. Raises `InputError`, naming the file."""
+    try:
+        return PartsConfig.from_json(storage.read_bytes(path, LARGEST_FILE))
+    except tf.errors.OpError as error:
+        raise InputError(f"Cannot read --adapter={path}: {storage.reason(error)}") from error
+    except InputError as error:
+        raise InputError(f"--adapter={path}: {error}", *error.arguments) from error
 
 
 def _parts(flags: Part) -> PartsConfig:

@@ -7,24 +7,88 @@ import resource
 import shlex
 import sys
 
+import tensorflow as tf
+
 from adapter_bert_tf import storage
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import parse_json, printable
 
 
 def remove(folder, patterns):
-    """Removes the files in `folder` that match one of the patterns."""
+    """Removes the files in `folder` that match one of the patterns; folders stay."""
     for name in storage.listdir(folder) if storage.isdir(folder) else []:
-        if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
-            storage.remove(os.path.join(folder, name))
+        path = os.path.join(folder, name)
+        if any(fnmatch.fnmatchcase(name, p) for p in patterns) and not storage.isdir(path):
+            storage.remove(path)
 
 
 def read_record(path):
-    """What a JSON file holds; None if it is not there or damaged."""
+    """The JSON object in a file; None if it is not there or damaged."""
     if not storage.exists(path):
         return None
     try:
-        return json.loads(storage.read_text(path))
-    except ValueError:
+        record = parse_json(storage.read_bytes(path))
+    except (ValueError, tf.errors.OpError):  # The latter of a folder.
         return None
+    return record if isinstance(record, dict) else None
+
+
+def is_whole(record, evaluated):
+    """Whether a `run.json` says what another run, or a sweep, takes from it.
+
+    Args:
+      record: what `read_record` returns.
+      evaluated: whether it must have results.
+    """
+    parameters, results = record.get("parameters"), record.get("eval")
+    numbers = [record.get(name) for name in ("train_seconds", "examples_per_second")]
+    numbers += (
+        [parameters.get(name) for name in ("trained", "total")]
+        if isinstance(parameters, dict)
+        else [None]
+    )
+    if evaluated:
+        numbers += results.values() if isinstance(results, dict) and results else [None]
+    return isinstance(record.get("flags"), dict) and all(
+        isinstance(number, int | float) for number in numbers
+    )
+
+
+# What is a file in an output folder, and what must be a folder, if they are there.
+FILES = (
+    *(".lock", "run.json", "metrics.jsonl", "eval_results.txt", "sweep.json", "sweep.csv"),
+    *("checkpoints/flags.json", "checkpoints/best.json", "checkpoints/checkpoint"),
+)
+FOLDERS = ("checkpoints",)
+
+
+def require_files(folder, patterns=()):
+    """What a run writes must not be something else already; that is not ours to remove.
+
+    Args:
+      folder: `--output_dir`.
+      patterns: of more files in it.
+
+    Raises:
+      InputError: for a folder where a file goes, or a file where a folder goes.
+    """
+    names = storage.listdir(folder) if patterns and storage.isdir(folder) else []
+    names = [n.rstrip("/") for n in names]
+    names = [n for n in names if any(fnmatch.fnmatchcase(n, pattern) for pattern in patterns)]
+    for name in (*FILES, *names):
+        if storage.isdir(os.path.join(folder, name)):
+            raise InputError(_wrong_place(os.path.join(folder, name), "a folder", "a file"))
+    for name in FOLDERS:
+        path = os.path.join(folder, name)
+        if storage.exists(path) and not storage.isdir(path):
+            raise InputError(_wrong_place(path, "a file", "a folder"))
+
+
+def _wrong_place(path, found, wanted):
+    return (
+        f"{path} is {found}, and a run writes {wanted} there. Move it away, or choose another "
+        "--output_dir."
+    )
 
 
 def write_eval_results(folder, results):
@@ -52,7 +116,10 @@ def write_predictions(folder, task, split, indices, predicted):
     rows = predicted.reshape(len(predicted), -1).tolist()
     raw = os.path.join(folder, f"{split.replace('test', 'test_results')}.tsv")
     storage.write_text(raw, "".join("\t".join(map(str, row)) + "\n" for row in rows))
-    lines = [f"{i}\t{label}" for i, label in zip(indices, _written(task, predicted), strict=True)]
+    lines = [
+        f"{i}\t{printable(label)}"
+        for i, label in zip(indices, _written(task, predicted), strict=True)
+    ]
     path = os.path.join(folder, f"{task.submission(split)}.tsv")
     storage.write_text(path, "\n".join(["index\tprediction", *lines]) + "\n")
     print(
@@ -73,7 +140,7 @@ def print_predictions(task, examples, predicted, rows=6):
     written = _written(task, predicted[:rows])
     for label, row, texts in zip(written, predicted, examples.texts(), strict=False):
         sure = "" if task.regression else f" ({row.max():.2f})"
-        print(f"  {label}{sure}  {' | '.join(text[:200] for text in texts)}")
+        print(printable(f"  {label}{sure}  {' | '.join(text[:200] for text in texts)}"))
 
 
 def write_run(folder, values, trained):
@@ -84,13 +151,15 @@ def write_run(folder, values, trained):
     path = os.path.join(folder, "run.json")
     training = None if trained else read_record(path)
     if training:
-        values = training | {"later_runs": [*training.get("later_runs", []), values]}
+        earlier = training.get("later_runs")
+        earlier = earlier if isinstance(earlier, list) else []
+        values = training | {"later_runs": [*earlier, values]}
     storage.write_text(path, json.dumps(values, indent=2) + "\n")
 
 
 def command():
-    """The command line of this process."""
-    return shlex.join(["python", *sys.argv])
+    """The command line of this process, as text that any file can hold."""
+    return shlex.join(["python", *sys.argv]).encode("utf-8", "backslashreplace").decode()
 
 
 def peak_memory_mb():

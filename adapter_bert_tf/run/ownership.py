@@ -14,8 +14,9 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.row import Value
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shown
 from adapter_bert_tf.run.identity import decisive, is_own_place, not_replaced, run_digest
-from adapter_bert_tf.run.output_files import read_record, remove
+from adapter_bert_tf.run.output_files import is_whole, read_record, remove
 from adapter_bert_tf.store.directory import adapter_exists, adapter_is_whole
 from adapter_bert_tf.store.folders import TEMPORARY
 from adapter_bert_tf.store.place import require_adapter_place, run_of
@@ -34,6 +35,7 @@ RUN_FILES = (
 )
 OWNER = "flags.json"
 MADE_OF = "made of"  # What the training read, among the owner's flags.
+CHECKPOINT = re.compile(rf"{PREFIX}\d+(\.index|\.data-|_temp/?$)")
 LEFT = re.compile(r".*\.[0-9a-f]{8}\.tmp|\.lock\.[0-9a-f]{32}")  # By a killed process.
 
 
@@ -65,7 +67,7 @@ class Folder:
             return
         theirs = decisive({**self.defaults, **owner})
         different = [
-            f"--{name}: {theirs[name]!r} there, {value!r} here"
+            f"--{name}: {shown(theirs[name])} there, {value!r} here"
             for name, value in decisive(self.flags, table.ONLY_RESULTS).items()
             if theirs[name] != value
         ]
@@ -89,7 +91,8 @@ class Folder:
         owner = self._owner()
         if owner is None:
             return
-        theirs = owner.get(MADE_OF, {})
+        theirs = owner.get(MADE_OF)
+        theirs = theirs if isinstance(theirs, dict) else {}
         ours = self._read_in_training()
         different = [name for name, value in ours.items() if theirs.get(name) != value]
         if different:
@@ -134,11 +137,12 @@ class Folder:
         record = read_record(os.path.join(self.path, "run.json"))
         results = os.path.join(self.path, "eval_results.txt")
         scored = "do_eval" not in self.asked or storage.exists(results)
-        if not record or not adapter_is_whole(self.adapter_dir) or not scored:
+        whole = record and is_whole(record, "do_eval" in self.asked)
+        if not whole or not adapter_is_whole(self.adapter_dir) or not scored:
             return False
         if run_of(self.adapter_dir) not in (None, self.run_id):
             return False
-        theirs = {**self.defaults, **record.get("flags", {})}
+        theirs = {**self.defaults, **record["flags"]}
         same_flags = decisive(self.flags) == decisive(theirs)
         decided = ("data_sha256", "base", "adapter", "init_from")
         return (
@@ -194,10 +198,12 @@ class Folder:
         """What `claim` noted, or None."""
         if not storage.exists(self._owner_path):
             return None
-        try:
-            owner: dict[str, Any] = json.loads(storage.read_text(self._owner_path))
-        except json.JSONDecodeError as error:
-            raise InputError(f"{self._owner_path} is damaged: {error}. Use --overwrite.") from error
+        owner: dict[str, Any] | None = read_record(self._owner_path)
+        if owner is None:
+            raise InputError(
+                f"{self._owner_path} is damaged: it says not which run the checkpoints beside it "
+                "are of. Choose another --output_dir, or remove them with --overwrite."
+            )
         return owner
 
 
@@ -208,7 +214,7 @@ def clear(folder: str, patterns: Collection[str]) -> None:
     """
     Best.clean(os.path.join(folder, "checkpoints"), None)
     for path in [*_checkpoint_files(folder), os.path.join(folder, "checkpoints", OWNER)]:
-        if storage.exists(path):
+        if storage.exists(path) and not storage.isdir(path):
             storage.remove(path)
     if adapter_exists(os.path.join(folder, "adapter")):
         _remove_adapter(os.path.join(folder, "adapter"))
@@ -232,7 +238,7 @@ def _checkpoint_files(folder: str) -> list[str]:
     return [
         os.path.join(place, name)
         for name in sorted(names)
-        if name == STATE or name.startswith((PREFIX, f"{STATE}.tmp"))
+        if name == STATE or name.startswith(f"{STATE}.tmp") or CHECKPOINT.match(name)
     ]
 
 

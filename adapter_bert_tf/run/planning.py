@@ -11,6 +11,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import collisions, method, saved_settings
 from adapter_bert_tf.run.content import content_of, warn_of_other_data
 from adapter_bert_tf.run.kind import Kind
+from adapter_bert_tf.run.output_files import require_files
 from adapter_bert_tf.run.ownership import Folder
 from adapter_bert_tf.run.plan import Actions, Batches, Choice, Method, Places, Plan
 from adapter_bert_tf.run.reused import Reused
@@ -35,6 +36,7 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
       InputError: for whatever the user can mend.
     """
     actions, places = actions_of(flags), places_of(flags)
+    require_files(places.output_dir)
     check_places(actions, places)
     collisions.check(flags, actions, places, kind.output_files(()))
     start = find_start(flags)
@@ -54,6 +56,7 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     roles = table.with_role(Role.METHOD, Role.LEFT_OUT)
     chosen = method.of(flags.part(roles), flags.given, base, saved, start)
     tasks = reused.data(asked, base.vocabulary, saved, kind.read)
+    require_files(places.output_dir, kind.output_files(tasks))
     folder = _folder(flags, places, content_of(tasks, base, chosen, start))
     warn_of_other_data(flags.config, folder.content)
     if takes_up:

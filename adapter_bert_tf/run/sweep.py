@@ -14,7 +14,12 @@ from adapter_bert_tf.run import collisions, paths
 from adapter_bert_tf.run.grid import RECORD, all_runs, check_sweep, note_sweep, read_grid
 from adapter_bert_tf.run.identity import digest, is_own_place, not_replaced
 from adapter_bert_tf.run.job import held, run_plan
-from adapter_bert_tf.run.output_files import command, read_record, write_eval_results
+from adapter_bert_tf.run.output_files import (
+    command,
+    read_record,
+    require_files,
+    write_eval_results,
+)
 from adapter_bert_tf.run.planning import (
     actions_of,
     check_places,
@@ -70,11 +75,12 @@ class Sweep:
         flags = self.flags
         self._check()
         first = self._plan(self.runs[0][1])
+        metrics, patterns = first.metrics, self.kind.output_files(first.tasks)
+        require_files(flags.output_dir, patterns)
         # Of more seeds it is the same sweep.
         self.run_id = digest([self.grid, first.folder.run_id])
         check_sweep(flags, self.grid)
         self._check_adapter()
-        metrics, patterns = first.metrics, self.kind.output_files(first.tasks)
         if flags.do_predict:  # What to predict must be there before hours of training.
             asked = self.runs[0][1].changed(do_train=False, do_eval=False, do_predict=True)
             self.kind.read(data_flags(asked), first.base.vocabulary, None)

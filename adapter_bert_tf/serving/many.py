@@ -11,6 +11,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.serving_texts import Pieces, id_specs
 from adapter_bert_tf.many_tasks.mixed import pass_key, stack
+from adapter_bert_tf.received import printable
 from adapter_bert_tf.serving.export import write
 from adapter_bert_tf.serving.place import require_export_place
 from adapter_bert_tf.store import schema
@@ -213,10 +214,12 @@ class Table:
         """int32 `[batch]`, places in `names`. Fails, with the known names, for another one."""
         matches = tf.equal(task[:, tf.newaxis], tf.constant(self.names))
         known = tf.reduce_all(tf.reduce_any(matches, -1))
+        names = printable(", ".join(self.names))
         with tf.control_dependencies(
             [
                 tf.debugging.Assert(
-                    known, ["Unknown task. Known:", ", ".join(self.names), "Received:", task]
+                    known,
+                    ["Unknown task. Known:", names, "Received:", task],
                 )
             ]
         ):

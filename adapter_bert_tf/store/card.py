@@ -1,6 +1,9 @@
 """The card of an adapter directory: what a person wants to know before loading it."""
 
+import shlex
+
 from adapter_bert_tf.heads import head_of
+from adapter_bert_tf.received import printable
 from adapter_bert_tf.store.schema import adapter_of
 
 BEGINNING = ": a BERT adapter\n\n| | |\n| --- | --- |\n"  # After the task's name.
@@ -12,14 +15,14 @@ def is_card(text):
 
 
 def card(config, arrays):
-    """Markdown text made from an adapter's config and its arrays."""
+    """Markdown text made from an adapter's config and its arrays; no name in it makes a line."""
     metric = config.get("metric")
     base, adapter = config["base"], adapter_of(config)
     trained = sum(array.size for array in arrays.values())
     rows = {
         "Task": config["task"],
         "Labels, in order": ", ".join(map(str, config["labels"])),
-        "Result": f"{metric['name']} = {metric['value']:.4f} ({metric['split']})"
+        "Result": f"{metric['name']} = {number(metric['value'])} ({metric['split']})"
         if metric
         else "not evaluated",
         "Method": config["method"],
@@ -30,11 +33,20 @@ def card(config, arrays):
         "Base weights (sha256)": str(base["weights_sha256"]),
         "Written by": ", ".join(f"{k} {v}" for k, v in config.get("versions", {}).items()),
     }
-    command = head_of(config).command.format(**config)
-    table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
+    command = printable(head_of(config).command.format(task=shlex.quote(config["task"])))
+    table = "\n".join(f"| {name} | {_cell(value)} |" for name, value in rows.items())
     return (
-        f"# {config['task']}{BEGINNING}{table}\n\n"
-        f"Trained with\n\n```\n{config.get('command', '')}\n```\n\n"
+        f"# {printable(config['task'])}{BEGINNING}{table}\n\n"
+        f"Trained with\n\n```\n{printable(config.get('command', ''))}\n```\n\n"
         f"Use it with `python {command} --do_eval --do_predict "
         "--adapter_dir=THIS_FOLDER ...`.\n"
     )
+
+
+def number(value):
+    """A metric's value as people read it."""
+    return f"{value:.4f}" if abs(value) < 1e9 else f"{value:.4e}"
+
+
+def _cell(text):
+    return printable(text).replace("|", "\\|")

@@ -1,6 +1,5 @@
 """Where an adapter directory may be written, and which run wrote the one that is there."""
 
-import json
 import os
 import struct
 
@@ -8,6 +7,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import parse_json
 from adapter_bert_tf.store import schema
 from adapter_bert_tf.store.card import is_card
 from adapter_bert_tf.store.folders import require_no_link
@@ -54,8 +54,8 @@ def _config(folder: str) -> dict[str, object] | None:
     """What a config of ours says, unchecked; None if there is none, or another library's."""
     content = _read(os.path.join(folder, CONFIG), schema.LARGEST_CONFIG)
     try:
-        config = schema.read_json(content.decode("utf-8"))
-    except (ValueError, RecursionError):
+        config = parse_json(content, distinct=True)
+    except ValueError:
         return None
     ours = isinstance(config, dict) and schema.FIELDS.keys() <= config.keys()
     return config if ours else None
@@ -68,8 +68,8 @@ def _has_our_weights(folder: str) -> bool:
         return False
     length = min(struct.unpack("<Q", beginning)[0], LARGEST_HEADER)
     try:
-        header = json.loads(_read(path, 8 + length)[8:])
-    except (ValueError, RecursionError):
+        header = parse_json(_read(path, 8 + length)[8:])
+    except ValueError:
         return False
     return isinstance(header, dict) and header.get("__metadata__") == {"format": FORMAT}
 

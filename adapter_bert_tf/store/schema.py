@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import json
-import math
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -11,22 +11,14 @@ import tensorflow as tf
 
 from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.adapters.specs import BASE_GROUPS, Spec, base_specs
+from adapter_bert_tf.base.config import LARGEST
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS, Head, head_of
+from adapter_bert_tf.received import parse_json, shown
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.trained import Tuning, is_trained
 
 LARGEST_CONFIG = 1 << 20
-# The largest of any BERT, and some room.
-LARGEST = {
-    "vocab_size": 2_000_000,
-    "hidden_size": 16_384,
-    "num_layers": 256,
-    "num_attention_heads": 1_024,
-    "inner_dim": 65_536,
-    "type_vocab_size": 1_024,
-    "max_sequence_length": 65_536,
-}
 FIELDS: dict[str, type | tuple[type, ...]] = {
     "method": str,
     "tuning": dict,
@@ -42,6 +34,19 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "command": str,
     "weights_sha256": str,
     "sha256": str,
+}
+
+# What may be there as well, and what the base's fingerprint says besides its sizes.
+OPTIONAL: dict[str, type | tuple[type, ...]] = {
+    "global_step": int,
+    "split_seed": (int, type(None)),
+}
+FINGERPRINT: dict[str, type | tuple[type, ...]] = {
+    "lower_case": bool,
+    "activation": str,
+    "norm_epsilon": (int, float),
+    "vocabulary_sha256": str,
+    "weights_sha256": (str, type(None)),
 }
 
 
@@ -99,7 +104,10 @@ def seal(config, weights_sha256):
 
 
 def _digest(config):
-    text = json.dumps({k: v for k, v in config.items() if k != "sha256"}, sort_keys=True)
+    try:
+        text = json.dumps({k: v for k, v in config.items() if k != "sha256"}, sort_keys=True)
+    except RecursionError as error:
+        raise InputError("An adapter's config is nested too deeply.") from error
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -111,16 +119,12 @@ def parse(text, where):
         that cannot be.
     """
     try:
-        config = read_json(text)
-    except (ValueError, RecursionError) as error:
+        config = parse_json(text, distinct=True)
+    except ValueError as error:
         raise InputError(f"{where} is damaged, no valid JSON: {error}") from error
     if not isinstance(config, dict):
         raise InputError(f"{where} is damaged: it must hold a JSON object.")
-    wrong = [
-        name
-        for name, kind in FIELDS.items()
-        if name not in config or not isinstance(config[name], kind)
-    ]
+    wrong = [*_wrong(FIELDS, config), *(n for n in _wrong(OPTIONAL, config) if n in config)]
     if wrong:
         raise InputError(f"{where} misses {wrong}, or they are of another type.")
     if config["sha256"] != _digest(config):
@@ -128,20 +132,30 @@ def parse(text, where):
             f"{where} is damaged or was edited: its content is not what was written. "
             "Save the adapter again from Python instead of editing the file."
         )
+    _check_texts(config, where)
     check(config, where)
     return config
 
 
-def read_json(text):
-    """What a JSON text says. Raises `ValueError` when a name stands twice in one object."""
-    return json.loads(text, object_pairs_hook=_distinct)
+def _wrong(fields: Mapping[str, type | tuple[type, ...]], values: Mapping[str, Any]) -> list[str]:
+    """Names of the fields that are missing or of another type; True is no number."""
+    return [
+        name
+        for name, kind in fields.items()
+        if not isinstance(value := values.get(name, ...), kind)
+        or (isinstance(value, bool) and kind is not bool)
+    ]
 
 
-def _distinct(pairs):
-    names = [name for name, _ in pairs]
-    if len(set(names)) < len(names):
-        raise ValueError(f"a name stands twice among {names[:20]}")
-    return dict(pairs)
+def _check_texts(config: Mapping[str, Any], where: str) -> None:
+    """Raises `InputError` for what is no Unicode text: TensorFlow and files cannot hold it."""
+    # A command line may name a file whose name is none.
+    texts = json.dumps({k: v for k, v in config.items() if k != "command"}, ensure_ascii=False)
+    try:
+        texts.encode("utf-8")
+    except UnicodeEncodeError as error:
+        part = shown(texts[max(error.start - 40, 0) : error.end + 40])
+        raise InputError(f"{where} is damaged: a half of a character stands in {part}.") from error
 
 
 def check(config, where):
@@ -155,10 +169,10 @@ def check(config, where):
         raise InputError(f"{where}: name must be text. Received: {config['name']!r}")
     labels = config["labels"]
     if not all(isinstance(label, str) for label in labels) or len(set(labels)) != len(labels):
-        raise InputError(f"{where}: labels must be different strings. Received: {labels[:20]!r}")
+        raise InputError(f"{where}: labels must be different strings. Received: {shown(labels)}")
     if config["regression"] == bool(labels):
         raise InputError(
-            f"{where}: a classifier has labels, a regression has none. Received: {labels[:20]!r}"
+            f"{where}: a classifier has labels, a regression has none. Received: {shown(labels)}"
         )
     if not isinstance(config.get("run", ""), str):  # Older ones have none.
         raise InputError(f"{where}: run must be a string. Received: {config['run']!r}")
@@ -166,7 +180,7 @@ def check(config, where):
     metric = config["metric"]
     if metric is not None and not _is_metric(metric):
         raise InputError(
-            f"{where}: metric needs a name, a finite value and a split. Received: {metric!r}"
+            f"{where}: metric needs a name, a finite value and a split. Received: {shown(metric)}"
         )
     tuning = _known_tuning(config, where)
     if config["method"] != tuning.method:
@@ -174,9 +188,16 @@ def check(config, where):
             f"{where}: method {config['method']!r} and tuning {tuning.method!r} "
             "contradict each other."
         )
-    adapter = adapter_of(config)
-    if adapter:
-        adapter.specs(config["base"])
+    _check_adapter(config, where)
+
+
+def _check_adapter(config: Mapping[str, Any], where: str) -> None:
+    try:
+        adapter = adapter_of(config)
+        if adapter:
+            adapter.specs(config["base"])
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
 
 
 def _is_metric(metric):
@@ -185,7 +206,7 @@ def _is_metric(metric):
         isinstance(metric.get("name"), str)
         and isinstance(metric.get("split"), str)
         and type(value) in (int, float)
-        and math.isfinite(value)
+        and abs(value) <= sys.float_info.max  # Not so NaN.
     )
 
 
@@ -197,7 +218,9 @@ def _check_inputs(config: Mapping[str, Any], head: Head, where: str) -> None:
         if type(values.get(name)) is not type(default) or not -1e9 < values[name] < 1e9
     ]
     if wrong or set(values) != set(defaults):
-        raise InputError(f"{where}: inputs must be like {dict(defaults)}. Received: {values!r}")
+        raise InputError(
+            f"{where}: inputs must be like {dict(defaults)}. Received: {shown(values)}"
+        )
     longest = config["base"]["max_sequence_length"]
     if values["max_seq_length"] > longest:
         raise InputError(
@@ -216,10 +239,9 @@ def _check_sizes(base, where):
         for name, most in LARGEST.items()
         if type(base.get(name)) is not int or not 0 < base[name] <= most
     }
-    if type(base.get("weights_sha256")) not in (str, type(None)):
-        wrong["weights_sha256"] = base.get("weights_sha256")
+    wrong |= {name: base.get(name, "nothing") for name in _wrong(FINGERPRINT, base)}
     if wrong or base["hidden_size"] % base["num_attention_heads"]:
-        raise InputError(f"{where}: these sizes of the base cannot be: {wrong or base}")
+        raise InputError(f"{where}: these sizes of the base cannot be: {shown(wrong or base, 400)}")
 
 
 def _known_tuning(config, where):
@@ -241,8 +263,12 @@ def tuning_of(config):
         for name, value in values.items()
         if name not in kinds or type(value) is not kinds[name]
     ]
-    if wrong:
-        raise InputError(f"tuning holds {wrong}, unknown or of another type.")
+    if wrong or "method" not in values:
+        raise InputError(
+            f"tuning holds {shown(wrong)}, unknown or of another type."
+            if wrong
+            else f"tuning has no method. Received: {shown(values)}"
+        )
     return Tuning(**values)
 
 

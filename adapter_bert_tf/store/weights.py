@@ -10,7 +10,7 @@ import safetensors
 import safetensors.numpy
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.store.schema import read_json
+from adapter_bert_tf.received import parse_json, shown
 
 DTYPES = {
     "float32": ("F32", np.float32),
@@ -95,14 +95,14 @@ def check_header(read, size, shapes, where):
             f"has {size:,}; at most {LARGEST_HEADER:,} are read."
         )
     try:
-        header = read_json(read(length))
+        header = parse_json(read(length), distinct=True)
         found = {
             name: (entry["dtype"], tuple(entry["shape"]))
             for name, entry in header.items()
             if name != "__metadata__"
         }
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{where} is damaged: its header cannot be read ({error!r}).") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{where} is damaged: its header cannot be read ({error}).") from error
     _check_tensors(found, shapes, where)
     expected = (
         8
@@ -128,10 +128,13 @@ def _check_tensors(found, shapes, where):
         )
     for name, (dtype, shape) in found.items():
         if dtype not in BY_CODE:
-            raise InputError(f"{where}: {name} must be one of {list(BY_CODE)}. Received: {dtype!r}")
+            raise InputError(
+                f"{where}: {name} must be one of {list(BY_CODE)}. Received: {shown(dtype)}"
+            )
         if shape != tuple(shapes[name]):
             raise InputError(
-                f"{where}: {name} must have the shape {tuple(shapes[name])}. Received: {shape}"
+                f"{where}: {name} must have the shape {tuple(shapes[name])}. "
+                f"Received: {shown(shape)}"
             )
 
 

@@ -8,14 +8,20 @@ import re
 from typing import Any
 
 import numpy as np
+import safetensors
 import safetensors.numpy
 import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import parse_json, shown
 
 FILE = "best.json"
+DAMAGED = (
+    *(ValueError, LookupError, TypeError, AttributeError),
+    *(safetensors.SafetensorError, tf.errors.OpError),
+)
 WEIGHTS = re.compile(r"best-(\d+)\.safetensors")
 Results = dict[str, float]
 Variables = dict[str, tf.Variable]
@@ -71,17 +77,18 @@ class Best:
             return None
         step = 0
         try:
-            record = json.loads(storage.read_text(path))
-            step, score = int(record["step"]), float(record["score"])
+            record = parse_json(storage.read_bytes(path))
+            step, score = _whole_step(record["step"]), float(record["score"])
+            results = {str(name): float(value) for name, value in record["results"].items()}
             weights = None if trained is None else _read_weights(folder, record, trained)
-            return cls(step, score, dict(record["results"]), weights)
-        except (ValueError, KeyError, TypeError, tf.errors.NotFoundError) as error:
+            return cls(step, score, results, weights)
+        except DAMAGED as error:
             if step > start:
                 logging.warning("%s is damaged, and will be found again: %s", path, error)
                 return None
             raise InputError(
-                f"{path}, or the weights that it names, are damaged: {error!r}. They cannot be "
-                "found again from the latest checkpoint: start the training from the beginning."
+                f"{path}, or the weights that it names, are damaged: {shown(error)}. They cannot "
+                "be found again from the latest checkpoint: start the training from the beginning."
             ) from error
 
     @staticmethod
@@ -91,6 +98,12 @@ class Best:
         if best is None and storage.exists(path):
             storage.remove(path)
         _remove_weights(folder, best)
+
+
+def _whole_step(step: Any) -> int:
+    if not isinstance(step, int) or not 0 <= step < 2**53:
+        raise ValueError("its step is no number of steps")
+    return step
 
 
 def _weights_path(folder: str, step: int) -> str:

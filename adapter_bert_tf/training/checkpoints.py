@@ -75,11 +75,30 @@ class Checkpoints:
         return 0
 
     def _require_state(self):
-        """Removes a file `checkpoint` that a power cut left empty; the checkpoints are there."""
+        """Writes TensorFlow's file `checkpoint` anew where it does not say what is there.
+
+        A power cut may leave it empty; in a folder that was copied it may name the checkpoints of
+        the other one, which TensorFlow would remove when its turn comes.
+        """
+        path, whole = os.path.join(self.local, STATE), self._whole()
+        if not os.path.exists(path) or self._named() <= set(whole):
+            return
+        os.remove(path)
+        if whole:
+            names = [os.path.basename(prefix) for prefix in whole]
+            lines = [f'model_checkpoint_path: "{names[0]}"']
+            lines += [f'all_model_checkpoint_paths: "{name}"' for name in reversed(names)]
+            # An early time: else TensorFlow would keep them for ever.
+            lines += ["all_model_checkpoint_timestamps: 1"] * len(names)
+            storage.write_text(path, "\n".join(lines) + "\n")
+
+    def _named(self):
+        """Set of the prefixes that the file `checkpoint` names; of `None`, if it cannot be read."""
         try:
-            tf.train.get_checkpoint_state(self.local)
-        except ValueError:
-            os.remove(os.path.join(self.local, STATE))
+            state = tf.train.get_checkpoint_state(self.local)
+        except (ValueError, tf.errors.OpError):
+            state = None
+        return {state.model_checkpoint_path, *state.all_model_checkpoint_paths} if state else {None}
 
     def _whole(self):
         """Prefixes of the checkpoints that are there, the latest first. An index comes last."""

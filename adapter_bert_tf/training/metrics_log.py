@@ -8,6 +8,7 @@ import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.received import parse_json
 
 FILE = "metrics.jsonl"
 SECONDS_BETWEEN_UPLOADS = 60.0
@@ -67,7 +68,7 @@ def _rows(path):
     rows = []
     for line in storage.read_bytes(path).splitlines() if storage.exists(path) else []:
         try:
-            rows.append(json.loads(line))
+            rows.append(parse_json(line))
         except ValueError:
             logging.warning("%s: a damaged row was left out: %.40r", path, line)
-    return [row for row in rows if isinstance(row, dict) and "step" in row]
+    return [row for row in rows if isinstance(row, dict) and type(row.get("step")) in (int, float)]

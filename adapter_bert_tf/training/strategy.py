@@ -1,7 +1,6 @@
 """Which devices: a `tf.distribute` strategy, and what each host gets to do."""
 
 import importlib.metadata
-import json
 import os
 
 import tensorflow as tf
@@ -9,6 +8,7 @@ import tf_keras
 
 from adapter_bert_tf.data.share import WHOLE, Share
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import parse_json
 
 DISTRIBUTIONS = ("auto", "one_device", "mirrored", "multi_worker", "tpu")
 
@@ -98,7 +98,7 @@ def check_tf_config():
     """`TF_CONFIG` must name the workers and say which one this is. Raises `InputError`."""
     text = os.environ.get("TF_CONFIG", "")
     try:
-        config = json.loads(text)
+        config = parse_json(text)
         workers, task = config["cluster"]["worker"], config["task"]
         right = task["type"] == "worker" and 0 <= int(task["index"]) < len(workers)
     except (ValueError, KeyError, TypeError):

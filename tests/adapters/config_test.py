@@ -64,6 +64,15 @@ REFUSED = [
     {"scale": float("nan")},
     {"scale": 1e300},
     {"scale": None},
+    {"scale": 10**290},
+    {"init_scale": 10**290},
+    {"init_scale": 1e300},
+    {"dropout": float("nan")},
+    {"dropout": 10**290},
+    {"bottleneck_size": 10**290},
+    {"bottleneck_size": 10**12},
+    {"layers": [10**290]},
+    {"kind": ["bottleneck"]},
     {"dropout": "much"},
     {"normalize_input": "no"},
     {"identity_init": 1},
@@ -83,7 +92,11 @@ def test_wrong_values_and_unknown_keys_are_refused(values):
         AdapterConfig.from_json(json.dumps(values))
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", "3"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{", "3", "[" * 200_000, "9" * 5000, b"\xff", '{"scale": ' + "9" * 400 + "}"],
+    ids=lambda text: repr(text[:20]),
+)
 def test_what_is_no_json_object_is_refused(text):
     with pytest.raises(InputError):
         AdapterConfig.from_json(text)
@@ -102,7 +115,9 @@ def test_layer_ranges(text, layers):
     assert parse_layers(text) == layers
 
 
-@pytest.mark.parametrize("text", ["a", "1-", "5-4", "1,,2", "-1"])
+@pytest.mark.parametrize(
+    "text", ["a", "1-", "5-4", "1,,2", "-1", "0-9999999999", "9" * 5000, "²", "3-256"]
+)
 def test_wrong_layer_ranges(text):
     with pytest.raises(InputError):
         parse_layers(text)

@@ -20,6 +20,8 @@ KEPT = (
     "checkpoints/ckpt-5.index",
     "checkpoints/ckpt-5.data-00000-of-00001",
     "checkpoints/flags.json",
+    "checkpoints/ckpt-9.notes",
+    "checkpoints/ckpt-mine/weights",
     ".lock",
 )
 
@@ -32,3 +34,22 @@ def test_what_was_begun_goes_and_all_else_stays(tmp_path):
     there = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert there == set(KEPT)
     assert not list(tmp_path.rglob("*_temp"))
+
+
+def test_only_the_runs_own_files_are_cleared(tmp_path):
+    mine = (
+        *("notes.txt", "events.out.tfevents.mine/x", "checkpoints/ckpt-9.notes"),
+        *("checkpoints/ckpt-mine/weights", "checkpoints/ckpt-3.index/x", "MRPC.tsv/x"),
+    )
+    for name in (
+        *mine,
+        "run.json",
+        "MRPC.txt",
+        "checkpoints/ckpt-5.index",
+        "checkpoints/checkpoint",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    ownership.clear(str(tmp_path), ["MRPC.*"])
+    there = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert there == set(mine)

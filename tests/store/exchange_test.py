@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import ml_dtypes
 import numpy as np
 import pytest
 import safetensors.numpy
@@ -130,7 +131,15 @@ DAMAGE = {
     "a folder for weights": (_to_folder("adapter.safetensors"), "damaged"),
     "integers": (
         _weights("adapter.safetensors", lambda t: {k: v.astype("i1") for k, v in t.items()}),
-        "of .'float32'",
+        "one of the types",
+    ),
+    "weights of no shape": (
+        _weights("adapter.safetensors", lambda t: {k: np.ones((), "f4") for k in t}),
+        "bottleneck_size must be",
+    ),
+    "a deep config": (
+        lambda d: (d / "adapter_config.json").write_text("[" * 200_000),
+        "nested too deeply",
     ),
     "weights of another head": (
         _weights(
@@ -167,6 +176,19 @@ DAMAGE = {
         "no place for",
     ),
 }
+
+
+def test_bfloat16_is_read(base, tmp_path):
+    shutil.copytree(HUB / "pfeiffer", tmp_path / "a")
+    path = tmp_path / "a" / "adapter.safetensors"
+    stored = {
+        name: value.astype(ml_dtypes.bfloat16)
+        for name, value in safetensors.numpy.load_file(path).items()
+    }
+    path.write_bytes(safetensors.numpy.save(stored))
+    found = import_adapter(str(tmp_path / "a"), base).weights
+    for name, value in import_adapter(str(HUB / "pfeiffer"), base).weights.items():
+        np.testing.assert_allclose(found[name], value, rtol=0.01)
 
 
 @pytest.mark.parametrize("case", DAMAGE)

@@ -19,6 +19,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.store import load_adapter, save_adapter, schema
+from adapter_bert_tf.store.__main__ import main
 from adapter_bert_tf.store.weights import digest
 from adapter_bert_tf.training.trained import Tuning, select_trained
 from tests import support
@@ -75,7 +76,8 @@ CONFIGS = {
     "tuning of another type": ({"tuning": [1]}, "misses"),
     "no adapters": ({"adapter": None}, "Unknown: .'adapters/"),
     "another size": ({"adapter": ADAPTER.__dict__ | {"bottleneck_size": 8}}, "must have the shape"),
-    "enormous size": ({"adapter": ADAPTER.__dict__ | {"bottleneck_size": 10**12}}, "the shape"),
+    "enormous size": ({"adapter": ADAPTER.__dict__ | {"bottleneck_size": 10**12}}, "at most 65536"),
+    "wide": ({"adapter": ADAPTER.__dict__ | {"bottleneck_size": 60_000}}, "the shape"),
     "size of another type": ({"adapter": {"bottleneck_size": "4"}}, "positive integer"),
     "unknown adapter key": ({"adapter": {"code": "x"}}, "unknown adapter config keys"),
     "sublayers of sublayers": (
@@ -117,6 +119,32 @@ CONFIGS = {
     "texts of another type": ({"inputs": {"texts": True, "max_seq_length": 8}}, "inputs must be"),
     "base of another type": ({"base": []}, "misses"),
     "regression with labels": ({"regression": True}, "a regression has none"),
+    "a scale of 290 digits": (
+        {"adapter": ADAPTER.__dict__ | {"init_scale": 10**290}},
+        "init_scale must be .* about 290 digits",
+    ),
+    "a factor of 290 digits": ({"adapter": ADAPTER.__dict__ | {"scale": -(10**290)}}, "scale must"),
+    "a layer of 290 digits": ({"adapter": ADAPTER.__dict__ | {"layers": [10**290]}}, "layers must"),
+    "a length of 290 digits": (
+        {"inputs": {"texts": 1, "max_seq_length": 10**290}},
+        "inputs must be like",
+    ),
+    "half a character in a label": ({"labels": ["a\ud800", "b"]}, "half of a character"),
+    "half a character in a task": ({"task": "\udfff"}, "half of a character"),
+    "half a character in a metric": (
+        {"metric": {"name": "\ud800", "value": 0.5, "split": "dev"}},
+        "half of a character",
+    ),
+    "half a character in a version": ({"versions": {"\ud800": "1"}}, "half of a character"),
+    "tuning without a method": ({"tuning": {}}, "tuning has no method"),
+    "base of sizes alone": ({"base": SIZED}, "lower_case"),
+    "case of text": ({"base": SIZED | {"lower_case": "yes"}}, "cannot be.*'yes'"),
+    "base without a digest": (
+        {"base": SIZED | {"lower_case": True, "activation": "gelu", "norm_epsilon": 1e-12}},
+        "weights_sha256",
+    ),
+    "a step of text": ({"global_step": "1\neval_accuracy = 1.0"}, "misses .'global_step'"),
+    "a seed of a list": ({"split_seed": [0]}, "misses .'split_seed'"),
 }
 SIZES = {
     "enormous base": {"hidden_size": 10**9},
@@ -308,7 +336,9 @@ def test_a_file_that_is_too_large_is_not_read(good, tmp_path):
         load_adapter(folder)
 
 
-@pytest.mark.parametrize("config", [DEEP, "9" * 10_000, "[1]", "null", "", "{", "\ud800"])
+@pytest.mark.parametrize(
+    "config", [DEEP, "9" * 10_000, '{"a": ' + "9" * 400 + "}", "[1]", "null", "", "{", "\ud800"]
+)
 def test_what_is_no_config(config, good, tmp_path):
     with pytest.raises(InputError, match="damaged"):
         load_adapter(_write(tmp_path / "a", config.encode("utf-8", "surrogatepass"), good[1]))
@@ -346,3 +376,79 @@ def test_nothing_is_written_that_would_not_be_read(good, tmp_path):
     with pytest.raises(InputError, match="finite"):
         save_adapter(str(tmp_path / "a"), config, arrays | {KERNEL: arrays[KERNEL] * np.nan})
     assert not list(tmp_path.iterdir())
+
+
+# What forges rows on a terminal: an end of line, escape sequences, another direction of writing.
+FORGED = "a\n\x1b[2Kok       b\t\r\u202e| c"
+EXPECTED = r"a\n\x1b[2Kok       b\t\r\u202e| c"
+
+
+@pytest.fixture
+def forged(good, tmp_path):
+    """A folder with a sound adapter, and one whose names are made for the terminal."""
+    names = {
+        "task": FORGED,
+        "labels": [FORGED, "b"],
+        "metric": {"name": FORGED, "value": 10**290, "split": FORGED},
+        "versions": {FORGED: [FORGED]},
+        "command": FORGED + "\ud800",
+        # A size that is not written has its default.
+        "adapter": {k: v for k, v in ADAPTER.__dict__.items() if k != "scale"},
+    }
+    _write(tmp_path / "a", good[0], good[1])
+    _write(
+        tmp_path / "b\n\x1b[2K", schema.seal(good[0] | names, good[0]["weights_sha256"]), good[1]
+    )
+    return tmp_path
+
+
+def _printed(capsys):
+    out = capsys.readouterr()
+    for character in out.out + out.err:
+        assert character.isprintable() or character == "\n", repr(character)
+    return out.out
+
+
+def test_names_make_no_rows(forged, capsys):
+    folder = f"{forged}/b\n\x1b[2K"
+    assert main(["list", str(forged)]) == 0
+    rows = _printed(capsys).splitlines()
+    assert [row.split()[0] for row in rows] == ["task", "mrpc", EXPECTED.split()[0], "2"]
+    assert main(["verify", folder]) == 0
+    assert len(_printed(capsys).splitlines()) == 1
+    assert main(["show", folder]) == 0
+    assert f"| Task | {EXPECTED.replace('|', chr(92) + '|')} |\n" in _printed(capsys)
+
+
+def test_one_refused_folder_does_not_end_the_list(good, tmp_path, capsys):
+    _write(tmp_path / "a\n", b'{"metric": ' + b"9" * 400 + b"}", good[1])
+    wrong = {"metric": {"name": "f1", "value": 10**290, "split": ["\ud800"]}}
+    _write(tmp_path / "b", schema.seal(good[0] | wrong, good[0]["weights_sha256"]), good[1])
+    _write(tmp_path / "c", good[0], good[1])
+    assert main(["list", str(tmp_path)]) == 1
+    rows = _printed(capsys).splitlines()
+    assert len(rows) == 5 and "3 adapters, 2 refused" in rows[-1]
+
+
+def test_links_to_folders_are_not_followed(good, tmp_path, capsys):
+    _write(tmp_path / "a", good[0], good[1])
+    for name, target in {"up": "..", "here": ".", "root": "/", "current": "a"}.items():
+        (tmp_path / name).symlink_to(target)
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "up").symlink_to("..")
+    assert main(["list", str(tmp_path)]) == 0
+    rows = _printed(capsys).splitlines()
+    assert [os.path.basename(row) for row in rows[1:-1]] == ["a", "current"]
+
+
+@pytest.mark.parametrize("command", ["list", "show", "verify"])
+def test_schemes_that_are_not_supported(command, capsys):
+    assert main([command, "s3://bucket/adapter"]) == 1
+    captured = capsys.readouterr()
+    assert "s3://" in captured.out + captured.err and "gs://" in captured.out + captured.err
+
+
+def test_a_command_of_no_text_does_not_keep_an_adapter_from_being_saved(good, tmp_path):
+    config, _, arrays = good
+    save_adapter(str(tmp_path / "a"), config | {"command": "--data_dir=\udcff"}, arrays)
+    assert "\\udcff" in (tmp_path / "a" / "README.md").read_text()

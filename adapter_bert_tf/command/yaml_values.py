@@ -1,0 +1,66 @@
+"""YAML within bounds: what a text says, or a `ValueError`."""
+
+import contextlib
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from adapter_bert_tf.received import shortened
+
+if TYPE_CHECKING:
+    import yaml
+
+MOST_VALUES = 200_000  # With every alias (`*name`) written out.
+
+
+def parse_yaml(text: str) -> Any:
+    """What a YAML text says; None for an empty one.
+
+    Raises:
+      ValueError: when it is none, nests too deeply, or names parts of itself so often that it
+        stands for more than `MOST_VALUES` values.
+    """
+    import yaml
+
+    with _said():
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        if _values(node, {}) > MOST_VALUES:
+            raise ValueError(
+                f"it stands for more than {MOST_VALUES:,} values. Write them without aliases "
+                "(`*name`)"
+            )
+        return loader.construct_document(node)
+
+
+@contextlib.contextmanager
+def _said() -> Iterator[None]:
+    """Turns what PyYAML raises into a `ValueError` that says what is wrong."""
+    import yaml
+
+    try:
+        yield
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    except yaml.YAMLError as error:
+        raise ValueError(shortened(" ".join(str(error).split()), 400)) from error
+    # What it raises for values that look like a date or a number and are none.
+    except (AttributeError, LookupError, OverflowError, TypeError) as error:
+        raise ValueError(f"a value is not what its tag says ({error!r})") from error
+
+
+def _values(node: "yaml.Node", known: dict[int, float]) -> float:
+    """How many values a node stands for; infinity if it is a part of itself.
+
+    Args:
+      node: of PyYAML; one that several aliases name is one object.
+      known: dict from the id of a node to its number.
+    """
+    if id(node) not in known:
+        known[id(node)] = math.inf
+        parts = node.value if isinstance(node.value, list) else []
+        pairs = (part if isinstance(part, tuple) else (part,) for part in parts)
+        known[id(node)] = 1 + sum(_values(child, known) for pair in pairs for child in pair)
+    return known[id(node)]
