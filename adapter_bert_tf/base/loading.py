@@ -69,6 +69,10 @@ class Base:
     def _weights_digest(self) -> str | None:
         return weights_digest(self.weights) if self.weights else None
 
+    @functools.cached_property
+    def _norms_digest(self) -> str | None:
+        return norms_digest(self.weights) if self.weights else None
+
     def fingerprint(self) -> dict[str, Any]:
         """What identifies a base: sizes, and digests of its vocabulary and weights."""
         sizes = (
@@ -86,6 +90,7 @@ class Base:
             "lower_case": self.vocabulary.lower_case,
             "vocabulary_sha256": self.vocabulary.sha256,
             "weights_sha256": self._weights_digest,
+            "layer_norms_sha256": self._norms_digest,
         }
 
 
@@ -156,9 +161,18 @@ def weights_digest(weights: Mapping[str, np.ndarray]) -> str:
     Args:
       weights: dict from common name to array.
     """
+    return _digest(weights, norms=False)
+
+
+def norms_digest(weights: Mapping[str, np.ndarray]) -> str:
+    """Digest of the base's LayerNorms: they decide where an adapter brings none of its own."""
+    return _digest(weights, norms=True)
+
+
+def _digest(weights: Mapping[str, np.ndarray], norms: bool) -> str:
     digest = hashlib.sha256()
     for name in sorted(weights):
-        if name.startswith("bert/") and "/LayerNorm/" not in name:
+        if name.startswith("bert/") and ("/LayerNorm/" in name) is norms:
             digest.update(name.encode() + b"\n")
             digest.update(np.ascontiguousarray(weights[name], "<f4").data)
     return digest.hexdigest()

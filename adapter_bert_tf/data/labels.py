@@ -8,6 +8,7 @@ from absl import logging
 
 from adapter_bert_tf.data.splits import subset
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shown
 
 
 def infer_labels(labels):
@@ -17,7 +18,7 @@ def infer_labels(labels):
     odd = [label for label in distinct if "\n" in label or "\t" in label]
     if odd:
         raise InputError(f"A label must not hold a tab or a line end. Received: {odd[0][:80]!r}")
-    if all(re.fullmatch("-?[0-9]+", label) for label in distinct):
+    if all(re.fullmatch("-?[0-9]{1,18}", label) for label in distinct):
         return tuple(sorted(distinct, key=int))
     return tuple(distinct)
 
@@ -36,6 +37,7 @@ def _warn_of_twins(labels):
             )
 
 
+LARGEST_SCORE = 1e30  # Squares of what is not far above have no place in a float32.
 UNKNOWN = -1  # Id of a row of a test file whose label is not known; a score is NaN there.
 
 
@@ -82,9 +84,10 @@ def _score(label, place):
         score = float(label)
     except ValueError:
         score = math.nan
-    if not math.isfinite(score):
+    if not abs(score) <= LARGEST_SCORE:  # NaN is not, either.
         raise InputError(
-            f"{place[0]}, line {place[1]}: the score must be a number. Received: {label!r}"
+            f"{place[0]}, line {place[1]}: the score must be a number, and at most "
+            f"{LARGEST_SCORE:g}. Received: {shown(label)}"
         )
     return score
 

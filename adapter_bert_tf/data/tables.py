@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shortened
 
 csv.field_size_limit(2**31 - 1)
 
@@ -69,8 +70,10 @@ def _decode(path, content, encodings):
             return content.decode(encoding).removeprefix("\ufeff")
         except UnicodeDecodeError as error:
             failure = error
-        except LookupError as error:
-            raise InputError(f"Unknown encoding {encoding!r} for {path}.") from error
+        except (LookupError, ValueError) as error:  # Also of encodings that are none of text.
+            raise InputError(
+                f"Unknown encoding {encoding!r} for {path}: {shortened(str(error), 200)}"
+            ) from error
     line = content.count(b"\n", 0, failure.start) + 1
     raise InputError(
         f"{path}: the byte 0x{content[failure.start]:02x} at offset {failure.start} (line {line}) "

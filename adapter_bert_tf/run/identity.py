@@ -48,6 +48,13 @@ def run_digest(
     return digest([ours, {**read, "base": base}])
 
 
+def agrees(recorded: Any, value: Any) -> bool:
+    """Whether a record says what a value is; a base's digest that it misses is younger than it."""
+    if isinstance(recorded, dict) and isinstance(value, dict):
+        value = {n: v for n, v in value.items() if n in recorded or n != "layer_norms_sha256"}
+    return bool(recorded == value)
+
+
 def is_own_place(output_dir: str, adapter_dir: str) -> bool:
     """Whether an adapter goes where it goes by default, which `--overwrite` clears."""
     return bool(storage.real(adapter_dir) == storage.real(os.path.join(output_dir, "adapter")))

@@ -15,7 +15,7 @@ from adapter_bert_tf.command import table
 from adapter_bert_tf.command.row import Value
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shown
-from adapter_bert_tf.run.identity import decisive, is_own_place, not_replaced, run_digest
+from adapter_bert_tf.run.identity import agrees, decisive, is_own_place, not_replaced, run_digest
 from adapter_bert_tf.run.output_files import is_whole, read_record, remove
 from adapter_bert_tf.store.directory import adapter_exists, adapter_is_whole
 from adapter_bert_tf.store.folders import TEMPORARY
@@ -36,6 +36,7 @@ RUN_FILES = (
 OWNER = "flags.json"
 MADE_OF = "made of"  # What the training read, among the owner's flags.
 CHECKPOINT = re.compile(rf"{PREFIX}\d+(\.index|\.data-|_temp/?$)")
+HALF_FOLDER = re.compile(rf"(adapter|saved_model){re.escape(TEMPORARY)}[0-9a-f]{{12}}")
 LEFT = re.compile(r".*\.[0-9a-f]{8}\.tmp|\.lock\.[0-9a-f]{32}")  # By a killed process.
 
 
@@ -94,7 +95,7 @@ class Folder:
         theirs = owner.get(MADE_OF)
         theirs = theirs if isinstance(theirs, dict) else {}
         ours = self._read_in_training()
-        different = [name for name, value in ours.items() if theirs.get(name) != value]
+        different = [name for name, value in ours.items() if not agrees(theirs.get(name), value)]
         if different:
             raise InputError(
                 f"{self.path} holds the checkpoints of a run whose "
@@ -148,7 +149,7 @@ class Folder:
         return (
             same_flags
             and all(theirs.get(name) for name in self.asked)
-            and all(record.get(name) == self.content.get(name) for name in decided)
+            and all(agrees(record.get(name), self.content.get(name)) for name in decided)
         )
 
     def is_interrupted(self) -> bool:
@@ -247,7 +248,7 @@ def remove_leftovers(output_dir: str) -> None:
     for folder in (output_dir, os.path.join(output_dir, "checkpoints")):
         for name in storage.listdir(folder) if storage.isdir(folder) else []:
             path = os.path.join(folder, name.rstrip("/"))
-            if name.startswith(("adapter" + TEMPORARY, "saved_model" + TEMPORARY)):
+            if HALF_FOLDER.fullmatch(name.rstrip("/")):
                 storage.rmtree(path)
             elif LEFT.fullmatch(name):
                 storage.remove(path)

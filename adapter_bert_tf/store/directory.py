@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.ops import Tensor
@@ -213,7 +214,9 @@ def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
       received: fingerprint of a base.
 
     Raises:
-      InputError: when it is another one, or its weights were random and are gone.
+      InputError: when it is another one, or its weights were random and are gone. The LayerNorms
+        count where the adapter brings none of its own; of a directory of an earlier version, which
+        does not say which they were, a warning says so.
     """
     expected = config["base"]
     if expected["weights_sha256"] is None and config["method"] != "full":
@@ -225,8 +228,10 @@ def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
     different = [
         f"{key}: adapter {expected.get(key)!r}, base {received.get(key)!r}"
         for key in received
-        if expected.get(key) != received[key]
+        if expected.get(key) != received[key] and key != schema.NORMS
     ]
+    if not different and not schema.brings_norms(config):
+        different = _other_norms(expected.get(schema.NORMS), received.get(schema.NORMS))
     if different:
         raise InputError(
             "The adapter was trained on another base. "
@@ -234,3 +239,17 @@ def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
             + ". Use the base it was trained on (base_model).",
             "base_model",
         )
+
+
+def _other_norms(expected: str | None, received: str | None) -> list[str]:
+    """What differs of the LayerNorms, if anything."""
+    if received is None or expected == received:
+        return []
+    if expected is None:
+        logging.warning(
+            "The adapter brings no LayerNorms of its own and does not say with which it was "
+            "trained, as it was saved by an earlier version: they cannot be compared with the "
+            "base's."
+        )
+        return []
+    return [f"LayerNorms: adapter {expected!r}, base {received!r}"]

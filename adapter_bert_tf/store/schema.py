@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.kinds import PartsConfig
-from adapter_bert_tf.adapters.specs import BASE_GROUPS, Spec, base_specs
+from adapter_bert_tf.adapters.specs import BASE_GROUPS, Spec, base_specs, norm_names
 from adapter_bert_tf.base.config import LARGEST
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS, Head, head_of
@@ -48,6 +48,7 @@ FINGERPRINT: dict[str, type | tuple[type, ...]] = {
     "vocabulary_sha256": str,
     "weights_sha256": (str, type(None)),
 }
+NORMS = "layer_norms_sha256"  # In a fingerprint, but not in those of earlier versions.
 
 
 def describe(
@@ -240,6 +241,8 @@ def _check_sizes(base, where):
         if type(base.get(name)) is not int or not 0 < base[name] <= most
     }
     wrong |= {name: base.get(name, "nothing") for name in _wrong(FINGERPRINT, base)}
+    if type(base.get(NORMS)) not in (str, type(None)):
+        wrong[NORMS] = base[NORMS]
     if wrong or base["hidden_size"] % base["num_attention_heads"]:
         raise InputError(f"{where}: these sizes of the base cannot be: {shown(wrong or base, 400)}")
 
@@ -301,6 +304,12 @@ def expected_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     specs |= head.specs(sizes["hidden_size"], config["labels"])
     kept = kept_names(specs, sizes["num_layers"], tuning_of(config), head.unused)
     return {name: specs[name].shape for name in kept}
+
+
+def brings_norms(config: Mapping[str, Any]) -> bool:
+    """Whether an adapter has all LayerNorms of its own, so that the base's do not matter."""
+    shapes, depth = expected_shapes(config), config["base"]["num_layers"]
+    return all(f"{name}/gamma" in shapes for name in norm_names(depth))
 
 
 def kept_names(

@@ -180,6 +180,12 @@ def test_every_row_of_a_test_file_is_answered(tiny_base_folder, tmp_path, caplog
     assert float(scores["test_accuracy"]) == pytest.approx(np.mean(right)) and len(right) == 22
 
 
+def test_labels_of_many_digits_are_text():
+    labels = ["10", "9", "1" * 5000]
+    assert infer_labels(labels) == tuple(sorted(labels))
+    assert infer_labels(labels[:2]) == ("9", "10")
+
+
 def test_labels_that_differ_in_case_are_named(caplog):
     assert infer_labels(["business", "BUSINESS", "arts", "Arts ", "art"]) == tuple(
         sorted(["business", "BUSINESS", "arts", "Arts ", "art"])
@@ -334,6 +340,22 @@ BAD = {
         ],
         "line 1: this row looks like data.*label '0' is that of other rows",
     ),
+    "a score beyond all floats": (
+        lambda folder: [
+            f"--data_dir={write(folder.parent / 's', label=lambda i: ('1', '1e39')[i % 2])}",
+            "--regression",
+        ],
+        "line 3: the score must be a number, and at most 1e.30. Received: '1e39'",
+    ),
+    "a score of many digits": (
+        lambda folder: [
+            f"--data_dir={write(folder.parent / 's', label=lambda i: '9' * 5000)}",
+            "--regression",
+        ],
+        r"line 2: the score must be a number.* Received: '99999.{,200}$",
+    ),
+    "a codec that is no encoding": (lambda folder: ["--encoding=base64"], "Unknown encoding 'bas"),
+    "a name that none has": (lambda folder: ["--encoding=a\0b"], "Unknown encoding 'a"),
     "no data": (lambda folder: ["--data_dir="], "needs --data_dir"),
 }
 

@@ -3,7 +3,7 @@
 from adapter_bert_tf.run import ownership
 
 LEFT = (
-    "adapter.tmp-1234/adapter.safetensors",
+    "adapter.tmp-0123456789ab/adapter.safetensors",
     "metrics.jsonl.0123abcd.tmp",
     "MRPC.tsv.1f0c6932.tmp",
     "checkpoints/flags.json.5ed1064b.tmp",
@@ -13,6 +13,7 @@ LEFT = (
     "checkpoints/ckpt-9_temp/part-00000-of-00001.data-00000-of-00001.tempstate1",
 )
 KEPT = (
+    "adapter.tmp-mine/notes.txt",
     "adapter/adapter.safetensors",
     "metrics.jsonl",
     "notes.tmp",

@@ -10,8 +10,8 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base, open_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
-from adapter_bert_tf.store import load_adapter, save_adapter
-from adapter_bert_tf.store.directory import write_files
+from adapter_bert_tf.store import load_adapter, save_adapter, schema
+from adapter_bert_tf.store.directory import check_base, write_files
 from adapter_bert_tf.store.folders import replacing
 from adapter_bert_tf.training.trained import Tuning, select_trained
 from tests import support
@@ -119,6 +119,45 @@ def test_another_base_is_refused(tiny_base_folder, tmp_path):
     model = _model(str(tmp_path / "other"))
     with pytest.raises(InputError, match=r"another base\. weights_sha256"):
         load_adapter(str(tmp_path / "a")).assign_to(model.named_variables(), other.fingerprint())
+
+
+TUNINGS = {  # Whether it brings all LayerNorms of its own.
+    Tuning(): True,
+    Tuning(train_layer_norm=False): False,
+    Tuning("layer_norm"): True,
+    Tuning("head"): False,
+    Tuning("top_k", top_k=1): False,
+    Tuning("full"): True,
+}
+
+
+@pytest.fixture(scope="module")
+def other_norms(tmp_path_factory):
+    """A base that differs from the tiny one in its LayerNorms alone."""
+    folder = tmp_path_factory.mktemp("norms") / "base"
+    weights = support.random_weights()
+    names = [name for name in weights if name.endswith("LayerNorm/gamma")]
+    support.write_google(folder, weights | {name: weights[name] * 1.5 for name in names})
+    return load_base(str(folder))
+
+
+@pytest.mark.parametrize("tuning", TUNINGS, ids=lambda t: f"{t.method} {t.train_layer_norm}")
+def test_other_layer_norms_are_another_base_where_they_count(
+    tuning, other_norms, tiny_base_folder, caplog
+):
+    base = load_base(tiny_base_folder)
+    adapter = ADAPTER if tuning.needs_adapter else None
+    config = schema.describe("t", ["0", "1"], base.fingerprint(), tuning, adapter)
+    check_base(config, base.fingerprint())
+    if TUNINGS[tuning]:
+        check_base(config, other_norms.fingerprint())
+    else:
+        with pytest.raises(InputError, match=r"another base\. LayerNorms: adapter '\w+', base"):
+            check_base(config, other_norms.fingerprint())
+    assert not caplog.text
+    older = config | {"base": {k: v for k, v in config["base"].items() if k != schema.NORMS}}
+    check_base(older, other_norms.fingerprint())
+    assert ("cannot be compared" in caplog.text) != TUNINGS[tuning]
 
 
 @pytest.mark.parametrize(
