@@ -12,6 +12,7 @@ import hashlib
 import os
 import pathlib
 import random
+import re
 import shutil
 import tempfile
 import time
@@ -91,7 +92,8 @@ def _wait(path, error, attempt):
 
 def reason(error):
     """The first line of what TensorFlow says of a failure; the rest is the service's JSON."""
-    return str(error.message).strip().split("\n")[0][:200]
+    first = str(error.message).strip().split("\n")[0]
+    return re.sub(r"^\{\{.*?\}\} ", "", first)[:200]  # The place in a graph says nothing to a user.
 
 
 exists = patient(tf.io.gfile.exists)

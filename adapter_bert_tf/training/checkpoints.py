@@ -3,6 +3,7 @@
 import math
 import os
 import re
+import shutil
 
 import tensorflow as tf
 import tf_keras
@@ -74,6 +75,12 @@ class Checkpoints:
             )
         return 0
 
+    def _room(self):
+        """How much is free, which TensorFlow does not say."""
+        if not os.path.isdir(self.local):
+            return ""
+        return f" ({shutil.disk_usage(self.local).free:,} bytes are free there)"
+
     def _require_state(self):
         """Writes TensorFlow's file `checkpoint` anew where it does not say what is there.
 
@@ -122,8 +129,8 @@ class Checkpoints:
         except UNWRITTEN as error:
             raise InputError(
                 f"The checkpoint of step {step} cannot be written to {self.folder}: "
-                f"{storage.reason(error)}. Those before it are whole: make room, and the same "
-                "command goes on from there."
+                f"{storage.reason(error)}{self._room()}. Those before it are whole: make room, and "
+                "the same command goes on from there."
             ) from error
         if self.local == self.folder:
             return
