@@ -8,6 +8,9 @@ import json
 import pathlib
 from collections.abc import Callable, Hashable, Iterable
 
+CODE = "training_code"  # In a row: the digest of the code that made it.
+OLDER = "†"  # After the name of what was measured with older code than other rows.
+
 Row = dict
 Rows = dict[Hashable, Row]
 
@@ -28,13 +31,28 @@ class Ledger:
 
     def rows(self) -> Rows:
         """Dict from a key to its row."""
-        text = "".join(path.read_text() for path in sorted(self.folder.glob("*.jsonl")))
-        return {self.key(row): row for row in map(json.loads, text.splitlines())}
+        return {self.key(row): row for row in self._all()}
 
-    def missing(self, keys: Iterable[Hashable]) -> list[Hashable]:
-        """The keys without a row, in their order."""
+    def _all(self, file: str = "*") -> list[Row]:
+        text = "".join(path.read_text() for path in sorted(self.folder.glob(f"{file}.jsonl")))
+        return [json.loads(line) for line in text.splitlines()]
+
+    def missing(self, keys: Iterable[Hashable], code: str | None = None) -> list[Hashable]:
+        """The keys without a row, in their order.
+
+        Args:
+          keys: of the rows that are wanted.
+          code: digest of the code of today; rows of other code count as missing. None: all count.
+        """
         there = self.rows()
+        if code is not None:
+            there = {key: row for key, row in there.items() if row.get(CODE) == code}
         return [key for key in keys if key not in there]
+
+    def newest_code(self, file: str) -> str | None:
+        """The code of the row that was added last to a file, of those that say it."""
+        rows = reversed(self._all(file))
+        return next((row[CODE] for row in rows if CODE in row), None)
 
     def add(self, file: str, rows: Iterable[Row]) -> None:
         """Adds rows at the end of a file of the folder, `file` without `.jsonl`."""

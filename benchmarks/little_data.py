@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-from benchmarks import ledger
+from benchmarks import ledger, training_code
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
@@ -142,7 +142,8 @@ def run_missing(data_dir, only):
     for number, run in enumerate(missing, 1):
         print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)
         measure = measure_ours if run.system in OURS else measure_apart
-        LEDGER.add("rows", [run._asdict() | measure(run, data_dir)])
+        code = {ledger.CODE: training_code.digest()} if run.system in OURS else {}
+        LEDGER.add("rows", [run._asdict() | measure(run, data_dir) | code])
 
 
 def little_data(there):

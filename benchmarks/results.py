@@ -2,6 +2,7 @@
 
     python -m benchmarks.results --data_dir=FOLDER              # runs what is not there yet
     python -m benchmarks.results --data_dir=FOLDER --only=mrpc,squad --workers=2
+    python -m benchmarks.results --data_dir=FOLDER --again      # also what is of older code
     python -m benchmarks.results --table                        # only rewrites docs/results.md
 
 FOLDER holds `glue/MRPC/...`, `extra/20_newsgroups/...` and `squad/train-v1.1.json`. Every run is
@@ -22,7 +23,7 @@ import sys
 import tempfile
 from concurrent import futures
 
-from benchmarks import ledger
+from benchmarks import ledger, training_code
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
@@ -149,8 +150,14 @@ def run(task, method, seed, data_dir, core):
         "data_sha256": record["data_sha256"],
         "versions": record["versions"],
         "code": _revision(),
+        ledger.CODE: training_code.digest(),
     }
-    LEDGER.add(SQUAD if task == SQUAD else "classification", [row])
+    LEDGER.add(_file(task), [row])
+
+
+def _file(task):
+    """Of the rows of a task."""
+    return SQUAD if task == SQUAD else "classification"
 
 
 def _revision():
@@ -164,9 +171,10 @@ def _revision():
     return done.stdout.strip() or None
 
 
-def run_missing(data_dir, only, workers):
-    """Runs what has no line yet, on so many cores."""
-    missing = LEDGER.missing(key for key in plan() if key[0] in only)
+def run_missing(data_dir, only, workers, again=False):
+    """Runs what has no line yet, on so many cores; `again`, also what is of older code."""
+    code = training_code.digest() if again else None
+    missing = LEDGER.missing((key for key in plan() if key[0] in only), code)
     cores = queue.Queue()
     for core in range(workers):
         cores.put(core)
@@ -236,7 +244,9 @@ def details(there):
     ]
     for task, method, rows in _groups(there, CLASSIFICATION):
         metric = TASKS[task].metric
-        lines.append(f"| {task} | {method} | {metric} | {cell(rows, metric)} | {_costs(rows)} |")
+        lines.append(
+            f"| {task} | {method}{_mark(rows)} | {metric} | {cell(rows, metric)} | {_costs(rows)} |"
+        )
     return lines
 
 
@@ -247,7 +257,7 @@ def squad(there):
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     return lines + [
-        f"| {method} | {cell(rows, 'exact_match')} | {cell(rows, 'f1')} | {len(rows)} "
+        f"| {method}{_mark(rows)} | {cell(rows, 'exact_match')} | {cell(rows, 'f1')} | {len(rows)} "
         f"| {_costs(rows)} |"
         for _, method, rows in _groups(there, [SQUAD])
     ]
@@ -265,6 +275,12 @@ def _groups(there, tasks):
         for method in METHODS
     ]
     return [group for group in groups if group[2]]
+
+
+def _mark(rows):
+    """A mark for what was measured with other code than the newest row."""
+    newest = LEDGER.newest_code(_file(rows[0]["task"]))
+    return "" if all(row.get(ledger.CODE) == newest for row in rows) else f" {ledger.OLDER}"
 
 
 def _costs(rows):
@@ -294,12 +310,14 @@ def main():
     parser.add_argument("--data_dir", help="Folder of all data.")
     parser.add_argument("--only", default=",".join(TASKS), help="Tasks, separated by commas.")
     parser.add_argument("--workers", type=int, default=1, help="Runs side by side, one a core.")
+    parser.add_argument("--again", action="store_true", help="Also what is of older code.")
     parser.add_argument("--table", action="store_true", help="Only write docs/results.md.")
     arguments = parser.parse_args()
     if not arguments.table:
         if not arguments.data_dir:
             parser.error("--data_dir is missing: the folder with glue/, extra/ and squad/.")
-        run_missing(arguments.data_dir, arguments.only.split(","), arguments.workers)
+        only = arguments.only.split(",")
+        run_missing(arguments.data_dir, only, arguments.workers, arguments.again)
     write_tables()
 
 

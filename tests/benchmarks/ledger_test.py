@@ -31,6 +31,16 @@ def test_what_has_a_row_is_not_missing(book):
     assert book.rows()["a"]["value"] == 3  # The last one counts.
 
 
+def test_what_is_of_older_code_is_wanted_again(book):
+    assert book.newest_code("first") is None
+    book.add("first", [{"name": "a", "value": 1}, {"name": "b", "value": 2, ledger.CODE: "old"}])
+    book.add("first", [{"name": "c", "value": 3, ledger.CODE: "new"}])
+    assert book.newest_code("first") == "new" and book.newest_code("second") is None
+    assert book.missing("abcd") == ["d"] and book.missing("abcd", "new") == ["a", "b", "d"]
+    book.add("first", [{"name": "b", "value": 4, ledger.CODE: "new"}])
+    assert book.missing("abcd", "new") == ["a", "d"] and book.rows()["b"]["value"] == 4
+
+
 def test_a_table_is_replaced_and_the_rest_stays(book):
     book.add("rows", [{"name": "a", "value": 1}])
     for _ in range(2):

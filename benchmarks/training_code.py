@@ -1,0 +1,60 @@
+"""A digest of the code that decides what a training gives, so that rows say which they are of."""
+
+import ast
+import hashlib
+import pathlib
+
+PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "adapter_bert_tf"
+# Folders whose code decides results, and what is in them that does not.
+DECIDING = ("adapters", "base", "data", "heads", "tasks", "training")
+NOT_DECIDING = (
+    "base/files.py",
+    "data/checks.py",
+    "data/tfds.py",
+    "heads/serving_spans.py",
+    "heads/serving_texts.py",
+    "tasks/submission.py",
+    "training/metrics_log.py",
+    "training/progress.py",
+)
+
+
+def digest(package: pathlib.Path = PACKAGE) -> str:
+    """Twelve digits of a SHA-256 of the deciding code, without docstrings, comments, annotations.
+
+    What only checks or says something counts too: that it decides nothing cannot be seen here.
+
+    Args:
+      package: folder of `adapter_bert_tf`.
+    """
+    found = hashlib.sha256()
+    for path in sorted(path for folder in DECIDING for path in (package / folder).rglob("*.py")):
+        name = path.relative_to(package).as_posix()
+        if name not in NOT_DECIDING:
+            found.update(f"{name}\n{_bare(path.read_text())}\n".encode())
+    return found.hexdigest()[:12]
+
+
+def _bare(source: str) -> str:
+    return ast.unparse(ast.fix_missing_locations(_Bare().visit(ast.parse(source))))
+
+
+class _Bare(ast.NodeTransformer):
+    """Removes what has no effect."""
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        """An argument without its annotation."""
+        node.annotation = None
+        return node
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """A node without its docstring, if it can have one."""
+        super().generic_visit(node)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
+            text = ast.get_docstring(node, clean=False)
+            if text is not None:
+                node.body = body[1:] or [ast.Pass()]
+        return node

@@ -1,0 +1,26 @@
+"""What changes the digest of the code that decides a training, and what does not."""
+
+import shutil
+
+import pytest
+
+from benchmarks import training_code
+
+CHANGES = {  # (file, what, by what): whether it is other code.
+    "a comment": ("training/optimizer.py", "import", "# Said.\nimport", False),
+    "a docstring": ("training/optimizer.py", '"""', '"""Said. ', False),
+    "an annotation": ("adapters/ops.py", "-> ", "-> int | ", False),
+    "a number": ("training/optimizer.py", "rate=0.01", "rate=0.02", True),
+    "progress": ("training/progress.py", "5.0", "6.0", False),
+    "a card": ("store/card.py", "a BERT adapter", "an adapter", False),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_what_counts(case, tmp_path):
+    file, what, by_what, other = CHANGES[case]
+    package = shutil.copytree(training_code.PACKAGE, tmp_path / "package")
+    before = (package / file).read_text()
+    assert what in before
+    (package / file).write_text(before.replace(what, by_what, 1))
+    assert (training_code.digest(package) != training_code.digest()) == other
