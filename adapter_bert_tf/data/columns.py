@@ -3,6 +3,7 @@
 import dataclasses
 
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.tasks.own import is_number
 
 
 def column_numbers(source, header, folder):
@@ -54,7 +55,7 @@ def _is_number(text):
 
 def _column_number(column, header, place):
     """Place of a column that is named, or numbered, as an int or as text."""
-    number = int(column) if str(column).isdecimal() else None
+    number = int(column) if is_number(str(column)) else None
     if header.count(column) > 1:
         raise InputError(
             f"{place}: {header.count(column)} columns are called {column!r}. Rename them, or say "

@@ -11,7 +11,7 @@ import time
 
 ROW = "{:<22}{:>9}{:>9}{:>9}{:>7}"
 AT_ONCE = 2
-SLACK = 120  # Seconds that a process may take to begin, and to make a find small.
+SLACK = 400  # Seconds that a process may take to begin, and to make a find small.
 
 
 def main() -> int:
@@ -61,7 +61,7 @@ def _all(names, seconds, seed, folder):
 
 
 def _start(name, seconds, seed, folder):
-    command = [sys.executable, "-m", "tests.fuzz.worker", name, str(seconds), str(seed)]
+    command = [sys.executable, "-W", "ignore", "-m", "tests.fuzz.worker", name, str(seconds), str(seed)]
     return subprocess.Popen([*command, _path(folder, name)])
 
 

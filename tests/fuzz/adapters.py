@@ -10,7 +10,7 @@ import numpy as np
 import safetensors.numpy
 from hypothesis import strategies as st
 
-from adapter_bert_tf.adapters.config import AdapterConfig, parse_layers
+from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.command import store_commands
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import method
@@ -142,7 +142,6 @@ def read(folder, settings):
         adapter_init_scale=None,
         adapter_layers=settings["layers"],
     )
-    parse_layers(settings["layers"])
     parts = method._parts(flags)
     parts.without_lowest(0, 1).specs(SIZES)
     parts.summary()

@@ -1,5 +1,6 @@
 """Output folders that hold anything: what is ours is taken up or refused, and foreign files stay."""
 
+import fnmatch
 import json
 import re
 
@@ -10,7 +11,7 @@ from adapter_bert_tf.command.table import rows_of
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import output_files
 from adapter_bert_tf.run.job import held
-from adapter_bert_tf.run.ownership import Folder, clear
+from adapter_bert_tf.run.ownership import RUN_FILES, Folder, clear
 from adapter_bert_tf.serving.place import require_export_place
 from adapter_bert_tf.store.folders import require_free
 from adapter_bert_tf.training.best import Best
@@ -120,5 +121,11 @@ def _foreign(folder):
     """Contents of what is neither ours nor looks as if a killed run had left it."""
     found = contents(folder)
     ours = {part for name in OURS for part in (name, name.split("/")[0])}
-    left = re.compile(r".*\.[0-9a-f]{8}\.tmp")
-    return {n: c for n, c in found.items() if n not in ours and not left.fullmatch(n) and c != None}  # noqa: E711
+    return {name: content for name, content in found.items() if not _is_ours(name, ours)}
+
+
+def _is_ours(name, ours):
+    """Whether a run may write or remove a path: its own files, and what is in its own folders."""
+    left = re.fullmatch(r".*\.[0-9a-f]{8}\.tmp|\.lock\.[0-9a-f]{32}", name)
+    own = any(fnmatch.fnmatchcase(name, pattern) for pattern in (*RUN_FILES, "test_*"))
+    return name in ours or left or own
