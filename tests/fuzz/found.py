@@ -1,0 +1,84 @@
+"""What was found: each row stays, and holds the property since."""
+
+from tests.fuzz.cases import Case, Link
+
+TABLE = {
+    "columns": ("0", "1", "2"),
+    "extension": "tsv",
+    "delimiter": None,
+    "header": False,
+    "quoted": None,
+    "encoding": "utf-8",
+    "regression": True,
+    "roles": ("test",),
+    "expected": {},
+}
+LOCK = (
+    b'{"host": "another", "machine": "another 0 0", "pid": 1, "process": "1", "since": 1.0, '
+    b'"beat": 1.0, "id": "0"}'
+)
+# A name: the kind and the case.
+FOUND = {
+    "columns of nothing": (
+        "tables",
+        Case({"test.tsv": b"\0"}, TABLE | {"columns": ("", "", "")}),
+    ),
+    "a column of 5,000 digits": (
+        "tables",
+        Case({"test.tsv": b"a\tb\n"}, TABLE | {"columns": ("9" * 5000, "1", "2")}),
+    ),
+    "a header of 5,000 digits": (
+        "tables",
+        Case({"test.tsv": b"a\tb\nc\td\n"}, TABLE | {"columns": ("9" * 5000, "", ""), "header": True}),
+    ),
+    "questions of 5,000 digits": ("questions", Case({"questions.json": b"9" * 5000})),
+    "an id that forges a line": (
+        "questions",
+        Case(
+            {
+                "questions.json": b'{"data": [{"paragraphs": [{"context": "a", "qas": [{"id": '
+                b'"\\u001b[2J", "question": "x", "answers": [{"text": "b", "answer_start": 0}]}]}]}]}'
+            }
+        ),
+    ),
+    "a folder in the place of a note": (
+        "windows kept",
+        Case({"fc458e6ff9a1e3f7/done.json": None}),
+    ),
+    "a folder in the place of windows": (
+        "windows kept",
+        Case(
+            {
+                "fc458e6ff9a1e3f7/done.json": b'{"count": 1, "name": "a", "sha256": []}',
+                **{f"fc458e6ff9a1e3f7/a-{i:02d}.tfrecord": None for i in range(8)},
+            }
+        ),
+    ),
+    "layers that name no flag": (
+        "adapter files",
+        Case({"adapter.json": b"{}"}, {"layers": "0000000000"}),
+    ),
+    "a value of a grid that names no file": (
+        "sweeps",
+        Case({"flags.yaml": b'{"learning_rate": false}'}),
+    ),
+    "a folder like what a killed run leaves": (
+        "output folders",
+        Case({"sweep.csv.01234567.tmp": None}, {"overwrite": False}),
+    ),
+    "a link in an exported model": (
+        "output folders",
+        Case(
+            {
+                "saved_model/saved_model.pb": Link("../outside/below"),
+                ".lock": LOCK,
+                "eval_results.txt": None,
+            },
+            {"overwrite": False},
+        ),
+    ),
+    "a file like what a killed run leaves": (
+        "output folders",
+        Case({"adapter.tmp-0123": b"", "saved_model.tmp-0123": b""}, {"overwrite": False}),
+    ),
+}
