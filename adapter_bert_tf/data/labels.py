@@ -8,6 +8,7 @@ from absl import logging
 
 from adapter_bert_tf.data.splits import subset
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shown
 
 
 def infer_labels(labels):
@@ -66,15 +67,15 @@ def label_ids(task, examples):
     for label, (path, line) in zip(examples.labels, examples.places, strict=True):
         if label not in ids:
             raise InputError(
-                f"{path}, line {line}: unknown label {label!r}. The task's labels, "
+                f"{path}, line {line}: unknown label {shown(label)}. The task's labels, "
                 f"those of its training data, are {_shown(task.labels)}."
             )
     return np.array([ids[label] for label in examples.labels], np.int32)
 
 
 def _shown(labels):
-    shown = ", ".join(map(repr, labels[:30]))
-    return f"[{shown}{', ...' if len(labels) > 30 else ''}]"
+    first = ", ".join(shown(label, 60) for label in labels[:30])
+    return f"[{first}{', ...' if len(labels) > 30 else ''}]"
 
 
 def _score(label, place):
@@ -84,7 +85,7 @@ def _score(label, place):
         score = math.nan
     if not math.isfinite(score):
         raise InputError(
-            f"{place[0]}, line {place[1]}: the score must be a number. Received: {label!r}"
+            f"{place[0]}, line {place[1]}: the score must be a number. Received: {shown(label)}"
         )
     return score
 

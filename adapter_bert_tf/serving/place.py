@@ -12,8 +12,8 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import parse_json
 from adapter_bert_tf.heads.serving_texts import INPUTS
+from adapter_bert_tf.received import parse_json
 from adapter_bert_tf.store.folders import require_no_link
 
 MODEL = "saved_model.pb"  # Without it a folder is no SavedModel.

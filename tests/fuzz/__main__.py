@@ -61,7 +61,16 @@ def _all(names, seconds, seed, folder):
 
 
 def _start(name, seconds, seed, folder):
-    command = [sys.executable, "-W", "ignore", "-m", "tests.fuzz.worker", name, str(seconds), str(seed)]
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-m",
+        "tests.fuzz.worker",
+        name,
+        str(seconds),
+        str(seed),
+    ]
     return subprocess.Popen([*command, _path(folder, name)])
 
 

@@ -68,6 +68,12 @@ def cases(draw):
     return Case(files)
 
 
+def changed(**values):
+    """The case of a sound adapter with other values in its config, sealed."""
+    config, weights = sound()
+    return Case({CONFIG: json.dumps(_sealed(config | values, weights)).encode(), WEIGHTS: weights})
+
+
 def _sealed(config, weights):
     if not isinstance(config, dict):
         return config

@@ -1,5 +1,6 @@
 """What was found: each row stays, and holds the property since."""
 
+from tests.fuzz.adapters import changed
 from tests.fuzz.cases import Case, Link
 
 TABLE = {
@@ -29,7 +30,9 @@ FOUND = {
     ),
     "a header of 5,000 digits": (
         "tables",
-        Case({"test.tsv": b"a\tb\nc\td\n"}, TABLE | {"columns": ("9" * 5000, "", ""), "header": True}),
+        Case(
+            {"test.tsv": b"a\tb\nc\td\n"}, TABLE | {"columns": ("9" * 5000, "", ""), "header": True}
+        ),
     ),
     "questions of 5,000 digits": ("questions", Case({"questions.json": b"9" * 5000})),
     "an id that forges a line": (
@@ -80,5 +83,24 @@ FOUND = {
     "a file like what a killed run leaves": (
         "output folders",
         Case({"adapter.tmp-0123": b"", "saved_model.tmp-0123": b""}, {"overwrite": False}),
+    ),
+    "a folder in the place of the best weights": (
+        "output folders",
+        Case({"checkpoints/best-3.safetensors": None}, {"overwrite": True}),
+    ),
+    "a method of 5,000 letters": ("adapter directories", changed(method="x" * 5000)),
+    "a tuning of 5,000 letters": (
+        "adapter directories",
+        changed(method="x" * 5000, tuning={"method": "x" * 5000}),
+    ),
+    "a head of 5,000 letters": ("adapter directories", changed(head="x" * 5000)),
+    "a name of many numbers": ("adapter directories", changed(name=[7] * 5000)),
+    "a run of many numbers": ("adapter directories", changed(run=[7] * 5000)),
+    "labels of 5,000 letters": (
+        "tables",
+        Case(
+            {"train.tsv": b"a\tb\t" + b"x" * 5000 + b"\n", "dev.tsv": b"a\tb\t1\n"},
+            TABLE | {"roles": ("train", "dev")},
+        ),
     ),
 }

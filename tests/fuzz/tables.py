@@ -76,7 +76,9 @@ def _written(draw, rows, form):
 
 def _quoted(lines, delimiter, end):
     text = io.StringIO(newline="")
-    csv.writer(text, delimiter=delimiter, lineterminator=end, quoting=csv.QUOTE_ALL).writerows(lines)
+    csv.writer(text, delimiter=delimiter, lineterminator=end, quoting=csv.QUOTE_ALL).writerows(
+        lines
+    )
     return text.getvalue()
 
 

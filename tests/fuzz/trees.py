@@ -23,9 +23,23 @@ DEFAULTS = {row.name: row.default_of(Command.CLASSIFIER) for row in rows_of(Comm
 FOREIGN = ("notes.txt", "thesis/a.tex", "adapter/mine.txt", "saved_model/mine", "checkpoints/mine")
 OURS = (
     *output_files.FILES,
-    *("checkpoints", "checkpoints/state.tmp1", "checkpoints/step-3.index", "checkpoints/ckpt-7_temp"),
-    *("checkpoints/ckpt-7.index", "checkpoints/ckpt-7.data-00000-of-00001", "sweep.csv.01234567.tmp"),
-    *("run.json.01234567.tmp", ".lock.0123456789abcdef0123456789abcdef", "adapter.tmp-0123", "adapter"),
+    *(
+        "checkpoints",
+        "checkpoints/state.tmp1",
+        "checkpoints/step-3.index",
+        "checkpoints/ckpt-7_temp",
+    ),
+    *(
+        "checkpoints/ckpt-7.index",
+        "checkpoints/ckpt-7.data-00000-of-00001",
+        "sweep.csv.01234567.tmp",
+    ),
+    *(
+        "run.json.01234567.tmp",
+        ".lock.0123456789abcdef0123456789abcdef",
+        "adapter.tmp-0123",
+        "adapter",
+    ),
     *("saved_model.tmp-12", "events.out.tfevents.1", "error-1.log", "adapter/adapter_config.json"),
     *("adapter/README.md", "saved_model/saved_model.pb", "MRPC.tsv", "test_results.tsv"),
     *("checkpoints/best-3.safetensors", "checkpoints/best.json.01234567.tmp", "saved_model"),
@@ -76,6 +90,8 @@ def _content(name):
     if name in FOREIGN:
         return st.binary(max_size=9)
     odd = st.none() | st.sampled_from(LINKS) | st.binary(max_size=30)
+    if name == "checkpoints":  # A link to another disk is the user's, and is followed.
+        return st.none() | st.just(Link("nowhere"))
     if name not in SOUND:
         return odd
     return values.json_bytes(values.changed(SOUND[name])) | odd

@@ -49,8 +49,9 @@ class Counts:
         if place not in self.places:
             self.places.add(place)
             self.numbers["finds"] += 1
-            lines = "".join(traceback.format_exception(error)[-6:])[-2500:]
-            print(f"FIND {self.name}: {str(self.last)[:3000]}\n{lines}", flush=True)
+            said = f"{type(error).__name__}: {str(error)[:600]}"
+            stack = "".join(traceback.format_list(frames[-5:]))
+            print(f"FIND {self.name}: {said}\n{stack}{str(self.last)[:6000]}\n", flush=True)
 
     def say(self) -> None:
         """Prints the counts so far, and keeps them."""

@@ -21,7 +21,17 @@ PLAIN = (
     *("{}", "2026-13-45", "0x1f", "0o17", "1_000", "190:20:30", ".inf", ".nan", "!!int _", "<<"),
     *("!!binary ////", "!!set {a, b}", "!!omap [a: 1]", "!!pairs [a: 1]", "!x y", "&a [*a]", "*b"),
     *("!!timestamp x", "'", '"\\ud800"', '"\\0"', '"\\e[2J"', "|\n  a\n  b", ">-\n  a", "? a", "%"),
-    *("!!float _", "!!float 1:x", "!!null x", "!!bool 3", "!!str [1]", "!!map 3", "!!seq 3", "=", "-"),
+    *(
+        "!!float _",
+        "!!float 1:x",
+        "!!null x",
+        "!!bool 3",
+        "!!str [1]",
+        "!!map 3",
+        "!!seq 3",
+        "=",
+        "-",
+    ),
     *("9" * 400, "9" * 5000, "x" * 3000, "[[1], [2]]", "[1, 1]", "2026-01-01", "1e400", "- 1"),
 )
 
@@ -36,7 +46,9 @@ def _lines(draw):
     lines = [f"{draw(names)}: {draw(_value())}" for _ in range(draw(st.integers(0, 5)))]
     text = "\n".join(lines)
     if draw(st.integers(0, 5)) == 0:
-        text = f"{draw(st.sampled_from(('flags', 'grid', 'a: &a', '? ')))}:\n  " + "\n  ".join(lines)
+        text = f"{draw(st.sampled_from(('flags', 'grid', 'a: &a', '? ')))}:\n  " + "\n  ".join(
+            lines
+        )
     content = text.encode("utf-8", "surrogatepass")
     return draw(st.just(content) | values.edited(content)) if draw(st.booleans()) else content
 
