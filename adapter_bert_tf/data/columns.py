@@ -40,9 +40,9 @@ def check_columns(task, source, header, rows, columns, path):
     others = {cells[columns["label"]].strip() for _, cells in rows if len(cells) > max(chosen)}
     if _is_number(first) if task.regression else first in others:
         raise InputError(
-            f"{path}, line 1: this row looks like data and not like a header: its label {shown(first)} "
-            "is that of other rows. If the file has no header, say header=False; else name the "
-            "columns by their names.",
+            f"{path}, line 1: this row looks like data and not like a header: its label "
+            f"{shown(first)} is that of other rows. If the file has no header, say "
+            "header=False; else name the columns by their names.",
             "header=False",
         )
 

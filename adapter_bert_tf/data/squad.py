@@ -137,6 +137,6 @@ def _field(holder, name, types, place):
     if not isinstance(value, types):
         raise InputError(
             f"{place}: {name!r} is missing or of another type. Received: "
-            f"{shown(value if isinstance(holder, dict) else holder, 60)}"
+            f"{shown(str(value if isinstance(holder, dict) else holder)[:60])}"
         )
     return value

@@ -38,8 +38,7 @@ def own_task(
     """
     if not text_a:
         raise InputError(
-            f"text_a is missing: the column of the text, by name or number. Received: {text_a!r}",
-            "text_a",
+            f"text_a is missing: the column of the text, by name or number. Received: {text_a!r}"
         )
     columns = Columns(text_a, text_b or None, label or None)
     if not header:

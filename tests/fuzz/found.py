@@ -40,7 +40,8 @@ FOUND = {
         Case(
             {
                 "questions.json": b'{"data": [{"paragraphs": [{"context": "a", "qas": [{"id": '
-                b'"\\u001b[2J", "question": "x", "answers": [{"text": "b", "answer_start": 0}]}]}]}]}'
+                b'"\\u001b[2J", "question": "x", "answers": '
+                b'[{"text": "b", "answer_start": 0}]}]}]}]}'
             }
         ),
     ),
@@ -87,6 +88,10 @@ FOUND = {
     "a folder in the place of the best weights": (
         "output folders",
         Case({"checkpoints/best-3.safetensors": None}, {"overwrite": True}),
+    ),
+    "checkpoints behind a link to nothing": (
+        "output folders",
+        Case({"checkpoints": Link("nowhere")}, {"overwrite": False}),
     ),
     "a method of 5,000 letters": ("adapter directories", changed(method="x" * 5000)),
     "a tuning of 5,000 letters": (

@@ -1,4 +1,4 @@
-"""Output folders that hold anything: what is ours is taken up or refused, and foreign files stay."""
+"""Output folders of any content: what is ours is taken up or refused; foreign files stay."""
 
 import fnmatch
 import json
