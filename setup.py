@@ -42,6 +42,7 @@ setup(
         "test": [
             "pytest>=8",
             "pytest-xdist>=3.6",
+            "hypothesis>=6.100",
             "trustme>=1.1",
             "nbclient",
             "nbformat",

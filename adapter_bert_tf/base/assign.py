@@ -6,6 +6,7 @@ import numpy as np
 
 from adapter_bert_tf.adapters.specs import Spec
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shortened
 
 
 def assign_weights(variables, values, source):
@@ -112,6 +113,6 @@ def _head_fits(variables, values):
 def _listing(title, rows):
     if not rows:
         return ""
-    shown = "".join(f"\n    {row}" for row in rows[:8])
+    first = "".join(f"\n    {shortened(row, 160)}" for row in rows[:8])
     more = f"\n    ... and {len(rows) - 8} more" if len(rows) > 8 else ""
-    return f"\n  {title} ({len(rows)}):{shown}{more}"
+    return f"\n  {title} ({len(rows)}):{first}{more}"

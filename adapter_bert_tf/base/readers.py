@@ -18,6 +18,7 @@ import tensorflow as tf
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import tensors
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shortened
 
 NOT_ENCODER = r"^(cls|classifier|qa_outputs)\.|position_ids$"
 VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -265,8 +266,8 @@ def _check_found(path, stored, names):
 
 
 def _fail(path, names):
-    shown = "\n  ".join(name[:200] for name in names[:40])
+    first = "\n  ".join(shortened(name, 80) for name in names[:25])
     raise InputError(
         f"{path} holds no BERT encoder in Google's, Model Garden's or Hugging Face's names. "
-        f"It has {len(names)} variables:\n  {shown}"
+        f"It has {len(names)} variables:\n  {first}"
     )

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.received import shortened, shown
 
 FLOATS: Mapping[str, type] = {
     "F64": np.float64,
@@ -68,7 +68,11 @@ def _damaged(path: str, error: Exception) -> InputError:
         size = f"it has {storage.stat(path).length:,} bytes"
     except tf.errors.OpError as missing:
         size = storage.reason(missing)
-    said = storage.reason(error) if isinstance(error, tf.errors.OpError) else str(error)
+    said = (
+        storage.reason(error)
+        if isinstance(error, tf.errors.OpError)
+        else shortened(str(error), 400)
+    )
     return InputError(
         f"Cannot read {path!r}: {said}; {size}. It is damaged or not whole: copy or download it "
         "again."

@@ -3,6 +3,8 @@
 import dataclasses
 
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shortened, shown
+from adapter_bert_tf.tasks.own import is_number
 
 
 def column_numbers(source, header, folder):
@@ -28,7 +30,7 @@ def check_columns(task, source, header, rows, columns, path):
     if len(set(chosen)) < len(chosen):
         raise InputError(
             f"{path}: the texts and the label must be different columns. Received: "
-            f"{dataclasses.asdict(source.columns)}"
+            f"{shown(dataclasses.asdict(source.columns))}"
         )
     if not source.strict or header is None or "label" not in columns:
         return
@@ -38,9 +40,9 @@ def check_columns(task, source, header, rows, columns, path):
     others = {cells[columns["label"]].strip() for _, cells in rows if len(cells) > max(chosen)}
     if _is_number(first) if task.regression else first in others:
         raise InputError(
-            f"{path}, line 1: this row looks like data and not like a header: its label {first!r} "
-            "is that of other rows. If the file has no header, say header=False; else name the "
-            "columns by their names.",
+            f"{path}, line 1: this row looks like data and not like a header: its label "
+            f"{shown(first)} is that of other rows. If the file has no header, say "
+            "header=False; else name the columns by their names.",
             "header=False",
         )
 
@@ -54,23 +56,28 @@ def _is_number(text):
 
 def _column_number(column, header, place):
     """Place of a column that is named, or numbered, as an int or as text."""
-    number = int(column) if str(column).isdecimal() else None
+    number = int(column) if is_number(str(column)) else None
     if header.count(column) > 1:
         raise InputError(
-            f"{place}: {header.count(column)} columns are called {column!r}. Rename them, or say "
-            f"which by its number. Received: {str(header[:30])[:600]}"
+            f"{place}: {header.count(column)} columns are called {shown(column)}. Rename them, or "
+            f"say which by its number. Received: {_shown(header)}"
         )
     if column not in header:
         if number is not None:
             return number
-        shown = str(header[:30])[:600]
         raise InputError(
-            f"{place}: the header has no column {column!r}. Received: {shown}. Is delimiter right?",
+            f"{place}: the header has no column {shown(column)}. Received: {_shown(header)}. Is "
+            "delimiter right?",
             "delimiter",
         )
     if number is not None and header.index(column) != number:
         raise InputError(
-            f"{place}: {column!r} is the name of column {header.index(column)} and "
-            f"the number of another. Rename it. Received: {header[:30]}"
+            f"{place}: {shown(column)} is the name of column {header.index(column)} and "
+            f"the number of another. Rename it. Received: {_shown(header)}"
         )
     return header.index(column)
+
+
+def _shown(header):
+    """The names of the first columns, in short."""
+    return shortened(str([name[:80] for name in header[:30]]), 600)

@@ -68,15 +68,15 @@ def label_ids(task, examples):
     for label, (path, line) in zip(examples.labels, examples.places, strict=True):
         if label not in ids:
             raise InputError(
-                f"{path}, line {line}: unknown label {label!r}. The task's labels, "
+                f"{path}, line {line}: unknown label {shown(label)}. The task's labels, "
                 f"those of its training data, are {_shown(task.labels)}."
             )
     return np.array([ids[label] for label in examples.labels], np.int32)
 
 
 def _shown(labels):
-    shown = ", ".join(map(repr, labels[:30]))
-    return f"[{shown}{', ...' if len(labels) > 30 else ''}]"
+    first = ", ".join(shown(label, 60) for label in labels[:30])
+    return f"[{first}{', ...' if len(labels) > 30 else ''}]"
 
 
 def _score(label, place):

@@ -16,6 +16,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.data.batches import POOL, map_and_prefetch
 from adapter_bert_tf.data.share import WHOLE
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import parse_json
 
 FORMAT = 3  # Of the records; another number makes them anew.
 SHARDS = 8
@@ -57,6 +58,12 @@ def cached_records(folder, key, windows):
     path = os.path.join(folder, hashlib.sha256(text.encode()).hexdigest()[:16])
     done = os.path.join(path, DONE)
     if (found := _whole(path, done)) is None:
+        if storage.isdir(done):
+            raise InputError(
+                f"{done} is a folder, and a file is written there. Move it away, or choose another "
+                "features_dir.",
+                "features_dir",
+            )
         try:
             storage.makedirs(path)
         except tf.errors.OpError as error:
@@ -92,10 +99,10 @@ def _whole(path, done):
     if not storage.exists(done):
         return None
     try:
-        values = json.loads(storage.read_text(done))
+        values = parse_json(storage.read_bytes(done))
         found = Records(os.path.join(path, str(values["name"])), int(values["count"]))
         digests = list(values["sha256"])
-    except (ValueError, KeyError, TypeError, RecursionError, tf.errors.OpError):
+    except (ValueError, KeyError, TypeError, tf.errors.OpError):
         found, digests = None, []
     if found and _digests(found) == digests:
         return found
@@ -105,7 +112,7 @@ def _whole(path, done):
 
 def _digests(records):
     """Those of the shards; None if one is not there."""
-    if not all(map(storage.exists, records.files())):
+    if not all(storage.exists(file) and not storage.isdir(file) for file in records.files()):
         return None
     return [_digest(file) for file in storage.cached(*records.files())]
 

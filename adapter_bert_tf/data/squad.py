@@ -9,6 +9,7 @@ from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import parse_json, shown
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,11 +38,9 @@ def read_articles(path):
       InputError: when the file is missing, is no JSON or no SQuAD file.
     """
     try:
-        content = json.loads(storage.read_bytes(path))
+        content = parse_json(storage.read_bytes(path))
     except tf.errors.OpError as error:
         raise InputError(f"Cannot read {path!r}: {error}") from error
-    except RecursionError as error:
-        raise InputError(f"{path} is no SQuAD file: it is nested too deeply.") from error
     except json.JSONDecodeError as error:
         raise InputError(
             f"{path} is no JSON: line {error.lineno}, column {error.colno} (character "
@@ -49,6 +48,8 @@ def read_articles(path):
         ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: the byte at offset {error.start} is not UTF-8 text.") from error
+    except ValueError as error:
+        raise InputError(f"{path} is no SQuAD file: {error}.") from error
     if not (isinstance(content, dict) and isinstance(content.get("data"), list)):
         raise InputError(f"{path} is no SQuAD file: it must be an object with a list `data`.")
     return content["data"]
@@ -92,7 +93,7 @@ def read_questions(articles, path):
     repeated = [i for i, n in collections.Counter(str(q.id) for q in questions).items() if n > 1]
     if repeated or not questions:
         raise InputError(
-            f"{path}: question ids come twice: {repeated[:5]}."
+            f"{path}: question ids come twice: {shown(repeated[:5])}."
             if questions
             else f"{path} holds no questions."
         )
@@ -102,7 +103,7 @@ def read_questions(articles, path):
             "are left out: %s",
             path,
             len(left_out),
-            ", ".join(map(str, left_out[:5])),
+            shown(left_out[:5]),
         )
     return questions
 
@@ -136,6 +137,6 @@ def _field(holder, name, types, place):
     if not isinstance(value, types):
         raise InputError(
             f"{place}: {name!r} is missing or of another type. Received: "
-            f"{str(value if isinstance(holder, dict) else holder)[:60]!r}"
+            f"{shown(str(value if isinstance(holder, dict) else holder)[:60])}"
         )
     return value

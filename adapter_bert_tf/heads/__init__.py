@@ -10,6 +10,7 @@ from adapter_bert_tf.heads import serving_spans, serving_texts
 from adapter_bert_tf.heads.classifier import Classifier, pooled_logits
 from adapter_bert_tf.heads.head import Head
 from adapter_bert_tf.heads.span_labeler import LABELS, SpanLabeler, sequence_logits
+from adapter_bert_tf.received import shown
 from adapter_bert_tf.tasks import metrics, squad_metrics
 from adapter_bert_tf.tasks.span_decoding import DecodingSettings
 
@@ -18,7 +19,7 @@ __all__ = ["HEADS", "Head", "head_of"]
 
 def _check_texts(values: Mapping[str, Any]) -> None:
     if values["texts"] not in (1, 2) or values["max_seq_length"] < 5:
-        raise InputError(f"inputs need 1 or 2 texts and room for them. Received: {values!r}")
+        raise InputError(f"inputs need 1 or 2 texts and room for them. Received: {shown(values)}")
 
 
 def _check_spans(values: Mapping[str, Any]) -> None:
@@ -73,5 +74,7 @@ def head_of(config: Mapping[str, Any]) -> Head:
     name = config["head"]
     known = [head.file_name for head in HEADS.values()]
     if name not in known:
-        raise InputError(f"head must be one of {list(dict.fromkeys(known))}. Received: {name!r}")
+        raise InputError(
+            f"head must be one of {list(dict.fromkeys(known))}. Received: {shown(name)}"
+        )
     return HEADS["regression"] if config["regression"] else HEADS[name]

@@ -79,7 +79,7 @@ def all_runs(flags, grid):
     runs = []
     for values in itertools.product(*grid.values()):
         for seed in range(flags.seed, flags.seed + flags.num_trials):
-            changed = flags.changed(**dict(zip(grid, values, strict=True)), seed=seed)
+            changed = _changed(flags, dict(zip(grid, values, strict=True)) | {"seed": seed})
             setting = {name: getattr(changed, name) for name in grid}
             common = {
                 "adapter_dir": None,
@@ -101,6 +101,14 @@ def all_runs(flags, grid):
             f"--sweep={flags.sweep}: the same setting comes twice: {os.path.basename(twice[0])}"
         )
     return runs
+
+
+def _changed(flags, values):
+    """The flags with values of the grid. Raises `InputError`, naming the file."""
+    try:
+        return flags.changed(**values)
+    except InputError as error:
+        raise InputError(f"--sweep={flags.sweep}: {error}") from error
 
 
 def _folder(setting, seed):

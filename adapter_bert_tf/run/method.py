@@ -94,7 +94,7 @@ def _as_flags(
     }
     if not isinstance(parts, AdapterConfig):
         return same
-    layers = dataclasses.replace(parts, layers=parse_layers(flags.adapter_layers))
+    layers = dataclasses.replace(parts, layers=_layers(flags))
     return same | {
         "adapter_size": flags.adapter_size == parts.bottleneck_size,
         "adapter_init_scale": flags.adapter_init_scale == parts.init_scale,
@@ -135,13 +135,21 @@ def _read_parts(path: str) -> PartsConfig:
         raise InputError(f"--adapter={path}: {error}", *error.arguments) from error
 
 
+def _layers(flags: Part) -> tuple[int, ...] | None:
+    """The layers of `--adapter_layers`, or None. Raises `InputError`, naming the flag."""
+    try:
+        return parse_layers(flags.adapter_layers)
+    except InputError as error:
+        raise InputError(f"--adapter_layers: {error}") from error
+
+
 def _parts(flags: Part) -> PartsConfig:
     """The configuration of `--adapter` and the flags that override it."""
     config = _named(flags.adapter)
     overrides = {
         "bottleneck_size": flags.adapter_size,
         "init_scale": flags.adapter_init_scale,
-        "layers": parse_layers(flags.adapter_layers),
+        "layers": _layers(flags),
     }
     given = {name: value for name, value in overrides.items() if value is not None}
     if given and not isinstance(config, AdapterConfig):

@@ -70,7 +70,7 @@ def require_files(folder, patterns=()):
       patterns: of more files in it.
 
     Raises:
-      InputError: for a folder where a file goes, or a file where a folder goes.
+      InputError: for a folder where a file goes, or a file or a dead link where a folder goes.
     """
     names = storage.listdir(folder) if patterns and storage.isdir(folder) else []
     names = [n.rstrip("/") for n in names]
@@ -80,6 +80,8 @@ def require_files(folder, patterns=()):
             raise InputError(_wrong_place(os.path.join(folder, name), "a folder", "a file"))
     for name in FOLDERS:
         path = os.path.join(folder, name)
+        if storage.is_link(path) and not storage.exists(path):
+            raise InputError(_wrong_place(path, "a link that leads nowhere", "a folder"))
         if storage.exists(path) and not storage.isdir(path):
             raise InputError(_wrong_place(path, "a file", "a folder"))
 

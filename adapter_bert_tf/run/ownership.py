@@ -249,8 +249,9 @@ def remove_leftovers(output_dir: str) -> None:
         for name in storage.listdir(folder) if storage.isdir(folder) else []:
             path = os.path.join(folder, name.rstrip("/"))
             if HALF_FOLDER.fullmatch(name.rstrip("/")):
-                storage.rmtree(path)
-            elif LEFT.fullmatch(name):
+                if storage.isdir(path):  # A file of this name is not of our making.
+                    storage.rmtree(path)
+            elif LEFT.fullmatch(name) and not storage.isdir(path):
                 storage.remove(path)
     paths = [path.rstrip("/") for path in _checkpoint_files(output_dir)]
     for path in paths:

@@ -13,6 +13,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.serving_texts import INPUTS
+from adapter_bert_tf.received import parse_json
 from adapter_bert_tf.store.folders import require_no_link
 
 MODEL = "saved_model.pb"  # Without it a folder is no SavedModel.
@@ -102,8 +103,8 @@ def _read_marker(folder: str) -> dict[str, Any] | None:
     if not storage.exists(path) or storage.isdir(path):
         return None
     try:
-        marker = json.loads(storage.read_bytes(path, LARGEST_MARKER))
-    except (ValueError, RecursionError):
+        marker = parse_json(storage.read_bytes(path, LARGEST_MARKER))
+    except ValueError:
         return None
     files = marker.get("files") if isinstance(marker, dict) else None
     known = isinstance(files, list) and all(isinstance(name, str) for name in files)
@@ -112,7 +113,15 @@ def _read_marker(folder: str) -> dict[str, Any] | None:
 
 def _is_marked(folder: str, marker: dict[str, Any], files: list[str]) -> bool:
     """Whether it is the SavedModel that was marked, or one cut short, and not a later one."""
-    return MODEL not in files or marker.get("saved_model_sha256") == _digest(folder)
+    if MODEL not in files:
+        return True
+    return _is_file(folder) and marker.get("saved_model_sha256") == _digest(folder)
+
+
+def _is_file(folder: str) -> bool:
+    """Whether the model is a file of its own: we write no links, and one may lead nowhere."""
+    path = os.path.join(folder, MODEL)
+    return not storage.is_link(path) and not storage.isdir(path)
 
 
 def _digest(folder: str) -> str:
@@ -127,7 +136,7 @@ def _of_older(files: list[str]) -> list[str]:
 
 def _is_older(folder: str, files: list[str]) -> bool:
     """Whether a folder without a marker holds a SavedModel of ours."""
-    if MODEL not in files:
+    if MODEL not in files or not _is_file(folder):
         return False
     model = saved_model_pb2.SavedModel()
     try:

@@ -15,6 +15,7 @@ from absl import logging
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shown
 from adapter_bert_tf.store import schema
 from adapter_bert_tf.store import weights as weight_bytes
 from adapter_bert_tf.store.card import card
@@ -226,7 +227,7 @@ def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
             "checkpoint=PATH",
         )
     different = [
-        f"{key}: adapter {expected.get(key)!r}, base {received.get(key)!r}"
+        f"{key}: adapter {shown(expected.get(key))}, base {shown(received.get(key))}"
         for key in received
         if expected.get(key) != received[key] and key != schema.NORMS
     ]

@@ -167,7 +167,7 @@ def check(config, where):
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
     if not isinstance(config.get("name", ""), str):
-        raise InputError(f"{where}: name must be text. Received: {config['name']!r}")
+        raise InputError(f"{where}: name must be text. Received: {shown(config['name'])}")
     labels = config["labels"]
     if not all(isinstance(label, str) for label in labels) or len(set(labels)) != len(labels):
         raise InputError(f"{where}: labels must be different strings. Received: {shown(labels)}")
@@ -176,7 +176,7 @@ def check(config, where):
             f"{where}: a classifier has labels, a regression has none. Received: {shown(labels)}"
         )
     if not isinstance(config.get("run", ""), str):  # Older ones have none.
-        raise InputError(f"{where}: run must be a string. Received: {config['run']!r}")
+        raise InputError(f"{where}: run must be a string. Received: {shown(config['run'])}")
     _check_inputs(config, head, where)
     metric = config["metric"]
     if metric is not None and not _is_metric(metric):
@@ -186,7 +186,7 @@ def check(config, where):
     tuning = _known_tuning(config, where)
     if config["method"] != tuning.method:
         raise InputError(
-            f"{where}: method {config['method']!r} and tuning {tuning.method!r} "
+            f"{where}: method {shown(config['method'])} and tuning {tuning.method!r} "
             "contradict each other."
         )
     _check_adapter(config, where)

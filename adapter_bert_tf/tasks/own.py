@@ -1,8 +1,10 @@
 """A task of the user's own: a table of theirs, described by arguments, not by a row of ours."""
 
 import dataclasses
+import re
 
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shown
 from adapter_bert_tf.tasks.task import ANY_SCORE, Columns, Source, Task
 
 OWN = "tsv"  # The name of every such task.
@@ -34,6 +36,10 @@ def own_task(
     Raises:
       InputError: for a missing column or a delimiter of more than one character.
     """
+    if not text_a:
+        raise InputError(
+            f"text_a is missing: the column of the text, by name or number. Received: {text_a!r}"
+        )
     columns = Columns(text_a, text_b or None, label or None)
     if not header:
         _require_numbers(text_a, text_b, label)
@@ -76,7 +82,13 @@ def _delimiter(given: str | None, extension: str) -> str:
 
 def _require_numbers(*columns: str | None) -> None:
     for name in filter(None, columns):
-        if not name.isdecimal():
+        if not is_number(name):
             raise InputError(
-                f"With header=False columns are numbers from 0. Received: {name!r}", "header=False"
+                f"With header=False columns are numbers from 0. Received: {shown(name)}",
+                "header=False",
             )
+
+
+def is_number(column: str) -> bool:
+    """Whether a column may be meant by its number, which has at most nine digits."""
+    return re.fullmatch(r"\d{1,9}", column) is not None

@@ -115,7 +115,9 @@ def _remove_weights(folder: str, but_of: Best | None) -> None:
     for name in storage.listdir(folder) if storage.isdir(folder) else []:
         found = WEIGHTS.fullmatch(name)
         if found and not (but_of and int(found[1]) == but_of.step):
-            storage.remove(os.path.join(folder, name))
+            path = os.path.join(folder, name)
+            if not storage.isdir(path):  # A folder of this name is not of our making.
+                storage.remove(path)
 
 
 def _read_weights(folder: str, record: dict[str, Any], trained: Variables) -> dict[str, np.ndarray]:

@@ -9,6 +9,7 @@ import tf_keras
 
 from adapter_bert_tf.adapters.specs import BASE_GROUPS, Spec, groups
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shown
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Tuning:
     def __post_init__(self) -> None:
         if self.method not in PREDICATES:
             raise InputError(
-                f"tuning must be one of {list(PREDICATES)}. Received: {self.method!r}", "tuning"
+                f"tuning must be one of {list(PREDICATES)}. Received: {shown(self.method)}",
+                "tuning",
             )
 
     @property

@@ -1,0 +1,153 @@
+"""Adapter directories, with digests that are right, and `--adapter=FILE`."""
+
+import argparse
+import functools
+import json
+import struct
+import types
+
+import numpy as np
+import safetensors.numpy
+from hypothesis import strategies as st
+
+from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.command import store_commands
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run import method
+from adapter_bert_tf.store import load_adapter, schema
+from adapter_bert_tf.store.card import card
+from adapter_bert_tf.store.place import is_ours, require_adapter_place, run_of
+from adapter_bert_tf.store.weights import digest
+from tests import support
+from tests.fuzz import values
+from tests.fuzz.cases import Case, Link
+
+ADAPTER = AdapterConfig(bottleneck_size=2)
+SIZES = {
+    "vocab_size": 9,
+    "hidden_size": 4,
+    "num_layers": 1,
+    "num_attention_heads": 2,
+    "inner_dim": 8,
+    "type_vocab_size": 2,
+    "max_sequence_length": 24,
+    "lower_case": True,
+    "activation": "gelu",
+    "norm_epsilon": 1e-12,
+    "vocabulary_sha256": "0",
+    "weights_sha256": "1",
+}
+CONFIG, WEIGHTS = "a/adapter_config.json", "a/adapter.safetensors"
+
+
+@functools.cache
+def sound():
+    """(config without digests, bytes of the weights) of a sound adapter."""
+    base = types.SimpleNamespace(fingerprint=lambda: SIZES)
+    config = support.adapter_config(base, ADAPTER) | {"name": "mine", "run": "0", "global_step": 3}
+    arrays = {n: np.ones(s, "f4") for n, s in schema.expected_shapes(config).items()}
+    config = json.loads(json.dumps(config))
+    return config, safetensors.numpy.save(arrays, metadata={"format": "adapter_bert_tf"})
+
+
+@st.composite
+def cases(draw):
+    """Directories whose config was changed and sealed again, or whose weights were."""
+    config, weights = sound()
+    if draw(st.booleans()):
+        weights = draw(_weights(weights))
+    config = draw(values.changed(config))
+    content = json.dumps(_sealed(config, weights), ensure_ascii=draw(st.booleans()))
+    content = content.encode("utf-8", "surrogatepass")
+    if draw(st.integers(0, 5)) == 0:
+        content = draw(values.edited(content))
+    files = {CONFIG: content, WEIGHTS: weights, "a/README.md": draw(st.binary(max_size=9))}
+    if draw(st.integers(0, 5)) == 0:
+        name = draw(st.sampled_from(sorted(files)))
+        files[name] = draw(st.sampled_from((None, Link("../../outside/below/mine"), Link("."))))
+    return Case(files)
+
+
+def changed(**values):
+    """The case of a sound adapter with other values in its config, sealed."""
+    config, weights = sound()
+    return Case({CONFIG: json.dumps(_sealed(config | values, weights)).encode(), WEIGHTS: weights})
+
+
+def _sealed(config, weights):
+    if not isinstance(config, dict):
+        return config
+    return schema.seal(config, digest(weights))
+
+
+@st.composite
+def _weights(draw, content):
+    """Weights whose header was changed; its length is right, most often."""
+    if draw(st.integers(0, 3)) == 0:
+        return draw(values.edited(content))
+    return draw(with_other_header(content))
+
+
+@st.composite
+def with_other_header(draw, content):
+    """A safetensors file with a changed header."""
+    (length,) = struct.unpack("<Q", content[:8])
+    header = draw(values.json_bytes(values.changed(json.loads(content[8 : 8 + length]))))
+    size = draw(st.just(len(header)) | st.sampled_from((0, 1, 2**31, 2**63, 2**64 - 1)))
+    return struct.pack("<Q", size) + header + content[8 + length :]
+
+
+def load(folder, settings):
+    """Lists, verifies and loads a directory, and looks whose it is."""
+    path = str(folder / "a")
+    parsed = argparse.Namespace(folders=[str(folder)], base_model=None)
+    store_commands.list_adapters(parsed)
+    store_commands.verify_adapters(argparse.Namespace(folders=[path], base_model=None))
+    if is_ours(path):
+        run_of(path)
+    errors = [_refusal(require_adapter_place, path)]
+    saved = load_adapter(path)
+    card(saved.config, saved.weights)
+    store_commands.show_adapters(argparse.Namespace(folders=[path]))
+    schema.parse(json.dumps(saved.config), path)
+    for error in filter(None, errors):
+        raise error
+
+
+def _refusal(function, path):
+    try:
+        function(path)
+    except InputError as error:
+        return error
+
+
+PARTS = {
+    "kind": "bottleneck",
+    "bottleneck_size": 4,
+    "activation": "gelu",
+    "init_scale": 1e-3,
+    "layers": [0, 1],
+    "sublayers": ["attention", "feed_forward"],
+}
+
+
+@st.composite
+def files(draw):
+    """Files for `--adapter`, and texts for `--adapter_layers`."""
+    anything = values.changed(PARTS) | values.changed(json.loads(json.dumps(ADAPTER.__dict__)))
+    content = draw(values.json_bytes(anything | values.json_values()))
+    layers = st.none() | st.text("0123456789-,. ", max_size=12) | values.texts()
+    return Case({"adapter.json": content}, {"layers": draw(layers)})
+
+
+def read(folder, settings):
+    """Reads the file, and makes the variables' list for a tiny base."""
+    flags = types.SimpleNamespace(
+        adapter=str(folder / "adapter.json"),
+        adapter_size=None,
+        adapter_init_scale=None,
+        adapter_layers=settings["layers"],
+    )
+    parts = method._parts(flags)
+    parts.without_lowest(0, 1).specs(SIZES)
+    parts.summary()

@@ -1,0 +1,111 @@
+"""What was found: each row stays, and holds the property since."""
+
+from tests.fuzz.adapters import changed
+from tests.fuzz.cases import Case, Link
+
+TABLE = {
+    "columns": ("0", "1", "2"),
+    "extension": "tsv",
+    "delimiter": None,
+    "header": False,
+    "quoted": None,
+    "encoding": "utf-8",
+    "regression": True,
+    "roles": ("test",),
+    "expected": {},
+}
+LOCK = (
+    b'{"host": "another", "machine": "another 0 0", "pid": 1, "process": "1", "since": 1.0, '
+    b'"beat": 1.0, "id": "0"}'
+)
+# A name: the kind and the case.
+FOUND = {
+    "columns of nothing": (
+        "tables",
+        Case({"test.tsv": b"\0"}, TABLE | {"columns": ("", "", "")}),
+    ),
+    "a column of 5,000 digits": (
+        "tables",
+        Case({"test.tsv": b"a\tb\n"}, TABLE | {"columns": ("9" * 5000, "1", "2")}),
+    ),
+    "a header of 5,000 digits": (
+        "tables",
+        Case(
+            {"test.tsv": b"a\tb\nc\td\n"}, TABLE | {"columns": ("9" * 5000, "", ""), "header": True}
+        ),
+    ),
+    "questions of 5,000 digits": ("questions", Case({"questions.json": b"9" * 5000})),
+    "an id that forges a line": (
+        "questions",
+        Case(
+            {
+                "questions.json": b'{"data": [{"paragraphs": [{"context": "a", "qas": [{"id": '
+                b'"\\u001b[2J", "question": "x", "answers": '
+                b'[{"text": "b", "answer_start": 0}]}]}]}]}'
+            }
+        ),
+    ),
+    "a folder in the place of a note": (
+        "windows kept",
+        Case({"fc458e6ff9a1e3f7/done.json": None}),
+    ),
+    "a folder in the place of windows": (
+        "windows kept",
+        Case(
+            {
+                "fc458e6ff9a1e3f7/done.json": b'{"count": 1, "name": "a", "sha256": []}',
+                **{f"fc458e6ff9a1e3f7/a-{i:02d}.tfrecord": None for i in range(8)},
+            }
+        ),
+    ),
+    "layers that name no flag": (
+        "adapter files",
+        Case({"adapter.json": b"{}"}, {"layers": "0000000000"}),
+    ),
+    "a value of a grid that names no file": (
+        "sweeps",
+        Case({"flags.yaml": b'{"learning_rate": false}'}),
+    ),
+    "a folder like what a killed run leaves": (
+        "output folders",
+        Case({"sweep.csv.01234567.tmp": None}, {"overwrite": False}),
+    ),
+    "a link in an exported model": (
+        "output folders",
+        Case(
+            {
+                "saved_model/saved_model.pb": Link("../outside/below"),
+                ".lock": LOCK,
+                "eval_results.txt": None,
+            },
+            {"overwrite": False},
+        ),
+    ),
+    "a file like what a killed run leaves": (
+        "output folders",
+        Case({"adapter.tmp-0123": b"", "saved_model.tmp-0123": b""}, {"overwrite": False}),
+    ),
+    "a folder in the place of the best weights": (
+        "output folders",
+        Case({"checkpoints/best-3.safetensors": None}, {"overwrite": True}),
+    ),
+    "checkpoints behind a link to nothing": (
+        "output folders",
+        Case({"checkpoints": Link("nowhere")}, {"overwrite": False}),
+    ),
+    "a method of 5,000 letters": ("adapter directories", changed(method="x" * 5000)),
+    "a tuning of 5,000 letters": (
+        "adapter directories",
+        changed(method="x" * 5000, tuning={"method": "x" * 5000}),
+    ),
+    "a head of 5,000 letters": ("adapter directories", changed(head="x" * 5000)),
+    "a name of many numbers": ("adapter directories", changed(name=[7] * 5000)),
+    "a run of many numbers": ("adapter directories", changed(run=[7] * 5000)),
+    "labels of 5,000 letters": (
+        "tables",
+        Case(
+            {"train.tsv": b"a\tb\t" + b"x" * 5000 + b"\n", "dev.tsv": b"a\tb\t1\n"},
+            TABLE | {"roles": ("train", "dev")},
+        ),
+    ),
+}

@@ -1,0 +1,19 @@
+"""The kinds of input: a new one is a row."""
+
+from tests.fuzz import adapters, bases, questions, tables, trees, yamls
+from tests.fuzz.cases import Kind
+
+TABLE_NAMES = ("text_a", "header=False", "delimiter", "encoding")
+KINDS = {
+    "tables": Kind(tables.cases(), tables.read, TABLE_NAMES, examples=40),
+    "questions": Kind(questions.cases(), questions.read, examples=25),
+    "windows kept": Kind(questions.caches(), questions.cache, examples=10),
+    "adapter directories": Kind(adapters.cases(), adapters.load, examples=25),
+    "adapter files": Kind(adapters.files(), adapters.read, ("--adapter", "layers"), examples=30),
+    "bases": Kind(bases.configs(), bases.read, examples=25),
+    "base tensors": Kind(bases.tensors(), bases.read, examples=40),
+    "base checkpoints": Kind(bases.checkpoints(), bases.read, examples=20),
+    "configs": Kind(yamls.cases(), yamls.config, ("--config",), examples=40),
+    "sweeps": Kind(yamls.cases(), yamls.sweep, ("--sweep",), examples=30),
+    "output folders": Kind(trees.cases(), trees.use, examples=20),
+}

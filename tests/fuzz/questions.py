@@ -1,0 +1,101 @@
+"""SQuAD's JSON, and the windows kept of it."""
+
+import functools
+import json
+import tempfile
+
+import numpy as np
+from hypothesis import strategies as st
+
+from adapter_bert_tf.base.vocabulary import read_vocabulary
+from adapter_bert_tf.data import records
+from adapter_bert_tf.data.spans import SpanSettings, Window, make_windows
+from adapter_bert_tf.data.squad import read_articles, read_questions
+from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.run.question_data import digest
+from adapter_bert_tf.tasks.squad_metrics import count_unlabelled, evaluate
+from tests import support
+from tests.fuzz import values
+from tests.fuzz.cases import Case
+
+CONTEXT = "the cat sat on the mat . it was very good ."
+SOUND = {
+    "version": "1.1",
+    "data": [
+        {
+            "title": "a",
+            "paragraphs": [
+                {
+                    "context": CONTEXT,
+                    "qas": [
+                        {
+                            "id": "q1",
+                            "question": "who sat ?",
+                            "answers": [{"text": "the cat", "answer_start": 0}],
+                        },
+                        {"id": 2, "question": "why ?", "answers": [], "is_impossible": True},
+                    ],
+                },
+                {"context": "a dog", "qas": [{"id": "q3", "question": "x"}]},
+            ],
+        }
+    ],
+}
+SETTINGS = SpanSettings(max_seq_length=16, doc_stride=4, max_query_length=4)
+
+
+def cases():
+    """Question files, most of them nearly sound."""
+    anything = values.changed(SOUND) | values.json_values()
+    return values.json_bytes(anything).map(lambda content: Case({"questions.json": content}))
+
+
+def read(folder, settings):
+    """Reads, windows and scores; every question has its windows, in order."""
+    path = str(folder / "questions.json")
+    articles = read_articles(path)
+    questions = read_questions(articles, path)
+    assert len(digest(questions)) == 64
+    windows = list(make_windows(questions, _encoder(), SETTINGS))
+    numbers = [window.question for window in windows]
+    assert numbers == sorted(numbers) and set(numbers) == set(range(len(questions)))
+    assert all(len(window.ids) <= SETTINGS.max_seq_length for window in windows)
+    if not count_unlabelled(articles):
+        answers = {question.id: "the cat" for question in questions}
+        evaluate(articles, answers, any(question.impossible for question in questions))
+
+
+@functools.cache
+def _encoder():
+    with tempfile.TemporaryDirectory() as folder:
+        support._write_common(folder, "config.json", support.CONFIG, support.VOCABULARY)
+        return TextEncoder(read_vocabulary(f"{folder}/vocab.txt"), SETTINGS.max_seq_length)
+
+
+DONE = {"count": 1, "name": "0123abcd", "sha256": ["0" * 64] * records.SHARDS, "key": {}}
+
+
+@st.composite
+def caches(draw):
+    """A folder of windows with a damaged note of what is whole."""
+    note = draw(values.json_bytes(values.changed(DONE) | values.json_values()))
+    place = f"{_cache_name()}/{records.DONE}"
+    files = {place: note, f"{_cache_name()}/0123abcd-00.tfrecord": draw(st.binary(max_size=20))}
+    if draw(st.integers(0, 5)) == 0:
+        files = {place: None}
+    return Case(files)
+
+
+@functools.cache
+def _cache_name():
+    with tempfile.TemporaryDirectory() as folder:
+        found = records.cached_records(folder, {}, lambda: iter([]))
+        return found.prefix.split("/")[-2]
+
+
+def cache(folder, settings):
+    """What is kept is read whole, or made anew."""
+    row = np.zeros(3, np.int32)
+    window = Window(0, row, 1, row, row, row.astype(bool))
+    found = records.cached_records(str(folder), {}, lambda: iter([window]))
+    assert found.count == 1, json.dumps(found.count)

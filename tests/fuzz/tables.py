@@ -1,0 +1,121 @@
+"""Tables of the user's own: how they are written, and what is read of them."""
+
+import csv
+import io
+
+from hypothesis import strategies as st
+
+from adapter_bert_tf.data.examples import read_examples
+from adapter_bert_tf.data.labels import infer_labels, label_ids, limit
+from adapter_bert_tf.tasks.own import own_task
+from tests.fuzz import values
+from tests.fuzz.cases import Case
+
+ENCODINGS = ("utf-8", "utf-8-sig", "latin-1", "utf-16", "cp1252", "utf-7", "shift_jis", "idna")
+HEADER = ("text", "other", "label")
+
+
+@st.composite
+def cases(draw):
+    """Sound tables in many forms, and tables of anything."""
+    form = draw(_forms())
+    names = draw(st.sampled_from((("test",), ("train", "dev"), ("train",), ("train", "test"))))
+    files, expected = {}, {}
+    for split in names:
+        rows = draw(_rows())
+        content, sound = draw(_written(rows, form))
+        files[f"{split}.{form['extension']}"] = content
+        if sound and split == "test":
+            expected[split] = rows
+    form |= {"roles": names, "expected": expected}
+    return Case(files, form)
+
+
+@st.composite
+def _forms(draw):
+    header = draw(st.booleans())
+    columns = HEADER if header and draw(st.booleans()) else ("0", "1", "2")
+    if draw(st.integers(0, 4)) == 0:
+        columns = draw(st.tuples(*[values.texts() | st.sampled_from(("0", "text"))] * 3))
+    return {
+        "columns": columns,
+        "extension": draw(st.sampled_from(("tsv", "csv"))),
+        "delimiter": draw(st.none() | st.sampled_from((",", ";", "\t", "|", "a", " ", "\\t", ""))),
+        "header": header,
+        "quoted": draw(st.none() | st.booleans()),
+        "encoding": draw(st.just("utf-8") | st.sampled_from(ENCODINGS)),
+        "regression": draw(st.integers(0, 3)) == 0,
+    }
+
+
+def _rows():
+    label = st.sampled_from(("0", "1", "a", "A", "a ")) | values.texts() | st.just("1.5")
+    row = st.tuples(values.texts(), values.texts(), label)
+    few = st.lists(row, max_size=8)
+    plain = st.tuples(st.sampled_from("abcdef"), st.just("x"), st.sampled_from(("0", "1")))
+    return few | st.lists(plain, min_size=10, max_size=40)
+
+
+@st.composite
+def _written(draw, rows, form):
+    """(bytes of a table, whether it says just these rows)."""
+    delimiter = form["delimiter"] or ("," if form["extension"] == "csv" else "\t")
+    delimiter = "\t" if delimiter == "\\t" else delimiter or ","
+    quoted = form["extension"] == "csv" if form["quoted"] is None else form["quoted"]
+    lines = [*([HEADER] if form["header"] else []), *rows]
+    if draw(st.integers(0, 5)) == 0:
+        lines = [*lines, *draw(st.lists(st.lists(values.texts(), max_size=5), max_size=2))]
+        rows = None
+    end = draw(st.sampled_from(("\n", "\r\n")))
+    text = _quoted(lines, delimiter, end) if quoted else _plain(lines, delimiter, end)
+    content = text.encode(draw(st.just("utf-8") | st.sampled_from(ENCODINGS[:5])), "replace")
+    if draw(st.integers(0, 5)) == 0:
+        return draw(values.edited(content)), False
+    return content, rows is not None and quoted and content == text.encode("utf-8", "replace")
+
+
+def _quoted(lines, delimiter, end):
+    text = io.StringIO(newline="")
+    csv.writer(text, delimiter=delimiter, lineterminator=end, quoting=csv.QUOTE_ALL).writerows(
+        lines
+    )
+    return text.getvalue()
+
+
+def _plain(lines, delimiter, end):
+    return "".join(delimiter.join(line) + end for line in lines)
+
+
+def read(folder, settings):
+    """Reads the splits, and the labels; what was written quoted must come back, row by row."""
+    text_a, text_b, label = settings["columns"]
+    names = ("extension", "delimiter", "header", "quoted", "encoding", "regression")
+    task = own_task(text_a, text_b, label, **{name: settings[name] for name in names})
+    found = read_examples(task, str(folder), settings["roles"])
+    for split, examples in found.items():
+        places = [line for _, line in examples.places]
+        assert split != "test" or places == sorted(places)
+        _check_labels(task, split, examples)
+    _same(settings, found)
+
+
+def _check_labels(task, split, examples):
+    known = [label for label in examples.labels or [] if label is not None]
+    if not known:
+        return
+    if not task.regression:
+        task = task.with_labels(infer_labels(known))
+    assert len(label_ids(task, examples)) == len(examples)
+    if split != "test":
+        assert len(limit(task, examples, 5, 0)) <= len(examples)
+
+
+def _same(settings, found):
+    standard = settings["columns"] in (HEADER, ("0", "1", "2")) and settings["encoding"] == "utf-8"
+    for split, rows in settings["expected"].items():
+        if standard and split in found:
+            assert found[split].texts() == [_as_read(row[:2]) for row in rows]
+
+
+def _as_read(cells):
+    return tuple(cell.encode("utf-8", "replace").decode() for cell in cells)
