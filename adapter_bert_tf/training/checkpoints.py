@@ -1,5 +1,7 @@
 """Checkpoints of what is trained and its optimizer; the number of steps says where the data is."""
 
+import contextlib
+import glob
 import math
 import os
 import re
@@ -27,9 +29,9 @@ UNWRITTEN = (
 class Checkpoints:
     """The checkpoints of one run.
 
-    A checkpoint counts once its index is there, which TensorFlow writes last, under a temporary
-    name: what was cut short is never looked at. For gs:// all this happens in a local folder, whose
-    files are then copied in that order.
+    A checkpoint counts once its index is there, which TensorFlow writes last, and in place: one
+    that was cut short cannot be read, and the file `checkpoint` does not name it yet. For gs:// all
+    this happens in a local folder, whose files are then copied in that order.
 
     Args:
       folder: path.
@@ -57,22 +59,34 @@ class Checkpoints:
         Raises:
           InputError: when there are checkpoints and none can be read.
         """
-        paths = self._whole()
+        paths, named = self._whole(), self._named()
+        damaged = []
         for path in paths:
             try:
                 self.checkpoint.restore(path, self.options).expect_partial()
             except (tf.errors.OpError, IndexError, ValueError) as error:
-                logging.warning("The checkpoint %s is damaged: %s", path, error)
+                if path == paths[0] and path not in named:
+                    self._remove_unfinished(path)
+                else:
+                    logging.warning("The checkpoint %s is damaged: %s", path, error)
+                    damaged.append(path)
                 continue
             step = int(self.optimizer.iterations.numpy())
             print(f"Resuming from step {step}: {path}", flush=True)
             return step
-        if paths:
+        if damaged:
             raise InputError(
-                f"The checkpoint {paths[0]} is damaged, and there is no other that "
+                f"The checkpoint {damaged[0]} is damaged, and there is no other that "
                 f"can be read. Remove {self.folder} to start again."
             )
         return 0
+
+    def _remove_unfinished(self, prefix):
+        """Removes the checkpoint that a killed process was writing; the index goes last."""
+        logging.warning("The checkpoint %s was never finished, and is removed.", prefix)
+        for path in sorted(glob.glob(f"{glob.escape(prefix)}.*")):
+            with contextlib.suppress(FileNotFoundError):  # Another worker did it.
+                os.remove(path)
 
     def _require_state(self):
         """Writes TensorFlow's file `checkpoint` anew where it does not say what is there.
