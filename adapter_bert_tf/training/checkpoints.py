@@ -50,6 +50,7 @@ class Checkpoints:
         self.checkpoint = tf.train.Checkpoint(optimizer=optimizer, trained=trained)
         # Made now: inside `fit` it would be a variable of all workers, and one worker alone saves.
         self.saves = self.checkpoint.save_counter
+        self._remove_unfinished()
         self._require_state()
         self.manager = tf.train.CheckpointManager(self.checkpoint, self.local, max_to_keep=KEPT)
 
@@ -59,52 +60,52 @@ class Checkpoints:
         Raises:
           InputError: when there are checkpoints and none can be read.
         """
-        paths, named = self._whole(), self._named()
-        damaged = []
+        paths = self._whole()
         for path in paths:
             try:
                 self.checkpoint.restore(path, self.options).expect_partial()
             except (tf.errors.OpError, IndexError, ValueError) as error:
-                if path == paths[0] and path not in named:
-                    self._remove_unfinished(path)
-                else:
-                    logging.warning("The checkpoint %s is damaged: %s", path, error)
-                    damaged.append(path)
+                logging.warning("The checkpoint %s is damaged: %s", path, error)
                 continue
             step = int(self.optimizer.iterations.numpy())
             print(f"Resuming from step {step}: {path}", flush=True)
             return step
-        if damaged:
+        if paths:
             raise InputError(
-                f"The checkpoint {damaged[0]} is damaged, and there is no other that "
+                f"The checkpoint {paths[0]} is damaged, and there is no other that "
                 f"can be read. Remove {self.folder} to start again."
             )
         return 0
 
-    def _remove_unfinished(self, prefix):
-        """Removes the checkpoint that a killed process was writing; the index goes last."""
-        logging.warning("The checkpoint %s was never finished, and is removed.", prefix)
-        for path in sorted(glob.glob(f"{glob.escape(prefix)}.*")):
-            with contextlib.suppress(FileNotFoundError):  # Another worker did it.
-                os.remove(path)
+    def _remove_unfinished(self):
+        """Removes the latest checkpoint, if a process was killed while it wrote the index."""
+        for prefix in self._whole()[:1]:
+            if prefix not in self._named() and not _has_index(prefix):
+                logging.warning("The checkpoint %s was never finished, and is removed.", prefix)
+                _remove(prefix)
 
     def _require_state(self):
         """Writes TensorFlow's file `checkpoint` anew where it does not say what is there.
 
         A power cut may leave it empty; in a folder that was copied it may name the checkpoints of
-        the other one, which TensorFlow would remove when its turn comes.
+        the other one, which TensorFlow would remove when its turn comes. A killed process may not
+        have named its last one, which TensorFlow would then keep for ever, and remove none for it.
         """
         path, whole = os.path.join(self.local, STATE), self._whole()
-        if not os.path.exists(path) or self._named() <= set(whole):
+        named = self._named()
+        if set(whole[:1]) <= named <= set(whole) or not (whole or os.path.exists(path)):
             return
-        os.remove(path)
-        if whole:
-            names = [os.path.basename(prefix) for prefix in whole]
-            lines = [f'model_checkpoint_path: "{names[0]}"']
-            lines += [f'all_model_checkpoint_paths: "{name}"' for name in reversed(names)]
-            # An early time: else TensorFlow would keep them for ever.
-            lines += ["all_model_checkpoint_timestamps: 1"] * len(names)
-            storage.write_text(path, "\n".join(lines) + "\n")
+        if not whole:
+            os.remove(path)
+            return
+        names = [os.path.basename(prefix) for prefix in whole[:KEPT]]
+        lines = [f'model_checkpoint_path: "{names[0]}"']
+        lines += [f'all_model_checkpoint_paths: "{name}"' for name in reversed(names)]
+        # An early time: else TensorFlow would keep them for ever.
+        lines += ["all_model_checkpoint_timestamps: 1"] * len(names)
+        storage.write_text(path, "\n".join(lines) + "\n")
+        for prefix in whole[KEPT:]:
+            _remove(prefix)
 
     def _named(self):
         """Set of the prefixes that the file `checkpoint` names; of `None`, if it cannot be read."""
@@ -147,6 +148,22 @@ class Checkpoints:
         for name in storage.listdir(self.folder):
             if name.startswith(PREFIX) and name not in names:
                 storage.remove(os.path.join(self.folder, name))
+
+
+def _has_index(prefix):
+    """Whether the index of a checkpoint can be read: TensorFlow writes its end last."""
+    try:
+        tf.train.load_checkpoint(prefix)
+    except (tf.errors.OpError, ValueError):
+        return False
+    return True
+
+
+def _remove(prefix):
+    """Removes a checkpoint, the index first: without it the rest does not count."""
+    for path in sorted(glob.glob(f"{glob.escape(prefix)}.*"), key=lambda p: ".index" not in p):
+        with contextlib.suppress(FileNotFoundError):  # Another worker did it.
+            os.remove(path)
 
 
 class SaveCheckpoints(tf_keras.callbacks.Callback):

@@ -14,10 +14,10 @@ import shutil
 import sys
 import time
 
+import tf_keras
 from absl import flags
 from absl.testing import flagsaver
 
-import tf_keras
 from tests.kill.same import differences
 
 FAILED, SAME = "FAILED", "same"
@@ -52,11 +52,12 @@ def check(plan, left):
 
 def main():
     plan = json.loads(pathlib.Path(sys.argv[1]).read_text())
-    for title, left in plan["points"].items():
+    for point, left in plan["points"].items():
         start = time.monotonic()
         wrong = check(plan, left)
         seconds = time.monotonic() - start
-        print(f"{FAILED if wrong else SAME} {title} ({seconds:.1f} s)", *wrong, sep="\n    ", flush=True)
+        title = f"{FAILED if wrong else SAME} {point} ({seconds:.1f} s)"
+        print(title, *wrong, sep="\n    ", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 PASSING = {
     *("train_seconds", "train_cpu_seconds", "examples_per_second", "peak_memory_mb"),
-    *("resumed_from_step", "seconds", "steps_per_second"),
+    "resumed_from_step",
 }
 EVENTS = re.compile(r"(.*/)?events\.out\.tfevents\.\d+\..*")  # A run has one for each start.
 # A name of its own each time: of the shards of windows.
@@ -36,7 +36,8 @@ def _files(folder):
         for path in [*empty, *(os.path.join(place, name) for name in names)]:
             name = os.path.relpath(path, folder)
             if not EVENTS.fullmatch(name):
-                found[DRAWN.sub(r"features/\1/\2", name.removeprefix("out/"))] = path
+                known = DRAWN.sub(r"features/\1/\2", name.removeprefix("out/"))
+                found[name if known in found else known] = path
     return found
 
 
@@ -53,9 +54,11 @@ def _json(path):
     return _lasting(json.loads(pathlib.Path(path).read_text()))
 
 
-def _json_lines(path):
-    lines = pathlib.Path(path).read_text().splitlines()
-    return [_lasting(json.loads(line)) for line in lines]
+def _metrics(path):
+    """Rows of evaluations, and the last step. Losses are means since a report, which are timed."""
+    rows = [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
+    assert [row["step"] for row in rows] == sorted(row["step"] for row in rows), path
+    return [row for row in rows if "loss" not in row], rows[-1]["step"]
 
 
 def _lasting(value):
@@ -84,7 +87,7 @@ def _nothing(path):
 
 READERS = (
     (r"run\.json", _json),
-    (r"metrics\.jsonl", _json_lines),
+    (r"metrics\.jsonl", _metrics),
     (r"features/\w+/done\.json", lambda path: _json(path) | {"name": ""}),
     (r"checkpoints/checkpoint", _state),
     (r"checkpoints/ckpt-\d+\.index|saved_model/variables/variables\.index", _checkpoint),
