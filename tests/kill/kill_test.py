@@ -32,7 +32,7 @@ def test_killed_at_some_points(tmp_path):
     assert not failures(run, points)
 
 
-@pytest.mark.slow
+@pytest.mark.kill
 @pytest.mark.parametrize("scene", SCENES)
 def test_killed_at_every_point(scene, tmp_path, capsys):
     run = recorded.Recorded(SCENES[scene], tmp_path)
