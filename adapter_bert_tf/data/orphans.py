@@ -9,9 +9,12 @@ import time
 import tensorflow as tf
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.errors import InputError
 
 OLD = 3600.0  # Seconds. Who writes where there are no locks writes for less.
 WRITING = ".writing"
+# Another process did it, or this one may only read here.
+NOT_REMOVED = (tf.errors.NotFoundError, tf.errors.PermissionDeniedError, InputError)
 SHARD = re.compile(r"([0-9a-f]{8})-\d\d\.tfrecord")
 HALF = re.compile(r"done\.json\.[0-9a-f]{8}\.tmp")
 
@@ -53,7 +56,7 @@ def remove(folder, name):
         if HALF.fullmatch(other):
             gone = len(dead) == len(signs) or _is_old(path)
         if gone:
-            with contextlib.suppress(tf.errors.NotFoundError):  # Another process did it.
+            with contextlib.suppress(*NOT_REMOVED):
                 storage.remove(path)
 
 
