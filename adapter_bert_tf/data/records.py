@@ -5,7 +5,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import time
 import uuid
 
 import numpy as np
@@ -13,6 +12,7 @@ import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.data import orphans
 from adapter_bert_tf.data.batches import POOL, map_and_prefetch
 from adapter_bert_tf.data.share import WHOLE
 from adapter_bert_tf.errors import InputError
@@ -22,7 +22,6 @@ FORMAT = 3  # Of the records; another number makes them anew.
 SHARDS = 8
 SHUFFLED = 4096  # Windows that are mixed at a time.
 DONE = "done.json"
-ORPHAN = 3600.0  # Seconds.
 FIELDS = ("question", "ids", "context_begin", "labels", "starts", "ends", "is_best")
 
 
@@ -73,25 +72,22 @@ def cached_records(folder, key, windows):
             ) from error
         # A name of its own: two runs may write at once, and the files of either are whole.
         name = uuid.uuid4().hex[:8]
-        prefix = os.path.join(path, name)
-        with storage.local_folder(path) as local:
-            written = Records(os.path.join(local, name), 0).files()
-            count = _write(written, windows())
-            digests = [_digest(file) for file in written]
-        # The last file: without it the others are not looked at.
-        values = {"count": count, "name": name, "sha256": digests, "key": key}
-        storage.write_text(done, json.dumps(values, indent=2))
-        _remove_orphans(path, name)
-        found = Records(prefix, count)
+        with orphans.writing(path, name):
+            found = _make(path, name, key, windows)
+    orphans.remove(path, os.path.basename(found.prefix))
     return found
 
 
-def _remove_orphans(path, name):
-    """Removes shards of processes that were killed; those of one that is writing are younger."""
-    for other in storage.listdir(path):
-        age = time.time() - storage.stat(os.path.join(path, other)).mtime_nsec / 1e9
-        if other.endswith(".tfrecord") and not other.startswith(name) and age > ORPHAN:
-            storage.remove(os.path.join(path, other))
+def _make(path, name, key, windows):
+    """Writes the records in a folder, under a name; returns the `Records`."""
+    with storage.local_folder(path) as local:
+        written = Records(os.path.join(local, name), 0).files()
+        count = _write(written, windows())
+        digests = [_digest(file) for file in written]
+    # The last file: without it the others are not looked at.
+    values = {"count": count, "name": name, "sha256": digests, "key": key}
+    storage.write_text(os.path.join(path, DONE), json.dumps(values, indent=2))
+    return Records(os.path.join(path, name), count)
 
 
 def _whole(path, done):
@@ -147,7 +143,8 @@ def _serialize(window):
         name: tf.train.Feature(int64_list=tf.train.Int64List(value=value))
         for name, value in values.items()
     }
-    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+    example = tf.train.Example(features=tf.train.Features(feature=features))
+    return example.SerializeToString(deterministic=True)  # Else the fields' order is by chance.
 
 
 def train_batches(records, batch_size, steps, seed, max_seq_length, pad_to=8, start=0, share=WHOLE):

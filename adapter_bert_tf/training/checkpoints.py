@@ -1,5 +1,7 @@
 """Checkpoints of what is trained and its optimizer; the number of steps says where the data is."""
 
+import contextlib
+import glob
 import math
 import os
 import re
@@ -28,9 +30,9 @@ UNWRITTEN = (
 class Checkpoints:
     """The checkpoints of one run.
 
-    A checkpoint counts once its index is there, which TensorFlow writes last, under a temporary
-    name: what was cut short is never looked at. For gs:// all this happens in a local folder, whose
-    files are then copied in that order.
+    A checkpoint counts once its index is there, which TensorFlow writes last, and in place: one
+    that was cut short cannot be read, and the file `checkpoint` does not name it yet. For gs:// all
+    this happens in a local folder, whose files are then copied in that order.
 
     Args:
       folder: path.
@@ -49,6 +51,7 @@ class Checkpoints:
         self.checkpoint = tf.train.Checkpoint(optimizer=optimizer, trained=trained)
         # Made now: inside `fit` it would be a variable of all workers, and one worker alone saves.
         self.saves = self.checkpoint.save_counter
+        self._remove_unfinished()
         self._require_state()
         self.manager = tf.train.CheckpointManager(self.checkpoint, self.local, max_to_keep=KEPT)
 
@@ -81,23 +84,35 @@ class Checkpoints:
             return ""
         return f" ({shutil.disk_usage(self.local).free:,} bytes are free there)"
 
+    def _remove_unfinished(self):
+        """Removes the latest checkpoint, if a process was killed while it wrote the index."""
+        for prefix in self._whole()[:1]:
+            if prefix not in self._named() and not _has_index(prefix):
+                logging.warning("The checkpoint %s was never finished, and is removed.", prefix)
+                _remove(prefix)
+
     def _require_state(self):
         """Writes TensorFlow's file `checkpoint` anew where it does not say what is there.
 
         A power cut may leave it empty; in a folder that was copied it may name the checkpoints of
-        the other one, which TensorFlow would remove when its turn comes.
+        the other one, which TensorFlow would remove when its turn comes. A killed process may not
+        have named its last one, which TensorFlow would then keep for ever, and remove none for it.
         """
         path, whole = os.path.join(self.local, STATE), self._whole()
-        if not os.path.exists(path) or self._named() <= set(whole):
+        named = self._named()
+        if set(whole[:1]) <= named <= set(whole) or not (whole or os.path.exists(path)):
             return
-        os.remove(path)
-        if whole:
-            names = [os.path.basename(prefix) for prefix in whole]
-            lines = [f'model_checkpoint_path: "{names[0]}"']
-            lines += [f'all_model_checkpoint_paths: "{name}"' for name in reversed(names)]
-            # An early time: else TensorFlow would keep them for ever.
-            lines += ["all_model_checkpoint_timestamps: 1"] * len(names)
-            storage.write_text(path, "\n".join(lines) + "\n")
+        if not whole:
+            os.remove(path)
+            return
+        names = [os.path.basename(prefix) for prefix in whole[:KEPT]]
+        lines = [f'model_checkpoint_path: "{names[0]}"']
+        lines += [f'all_model_checkpoint_paths: "{name}"' for name in reversed(names)]
+        # An early time: else TensorFlow would keep them for ever.
+        lines += ["all_model_checkpoint_timestamps: 1"] * len(names)
+        storage.write_text(path, "\n".join(lines) + "\n")
+        for prefix in whole[KEPT:]:
+            _remove(prefix)
 
     def _named(self):
         """Set of the prefixes that the file `checkpoint` names; of `None`, if it cannot be read."""
@@ -140,6 +155,22 @@ class Checkpoints:
         for name in storage.listdir(self.folder):
             if name.startswith(PREFIX) and name not in names:
                 storage.remove(os.path.join(self.folder, name))
+
+
+def _has_index(prefix):
+    """Whether the index of a checkpoint can be read: TensorFlow writes its end last."""
+    try:
+        tf.train.load_checkpoint(prefix)
+    except (tf.errors.OpError, ValueError):
+        return False
+    return True
+
+
+def _remove(prefix):
+    """Removes a checkpoint, the index first: without it the rest does not count."""
+    for path in sorted(glob.glob(f"{glob.escape(prefix)}.*"), key=lambda p: ".index" not in p):
+        with contextlib.suppress(FileNotFoundError):  # Another worker did it.
+            os.remove(path)
 
 
 class SaveCheckpoints(tf_keras.callbacks.Callback):

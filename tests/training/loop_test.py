@@ -136,6 +136,29 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(tiny_base_folder, tmp_
         np.testing.assert_array_equal(again[name], value, err_msg=name)
 
 
+@pytest.mark.parametrize("length", [0, 1, 100, -1])
+@pytest.mark.parametrize("named", [None, 4])
+def test_an_index_that_was_cut_short_is_never_a_checkpoint(
+    named, length, tiny_base_folder, tmp_path, capsys
+):
+    """TensorFlow writes the index in place, and what names it comes after that."""
+    _, whole = _train(tiny_base_folder, tmp_path)
+    folder = tmp_path / "checkpoints"
+    index = folder / "ckpt-6.index"
+    index.write_bytes(index.read_bytes()[:length])
+    (folder / "checkpoint").unlink()
+    if named:
+        (folder / "checkpoint").write_text(f'model_checkpoint_path: "ckpt-{named}"\n')
+    else:
+        for path in folder.glob("ckpt-4.*"):
+            path.unlink()
+    capsys.readouterr()
+    _, again = _train(tiny_base_folder, tmp_path)
+    assert ("Resuming from step 4:" in capsys.readouterr().out) == bool(named)
+    for name, value in whole.items():
+        np.testing.assert_array_equal(again[name], value, err_msg=name)
+
+
 def test_no_checkpoint_that_can_be_read(tiny_base_folder, tmp_path):
     _train(tiny_base_folder, tmp_path)
     for path in (tmp_path / "checkpoints").glob("*.data-*"):
