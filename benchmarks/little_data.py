@@ -168,6 +168,8 @@ def _shown(rows, metric):
     values = [100 * row["eval"][f"eval_{metric}"] for row in rows]
     if not values:
         return ""
+    if len(values) == 1:
+        return f"{values[0]:.1f} (1 seed)"
     seeds = "" if len(values) == len(SEEDS) else f", {len(values)} seeds"
     return f"{statistics.median(values):.1f} ({min(values):.1f}-{max(values):.1f}{seeds})"
 
