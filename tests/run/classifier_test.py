@@ -152,6 +152,7 @@ def test_it_learns(mrpc, tiny_base_folder, tmp_path):
     assert float(accuracy) >= 0.9
 
 
+@pytest.mark.long
 def test_a_fresh_process_evaluates_the_same(mrpc, tiny_base_folder, tmp_path):
     out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=2")
     again = subprocess.run(

@@ -167,6 +167,7 @@ def tree(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.long
 def test_runs_that_write_to_one_folder(tiny_base_folder, tmp_path, capsys):
     """The first keeps it: a run, the same again, another one, and a sweep."""
     mrpc, place = write_mrpc(tmp_path / "MRPC"), tmp_path / "best"
@@ -191,6 +192,7 @@ def test_runs_that_write_to_one_folder(tiny_base_folder, tmp_path, capsys):
     assert config["run"] == "another"
 
 
+@pytest.mark.long
 def test_a_sweep_replaces_its_own(tiny_base_folder, tmp_path):
     mrpc, place = write_mrpc(tmp_path / "MRPC"), tmp_path / "best"
     trials = [HALF, "--do_eval", f"--adapter_dir={place}"]

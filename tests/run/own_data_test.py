@@ -194,6 +194,7 @@ def test_labels_that_differ_in_case_are_named(caplog):
     assert "'Arts ' and 'arts'" in caplog.text and "'art'" not in caplog.text
 
 
+@pytest.mark.long
 def test_a_labelled_test_file_is_scored(tiny_base_folder, tmp_path):
     folder = write(tmp_path / "data")
     arguments = [*NAMES, "--do_train", "--do_predict", "--num_train_epochs=0.2"]

@@ -9,6 +9,7 @@ import types
 import pytest
 import tensorflow as tf
 
+from adapter_bert_tf.command import checks
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import question_data
 from tests import support
@@ -179,6 +180,7 @@ def test_one_question(trained, tmp_path):
     assert CONTEXTS[1][int(found[2]) : int(found[3])] == found[1]
 
 
+@pytest.mark.long
 def test_version_2_and_trials(trained, tmp_path):
     folder, _ = trained
     train, dev = (write(tmp_path, name, impossible=True) for name in ("train", "dev"))
@@ -273,7 +275,7 @@ def test_what_is_refused(case, tmp_path, monkeypatch):
     changes, message = BAD[case]
     flags = types.SimpleNamespace(**FLAGS | changes)
     with pytest.raises(InputError, match=message):
-        question_data.check(flags)
+        checks.check_questions(flags)
         question_data.read(flags, vocabulary=None)
 
 

@@ -107,6 +107,7 @@ def train_table(data, base, out, *more):
     return out
 
 
+@pytest.mark.long
 def test_scores_are_in_their_units_from_the_first_step_and_after_an_interruption(
     tiny_base_folder, tmp_path, capsys
 ):
@@ -178,6 +179,7 @@ def run_squad(*arguments):
     question_answering.run(values)
 
 
+@pytest.mark.long
 def test_questions_begin_from_questions_and_from_pairs(parent, tiny_base_folder, tmp_path, capsys):
     path = write(tmp_path, "train")
     shared = ["--do_train", "--do_eval", f"--train_file={path}", f"--predict_file={path}"]

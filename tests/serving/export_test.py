@@ -123,6 +123,7 @@ CONTEXTS = [
 
 
 @pytest.mark.parametrize("null_allowed", [False, True])
+@pytest.mark.long
 def test_answers_are_those_of_the_decoder(null_allowed, tiny_base_folder, tmp_path):
     base = load_base(tiny_base_folder)
     model = HEADS["span"].new_model(base.build_encoder(), 2)

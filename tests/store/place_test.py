@@ -108,7 +108,7 @@ def test_clearing_an_output_folder_leaves_links_and_others_files(saved, tmp_path
     for name in ("linked", "mixed", "ours", "theirs", "leftover"):
         (tmp_path / name).mkdir()
     (tmp_path / "linked" / "adapter").symlink_to("../v1")
-    (tmp_path / "leftover" / "adapter.tmp-12").symlink_to("../v1")
+    (tmp_path / "leftover" / "adapter.tmp-0123456789ab").symlink_to("../v1")
     shutil.copytree(saved / "a", tmp_path / "mixed" / "adapter")
     (tmp_path / "mixed" / "adapter" / "thesis.txt").write_text("x")
     write_files(str(tmp_path / "theirs" / "adapter"), FOREIGN["another library's"])
