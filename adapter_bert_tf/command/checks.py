@@ -15,7 +15,7 @@ def check(flags: RunFlags) -> None:
     if flags.do_train:
         check_rates(flags)
     if "task_name" in flags.values:
-        check_task(flags)
+        check_task_name(flags)
     if "train_file" in flags.values:
         check_questions(flags)
 
@@ -39,7 +39,7 @@ def check_rates(flags: RunFlags) -> None:
         raise InputError(f"--num_train_epochs must be a number. Received: {flags.num_train_epochs}")
 
 
-def check_task(flags: RunFlags | Part) -> None:
+def check_task_name(flags: RunFlags | Part) -> None:
     """The task must be named, and known."""
     if not flags.task_name:
         raise InputError("--task_name is missing. For example --task_name=MRPC.")

@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from adapter_bert_tf.command.checks import check_task as check_task_flags
+from adapter_bert_tf.command.checks import check_task_name
 from adapter_bert_tf.data.batches import eval_batches, eval_plan, train_batches
 from adapter_bert_tf.data.labels import is_known
 from adapter_bert_tf.errors import InputError
@@ -28,7 +28,7 @@ class Classification(Kind):
     """Classification and regression."""
 
     def check(self, flags, saved):
-        check_task_flags(flags)
+        check_task_name(flags)
         task = classification_data.task_of(flags)
         if saved:
             check_task(saved, task, flags.split_seed)
@@ -175,9 +175,7 @@ def predict_all(job, task, of_role, batch_size):
 def predict(job, task, split, batch_size):
     """Class probabilities, float32 `[examples, labels]`, or scores `[examples]`, in file order."""
     batches, features = job.plan.batches, task.features[split]
-    replicas = job.plan.strategy.num_replicas_in_sync
-    needed = -(-len(features) // replicas) * replicas
-    plan = eval_plan(features, min(batch_size, needed), batches.pad_to)
+    plan = eval_plan(features, job.plan.no_larger(batch_size, len(features)), batches.pad_to)
     parts = inference.predict(
         job.model,
         lambda share: eval_batches(features, plan, batches.max_seq_length, batches.pad_to, share),

@@ -16,7 +16,7 @@ ADAPTERS = ("adapter_dir", "init_from")  # Folders in which nothing else may be.
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class Location:
     """A path that a run reads or writes.
 
     Args:
@@ -29,7 +29,7 @@ class Place:
     path: str
     what: str
 
-    def is_in(self, other: "Place") -> bool:
+    def is_in(self, other: "Location") -> bool:
         """Whether it is the other one, or in it."""
         outer = storage.real(other.path)
         return f"{storage.real(self.path)}/".startswith(f"{outer.rstrip('/')}/")
@@ -52,9 +52,9 @@ def check(
       runs: the output folders of a sweep's runs.
     """
     replaced, read = _replaced(flags, actions, places), _read(flags, actions)
-    kept = [Place("output_dir", places.output_dir, f"--output_dir={places.output_dir}")]
+    kept = [Location("output_dir", places.output_dir, f"--output_dir={places.output_dir}")]
     filled = _filled(flags, actions, places) + [
-        Place("run", path, f"{path}, of a run of the sweep") for path in runs
+        Location("run", path, f"{path}, of a run of the sweep") for path in runs
     ]
     for outer in replaced:
         _refuse_inside([*replaced, *kept, *filled, *read], outer, "which is replaced as a whole")
@@ -69,42 +69,42 @@ def check(
     _check_files(read, places.output_dir, (*RUN_FILES, *patterns))
 
 
-def _replaced(flags: RunFlags, actions: Actions, places: Places) -> list[Place]:
+def _replaced(flags: RunFlags, actions: Actions, places: Places) -> list[Location]:
     """What is written as a whole, in place of what is there."""
     written = [
         (actions.train, "adapter_dir", places.adapter_dir),
         (actions.export, "export_dir", places.export_dir),
     ]
     return [
-        Place(name, path, f"--{name}={path}" if getattr(flags, name) else f"{path} (--{name})")
+        Location(name, path, f"--{name}={path}" if getattr(flags, name) else f"{path} (--{name})")
         for wanted, name, path in written
         if wanted
     ]
 
 
-def _filled(flags: RunFlags, actions: Actions, places: Places) -> list[Place]:
+def _filled(flags: RunFlags, actions: Actions, places: Places) -> list[Location]:
     """Folders with files that the run finds again by their names."""
     found = []
     if actions.train:
         path = os.path.join(places.output_dir, "checkpoints")
-        found.append(Place("checkpoints", path, path))
+        found.append(Location("checkpoints", path, path))
     if "features_dir" in flags.values:
         path = flags.features_dir or os.path.join(places.output_dir, "features")
-        found.append(Place("features_dir", path, f"{path} (--features_dir)"))
+        found.append(Location("features_dir", path, f"{path} (--features_dir)"))
     return found
 
 
-def _read(flags: RunFlags, actions: Actions) -> list[Place]:
+def _read(flags: RunFlags, actions: Actions) -> list[Location]:
     values = {name: flags.values.get(name) for name in table.paths_read(actions.train)}
-    return [Place(name, str(path), f"--{name}={path}") for name, path in values.items() if path]
+    return [Location(name, str(path), f"--{name}={path}") for name, path in values.items() if path]
 
 
-def _other(places: list[Place], one: Place) -> list[Place]:
+def _other(places: list[Location], one: Location) -> list[Location]:
     """All that are not of the same sort; the runs of a sweep have names that differ."""
     return [place for place in places if place.name != one.name]
 
 
-def _refuse_inside(inner: Collection[Place], outer: Place, why: str) -> None:
+def _refuse_inside(inner: Collection[Location], outer: Location, why: str) -> None:
     for place in inner:
         if place is not outer and place.is_in(outer):
             raise InputError(
@@ -112,7 +112,7 @@ def _refuse_inside(inner: Collection[Place], outer: Place, why: str) -> None:
             )
 
 
-def _check_files(read: list[Place], output_dir: str, patterns: Collection[str]) -> None:
+def _check_files(read: list[Location], output_dir: str, patterns: Collection[str]) -> None:
     """No file that is read may be one that the run writes. Raises `InputError`."""
     folder = storage.real(output_dir)
     for place in read:

@@ -9,6 +9,7 @@ from typing import Any
 from adapter_bert_tf import storage
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.row import Value
+from adapter_bert_tf.store.schema import NORMS
 
 # Of a base's fingerprint, in the digest of a run.
 BASE = ("weights_sha256", "vocabulary_sha256", "lower_case", "hidden_size", "num_layers")
@@ -51,7 +52,7 @@ def run_digest(
 def agrees(recorded: Any, value: Any) -> bool:
     """Whether a record says what a value is; a base's digest that it misses is younger than it."""
     if isinstance(recorded, dict) and isinstance(value, dict):
-        value = {n: v for n, v in value.items() if n in recorded or n != "layer_norms_sha256"}
+        value = {n: v for n, v in value.items() if n in recorded or n != NORMS}
     return bool(recorded == value)
 
 

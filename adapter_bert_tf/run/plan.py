@@ -143,6 +143,11 @@ class Plan:
         """Whether this process writes files; of several workers one does."""
         return is_chief(self.strategy)
 
+    def no_larger(self, batch_size: int, rows: int) -> int:
+        """A batch size, but no more than there are rows; a multiple of the replicas."""
+        replicas = self.strategy.num_replicas_in_sync
+        return min(batch_size, -(-rows // replicas) * replicas)
+
     @property
     def metrics(self) -> tuple[str, ...]:
         """The metric to choose by of each task, keys of the results."""

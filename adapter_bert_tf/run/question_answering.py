@@ -122,6 +122,7 @@ def answer_all(job, batch_size):
     """`Answers` to the questions of `--predict_file`."""
     task, batches = job.plan.only_task, job.plan.batches
     windows, asked = task.eval_records, task.asked
+    batch_size = job.plan.no_larger(batch_size, windows.count)
     job.record["windows"] = job.record.get("windows", {}) | {"dev": windows.count}
     decoder = Decoder(task.decoding)
     progress = tf_keras.utils.Progbar(windows.count, unit_name="window", interval=5)

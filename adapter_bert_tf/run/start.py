@@ -2,8 +2,6 @@
 
 import dataclasses
 import functools
-import hashlib
-import json
 from typing import TYPE_CHECKING, Any
 
 from adapter_bert_tf.adapters.specs import groups
@@ -14,6 +12,7 @@ from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.task_model import TaskModel
+from adapter_bert_tf.run.identity import digest
 from adapter_bert_tf.store import SavedAdapter, load_adapter
 from adapter_bert_tf.store.combine import SAME, without_lowest
 from adapter_bert_tf.store.directory import adapter_exists
@@ -40,7 +39,7 @@ class Start:
     def sha256(self) -> str:
         """Of the weights and what they mean; not of where they are, nor of their results."""
         decides = {name: self.saved.config[name] for name in (*SAME, "weights_sha256")}
-        return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+        return digest(decides)
 
     def has_head_of(self, task: "TaskData") -> bool:
         """Whether its head is of the kind and the labels of a task."""

@@ -48,6 +48,14 @@ FINGERPRINT: dict[str, type | tuple[type, ...]] = {
     "vocabulary_sha256": str,
     "weights_sha256": (str, type(None)),
 }
+# How a table of the user's own is read, by flag; adapters of other tasks say nothing of it.
+TABLE: dict[str, type | tuple[type, ...]] = {
+    "text_a_column": str,
+    "text_b_column": str,
+    "label_column": str,
+    "header": bool,
+    "regression": bool,
+}
 NORMS = "layer_norms_sha256"  # In a fingerprint, but not in those of earlier versions.
 
 
@@ -178,6 +186,7 @@ def check(config, where):
     if not isinstance(config.get("run", ""), str):  # Older ones have none.
         raise InputError(f"{where}: run must be a string. Received: {shown(config['run'])}")
     _check_inputs(config, head, where)
+    _check_table(config.get("table", {}), where)
     metric = config["metric"]
     if metric is not None and not _is_metric(metric):
         raise InputError(
@@ -232,6 +241,12 @@ def _check_inputs(config: Mapping[str, Any], head: Head, where: str) -> None:
         head.check_inputs(values)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
+
+
+def _check_table(table: Any, where: str) -> None:
+    known = isinstance(table, dict) and table.keys() <= TABLE.keys()
+    if not known or any(name in table for name in _wrong(TABLE, table)):
+        raise InputError(f"{where}: table must be like {list(TABLE)}. Received: {shown(table)}")
 
 
 def _check_sizes(base, where):
