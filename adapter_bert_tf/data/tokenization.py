@@ -1,6 +1,8 @@
 """Text to word-piece ids, as TensorFlow operations: the same in training and in exported models."""
 
 import copy
+import os
+import tempfile
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
@@ -8,10 +10,23 @@ import tensorflow as tf
 import tensorflow_text as text
 from official.nlp.modeling import layers
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 
 if TYPE_CHECKING:
     from adapter_bert_tf.base.vocabulary import Vocabulary
+
+
+def _tokenizer(pieces: Sequence[str], with_offsets: bool) -> layers.FastWordpieceBertTokenizer:
+    """A layer that splits words. Case is ours (`_normalize`)."""
+    # The layer reads a file itself, line by line, and takes a request to a store that fails for
+    # the file's end: half a vocabulary, without a word. So it gets what was read and checked.
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "vocab.txt")
+        storage.write_text(path, "".join(f"{piece}\n" for piece in pieces))
+        return layers.FastWordpieceBertTokenizer(
+            vocab_file=path, lower_case=False, tokenize_with_offsets=with_offsets
+        )
 
 
 class TextEncoder(tf.Module):
@@ -32,12 +47,8 @@ class TextEncoder(tf.Module):
         super().__init__(name=name)
         self.lower_case = vocabulary.lower_case
         self.max_seq_length = max_seq_length
-        # Case is ours (`_normalize`); the layer only splits.
         self.tokenizer, self.offset_tokenizer = (
-            layers.FastWordpieceBertTokenizer(
-                vocab_file=vocabulary.path, lower_case=False, tokenize_with_offsets=with_offsets
-            )
-            for with_offsets in (False, True)
+            _tokenizer(vocabulary.pieces, with_offsets) for with_offsets in (False, True)
         )
         self.unknown_id = vocabulary.pieces.index("[UNK]")
         self.special = self.tokenizer.get_special_tokens_dict()

@@ -1,5 +1,6 @@
 """Tokenization and batches: the same pieces as elsewhere, every example as often as it should."""
 
+import dataclasses
 import json
 import pathlib
 
@@ -63,6 +64,15 @@ def test_packing(vocabulary, texts, length, pieces, types):
     ids, type_ids = TextEncoder(vocabulary, length)(*(tf.constant([t]) for t in texts))
     assert _pieces(vocabulary, ids[0].numpy()) == pieces
     assert " ".join(map(str, type_ids[0].numpy())) == types
+
+
+def test_the_file_of_a_vocabulary_is_read_once(vocabulary):
+    """In gs://, Model Garden's layer took a request that failed for the end of the vocabulary."""
+    gone = dataclasses.replace(vocabulary, path="gs://nowhere/vocab.txt")
+    (expected, _), (found, _) = (
+        TextEncoder(v, 12)(tf.constant(["un cat zebra"])) for v in (vocabulary, gone)
+    )
+    assert found.to_list() == expected.to_list()
 
 
 def test_cased_text_stays_as_it_is(tmp_path):
