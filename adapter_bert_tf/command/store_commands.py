@@ -14,6 +14,7 @@ from adapter_bert_tf.exchange.adapterhub_export import export_adapter
 from adapter_bert_tf.received import printable
 from adapter_bert_tf.store.card import card, number
 from adapter_bert_tf.store.combine import average
+from adapter_bert_tf.store.contents import adapter_of
 from adapter_bert_tf.store.directory import (
     WEIGHTS,
     SavedAdapter,
@@ -23,7 +24,6 @@ from adapter_bert_tf.store.directory import (
     save_adapter,
 )
 from adapter_bert_tf.store.folders import TEMPORARY, require_free
-from adapter_bert_tf.store.schema import adapter_of
 
 ROW = "{:<24}{:<12}{:>6}{:>12}{:>10}  {:<24}{}"
 

@@ -9,7 +9,7 @@ from adapter_bert_tf.base.assign import shape_fits
 from adapter_bert_tf.base.loading import weights_digest
 from adapter_bert_tf.base.readers import read_weights
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.store import schema
+from adapter_bert_tf.store import checks, contents, schema
 from adapter_bert_tf.store.directory import SavedAdapter
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.trained import Tuning
@@ -47,8 +47,8 @@ def import_checkpoint(path, base, task, labels, **inputs):
         inputs=inputs,
         versions=versions() | {"imported from": "adapter-bert"},
     )
-    schema.check(config, path)
-    shapes = schema.expected_shapes(config)
+    checks.check(config, path)
+    shapes = contents.expected_shapes(config)
     wrong = [
         name
         for name, shape in shapes.items()

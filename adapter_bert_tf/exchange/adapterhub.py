@@ -23,7 +23,7 @@ from adapter_bert_tf.exchange.adapterhub_format import (
     variable_names,
 )
 from adapter_bert_tf.received import parse_json
-from adapter_bert_tf.store import schema
+from adapter_bert_tf.store import checks, schema
 from adapter_bert_tf.store.directory import SavedAdapter
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.store.weights import DTYPES, LARGEST_FILE, check_finite
@@ -81,7 +81,7 @@ def _saved(name, labels, adapter, weights, base, described, inputs):
         inputs=inputs,
         versions=versions() | {"imported from": str(described.get("version"))},
     )
-    schema.check(config, f"Adapter {name!r}")
+    checks.check(config, f"Adapter {name!r}")
     return SavedAdapter(config, weights)
 
 

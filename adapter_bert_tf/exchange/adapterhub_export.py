@@ -20,7 +20,7 @@ from adapter_bert_tf.exchange.adapterhub_format import (
     require,
     variable_names,
 )
-from adapter_bert_tf.store import schema
+from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.directory import SavedAdapter, check_base, write_files
 from adapter_bert_tf.store.folders import require_free
 
@@ -62,7 +62,7 @@ def export_adapter(saved, folder, base):
 
 def _exportable(saved: SavedAdapter) -> AdapterConfig:
     """The adapters of what the library has a place for. Raises `InputError`."""
-    config, adapter = saved.config, schema.adapter_of(saved.config)
+    config, adapter = saved.config, contents.adapter_of(saved.config)
     norms = [name for name in saved.weights if "/LayerNorm/" in name]
     require(
         not norms,
@@ -102,7 +102,7 @@ def _hub_config(adapter, sizes):
 def _hub_head(config):
     labels = config["labels"]
     return HEAD_FIXED | {
-        "num_labels": schema.num_outputs(config),
+        "num_labels": contents.num_outputs(config),
         "dropout_prob": None,
         "label2id": {label: i for i, label in enumerate(labels)} if labels else None,
     }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.adapters.ops import Tensor
-from adapter_bert_tf.store import schema
+from adapter_bert_tf.store import contents
 
 
 @dataclasses.dataclass
@@ -45,4 +45,4 @@ class LiveTask:
     @property
     def shares_base(self) -> bool:
         """Whether it is the shared base and small parts; full and top-k tuning are not."""
-        return not schema.tuning_of(self.config).changes_base
+        return not contents.tuning_of(self.config).changes_base

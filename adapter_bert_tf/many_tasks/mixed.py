@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.ops import Tensor
-from adapter_bert_tf.store import schema
+from adapter_bert_tf.store import contents
 
 if TYPE_CHECKING:
     from adapter_bert_tf.many_tasks.model import LiveTask
@@ -42,7 +42,7 @@ def pass_key(config: Mapping[str, Any], name: str) -> tuple[str, ...]:
       config: of the task's adapter.
       name: of the task; parts that cannot be stacked are computed for it alone.
     """
-    adapter = schema.adapter_of(config)
+    adapter = contents.adapter_of(config)
     own = name if adapter is not None and not adapter.stackable else ""
     return repr(config["adapter"]), config["head"], own
 

@@ -20,7 +20,7 @@ from adapter_bert_tf.heads import HEADS, head_of
 from adapter_bert_tf.heads.task_model import TaskModel
 from adapter_bert_tf.many_tasks.live_task import LiveTask
 from adapter_bert_tf.many_tasks.mixed import Group, pass_key, put_together, stack
-from adapter_bert_tf.store import schema
+from adapter_bert_tf.store import checks, contents, schema
 from adapter_bert_tf.store.combine import without_lowest
 from adapter_bert_tf.store.directory import check_base, load_adapter, save_adapter
 from adapter_bert_tf.training.trained import Tuning, is_trained, select_trained
@@ -85,7 +85,7 @@ class AdapterModel:
             head,
             inputs,
         )
-        schema.check(described, f"Adapter {name!r}")
+        checks.check(described, f"Adapter {name!r}")
         self._tasks[name], model = self._with_model(described, {})
         return model
 
@@ -104,10 +104,10 @@ class AdapterModel:
           InputError: when the name is taken, the directory is damaged, or the base another one.
         """
         saved = without_lowest(load_adapter(os.fspath(folder)), drop_lowest)
-        name = name or schema.name_of(saved.config)
+        name = name or contents.name_of(saved.config)
         self._require_new_name(name)
         check_base(saved.config, self.base.fingerprint())
-        config = schema.named(saved.config, name)
+        config = contents.named(saved.config, name)
         values = {key: tf.constant(value) for key, value in saved.weights.items()}
         task = LiveTask(config, values)
         if not task.shares_base:
@@ -218,7 +218,7 @@ class AdapterModel:
 
     def _function(self, config: Mapping[str, Any]) -> Callable[..., tf.Tensor]:
         """The compiled pass for a kind of head and of parts; weights are its arguments."""
-        adapter, head = schema.adapter_of(config), head_of(config)
+        adapter, head = contents.adapter_of(config), head_of(config)
         key = _function_key(config)
 
         def run(
@@ -240,11 +240,11 @@ class AdapterModel:
         self, config: dict[str, Any], values: Mapping[str, Tensor]
     ) -> tuple[LiveTask, TaskModel]:
         """The `LiveTask` and a model that trains it, starting from `values` if there are any."""
-        tuning = schema.tuning_of(config)
-        encoder = self._encoder_of(schema.adapter_of(config), tuning)
-        model = head_of(config).new_model(encoder, schema.num_outputs(config))
+        tuning = contents.tuning_of(config)
+        encoder = self._encoder_of(contents.adapter_of(config), tuning)
+        model = head_of(config).new_model(encoder, contents.num_outputs(config))
         select_trained(model, tuning)
-        kept = schema.kept_variables(model, tuning)
+        kept = contents.kept_variables(model, tuning)
         for name, value in values.items():
             kept[name].assign(value)
         found = (lambda: model) if tuning.changes_base else weakref.ref(model)

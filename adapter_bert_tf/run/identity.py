@@ -9,7 +9,7 @@ from typing import Any
 from adapter_bert_tf import storage
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.row import Value
-from adapter_bert_tf.store.schema import NORMS
+from adapter_bert_tf.store.checks import NORMS
 
 # Of a base's fingerprint, in the digest of a run.
 BASE = ("weights_sha256", "vocabulary_sha256", "lower_case", "hidden_size", "num_layers")

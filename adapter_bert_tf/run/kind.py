@@ -12,7 +12,7 @@ from adapter_bert_tf.data.share import Share
 from adapter_bert_tf.heads import Head
 from adapter_bert_tf.run import output_files
 from adapter_bert_tf.serving.export import export_task
-from adapter_bert_tf.store import SavedAdapter, save_adapter, schema
+from adapter_bert_tf.store import SavedAdapter, contents, save_adapter, schema
 
 if TYPE_CHECKING:
     from adapter_bert_tf.run.job import Job
@@ -105,7 +105,7 @@ class Kind(abc.ABC):
           InputError: when another run has written its adapter there meanwhile.
         """
         job.plan.folder.check_adapter_still(job.plan.actions.overwrite)
-        kept = schema.kept_variables(job.model, job.plan.method.tuning)
+        kept = contents.kept_variables(job.model, job.plan.method.tuning)
         save_adapter(
             job.plan.places.adapter_dir, self.description(job), kept, job.plan.method.dtype
         )

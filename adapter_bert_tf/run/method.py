@@ -17,7 +17,7 @@ from adapter_bert_tf.command.run_flags import Part
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.plan import Method
 from adapter_bert_tf.run.start import Start
-from adapter_bert_tf.store import SavedAdapter, schema
+from adapter_bert_tf.store import SavedAdapter, contents
 from adapter_bert_tf.store.directory import check_base
 from adapter_bert_tf.training.trained import Tuning
 
@@ -48,7 +48,7 @@ def of(
         unused = [f"--{name}" for name in table.with_role(Role.METHOD) if name in given]
         if unused:
             logging.warning("Not used, the saved adapter decides: %s", ", ".join(unused))
-        parts, tuning = schema.adapter_of(saved.config), schema.tuning_of(saved.config)
+        parts, tuning = contents.adapter_of(saved.config), contents.tuning_of(saved.config)
         return Method(parts, tuning, flags.adapter_dtype)
     if start:
         return _of_start(flags, given, base, start)
@@ -65,7 +65,7 @@ def _of_start(flags: Part, given: Collection[str], base: Base, start: Start) -> 
     """The method of the adapter to begin from, which the flags must not contradict."""
     config = start.saved.config
     check_base(config, base.fingerprint())
-    parts, tuning = schema.adapter_of(config), schema.tuning_of(config)
+    parts, tuning = contents.adapter_of(config), contents.tuning_of(config)
     theirs = _as_flags(flags, parts, tuning, base.config.num_layers)
     different = [
         f"--{name}={getattr(flags, name)}"

@@ -14,7 +14,7 @@ from adapter_bert_tf.many_tasks.mixed import pass_key, stack
 from adapter_bert_tf.received import printable
 from adapter_bert_tf.serving.export import write
 from adapter_bert_tf.serving.place import require_export_place
-from adapter_bert_tf.store import schema
+from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.directory import (
     SavedAdapter,
     adapter_exists,
@@ -70,16 +70,16 @@ def _load(folders, base):
         other_name, path = _split(folder)
         saved = load_adapter(path)
         if other_name:
-            saved = SavedAdapter(schema.named(saved.config, other_name), saved.weights)
+            saved = SavedAdapter(contents.named(saved.config, other_name), saved.weights)
         check_base(saved.config, base.fingerprint())
-        name = re.sub(r"\W", "_", schema.name_of(saved.config))
+        name = re.sub(r"\W", "_", contents.name_of(saved.config))
         if name in tasks or name in (ALL, "") or name.startswith("__"):
             raise InputError(
                 f"Each task needs a name of its own, other than {ALL!r}, that does "
                 "not begin with two underscores. Received: "
-                f"{schema.name_of(saved.config)!r} in {folder}"
+                f"{contents.name_of(saved.config)!r} in {folder}"
             )
-        if schema.tuning_of(saved.config).changes_base:
+        if contents.tuning_of(saved.config).changes_base:
             tuning = f"tuning={saved.config['tuning']['method']!r}"
             raise InputError(
                 f"{folder} changes the base itself ({tuning}); export it by itself, with "
@@ -119,8 +119,8 @@ class Bank(tf.Module):
         first = next(iter(tasks.values())).config
         self.tasks = tasks
         self.head = first["head"]
-        self.labels = max(schema.num_outputs(saved.config) for saved in tasks.values())
-        adapter, head = schema.adapter_of(first), head_of(first)
+        self.labels = max(contents.num_outputs(saved.config) for saved in tasks.values())
+        adapter, head = contents.adapter_of(first), head_of(first)
         self.weights = {
             name: tf.Variable(value, trainable=False)
             for name, value in stack(
@@ -143,7 +143,7 @@ class Bank(tf.Module):
     def runner(self, name):
         """Function of encoder inputs to the logits of one task."""
         place = list(self.tasks).index(name)
-        outputs = schema.num_outputs(self.tasks[name].config)
+        outputs = contents.num_outputs(self.tasks[name].config)
 
         def run(inputs):
             logits = self.run_one(inputs, tf.constant(place))
@@ -177,7 +177,7 @@ class Table:
     def __init__(self, banks, pieces):
         self.banks = banks
         configs = [saved.config for bank in banks for saved in bank.tasks.values()]
-        self.names = [schema.name_of(config) for config in configs]
+        self.names = [contents.name_of(config) for config in configs]
         self.bank_of = [i for i, bank in enumerate(banks) for _ in bank.tasks]
         self.place_of = [place for bank in banks for place in range(len(bank.tasks))]
         self.width = max(bank.labels for bank in banks)

@@ -4,7 +4,7 @@ import shlex
 
 from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.received import printable
-from adapter_bert_tf.store.schema import adapter_of
+from adapter_bert_tf.store.contents import adapter_of
 
 BEGINNING = ": a BERT adapter\n\n| | |\n| --- | --- |\n"  # After the task's name.
 

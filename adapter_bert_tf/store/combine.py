@@ -3,7 +3,7 @@
 import numpy as np
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.store import schema
+from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.directory import SavedAdapter
 
 SAME = ("method", "tuning", "adapter", "head", "labels", "regression", "inputs", "base")
@@ -15,7 +15,7 @@ def without_lowest(saved, layers):
     Raises:
       InputError: when there is nothing to drop, or nothing would be left.
     """
-    adapter = schema.adapter_of(saved.config)
+    adapter = contents.adapter_of(saved.config)
     if not isinstance(layers, int) or layers < 0:
         raise InputError(f"The number of layers to leave out is 0 or more. Received: {layers!r}")
     if not layers:
@@ -24,7 +24,7 @@ def without_lowest(saved, layers):
         raise InputError(f"{saved.config['task']!r} has no adapters to drop.")
     kept = adapter.without_lowest(layers, saved.config["base"]["num_layers"])
     config = saved.config | {"adapter": kept.to_dict(), "metric": None}
-    names = schema.expected_shapes(config)
+    names = contents.expected_shapes(config)
     return SavedAdapter(config, {name: saved.weights[name] for name in names})
 
 

@@ -16,7 +16,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shown
-from adapter_bert_tf.store import schema
+from adapter_bert_tf.store import checks, contents, schema
 from adapter_bert_tf.store import weights as weight_bytes
 from adapter_bert_tf.store.card import card
 from adapter_bert_tf.store.folders import replacing
@@ -99,7 +99,7 @@ def save_adapter(
     weight_bytes.check_header(
         io.BytesIO(content).read,
         len(content),
-        schema.expected_shapes(config),
+        contents.expected_shapes(config),
         f"What is to go to {folder!r}",
     )
     files = {
@@ -196,7 +196,7 @@ def _read_config(path: str) -> dict[str, Any]:
 
 @storage.patient
 def _read_weights(path: str, config: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    shapes = schema.expected_shapes(config)
+    shapes = contents.expected_shapes(config)
     size = _size(path)
     with tf.io.gfile.GFile(path, "rb") as file:
         weight_bytes.check_header(file.read, size, shapes, path)
@@ -229,10 +229,10 @@ def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
     different = [
         f"{key}: adapter {shown(expected.get(key))}, base {shown(received.get(key))}"
         for key in received
-        if expected.get(key) != received[key] and key != schema.NORMS
+        if expected.get(key) != received[key] and key != checks.NORMS
     ]
-    if not different and not schema.brings_norms(config):
-        different = _other_norms(expected.get(schema.NORMS), received.get(schema.NORMS))
+    if not different and not contents.brings_norms(config):
+        different = _other_norms(expected.get(checks.NORMS), received.get(checks.NORMS))
     if different:
         raise InputError(
             "The adapter was trained on another base. "

@@ -8,7 +8,7 @@ import tensorflow as tf
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import parse_json
-from adapter_bert_tf.store import schema
+from adapter_bert_tf.store import checks, schema
 from adapter_bert_tf.store.card import is_card
 from adapter_bert_tf.store.folders import require_no_link
 from adapter_bert_tf.store.weights import FORMAT, LARGEST_HEADER
@@ -57,7 +57,7 @@ def _config(folder: str) -> dict[str, object] | None:
         config = parse_json(content, distinct=True)
     except ValueError:
         return None
-    ours = isinstance(config, dict) and schema.FIELDS.keys() <= config.keys()
+    ours = isinstance(config, dict) and checks.FIELDS.keys() <= config.keys()
     return config if ours else None
 
 

@@ -23,7 +23,7 @@ from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.many_tasks.model import AdapterModel
-from adapter_bert_tf.store import load_adapter, save_adapter, schema
+from adapter_bert_tf.store import contents, load_adapter, save_adapter, schema
 from adapter_bert_tf.store.weights import digest
 from adapter_bert_tf.training.loop import TrainingSettings, train
 from adapter_bert_tf.training.trained import Tuning, report, select_trained
@@ -75,7 +75,7 @@ def trained(request, tiny_base_folder, tmp_path_factory):
     train(model, variables, batches(4), TrainingSettings(4, 4, 1e-2))
     folder = tmp_path_factory.mktemp(request.param) / "adapter"
     described = schema.describe("toy", ["no", "yes"], base.fingerprint(), Tuning(), config)
-    save_adapter(str(folder), described, schema.kept_variables(model, Tuning()))
+    save_adapter(str(folder), described, contents.kept_variables(model, Tuning()))
     return request.param, before, model, variables, folder
 
 

@@ -14,7 +14,7 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.command import store_commands
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import method
-from adapter_bert_tf.store import load_adapter, schema
+from adapter_bert_tf.store import contents, load_adapter, schema
 from adapter_bert_tf.store.card import card
 from adapter_bert_tf.store.place import is_ours, require_adapter_place, run_of
 from adapter_bert_tf.store.weights import digest
@@ -45,7 +45,7 @@ def sound():
     """(config without digests, bytes of the weights) of a sound adapter."""
     base = types.SimpleNamespace(fingerprint=lambda: SIZES)
     config = support.adapter_config(base, ADAPTER) | {"name": "mine", "run": "0", "global_step": 3}
-    arrays = {n: np.ones(s, "f4") for n, s in schema.expected_shapes(config).items()}
+    arrays = {n: np.ones(s, "f4") for n, s in contents.expected_shapes(config).items()}
     config = json.loads(json.dumps(config))
     return config, safetensors.numpy.save(arrays, metadata={"format": "adapter_bert_tf"})
 

@@ -10,7 +10,7 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base, open_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
-from adapter_bert_tf.store import load_adapter, save_adapter, schema
+from adapter_bert_tf.store import checks, load_adapter, save_adapter, schema
 from adapter_bert_tf.store.directory import check_base, write_files
 from adapter_bert_tf.store.folders import replacing
 from adapter_bert_tf.training.trained import Tuning, select_trained
@@ -155,7 +155,7 @@ def test_other_layer_norms_are_another_base_where_they_count(
         with pytest.raises(InputError, match=r"another base\. LayerNorms: adapter '\w+', base"):
             check_base(config, other_norms.fingerprint())
     assert not caplog.text
-    older = config | {"base": {k: v for k, v in config["base"].items() if k != schema.NORMS}}
+    older = config | {"base": {k: v for k, v in config["base"].items() if k != checks.NORMS}}
     check_base(older, other_norms.fingerprint())
     assert ("cannot be compared" in caplog.text) != TUNINGS[tuning]
 

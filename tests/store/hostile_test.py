@@ -145,6 +145,10 @@ CONFIGS = {
     ),
     "a step of text": ({"global_step": "1\neval_accuracy = 1.0"}, "misses .'global_step'"),
     "a seed of a list": ({"split_seed": [0]}, "misses .'split_seed'"),
+    "a table of a list": ({"table": ["text"]}, "table must be like"),
+    "a table of another flag": ({"table": {"output_dir": "/"}}, "table must be like"),
+    "a table's column of a number": ({"table": {"label_column": 3}}, "table must be like"),
+    "a table's header of a number": ({"table": {"header": 1}}, "table must be like"),
 }
 SIZES = {
     "enormous base": {"hidden_size": 10**9},

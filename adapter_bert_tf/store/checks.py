@@ -1,0 +1,167 @@
+"""What `adapter_config.json` may say: types of its values, and which of them can be."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from adapter_bert_tf.base.config import LARGEST
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads import Head, head_of
+from adapter_bert_tf.received import shown
+from adapter_bert_tf.store.contents import adapter_of, tuning_of
+
+FIELDS: dict[str, type | tuple[type, ...]] = {
+    "method": str,
+    "tuning": dict,
+    "adapter": (dict, type(None)),
+    "task": str,
+    "head": str,
+    "labels": list,
+    "regression": bool,
+    "inputs": dict,
+    "metric": (dict, type(None)),
+    "base": dict,
+    "versions": dict,
+    "command": str,
+    "weights_sha256": str,
+    "sha256": str,
+}
+
+# What may be there as well, and what the base's fingerprint says besides its sizes.
+OPTIONAL: dict[str, type | tuple[type, ...]] = {
+    "global_step": int,
+    "split_seed": (int, type(None)),
+}
+FINGERPRINT: dict[str, type | tuple[type, ...]] = {
+    "lower_case": bool,
+    "activation": str,
+    "norm_epsilon": (int, float),
+    "vocabulary_sha256": str,
+    "weights_sha256": (str, type(None)),
+}
+# How a table of the user's own is read, by flag; adapters of other tasks say nothing of it.
+TABLE: dict[str, type | tuple[type, ...]] = {
+    "text_a_column": str,
+    "text_b_column": str,
+    "label_column": str,
+    "header": bool,
+    "regression": bool,
+}
+NORMS = "layer_norms_sha256"  # In a fingerprint, but not in those of earlier versions.
+
+
+def wrong_fields(
+    fields: Mapping[str, type | tuple[type, ...]], values: Mapping[str, Any]
+) -> list[str]:
+    """Names of the fields that are missing or of another type; True is no number."""
+    return [
+        name
+        for name, kind in fields.items()
+        if not isinstance(value := values.get(name, ...), kind)
+        or (isinstance(value, bool) and kind is not bool)
+    ]
+
+
+def check(config, where):
+    """Checks values. Raises `InputError`."""
+    _check_sizes(config["base"], where)
+    try:
+        head = head_of(config)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+    if not isinstance(config.get("name", ""), str):
+        raise InputError(f"{where}: name must be text. Received: {shown(config['name'])}")
+    labels = config["labels"]
+    if not all(isinstance(label, str) for label in labels) or len(set(labels)) != len(labels):
+        raise InputError(f"{where}: labels must be different strings. Received: {shown(labels)}")
+    if config["regression"] == bool(labels):
+        raise InputError(
+            f"{where}: a classifier has labels, a regression has none. Received: {shown(labels)}"
+        )
+    if not isinstance(config.get("run", ""), str):  # Older ones have none.
+        raise InputError(f"{where}: run must be a string. Received: {shown(config['run'])}")
+    _check_inputs(config, head, where)
+    _check_table(config.get("table", {}), where)
+    metric = config["metric"]
+    if metric is not None and not _is_metric(metric):
+        raise InputError(
+            f"{where}: metric needs a name, a finite value and a split. Received: {shown(metric)}"
+        )
+    tuning = _known_tuning(config, where)
+    if config["method"] != tuning.method:
+        raise InputError(
+            f"{where}: method {shown(config['method'])} and tuning {tuning.method!r} "
+            "contradict each other."
+        )
+    _check_adapter(config, where)
+
+
+def _check_adapter(config: Mapping[str, Any], where: str) -> None:
+    try:
+        adapter = adapter_of(config)
+        if adapter:
+            adapter.specs(config["base"])
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def _is_metric(metric):
+    value = metric.get("value")
+    return (
+        isinstance(metric.get("name"), str)
+        and isinstance(metric.get("split"), str)
+        and type(value) in (int, float)
+        and abs(value) <= sys.float_info.max  # Not so NaN.
+    )
+
+
+def _check_inputs(config: Mapping[str, Any], head: Head, where: str) -> None:
+    defaults, values = head.inputs, config["inputs"]
+    wrong = [
+        name
+        for name, default in defaults.items()
+        if type(values.get(name)) is not type(default) or not -1e9 < values[name] < 1e9
+    ]
+    if wrong or set(values) != set(defaults):
+        raise InputError(
+            f"{where}: inputs must be like {dict(defaults)}. Received: {shown(values)}"
+        )
+    longest = config["base"]["max_sequence_length"]
+    if values["max_seq_length"] > longest:
+        raise InputError(
+            f"{where}: the base reads at most {longest} word pieces. Received: "
+            f"max_seq_length {values['max_seq_length']}"
+        )
+    try:
+        head.check_inputs(values)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def _check_table(table: Any, where: str) -> None:
+    known = isinstance(table, dict) and table.keys() <= TABLE.keys()
+    if not known or any(name in table for name in wrong_fields(TABLE, table)):
+        raise InputError(f"{where}: table must be like {list(TABLE)}. Received: {shown(table)}")
+
+
+def _check_sizes(base, where):
+    wrong = {
+        name: base.get(name)
+        for name, most in LARGEST.items()
+        if type(base.get(name)) is not int or not 0 < base[name] <= most
+    }
+    wrong |= {name: base.get(name, "nothing") for name in wrong_fields(FINGERPRINT, base)}
+    if type(base.get(NORMS)) not in (str, type(None)):
+        wrong[NORMS] = base[NORMS]
+    if wrong or base["hidden_size"] % base["num_attention_heads"]:
+        raise InputError(f"{where}: these sizes of the base cannot be: {shown(wrong or base, 400)}")
+
+
+def _known_tuning(config, where):
+    """The `Tuning` of a config. Raises `InputError`, of the file and not of an argument."""
+    try:
+        tuning = tuning_of(config)
+        tuning.check_depth(config["base"]["num_layers"])
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+    return tuning
