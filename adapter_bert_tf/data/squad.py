@@ -69,34 +69,10 @@ def read_questions(articles, path):
       InputError: for a field that is missing or of another type, with its place; a repeated id; a
         file without questions.
     """
-    questions, left_out = [], []
-    for place, context, qa in _entries(articles, path):
-        answers = _answers(qa, place)
-        kept = tuple(
-            (text, start)
-            for text, start in answers
-            if text and start >= 0 and context[start : start + len(text)] == text
-        )
-        impossible = _field(qa, "is_impossible", bool, place) if "is_impossible" in qa else False
-        questions.append(
-            Question(
-                _field(qa, "id", (str, int), place),
-                _field(qa, "question", str, place),
-                context,
-                kept,
-                impossible,
-            )
-        )
-        if len(kept) < len(answers):
-            left_out.append(questions[-1].id)
-    # As text, because predictions are a JSON object: 1 and "1" would be one name there.
-    repeated = [i for i, n in collections.Counter(str(q.id) for q in questions).items() if n > 1]
-    if repeated or not questions:
-        raise InputError(
-            f"{path}: question ids come twice: {shown(repeated[:5])}."
-            if questions
-            else f"{path} holds no questions."
-        )
+    read = [_question(*entry) for entry in _entries(articles, path)]
+    questions = [question for question, _ in read]
+    _require_ids(questions, path)
+    left_out = [question.id for question, lost in read if lost]
     if left_out:
         logging.warning(
             "%s: %d questions have an answer that is not at its offset; these answers "
@@ -106,6 +82,35 @@ def read_questions(articles, path):
             shown(left_out[:5]),
         )
     return questions
+
+
+def _question(place, context, qa):
+    """(`Question`, number of its answers that are left out)."""
+    answers = _answers(qa, place)
+    kept = tuple(
+        (text, start)
+        for text, start in answers
+        if text and start >= 0 and context[start : start + len(text)] == text
+    )
+    question = Question(
+        id=_field(qa, "id", (str, int), place),
+        text=_field(qa, "question", str, place),
+        context=context,
+        answers=kept,
+        impossible=_field(qa, "is_impossible", bool, place) if "is_impossible" in qa else False,
+    )
+    return question, len(answers) - len(kept)
+
+
+def _require_ids(questions, path):
+    """Raises `InputError` where no question is, or two have one id."""
+    if not questions:
+        raise InputError(f"{path} holds no questions.")
+    # As text, because predictions are a JSON object: 1 and "1" would be one name there.
+    count = collections.Counter(str(question.id) for question in questions)
+    if len(count) < len(questions):
+        repeated = [name for name, times in count.items() if times > 1]
+        raise InputError(f"{path}: question ids come twice: {shown(repeated[:5])}.")
 
 
 def _entries(articles, path):

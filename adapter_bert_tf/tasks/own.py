@@ -40,31 +40,35 @@ def own_task(
         raise InputError(
             f"text_a is missing: the column of the text, by name or number. Received: {text_a!r}"
         )
-    columns = Columns(text_a, text_b or None, label or None)
     if not header:
         _require_numbers(text_a, text_b, label)
-    unlabelled = dataclasses.replace(columns, label=None)
-    layout = {
-        split: Source(
-            f"{split}.{extension}",
-            columns if header or split != "test" else unlabelled,
-            header=header,
-            delimiter=_delimiter(delimiter, extension),
-            strict=True,
-            optional_label=split == "test",
-            quoted=extension == "csv" if quoted is None else quoted,
-            encodings=(encoding,),
-        )
-        for split in ("train", "dev", "test")
-    }
+    plain = Source(
+        "",
+        Columns(text_a, text_b or None, label or None),
+        header=header,
+        delimiter=_delimiter(delimiter, extension),
+        strict=True,
+        quoted=extension == "csv" if quoted is None else quoted,
+        encodings=(encoding,),
+    )
     metrics = ("spearman", "pearson") if regression else ("accuracy", "macro_f1")
     return Task(
         OWN,
         "predictions",
         metrics,
-        (layout,),
+        ({split: _source(split, plain, extension) for split in ("train", "dev", "test")},),
         dev_share=0.1,
         score_range=ANY_SCORE if regression else None,
+    )
+
+
+def _source(split: str, plain: Source, extension: str) -> Source:
+    """The file of a split. A test file may have labels; one without a header is read without."""
+    columns, test = plain.columns, split == "test"
+    if test and not plain.header:
+        columns = dataclasses.replace(columns, label=None)
+    return dataclasses.replace(
+        plain, file=f"{split}.{extension}", columns=columns, optional_label=test
     )
 
 

@@ -86,6 +86,20 @@ def _is_label(task, label):
     return bool(re.fullmatch(r"[0-9]+(\.[0-9]+)?", label)) and float(label) <= task.score_range[1]
 
 
+def require_place(output):
+    """Raises `InputError` where `output` is anything but free or a zip of these files."""
+    if not os.path.lexists(output):
+        return
+    if zipfile.is_zipfile(output):
+        with zipfile.ZipFile(output) as archive:
+            if set(archive.namelist()) == set(expected_files()):
+                return
+    raise InputError(
+        f"{output} is there and is no zip for the GLUE server. Choose another --output, or remove "
+        "it first."
+    )
+
+
 def pack(folders, output):
     """Writes the zip, whole or not at all; returns lines that say what is in it.
 
@@ -94,8 +108,10 @@ def pack(folders, output):
       output: path of the zip.
 
     Raises:
-      InputError: when a file is missing, there twice, or not what the server takes.
+      InputError: when a file is missing, there twice, or not what the server takes, or when
+        something else is at `output`.
     """
+    require_place(output)
     found = find_files(folders)
     lines = []
     for name, path in found.items():

@@ -316,7 +316,7 @@ def test_an_interrupted_run_does_not_go_on_with_other_data(mrpc, tiny_base_folde
 
 MODES = [
     ["--precision=bfloat16"],
-    ["--jit_compile"],
+    pytest.param(["--jit_compile"], marks=pytest.mark.long),
     ["--distribution=mirrored"],
     ["--adapter=pfeiffer"],
     ["--adapter=adapter_bert", "--optimizer=adapter_bert"],

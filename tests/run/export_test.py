@@ -21,7 +21,7 @@ def _probabilities(model, mrpc):
     )["probabilities"].numpy()
 
 
-@pytest.mark.parametrize("tuning", ["adapters", "full"])
+@pytest.mark.parametrize("tuning", ["adapters", pytest.param("full", marks=pytest.mark.long)])
 def test_it_predicts_what_the_run_predicts(tuning, mrpc, tiny_base_folder, tmp_path):
     out = train(
         mrpc,

@@ -96,3 +96,15 @@ def test_constant_predictions_are_noted(predictions, tmp_path):
     folders = [f for f in predictions.iterdir() if f.name != "wnli"] + [tmp_path]
     notes = submission.pack(folders, tmp_path / "submission.zip")
     assert sum("all predictions are the same" in line for line in notes) == 1
+
+
+def test_only_a_submission_is_replaced(predictions, tmp_path):
+    folders, output = sorted(map(str, predictions.iterdir())), tmp_path / "a.zip"
+    output.write_text("a thesis")
+    with pytest.raises(InputError, match=r"a\.zip is there and is no zip for the GLUE server"):
+        submission.pack(folders, str(output))
+    assert output.read_text() == "a thesis"
+    output.unlink()
+    for _ in range(2):
+        submission.pack(folders, str(output))
+    assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
