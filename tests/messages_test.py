@@ -29,7 +29,7 @@ NAMED = {
     },
     "serving/__main__.py": {"--output", "--base_model"},
     # Which command writes the file that is missing.
-    "tasks/submission.py": {"--task_name", "--do_predict"},
+    "tasks/submission.py": {"--task_name", "--do_predict", "--output"},
 }
 
 
