@@ -163,7 +163,8 @@ def _in_google(path, shapes):
         common = None if re.search(r"adam_[mv]$|/Adam(_1)?$", name) else _adapter_bert_name(name)
         if common is not None:
             flat = (math.prod(shapes[name]),)  # adapter-bert keeps its biases as [1, size].
-            stored[common] = Stored(name, flat if common.endswith("_bias") else shapes[name])
+            shape = flat if common.endswith("_bias") else shapes[name]
+            _add(stored, common, Stored(name, shape), path)
     for scope in ("", "cls/squad/"):  # Of a classifier, and of a span labeler.
         kernel, bias = f"{scope}output_weights", f"{scope}output_bias"
         if kernel in shapes and bias in shapes:  # [labels, hidden]; a kernel is [hidden, labels].
@@ -189,7 +190,8 @@ def _in_hugging_face(path):
             continue
         transposed = name.endswith(".weight") and len(shape) == 2 and "embeddings" not in name
         common = _apply(HUGGING_FACE_RULES, name)
-        stored[common] = Stored(name, shape[::-1] if transposed else shape, transposed)
+        found = Stored(name, shape[::-1] if transposed else shape, transposed)
+        _add(stored, common, found, path)
     return _check_found(path, stored, shapes)
 
 
@@ -203,7 +205,7 @@ def _in_model_garden(path, shapes):
             continue
         inner = rename(name.removeprefix(root).removesuffix(VALUE))
         if inner is not None:
-            stored[_apply(MODEL_GARDEN_RULES, inner)] = Stored(name, shapes[name])
+            _add(stored, _apply(MODEL_GARDEN_RULES, inner), Stored(name, shapes[name]), path)
     return _check_found(path, stored, names)
 
 
@@ -259,6 +261,16 @@ def _float32(value, path, name):
     if not np.isfinite(value).all():
         raise InputError(f"{path}: {name} holds values that are not finite (NaN or infinity).")
     return value
+
+
+def _add(stored, common, found, path):
+    """Adds an array. Raises `InputError` for a second one in the same place: which would it be?"""
+    if common in stored:
+        raise InputError(
+            f"{path} holds {common} twice, as {shortened(stored[common].name, 80)!r} and as "
+            f"{shortened(found.name, 80)!r}. Save the model again with one of them."
+        )
+    stored[common] = found
 
 
 def _check_found(path, stored, names):

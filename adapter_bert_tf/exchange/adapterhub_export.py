@@ -39,7 +39,7 @@ def export_adapter(saved, folder, base):
     config, adapter = saved.config, _exportable(saved)
     check_base(config, base.fingerprint())
     require_free(folder)
-    name = config["task"].replace(".", "_")
+    name = contents.name_of(config).replace(".", "_")
     about = {
         "model_type": "bert",
         "model_class": "BertAdapterModel",

@@ -9,6 +9,7 @@ import struct
 import ml_dtypes
 import numpy as np
 import pytest
+import safetensors.numpy
 
 from adapter_bert_tf.base import load_base, open_base
 from adapter_bert_tf.base.config import read_config
@@ -134,6 +135,17 @@ def test_weights_of_every_type_are_read(kind, tmp_path):
         assert found[name].dtype == np.float32
         np.testing.assert_array_equal(found[name], value.astype(np.float32))
     load_base(str(tmp_path)).build_encoder()
+
+
+def test_weights_of_two_names(tmp_path):
+    support.write_hugging_face(tmp_path)
+    path = tmp_path / "model.safetensors"
+    tensors = safetensors.numpy.load_file(path)
+    name = next(name for name in tensors if name.endswith("pooler.dense.bias"))
+    other = name.removeprefix("bert.") if name.startswith("bert.") else f"bert.{name}"
+    safetensors.numpy.save_file(tensors | {other: tensors[name] + 1}, path)
+    with pytest.raises(InputError, match=r"holds bert/pooler/dense/bias twice, as 'bert.*' and as"):
+        load_base(str(tmp_path))
 
 
 def test_weights_that_are_no_floats(tmp_path):
