@@ -158,7 +158,7 @@ def _in_checkpoint(path, reader):
 
 def _in_google(path, shapes):
     """Google's and adapter-bert's TF1 checkpoints: the names are already the common ones."""
-    stored = {}
+    stored: dict[str, Stored] = {}
     for name in sorted(shapes):
         common = None if re.search(r"adam_[mv]$|/Adam(_1)?$", name) else _adapter_bert_name(name)
         if common is not None:
@@ -184,7 +184,8 @@ def _adapter_bert_name(name):
 
 
 def _in_hugging_face(path):
-    shapes, stored = tensors.read_shapes(path), {}
+    shapes = tensors.read_shapes(path)
+    stored: dict[str, Stored] = {}
     for name, shape in shapes.items():
         if re.search(NOT_ENCODER, name):
             continue
@@ -199,7 +200,7 @@ def _in_model_garden(path, shapes):
     """Model Garden's object-based checkpoints, of `BertEncoderV2` and of the functional encoder."""
     names = sorted(shapes)
     root, rename = _model_garden_root(path, names)
-    stored = {}
+    stored: dict[str, Stored] = {}
     for name in names:
         if not (name.startswith(root) and name.endswith(VALUE)) or "OPTIMIZER_SLOT" in name:
             continue
