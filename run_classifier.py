@@ -13,8 +13,8 @@ from adapter_bert_tf.command.row import Command
 define_flags(Command.CLASSIFIER)
 
 
-def main(_):
-    run_job("adapter_bert_tf.run.classification")
+def main(words):
+    run_job("adapter_bert_tf.run.classification", words)
 
 
 if __name__ == "__main__":

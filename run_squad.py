@@ -13,8 +13,8 @@ from adapter_bert_tf.command.row import Command
 define_flags(Command.SQUAD)
 
 
-def main(_):
-    run_job("adapter_bert_tf.run.question_answering")
+def main(words):
+    run_job("adapter_bert_tf.run.question_answering", words)
 
 
 if __name__ == "__main__":

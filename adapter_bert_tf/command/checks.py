@@ -1,11 +1,13 @@
 """What is wrong with flags alone, found before TensorFlow is loaded. All raise `InputError`."""
 
 import math
+from collections.abc import Sequence
 
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import Part, RunFlags
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shown
 from adapter_bert_tf.tasks import OWN, find_task
 
 
@@ -18,6 +20,18 @@ def check(flags: RunFlags) -> None:
         check_task_name(flags)
     if "train_file" in flags.values:
         check_questions(flags)
+
+
+def check_words(words: Sequence[str]) -> None:
+    """All of a command line must be flags: absl takes `--overwrite false` for `--overwrite`.
+
+    And what follows the first word that is none for more such words.
+    """
+    if words:
+        raise InputError(
+            f"Not a flag: {shown(words[0])}. A value is joined to its flag by =, as in "
+            "--do_eval=false."
+        )
 
 
 def check_actions(flags: RunFlags) -> None:

@@ -4,6 +4,7 @@ import importlib
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from typing import NoReturn
 
 from absl import flags, logging
@@ -16,14 +17,16 @@ from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import InputError, Interrupted, WorkerLost
 
 
-def run_job(module: str) -> None:
+def run_job(module: str, words: Sequence[str] | None = None) -> None:
     """Runs `module.run(FLAGS)`; what the user can mend becomes one message and exit status 1.
 
     Args:
       module: by name, because only what runs may load TensorFlow.
+      words: the command line without its flags, the script's name first.
     """
     _prepare_process()
     try:
+        checks.check_words((words or [])[1:])
         apply_config_file(flags.FLAGS)
         checks.check(RunFlags.of(flags.FLAGS))
         importlib.import_module(module).run(flags.FLAGS)

@@ -12,6 +12,12 @@ SQUAD = ["--predict_file=dev.json", "--output_dir=out"]
 CASES = {  # (script, arguments): message.
     "nothing to do": ("classifier", ["--output_dir=out"], "Nothing to do: give at least one of"),
     "nowhere to write": ("classifier", ["--do_train"], "--output_dir is missing"),
+    "a value after a space": (
+        "classifier",
+        [*TRAIN, "--task_name=mrpc", "--overwrite", "false", "--quoted"],
+        "Not a flag: 'false'. A value is joined to its flag by =",
+    ),
+    "a word": ("squad", ["train.json", *SQUAD, "--do_predict"], "Not a flag: 'train.json'"),
     "no task": ("classifier", TRAIN, "--task_name is missing"),
     "unknown task": ("classifier", [*TRAIN, "--task_name=mrcp"], "Did you mean mrpc?"),
     "a rate below 0": (
