@@ -8,6 +8,7 @@ import re
 import zlib
 
 import tensorflow as tf
+from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
@@ -99,8 +100,7 @@ def _quoted_rows(path, text, source):
     rows, start = [], 1
     try:
         for cells in reader:
-            if cells:
-                rows.append(((path, start), cells))
+            rows.append(((path, start), cells))
             start = reader.line_num + 1
     except csv.Error as error:
         raise InputError(
@@ -108,7 +108,19 @@ def _quoted_rows(path, text, source):
             "file not quoted at all (quoted=False)?",
             "quoted=False",
         ) from error
-    return rows
+    return _without_blank(path, rows)
+
+
+def _without_blank(path, rows):
+    """Rows without blank lines; in a table of one column such a line is a row without a text."""
+    filled = [i for i, (_, cells) in enumerate(rows) if cells]
+    rows = rows[filled[0] : filled[-1] + 1] if filled else []
+    if max((len(cells) for _, cells in rows), default=0) == 1:
+        return [(place, cells or [""]) for place, cells in rows]
+    kept = [row for row in rows if row[1]]
+    if len(kept) < len(rows):
+        logging.warning("%s: left out %d blank lines.", path, len(rows) - len(kept))
+    return kept
 
 
 def _unescape(cell):

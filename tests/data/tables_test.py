@@ -35,6 +35,7 @@ FILES = {
         [['a "b"\nc, d', "1"], ["x", "2"]],
     ),
     "blank CSV lines": (b"a,1\n\nb,2\n", CSV, [["a", "1"], ["b", "2"]]),
+    "a blank line is a row of one column": (b"\na\n\nb\n\n", CSV, [["a"], [""], ["b"]]),
     "second encoding": (b"caf\xe9\t1\n", {"encodings": ("utf-8", "latin-1")}, [["café", "1"]]),
 }
 
