@@ -28,6 +28,11 @@ def apply_config_file(values: flags.FlagValues) -> None:
     if not values.config:
         return
     settings = _settings(values.config)
+    if settings.get("config") is not None:
+        raise InputError(
+            f"{values.config}: a file of flags cannot name another. Received: config: "
+            f"{shown(settings['config'])}. Copy its lines, and remove this one."
+        )
     unknown = [name for name in settings if name not in values]
     if unknown:
         raise InputError(f"{values.config}: unknown flags {shown(unknown)}.")

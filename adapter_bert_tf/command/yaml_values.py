@@ -1,11 +1,12 @@
 """YAML within bounds: what a text says, or a `ValueError`."""
 
+import collections
 import contextlib
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from adapter_bert_tf.received import shortened
+from adapter_bert_tf.received import shortened, shown
 
 if TYPE_CHECKING:
     import yaml
@@ -17,8 +18,8 @@ def parse_yaml(text: str) -> Any:
     """What a YAML text says; None for an empty one.
 
     Raises:
-      ValueError: when it is none, nests too deeply, or names parts of itself so often that it
-        stands for more than `MOST_VALUES` values.
+      ValueError: when it is none, nests too deeply, gives a name two values, or names parts of
+        itself so often that it stands for more than `MOST_VALUES` values.
     """
     import yaml
 
@@ -32,6 +33,7 @@ def parse_yaml(text: str) -> Any:
                 f"it stands for more than {MOST_VALUES:,} values. Write them without aliases "
                 "(`*name`)"
             )
+        _require_distinct(node, set())
         return loader.construct_document(node)
 
 
@@ -64,3 +66,19 @@ def _values(node: "yaml.Node", known: dict[int, float]) -> float:
         pairs = (part if isinstance(part, tuple) else (part,) for part in parts)
         known[id(node)] = 1 + sum(_values(child, known) for pair in pairs for child in pair)
     return known[id(node)]
+
+
+def _require_distinct(node: "yaml.Node", seen: set[int]) -> None:
+    """Raises `ValueError` for a name that stands twice in one mapping: PyYAML takes the last."""
+    if id(node) in seen or not isinstance(node.value, list):
+        return
+    seen.add(id(node))
+    keys = [part[0] for part in node.value if isinstance(part, tuple)]
+    times = collections.Counter(key.value for key in keys if isinstance(key.value, str))
+    for key in keys:
+        if isinstance(key.value, str) and times[key.value] > 1:
+            line = key.start_mark.line + 1
+            raise ValueError(f"{shown(key.value, 80)} stands twice, first in line {line}")
+    for part in node.value:
+        for child in part if isinstance(part, tuple) else (part,):
+            _require_distinct(child, seen)

@@ -30,6 +30,8 @@ CONTENTS = {
     "UTF-16": ("seed: 1".encode("utf-16"), "Cannot read .*'utf-8'"),
     "zeros": (b"\0" * 100, "Cannot read"),
     "escape sequences": (b"seed: \x1b[2J", "Cannot read"),
+    "a name twice": (b"seed: 1\ntop_k: 2\nseed: 2\n", "'seed' stands twice, first in line 1"),
+    "a name twice within": (b"seed: [{a: 1, b: 2, a: 1}]", "'a' stands twice"),
     "no such date": (b"seed: 2026-13-45", "month must be in"),
     "no such time": (b"seed: 2026-01-01T99:99:99Z", "Cannot read .*must be in"),
     "no date": (b"seed: !!timestamp x", "not what its tag says"),
@@ -102,6 +104,7 @@ def _parsed(*arguments):
 # A flag and its value in a YAML file, and what is said.
 VALUES = {
     "a list": ("seed: [1, 2]", "seed must be one value"),
+    "another file of flags": ("config: other.yaml", "cannot name another.*'other.yaml'"),
     "a set": ("seed: !!set {a, b}", "seed must be one value"),
     "a hexadecimal number": ("seed: 0x" + "f" * 5000, "about 6021 digits"),
     "a zero in a path": ('data_dir: "a\\0b"', "data_dir must be one value"),
