@@ -23,6 +23,7 @@ from adapter_bert_tf.many_tasks.mixed import Group, pass_key, put_together, stac
 from adapter_bert_tf.store import checks, contents, schema
 from adapter_bert_tf.store.combine import without_lowest
 from adapter_bert_tf.store.directory import check_base, load_adapter, save_adapter
+from adapter_bert_tf.store.place import require_same_task
 from adapter_bert_tf.training.trained import Tuning, is_trained, select_trained
 
 
@@ -121,6 +122,7 @@ class AdapterModel:
         folder: str | os.PathLike[str],
         metric: Mapping[str, Any] | None = None,
         dtype: str = "float32",
+        overwrite: bool = False,
     ) -> None:
         """Writes a task's adapter directory; see `store.save_adapter`.
 
@@ -130,11 +132,17 @@ class AdapterModel:
           metric: dict with `name`, `value` and `split`, for the card. None: what it was loaded
             with, unless it was trained since.
           dtype: of the file.
+          overwrite: whether an adapter of another name or other labels may be replaced.
+
+        Raises:
+          InputError: when another adapter is there, or something else.
         """
         task = self._find(name)
         described = task.described()
         config = described | {"metric": metric or described["metric"]}
         config.pop("run", None)  # What is saved here may have been trained further.
+        if not overwrite:
+            require_same_task(os.fspath(folder), config)
         save_adapter(os.fspath(folder), config, task.values, dtype)
 
     def list_adapters(self) -> list[str]:

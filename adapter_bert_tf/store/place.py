@@ -2,13 +2,15 @@
 
 import os
 import struct
+from collections.abc import Mapping
+from typing import Any
 
 import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import parse_json
-from adapter_bert_tf.store import checks, schema
+from adapter_bert_tf.received import parse_json, shown
+from adapter_bert_tf.store import checks, contents, schema
 from adapter_bert_tf.store.card import is_card
 from adapter_bert_tf.store.folders import require_no_link
 from adapter_bert_tf.store.weights import FORMAT, LARGEST_HEADER
@@ -34,6 +36,26 @@ def require_adapter_place(folder: str) -> None:
             f"{folder!r} holds {sorted(names)}, which this package did not write, and will not be "
             "replaced. Choose another folder."
         )
+
+
+def require_same_task(folder: str, config: Mapping[str, Any]) -> None:
+    """An adapter that is in a folder must be of the same name and labels. Raises `InputError`."""
+    theirs = _config(folder)
+    if theirs is None:
+        return
+    same = ("labels", "head")
+    name, ours = contents.name_of(theirs), contents.name_of(config)
+    if name != ours or any(theirs[key] != config[key] for key in same):
+        raise InputError(
+            f"{folder!r} holds the adapter {shown(name)} with {_said(theirs)}, and {shown(ours)} "
+            f"with {_said(config)} is to go there. Choose another folder, or say overwrite=True.",
+            "overwrite=True",
+        )
+
+
+def _said(config: Mapping[str, Any]) -> str:
+    labels = config["labels"]
+    return f"the labels {shown(labels)}" if labels else "a score"
 
 
 def is_ours(folder: str) -> bool:

@@ -108,6 +108,18 @@ def test_what_is_saved_is_loaded_beside_others(name, model, inputs, tiny_base_fo
     np.testing.assert_equal(first.weights, second.weights)
 
 
+def test_another_adapter_is_not_replaced_unasked(model, tmp_path):
+    folder = tmp_path / "a"
+    for _ in range(2):  # One of the same name and labels is.
+        model.save_adapter("two", folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(InputError, match=r"holds the adapter 'two' with the labels .*overwrite=T"):
+        model.save_adapter("score", folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    model.save_adapter("score", folder, overwrite=True)
+    assert load_adapter(str(folder)).config["task"] == "score"
+
+
 def test_an_adapter_of_a_run_is_loaded(tiny_base_folder, inputs, tmp_path):
     base = load_base(tiny_base_folder)
     trained = HEADS["classification"].new_model(base.build_encoder(SMALL), 2)
