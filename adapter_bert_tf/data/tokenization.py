@@ -17,16 +17,19 @@ if TYPE_CHECKING:
     from adapter_bert_tf.base.vocabulary import Vocabulary
 
 
-def _tokenizer(pieces: Sequence[str], with_offsets: bool) -> layers.FastWordpieceBertTokenizer:
-    """A layer that splits words. Case is ours (`_normalize`)."""
-    # The layer reads a file itself, line by line, and takes a request to a store that fails for
+def _tokenizers(pieces: Sequence[str]) -> list[layers.FastWordpieceBertTokenizer]:
+    """Two layers that split words, without and with offsets. Case is ours (`_normalize`)."""
+    # A layer reads a file itself, line by line, and takes a request to a store that fails for
     # the file's end: half a vocabulary, without a word. So it gets what was read and checked.
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "vocab.txt")
         storage.write_text(path, "".join(f"{piece}\n" for piece in pieces))
-        return layers.FastWordpieceBertTokenizer(
-            vocab_file=path, lower_case=False, tokenize_with_offsets=with_offsets
-        )
+        return [
+            layers.FastWordpieceBertTokenizer(
+                vocab_file=path, lower_case=False, tokenize_with_offsets=with_offsets
+            )
+            for with_offsets in (False, True)
+        ]
 
 
 class TextEncoder(tf.Module):
@@ -47,9 +50,7 @@ class TextEncoder(tf.Module):
         super().__init__(name=name)
         self.lower_case = vocabulary.lower_case
         self.max_seq_length = max_seq_length
-        self.tokenizer, self.offset_tokenizer = (
-            _tokenizer(vocabulary.pieces, with_offsets) for with_offsets in (False, True)
-        )
+        self.tokenizer, self.offset_tokenizer = _tokenizers(vocabulary.pieces)
         self.unknown_id = vocabulary.pieces.index("[UNK]")
         self.special = self.tokenizer.get_special_tokens_dict()
 

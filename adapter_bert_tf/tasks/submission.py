@@ -88,16 +88,20 @@ def _is_label(task, label):
 
 def require_place(output):
     """Raises `InputError` where `output` is anything but free or a zip of these files."""
-    if not os.path.lexists(output):
-        return
-    if zipfile.is_zipfile(output):
-        with zipfile.ZipFile(output) as archive:
-            if set(archive.namelist()) == set(expected_files()):
-                return
-    raise InputError(
-        f"{output} is there and is no zip for the GLUE server. Choose another --output, or remove "
-        "it first."
-    )
+    if os.path.lexists(output) and _names(output) != set(expected_files()):
+        raise InputError(
+            f"{output} is there and is no zip for the GLUE server. Choose another --output, or "
+            "remove it first."
+        )
+
+
+def _names(path):
+    """The names in a zip; none if it is no zip, or a damaged one."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return set(archive.namelist())
+    except (zipfile.BadZipFile, OSError):
+        return set()
 
 
 def pack(folders, output):

@@ -66,7 +66,7 @@ TABLES = {
 }
 
 
-# tests/data/tables_test.py reads these as well.
+# Of the others they differ only in how a file is read.
 ALSO = ("tsv by number", "semicolons", "latin-1")
 CASES = [pytest.param(c, marks=[pytest.mark.long] if c in ALSO else []) for c in TABLES]
 
