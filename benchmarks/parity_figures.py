@@ -1,7 +1,7 @@
 """Writes the figures of `transformers` that the tests compare with.
 
-    pip install -e ".[parity]"
-    python -m benchmarks.parity_figures
+    make .venv-parity/installed
+    .venv-parity/bin/python -m benchmarks.parity_figures
 
 On the MiniLM weights and on sentences of the shipped data: `tests/golden/minilm.npz` (hidden states
 and pooled output of `BertModel`) and `tests/golden/tokenization.json` (ids of `BertTokenizerFast`).

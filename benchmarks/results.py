@@ -10,20 +10,24 @@ one `run_classifier.py` or `run_squad.py` in a process of its own; its line is a
 benchmarks/results/classification.jsonl or squad.jsonl when it ends.
 """
 
-import argparse
-import collections
-import json
-import os
 import pathlib
 import queue
 import shlex
 import statistics
 import subprocess
-import sys
 import tempfile
 from concurrent import futures
 
-from benchmarks import ledger, training_code
+from benchmarks import ledger, runner, training_code
+from benchmarks.result_cases import (
+    CLASSIFICATION,
+    COMPARED,
+    METHODS,
+    SQUAD,
+    TASKS,
+    command,
+    plan,
+)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
@@ -31,108 +35,14 @@ LEDGER = ledger.Ledger(
     page=ROOT / "docs" / "results.md",
     key=lambda row: (row["task"], row["method"], row["seed"]),
 )
-COMMON = ["--do_train", "--do_eval", "--eval_batch_size=32"]
-SQUAD = "squad"
-
-# Epochs are of full and top-k fine-tuning, and of the methods that train little.
-Case = collections.namedtuple("Case", "folder epochs small_epochs seeds metric")
-TASKS = {
-    "mrpc": Case("glue/MRPC", 5, 5, 3, "accuracy"),
-    "cola": Case("glue/CoLA", 5, 10, 3, "mcc"),
-    "rte": Case("glue/RTE", 5, 10, 3, "accuracy"),
-    "sts-b": Case("glue/STS-B", 5, 5, 3, "spearman"),
-    "crowdflower_corporate_messaging": Case(
-        "extra/crowdflower_corporate_messaging", 5, 10, 3, "accuracy"
-    ),
-    "crowdflower_primary_emotions": Case(
-        "extra/crowdflower_primary_emotions", 10, 20, 3, "accuracy"
-    ),
-    "20_newsgroups": Case("extra/20_newsgroups", 2, 3, 1, "accuracy"),
-    SQUAD: Case("squad", 2, 3, 3, "f1"),
-}
-CLASSIFICATION = [task for task in TASKS if task != SQUAD]
-# A rate of its own for each kind of method; docs/results.md says how it was found.
-SMALL, WIDE, LARGE = (f"--learning_rate={rate}" for rate in ("1e-3", "3e-4", "1e-4"))
-METHODS = {
-    "full": ["--tuning=full", LARGE],
-    "adapters 64": ["--adapter_size=64", SMALL],
-    "adapters 2": ["--adapter_size=2", SMALL],
-    "adapters 8": ["--adapter_size=8", SMALL],
-    "adapters 256": ["--adapter_size=256", WIDE],
-    "pfeiffer 64": ["--adapter=pfeiffer", SMALL],
-    "top_k 1": ["--tuning=top_k", "--top_k=1", LARGE],
-    "top_k 2": ["--tuning=top_k", "--top_k=2", LARGE],
-    "top_k 3": ["--tuning=top_k", "--top_k=3", LARGE],
-    "layer_norm": ["--tuning=layer_norm", SMALL],
-    "head": ["--tuning=head", SMALL],
-}
-COMPARED = ("full", "adapters 64")
-ABLATED = ("mrpc", "cola", "sts-b")
-
-
-def plan():
-    """(task, method, seed) of every run, the comparison first, what takes an hour last."""
-    runs = [
-        (task, method, seed)
-        for seed in range(3)
-        for task in CLASSIFICATION
-        for method in COMPARED
-        if seed < TASKS[task].seeds
-    ]
-    runs += [
-        (task, method, 0)
-        for task in ABLATED
-        for method in METHODS
-        if method not in (*COMPARED, "adapters 2")
-    ]
-    runs += [(SQUAD, method, 0) for method in (*COMPARED, "adapters 8", "adapters 2")]
-    runs += [(SQUAD, "adapters 64", seed) for seed in (1, 2)]
-    return sorted(runs, key=lambda run: run[0] == "20_newsgroups" or run[0] == SQUAD)
-
-
-def command(task, method, seed, data_dir="DATA", output_dir="OUT"):
-    """The command line of a run."""
-    case = TASKS[task]
-    epochs = case.epochs if LARGE in METHODS[method] else case.small_epochs
-    folder = os.path.join(data_dir, case.folder)
-    if task == SQUAD:
-        own = [
-            "run_squad.py",
-            f"--train_file={folder}/train-v1.1.json",
-            f"--predict_file={folder}/dev-v1.1.json",
-            "--max_seq_length=384",
-            "--train_batch_size=12",
-        ]
-    else:
-        own = [
-            "run_classifier.py",
-            f"--task_name={task}",
-            f"--data_dir={folder}",
-            "--max_seq_length=128",
-            "--train_batch_size=32",
-        ]
-    return [
-        *own,
-        *COMMON,
-        f"--num_train_epochs={epochs}",
-        *METHODS[method],
-        f"--seed={seed}",
-        f"--output_dir={output_dir}",
-    ]
 
 
 def run(task, method, seed, data_dir, core):
     """Runs one case on one core and adds its line."""
     print("*****", task, method, seed, flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(
-            [sys.executable, *command(task, method, seed, data_dir, folder)],
-            cwd=ROOT,
-            check=True,
-            stdout=subprocess.DEVNULL,
-            preexec_fn=lambda: os.sched_setaffinity(0, {core}),
-        )
-        record = json.loads(pathlib.Path(folder, "run.json").read_text())
+        words = command(task, method, seed, data_dir, folder)
+        record = runner.record_of(words, folder, core)
     examples = record["global_step"] * record["flags"]["train_batch_size"]
     row = {
         "task": task,
@@ -174,7 +84,7 @@ def _revision():
 def run_missing(data_dir, only, workers, again=False):
     """Runs what has no line yet, on so many cores; `again`, also what is of older code."""
     code = training_code.digest() if again else None
-    missing = LEDGER.missing((key for key in plan() if key[0] in only), code)
+    missing = LEDGER.missing((key for key in plan() if key[0] in only.split(",")), code)
     cores = queue.Queue()
     for core in range(workers):
         cores.put(core)
@@ -304,22 +214,13 @@ def write_tables():
     LEDGER.write_tables(comparison, details, squad, commands)
 
 
-def main():
-    """Runs what the arguments say, and writes the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data_dir", help="Folder of all data.")
-    parser.add_argument("--only", default=",".join(TASKS), help="Tasks, separated by commas.")
-    parser.add_argument("--workers", type=int, default=1, help="Runs side by side, one a core.")
-    parser.add_argument("--again", action="store_true", help="Also what is of older code.")
-    parser.add_argument("--table", action="store_true", help="Only write docs/results.md.")
-    arguments = parser.parse_args()
-    if not arguments.table:
-        if not arguments.data_dir:
-            parser.error("--data_dir is missing: the folder with glue/, extra/ and squad/.")
-        only = arguments.only.split(",")
-        run_missing(arguments.data_dir, only, arguments.workers, arguments.again)
-    write_tables()
-
-
 if __name__ == "__main__":
-    main()
+    runner.command(
+        __doc__,
+        run_missing,
+        write_tables,
+        data_dir=(None, "Folder of all data."),
+        only=(",".join(TASKS), "Tasks, separated by commas."),
+        workers=(1, "Runs side by side, one a core."),
+        again=(False, "Also what is of older code."),
+    )

@@ -1,7 +1,7 @@
 """Training throughput: this project against the PyTorch library `adapters`, on one machine.
 
-    pip install -e ".[parity]"
-    python -m benchmarks.throughput --data_dir=GLUE/MRPC
+    make .venv-parity/installed
+    .venv-parity/bin/python -m benchmarks.throughput --data_dir=GLUE/MRPC
 
 Both train a Houlsby-type adapter of size 64 on the same MiniLM weights and the same sentence pairs,
 batch 32, at most 128 word pieces, float32, input pipeline included; PyTorch pads each batch to its
@@ -38,35 +38,14 @@ def training_examples():
 
 def measure_ours():
     """Examples/s of `training.loop.train`."""
-    import tf_keras
-
     import adapter_bert_tf as abt
-    from adapter_bert_tf.data.batches import tokenize, train_batches
-    from adapter_bert_tf.data.tokenization import TextEncoder
-    from adapter_bert_tf.training import loop
+    from benchmarks import measuring
 
-    class Clock(tf_keras.callbacks.Callback):
-        """Notes when each step ended."""
-
-        def __init__(self):
-            super().__init__()
-            self.times = []
-
-        def on_train_batch_end(self, batch, logs=None):
-            self.times.append(time.perf_counter())
-
-    steps = WARMUP_STEPS + FLAGS.steps
     base = abt.load_base()
     model = abt.Classifier(base.build_encoder(abt.AdapterConfig(bottleneck_size=SIZE)), 2)
     abt.select_trained(model, abt.Tuning())
-    examples = training_examples()
-    labels = examples.labels and [int(label) for label in examples.labels]
-    features = tokenize(examples, TextEncoder(base.vocabulary, MAX_SEQ_LENGTH), labels)
-    batches = train_batches(features, BATCH_SIZE, steps, 0, MAX_SEQ_LENGTH)
-    loop.compile_model(model, loop.TrainingSettings(steps, BATCH_SIZE, 1e-3))
-    clock = Clock()
-    model.fit(batches, verbose=0, callbacks=[clock])
-    return FLAGS.steps * BATCH_SIZE / (clock.times[-1] - clock.times[WARMUP_STEPS - 1])
+    features = measuring.features(training_examples(), base, MAX_SEQ_LENGTH)
+    return measuring.rate(model, features, BATCH_SIZE, MAX_SEQ_LENGTH, WARMUP_STEPS, FLAGS.steps)
 
 
 def measure_pytorch():

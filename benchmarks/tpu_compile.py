@@ -3,8 +3,8 @@
     python -m benchmarks.tpu_compile              # compiles what has no result yet; hours
     python -m benchmarks.tpu_compile --table      # only rewrites docs/tpu.md
 
-Every compile's result is a JSON line in benchmarks/results/tpu/compiles.jsonl. Needs
-`pip install -e ".[tpu-compiler]"`.
+Every compile's result is a JSON line in benchmarks/results/tpu/compiles.jsonl. It needs the
+environment of `make parity`.
 """
 
 import argparse

@@ -27,6 +27,7 @@ CHIPS = {
     "v4": Chip("v4:2x2x1", {"chip_config_name": "megacore"}, "v4-8", 4, 32),
     "v5e": Chip("v5e:2x2", {}, "v5litepod-4", 4, 16),
 }
+SEVERAL = 8
 VOCABULARY = 30522  # Of BERT, uncased.
 BASES = {
     "tiny": {"hidden_size": 16, "num_layers": 2, "num_attention_heads": 2, "inner_dim": 32},
@@ -52,9 +53,9 @@ class Case:
       chip: a key of `CHIPS`.
       step: `train` or `predict`.
       base: a key of `BASES`.
-      head: `classes`, `score` or `span`.
-      outputs: of the head.
-      adapter: a preset's name; `adapter_size` is its bottleneck.
+      head: `classes`, `score`, `span`, or `several`: of `SEVERAL` tasks, the last with a score.
+      outputs: of the head; of several tasks those of each that has classes.
+      adapter: a preset's name; `adapter_size` is its bottleneck. Each of several tasks has its own.
       optimizer: of `training.optimizer.OPTIMIZERS`.
       precision: `float32` or `bfloat16`.
       length: word pieces of an input.
@@ -77,8 +78,10 @@ class Case:
 def new_model(case):
     """The model of a case with random weights, compiled to train as `run_classifier.py` does."""
     from adapter_bert_tf.adapters.config import PRESETS
+    from adapter_bert_tf.adapters.per_task import PerTaskConfig
     from adapter_bert_tf.adapters.task_encoder import new_encoder
     from adapter_bert_tf.heads.classifier import Classifier
+    from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
     from adapter_bert_tf.heads.span_labeler import SpanLabeler
     from adapter_bert_tf.training.loop import TrainingSettings, compile_model
     from adapter_bert_tf.training.strategy import set_precision
@@ -86,12 +89,18 @@ def new_model(case):
 
     set_precision(case.precision)
     adapter = dataclasses.replace(PRESETS[case.adapter], bottleneck_size=case.adapter_size)
-    encoder = new_encoder({"vocab_size": VOCABULARY, **BASES[case.base]}, adapter)
+    tasks = [HeadOf(f"task{i}", case.outputs) for i in range(SEVERAL - 1)]
+    tasks.append(HeadOf("last", 1, is_score=True))
+    several = case.head == "several"
+    parts = PerTaskConfig(adapter, tuple(head.task for head in tasks)) if several else adapter
+    encoder = new_encoder({"vocab_size": VOCABULARY, **BASES[case.base]}, parts)
     if case.head == "span":
         model = SpanLabeler(encoder)
+    elif several:
+        model = MixedClassifier(encoder, tasks)
     else:
         model = Classifier(encoder, case.outputs, regression=case.head == "score")
-    select_trained(model, Tuning())
+    select_trained(model, Tuning("per_task_adapters" if several else "adapters"))
     compile_model(
         model,
         TrainingSettings(
@@ -107,8 +116,12 @@ def arguments(case):
 
     names = ("input_word_ids", "input_mask", "input_type_ids")
     inputs = {name: tf.zeros([case.batch, case.length], tf.int32) for name in names}
+    if case.head == "several":
+        inputs["task_ids"] = tf.zeros([case.batch], tf.int32)
     if case.step == "predict":
         return (inputs,)
+    if case.head == "several":
+        return inputs, tf.zeros([case.batch, 2])
     shape = [case.batch, case.outputs] if case.head == "span" else [case.batch]
     return inputs, tf.zeros(shape, tf.float32 if case.head == "score" else tf.int32)
 

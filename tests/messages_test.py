@@ -12,7 +12,7 @@ from adapter_bert_tf.command.wording import RENAMED, for_command
 from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
 
 PACKAGE = pathlib.Path(adapter_bert_tf.__file__).parent
-ABOVE = ("command", "run", "doctor.py")
+ABOVE = ("analysis", "command", "run", "doctor.py")
 FLAG = re.compile(r"(?<![\w-])--[a-z]\w*")
 # Flags that are named below `run/`, by file, and why.
 NAMED = {
@@ -21,7 +21,7 @@ NAMED = {
     "base/loading.py": {"--no"},
     # The command line on a card.
     "heads/__init__.py": {"--task_name"},
-    "store/card.py": {"--do_eval", "--do_predict", "--adapter_dir"},
+    "store/card.py": {"--task_name", "--tuning", "--do_eval", "--do_predict", "--adapter_dir"},
     # Commands of their own, with the flags that they define.
     "store/__main__.py": {
         *("--output", "--base_model", "--dtype"),

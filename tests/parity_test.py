@@ -51,10 +51,9 @@ def test_adapters_at_init_change_next_to_nothing(minilm):
         np.testing.assert_allclose(adapted[key] * value, bare[key] * value, atol=1e-5)
 
 
+@pytest.mark.parity
 def test_transformers_itself(minilm):
     """The same comparison with the library at hand (extra `parity`), at every position."""
-    pytest.importorskip("transformers")
-    pytest.importorskip("torch")
     from benchmarks import parity_figures
 
     expected = parity_figures.transformers_outputs(
@@ -66,10 +65,11 @@ def test_transformers_itself(minilm):
         _assert_close(output, expected, expected["input_mask"], every=1, atol=1e-4)
 
 
+@pytest.mark.parity
 def test_the_tokenizer_of_transformers_on_real_sentences(minilm, real_data):
     """All of MRPC's and CoLA's sentences, piece by piece."""
-    transformers = pytest.importorskip("transformers")
     import tensorflow as tf
+    import transformers
 
     from adapter_bert_tf.data.examples import read_examples
     from adapter_bert_tf.data.tokenization import TextEncoder
@@ -91,10 +91,12 @@ def test_the_tokenizer_of_transformers_on_real_sentences(minilm, real_data):
     assert ids.to_list() == tokenizer(texts)["input_ids"]
 
 
+@pytest.mark.parity
 @pytest.mark.parametrize("kind", ["houlsby", "pfeiffer"])
 def test_adapters_of_the_library_adapters(kind, minilm, tmp_path):
     """Both ways on the real base: theirs imported, ours exported; the same logits."""
-    torch, adapters = pytest.importorskip("torch"), pytest.importorskip("adapters")
+    import adapters
+    import torch
     from adapters import AutoAdapterModel
 
     figures = _inputs(np.load(FIGURES))
@@ -138,3 +140,74 @@ def _their_logits(torch, model, name, inputs):
                 for part in ("input_word_ids", "input_mask", "input_type_ids")
             )
         ).logits.numpy()
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("kind", ["houlsby", "pfeiffer"])
+def test_fusions_of_the_library_adapters(kind, minilm, tmp_path):
+    """Members exported, the attention's weights copied: the same logits on the real base."""
+    import torch
+    from adapters import AutoAdapterModel
+    from adapters.composition import Fuse
+
+    figures, rng = _inputs(np.load(FIGURES)), np.random.default_rng(0)
+    ours = AdapterModel(minilm)
+    theirs = AutoAdapterModel.from_pretrained(minilm.weights_path.rsplit("/", 1)[0])
+    names = ["one", "two", "three"]
+    for name in names:
+        model = ours.add_adapter(name, ["a", "b"], kind, tuning=Tuning(train_layer_norm=False))
+        for variable in model.trainable_variables:
+            variable.assign_add(rng.normal(size=variable.shape) * 0.05)
+        ours.save_adapter(name, tmp_path / name)
+        export_adapter(load_adapter(str(tmp_path / name)), str(tmp_path / f"hub_{name}"), minilm)
+        theirs.load_adapter(str(tmp_path / f"hub_{name}"), load_as=name, use_safetensors=True)
+    fused = ours.add_fusion("fused", names, ["x", "y", "z"])
+    for variable in fused.trainable_variables:
+        variable.assign_add(rng.normal(size=variable.shape) * 0.03)
+
+    theirs.add_adapter_fusion(Fuse(*names))
+    theirs.add_classification_head("fused", num_labels=3, layers=1)
+    theirs.set_active_adapters(Fuse(*names))
+    parameters, copied = dict(theirs.named_parameters()), set()
+    named = {n: torch.tensor(v.numpy()) for n, v in fused.named_variables().items()}
+    with torch.no_grad():
+        for name, value in named.items():
+            if name.startswith("fusion/"):
+                found = _their_parameter(name, parameters, ",".join(names))
+                parameters[found].copy_(value.T if value.ndim == 2 else value)
+                copied.add(found)
+    assert copied == {name for name in parameters if "adapter_fusion" in name}
+    theirs.eval()
+    with torch.no_grad():
+        hidden = theirs.bert(
+            **{
+                "input_ids": torch.tensor(figures["input_word_ids"]).long(),
+                "attention_mask": torch.tensor(figures["input_mask"]).long(),
+                "token_type_ids": torch.tensor(figures["input_type_ids"]).long(),
+            }
+        ).last_hidden_state[:, 0]
+        pooled = torch.tanh(
+            hidden @ named["bert/pooler/dense/kernel"] + named["bert/pooler/dense/bias"]
+        )
+        expected = (pooled @ named["head/kernel"] + named["head/bias"]).numpy()
+    found = ours(figures, "fused").numpy()
+    assert np.abs(found - ours(figures, "one").numpy()[:, :1]).max() > 0.01
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def _their_parameter(name, parameters, fusion):
+    """The parameter of the library for a variable such as `fusion/layer_0/attention/key_bias`."""
+    _, layer, sublayer, last = name.split("/")
+    what, kind = last.split("_")
+    number = layer.split("_")[1]
+    place = "attention.output." if sublayer == "attention" else "output."
+    ending = f"{what}.{'weight' if kind == 'kernel' else 'bias'}"
+    (found,) = [
+        other
+        for other in parameters
+        if f"layer.{number}.{place}" in other
+        and ("attention.output" in other) == (sublayer == "attention")
+        and fusion in other
+        and other.endswith(ending)
+    ]
+    return found

@@ -100,7 +100,6 @@ def test_adapters_clearly_beat_the_head_alone_on_the_shipped_data(task, tmp_path
 
 
 def test_twice_as_fast_as_the_pytorch_library(real_data):
-    pytest.importorskip("adapters")
     printed = _run(
         [
             "-m",

@@ -63,8 +63,8 @@ def inside(folder):
         os.chdir(before)
 
 
-def command(*arguments, folder=ROOT):
-    """Runs the command in this process, in `folder`; returns the error message, or None."""
+def command(*arguments, folder=ROOT, main=run_classifier.main):
+    """Runs a command in this process, in `folder`; returns the error message, or None."""
     with flagsaver.flagsaver():
         flags.FLAGS.unparse_flags()
         for name in flags.FLAGS:
@@ -72,7 +72,7 @@ def command(*arguments, folder=ROOT):
         flags.FLAGS(["run_classifier.py", *map(str, arguments)])
         try:
             with inside(folder):
-                run_classifier.main(None)
+                main(None)
         except SystemExit as stop:
             return str(stop.code)
         finally:
@@ -96,7 +96,8 @@ def try_to_train(mrpc, base, out, *more):
 
 def train(mrpc, base, out, *more):
     """Trains, and sees that something moved; returns the output folder."""
-    assert try_to_train(mrpc, base, out, *more) is None
+    failed = try_to_train(mrpc, base, out, *more)
+    assert failed is None, failed
     path = pathlib.Path(out, "adapter", "adapter.safetensors")
     weights = safetensors.numpy.load_file(path) if path.exists() else {}
     for name, value in weights.items():

@@ -5,7 +5,7 @@ import pathlib
 import pytest
 import tensorflow as tf
 
-from adapter_bert_tf import storage
+from adapter_bert_tf import patience, storage
 from adapter_bert_tf.errors import InputError
 
 NOW_AND_THEN = [tf.errors.AbortedError, tf.errors.UnavailableError, tf.errors.InternalError]
@@ -42,7 +42,7 @@ def test_what_fails_for_now_is_tried_again_and_said(error, capsys):
 @pytest.mark.parametrize(
     ("path", "error", "calls"),
     [
-        ("gs://b/x", tf.errors.AbortedError, storage.ATTEMPTS),
+        ("gs://b/x", tf.errors.AbortedError, patience.ATTEMPTS),
         ("gs://b/x", tf.errors.NotFoundError, 1),
         ("/tmp/x", tf.errors.UnavailableError, 1),
     ],

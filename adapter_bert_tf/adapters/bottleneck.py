@@ -12,36 +12,29 @@ if TYPE_CHECKING:
     from adapter_bert_tf.adapters.config import AdapterConfig
 
 
-def bottleneck(
+def narrowed(
     x: tf.Tensor,
-    down_kernel: Tensor,
-    down_bias: Tensor,
-    up_kernel: Tensor,
-    up_bias: Tensor,
+    values: Mapping[str, Tensor],
     activation: Callable[[tf.Tensor], tf.Tensor],
-    middle: tuple[Tensor, Tensor] | None = None,
     stacked: str | None = None,
 ) -> tf.Tensor:
-    """Projects down, applies the nonlinearity, projects up (Houlsby et al. 2019, section 2.1).
+    """Projects down and applies the nonlinearity: what is in the bottleneck.
 
     Args:
-      x: float `[batch, seq, hidden]`.
-      down_kernel: `[hidden, bottleneck]`; this and all others stacked as in `ops.dense`.
-      down_bias: `[bottleneck]`.
-      up_kernel: `[bottleneck, hidden]`.
-      up_bias: `[hidden]`.
+      x: float `[batch, seq, hidden]`; of members also `[batch, seq, members, hidden]`.
+      values: dict from the names of `variable_shapes` to kernels and biases in the dtype of `x`,
+        stacked as in `ops.dense`. A second layer is applied if its kernel is there.
       activation: function of a tensor.
-      middle: kernel `[bottleneck, bottleneck]` and bias of a second layer, or None.
       stacked: as in `ops.dense`.
 
     Returns:
-      `[batch, seq, hidden]` in the dtype of `x`, without the skip connection; of members
-      `[batch, seq, members, hidden]`.
+      `[batch, seq, bottleneck]` in the dtype of `x`; of members
+      `[batch, seq, members, bottleneck]`.
     """
-    narrow = activation(dense(x, down_kernel, down_bias, stacked))
-    if middle is not None:
-        narrow = activation(dense(narrow, *middle, stacked))
-    return dense(narrow, up_kernel, up_bias, stacked)
+    narrow = activation(dense(x, values["down_kernel"], values["down_bias"], stacked))
+    if "middle_kernel" in values:
+        narrow = activation(dense(narrow, values["middle_kernel"], values["middle_bias"], stacked))
+    return narrow
 
 
 def variable_shapes(config: "AdapterConfig", hidden_size: int) -> dict[str, tuple[int, ...]]:
@@ -82,43 +75,48 @@ def change(
     Returns:
       `[batch, seq, hidden]`, without the residual; of members `[batch, seq, members, hidden]`.
     """
-    dtype = place.output.dtype
-    source = tf.cast(_source(config, values, place, stacked), dtype)
-    kernels = {
-        name: tf.cast(value, dtype)
-        for name, value in values.items()
-        if not name.startswith("layer_norm")
-    }
-    middle = (kernels["middle_kernel"], kernels["middle_bias"]) if config.depth == 2 else None
-    result = bottleneck(
-        source,
-        kernels["down_kernel"],
-        kernels["down_bias"],
-        kernels["up_kernel"],
-        kernels["up_bias"],
-        ACTIVATION_FUNCTIONS[config.activation],
-        middle,
-        stacked,
-    )
+    x, kernels = read(config, values, place, source(config, place), stacked)
+    narrow = narrowed(x, kernels, ACTIVATION_FUNCTIONS[config.activation], stacked)
+    result = dense(narrow, kernels["up_kernel"], kernels["up_bias"], stacked)
     if dropout is not None:
         result = dropout(result)
     return result if config.scale == 1.0 else result * config.scale
 
 
-def _source(
-    config: "AdapterConfig", values: Mapping[str, Tensor], place: Place, stacked: str | None
-) -> tf.Tensor:
-    source = place.residual if config.placement == "parallel" else place.output
-    if config.normalize_input:
-        source = place.norm(tf.cast(place.output, place.residual.dtype) + place.residual)
+def read(
+    config: "AdapterConfig",
+    values: Mapping[str, Tensor],
+    place: Place,
+    found: tf.Tensor,
+    stacked: str | None = None,
+) -> tuple[tf.Tensor, dict[str, Tensor]]:
+    """What an adapter reads, and its kernels and biases, all in the compute dtype.
+
+    Args:
+      config, values, place, stacked: as in `change`.
+      found: what `source` returns.
+    """
+    dtype = place.output.dtype
     if config.layer_norm:
-        source = layer_norm(
-            tf.cast(source, place.residual.dtype),
+        found = layer_norm(
+            tf.cast(found, place.residual.dtype),
             values["layer_norm_gamma"],
             values["layer_norm_beta"],
             stacked=stacked,
         )
-    return source
+    kernels = {
+        name: tf.cast(value, dtype)
+        for name, value in values.items()
+        if not name.startswith("layer_norm")
+    }
+    return tf.cast(found, dtype), kernels
+
+
+def source(config: "AdapterConfig", place: Place) -> tf.Tensor:
+    """The part of a place that an adapter reads, before a LayerNorm of its own."""
+    if config.normalize_input:
+        return place.norm(tf.cast(place.output, place.residual.dtype) + place.residual)
+    return place.residual if config.placement == "parallel" else place.output
 
 
 class BottleneckParts(Parts):

@@ -4,6 +4,7 @@ The attributes used here are those of tf-models-official 2.20; `tests/adapters/e
 fails if another version names them differently.
 """
 
+import functools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +13,7 @@ import tensorflow as tf
 import tf_keras
 from official.nlp.modeling import layers, networks
 
-from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS
+from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, on_vectors
 from adapter_bert_tf.adapters.parts import Parts, Place
 from adapter_bert_tf.adapters.specs import POOLER, Spec, base_specs, norm_after
 from adapter_bert_tf.errors import InputError
@@ -214,7 +215,8 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         for i, block in enumerate(self._transformer_layers):
             computed = output_range if i == last else None
             x = block((x, mask), output_range=computed, parts=parts, layer=i)
-        return {"sequence_output": x, "pooled_output": parts.pooler(self._pooler_layer)(x[:, 0])}
+        pooler = parts.pooler(functools.partial(on_vectors, self._pooler_layer))
+        return {"sequence_output": x, "pooled_output": pooler(x[:, 0])}
 
     def base_variables(self) -> dict[str, tf.Variable]:
         """Dict from the variable names of Google's checkpoints to the base's variables."""

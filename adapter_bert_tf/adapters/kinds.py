@@ -5,6 +5,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+import tf_keras
+
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.parts import Function, Parts
 from adapter_bert_tf.adapters.specs import Sizes, Spec, declare_groups
@@ -27,11 +29,14 @@ class PartsConfig:
       kind: its name in files.
       groups: of its variables, in the order of the report.
       stackable: whether rows of one batch may each have values of their own.
+      borrowed: those of its groups whose values are other adapters'; their files are kept beside
+        its own, and hold them.
     """
 
     kind: ClassVar[str]
     groups: ClassVar[tuple[str, ...]] = ("adapters",)
     stackable: ClassVar[bool] = False
+    borrowed: ClassVar[tuple[str, ...]] = ()
 
     def specs(self, sizes: Sizes) -> dict[str, Spec]:
         """Dict from common name to `Spec` of all its variables. Raises `InputError`."""
@@ -56,10 +61,24 @@ class PartsConfig:
         """Dict from a name to the rate of a dropout that it needs in training."""
         return {}
 
+    def new_dropouts(self, sizes: Sizes) -> dict[str, Callable[..., Any]]:
+        """The tf_keras layers that `parts` gets as dropouts, by name."""
+        rates = self.dropout_rates(sizes)
+        return {name: tf_keras.layers.Dropout(rate) for name, rate in rates.items()}
+
+    @property
+    def brought(self) -> tuple[str, ...]:
+        """Groups of the base's variables for which what is borrowed has others."""
+        return ()
+
     def without_lowest(self, count: int, num_layers: int) -> "PartsConfig":
         """Without what is in the lowest layers (AdapterDrop). Raises `InputError`."""
         if count:
-            raise InputError(f"Nothing can be dropped of parts of the kind {self.kind!r}.")
+            raise InputError(
+                f"Nothing can be left out of parts of the kind {self.kind!r}. Received: {count} "
+                "layers to leave out. Leave them in: drop_lowest=0.",
+                "drop_lowest=0",
+            )
         return self
 
     def summary(self) -> str:

@@ -1,5 +1,6 @@
 """Parts with variables of their own, as tf_keras layers."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,15 +22,34 @@ class Leaf(tf_keras.layers.Layer):
     def __init__(self, specs: Mapping[str, Spec], **kwargs: Any) -> None:
         super().__init__(dtype=tf.float32, autocast=False, **kwargs)
         self.values = {
-            name: self.add_weight(name, spec.shape, initializer=_initializer(spec.start))
+            name: self.add_weight(
+                name,
+                spec.shape,
+                initializer=_initializer(spec.start, spec.cut),
+                regularizer=functools.partial(_from_identity, spec.to_identity)
+                if spec.to_identity
+                else None,
+            )
             for name, spec in specs.items()
         }
 
 
-def _initializer(start: str | float) -> Any:
+def _initializer(start: str | float, cut: bool) -> Any:
+    if start == "near_identity":
+        return _near_identity
     if isinstance(start, str):
         return start
-    return tf_keras.initializers.TruncatedNormal(stddev=start)
+    kinds = tf_keras.initializers
+    return kinds.TruncatedNormal(stddev=start) if cut else kinds.RandomNormal(stddev=start)
+
+
+def _near_identity(shape: tuple[int, int], dtype: Any = None, **_: Any) -> tf.Tensor:
+    return tf.linalg.set_diag(tf.fill(shape, tf.constant(1e-6, dtype)), tf.ones(shape[0], dtype))
+
+
+def _from_identity(weight: float, kernel: tf.Variable) -> tf.Tensor:
+    """`weight * ||I - W||^2`; tf_keras adds it to the loss once, not per replica."""
+    return weight * tf.reduce_sum(tf.square(tf.eye(kernel.shape[0]) - kernel))
 
 
 class PartsLayer(tf_keras.layers.Layer):
@@ -43,10 +63,7 @@ class PartsLayer(tf_keras.layers.Layer):
     def __init__(self, config: PartsConfig, sizes: Sizes, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.config = config
-        self.dropouts = {
-            name: tf_keras.layers.Dropout(rate)
-            for name, rate in config.dropout_rates(sizes).items()
-        }
+        self.dropouts = config.new_dropouts(sizes)
         leaves: dict[str, dict[str, Spec]] = {}
         for name, spec in config.specs(sizes).items():
             prefix, _, last = name.rpartition("/")

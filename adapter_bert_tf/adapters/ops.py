@@ -33,6 +33,8 @@ def dense(x: tf.Tensor, kernel: Tensor, bias: Tensor, stacked: str | None = None
     Returns:
       the shape of `x` with `width` for `size`; of members `[batch, seq, members, width]`.
     """
+    if stacked is None and x.shape.rank == 2:
+        return on_vectors(lambda row: dense(row, kernel, bias), x)
     if stacked is None:
         return tf.nn.bias_add(tf.tensordot(x, kernel, 1), bias)
     if stacked == MEMBERS:
@@ -41,6 +43,16 @@ def dense(x: tf.Tensor, kernel: Tensor, bias: Tensor, stacked: str | None = None
     if x.shape.rank == 3:
         return tf.matmul(x, kernel) + bias[:, tf.newaxis]
     return tf.squeeze(tf.matmul(x[:, tf.newaxis], kernel), 1) + bias
+
+
+def on_vectors(layer: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
+    """A dense layer on vectors `[batch, size]`, computed as on sequences of one.
+
+    TensorFlow makes one kernel of a product of matrices and its bias, oneDNN's inner product, which
+    is suspected of writing past its results (docs/design.md, "A process that dies"). A sequence has
+    a reshape between the two.
+    """
+    return layer(x[:, tf.newaxis])[:, 0]
 
 
 def layer_norm(

@@ -21,7 +21,10 @@ class Spec:
       shape: of the variable.
       group: what it counts as in the report, and is chosen by: one of `groups()`.
       layer: index of the encoder layer that it belongs to, from 0; None for none.
-      start: `zeros`, `ones`, or the standard deviation of a normal cut at two sigma.
+      start: `zeros`, `ones`, `near_identity` (1 on the diagonal, else 1e-6), or the standard
+        deviation of a normal.
+      cut: whether that normal is cut at two sigma.
+      to_identity: of a square matrix W: `to_identity * ||I - W||^2` is added to the loss.
 
     Raises:
       InputError: for an unknown group.
@@ -31,6 +34,8 @@ class Spec:
     group: str
     layer: int | None = None
     start: str | float = "zeros"
+    cut: bool = True
+    to_identity: float = 0.0
 
     def __post_init__(self) -> None:
         if self.group not in groups():

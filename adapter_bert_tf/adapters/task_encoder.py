@@ -1,5 +1,6 @@
 """The encoder of a task: a base, shared or its own, and parts with variables around it."""
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ import tf_keras
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.adapters.layers import PartsLayer
+from adapter_bert_tf.adapters.ops import on_vectors
 from adapter_bert_tf.adapters.parts import Parts, Replacing
 from adapter_bert_tf.adapters.specs import POOLER, Sizes, Spec, check_specs, norm_names
 
@@ -57,7 +59,8 @@ class TaskEncoder(tf_keras.layers.Layer):
         """As `AdapterBertEncoder.call`, with its own parts."""
         changes = self.parts.parts() if self.parts else Parts()
         norms = {name: _always(layer) for name, layer in self._own_norms().items()}
-        parts = Replacing(changes, norms, self.own_pooler)
+        pooler = self.own_pooler and functools.partial(on_vectors, self.own_pooler)
+        parts = Replacing(changes, norms, pooler)
         return self.encoder(inputs, output_range=output_range, parts=parts)
 
     def _own_norms(self) -> dict[str, tf_keras.layers.LayerNormalization]:

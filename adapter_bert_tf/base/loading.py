@@ -12,7 +12,7 @@ from absl import logging
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.kinds import PartsConfig
-from adapter_bert_tf.adapters.specs import base_specs
+from adapter_bert_tf.adapters.specs import POOLER, base_specs
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder, new_encoder
 from adapter_bert_tf.base import files as base_files
 from adapter_bert_tf.base.assign import assign_weights, check_shapes
@@ -40,6 +40,11 @@ class Base:
     def weights(self) -> dict[str, np.ndarray]:
         """Dict from common name to float32 array; empty without a checkpoint. Read once."""
         return read_weights(self.weights_path) if self.weights_path else {}
+
+    @property
+    def has_trained_pooler(self) -> bool:
+        """Whether the pooler was ever trained: its bias began as zeros. True without weights."""
+        return not self.weights or bool(np.any(self.weights[f"{POOLER}/bias"]))
 
     def build_encoder(self, adapter: PartsConfig | None = None) -> AdapterBertEncoder | TaskEncoder:
         """A new encoder with the base's weights.

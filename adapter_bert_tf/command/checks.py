@@ -4,8 +4,10 @@ import math
 from collections.abc import Sequence
 
 from adapter_bert_tf.command import table
+from adapter_bert_tf.command.flags_training import SEVERAL
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import Part, RunFlags
+from adapter_bert_tf.command.task_list import entries, is_several
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shown
 from adapter_bert_tf.tasks import OWN, find_task
@@ -16,6 +18,9 @@ def check(flags: RunFlags) -> None:
     check_actions(flags)
     if flags.do_train:
         check_rates(flags)
+        if not flags.sweep:  # Its runs may differ in this.
+            check_fusion(flags)
+            check_together(flags)
     if "task_name" in flags.values:
         check_task_name(flags)
     if "train_file" in flags.values:
@@ -53,11 +58,50 @@ def check_rates(flags: RunFlags) -> None:
         raise InputError(f"--num_train_epochs must be a number. Received: {flags.num_train_epochs}")
 
 
+def check_fusion(flags: RunFlags) -> None:
+    """A fusion needs adapters to listen to; one that is trained further has its own."""
+    if flags.tuning == "fusion" and not flags.fuse and not flags.init_from:
+        raise InputError(
+            "--tuning=fusion needs --fuse=DIR1,DIR2,...: the adapters that it listens to."
+        )
+    parts = [part.strip() for part in (flags.fuse or "").split(",") if part.strip()]
+    if flags.fuse and (not parts or any(part.endswith("=") for part in parts)):
+        raise InputError(
+            "--fuse names adapter directories, with commas between: DIR1,DIR2 or NAME=DIR. "
+            f"Received: {shown(flags.fuse)}"
+        )
+    if flags.fuse and flags.init_from:
+        raise InputError(
+            "--fuse begins a fusion, and --init_from goes on with one, which has its members. "
+            "Received: both. Leave one out."
+        )
+
+
+def check_together(flags: RunFlags) -> None:
+    """Several tasks are trained by methods for several, and by no others."""
+    for_several = flags.tuning in SEVERAL
+    if for_several and "task_name" not in flags.values:
+        raise InputError(
+            f"--tuning={flags.tuning} trains several tasks of run_classifier.py together. "
+            f"Received: run_squad.py, which has one. Leave it out."
+        )
+    decides = flags.init_from and "tuning" not in flags.given  # The adapter to begin from.
+    several = is_several(getattr(flags, "task_name", None))
+    if several and not for_several and not decides:
+        raise InputError(
+            f"--task_name={shown(flags.task_name)} lists several tasks, and --tuning="
+            f"{flags.tuning} trains one. Choose one of {', '.join(SEVERAL)}, or give each task a "
+            "run of its own."
+        )
+
+
 def check_task_name(flags: RunFlags | Part) -> None:
     """The task must be named, and known."""
     if not flags.task_name:
         raise InputError("--task_name is missing. For example --task_name=MRPC.")
-    if flags.task_name.lower() != OWN:
+    if is_several(flags.task_name):
+        entries(flags.task_name)
+    elif flags.task_name.lower() != OWN:
         find_task(flags.task_name)
 
 

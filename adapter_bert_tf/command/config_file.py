@@ -8,6 +8,7 @@ from typing import Any
 from absl import flags
 
 from adapter_bert_tf.command import table
+from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.yaml_values import parse_yaml
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shortened, shown
@@ -50,6 +51,9 @@ def _settings(path: str) -> dict[str, Any]:
 
 def _repeated(recorded: dict[str, Any]) -> dict[str, Any]:
     """The flags that repeat the run of a `run.json`; what did not train reads its adapter."""
+    # A record that begins from an adapter leaves out the method, which that adapter decides.
+    left_out = table.with_role(Role.METHOD)
+    recorded = {n: v for n, v in table.EARLIER.items() if n not in left_out} | recorded
     settings = {name: value for name, value in recorded.items() if name not in table.NOT_REPEATED}
     if not settings.get("do_train"):
         out = recorded.get("output_dir")
@@ -78,8 +82,8 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
-def read_yaml(path: str, flag: str) -> dict[Any, Any]:
-    """The dict in a YAML file. Raises `InputError`, naming `flag`."""
+def read_yaml(path: str, flag: str, wanted: str = "`flag: value` lines") -> dict[Any, Any]:
+    """The dict in a YAML file. Raises `InputError`, naming `flag` and what is `wanted`."""
     try:
         settings = parse_yaml(_read_text(path, flag))
     except (OSError, ValueError) as error:
@@ -87,7 +91,7 @@ def read_yaml(path: str, flag: str) -> dict[Any, Any]:
         raise InputError(f"Cannot read {flag}={path}: {said}") from error
     settings = {} if settings is None else settings
     if not isinstance(settings, dict):
-        raise InputError(f"{path} must hold `flag: value` lines. Received: {shown(settings)}")
+        raise InputError(f"{path} must hold {wanted}. Received: {shown(settings)}")
     return settings
 
 

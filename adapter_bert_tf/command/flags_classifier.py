@@ -2,9 +2,11 @@
 
 import functools
 
+from adapter_bert_tf.command.flags_training import SEVERAL as _SEVERAL
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.row import Command, Row
 
+_OWN = ("task_name", ("tsv",))
 _row = functools.partial(Row, commands=(Command.CLASSIFIER,))
 
 ROWS = (
@@ -14,8 +16,18 @@ ROWS = (
         None,
         "The task: a GLUE task (cola, sst-2, mrpc, sts-b, qqp, mnli, qnli, "
         "rte, wnli, ax), one of the 17 of Table 2 (sms_spam_collection, ...; a wrong name lists "
-        "them), demo_factuality, demo_paraphrase, or tsv for a table of your own.",
+        "them), demo_factuality, demo_paraphrase, or tsv for a table of your own. Several "
+        "together: with commas between (rte or rte=FOLDER), or a YAML file of tasks.",
         Role.TASK,
+    ),
+    _row(
+        "sampling_temperature",
+        "string",
+        "10",
+        "Of several tasks: one of N examples is drawn in proportion to N^(1/T). 1: as the numbers "
+        "are; inf: equally often; annealed: from N to N^0.2 over the epochs.",
+        Role.TRAINING,
+        only_with=("tuning", _SEVERAL),
     ),
     _row(
         "split_seed",
@@ -31,20 +43,55 @@ ROWS = (
         None,
         "For --task_name=tsv: the text, by name or number from 0.",
         Role.READING,
+        only_with=_OWN,
     ),
-    _row("text_b_column", "string", None, "The second text, if there is one.", Role.READING),
     _row(
-        "label_column", "string", None, "The label, or the score with --regression.", Role.READING
+        "text_b_column",
+        "string",
+        None,
+        "The second text, if there is one.",
+        Role.READING,
+        only_with=_OWN,
     ),
-    _row("delimiter", "string", None, "Default: a tab; in .csv files a comma.", Role.READING),
-    _row("header", "boolean", True, "Whether the first row names the columns.", Role.READING),
+    _row(
+        "label_column",
+        "string",
+        None,
+        "The label, or the score with --regression.",
+        Role.READING,
+        only_with=_OWN,
+    ),
+    _row(
+        "delimiter",
+        "string",
+        None,
+        "Default: a tab; in .csv files a comma.",
+        Role.READING,
+        only_with=_OWN,
+    ),
+    _row(
+        "header",
+        "boolean",
+        True,
+        "Whether the first row names the columns.",
+        Role.READING,
+        only_with=_OWN,
+    ),
     _row(
         "quoted",
         "boolean",
         None,
         "Whether cells may be quoted. Default: in .csv files.",
         Role.READING,
+        only_with=_OWN,
     ),
-    _row("encoding", "string", "utf-8", "Encoding of the files.", Role.READING),
-    _row("regression", "boolean", False, "Predict a score instead of a class.", Role.READING),
+    _row("encoding", "string", "utf-8", "Encoding of the files.", Role.READING, only_with=_OWN),
+    _row(
+        "regression",
+        "boolean",
+        False,
+        "Predict a score instead of a class.",
+        Role.READING,
+        only_with=_OWN,
+    ),
 )

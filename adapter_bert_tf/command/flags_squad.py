@@ -55,6 +55,7 @@ ROWS = (
         0.0,
         "No answer, if its score is above the best answer's by more than this.",
         Role.DECODING,
+        only_with=("version_2_with_negative", (True,)),
     ),
     _row(
         "features_dir",

@@ -3,14 +3,18 @@
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.row import Row
 
+SEVERAL = ("multitask_full", "multitask_adapters", "per_task_adapters")
+_WITH_ADAPTERS = ("tuning", ("adapters", "multitask_adapters", "per_task_adapters"))
+_WITH_FUSION = ("tuning", ("fusion",))
+
 METHOD = (
     Row(
         "tuning",
         "choice",
         "adapters",
-        "What is trained.",
+        "What is trained. The last three train several tasks together.",
         Role.METHOD,
-        choices=("adapters", "full", "top_k", "layer_norm", "head"),
+        choices=("adapters", "full", "top_k", "layer_norm", "head", "fusion", *SEVERAL),
     ),
     Row(
         "adapter",
@@ -19,6 +23,7 @@ METHOD = (
         "Preset (houlsby, adapter_bert, pfeiffer, parallel, "
         "scaled_parallel) or a JSON file of an AdapterConfig.",
         Role.METHOD,
+        only_with=_WITH_ADAPTERS,
     ),
     Row(
         "adapter_size",
@@ -27,6 +32,7 @@ METHOD = (
         "Bottleneck size. Default: the preset's, 64.",
         Role.METHOD,
         lowest=1,
+        only_with=_WITH_ADAPTERS,
     ),
     Row(
         "adapter_layers",
@@ -34,6 +40,7 @@ METHOD = (
         None,
         "Layers with adapters, such as 6-11. Default: all.",
         Role.METHOD,
+        only_with=_WITH_ADAPTERS,
     ),
     Row(
         "adapter_init_scale",
@@ -43,21 +50,52 @@ METHOD = (
         "Default: the preset's; adapter-bert's is 1e-3.",
         Role.METHOD,
         lowest=0.0,
+        only_with=_WITH_ADAPTERS,
     ),
-    Row("top_k", "integer", 2, "Number of upper layers for --tuning=top_k.", Role.METHOD, lowest=1),
+    Row(
+        "top_k",
+        "integer",
+        2,
+        "Number of upper layers for --tuning=top_k.",
+        Role.METHOD,
+        lowest=1,
+        only_with=("tuning", ("top_k",)),
+    ),
     Row(
         "train_layer_norm",
         "boolean",
         True,
-        "Whether --tuning=adapters trains all LayerNorms.",
+        "Whether the methods with adapters train all LayerNorms.",
         Role.METHOD,
+        only_with=_WITH_ADAPTERS,
     ),
     Row(
         "train_pooler",
         "boolean",
-        False,
-        "Whether the pooler is trained with adapters, layer_norm, head.",
+        None,
+        "Whether the pooler is trained with adapters, layer_norm, head, fusion. Default: only if "
+        "the base's makers never did, so that its bias is all zeros.",
         Role.METHOD,
+        only_with=("tuning", (*_WITH_ADAPTERS[1], "layer_norm", "head", "fusion")),
+        earlier=False,
+    ),
+    Row(
+        "train_members",
+        "boolean",
+        False,
+        "Whether --tuning=fusion trains its members too.",
+        Role.METHOD,
+        only_with=_WITH_FUSION,
+    ),
+    Row(
+        "fusion_cooling_steps",
+        "integer",
+        0,
+        "Steps in which the temperature of the attention over members falls from 50 to 1; "
+        "AdapterHub's is 1000. Default: it is 1 from the start.",
+        Role.METHOD,
+        lowest=0,
+        only_with=_WITH_FUSION,
     ),
     Row(
         "adapter_drop",
@@ -67,6 +105,7 @@ METHOD = (
         "of a saved adapter (AdapterDrop).",
         Role.LEFT_OUT,
         lowest=0,
+        only_with=_WITH_ADAPTERS,
     ),
     Row(
         "adapter_dtype",
@@ -87,6 +126,17 @@ TRAINING = (
         "LayerNorms, pooler, and the head too if the labels are the same. It is only read.",
         Role.START,
         path="read",
+    ),
+    Row(
+        "fuse",
+        "string",
+        None,
+        "Adapter directories that --tuning=fusion listens to, with commas between; NAME=DIR gives "
+        "one another name. They are only read, and copied into the fusion's own.",
+        Role.START,
+        path="read",
+        several=True,
+        only_with=_WITH_FUSION,
     ),
     Row("train_batch_size", "integer", 32, "Examples a training step.", Role.TRAINING, lowest=1),
     Row(
@@ -136,6 +186,7 @@ TRAINING = (
         "Which weights are kept: the last, or the best on dev by the task's first metric.",
         Role.TRAINING,
         choices=("last", "best"),
+        only_with=("eval_every_steps", ()),
     ),
     Row(
         "patience",
@@ -144,6 +195,17 @@ TRAINING = (
         "Stop when so many evaluations in a row have not been better.",
         Role.TRAINING,
         lowest=1,
+    ),
+    Row(
+        "group_by_length",
+        "choice",
+        "epoch",
+        "Which training examples may come together in batches of similar lengths: of a quarter of "
+        "one epoch, of 64 batches of the run (as earlier versions: of a small set several copies), "
+        "or no particular ones. With --pad_to=0 none.",
+        Role.TRAINING,
+        choices=("epoch", "run", "no"),
+        earlier="run",
     ),
     Row(
         "seed",

@@ -13,6 +13,7 @@ from adapter_bert_tf.command import checks
 from adapter_bert_tf.command.config_file import apply_config_file
 from adapter_bert_tf.command.edge import last_words
 from adapter_bert_tf.command.run_flags import RunFlags
+from adapter_bert_tf.command.unused import unused
 from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import InputError, Interrupted, WorkerLost
 
@@ -28,7 +29,7 @@ def run_job(module: str, words: Sequence[str] | None = None) -> None:
     try:
         checks.check_words((words or [])[1:])
         apply_config_file(flags.FLAGS)
-        checks.check(RunFlags.of(flags.FLAGS))
+        _check(RunFlags.of(flags.FLAGS))
         importlib.import_module(module).run(flags.FLAGS)
     except (InputError, WorkerLost) as error:
         sys.exit(f"error: {for_command(error)}")
@@ -41,6 +42,12 @@ def run_job(module: str, words: Sequence[str] | None = None) -> None:
         )
     except Exception as error:  # Of a library, the machine, or ours: nobody is to read a traceback.
         sys.exit(f"error: {last_words(error, flags.FLAGS.output_dir)}")
+
+
+def _check(given: RunFlags) -> None:
+    checks.check(given)
+    for sentence in unused(given):
+        logging.warning("%s", sentence)
 
 
 def _prepare_process() -> None:

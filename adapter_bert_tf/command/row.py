@@ -33,6 +33,10 @@ class Row:
       defaults: the defaults of commands that have another one.
       lowest, highest: of an integer or a real, both inclusive.
       choices: of a choice.
+      only_with: another flag, and those of its values beside which this one has an effect; no
+        values: beside any.
+      earlier: its default, if that was another, in versions whose records may not name it.
+      several: whether it names several, with commas between, each with `NAME=` before it or not.
       path: whether it names what a run reads or writes, or either: reads, but writes in training.
 
     Raises:
@@ -49,7 +53,10 @@ class Row:
     lowest: float | None = None
     highest: float | None = None
     choices: tuple[str, ...] = ()
+    earlier: Value = None
     path: PathUse | None = None
+    several: bool = False
+    only_with: tuple[str, tuple[Value, ...]] | None = None
 
     def __post_init__(self) -> None:
         self._require(isinstance(self.role, Role), "needs a role")

@@ -76,6 +76,10 @@ class RunFlags:
         parsed = {name: self._parse(name, value) for name, value in changes.items()}
         return RunFlags(self.definitions, self.values | parsed, self.given | set(changes))
 
+    def with_defaults(self, **values: Value) -> "RunFlags":
+        """The same flags with values that the user did not give."""
+        return RunFlags(self.definitions, self.values | values, self.given)
+
     def _parse(self, name: str, value: Value) -> Value:
         if name not in self.definitions:
             raise InputError(f"Unknown flag {name!r}.")

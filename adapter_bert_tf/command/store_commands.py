@@ -3,6 +3,8 @@
 import argparse
 import os
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import load_base
@@ -12,20 +14,23 @@ from adapter_bert_tf.exchange.adapter_bert import import_checkpoint
 from adapter_bert_tf.exchange.adapterhub import import_adapter, is_adapterhub
 from adapter_bert_tf.exchange.adapterhub_export import export_adapter
 from adapter_bert_tf.received import printable
+from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.card import card, number
 from adapter_bert_tf.store.combine import average
-from adapter_bert_tf.store.contents import adapter_of
+from adapter_bert_tf.store.contents import adapter_of, name_of, trained_size
 from adapter_bert_tf.store.directory import (
     WEIGHTS,
     SavedAdapter,
     adapter_exists,
-    check_base,
+    check_tasks,
     load_adapter,
     save_adapter,
 )
 from adapter_bert_tf.store.folders import TEMPORARY, require_free
+from adapter_bert_tf.store.place import MEMBERS
+from adapter_bert_tf.store.several import require_one_task
 
-ROW = "{:<24}{:<12}{:>6}{:>12}{:>10}  {:<24}{}"
+ROW = "{:<24}{:<20}{:>6}{:>12}{:>10}  {:<24}{}"
 
 
 def list_adapters(parsed: argparse.Namespace) -> int:
@@ -59,9 +64,14 @@ def find(folder: str) -> list[str]:
     places = {
         os.path.join(place, name) for place, folders, _ in storage.walk(folder) for name in folders
     }
-    return sorted(
-        place for place in places if TEMPORARY not in place[len(folder) :] and adapter_exists(place)
-    )
+    found = [place for place in places if TEMPORARY not in place[len(folder) :]]
+    return sorted(place for place in found if adapter_exists(place) and not _is_member(place))
+
+
+def _is_member(place: str) -> bool:
+    """Whether an adapter directory is inside that of a fusion."""
+    above, name = os.path.split(os.path.dirname(place))
+    return name == MEMBERS and adapter_exists(above)
 
 
 def _row(path: str) -> str:
@@ -69,24 +79,29 @@ def _row(path: str) -> str:
     config, metric = saved.config, saved.config["metric"]
     size = getattr(adapter_of(config), "bottleneck_size", "-")
     result = f"{metric['name']} {number(metric['value'])} ({metric['split']})" if metric else "-"
-    count = sum(array.size for array in saved.weights.values())
     kilobytes = storage.stat(os.path.join(path, WEIGHTS)).length // 1024
     return ROW.format(
-        printable(config["task"])[:23],
-        config["method"][:11],
+        printable(_called(config))[:23],
+        config["method"],
         size,
-        f"{count:,}",
+        f"{trained_size(config):,}",
         f"{kilobytes:,}",
         printable(result),
         path,
     )
 
 
+def _called(config: Mapping[str, Any]) -> str:
+    """An adapter's task, and before it the name that it has of its own."""
+    name, task = name_of(config), config["task"]
+    return task if name == task else f"{name}: {task}"
+
+
 def show_adapters(parsed: argparse.Namespace) -> int:
     """The card of each adapter, and its weights by group."""
     for folder in parsed.folders:
         saved = load_adapter(folder)
-        print(card(saved.config, saved.weights))
+        print(card(saved.config))
         groups: dict[str, list[int]] = {}
         for name, array in sorted(saved.weights.items(), key=lambda item: _in_order(item[0])):
             groups.setdefault(_group(name), []).append(array.size)
@@ -113,6 +128,7 @@ def verify_adapters(parsed: argparse.Namespace) -> int:
             if is_adapterhub(folder):
                 raise InputError("It is of the library `adapters`; `import` reads it.")
             saved = load_adapter(folder)
+            check_tasks(folder, saved)
             if fingerprint:
                 check_base(saved.config, fingerprint)
             print(printable(f"ok       {folder}"))
@@ -148,7 +164,7 @@ def import_adapters(parsed: argparse.Namespace) -> int:
 
 
 def _write(saved: SavedAdapter, parsed: argparse.Namespace) -> int:
-    save_adapter(parsed.output, saved.config, saved.weights, parsed.dtype)
+    save_adapter(parsed.output, saved.config, saved.weights, parsed.dtype, saved.members)
     print(f"Adapter of {saved.config['task']!r}: {parsed.output}")
     return 0
 
@@ -156,6 +172,9 @@ def _write(saved: SavedAdapter, parsed: argparse.Namespace) -> int:
 def export_adapters(parsed: argparse.Namespace) -> int:
     """Writes an adapter directory as AdapterHub's files."""
     require_free(parsed.output)
-    export_adapter(load_adapter(parsed.folders[0]), parsed.output, load_base(parsed.base_model))
+    (folder,) = parsed.folders
+    saved = load_adapter(folder)
+    require_one_task(saved.config, folder)
+    export_adapter(saved, parsed.output, load_base(parsed.base_model))
     print(f"Files for AdapterHub: {parsed.output}")
     return 0

@@ -54,6 +54,8 @@ NOT_SWEPT = _names(lambda row: not row.role.swept)
 DATA = _names(lambda row: row.role.reads)
 # These name files and folders.
 PATHS = _names(lambda row: row.path is not None)
+# What records mean that do not name a flag, where it is not the flag's default of today.
+EARLIER = {row.name: row.earlier for row in ROWS if row.earlier is not None}
 # `--config=RUN.json` leaves these to the command line.
 NOT_REPEATED = _names(lambda row: not row.role.repeated)
 

@@ -8,6 +8,7 @@ from adapter_bert_tf.command import table
 FLAGS = frozenset(row.name for row in table.ROWS)
 # Arguments of Python functions whose flags have another name.
 RENAMED = {
+    "drop_lowest": "adapter_drop",
     "train": "do_train",
     "evaluate": "do_eval",
     "predict": "do_predict",

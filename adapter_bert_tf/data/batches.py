@@ -9,7 +9,7 @@ import tensorflow as tf
 from adapter_bert_tf.data.share import WHOLE
 
 TOKENIZE_AT_ONCE = 1024
-# Batches that are sorted by length together. More pads less; fewer mixes better.
+# Batches that are sorted by length together, at most. More pads less; fewer mixes better.
 POOL = 64
 
 
@@ -23,6 +23,8 @@ class Features:
       labels: int32 `[examples]` label ids, or float32 scores; zeros where there are none.
       lengths: int64 `[examples]`, in word pieces.
       cut: bool `[examples]`, whether the input was longer.
+      task_ids: int32 `[examples]`, of the task of each, which its input then says; None: there is
+        one task.
     """
 
     ids: tf.RaggedTensor
@@ -30,6 +32,7 @@ class Features:
     labels: tf.Tensor
     lengths: np.ndarray
     cut: np.ndarray
+    task_ids: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -69,7 +72,15 @@ def _traced(encoder, columns):
 
 
 def train_batches(
-    features, batch_size, steps, seed, max_seq_length, pad_to=8, start=0, share=WHOLE
+    features,
+    batch_size,
+    steps,
+    seed,
+    max_seq_length,
+    pad_to=8,
+    group_by_length="epoch",
+    start=0,
+    share=WHOLE,
 ):
     """Shuffled batches for `steps` steps, all of `batch_size`.
 
@@ -80,14 +91,16 @@ def train_batches(
       seed: of the order; the same seed gives the same batches.
       max_seq_length: no batch is longer.
       pad_to: lengths are rounded up to a multiple of this; None pads all to `max_seq_length`.
+      group_by_length: which batches are of similar lengths; see `pools`.
       start: number of batches to leave out, where a run is taken up again.
       share: `Share` of this host.
 
     Returns:
       `tf.data.Dataset` of (inputs, labels), one element a local replica and step.
     """
-    plan = plan_batches(features.lengths, batch_size, steps, seed, sort=pad_to is not None)
-    return _dataset(features, plan[start:], max_seq_length, pad_to, share)
+    grouped = group_by_length if pad_to else None
+    plan = plan_batches(features.lengths, batch_size, steps, seed, grouped)
+    return planned_batches(features, plan[start:], max_seq_length, pad_to, share)
 
 
 def eval_plan(features, batch_size, pad_to=8):
@@ -103,15 +116,20 @@ def eval_plan(features, batch_size, pad_to=8):
 
 def eval_batches(features, plan, max_seq_length, pad_to=8, share=WHOLE):
     """Inputs of the batches of `eval_plan`; where it has -1, those of the first example."""
-    dataset = _dataset(features, np.maximum(plan, 0), max_seq_length, pad_to, share)
+    dataset = planned_batches(features, np.maximum(plan, 0), max_seq_length, pad_to, share)
     return dataset.map(lambda inputs, labels: inputs)
 
 
-def plan_batches(lengths, batch_size, steps, seed, sort=True):
+def plan_batches(lengths, batch_size, steps, seed, group_by_length="epoch"):
     """Which examples go into which batch.
 
     Epochs follow each other without a gap, so that a batch may hold the end of one and the start of
-    the next; `POOL` batches at a time are sorted by length, and then come in random order.
+    the next; a pool of batches at a time is sorted by length, and then they come in random order.
+
+    Args:
+      lengths: int `[examples]`.
+      batch_size, steps, seed: as in `train_batches`.
+      group_by_length: see `pools`; None sorts nothing.
 
     Returns:
       int64 `[steps, batch_size]`, indices of examples.
@@ -120,15 +138,59 @@ def plan_batches(lengths, batch_size, steps, seed, sort=True):
     needed = steps * batch_size
     epochs = [rng.permutation(len(lengths)) for _ in range(-(-needed // len(lengths)))]
     order = np.concatenate(epochs)[:needed] if epochs else np.zeros(0, np.int64)
-    if sort:
-        for start in range(0, needed, POOL * batch_size):
-            pool = order[start : start + POOL * batch_size]
-            pool = pool[np.argsort(lengths[pool], kind="stable")].reshape(-1, batch_size)
-            order[start : start + pool.size] = rng.permutation(pool).reshape(-1)
-    return order.reshape(steps, batch_size).astype(np.int64)
+    return group(order.reshape(steps, batch_size), lengths, rng, group_by_length)
 
 
-def _dataset(features, plan, max_seq_length, pad_to, share):
+def group(plan, lengths, rng, group_by_length):
+    """The plan with examples of similar lengths in one batch, pool by pool.
+
+    Args:
+      plan: int `[steps, batch_size]`, indices of examples.
+      lengths: int `[examples]`.
+      rng: `np.random.Generator`, for the order of a pool's batches.
+      group_by_length: see `pools`; None changes nothing.
+
+    Returns:
+      int64 `[steps, batch_size]`.
+    """
+    plan = plan.astype(np.int64)
+    sizes = (
+        pools(len(lengths), plan.shape[1], len(plan), group_by_length) if group_by_length else []
+    )
+    for start, size in zip(np.cumsum([0, *sizes]), sizes, strict=False):
+        pool = plan[start : start + size]
+        rows = pool.reshape(-1)
+        rows = rows[np.argsort(lengths[rows], kind="stable")]
+        plan[start : start + size] = rng.permutation(rows.reshape(pool.shape))
+    return plan
+
+
+def pools(examples, batch_size, steps, group_by_length):
+    """How many batches at a time are sorted by length.
+
+    Args:
+      examples: number in an epoch.
+      batch_size: examples a batch.
+      steps: number of batches.
+      group_by_length: `epoch`: at most `POOL` batches, and a quarter of one epoch. A batch with the
+        end of one and the start of the next is a pool of its own: copies of an example have one
+        length, and would come together. `run`: `POOL` batches wherever epochs end. `no`: one.
+
+    Returns:
+      list of numbers of batches, `steps` in all or more.
+    """
+    if group_by_length != "epoch":
+        size = {"run": POOL, "no": 1}[group_by_length]
+        return [size] * -(-steps // size)
+    size = min(POOL, max(1, examples // (batch_size * 4)))
+    ends, end = [0], 0
+    while ends[-1] < steps:
+        begin, end = -(-end // batch_size), end + examples
+        ends += [*range(begin, end // batch_size, size), end // batch_size, -(-end // batch_size)]
+    return np.diff(np.unique(ends)).tolist()
+
+
+def planned_batches(features, plan, max_seq_length, pad_to=8, share=WHOLE):
     """Gathers and pads the batches of a plan, `[batches, batch_size]` indices of examples."""
     longest = features.lengths[plan].max(-1, initial=1)
     rounded = -(-longest // pad_to) * pad_to if pad_to else np.full_like(longest, max_seq_length)
@@ -144,6 +206,9 @@ def _dataset(features, plan, max_seq_length, pad_to, share):
             "input_type_ids": types.to_tensor(shape=shape),
         }
         inputs = {name: tf.ensure_shape(x, static_shape) for name, x in inputs.items()}
+        if features.task_ids is not None:
+            task_ids = tf.gather(features.task_ids, rows)
+            inputs["task_ids"] = tf.ensure_shape(task_ids, static_shape[:1])
         return inputs, tf.gather(features.labels, rows)
 
     dataset = share.split(tf.data.Dataset.from_tensor_slices((plan, widths)))

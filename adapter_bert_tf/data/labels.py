@@ -15,12 +15,27 @@ def infer_labels(labels):
     """Sorted distinct label strings; numbers in numeric order."""
     distinct = sorted(set(labels))
     _warn_of_twins(distinct)
-    odd = [label for label in distinct if "\n" in label or "\t" in label]
-    if odd:
-        raise InputError(f"A label must not hold a tab or a line end. Received: {odd[0][:80]!r}")
     if all(re.fullmatch("-?[0-9]{1,18}", label) for label in distinct):
         return tuple(sorted(distinct, key=int))
     return tuple(distinct)
+
+
+def require_one_line(labels, places):
+    """Labels that a line of a table can hold.
+
+    Args:
+      labels: of examples.
+      places: pairs of file and line of the same.
+
+    Raises:
+      InputError: for a label with a tab or a line end.
+    """
+    for label, (path, line) in zip(labels, places, strict=True):
+        if "\n" in label or "\t" in label:
+            raise InputError(
+                f"{path}, line {line}: a label must not hold a tab or a line end. Received: "
+                f"{shown(label)}"
+            )
 
 
 def _warn_of_twins(labels):

@@ -13,7 +13,7 @@ from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data import orphans
-from adapter_bert_tf.data.batches import POOL, map_and_prefetch
+from adapter_bert_tf.data.batches import POOL, map_and_prefetch, pools
 from adapter_bert_tf.data.share import WHOLE
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import parse_json
@@ -98,7 +98,7 @@ def _whole(path, done):
         values = parse_json(storage.read_bytes(done))
         found = Records(os.path.join(path, str(values["name"])), int(values["count"]))
         digests = list(values["sha256"])
-    except (ValueError, KeyError, TypeError, tf.errors.OpError):
+    except (ValueError, KeyError, TypeError, OverflowError, tf.errors.OpError):
         found, digests = None, []
     if found and _digests(found) == digests:
         return found
@@ -147,7 +147,17 @@ def _serialize(window):
     return example.SerializeToString(deterministic=True)  # Else the fields' order is by chance.
 
 
-def train_batches(records, batch_size, steps, seed, max_seq_length, pad_to=8, start=0, share=WHOLE):
+def train_batches(
+    records,
+    batch_size,
+    steps,
+    seed,
+    max_seq_length,
+    pad_to=8,
+    group_by_length="epoch",
+    start=0,
+    share=WHOLE,
+):
     """Shuffled batches of windows for `steps` steps, of similar length, all of `batch_size`.
 
     Args:
@@ -157,6 +167,7 @@ def train_batches(records, batch_size, steps, seed, max_seq_length, pad_to=8, st
       seed: of the order; the same seed gives the same batches.
       max_seq_length: no batch is longer.
       pad_to: lengths are rounded up to a multiple of this; None pads all to `max_seq_length`.
+      group_by_length: which batches are of similar lengths; see `batches.pools`.
       start: number of batches to leave out, where a run is taken up again.
       share: `Share` of this host.
 
@@ -166,7 +177,9 @@ def train_batches(records, batch_size, steps, seed, max_seq_length, pad_to=8, st
     """
     dataset = _read(records).shuffle(SHUFFLED, seed=seed).repeat()
     if pad_to:
-        dataset = dataset.batch(POOL * batch_size).map(_lengths)
+        sizes = pools(records.count, batch_size, steps, group_by_length)
+        sizes = tf.constant([size * batch_size for size in sizes], tf.int64)
+        dataset = dataset.batch(POOL * batch_size).rebatch(sizes).map(_lengths)
         dataset = tf.data.Dataset.zip((dataset, tf.data.Dataset.random(seed=seed)))
         dataset = dataset.flat_map(
             lambda pool, number: _sorted_batches(pool, number, batch_size, max_seq_length, pad_to)

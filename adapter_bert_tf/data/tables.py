@@ -73,7 +73,9 @@ def _decode(path, content, encodings):
             failure = error
         except (LookupError, ValueError) as error:  # Also of encodings that are none of text.
             raise InputError(
-                f"Unknown encoding {encoding!r} for {path}: {shortened(str(error), 200)}"
+                f"Unknown encoding {encoding!r} for {path}: {shortened(str(error), 200)}. Name one "
+                "that Python knows, such as utf-8, utf-16, latin-1 or cp1252 (encoding=NAME).",
+                "encoding=NAME",
             ) from error
     line = content.count(b"\n", 0, failure.start) + 1
     raise InputError(

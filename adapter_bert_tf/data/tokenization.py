@@ -12,6 +12,7 @@ from official.nlp.modeling import layers
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shown
 
 if TYPE_CHECKING:
     from adapter_bert_tf.base.vocabulary import Vocabulary
@@ -42,6 +43,9 @@ class TextEncoder(tf.Module):
       vocabulary: `Vocabulary`.
       max_seq_length: longest result in word pieces, special tokens included. Too long a pair is
         cut at the longer text's end, as in adapter-bert.
+
+    Raises:
+      InputError: when that is less than 5, for two texts of one piece.
     """
 
     def __init__(
@@ -49,7 +53,7 @@ class TextEncoder(tf.Module):
     ) -> None:
         super().__init__(name=name)
         self.lower_case = vocabulary.lower_case
-        self.max_seq_length = max_seq_length
+        self.max_seq_length = _room(max_seq_length)
         self.tokenizer, self.offset_tokenizer = _tokenizers(vocabulary.pieces)
         self.unknown_id = vocabulary.pieces.index("[UNK]")
         self.special = self.tokenizer.get_special_tokens_dict()
@@ -57,7 +61,7 @@ class TextEncoder(tf.Module):
     def with_length(self, max_seq_length: int) -> "TextEncoder":
         """The same with another `max_seq_length`; the vocabulary is shared."""
         other = copy.copy(self)
-        other.max_seq_length = max_seq_length
+        other.max_seq_length = _room(max_seq_length)
         return other
 
     def __call__(self, *texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
@@ -83,7 +87,7 @@ class TextEncoder(tf.Module):
         Raises:
           InputError: when it is not one or two columns of strings of one length.
         """
-        columns = [tf.convert_to_tensor(column, tf.string) for column in texts]
+        columns = [_strings(column) for column in texts]
         shapes = [tuple(column.shape) for column in columns]
         if len(columns) not in (1, 2) or len(set(shapes)) > 1 or len(shapes[0]) != 1:
             raise InputError(
@@ -157,6 +161,21 @@ class TextEncoder(tf.Module):
     def unknown_share(self, ids: tf.RaggedTensor) -> float:
         """Share of [UNK] among the word pieces of a ragged batch, from 0 to 1."""
         return float(tf.reduce_mean(tf.cast(ids.flat_values == self.unknown_id, tf.float32)))
+
+
+def _room(max_seq_length: int) -> int:
+    if not isinstance(max_seq_length, int) or max_seq_length < 5:
+        raise InputError(
+            f"max_seq_length is a whole number of 5 or more. Received: {shown(max_seq_length)}"
+        )
+    return max_seq_length
+
+
+def _strings(column: tf.Tensor | Sequence[str]) -> tf.Tensor:
+    try:
+        return tf.convert_to_tensor(column, tf.string)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"A text is a string. Received: {shown(column)}") from error
 
 
 def equally_long(columns: Collection[tf.Tensor]) -> list[tf.Tensor]:

@@ -21,7 +21,9 @@ from adapter_bert_tf.exchange.adapterhub_format import (
     variable_names,
 )
 from adapter_bert_tf.store import contents
-from adapter_bert_tf.store.directory import SavedAdapter, check_base, write_files
+from adapter_bert_tf.store.base_match import check_base
+from adapter_bert_tf.store.directory import SavedAdapter
+from adapter_bert_tf.store.files import write_files
 from adapter_bert_tf.store.folders import require_free
 
 
@@ -63,6 +65,11 @@ def export_adapter(saved, folder, base):
 def _exportable(saved: SavedAdapter) -> AdapterConfig:
     """The adapters of what the library has a place for. Raises `InputError`."""
     config, adapter = saved.config, contents.adapter_of(saved.config)
+    if saved.members:
+        raise InputError(
+            "A fusion is not written in the library's format. Export its members one by one, which "
+            "are adapter directories in its `members/`, and fuse them there."
+        )
     norms = [name for name in saved.weights if "/LayerNorm/" in name]
     require(
         not norms,

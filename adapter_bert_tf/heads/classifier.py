@@ -7,7 +7,7 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
-from adapter_bert_tf.adapters.ops import Tensor, dense
+from adapter_bert_tf.adapters.ops import Tensor, dense, on_vectors
 from adapter_bert_tf.adapters.parts import Parts
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.heads.losses import Loss, sparse_cross_entropy
@@ -57,7 +57,7 @@ class Classifier(TaskModel):
     def call(self, inputs: Mapping[str, tf.Tensor], training: bool | None = None) -> tf.Tensor:
         """Logits, float32 `[batch, num_labels]`, of int32 `[batch, seq]` inputs."""
         pooled = self.encoder(inputs, output_range=1, training=training)["pooled_output"]
-        return self.head(self.dropout(pooled, training=training))
+        return on_vectors(self.head, self.dropout(pooled, training=training))
 
     def training_loss(self) -> Loss:
         """The loss to train with: of label ids, or of scores."""

@@ -1,6 +1,6 @@
-"""The loss of classes; scores have tf_keras' own."""
+"""The losses of classes and of several tasks; scores have tf_keras' own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import tensorflow as tf
@@ -17,3 +17,26 @@ def sparse_cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     """
     labels = tf.reshape(labels, tf.shape(logits)[:-1])
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+
+
+def mixed_loss(is_score: Sequence[bool]) -> Loss:
+    """The loss of rows of several tasks: cross-entropy of classes, squared error of scores.
+
+    Every row counts once in the mean, whatever its task.
+
+    Args:
+      is_score: of each output, whether it is a score.
+
+    Returns:
+      function of labels and outputs. Labels are float32 `[batch, 2]`: which output is right, or is
+      the score, and what the score should be. Outputs are float32 `[batch, outputs]`, with a large
+      negative number for those of other tasks.
+    """
+
+    def loss(labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
+        columns = tf.cast(labels[:, 0], tf.int32)
+        entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(columns, outputs)
+        error = tf.gather(outputs, columns, batch_dims=1) - labels[:, 1]
+        return tf.where(tf.gather(tf.constant(list(is_score)), columns), tf.square(error), entropy)
+
+    return loss

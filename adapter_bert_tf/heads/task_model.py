@@ -1,4 +1,4 @@
-"""What the models of all tasks have: the adapted encoder and a dense head."""
+"""What the models of all tasks have: the adapted encoder, and dense heads."""
 
 from typing import Any
 
@@ -8,22 +8,36 @@ import tf_keras
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.specs import Spec
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
+from adapter_bert_tf.heads.losses import Loss
 
 
-def head_specs(hidden_size: int, outputs: int) -> dict[str, Spec]:
+def head_specs(hidden_size: int, outputs: int, name: str = "head") -> dict[str, Spec]:
     """Dict from common name to `Spec` of a head's dense layer."""
     return {
-        "head/kernel": Spec((hidden_size, outputs), "head"),
-        "head/bias": Spec((outputs,), "head"),
+        f"{name}/kernel": Spec((hidden_size, outputs), "head"),
+        f"{name}/bias": Spec((outputs,), "head"),
     }
 
 
-class TaskModel(tf_keras.Model):
-    """An encoder and a head; a subclass says in `call` what goes from one to the other.
+def new_head(hidden_size: int, outputs: int, name: str = "head") -> tf_keras.layers.Dense:
+    """A dense layer on hidden states, in float32 whatever the precision, with its variables."""
+    layer = tf_keras.layers.Dense(
+        outputs,
+        name=name,
+        dtype=tf.float32,
+        kernel_initializer=tf_keras.initializers.TruncatedNormal(stddev=0.02),
+    )
+    # Not by a call on an encoder's inputs, which would tie it to a shared encoder for good.
+    with tf.name_scope(layer.name):
+        layer.build((None, hidden_size))
+    return layer
+
+
+class EncoderModel(tf_keras.Model):
+    """An encoder and what follows it.
 
     Args:
       encoder: `AdapterBertEncoder` or `TaskEncoder`.
-      outputs: of the head, a dense layer on hidden states, in float32 whatever the precision.
 
     Attributes:
       unused: groups of variables that no output depends on.
@@ -31,34 +45,29 @@ class TaskModel(tf_keras.Model):
 
     unused: tuple[str, ...] = ()
 
-    def __init__(
-        self, encoder: AdapterBertEncoder | TaskEncoder, outputs: int, **kwargs: Any
-    ) -> None:
+    def __init__(self, encoder: AdapterBertEncoder | TaskEncoder, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.encoder = encoder
-        self.head = tf_keras.layers.Dense(
-            outputs,
-            name="head",
-            dtype=tf.float32,
-            kernel_initializer=tf_keras.initializers.TruncatedNormal(stddev=0.02),
-        )
-        # Not by a call on `encoder.inputs`, which would tie it to a shared encoder for good.
-        with tf.name_scope(self.head.name):
-            self.head.build((None, encoder.config["hidden_size"]))
-        self.built = True
+
+    def training_loss(self) -> Loss:
+        """The loss to train with, a function of labels and outputs."""
+        raise NotImplementedError
+
+    def head_variables(self) -> dict[str, tf.Variable]:
+        """Dict from common name to variable of what follows the encoder."""
+        raise NotImplementedError
+
+    def head_specs(self) -> dict[str, Spec]:
+        """Dict from the names of `head_variables` to their `Spec`s."""
+        raise NotImplementedError
 
     def named_variables(self) -> dict[str, tf.Variable]:
-        """The encoder's named variables and the head's (`head/kernel`, `head/bias`)."""
-        return self.encoder.named_variables() | {
-            "head/kernel": self.head.kernel,
-            "head/bias": self.head.bias,
-        }
+        """The encoder's named variables and those of the head or heads."""
+        return self.encoder.named_variables() | self.head_variables()
 
     def specs(self) -> dict[str, Spec]:
         """Dict from the names of `named_variables` to their `Spec`s."""
-        return self.encoder.specs() | head_specs(
-            self.encoder.config["hidden_size"], self.head.units
-        )
+        return self.encoder.specs() | self.head_specs()
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
@@ -66,6 +75,30 @@ class TaskModel(tf_keras.Model):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> "TaskModel":
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> "EncoderModel":
         encoder = tf_keras.utils.deserialize_keras_object(config.pop("encoder"))
         return cls(encoder, **config)
+
+
+class TaskModel(EncoderModel):
+    """An encoder and a head; a subclass says in `call` what goes from one to the other.
+
+    Args:
+      encoder: `AdapterBertEncoder` or `TaskEncoder`.
+      outputs: of the head.
+    """
+
+    def __init__(
+        self, encoder: AdapterBertEncoder | TaskEncoder, outputs: int, **kwargs: Any
+    ) -> None:
+        super().__init__(encoder, **kwargs)
+        self.head = new_head(encoder.config["hidden_size"], outputs)
+        self.built = True
+
+    def head_variables(self) -> dict[str, tf.Variable]:
+        """The head's `head/kernel` and `head/bias`."""
+        return {"head/kernel": self.head.kernel, "head/bias": self.head.bias}
+
+    def head_specs(self) -> dict[str, Spec]:
+        """As `EncoderModel.head_specs`."""
+        return head_specs(self.encoder.config["hidden_size"], self.head.units)

@@ -9,6 +9,7 @@ import numpy as np
 
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.store import contents
+from adapter_bert_tf.store.members import Member
 
 
 @dataclasses.dataclass
@@ -18,6 +19,7 @@ class LiveTask:
     Args:
       config: dict as in `SavedAdapter`; its metric is that of the weights it came with.
       values: dict from common name to tensor, or to the variables of `model` if there is one.
+      members: of a fusion, as they were when it began.
       model: function that returns the model that trains it, or None if there is none. Where the
         base is shared it is the caller who keeps it: its training takes far more memory than
         `values`.
@@ -26,6 +28,7 @@ class LiveTask:
     config: dict[str, Any]
     values: dict[str, Tensor]
     model: Callable[[], Any] = lambda: None
+    members: tuple[Member, ...] = ()
 
     def __post_init__(self) -> None:
         self._came_with = self._digest() if self.config["metric"] else None

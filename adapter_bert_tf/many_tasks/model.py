@@ -3,27 +3,38 @@
 import copy
 import os
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.kinds import PartsConfig
-from adapter_bert_tf.adapters.ops import ROWS, Tensor
+from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.specs import POOLER
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import HEADS, head_of
+from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.task_model import TaskModel
+from adapter_bert_tf.many_tasks.fusions import members_of
+from adapter_bert_tf.many_tasks.inputs import (
+    check_is_new,
+    check_name,
+    encoder_inputs,
+    strings,
+)
 from adapter_bert_tf.many_tasks.live_task import LiveTask
-from adapter_bert_tf.many_tasks.mixed import Group, pass_key, put_together, stack
-from adapter_bert_tf.store import checks, contents, schema
+from adapter_bert_tf.many_tasks.new_task import new_task
+from adapter_bert_tf.many_tasks.passes import Passes
+from adapter_bert_tf.received import shown
+from adapter_bert_tf.store import contents
+from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.combine import without_lowest
-from adapter_bert_tf.store.directory import check_base, load_adapter, save_adapter
+from adapter_bert_tf.store.directory import load_adapter, save_adapter
+from adapter_bert_tf.store.members import Member, fusion_of, stacked, trained_further
 from adapter_bert_tf.store.place import require_same_task
+from adapter_bert_tf.store.several import require_one_task
 from adapter_bert_tf.training.trained import Tuning, is_trained, select_trained
 
 
@@ -42,7 +53,7 @@ class AdapterModel:
         self.encoder = base.build_encoder()
         self.encoder.trainable = False
         self._tasks: dict[str, LiveTask] = {}
-        self._functions: dict[tuple[str, str], Callable[..., tf.Tensor]] = {}
+        self._passes = Passes(self.encoder)
 
     def add_adapter(
         self,
@@ -72,22 +83,50 @@ class AdapterModel:
         Raises:
           InputError: when the name is taken, or something is out of range.
         """
-        self._require_new_name(name)
-        tuning = tuning or Tuning()
-        adapter = _adapter_config(config)
-        fixed = HEADS[head].labels if head in HEADS else None
-        labels = _strings(labels, "Labels are") if fixed is None else fixed
-        described = schema.describe(
-            name,
-            labels,
-            self.base.fingerprint(),
-            tuning,
-            adapter if tuning.needs_adapter else None,
-            head,
-            inputs,
-        )
-        checks.check(described, f"Adapter {name!r}")
+        check_name(name, self.list_adapters())
+        tuning = Tuning() if tuning is None else tuning
+        described = new_task(name, labels, self.base.fingerprint(), config, head, tuning, inputs)
         self._tasks[name], model = self._with_model(described, {})
+        return model
+
+    def add_fusion(
+        self,
+        name: str,
+        members: Sequence[str | os.PathLike[str]] | Mapping[str, str | os.PathLike[str]],
+        labels: Sequence[str] = (),
+        head: str = "classification",
+        tuning: Tuning | None = None,
+        cooling_steps: int = 0,
+        **inputs: int,
+    ) -> TaskModel:
+        """Adds a task that listens to the adapters of others (Pfeiffer et al. 2021).
+
+        Any number of fusions may have the same members, each under a name of its own. A fusion has
+        copies of them: what becomes of theirs later does not matter to it.
+
+        Args:
+          name: of the task.
+          members: names of adapters of this model or adapter directories; or a dict from a name in
+            the fusion to one of these.
+          labels, head, **inputs: as for `add_adapter`.
+          tuning: None for `Tuning("fusion")`; with `train_members=True` they are trained as well.
+          cooling_steps: as in `FusionConfig`.
+
+        Returns:
+          `tf_keras.Model`, as of `add_adapter`. Its losses hold the values near the identity.
+
+        Raises:
+          InputError: when the name is taken, members cannot be fused, or something is out of range.
+        """
+        check_name(name, self.list_adapters())
+        fingerprint = self.base.fingerprint()
+        found = members_of(members, self._find, self.list_adapters(), fingerprint)
+        config = fusion_of(found, cooling_steps)
+        tuning = Tuning("fusion") if tuning is None else tuning
+        if not isinstance(tuning, Tuning) or tuning.method != "fusion":
+            raise InputError(f'tuning of a fusion is Tuning("fusion", ...). Received: {tuning!r}')
+        described = new_task(name, labels, fingerprint, config, head, tuning, inputs, found)
+        self._tasks[name], model = self._with_model(described, stacked(config, found), found)
         return model
 
     def load_adapter(
@@ -105,12 +144,16 @@ class AdapterModel:
           InputError: when the name is taken, the directory is damaged, or the base another one.
         """
         saved = without_lowest(load_adapter(os.fspath(folder)), drop_lowest)
-        name = name or contents.name_of(saved.config)
-        self._require_new_name(name)
+        require_one_task(saved.config, os.fspath(folder))
+        if name is not None:
+            check_name(name, self.list_adapters())
+        else:
+            name = contents.name_of(saved.config)
+            check_is_new(name, self.list_adapters())
         check_base(saved.config, self.base.fingerprint())
         config = contents.named(saved.config, name)
         values = {key: tf.constant(value) for key, value in saved.weights.items()}
-        task = LiveTask(config, values)
+        task = LiveTask(config, values, members=saved.members)
         if not task.shares_base:
             task, _ = self._with_model(config, values)
         self._tasks[name] = task
@@ -143,7 +186,8 @@ class AdapterModel:
         config.pop("run", None)  # What is saved here may have been trained further.
         if not overwrite:
             require_same_task(os.fspath(folder), config)
-        save_adapter(os.fspath(folder), config, task.values, dtype)
+        members = trained_further(task.members, task.values)
+        save_adapter(os.fspath(folder), config, task.values, dtype, members)
 
     def list_adapters(self) -> list[str]:
         """Names of the tasks, in the order in which they came."""
@@ -153,19 +197,23 @@ class AdapterModel:
         """Removes a task. Raises `InputError` if there is none of that name."""
         self._find(name)
         self._tasks.pop(name, None)
-        used = {_function_key(task.config) for task in list(self._tasks.values())}
-        self._functions = {key: f for key, f in list(self._functions.items()) if key in used}
+        self._passes.forget_all_but(list(self._tasks.values()))
 
     def config(self, name: str) -> dict[str, Any]:
         """What the adapter directory of a task says: labels, sizes, metric, base."""
-        return copy.deepcopy(self._find(name).described())
+        task = self._find(name)
+        config = copy.deepcopy(task.described())
+        members = trained_further(task.members, task.values)
+        digests = [member.config["sha256"] for member in members]
+        return config | ({"members": digests} if members else {})
 
     def model(self, name: str) -> TaskModel:
         """The `tf_keras.Model` that trains a task further; its training changes this object."""
         task = self._find(name)
         model = task.model()
         if model is None:
-            self._tasks[name], model = self._with_model(task.described(), task.values)
+            found = self._with_model(task.described(), task.values, task.members)
+            self._tasks[name], model = found
         return model
 
     def __call__(self, inputs: Mapping[str, Any], adapter: str | Sequence[str]) -> tf.Tensor:
@@ -183,80 +231,51 @@ class AdapterModel:
         Raises:
           InputError: for an unknown name, a wrong number of names, or both kinds of heads at once.
         """
-        inputs = {name: tf.convert_to_tensor(value, tf.int32) for name, value in inputs.items()}
+        inputs = encoder_inputs(inputs, self.base.config)
         if isinstance(adapter, str):
-            return self._run(self._find(adapter), inputs)
-        names = _strings(adapter, "An adapter is a name, or for several rows")
-        groups = self._groups(names, inputs["input_word_ids"].shape[0])
-        return put_together(groups, [self._run_group(group, inputs) for group in groups])
-
-    def _groups(self, names: list[str], batch: int) -> list[Group]:
-        """The rows that one pass of the encoder can compute together, as `Group`s."""
+            return self._passes.one(self._find(adapter), inputs)
+        names = strings(adapter, "An adapter is a name, or for several rows")
+        batch = inputs["input_word_ids"].shape[0]
         if not names or len(names) != batch:
             raise InputError(
                 "One adapter a row, and at least one row. Received: "
                 f"{len(names)} names for {batch} rows."
             )
         tasks = {name: self._find(name) for name in dict.fromkeys(names)}
-        if len({task.config["head"] for task in tasks.values()}) > 1:
-            raise InputError(
-                "Spans and classes cannot be in one batch. Received: "
-                f"{ {name: task.config['head'] for name, task in tasks.items()} }"
-            )
-        groups: dict[tuple[str, ...], Group] = {}
-        for row, name in enumerate(names):
-            task = tasks[name]
-            key = pass_key(task.config, name) if task.shares_base else (name,)
-            groups.setdefault(key, Group([], [])).add(row, task)
-        return list(groups.values())
+        return self._passes.by_row(names, tasks, inputs)
 
-    def _run_group(self, group: Group, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
-        inputs = {name: tf.gather(value, group.rows) for name, value in inputs.items()}
-        first, *others = group.tasks
-        if not others:
-            return self._run(first, inputs)
-        values = stack([task.values for task in group.tasks], self.encoder.base_variables())
-        return self._function(first.config)(inputs, values, tf.constant(group.which))
+    def with_members(self, inputs: Mapping[str, Any], name: str) -> dict[str, tf.Tensor]:
+        """Logits of a fusion and of each of its members by itself, in one pass of the base.
 
-    def _run(self, task: LiveTask, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
-        if not task.shares_base:
-            return task.model()(inputs)
-        values = {name: tf.convert_to_tensor(value) for name, value in task.values.items()}
-        return self._function(task.config)(inputs, values)
+        Args:
+          inputs: as of a call.
+          name: of the fusion.
 
-    def _function(self, config: Mapping[str, Any]) -> Callable[..., tf.Tensor]:
-        """The compiled pass for a kind of head and of parts; weights are its arguments."""
-        adapter, head = contents.adapter_of(config), head_of(config)
-        key = _function_key(config)
+        Returns:
+          dict from `name` and the members' names to what a call returns for each.
 
-        def run(
-            inputs: dict[str, tf.Tensor],
-            values: dict[str, tf.Tensor],
-            which: tf.Tensor | None = None,
-        ) -> tf.Tensor:
-            if which is not None:
-                values = {name: tf.gather(value, which) for name, value in values.items()}
-            stacked = None if which is None else ROWS
-            return head.logits_of(self.encoder, inputs, adapter, values, stacked)
-
-        function = self._functions.get(key)
-        if function is None:  # Another thread may delete the last task of a kind meanwhile.
-            function = self._functions[key] = tf.function(run, reduce_retracing=True)
-        return function
+        Raises:
+          InputError: for an unknown name, or a task that is no fusion.
+        """
+        task = self._find(name)
+        return self._passes.with_members(name, task, encoder_inputs(inputs, self.base.config))
 
     def _with_model(
-        self, config: dict[str, Any], values: Mapping[str, Tensor]
+        self,
+        config: dict[str, Any],
+        values: Mapping[str, Tensor],
+        members: tuple[Member, ...] = (),
     ) -> tuple[LiveTask, TaskModel]:
         """The `LiveTask` and a model that trains it, starting from `values` if there are any."""
         tuning = contents.tuning_of(config)
         encoder = self._encoder_of(contents.adapter_of(config), tuning)
         model = head_of(config).new_model(encoder, contents.num_outputs(config))
         select_trained(model, tuning)
-        kept = contents.kept_variables(model, tuning)
+        kept = contents.kept_variables(model, tuning, contents.adapter_of(config))
         for name, value in values.items():
             kept[name].assign(value)
         found = (lambda: model) if tuning.changes_base else weakref.ref(model)
-        return LiveTask(config, kept, found), model
+        return LiveTask(config, kept, found, members), model
 
     def _encoder_of(
         self, adapter: PartsConfig | None, tuning: Tuning
@@ -268,40 +287,13 @@ class AdapterModel:
         return TaskEncoder(
             self.encoder,
             adapter,
-            own_norms=is_trained(specs["bert/embeddings/LayerNorm/gamma"], depth, tuning),
+            own_norms=is_trained(specs["bert/embeddings/LayerNorm/gamma"], depth, tuning)
+            or bool(adapter and "LayerNorm" in adapter.brought),
             own_pooler=is_trained(specs[f"{POOLER}/kernel"], depth, tuning),
         )
 
     def _find(self, name: str) -> LiveTask:
-        task = self._tasks.get(name)
+        task = self._tasks.get(name) if isinstance(name, str) else None
         if task is None:
-            raise InputError(f"No adapter {name!r}. There are {self.list_adapters()}.")
+            raise InputError(f"No adapter {shown(name)}. There are {shown(self.list_adapters())}.")
         return task
-
-    def _require_new_name(self, name: str) -> None:
-        if not name or not isinstance(name, str) or name in self._tasks:
-            raise InputError(
-                f"An adapter needs a name that no other has: {self.list_adapters()}. "
-                f"Received: {name!r}"
-            )
-
-
-def _function_key(config: Mapping[str, Any]) -> tuple[str, str]:
-    return repr(config["adapter"]), config["head"]
-
-
-def _adapter_config(config: str | PartsConfig | None) -> PartsConfig | None:
-    if isinstance(config, str) and config in PRESETS:
-        return PRESETS[config]
-    if config is None or isinstance(config, PartsConfig):
-        return config
-    raise InputError(
-        f"config is one of {list(PRESETS)}, a configuration such as AdapterConfig, or None. "
-        f"Received: {config!r}"
-    )
-
-
-def _strings(values: Any, what: str) -> list[str]:
-    if isinstance(values, list | tuple) and all(isinstance(value, str) for value in values):
-        return list(values)
-    raise InputError(f"{what} a list of strings. Received: {values!r}")

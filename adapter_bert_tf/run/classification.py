@@ -1,18 +1,17 @@
-"""The job of `run_classifier.py`: classes or scores of one or two texts."""
+"""The job of `run_classifier.py`: one task, or several together."""
 
-import numpy as np
-import tensorflow as tf
-from absl import logging
+import os
 
-from adapter_bert_tf.command.checks import check_task_name
-from adapter_bert_tf.data.batches import eval_batches, eval_plan, train_batches
-from adapter_bert_tf.data.labels import is_known
+from adapter_bert_tf.command.task_list import is_several
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run import classification_data, output_files, sweep
-from adapter_bert_tf.run.kind import Kind
-from adapter_bert_tf.tasks import metrics, role
-from adapter_bert_tf.training import inference
-from adapter_bert_tf.training.progress import Seen
+from adapter_bert_tf.run import sweep
+from adapter_bert_tf.run.one_task import Classification
+from adapter_bert_tf.run.several_tasks import SeveralTasks
+from adapter_bert_tf.store import several
+from adapter_bert_tf.store.directory import adapter_exists
+from adapter_bert_tf.store.files import read_config
+from adapter_bert_tf.store.place import CONFIG
+from adapter_bert_tf.training.trained import SEVERAL_TASKS
 
 
 def run(flags):
@@ -21,177 +20,17 @@ def run(flags):
     Args:
       flags: `absl.flags.FLAGS`, parsed.
     """
-    sweep.run(Classification(), flags)
+    together = is_several(flags.task_name) or flags.tuning in SEVERAL_TASKS
+    together = together or (not flags.do_train and _applies_several(flags))
+    sweep.run(SeveralTasks() if together else Classification(), flags)
 
 
-class Classification(Kind):
-    """Classification and regression."""
-
-    def check(self, flags, saved):
-        check_task_name(flags)
-        task = classification_data.task_of(flags)
-        if saved:
-            check_task(saved, task, flags.split_seed)
-
-    def read(self, flags, vocabulary, saved):
-        task = classification_data.task_of(flags)
-        return (classification_data.read_task(flags, task, vocabulary, saved),)
-
-    def train_batches(self, plan, start, share):
-        batches = plan.batches
-        return train_batches(
-            plan.only_task.training_features,
-            batches.train,
-            plan.training.steps,
-            batches.seed,
-            batches.max_seq_length,
-            batches.pad_to,
-            start,
-            share,
+def _applies_several(flags):
+    """Whether the adapter to apply is of several tasks; one that is damaged is refused later."""
+    folder = flags.adapter_dir or os.path.join(flags.output_dir or "", "adapter")
+    try:
+        return adapter_exists(folder) and several.is_several(
+            read_config(os.path.join(folder, CONFIG))
         )
-
-    def begin_training(self, job):
-        """A head that was saved speaks in the scores' own units, and is trained standardized."""
-        task, start = job.plan.only_task, job.plan.start
-        if task.scale is not None and start and start.has_head_of(task):
-            mean, deviation = task.scale.mean, task.scale.deviation
-            job.model.rescale_head(-mean / deviation, 1 / deviation)
-
-    def finish_training(self, job):
-        scale = job.plan.only_task.scale
-        if scale is not None:
-            job.model.rescale_head(scale.mean, scale.deviation)
-
-    def is_evaluated(self, plan):
-        return plan.actions.evaluate
-
-    def evaluate(self, job):
-        results: dict[str, float] = {}
-        for task in job.plan.tasks:
-            predictions = predict_all(job, task, "dev", job.plan.batches.evaluate)
-            results |= score(task, predictions, "eval")
-        return results
-
-    def predict(self, job):
-        """Writes probabilities and submission files, shows a few rows.
-
-        Where the test labels are known, the metrics go to `test_metrics.txt`.
-        """
-        for task in job.plan.tasks:
-            predictions = predict_all(job, task, "test", job.plan.batches.predict)
-            if job.plan.writes:
-                write_predictions(job, task, predictions)
-
-    def output_files(self, tasks):
-        names = {task.task.title for task in tasks}
-        names |= {
-            task.task.submission(split)
-            for task in tasks
-            for layout in task.task.layouts
-            for split in layout
-        }
-        return ["test_results*.tsv", "test_metrics.txt", *(f"{name}.tsv" for name in names)]
-
-
-def check_task(saved, task, split_seed=0):
-    """A saved adapter must have been trained for the task and its labels. Raises `InputError`."""
-    theirs = (saved.config["task"], saved.config["labels"])
-    ours = (task.adapter_of or task.name, list(task.labels or theirs[1]))
-    is_regression = saved.config.get("regression", False)
-    if theirs != ours or is_regression != task.regression:
-        raise InputError(
-            f"The saved adapter was trained for the task {theirs[0]!r} with "
-            f"{'scores' if is_regression else f'labels {theirs[1]}'}. Received: {ours[0]!r} with "
-            f"{'scores' if task.regression else f'labels {ours[1]}'}."
-        )
-    _check_texts(saved.config["inputs"]["texts"], task)
-    divided = saved.config.get("split_seed")
-    if divided not in (None, split_seed):
-        raise InputError(
-            f"The saved adapter was trained with --split_seed={divided}. With "
-            f"{split_seed} the development set would hold its training data."
-        )
-
-
-def _check_texts(trained_on, task):
-    """Pairs cannot be answered by one text; two, where one is said, may be what was meant."""
-    if trained_on > task.num_texts:
-        raise InputError(
-            "The saved adapter was trained on pairs of texts. Received: single ones. Add "
-            "--text_b_column, or choose another adapter."
-        )
-    if trained_on < task.num_texts:
-        logging.warning(
-            "The saved adapter says that it was trained on single texts, and gets pairs. If that "
-            "is not so, save it again with texts=2."
-        )
-
-
-def write_predictions(job, task, predictions):
-    """Writes the predictions of a task's test splits, and their metrics where they are known."""
-    folder = job.plan.places.output_dir
-    for split, predicted in predictions.items():
-        examples = task.examples[split]
-        output_files.write_predictions(folder, task.task, split, examples.indices, predicted)
-        output_files.print_predictions(task.task, examples, predicted)
-    results = score(task, predictions, "test")
-    if results:
-        job.record["test"] = results
-        output_files.write_metrics(folder, "test_metrics.txt", "Test results", results)
-
-
-def score(task, predictions, prefix):
-    """Metrics of all splits with labels: `eval_accuracy`, `eval_mismatched_accuracy`.
-
-    Args:
-      task: `ClassificationData`.
-      predictions: dict from split to predictions.
-      prefix: of the metrics' names.
-    """
-    results: dict[str, float] = {}
-    for split, predicted in predictions.items():
-        if metrics.is_constant(predicted):
-            logging.warning(
-                "Every example of %s got the same prediction: nothing was learned yet.", split
-            )
-        if task.labels[split] is not None:
-            known = is_known(task.labels[split])
-            labels = task.labels[split][known]
-            scores = task.head.evaluate(task.task.metrics, labels, predicted[known])
-            name = "_".join([prefix, *split.split("_")[1:]])
-            results |= {f"{name}_{metric}": value for metric, value in scores.items()}
-    return results
-
-
-def predict_all(job, task, of_role, batch_size):
-    """Dict from each split of a task with a role to its predictions."""
-    return {
-        split: predict(job, task, split, batch_size)
-        for split in task.features
-        if role(split) == of_role
-    }
-
-
-def predict(job, task, split, batch_size):
-    """Class probabilities, float32 `[examples, labels]`, or scores `[examples]`, in file order."""
-    batches, features = job.plan.batches, task.features[split]
-    plan = eval_plan(features, job.plan.no_larger(batch_size, len(features)), batches.pad_to)
-    parts = inference.predict(
-        job.model,
-        lambda share: eval_batches(features, plan, batches.max_seq_length, batches.pad_to, share),
-    )
-    shown = Seen(split, len(features))
-    rows = np.concatenate([shown.counted(part) for part in parts])
-    rows = in_file_order(rows, plan, len(features))
-    if not task.task.regression:
-        return tf.nn.softmax(rows).numpy()
-    scores = rows[:, 0]
-    return scores * task.scale.deviation + task.scale.mean if job.standardized else scores
-
-
-def in_file_order(rows, plan, count):
-    """Outputs of all batches `[batches * batch_size, ...]`, as `[count, ...]` in file order."""
-    counts = plan.reshape(-1) >= 0  # The others fill up the last batch.
-    in_order = np.empty_like(rows[:count])
-    in_order[plan.reshape(-1)[counts]] = rows[counts]
-    return in_order
+    except InputError:
+        return False

@@ -1,4 +1,4 @@
-"""From flags to tokenized data: the task, its examples, and `Features` of each split."""
+"""The data of a task of one or two texts: its examples, labels and `Features` of each split."""
 
 import dataclasses
 import functools
@@ -6,19 +6,11 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from absl import logging
 
-from adapter_bert_tf import storage
-from adapter_bert_tf.data import checks
-from adapter_bert_tf.data.batches import Features, tokenize
-from adapter_bert_tf.data.examples import Examples, read_examples
-from adapter_bert_tf.data.labels import infer_labels, label_ids, limit
-from adapter_bert_tf.data.tables import find_file, read_table
-from adapter_bert_tf.data.tfds import read_tfds
-from adapter_bert_tf.data.tokenization import TextEncoder
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.data.batches import Features
+from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.heads import HEADS, Head
-from adapter_bert_tf.tasks import OWN, Task, find_task, own_task
+from adapter_bert_tf.tasks import OWN, Task
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +28,21 @@ class Scale:
 
 
 @dataclasses.dataclass(frozen=True)
+class Among:
+    """The place of a task among several that are trained together.
+
+    Args:
+      name: by which its results and its adapter are called.
+      number: which its rows say.
+      columns: of the model's outputs, those that are the task's.
+    """
+
+    name: str
+    number: int
+    columns: slice
+
+
+@dataclasses.dataclass(frozen=True)
 class ClassificationData:
     """The data of a task of one or two texts.
 
@@ -46,6 +53,7 @@ class ClassificationData:
       features: dict from split to `Features`.
       split_seed: of the random division; None if the publishers made one.
       max_seq_length: of an input, in word pieces.
+      among: its place among several tasks; None where it is the only one.
     """
 
     task: Task
@@ -54,11 +62,12 @@ class ClassificationData:
     features: dict[str, Features]
     split_seed: int | None
     max_seq_length: int
+    among: Among | None = None
 
     @property
     def name(self) -> str:
         """Of the task."""
-        return self.task.name
+        return self.among.name if self.among else self.task.name
 
     @property
     def count(self) -> int:
@@ -68,7 +77,15 @@ class ClassificationData:
     @property
     def metric(self) -> str:
         """Key, in the results, of the metric to choose by."""
-        return f"eval_{self.task.metrics[0]}"
+        return f"{self.prefix('eval')}_{self.task.metrics[0]}"
+
+    def prefix(self, kind: str) -> str:
+        """What the names of its results begin with: `eval`, or of several tasks `eval_TASK`."""
+        return f"{kind}_{self.among.name}" if self.among else kind
+
+    def shown(self, split: str) -> str:
+        """What messages call a split: of several tasks with the name of the task."""
+        return f"{self.name} {split}" if self.among else split
 
     @property
     def head(self) -> Head:
@@ -96,6 +113,14 @@ class ClassificationData:
         scores = (features.labels.numpy() - self.scale.mean) / self.scale.deviation
         return dataclasses.replace(features, labels=tf.constant(scores))
 
+    def asked(self, split: str) -> Features:
+        """What the model is asked of a split; of several tasks each row says which it is of."""
+        features = self.features[split]
+        if self.among is None:
+            return features
+        numbers = np.full(len(features), self.among.number, np.int32)
+        return dataclasses.replace(features, task_ids=numbers)
+
     def adapter_config(self) -> dict[str, Any]:
         """What a saved adapter says of its task."""
         return {
@@ -105,7 +130,9 @@ class ClassificationData:
             "regression": self.task.regression,
             "split_seed": self.split_seed,
             "inputs": {"texts": self.task.num_texts, "max_seq_length": self.max_seq_length},
-        } | ({"table": table_of(self.task)} if self.task.name == OWN else {})
+            **({"name": self.name} if self.name != self.task.name else {}),
+            **({"table": table_of(self.task)} if self.task.name == OWN else {}),
+        }
 
     def record(self) -> dict[str, Any]:
         """What `run.json` says of the data."""
@@ -133,142 +160,3 @@ def table_of(task):
     }
     given = {flag: str(column) for flag, column in named.items() if column is not None}
     return given | {"header": source.has_header, "regression": task.regression}
-
-
-def task_of(flags):
-    """The `Task` that the flags name or describe."""
-    if flags.task_name.lower() != OWN:
-        return find_task(flags.task_name)
-    if not flags.data_dir:
-        raise InputError(
-            "--task_name=tsv needs --data_dir, the folder with train.tsv or train.csv."
-        )
-    extension = _extension(flags.data_dir)
-    if not flags.text_a_column or (not flags.label_column and flags.do_train | flags.do_eval):
-        raise InputError(
-            "--task_name=tsv needs --text_a_column and --label_column, by name or by "
-            f"number from 0.{_columns_there(flags, extension)}"
-        )
-    return own_task(
-        flags.text_a_column,
-        flags.text_b_column,
-        flags.label_column,
-        extension=extension,
-        delimiter=flags.delimiter,
-        header=flags.header,
-        quoted=flags.quoted,
-        encoding=flags.encoding,
-        regression=flags.regression,
-    )
-
-
-def _extension(folder):
-    files = storage.listdir(folder) if storage.isdir(folder) else []
-    names = {name.removesuffix(".gz") for name in files}
-    stems = ("train", "dev", "test")
-    found = {end for end in ("csv", "tsv") if any(f"{stem}.{end}" in names for stem in stems)}
-    if len(found) == 2:
-        raise InputError(
-            f"{folder} holds both .csv and .tsv files: {sorted(names)[:12]}. Keep one "
-            "kind in a folder of its own."
-        )
-    return found.pop() if found else "tsv"
-
-
-def _columns_there(flags, extension):
-    """A hint for who does not know the columns: the first row."""
-    task = own_task(
-        "0",
-        extension=extension,
-        delimiter=flags.delimiter,
-        quoted=flags.quoted,
-        encoding=flags.encoding,
-        header=False,
-    )
-    for source in task.layouts[0].values():
-        if find_file(source, flags.data_dir):
-            _, rows = read_table(source, flags.data_dir)
-            return f" The first row of {source.file} is {rows[0][1]}"
-    return ""
-
-
-def data_folder(flags, task):
-    """Where the task's files are. Raises `InputError` if it is not known."""
-    folder = flags.data_dir or task.folder
-    if folder is None:
-        names = [source.file for layout in task.layouts for source in layout.values()]
-        raise InputError(
-            f"--task_name={task.name} needs --data_dir, the folder with "
-            f"{', '.join(dict.fromkeys(names))}."
-        )
-    return folder
-
-
-def read_task(flags, task, vocabulary, saved=None):
-    """Reads, checks, cuts down and tokenizes what a run needs.
-
-    Args:
-      flags: those that decide what is read.
-      task: `Task`.
-      vocabulary: `Vocabulary` of the base.
-      saved: `SavedAdapter` to apply; its labels count.
-
-    Raises:
-      InputError: for anything wrong with the data.
-    """
-    wanted = {"train": flags.do_train, "dev": flags.do_eval, "test": flags.do_predict}
-    roles = [name for name, needed in wanted.items() if needed]
-    saved_labels = saved.config["labels"] if saved and not task.regression else None
-    infers = task.labels is None and not task.regression and not saved_labels
-    reads = ["train", *roles] if infers and "train" not in roles else roles
-    examples = _read(flags, task, reads)
-    if infers:
-        task = task.with_labels(infer_labels(examples["train"].labels))
-    elif task.labels is None and saved_labels:
-        task = task.with_labels(saved_labels)
-    labels = {split: label_ids(task, part) for split, part in examples.items()}
-    if flags.do_train:
-        examples["train"] = limit(task, examples["train"], flags.max_train_examples, _seed(flags))
-        labels["train"] = label_ids(task, examples["train"])
-        _check_training_labels(task, labels["train"])
-    elif infers:
-        del examples["train"]
-    encoder = TextEncoder(vocabulary, flags.max_seq_length)
-    features = {split: tokenize(part, encoder, labels[split]) for split, part in examples.items()}
-    print(checks.report(task, examples, features), flush=True)
-    checks.warn(examples, features, encoder)
-    return ClassificationData(
-        task,
-        examples,
-        labels,
-        features,
-        flags.split_seed if task.is_divided() else None,
-        flags.max_seq_length,
-    )
-
-
-def _seed(flags):
-    """Of the subset; who takes no subset is not given one."""
-    return flags.seed if flags.max_train_examples else 0
-
-
-def _read(flags, task, roles):
-    if flags.data_source == "tfds":
-        return read_tfds(task, flags.data_dir, roles)
-    return read_examples(task, data_folder(flags, task), roles, flags.split_seed)
-
-
-def _check_training_labels(task, labels):
-    there = np.unique(labels)
-    if len(there) < 2:
-        only = f"score: {labels[0]:g}" if task.regression else f"label: {task.labels[labels[0]]!r}"
-        raise InputError(
-            f"The training data has only one {only}. There is nothing to learn. Is "
-            "--label_column right, and --max_train_examples large enough?"
-        )
-    if not task.regression and len(there) < len(task.labels):
-        logging.warning(
-            "%d of %d labels have no training example.",
-            len(task.labels) - len(there),
-            len(task.labels),
-        )

@@ -9,10 +9,11 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run.ownership import RUN_FILES
+from adapter_bert_tf.run.leftovers import RUN_FILES
+from adapter_bert_tf.run.paths import paths_of
 from adapter_bert_tf.run.plan import Actions, Places
 
-ADAPTERS = ("adapter_dir", "init_from")  # Folders in which nothing else may be.
+ADAPTERS = ("adapter_dir", "init_from", "fuse")  # Folders in which nothing else may be.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +97,12 @@ def _filled(flags: RunFlags, actions: Actions, places: Places) -> list[Location]
 
 def _read(flags: RunFlags, actions: Actions) -> list[Location]:
     values = {name: flags.values.get(name) for name in table.paths_read(actions.train)}
-    return [Location(name, str(path), f"--{name}={path}") for name, path in values.items() if path]
+    return [
+        Location(name, path, f"--{name}={path}")
+        for name, value in values.items()
+        if value
+        for path in paths_of(name, value)
+    ]
 
 
 def _other(places: list[Location], one: Location) -> list[Location]:

@@ -11,10 +11,15 @@ from adapter_bert_tf.command.config_file import read_yaml
 from adapter_bert_tf.run.kind import TaskData
 from adapter_bert_tf.run.plan import Method
 from adapter_bert_tf.run.start import Start
+from adapter_bert_tf.store.members import Member
 
 
 def content_of(
-    tasks: Sequence[TaskData], base: Base, chosen: Method, start: Start | None = None
+    tasks: Sequence[TaskData],
+    base: Base,
+    chosen: Method,
+    start: Start | None = None,
+    members: Sequence[Member] = (),
 ) -> dict[str, Any]:
     """What a run is made of besides its flags, as `run.json` says it."""
     records = {task.name: task.record() for task in tasks}
@@ -24,6 +29,8 @@ def content_of(
     }
     if start:  # What begins afresh says nothing, as before there was a choice.
         made_of["init_from"] = start.sha256
+    if members:
+        made_of["members"] = [member.config["sha256"] for member in members]
     read_back: dict[str, Any] = json.loads(json.dumps(made_of))  # As it is when it is read.
     return read_back
 

@@ -14,8 +14,8 @@ from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import printable, shown
 from adapter_bert_tf.run.identity import decisive
+from adapter_bert_tf.run.leftovers import clear
 from adapter_bert_tf.run.output_files import read_record
-from adapter_bert_tf.run.ownership import clear
 
 # Houlsby et al. 2019, section 3.1.
 PAPER = {"learning_rate": [3e-5, 3e-4, 3e-3], "num_train_epochs": [3, 20]}
@@ -180,4 +180,4 @@ def _is_same(flags, held, identity):
     theirs = held.get("flags") if isinstance(held, dict) else None
     if not isinstance(theirs, dict):
         return False
-    return held | {"flags": _in_common(flags.completed(theirs))} == identity
+    return held | {"flags": _in_common(flags.completed(table.EARLIER | theirs))} == identity

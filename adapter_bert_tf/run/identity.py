@@ -44,7 +44,7 @@ def run_digest(
       read: what the training reads, with `base`, a fingerprint.
     """
     chosen = decisive(flags, (*table.ONLY_RESULTS, *table.PATHS, *SEEN_IN_CONTENT))
-    ours = {name: value for name, value in chosen.items() if value != defaults.get(name)}
+    ours = {n: v for n, v in chosen.items() if v is not None and v != defaults.get(n)}
     base = {name: read["base"].get(name) for name in BASE}
     return digest([ours, {**read, "base": base}])
 

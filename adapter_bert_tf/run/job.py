@@ -9,16 +9,18 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
+from adapter_bert_tf.adapters.fusion_config import FusionConfig
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads.task_model import TaskModel
-from adapter_bert_tf.run import output_files, ownership
+from adapter_bert_tf.heads.task_model import EncoderModel
+from adapter_bert_tf.run import leftovers, output_files, results
 from adapter_bert_tf.run.lock import locked
 from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.store.members import stacked
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.evaluation import Evaluation
 from adapter_bert_tf.training.loop import train
 from adapter_bert_tf.training.strategy import set_precision
-from adapter_bert_tf.training.trained import count, report, select_trained
+from adapter_bert_tf.training.trained import count, select_trained
 
 
 @dataclasses.dataclass
@@ -35,7 +37,7 @@ class Job:
     """
 
     plan: Plan
-    model: TaskModel
+    model: EncoderModel
     trained: dict[str, tf.Variable]
     standardized: bool = False
     record: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -44,10 +46,13 @@ class Job:
 
 def run_plan(plan: Plan) -> dict[str, Any]:
     """One training, evaluation, prediction. Returns the content of its `run.json`."""
-    if plan.actions.train and not plan.actions.overwrite and plan.folder.is_finished():
+    if plan.actions.train and not plan.actions.overwrite:
         out = plan.places.output_dir
-        print(f"{out} holds the results of this very run. --overwrite repeats it.", flush=True)
-        return output_files.read_record(os.path.join(out, "run.json"))
+        if plan.folder.is_finished():
+            print(f"{out} holds the results of this very run. --overwrite repeats it.", flush=True)
+            return output_files.read_record(os.path.join(out, "run.json"))
+        if lost := plan.folder.lost():
+            print(f"Not as this run left it, so made again: {', '.join(lost)}.", flush=True)
     with held(plan.places.output_dir, not plan.actions.dry_run and plan.writes):
         if plan.actions.train and not plan.actions.overwrite:
             plan.folder.check_same_run()  # Another process may have been here since.
@@ -55,18 +60,12 @@ def run_plan(plan: Plan) -> dict[str, Any]:
         if plan.actions.train:
             plan.folder.check_adapter(plan.actions.overwrite)
         job = _build(plan)
-        print(_report(job), flush=True)
+        print(plan.kind.report(job), flush=True)
         if plan.start:
-            print(plan.start.report(job.model, plan.only_task), flush=True)
+            print(plan.kind.report_start(plan, job.model), flush=True)
         if not plan.actions.dry_run:
             _carry_out(job)
         return _run_record(job)
-
-
-def _report(job: Job) -> str:
-    """What is trained, under a line that programs look for."""
-    tuning = job.plan.method.tuning
-    return report(job.model, job.trained, tuning, f"What --tuning={tuning.method} trains:")
 
 
 @contextlib.contextmanager
@@ -77,7 +76,7 @@ def held(folder: str, writes: bool) -> Iterator[None]:
         return
     output_files.require_files(folder)
     with locked(folder):
-        ownership.remove_leftovers(folder)
+        leftovers.remove_leftovers(folder)
         yield
 
 
@@ -85,21 +84,21 @@ def _build(plan: Plan) -> Job:
     set_precision(plan.precision)
     tf_keras.utils.set_random_seed(plan.batches.seed)
     with plan.strategy.scope():
-        model = _new_model(plan)
+        model = new_model(plan)
         return Job(plan, model, select_trained(model, plan.method.tuning))
 
 
-def _new_model(plan: Plan) -> TaskModel:
+def new_model(plan: Plan) -> EncoderModel:
     """The model with the base's weights, and the saved adapter's if there is one."""
-    task = plan.only_task
-    outputs = task.head.num_outputs(task.labels_in_order)
-    model = task.head.new_model(plan.base.new_encoder(plan.method.parts), outputs)
+    model = plan.kind.new_model(plan, plan.base.new_encoder(plan.method.parts))
     model.compile(jit_compile=plan.training.jit_compile)
     untouched = plan.base.assign(model.named_variables())
+    if plan.members:
+        _assign_members(model.named_variables(), plan)
     if plan.saved:
         plan.saved.assign_to(model.named_variables(), plan.base.fingerprint())
     elif plan.start:
-        plan.start.assign_to(model, plan.base.fingerprint(), task)
+        plan.kind.assign_start(plan, model)
     elif untouched and not plan.actions.train:
         raise InputError(
             f"There is nothing trained to evaluate: no adapter in {plan.places.adapter_dir!r}, and "
@@ -109,8 +108,15 @@ def _new_model(plan: Plan) -> TaskModel:
     return model
 
 
+def _assign_members(variables: dict[str, tf.Variable], plan: Plan) -> None:
+    assert isinstance(plan.method.parts, FusionConfig)
+    for name, value in stacked(plan.method.parts, plan.members).items():
+        variables[name].assign(value)
+
+
 def _carry_out(job: Job) -> None:
     plan = job.plan
+    before = {} if plan.actions.train or not plan.writes else _results(plan)
     if plan.actions.train:
         _train(job)
     if plan.kind.is_evaluated(plan):
@@ -120,14 +126,25 @@ def _carry_out(job: Job) -> None:
     if plan.actions.export and plan.writes:
         plan.kind.export(job)
     if plan.writes:
+        job.record["results"] = now = _results(plan)
+        for name in results.replaced(before, now):
+            print(f"Replaced: {os.path.join(plan.places.output_dir, name)}", flush=True)
         output_files.write_run(plan.places.output_dir, _run_record(job), plan.actions.train)
+
+
+def _results(plan: Plan) -> dict[str, Any]:
+    """What `run.json` says of the results."""
+    patterns = plan.kind.output_files(plan.tasks)
+    export_dir = plan.places.export_dir if plan.actions.export else None
+    return results.note(plan.places.output_dir, patterns, export_dir)
 
 
 def _train(job: Job) -> None:
     """Trains, and writes the adapter directory."""
     plan = job.plan
     if plan.actions.overwrite and plan.writes and not plan.folder.is_interrupted():
-        ownership.clear(plan.places.output_dir, plan.kind.output_files(plan.tasks))
+        written = plan.folder.results_before()
+        leftovers.clear(plan.places.output_dir, [*plan.kind.output_files(plan.tasks), *written])
     if plan.writes:
         plan.folder.claim()
     plan.kind.begin_training(job)
@@ -176,12 +193,12 @@ def _evaluate(job: Job) -> None:
     """Scores the development sets; writes `eval_results.txt`, and the result into the adapter."""
     plan = job.plan
     job.found.clear()
-    results = plan.kind.evaluate(job)
-    job.record["eval"] = results
+    scores = plan.kind.evaluate(job)
+    job.record["eval"] = scores
     steps = plan.saved.config.get("global_step", 0) if plan.saved else 0
     if plan.writes:
         steps = job.record.get("global_step", steps)
-        output_files.write_eval_results(plan.places.output_dir, results | {"global_step": steps})
+        output_files.write_eval_results(plan.places.output_dir, scores | {"global_step": steps})
         if plan.actions.train:
             plan.kind.save(job)
 

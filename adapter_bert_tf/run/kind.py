@@ -1,22 +1,30 @@
 """What differs between classification and question answering."""
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import tensorflow as tf
 
+from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
+from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.command.run_flags import Part
 from adapter_bert_tf.data.share import Share
+from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import Head
+from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.run import output_files
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.store import SavedAdapter, contents, save_adapter, schema
+from adapter_bert_tf.store.members import trained_further
+from adapter_bert_tf.store.several import require_one_task
+from adapter_bert_tf.training.trained import report
 
 if TYPE_CHECKING:
     from adapter_bert_tf.run.job import Job
-    from adapter_bert_tf.run.plan import Plan
+    from adapter_bert_tf.run.plan import Method, Plan
+    from adapter_bert_tf.run.start import Start
 
 
 class TaskData(Protocol):
@@ -49,7 +57,13 @@ class TaskData(Protocol):
 
 
 class Kind(abc.ABC):
-    """A kind of tasks."""
+    """A kind of tasks.
+
+    Attributes:
+      uses_pooler: whether its heads read the pooler's output.
+    """
+
+    uses_pooler: bool
 
     @abc.abstractmethod
     def check(self, flags: Part, saved: SavedAdapter | None) -> None:
@@ -64,6 +78,39 @@ class Kind(abc.ABC):
     @abc.abstractmethod
     def train_batches(self, plan: "Plan", start: int, share: Share) -> tf.data.Dataset:
         """The batches from step `start` to the last, a `Share` of each."""
+
+    def with_tasks(
+        self, method: "Method", tasks: Sequence[TaskData], start: "Start | None"
+    ) -> "Method":
+        """The method, as it is for these tasks. Raises `InputError`."""
+        if start:
+            require_one_task(start.saved.config, start.folder)
+        if method.tuning.of_several_tasks:
+            raise InputError(
+                f"{method.tuning.method} trains several tasks together. Received: one. Name them, "
+                "with commas between, or --tuning=adapters."
+            )
+        return method
+
+    def new_model(self, plan: "Plan", encoder: TaskEncoder | AdapterBertEncoder) -> EncoderModel:
+        """The model around an encoder, with fresh heads."""
+        task = plan.only_task
+        return task.head.new_model(encoder, task.head.num_outputs(task.labels_in_order))
+
+    def report(self, job: "Job") -> str:
+        """What is trained, under a line that programs look for."""
+        tuning = job.plan.method.tuning
+        return report(job.model, job.trained, tuning, f"What --tuning={tuning.method} trains:")
+
+    def assign_start(self, plan: "Plan", model: EncoderModel) -> None:
+        """Assigns the weights that the training begins from. Raises `InputError`."""
+        assert plan.start
+        plan.start.assign_to(model, plan.base.fingerprint(), plan.only_task)
+
+    def report_start(self, plan: "Plan", model: EncoderModel) -> str:
+        """One line that says what is taken over."""
+        assert plan.start
+        return plan.start.report(model, plan.only_task)
 
     def begin_training(self, job: "Job") -> None:
         """Does to the model what is to be done before training, if anything."""
@@ -80,6 +127,13 @@ class Kind(abc.ABC):
     @abc.abstractmethod
     def evaluate(self, job: "Job") -> dict[str, float]:
         """The results; writes nothing."""
+
+    @abc.abstractmethod
+    def evaluated(self, plan: "Plan") -> Iterator[tuple[dict[str, tf.Tensor], int]]:
+        """The inputs of the development set, in batches, each with the number of rows that count.
+
+        The rows after those only fill up the batch.
+        """
 
     @abc.abstractmethod
     def predict(self, job: "Job") -> None:
@@ -105,28 +159,33 @@ class Kind(abc.ABC):
           InputError: when another run has written its adapter there meanwhile.
         """
         job.plan.folder.check_adapter_still(job.plan.actions.overwrite)
-        kept = contents.kept_variables(job.model, job.plan.method.tuning)
+        plan = job.plan
+        kept = contents.kept_variables(job.model, plan.method.tuning, plan.method.parts)
         save_adapter(
-            job.plan.places.adapter_dir, self.description(job), kept, job.plan.method.dtype
+            plan.places.adapter_dir,
+            self.description(job),
+            kept,
+            plan.method.dtype,
+            trained_further(plan.members, kept),
         )
 
     def description(self, job: "Job") -> dict[str, Any]:
         """What the adapter directory of a trained job says."""
-        plan, task, results = job.plan, job.plan.only_task, job.record.get("eval")
-        metric = results and {
-            "name": task.metric.removeprefix("eval_"),
-            "value": results[task.metric],
-            "split": "dev",
-        }
+        return self.described(
+            job, metric=metric_of(job, job.plan.only_task), **job.plan.only_task.adapter_config()
+        )
+
+    def described(self, job: "Job", **of_task: Any) -> dict[str, Any]:
+        """What the adapter directory of a trained job says, with what is said of its task."""
+        plan = job.plan
         return schema.describe(
             base=plan.folder.content["base"],
             tuning=plan.method.tuning,
             adapter=plan.method.parts,
-            metric=metric or None,
             global_step=job.record.get("global_step", 0),
             command=output_files.command(),
             run=plan.folder.run_id,
-            **task.adapter_config(),
+            **of_task,
         )
 
     def export(self, job: "Job") -> None:
@@ -135,3 +194,12 @@ class Kind(abc.ABC):
         config = plan.saved.config if plan.saved else self.description(job)
         export_task(plan.places.export_dir, job.model, config, plan.base.vocabulary)
         print(f"SavedModel: {plan.places.export_dir}", flush=True)
+
+
+def metric_of(job: "Job", task: TaskData) -> dict[str, Any] | None:
+    """What an adapter directory says of a task's result, if there is one."""
+    results = job.record.get("eval")
+    if not results:
+        return None
+    name = task.metric.removeprefix("eval_").removeprefix(f"{task.name}_")
+    return {"name": name, "value": results[task.metric], "split": "dev"}

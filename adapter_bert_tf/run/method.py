@@ -1,7 +1,7 @@
 """From flags, or from a saved adapter, to what is trained."""
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -9,16 +9,20 @@ from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig, parse_layers
+from adapter_bert_tf.adapters.fusion_config import FusionConfig
 from adapter_bert_tf.adapters.kinds import PartsConfig
+from adapter_bert_tf.adapters.per_task import PerTaskConfig
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import Part
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run.fusing import check_members
 from adapter_bert_tf.run.plan import Method
 from adapter_bert_tf.run.start import Start
 from adapter_bert_tf.store import SavedAdapter, contents
-from adapter_bert_tf.store.directory import check_base
+from adapter_bert_tf.store.base_match import check_base
+from adapter_bert_tf.store.members import Member, fusion_of
 from adapter_bert_tf.training.trained import Tuning
 
 LARGEST_FILE = 1 << 20
@@ -30,6 +34,7 @@ def of(
     base: Base,
     saved: SavedAdapter | None,
     start: Start | None = None,
+    members: Sequence[Member] = (),
 ) -> Method:
     """The method, from a saved adapter if there is one, or the flags.
 
@@ -39,6 +44,7 @@ def of(
       base: `Base`, which it must fit.
       saved: the adapter to apply, or None.
       start: the adapter to begin from, or None.
+      members: of a fusion.
 
     Raises:
       InputError: when it does not fit the base, is none, or is not that of `start`.
@@ -52,13 +58,29 @@ def of(
         return Method(parts, tuning, flags.adapter_dtype)
     if start:
         return _of_start(flags, given, base, start)
-    tuning = Tuning(flags.tuning, flags.top_k, flags.train_layer_norm, flags.train_pooler)
+    check_members(members, base)
+    tuning = Tuning(
+        flags.tuning, flags.top_k, flags.train_layer_norm, flags.train_pooler, flags.train_members
+    )
     tuning.check_depth(depth)
     if not tuning.needs_adapter:
         return Method(None, tuning, flags.adapter_dtype)
-    parts = _parts(flags).without_lowest(flags.adapter_drop, depth)
-    parts.specs(dataclasses.asdict(base.config))
-    return Method(parts, tuning, flags.adapter_dtype)
+    chosen = _fusion(flags, members) if tuning.method == "fusion" else _parts(flags)
+    chosen = chosen.without_lowest(flags.adapter_drop, depth)
+    chosen.specs(dataclasses.asdict(base.config))
+    return Method(chosen, tuning, flags.adapter_dtype)
+
+
+def _fusion(flags: Part, members: Sequence[Member]) -> PartsConfig:
+    if not members:
+        raise InputError(
+            "--tuning=fusion: there is no fusion to apply, and none is trained. Add --do_train, or "
+            "name the adapter directory of one (--adapter_dir)."
+        )
+    try:
+        return fusion_of(members, flags.fusion_cooling_steps)
+    except InputError as error:
+        raise InputError(f"--fuse: {error}", *error.arguments) from error
 
 
 def _of_start(flags: Part, given: Collection[str], base: Base, start: Start) -> Method:
@@ -74,9 +96,9 @@ def _of_start(flags: Part, given: Collection[str], base: Base, start: Start) -> 
     ]
     if different:
         raise InputError(
-            f"{', '.join(different)}: the adapter in --init_from={start.folder} is of another "
-            f"method ({tuning.method}; {parts.summary() if parts else 'no adapters'}). Leave the "
-            "flag out, or train from the beginning."
+            f"{', '.join(different)}: the adapter in --init_from={start.folder} was trained "
+            f"otherwise ({tuning.method}; {parts.summary() if parts else 'no adapters'}). Leave "
+            "the flag out, or train from the beginning."
         )
     return Method(parts, tuning, flags.adapter_dtype)
 
@@ -85,11 +107,15 @@ def _as_flags(
     flags: Part, parts: PartsConfig | None, tuning: Tuning, depth: int
 ) -> dict[str, bool]:
     """Whether each flag of the method says what a saved adapter is."""
+    parts = parts.adapter if isinstance(parts, PerTaskConfig) else parts
     same = {
         "tuning": flags.tuning == tuning.method,
         "top_k": flags.top_k == tuning.top_k,
         "train_layer_norm": flags.train_layer_norm == tuning.train_layer_norm,
         "train_pooler": flags.train_pooler == tuning.train_pooler,
+        "train_members": flags.train_members == tuning.train_members,
+        "fusion_cooling_steps": isinstance(parts, FusionConfig)
+        and flags.fusion_cooling_steps == parts.cooling_steps,
         "adapter": parts is not None and _is_named(flags, parts, depth),
     }
     if not isinstance(parts, AdapterConfig):

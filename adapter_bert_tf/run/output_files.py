@@ -12,6 +12,7 @@ import tensorflow as tf
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import parse_json, printable
+from adapter_bert_tf.store.folders import require_outside_fusions
 
 
 def remove(folder, patterns):
@@ -70,8 +71,10 @@ def require_files(folder, patterns=()):
       patterns: of more files in it.
 
     Raises:
-      InputError: for a folder where a file goes, or a file or a dead link where a folder goes.
+      InputError: for a folder where a file goes, a file or a dead link where a folder goes, or a
+        place among the members of a fusion.
     """
+    require_outside_fusions(folder)
     names = storage.listdir(folder) if patterns and storage.isdir(folder) else []
     names = [n.rstrip("/") for n in names]
     names = [n for n in names if any(fnmatch.fnmatchcase(n, pattern) for pattern in patterns)]
@@ -105,7 +108,7 @@ def write_metrics(folder, file, title, results):
     print("\n".join([f"***** {title} *****", *(f"  {line}" for line in lines)]), flush=True)
 
 
-def write_predictions(folder, task, split, indices, predicted):
+def write_predictions(folder, task, split, indices, predicted, before=""):
     """Writes adapter-bert's `test_results.tsv` and the file that the GLUE server takes.
 
     Args:
@@ -114,9 +117,10 @@ def write_predictions(folder, task, split, indices, predicted):
       split: `test`, or another test split, whose name then follows `test_results`.
       indices: the examples' names.
       predicted: float `[examples, labels]` probabilities, or `[examples]` scores.
+      before: what the name of the former begins with.
     """
     rows = predicted.reshape(len(predicted), -1).tolist()
-    raw = os.path.join(folder, f"{split.replace('test', 'test_results')}.tsv")
+    raw = os.path.join(folder, f"{before}{split.replace('test', 'test_results')}.tsv")
     storage.write_text(raw, "".join("\t".join(map(str, row)) + "\n" for row in rows))
     lines = [
         f"{i}\t{printable(label)}"

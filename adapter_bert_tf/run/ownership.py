@@ -1,43 +1,26 @@
-"""Whose files an output folder holds: what is taken up again, what is refused, what is removed."""
+"""Whose files an output folder holds: what is taken up again, what is refused."""
 
 import dataclasses
 import functools
 import json
 import os
-import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
-
-from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.row import Value
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shown
+from adapter_bert_tf.run import results
 from adapter_bert_tf.run.identity import agrees, decisive, is_own_place, not_replaced, run_digest
+from adapter_bert_tf.run.leftovers import OWNER, checkpoint_files
 from adapter_bert_tf.run.output_files import is_whole, read_record, remove
-from adapter_bert_tf.store.directory import adapter_exists, adapter_is_whole
-from adapter_bert_tf.store.folders import TEMPORARY
-from adapter_bert_tf.store.place import require_adapter_place, run_of
-from adapter_bert_tf.training.best import Best
-from adapter_bert_tf.training.checkpoints import PREFIX, STATE
+from adapter_bert_tf.store.directory import adapter_exists, check_tasks, load_adapter
+from adapter_bert_tf.store.place import run_of
 
-# What a run leaves behind; `--overwrite` removes these and nothing else.
-RUN_FILES = (
-    "eval_results.txt",
-    "metrics.jsonl",
-    "run.json",
-    "sweep.json",
-    "sweep.csv",
-    "events.out.tfevents.*",
-    "error-*.log",
-)
-OWNER = "flags.json"
+BEGUN_FROM = ("init_from", "members")  # Of the content, where a training begins from adapters.
 MADE_OF = "made of"  # What the training read, among the owner's flags.
-CHECKPOINT = re.compile(rf"{PREFIX}\d+(\.index|\.data-|_temp/?$)")
-HALF_FOLDER = re.compile(rf"(adapter|saved_model){re.escape(TEMPORARY)}[0-9a-f]{{12}}")
-LEFT = re.compile(r".*\.[0-9a-f]{8}\.tmp|\.lock\.[0-9a-f]{32}")  # By a killed process.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +30,7 @@ class Folder:
     Args:
       path: of the folder.
       adapter_dir: where the run's adapter is.
+      export_dir: where its SavedModel is.
       flags: of the run, all of them.
       defaults: of the flags: what a record says that was written before there was a flag.
       asked: names of the actions besides training whose results must be there.
@@ -55,6 +39,7 @@ class Folder:
 
     path: str
     adapter_dir: str
+    export_dir: str
     flags: Mapping[str, Value]
     defaults: Mapping[str, Value]
     asked: tuple[str, ...]
@@ -80,7 +65,7 @@ class Folder:
             )
 
     def _check_unowned(self) -> None:
-        if _checkpoint_files(self.path):
+        if checkpoint_files(self.path):
             raise InputError(
                 f"{os.path.dirname(self._owner_path)} holds checkpoints, and nothing "
                 f"says of which run: there is no {OWNER}. Choose another --output_dir, or "
@@ -135,19 +120,40 @@ class Folder:
 
     def is_finished(self) -> bool:
         """Whether the folder holds the whole result of these very flags and this very content."""
-        record = read_record(os.path.join(self.path, "run.json"))
-        results = os.path.join(self.path, "eval_results.txt")
-        scored = "do_eval" not in self.asked or storage.exists(results)
-        whole = record and is_whole(record, "do_eval" in self.asked)
-        if not whole or not adapter_is_whole(self.adapter_dir) or not scored:
+        return self._is_recorded() and not self.lost()
+
+    def lost(self) -> list[str]:
+        """Paths of what this very run had left and what is gone, damaged or another's now."""
+        if not self._is_recorded():
+            return []
+        record = read_record(self._record_path)
+        lost = results.changed(record.get("results"), self.path, self.export_dir)
+        scores = os.path.join(self.path, results.EVALUATION)
+        if "do_eval" in self.asked and not storage.exists(scores):  # An older record is silent.
+            lost = [*{scores, *lost}]
+        return lost if self._has_its_adapter() else [self.adapter_dir, *lost]
+
+    def results_before(self) -> list[str]:
+        """Names of the files in which the last finished run left results, where it is recorded."""
+        noted = (read_record(self._record_path) or {}).get("results")
+        return results.files_of(noted, self.path)
+
+    def _has_its_adapter(self) -> bool:
+        try:
+            check_tasks(self.adapter_dir, load_adapter(self.adapter_dir))
+        except InputError:
             return False
-        if run_of(self.adapter_dir) not in (None, self.run_id):
+        return run_of(self.adapter_dir) in (None, self.run_id)
+
+    def _is_recorded(self) -> bool:
+        """Whether `run.json` is of these very flags and this very content."""
+        record = read_record(self._record_path)
+        if not record or not is_whole(record, "do_eval" in self.asked):
             return False
         theirs = {**self.defaults, **record["flags"]}
-        same_flags = decisive(self.flags) == decisive(theirs)
-        decided = ("data_sha256", "base", "adapter", "init_from")
+        decided = ("data_sha256", "base", "adapter", *BEGUN_FROM)
         return (
-            same_flags
+            decisive(self.flags) == decisive(theirs)
             and all(theirs.get(name) for name in self.asked)
             and all(agrees(record.get(name), self.content.get(name)) for name in decided)
         )
@@ -157,7 +163,7 @@ class Folder:
 
         Then even `--overwrite` goes on with it: who restarts a preempted command wants no other.
         """
-        finished = storage.exists(os.path.join(self.path, "run.json"))
+        finished = storage.exists(self._record_path)
         return storage.exists(self._owner_path) and not finished and self._is_same()
 
     def goes_on(self) -> bool:
@@ -188,8 +194,11 @@ class Folder:
             "base": self.content["base"],
             "adapter": self.content["adapter"],
         }
-        start = {"init_from": self.content["init_from"]} if "init_from" in self.content else {}
-        return read | start
+        return read | {name: self.content[name] for name in BEGUN_FROM if name in self.content}
+
+    @property
+    def _record_path(self) -> str:
+        return os.path.join(self.path, "run.json")
 
     @property
     def _owner_path(self) -> str:
@@ -206,62 +215,3 @@ class Folder:
                 "are of. Choose another --output_dir, or remove them with --overwrite."
             )
         return owner
-
-
-def clear(folder: str, patterns: Collection[str]) -> None:
-    """Removes what an earlier run left in `folder`, and files of the task's own `patterns`.
-
-    Checkpoints go first, then whose they are: killed at any point, it is done again.
-    """
-    Best.clean(os.path.join(folder, "checkpoints"), None)
-    for path in [*_checkpoint_files(folder), os.path.join(folder, "checkpoints", OWNER)]:
-        if storage.exists(path) and not storage.isdir(path):
-            storage.remove(path)
-    if adapter_exists(os.path.join(folder, "adapter")):
-        _remove_adapter(os.path.join(folder, "adapter"))
-    remove(folder, (*RUN_FILES, *patterns))
-
-
-def _remove_adapter(folder: str) -> None:
-    """Removes an adapter directory, if it is ours and nothing else is in it."""
-    try:
-        require_adapter_place(folder)
-    except InputError as error:
-        logging.warning("What is in %s stays. %s", folder, error)
-        return
-    storage.rmtree(folder)
-
-
-def _checkpoint_files(folder: str) -> list[str]:
-    """Paths of TensorFlow's files in `checkpoints/`."""
-    place = os.path.join(folder, "checkpoints")
-    names = storage.listdir(place) if storage.isdir(place) else []
-    return [
-        os.path.join(place, name)
-        for name in sorted(names)
-        if name == STATE or name.startswith(f"{STATE}.tmp") or CHECKPOINT.match(name)
-    ]
-
-
-def remove_leftovers(output_dir: str) -> None:
-    """Removes what a killed process had begun to write in a folder that is locked."""
-    for folder in (output_dir, os.path.join(output_dir, "checkpoints")):
-        for name in storage.listdir(folder) if storage.isdir(folder) else []:
-            path = os.path.join(folder, name.rstrip("/"))
-            if HALF_FOLDER.fullmatch(name.rstrip("/")):
-                if storage.isdir(path):  # A file of this name is not of our making.
-                    storage.rmtree(path)
-            elif LEFT.fullmatch(name) and not storage.isdir(path):
-                storage.remove(path)
-    paths = [path.rstrip("/") for path in _checkpoint_files(output_dir)]
-    for path in paths:
-        if _is_half(path, paths):
-            (storage.rmtree if storage.isdir(path) else storage.remove)(path)
-
-
-def _is_half(path: str, paths: Collection[str]) -> bool:
-    """Whether TensorFlow had not finished a path among those of the checkpoints."""
-    folder, name = os.path.split(path)
-    number = re.match(rf"{PREFIX}\d+", name)
-    without_index = number and os.path.join(folder, f"{number[0]}.index") not in paths
-    return bool(without_index or name.endswith("_temp") or name.startswith(f"{STATE}.tmp"))

@@ -7,7 +7,9 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.command import table
+from adapter_bert_tf.command.task_list import folders
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.store.directory import named_folder
 from adapter_bert_tf.training.strategy import tpu_runtime
 
 PLACEHOLDER = "YOUR_"  # In gcs_configs/.
@@ -16,8 +18,14 @@ PLACEHOLDER = "YOUR_"  # In gcs_configs/.
 def check(flags):
     """Checks the flags' paths, without reading local ones. Raises `InputError`."""
     read, written = table.paths_read(flags.do_train), table.paths_written(flags.do_train)
-    paths = {name: value for name in (*read, *written) if (value := flags.values.get(name))}
-    _check_filled_in(paths | {"tpu_name": flags.tpu_name})
+    paths = [
+        (name, path)
+        for name in (*read, *written)
+        if (value := flags.values.get(name))
+        for path in paths_of(name, value)
+    ]
+    paths += [("task_name", path) for path in folders(getattr(flags, "task_name", None))]
+    _check_filled_in([*paths, ("tpu_name", flags.tpu_name)])
     if flags.use_tpu or flags.distribution == "tpu":
         _check_remote(flags, paths)
         runtime = tpu_runtime(flags.tpu_name, flags.tpu_zone, flags.gcp_project)
@@ -25,16 +33,27 @@ def check(flags):
             f"tensorflow {tf.__version__}; TPU {flags.tpu_name or 'of the environment'}: {runtime}",
             flush=True,
         )
-    for name, path in paths.items():
-        if name in read and storage.is_remote(path):
+    for name, path in paths:
+        if name in (*read, "task_name") and storage.is_remote(path):
             _check_readable(name, path)
-    for name, path in paths.items():
+    for name, path in paths:
         if name in written and not flags.dry_run:
             check_writable(f"--{name}={path}", path)
 
 
+def paths_of(name, value):
+    """The paths that a flag names."""
+    return [path for _, path in named_paths(value)] if table.row_of(name).several else [value]
+
+
+def named_paths(value):
+    """Pairs (name, path) of `NAME=PATH,PATH,...`; the name is "" where there is none."""
+    pairs = [named_folder(text.strip()) for text in value.split(",") if text.strip()]
+    return [(name.strip(), path.strip()) for name, path in pairs]
+
+
 def _check_filled_in(values):
-    left = [f"--{name}={value}" for name, value in values.items() if PLACEHOLDER in (value or "")]
+    left = [f"--{name}={value}" for name, value in values if PLACEHOLDER in (value or "")]
     if left:
         raise InputError(
             f"Put the names of your own bucket and TPU for {PLACEHOLDER}...: {' '.join(left)}"
@@ -45,10 +64,11 @@ def _check_remote(flags, paths):
     """A TPU reads and writes by itself, and has no disk of ours; one in this machine has."""
     if flags.tpu_name == "local":
         return
-    local = [f"--{name}={path}" for name, path in paths.items() if not storage.is_remote(path)]
-    if flags.values.get("task_name") and not flags.data_dir:
+    local = [f"--{name}={path}" for name, path in paths if not storage.is_remote(path)]
+    named = {name for name, _ in paths}
+    if flags.values.get("task_name") and not named & {"data_dir", "task_name"}:
         local.append("--data_dir (not given: the data that ships with the package is local)")
-    if not any(name in paths for name in ("base_model", "init_checkpoint", "vocab_file")):
+    if not named & {"base_model", "init_checkpoint", "vocab_file"}:
         local.append("--base_model (not given: the default base is an installed package)")
     if local:
         raise InputError(

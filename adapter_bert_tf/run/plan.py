@@ -7,9 +7,11 @@ import tensorflow as tf
 
 from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.base import Base
+from adapter_bert_tf.data.mixture import Temperature
 from adapter_bert_tf.run.ownership import Folder
 from adapter_bert_tf.run.start import Start
 from adapter_bert_tf.store import SavedAdapter
+from adapter_bert_tf.store.members import Member
 from adapter_bert_tf.training.loop import TrainingSettings
 from adapter_bert_tf.training.strategy import is_chief
 from adapter_bert_tf.training.trained import Tuning
@@ -59,7 +61,10 @@ class Batches:
       train, evaluate, predict: examples in a batch, over all replicas.
       max_seq_length: of an input, in word pieces.
       pad_to: what lengths are a multiple of; None for one fixed length.
+      group_by_length: which batches of training are of similar lengths.
       seed: of their order.
+      temperature: how often each of several tasks is drawn; see `data.mixture`.
+      epochs: passes over the training data.
     """
 
     train: int
@@ -67,7 +72,10 @@ class Batches:
     predict: int
     max_seq_length: int
     pad_to: int | None
+    group_by_length: Literal["epoch", "run", "no"]
     seed: int
+    temperature: Temperature
+    epochs: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,6 +128,7 @@ class Plan:
       folder: whose files `places.output_dir` holds.
       flags: dict of all flags, for `run.json`.
       start: the saved adapter that the training begins from, or None.
+      members: of a fusion that is trained.
     """
 
     kind: "Kind"
@@ -137,6 +146,7 @@ class Plan:
     folder: Folder
     flags: dict[str, Any]
     start: Start | None = None
+    members: tuple[Member, ...] = ()
 
     @property
     def writes(self) -> bool:

@@ -3,13 +3,19 @@
 import os
 from typing import Any
 
+from absl import logging
+
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.command import checks, table
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import Part, RunFlags
+from adapter_bert_tf.command.task_list import takes_subsets
+from adapter_bert_tf.data.mixture import Temperature, parse_temperature
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run import collisions, method, saved_settings
+from adapter_bert_tf.run import collisions, method, pooler, saved_settings
+from adapter_bert_tf.run.begun import as_begun
 from adapter_bert_tf.run.content import content_of, warn_of_other_data
+from adapter_bert_tf.run.fusing import find_members
 from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.run.output_files import require_files
 from adapter_bert_tf.run.ownership import Folder
@@ -17,7 +23,7 @@ from adapter_bert_tf.run.plan import Actions, Batches, Choice, Method, Places, P
 from adapter_bert_tf.run.reused import Reused
 from adapter_bert_tf.run.start import find_start, recorded
 from adapter_bert_tf.serving.place import require_export_place
-from adapter_bert_tf.store import SavedAdapter, load_adapter
+from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
 from adapter_bert_tf.store.combine import without_lowest
 from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.place import require_adapter_place
@@ -35,11 +41,13 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     Raises:
       InputError: for whatever the user can mend.
     """
+    flags = as_begun(flags)
     actions, places = actions_of(flags), places_of(flags)
     require_files(places.output_dir)
     check_places(actions, places)
     collisions.check(flags, actions, places, kind.output_files(()))
     start = find_start(flags)
+    members = find_members(flags, start)
     takes_up = actions.train and not actions.overwrite
     if takes_up:
         _folder(flags, places, {}).check_same_run()
@@ -53,11 +61,14 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     batches = batches_of(flags, actions, strategy.num_replicas_in_sync)
     base = reused.base(flags.part(table.with_role(Role.BASE)))
     _check_length(flags.max_seq_length, base)
+    if actions.train:  # An adapter to begin from has decided it for itself.
+        flags = pooler.decided(flags, base, kind.uses_pooler and not start)
     roles = table.with_role(Role.METHOD, Role.LEFT_OUT)
-    chosen = method.of(flags.part(roles), flags.given, base, saved, start)
+    chosen = method.of(flags.part(roles), flags.given, base, saved, start, members)
     tasks = reused.data(asked, base.vocabulary, saved, kind.read)
+    chosen = kind.with_tasks(chosen, tasks, start)
     require_files(places.output_dir, kind.output_files(tasks))
-    folder = _folder(flags, places, content_of(tasks, base, chosen, start))
+    folder = _folder(flags, places, content_of(tasks, base, chosen, start, members))
     warn_of_other_data(flags.config, folder.content)
     if takes_up:
         folder.check_same_content()
@@ -68,6 +79,7 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
         kind=kind, tasks=tasks, actions=actions, places=places, base=base, method=chosen,
         saved=saved, batches=batches, training=training, choice=_choice(flags), strategy=strategy,
         precision=flags.precision, folder=folder, flags=recorded(flags), start=start,
+        members=members,
     )  # fmt: skip
     _check_choice(plan)
     return plan
@@ -109,8 +121,9 @@ def _folder(flags: RunFlags, places: Places, content: dict[str, Any]) -> Folder:
     return Folder(
         path=places.output_dir,
         adapter_dir=places.adapter_dir,
+        export_dir=places.export_dir,
         flags=flags.values,
-        defaults=flags.completed({}),
+        defaults=flags.completed(table.EARLIER),
         asked=tuple(name for name in asked if getattr(flags, name)),
         content=content,
     )
@@ -119,7 +132,15 @@ def _folder(flags: RunFlags, places: Places, content: dict[str, Any]) -> Folder:
 def _find_saved(flags: RunFlags, places: Places) -> SavedAdapter | None:
     """The saved adapter to evaluate, or None if a trained checkpoint is to be used instead."""
     if adapter_exists(places.adapter_dir) or flags.adapter_dir or not flags.init_checkpoint:
-        return without_lowest(load_adapter(places.adapter_dir), flags.adapter_drop)
+        saved = load_adapter(places.adapter_dir)
+        applied = without_lowest(saved, flags.adapter_drop)
+        if contents.expected_shapes(applied.config) != contents.expected_shapes(saved.config):
+            logging.warning(
+                "Not as the adapter was trained: --adapter_drop=%d leaves out the adapters of its "
+                "lowest layers.",
+                flags.adapter_drop,
+            )
+        return applied
     return None
 
 
@@ -128,7 +149,8 @@ def data_flags(flags: RunFlags) -> Part:
     if "features_dir" in flags.values and not flags.features_dir:
         flags = flags.changed(features_dir=os.path.join(flags.output_dir, "features"))
     names = (*table.DATA, *table.with_role(Role.ONE_QUESTION))
-    return flags.part((*names, "seed") if flags.max_train_examples else names)
+    subset = flags.max_train_examples or takes_subsets(getattr(flags, "task_name", None))
+    return flags.part((*names, "seed") if subset else names)
 
 
 def distribution(flags: RunFlags) -> str:
@@ -151,8 +173,19 @@ def batches_of(flags: RunFlags, actions: Actions, replicas: int) -> Batches:
         predict=-(-flags.predict_batch_size // replicas) * replicas,
         max_seq_length=flags.max_seq_length,
         pad_to=_pad_to(flags),
+        group_by_length=flags.group_by_length,
         seed=flags.seed,
+        temperature=_temperature(flags),
+        epochs=flags.num_train_epochs,
     )
+
+
+def _temperature(flags: RunFlags) -> Temperature:
+    """How often each of several tasks is drawn. Raises `InputError`, naming the flag."""
+    try:
+        return parse_temperature(getattr(flags, "sampling_temperature", "1"))
+    except InputError as error:
+        raise InputError(f"--sampling_temperature: {error}") from error
 
 
 def _pad_to(flags: RunFlags) -> int | None:

@@ -31,6 +31,8 @@ def run(flags):
 class QuestionAnswering(Kind):
     """Extractive question answering, SQuAD 1.1 and 2.0."""
 
+    uses_pooler = False
+
     def check(self, flags, saved):
         check_questions(flags)
         if saved:
@@ -48,6 +50,7 @@ class QuestionAnswering(Kind):
             batches.seed,
             batches.max_seq_length,
             batches.pad_to,
+            batches.group_by_length,
             start,
             share,
         )
@@ -64,6 +67,13 @@ class QuestionAnswering(Kind):
         task = job.plan.only_task
         answers = self._answers(job, job.plan.batches.evaluate)
         return answers.score(task.head, task.articles, task.decoding.null_allowed)
+
+    def evaluated(self, plan):
+        windows, batches = plan.only_task.eval_records, plan.batches
+        size = plan.no_larger(batches.evaluate, windows.count)
+        inputs = records.eval_batches(windows, size, batches.max_seq_length, batches.pad_to)
+        for number, batch in enumerate(inputs):
+            yield batch, min(size, windows.count - number * size)
 
     def predict(self, job):
         """Writes predictions, n-best lists and, for SQuAD 2.0, null odds; answers one question."""

@@ -17,6 +17,7 @@ from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS, Head
 from adapter_bert_tf.heads.span_labeler import LABELS
+from adapter_bert_tf.received import shown
 from adapter_bert_tf.tasks.span_decoding import DecodingSettings
 from adapter_bert_tf.tasks.squad_metrics import count_unlabelled
 
@@ -28,10 +29,11 @@ def task_name(flags):
 
 def check_saved(flags, saved):
     """A saved adapter must be one of question answering. Raises `InputError`."""
-    if saved.config["labels"] != list(LABELS):
+    head = HEADS[saved.config["head"]]
+    if head is not SpanData.head:
         raise InputError(
-            f"The saved adapter was trained for the task {saved.config['task']!r}. "
-            "Received: question answering."
+            f"The saved adapter was trained for the task {shown(saved.config['task'])}. Received: "
+            f"question answering. {head.command.split()[0]} applies it."
         )
 
 

@@ -1,5 +1,6 @@
 """What the runs of one process share: bases, devices and tokenized data, each made once."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -60,8 +61,12 @@ class Reused:
           saved: the adapter that is applied, whose labels count, or None.
           read: `Kind.read`.
         """
-        labels = tuple(saved.config["labels"]) if saved else None
-        key = (flags, vocabulary.sha256, vocabulary.lower_case, labels)
+        key = (flags, vocabulary.sha256, vocabulary.lower_case, saved and _tasks_of(saved))
         if key not in self._data:
             self._data = {key: read(flags, vocabulary, saved)}
         return self._data[key]
+
+
+def _tasks_of(saved: SavedAdapter) -> str:
+    """What of a saved adapter decides what is read: its tasks and their labels."""
+    return json.dumps([saved.config["labels"], saved.config.get("tasks")])

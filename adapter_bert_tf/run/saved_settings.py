@@ -1,5 +1,6 @@
 """What a saved adapter says of its inputs: the defaults of a run that applies it."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from absl import logging
@@ -8,6 +9,7 @@ from adapter_bert_tf.command import table
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.store import SavedAdapter
+from adapter_bert_tf.store.several import TASKS, is_several
 
 # Settings of an adapter whose flags have another name.
 RENAMED = {"null_allowed": "version_2_with_negative"}
@@ -34,7 +36,14 @@ def applied(flags: RunFlags, saved: SavedAdapter) -> RunFlags:
 def _settings(saved: SavedAdapter) -> dict[str, Any]:
     """Dict from flag to value."""
     config = saved.config
-    settings = {RENAMED.get(name, name): value for name, value in config["inputs"].items()}
+    inputs = _of_all(config[TASKS]) if is_several(config) else config["inputs"]
+    settings = {RENAMED.get(name, name): value for name, value in inputs.items()}
     settings |= config.get("table", {})
     names = table.with_role(Role.READING, Role.DECODING)
     return {name: value for name, value in settings.items() if name in names}
+
+
+def _of_all(tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The inputs' settings that are the same for all of several tasks."""
+    first = tasks[0]["inputs"]
+    return {n: v for n, v in first.items() if all(task["inputs"].get(n) == v for task in tasks)}

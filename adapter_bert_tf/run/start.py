@@ -11,11 +11,12 @@ from adapter_bert_tf.command.row import Value
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import head_of
-from adapter_bert_tf.heads.task_model import TaskModel
+from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.run.identity import digest
 from adapter_bert_tf.store import SavedAdapter, load_adapter
 from adapter_bert_tf.store.combine import SAME, without_lowest
 from adapter_bert_tf.store.directory import adapter_exists
+from adapter_bert_tf.store.several import TASKS, is_several, unmeasured
 
 if TYPE_CHECKING:
     from adapter_bert_tf.run.kind import TaskData
@@ -38,15 +39,16 @@ class Start:
     @functools.cached_property
     def sha256(self) -> str:
         """Of the weights and what they mean; not of where they are, nor of their results."""
-        decides = {name: self.saved.config[name] for name in (*SAME, "weights_sha256")}
-        return digest(decides)
+        config = unmeasured(self.saved.config)
+        decides = {name: config[name] for name in (*SAME, "weights_sha256")}
+        return digest(decides | ({TASKS: config[TASKS]} if is_several(config) else {}))
 
     def has_head_of(self, task: "TaskData") -> bool:
         """Whether its head is of the kind and the labels of a task."""
         theirs = (head_of(self.saved.config).name, self.saved.config["labels"])
         return theirs == (task.head.name, list(task.labels_in_order))
 
-    def assign_to(self, model: TaskModel, fingerprint: dict[str, Any], task: "TaskData") -> None:
+    def assign_to(self, model: EncoderModel, fingerprint: dict[str, Any], task: "TaskData") -> None:
         """Assigns its weights to a model's variables, the head's only if the task has that head.
 
         Raises:
@@ -55,7 +57,7 @@ class Start:
         head = self.has_head_of(task)
         self.saved.assign_to(model.named_variables(), fingerprint, head)
 
-    def report(self, model: TaskModel, task: "TaskData") -> str:
+    def report(self, model: EncoderModel, task: "TaskData") -> str:
         """One line that says what is taken over."""
         specs = model.specs()
         found = {specs[name].group for name in self.saved.weights}

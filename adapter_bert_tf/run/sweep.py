@@ -11,6 +11,7 @@ from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import Diverged, InputError
 from adapter_bert_tf.run import collisions, paths
+from adapter_bert_tf.run.begun import as_begun
 from adapter_bert_tf.run.grid import RECORD, all_runs, check_sweep, note_sweep, read_grid
 from adapter_bert_tf.run.identity import digest, is_own_place, not_replaced
 from adapter_bert_tf.run.job import held, run_plan
@@ -50,7 +51,7 @@ def run(kind, parsed):
     if not flags.sweep and flags.num_trials == 1:
         run_plan(plan_run(kind, flags, reused))
         return
-    Sweep(kind, flags, reused).run()
+    Sweep(kind, as_begun(flags), reused).run()
 
 
 class Sweep:

@@ -1,7 +1,10 @@
 """One SavedModel for many tasks: the base once, the small weights of all tasks in banks."""
 
+import dataclasses
 import os
 import re
+from collections.abc import Callable
+from typing import Any
 
 import tensorflow as tf
 
@@ -15,12 +18,9 @@ from adapter_bert_tf.received import printable
 from adapter_bert_tf.serving.export import write
 from adapter_bert_tf.serving.place import require_export_place
 from adapter_bert_tf.store import contents
-from adapter_bert_tf.store.directory import (
-    SavedAdapter,
-    adapter_exists,
-    check_base,
-    load_adapter,
-)
+from adapter_bert_tf.store.base_match import check_base
+from adapter_bert_tf.store.directory import SavedAdapter, load_adapter, named_folder
+from adapter_bert_tf.store.several import require_one_task
 
 ALL = "tasks"  # The signature that takes a task's name with each row.
 NO_LABEL = -1e9  # Logit of a label that a task does not have: after softmax exactly 0.
@@ -58,7 +58,7 @@ def join(folders, base, output):
             signatures[name] = head_of(saved.config).serve_texts(run, saved.config, pieces)
     classifying = [bank for bank in banks if bank.head == "classification"]
     if classifying:
-        signatures[ALL] = _all_tasks(classifying, pieces)
+        signatures[ALL] = all_tasks(classifying, pieces)
     write(os.fspath(output), module, signatures)
     return list(signatures)
 
@@ -67,10 +67,12 @@ def _load(folders, base):
     """Dict from signature name, the task's with `_` for what cannot be in one, to adapter."""
     tasks = {}
     for folder in folders:
-        other_name, path = _split(folder)
+        other_name, path = named_folder(folder)
         saved = load_adapter(path)
+        require_one_task(saved.config, path)
         if other_name:
-            saved = SavedAdapter(contents.named(saved.config, other_name), saved.weights)
+            named = contents.named(saved.config, other_name)
+            saved = dataclasses.replace(saved, config=named)
         check_base(saved.config, base.fingerprint())
         name = re.sub(r"\W", "_", contents.name_of(saved.config))
         if name in tasks or name in (ALL, "") or name.startswith("__"):
@@ -91,13 +93,6 @@ def _load(folders, base):
     return tasks
 
 
-def _split(folder):
-    """(name, path) of `NAME=FOLDER`; the name is "" where `=` only stands in a path."""
-    name, equals, path = folder.partition("=")
-    is_named = equals and "/" not in name and not adapter_exists(folder)
-    return (name, path) if is_named else ("", folder)
-
-
 def _groups(tasks):
     """Lists of tasks that one pass can compute: the same adapters and the same kind of head."""
     groups: dict[tuple[str, ...], dict[str, SavedAdapter]] = {}
@@ -106,7 +101,25 @@ def _groups(tasks):
     return list(groups.values())
 
 
-class Bank(tf.Module):
+class Served:
+    """Tasks that one pass computes.
+
+    Attributes:
+      configs: dict from name to the config of its adapter.
+      labels: the most outputs that one of them has.
+      run_rows: function of encoder inputs and int32 `[batch]`, each row's place in `configs`, to
+        logits `[batch, labels]`.
+    """
+
+    labels: int
+    run_rows: Callable[..., tf.Tensor]
+
+    @property
+    def configs(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+class Bank(tf.Module, Served):
     """The weights of several tasks, stacked, and the passes that use them.
 
     Args:
@@ -140,6 +153,10 @@ class Bank(tf.Module):
         self.run_one = tf.function(run).get_concrete_function(ids, tf.TensorSpec([], tf.int32))
         self.run_rows = tf.function(run).get_concrete_function(ids, tf.TensorSpec([None], tf.int32))
 
+    @property
+    def configs(self):  # No attribute: a `tf.Module` would save it.
+        return {name: saved.config for name, saved in self.tasks.items()}
+
     def runner(self, name):
         """Function of encoder inputs to the logits of one task."""
         place = list(self.tasks).index(name)
@@ -152,7 +169,7 @@ class Bank(tf.Module):
         return run
 
 
-def _all_tasks(banks, pieces):
+def all_tasks(banks, pieces):
     """The signature that takes a task's name with each row.
 
     It returns `label` and `classes`, strings, `probabilities` and `logits`, `[batch, most labels]`;
@@ -170,16 +187,16 @@ class Table:
     """All classification tasks of all banks, in one list.
 
     Args:
-      banks: list of `Bank`.
+      banks: list of `Served`.
       pieces: `Pieces` of the base.
     """
 
     def __init__(self, banks, pieces):
         self.banks = banks
-        configs = [saved.config for bank in banks for saved in bank.tasks.values()]
+        configs = [config for bank in banks for config in bank.configs.values()]
         self.names = [contents.name_of(config) for config in configs]
-        self.bank_of = [i for i, bank in enumerate(banks) for _ in bank.tasks]
-        self.place_of = [place for bank in banks for place in range(len(bank.tasks))]
+        self.bank_of = [i for i, bank in enumerate(banks) for _ in bank.configs]
+        self.place_of = [place for bank in banks for place in range(len(bank.configs))]
         self.width = max(bank.labels for bank in banks)
         self.classes = [
             config["labels"] + [""] * (self.width - len(config["labels"])) for config in configs
@@ -194,7 +211,7 @@ class Table:
         self.pieces = pieces
 
     def answer(self, task, text_a, text_b):
-        """See `_all_tasks`."""
+        """See `all_tasks`."""
         task, text_a, text_b = equally_long([task, text_a, text_b])
         which = self._find(task)
         logits = self._logits(self._inputs(which, text_a, text_b), which)

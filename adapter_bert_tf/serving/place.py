@@ -14,7 +14,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.serving_texts import INPUTS
 from adapter_bert_tf.received import parse_json
-from adapter_bert_tf.store.folders import require_no_link
+from adapter_bert_tf.store.folders import require_outside_fusions, require_place
 
 MODEL = "saved_model.pb"  # Without it a folder is no SavedModel.
 MARKER = "adapter_bert_tf.json"
@@ -39,9 +39,25 @@ def mark(folder: str) -> None:
     _write_marker(folder, _walk(folder)[0], _digest(folder))
 
 
+def state_of(folder: str) -> dict[str, int | str]:
+    """What tells one SavedModel of ours from another: the bytes of its files, the model's digest.
+
+    Its weights are too large to be read for that. Empty, if there is none that is whole.
+    """
+    marker = _read_marker(folder)
+    if marker is None or not storage.exists(os.path.join(folder, MODEL)) or not _is_file(folder):
+        return {}
+    listed = marker["files"]
+    if not set(listed) <= set(_walk(folder)[0]):
+        return {}
+    sizes = {name: storage.stat(os.path.join(folder, name)).length for name in listed}
+    return {**sizes, MODEL: _digest(folder)}
+
+
 def require_export_place(folder: str) -> None:
     """A SavedModel may be written where nothing is, or one of ours. Raises `InputError`."""
-    require_no_link(folder)
+    require_place(folder)
+    require_outside_fusions(folder)
     if not storage.exists(folder):
         return
     if not storage.isdir(folder):

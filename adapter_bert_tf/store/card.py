@@ -4,7 +4,8 @@ import shlex
 
 from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.received import printable
-from adapter_bert_tf.store.contents import adapter_of
+from adapter_bert_tf.store.contents import adapter_of, name_of, trained_size
+from adapter_bert_tf.store.several import NAME, TASKS, is_several, names_of
 
 BEGINNING = ": a BERT adapter\n\n| | |\n| --- | --- |\n"  # After the task's name.
 
@@ -14,33 +15,57 @@ def is_card(text):
     return text.startswith("# ") and BEGINNING in text[:2000]
 
 
-def card(config, arrays):
-    """Markdown text made from an adapter's config and its arrays; no name in it makes a line."""
-    metric = config.get("metric")
+def card(config):
+    """Markdown text made from an adapter's config; no name in it makes a line."""
     base, adapter = config["base"], adapter_of(config)
-    trained = sum(array.size for array in arrays.values())
     rows = {
-        "Task": config["task"],
-        "Labels, in order": ", ".join(map(str, config["labels"])),
-        "Result": f"{metric['name']} = {number(metric['value'])} ({metric['split']})"
-        if metric
-        else "not evaluated",
+        **(_tasks(config) if is_several(config) else _task(config)),
         "Method": config["method"],
         "Adapter": adapter.summary() if adapter else "none",
-        "Trained parameters": f"{trained:,}",
+        "Trained parameters": f"{trained_size(config):,}",
         "Base": f"{base['num_layers']} layers, {base['hidden_size']} wide, "
         f"{'un' if base['lower_case'] else ''}cased, {base['vocab_size']:,} word pieces",
         "Base weights (sha256)": str(base["weights_sha256"]),
         "Written by": ", ".join(f"{k} {v}" for k, v in config.get("versions", {}).items()),
     }
-    command = printable(head_of(config).command.format(task=shlex.quote(config["task"])))
+    command = printable(_command(config))
     table = "\n".join(f"| {name} | {_cell(value)} |" for name, value in rows.items())
     return (
-        f"# {printable(config['task'])}{BEGINNING}{table}\n\n"
+        f"# {printable(name_of(config))}{BEGINNING}{table}\n\n"
         f"Trained with\n\n```\n{printable(config.get('command', ''))}\n```\n\n"
         f"Use it with `python {command} --do_eval --do_predict "
         "--adapter_dir=THIS_FOLDER ...`.\n"
     )
+
+
+def _task(config):
+    return {
+        "Task": config["task"],
+        "Labels, in order": ", ".join(map(str, config["labels"])),
+        "Result": _result(config.get("metric")),
+    }
+
+
+def _tasks(config):
+    return {"Tasks, trained together": _result(config.get("metric"))} | {
+        name: f"{', '.join(task['labels']) or 'a score'}: {_result(task['metric'])}"
+        for name, task in zip(names_of(config), config[TASKS], strict=True)
+    }
+
+
+def _result(metric):
+    if not metric:
+        return "not evaluated"
+    return f"{metric['name']} = {number(metric['value'])} ({metric['split']})"
+
+
+def _command(config):
+    """What evaluates it."""
+    if is_several(config):
+        known = not any(NAME in task for task in config[TASKS])
+        names = ",".join(names_of(config)) if known else "THE_FILE_OF_THE_TASKS.yaml"
+        return f"run_classifier.py --task_name={names} --tuning={config['method']}"
+    return head_of(config).command.format(task=shlex.quote(config["task"]))
 
 
 def number(value):

@@ -1,14 +1,19 @@
 """What `adapter_config.json` may say: types of its values, and which of them can be."""
 
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
 
+from adapter_bert_tf.adapters.fusion_config import FusionConfig
+from adapter_bert_tf.adapters.kinds import PartsConfig
+from adapter_bert_tf.adapters.per_task import PerTaskConfig, check_task_names
 from adapter_bert_tf.base.config import LARGEST
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import Head, head_of
 from adapter_bert_tf.received import shown
 from adapter_bert_tf.store.contents import adapter_of, tuning_of
+from adapter_bert_tf.store.several import NAME, OF_TASK, SEVERAL, TASKS, is_several, names_of
 
 FIELDS: dict[str, type | tuple[type, ...]] = {
     "method": str,
@@ -32,6 +37,7 @@ OPTIONAL: dict[str, type | tuple[type, ...]] = {
     "global_step": int,
     "split_seed": (int, type(None)),
 }
+OF_SOME = OPTIONAL | {NAME: str}  # Of the tasks of several.
 FINGERPRINT: dict[str, type | tuple[type, ...]] = {
     "lower_case": bool,
     "activation": str,
@@ -47,6 +53,7 @@ TABLE: dict[str, type | tuple[type, ...]] = {
     "header": bool,
     "regression": bool,
 }
+DIGEST = re.compile("[0-9a-f]{64}")
 NORMS = "layer_norms_sha256"  # In a fingerprint, but not in those of earlier versions.
 
 
@@ -65,12 +72,54 @@ def wrong_fields(
 def check(config, where):
     """Checks values. Raises `InputError`."""
     _check_sizes(config["base"], where)
+    if not isinstance(config.get("name", ""), str):
+        raise InputError(f"{where}: name must be text. Received: {shown(config['name'])}")
+    if not isinstance(config.get("run", ""), str):  # Older ones have none.
+        raise InputError(f"{where}: run must be a string. Received: {shown(config['run'])}")
+    if is_several(config):
+        _check_tasks(config, where)
+    else:
+        _check_task(config, where)
+    tuning = _known_tuning(config, where)
+    if config["method"] != tuning.method:
+        raise InputError(
+            f"{where}: method {shown(config['method'])} and tuning {tuning.method!r} "
+            "contradict each other."
+        )
+    if tuning.of_several_tasks != is_several(config):
+        raise InputError(
+            f"{where}: {tuning.method!r} trains {'' if tuning.of_several_tasks else 'no '}several "
+            f"tasks together. Received: the head {shown(config['head'])}"
+        )
+    _check_adapter(config, where)
+
+
+def _check_tasks(config: Mapping[str, Any], where: str) -> None:
+    """What is said of several tasks: of each what is said of one. Raises `InputError`."""
+    tasks: Any = config.get(TASKS)
+    known = isinstance(tasks, list) and all(isinstance(task, dict) for task in tasks)
+    of_one = {name: FIELDS[name] for name in OF_TASK}
+    if not known or any(
+        wrong_fields(of_one | {n: OF_SOME[n] for n in OF_SOME if n in task}, task) for task in tasks
+    ):
+        raise InputError(f"{where}: tasks must be a list of tasks. Received: {shown(tasks)}")
+    try:
+        check_task_names(tuple(names_of(config)))
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+    for task in tasks:
+        if task["head"] == SEVERAL:
+            raise InputError(f"{where}: {shown(task['task'])} cannot be several tasks itself.")
+    for name, task in zip(names_of(config), config[TASKS], strict=True):
+        _check_task(config | task, f"{where}: {name}")
+
+
+def _check_task(config: Mapping[str, Any], where: str) -> None:
+    """What is said of one task. Raises `InputError`."""
     try:
         head = head_of(config)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
-    if not isinstance(config.get("name", ""), str):
-        raise InputError(f"{where}: name must be text. Received: {shown(config['name'])}")
     labels = config["labels"]
     if not all(isinstance(label, str) for label in labels) or len(set(labels)) != len(labels):
         raise InputError(f"{where}: labels must be different strings. Received: {shown(labels)}")
@@ -78,8 +127,6 @@ def check(config, where):
         raise InputError(
             f"{where}: a classifier has labels, a regression has none. Received: {shown(labels)}"
         )
-    if not isinstance(config.get("run", ""), str):  # Older ones have none.
-        raise InputError(f"{where}: run must be a string. Received: {shown(config['run'])}")
     _check_inputs(config, head, where)
     _check_table(config.get("table", {}), where)
     metric = config["metric"]
@@ -87,13 +134,6 @@ def check(config, where):
         raise InputError(
             f"{where}: metric needs a name, a finite value and a split. Received: {shown(metric)}"
         )
-    tuning = _known_tuning(config, where)
-    if config["method"] != tuning.method:
-        raise InputError(
-            f"{where}: method {shown(config['method'])} and tuning {tuning.method!r} "
-            "contradict each other."
-        )
-    _check_adapter(config, where)
 
 
 def _check_adapter(config: Mapping[str, Any], where: str) -> None:
@@ -103,6 +143,27 @@ def _check_adapter(config: Mapping[str, Any], where: str) -> None:
             adapter.specs(config["base"])
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
+    _check_members(adapter, config.get("members"), where)
+    names = names_of(config) if is_several(config) else None
+    if isinstance(adapter, PerTaskConfig) and list(adapter.tasks) != names:
+        raise InputError(
+            f"{where}: there must be an adapter for each task. Received: {shown(adapter.tasks)}"
+        )
+
+
+def _check_members(adapter: PartsConfig | None, digests: Any, where: str) -> None:
+    """A fusion names the digest of each member; nothing else has members."""
+    names = adapter.members if isinstance(adapter, FusionConfig) else ()
+    listed = isinstance(digests, list) and all(
+        isinstance(digest, str) and DIGEST.fullmatch(digest) for digest in digests
+    )
+    if names and (not listed or len(digests) != len(names)):
+        raise InputError(
+            f"{where}: a fusion of {len(names)} needs as many members, by digest. Received: "
+            f"{shown(digests)}"
+        )
+    if digests is not None and not names:
+        raise InputError(f"{where}: only a fusion has members. Received: {shown(digests)}")
 
 
 def _is_metric(metric):

@@ -3,10 +3,13 @@
 import numpy as np
 
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shown
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.directory import SavedAdapter
+from adapter_bert_tf.store.several import TASKS, unmeasured
 
 SAME = ("method", "tuning", "adapter", "head", "labels", "regression", "inputs", "base")
+OF_SOME = ("members", TASKS)
 
 
 def without_lowest(saved, layers):
@@ -23,7 +26,7 @@ def without_lowest(saved, layers):
     if adapter is None:
         raise InputError(f"{saved.config['task']!r} has no adapters to drop.")
     kept = adapter.without_lowest(layers, saved.config["base"]["num_layers"])
-    config = saved.config | {"adapter": kept.to_dict(), "metric": None}
+    config = unmeasured(saved.config) | {"adapter": kept.to_dict()}
     names = contents.expected_shapes(config)
     return SavedAdapter(config, {name: saved.weights[name] for name in names})
 
@@ -39,14 +42,14 @@ def average(adapters):
     """
     if len(adapters) < 2:
         raise InputError(f"An average needs at least two adapters. Received: {len(adapters)}")
-    first = adapters[0].config
-    for other in adapters[1:]:
-        different = [key for key in SAME if other.config[key] != first[key]]
+    first, *others = [unmeasured(saved.config) for saved in adapters]
+    for other in others:
+        different = [k for k in (*SAME, *OF_SOME) if other.get(k) != first.get(k)]
         if different:
             key = different[0]
             raise InputError(
                 f"Only adapters of one shape and base can be averaged; these differ "
-                f"in {different}: {first[key]!r} and {other.config[key]!r}"
+                f"in {different}: {shown(first.get(key))} and {shown(other.get(key))}"
             )
     weights = {
         name: np.asarray(np.mean([a.weights[name] for a in adapters], 0, np.float64), np.float32)
@@ -54,4 +57,5 @@ def average(adapters):
     }
     tasks = dict.fromkeys(saved.config["task"] for saved in adapters)
     config = {name: value for name, value in first.items() if name != "run"}
-    return SavedAdapter(config | {"task": "+".join(tasks), "metric": None}, weights)
+    config |= {"task": "+".join(tasks)}
+    return SavedAdapter(config, weights, adapters[0].members)

@@ -1,5 +1,7 @@
 """What the config of an adapter directory means: its method, and the variables of its file."""
 
+import dataclasses
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -9,14 +11,16 @@ from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.adapters.specs import BASE_GROUPS, Spec, base_specs, norm_names
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import head_of
+from adapter_bert_tf.heads.mixed_classifier import mixed_head_specs
 from adapter_bert_tf.received import shown
+from adapter_bert_tf.store.several import heads_of, is_several
 from adapter_bert_tf.training.trained import Tuning, is_trained
 
 
 def tuning_of(config):
     """The `Tuning` of a config. Raises `InputError`."""
     values = config["tuning"]
-    kinds = {"method": str, "top_k": int, "train_layer_norm": bool, "train_pooler": bool}
+    kinds = {field.name: type(field.default) for field in dataclasses.fields(Tuning)}
     wrong = [
         name
         for name, value in values.items()
@@ -48,6 +52,12 @@ def adapter_of(config: Mapping[str, Any]) -> PartsConfig | None:
     return PartsConfig.from_dict(config["adapter"]) if config["adapter"] else None
 
 
+def borrows(config: Mapping[str, Any]) -> bool:
+    """Whether an adapter has weights of others, as a fusion has of its members."""
+    adapter = adapter_of(config)
+    return bool(adapter and adapter.borrowed)
+
+
 def num_outputs(config: Mapping[str, Any]) -> int:
     """Width of the head: one for each label, 1 for regression."""
     return head_of(config).num_outputs(config["labels"])
@@ -55,38 +65,74 @@ def num_outputs(config: Mapping[str, Any]) -> int:
 
 def expected_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     """Dict from common name to shape: what the weights' file must hold, and nothing else."""
-    sizes, adapter, head = config["base"], adapter_of(config), head_of(config)
+    specs, adapter = _specs(config), adapter_of(config)
+    depth = config["base"]["num_layers"]
+    kept = kept_names(specs, depth, tuning_of(config), _unused(config))
+    elsewhere = adapter.borrowed if adapter else ()
+    return {name: specs[name].shape for name in kept if specs[name].group not in elsewhere}
+
+
+def trained_size(config: Mapping[str, Any]) -> int:
+    """Number of the parameters that were trained."""
+    specs, unused = _specs(config), _unused(config)
+    depth, tuning = config["base"]["num_layers"], tuning_of(config)
+    chosen = [spec for spec in specs.values() if is_trained(spec, depth, tuning, unused)]
+    return sum(math.prod(spec.shape) for spec in chosen)
+
+
+def _specs(config: Mapping[str, Any]) -> dict[str, Spec]:
+    """Dict from common name to `Spec` of all variables of an adapter's model."""
+    sizes, adapter = config["base"], adapter_of(config)
     specs = base_specs(sizes) | (adapter.specs(sizes) if adapter else {})
-    specs |= head.specs(sizes["hidden_size"], config["labels"])
-    kept = kept_names(specs, sizes["num_layers"], tuning_of(config), head.unused)
-    return {name: specs[name].shape for name in kept}
+    if is_several(config):
+        return specs | mixed_head_specs(sizes["hidden_size"], heads_of(config))
+    return specs | head_of(config).specs(sizes["hidden_size"], config["labels"])
+
+
+def _unused(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Groups of variables that no output depends on."""
+    return () if is_several(config) else head_of(config).unused
 
 
 def brings_norms(config: Mapping[str, Any]) -> bool:
     """Whether an adapter has all LayerNorms of its own, so that the base's do not matter."""
     shapes, depth = expected_shapes(config), config["base"]["num_layers"]
+    adapter = adapter_of(config)
+    if adapter and "LayerNorm" in adapter.brought:
+        return True
     return all(f"{name}/gamma" in shapes for name in norm_names(depth))
 
 
 def kept_names(
-    specs: Mapping[str, Spec], num_layers: int, tuning: Tuning, unused: Collection[str] = ()
+    specs: Mapping[str, Spec],
+    num_layers: int,
+    tuning: Tuning,
+    unused: Collection[str] = (),
+    brought: Collection[str] = (),
 ) -> list[str]:
-    """Names of the variables that a file must hold: what is trained, and all that parts have.
+    """Names of the variables that are not the base's: what is trained, and all that parts have.
 
     Args:
       specs: dict from common name to `Spec`, of all variables of a model.
       num_layers: of the encoder.
       tuning: `Tuning`.
       unused: groups that no output depends on.
+      brought: groups of the base's for which there are other values.
     """
     return [
         name
         for name, spec in specs.items()
-        if spec.group not in BASE_GROUPS or is_trained(spec, num_layers, tuning, unused)
+        if spec.group not in BASE_GROUPS
+        or spec.group in brought
+        or is_trained(spec, num_layers, tuning, unused)
     ]
 
 
-def kept_variables(model: Any, tuning: Tuning) -> dict[str, tf.Variable]:
-    """Dict from common name to variable: those of a model that a file must hold."""
+def kept_variables(
+    model: Any, tuning: Tuning, adapter: PartsConfig | None = None
+) -> dict[str, tf.Variable]:
+    """Dict from common name to variable: all of a model that is not the base's."""
     named, depth = model.named_variables(), model.encoder.config["num_layers"]
-    return {name: named[name] for name in kept_names(model.specs(), depth, tuning, model.unused)}
+    brought = adapter.brought if adapter else ()
+    names = kept_names(model.specs(), depth, tuning, model.unused, brought)
+    return {name: named[name] for name in names}

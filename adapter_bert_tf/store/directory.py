@@ -4,23 +4,27 @@ import dataclasses
 import io
 import json
 import os
-import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from absl import logging
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.adapters.fusion_config import FusionConfig
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shown
-from adapter_bert_tf.store import checks, contents, schema
+from adapter_bert_tf.store import contents, schema
 from adapter_bert_tf.store import weights as weight_bytes
+from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.card import card
-from adapter_bert_tf.store.folders import replacing
+from adapter_bert_tf.store.each_task import each_task
+from adapter_bert_tf.store.files import config_bytes, read, read_config, write_files
+from adapter_bert_tf.store.folders import TASKS, replacing
+from adapter_bert_tf.store.fused import read_members
+from adapter_bert_tf.store.members import Member, stacked
 from adapter_bert_tf.store.place import CARD, CONFIG, WEIGHTS, require_adapter_place
+from adapter_bert_tf.store.several import config_of, is_several, names_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,11 +36,14 @@ class SavedAdapter:
         or None), `task`, `head`, `labels` in the order of their ids, `regression`, `metric`, `base`
         (a fingerprint), `versions`, `command`, and, of a run, `run`, a digest of what decides it;
         `save_adapter` adds two digests.
-      weights: dict from common name to float array: everything that was trained.
+      weights: dict from common name to float array: everything that was trained, and of a fusion
+        what its members bring.
+      members: of a fusion.
     """
 
     config: dict[str, Any]
     weights: dict[str, np.ndarray]
+    members: tuple[Member, ...] = ()
 
     def assign_to(
         self,
@@ -73,11 +80,21 @@ class SavedAdapter:
             variables[name].assign(value)
 
 
+def of_task(saved: SavedAdapter, name: str) -> SavedAdapter:
+    """What was trained, with what it says of one of its tasks alone; its weights are the same.
+
+    Raises:
+      InputError: when there is no task of that name.
+    """
+    return dataclasses.replace(saved, config=config_of(saved.config, name))
+
+
 def save_adapter(
     folder: str,
     config: Mapping[str, Any],
     variables: Mapping[str, Tensor | np.ndarray],
     dtype: str = "float32",
+    members: Sequence[Member] = (),
 ) -> None:
     """Writes an adapter directory, under a temporary name first.
 
@@ -86,13 +103,17 @@ def save_adapter(
       config: dict as in `SavedAdapter`.
       variables: dict from common name to variable or array: everything that was trained.
       dtype: the weights are stored as `float32`, `float16` or `bfloat16`.
+      members: of a fusion; copies go along.
 
     Raises:
       InputError: when `folder` holds something else than an adapter, a weight is not finite, or
         the variables are not those that the config describes.
     """
     require_adapter_place(folder)
-    arrays = {name: np.asarray(variable) for name, variable in variables.items()}
+    if members:
+        config = {**config, "members": [member.config["sha256"] for member in members]}
+    borrowed = _borrowed(config, members)
+    arrays = {n: np.asarray(variable) for n, variable in variables.items() if n not in borrowed}
     content = weight_bytes.pack(arrays, dtype)
     config = schema.seal(config, weight_bytes.digest(content))
     schema.parse(json.dumps(config), f"The config of {folder!r}")
@@ -103,23 +124,22 @@ def save_adapter(
         f"What is to go to {folder!r}",
     )
     files = {
-        CONFIG: _config_bytes(config),
+        CONFIG: config_bytes(config),
         WEIGHTS: content,
-        CARD: card(config, arrays).encode(),
+        CARD: card(config).encode(),
     }
+    for member in members:
+        files |= member.files()
+    if is_several(config):
+        for task in each_task(config, variables, dtype):
+            files |= task.files(f"{TASKS}/{task.name}")
     write_files(folder, files)
 
 
-def write_files(folder: str, files: Mapping[str, bytes]) -> None:
-    """Writes a folder under a temporary name, then renames it; what is there is replaced.
-
-    Args:
-      folder: path.
-      files: dict from name to bytes; without the first file the folder counts as empty.
-    """
-    with replacing(folder, last=next(iter(files))) as temporary:
-        for name, data in files.items():
-            storage.write_bytes(os.path.join(temporary, name), data)
+def _borrowed(config: Mapping[str, Any], members: Sequence[Member]) -> dict[str, np.ndarray]:
+    """What a fusion has of its members."""
+    adapter = contents.adapter_of(config)
+    return stacked(adapter, members) if isinstance(adapter, FusionConfig) and members else {}
 
 
 def copy_adapter(source: str, folder: str, run: str) -> None:
@@ -134,16 +154,32 @@ def copy_adapter(source: str, folder: str, run: str) -> None:
       InputError: when `source` is damaged, or `folder` holds something else than an adapter.
     """
     require_adapter_place(folder)
-    config = _read_config(os.path.join(source, CONFIG))
+    config = read_config(os.path.join(source, CONFIG))
+    inside = [file for member in read_members(source, config) for file in member.files()]
+    if is_several(config) and storage.isdir(os.path.join(source, TASKS)):
+        names = (CONFIG, WEIGHTS, CARD)
+        inside += [f"{TASKS}/{task}/{name}" for task in names_of(config) for name in names]
     config = schema.seal(config | {"run": run}, config["weights_sha256"])
     with replacing(folder, last=CONFIG) as temporary:
-        storage.write_bytes(os.path.join(temporary, CONFIG), _config_bytes(config))
-        for name in (WEIGHTS, CARD):
+        storage.write_bytes(os.path.join(temporary, CONFIG), config_bytes(config))
+        for name in (WEIGHTS, CARD, *inside):
             storage.copy(os.path.join(source, name), os.path.join(temporary, name))
 
 
-def _config_bytes(config: Mapping[str, Any]) -> bytes:
-    return json.dumps(config, indent=2).encode()
+def check_tasks(folder: str, saved: SavedAdapter) -> None:
+    """Beside what was trained on several tasks there must be the adapter of each, as it makes them.
+
+    Raises:
+      InputError: for one that is gone, damaged or another.
+    """
+    of_each = each_task(saved.config, saved.weights) if is_several(saved.config) else []
+    for task in of_each:
+        path = os.path.join(folder, TASKS, task.name)
+        theirs = load_adapter(path).weights
+        if theirs.keys() != task.weights.keys() or any(
+            not np.array_equal(theirs[name], task.weights[name]) for name in theirs
+        ):
+            raise InputError(f"{path!r} is not the adapter that was trained with the others.")
 
 
 def adapter_exists(folder: str) -> bool:
@@ -151,9 +187,11 @@ def adapter_exists(folder: str) -> bool:
     return storage.exists(os.path.join(folder, CONFIG))
 
 
-def adapter_is_whole(folder: str) -> bool:
-    """Whether there is an adapter directory with its weights at `folder`."""
-    return adapter_exists(folder) and storage.exists(os.path.join(folder, WEIGHTS))
+def named_folder(text: str) -> tuple[str, str]:
+    """(name, path) of `NAME=FOLDER`; the name is "" where `=` only stands in a path."""
+    name, equals, path = text.partition("=")
+    is_named = equals and "/" not in name and not adapter_exists(text)
+    return (name, path) if is_named else ("", text)
 
 
 def load_adapter(folder: str) -> SavedAdapter:
@@ -164,93 +202,6 @@ def load_adapter(folder: str) -> SavedAdapter:
         refused before its weights are read if their number, names or shapes are not those that
         its config implies.
     """
-    if not adapter_exists(folder):
-        raise InputError(
-            f"No adapter in {folder!r}: {CONFIG} is not there. Train one, or name the directory of "
-            "another (adapter_dir).",
-            "adapter_dir",
-        )
-    try:
-        config = _read_config(os.path.join(folder, CONFIG))
-        weights = _read_weights(os.path.join(folder, WEIGHTS), config)
-    except (tf.errors.OpError, UnicodeDecodeError) as error:
-        raise InputError(f"The adapter directory {folder!r} is damaged: {error}") from error
-    return SavedAdapter(config, weights)
-
-
-def _size(path: str) -> int:
-    """Bytes of a file. Raises `InputError` for links and for what only looks like a file."""
-    if "://" not in path and os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
-        raise InputError(
-            f"{path} is damaged: it is no regular file, and is not read. Copy the "
-            "files themselves into the adapter directory."
-        )
-    return storage.stat(path).length
-
-
-def _read_config(path: str) -> dict[str, Any]:
-    if _size(path) > schema.LARGEST_CONFIG:
-        raise InputError(f"{path} is damaged: it has more than {schema.LARGEST_CONFIG:,} bytes.")
-    return schema.parse(storage.read_text(path), path)
-
-
-@storage.patient
-def _read_weights(path: str, config: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    shapes = contents.expected_shapes(config)
-    size = _size(path)
-    with tf.io.gfile.GFile(path, "rb") as file:
-        weight_bytes.check_header(file.read, size, shapes, path)
-        file.seek(0)
-        content = file.read()
-    if weight_bytes.digest(content) != config["weights_sha256"]:
-        raise InputError(f"{path} is damaged: its digest is not the one in {CONFIG}.")
-    return weight_bytes.unpack(content, path)
-
-
-def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
-    """An adapter's base must be the one at hand.
-
-    Args:
-      config: of the adapter.
-      received: fingerprint of a base.
-
-    Raises:
-      InputError: when it is another one, or its weights were random and are gone. The LayerNorms
-        count where the adapter brings none of its own; of a directory of an earlier version, which
-        does not say which they were, a warning says so.
-    """
-    expected = config["base"]
-    if expected["weights_sha256"] is None and config["method"] != "full":
-        raise InputError(
-            "The adapter was trained on a base of random weights, which is not there "
-            "any more. Train it again on a base with weights (checkpoint=PATH).",
-            "checkpoint=PATH",
-        )
-    different = [
-        f"{key}: adapter {shown(expected.get(key))}, base {shown(received.get(key))}"
-        for key in received
-        if expected.get(key) != received[key] and key != checks.NORMS
-    ]
-    if not different and not contents.brings_norms(config):
-        different = _other_norms(expected.get(checks.NORMS), received.get(checks.NORMS))
-    if different:
-        raise InputError(
-            "The adapter was trained on another base. "
-            + "; ".join(different)
-            + ". Use the base it was trained on (base_model).",
-            "base_model",
-        )
-
-
-def _other_norms(expected: str | None, received: str | None) -> list[str]:
-    """What differs of the LayerNorms, if anything."""
-    if received is None or expected == received:
-        return []
-    if expected is None:
-        logging.warning(
-            "The adapter brings no LayerNorms of its own and does not say with which it was "
-            "trained, as it was saved by an earlier version: they cannot be compared with the "
-            "base's."
-        )
-        return []
-    return [f"LayerNorms: adapter {expected!r}, base {received!r}"]
+    config, weights, _ = read(folder)
+    members = read_members(folder, config)
+    return SavedAdapter(config, weights | _borrowed(config, members), members)

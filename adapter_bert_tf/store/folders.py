@@ -10,17 +10,25 @@ import tensorflow as tf
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 
+CONFIG = "adapter_config.json"  # Without it a folder is no adapter directory.
+# Folders in an adapter directory, with adapters in them: of a fusion its members, of several tasks
+# one for each.
+MEMBERS, TASKS = "members", "tasks"
+INSIDE = {MEMBERS: ("member", "fusion"), TASKS: ("task", "adapter")}
 TEMPORARY = ".tmp-"  # In the name of what is being written, or about to be removed.
 ATTEMPTS = 100  # Of several processes that write the same folder, one is last.
 # What a rename says when another process put its own folder there first.
 IN_BETWEEN = (tf.errors.AlreadyExistsError, tf.errors.FailedPreconditionError)
 
 
-def require_no_link(folder):
-    """A folder that is to be replaced is none that a link stands for. Raises `InputError`.
+def require_place(folder):
+    """A folder must be none that a link stands for, and what is above it folders.
 
     A new folder would take the place of the link alone, or the old one would be emptied behind it;
     nobody can tell which is wanted.
+
+    Raises:
+      InputError: else.
     """
     if storage.is_link(folder):
         target = os.path.realpath(folder)
@@ -28,6 +36,40 @@ def require_no_link(folder):
             f"{folder!r} is a symbolic link to {target!r} and will not be replaced. Name the "
             "folder itself, or remove the link."
         )
+    above = _nearest_above(folder)
+    if above and not storage.isdir(above):
+        found = "a file" if storage.exists(above) else "a link that leads nowhere"
+        raise InputError(
+            f"{folder!r} cannot be made: {above!r} is {found}, not a folder. Choose another folder."
+        )
+
+
+def require_outside_fusions(folder):
+    """A folder must not be inside an adapter directory. Raises `InputError`.
+
+    What is written among the members of a fusion would make the fusion one that is refused, and
+    would go with it; so would what is among the tasks of several.
+    """
+    path = storage.real(folder)
+    while path != os.path.dirname(path):
+        above, name = os.path.split(path)
+        if name in INSIDE and storage.exists(os.path.join(above, CONFIG)):
+            part, whole = INSIDE[name]
+            raise InputError(
+                f"{folder!r} is among the {part}s of the {whole} in {above!r}, where nothing else "
+                "can be. Choose another folder."
+            )
+        path = above
+
+
+def _nearest_above(folder):
+    """What is there of a local path above `folder`; None of a remote one."""
+    if storage.is_remote(folder):
+        return None
+    above = os.path.dirname(os.path.abspath(folder))
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    return above
 
 
 def is_free(folder):
@@ -39,7 +81,8 @@ def is_free(folder):
 
 def require_free(folder):
     """Nothing may be at `folder`, or an empty folder. Raises `InputError`."""
-    require_no_link(folder)
+    require_place(folder)
+    require_outside_fusions(folder)
     if not is_free(folder):
         raise InputError(
             f"{folder!r} is there already and will not be replaced. Choose another folder, or "
@@ -63,7 +106,7 @@ def replacing(folder, last):
     Raises:
       InputError: when `folder` is a symbolic link.
     """
-    require_no_link(folder)
+    require_place(folder)
     if storage.is_remote(folder):
         with tempfile.TemporaryDirectory() as place:
             local = os.path.join(place, "folder")
@@ -85,7 +128,7 @@ def _beside(folder):
 def _put(temporary, folder):
     for attempt in range(ATTEMPTS):
         aside = _beside(folder)
-        require_no_link(folder)
+        require_place(folder)
         with contextlib.suppress(tf.errors.NotFoundError):  # Nothing was there, or no more.
             tf.io.gfile.rename(folder, aside)
         try:

@@ -12,30 +12,81 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import parse_json, shown
 from adapter_bert_tf.store import checks, contents, schema
 from adapter_bert_tf.store.card import is_card
-from adapter_bert_tf.store.folders import require_no_link
+from adapter_bert_tf.store.folders import (
+    CONFIG,
+    INSIDE,
+    MEMBERS,
+    require_outside_fusions,
+    require_place,
+)
+from adapter_bert_tf.store.several import called
 from adapter_bert_tf.store.weights import FORMAT, LARGEST_HEADER
 
-CONFIG, WEIGHTS, CARD = "adapter_config.json", "adapter.safetensors", "README.md"
+WEIGHTS, CARD = "adapter.safetensors", "README.md"
 LARGEST_CARD = 1 << 20
 
 
 def require_adapter_place(folder: str) -> None:
     """An adapter may be written where nothing is, or an adapter of ours. Raises `InputError`."""
-    require_no_link(folder)
-    if not storage.exists(folder):
-        return
+    require_place(folder)
+    require_outside_fusions(folder)
+    if storage.exists(folder):
+        _require_ours(folder)
+
+
+def _require_ours(folder: str) -> None:
+    """What is in a folder must be an adapter of ours and nothing else. Raises `InputError`."""
     names = storage.listdir(folder) if storage.isdir(folder) else []
-    other = [name for name in names if name not in (CONFIG, WEIGHTS, CARD)]
+    names = [name.rstrip("/") for name in names]
+    other = [name for name in names if name not in (CONFIG, WEIGHTS, CARD, *INSIDE)]
     if other or not storage.isdir(folder):
         raise InputError(
             f"{folder!r} is no adapter directory and will not be replaced: it "
             f"holds {other[:5] or 'a file'}. Choose another folder."
         )
+    for name in (name for name in INSIDE if name in names):
+        what = " of the ".join(INSIDE[name])
+        _require_inside(os.path.join(folder, name), what, _known(_config(folder), name))
     if names and not is_ours(folder):
         raise InputError(
             f"{folder!r} holds {sorted(names)}, which this package did not write, and will not be "
             "replaced. Choose another folder."
         )
+
+
+def _known(config: Mapping[str, Any] | None, inside: str) -> set[str] | None:
+    """Names of the folders that an adapter directory has in `members` or in `tasks`.
+
+    None where its config is damaged and does not say who they are.
+    """
+    if config is None:
+        return None
+    listed = config.get(inside)
+    if not isinstance(listed, list):
+        return set()
+    if inside == MEMBERS:
+        return {str(digest)[:16] for digest in listed}
+    return {called(task) for task in listed if isinstance(task, dict) and "task" in task}
+
+
+def _require_inside(folder: str, what: str, known: set[str] | None) -> None:
+    """What an adapter holds may be replaced with it if it is its own and nothing else.
+
+    Where it is not known who they are, any adapters of ours are.
+    """
+    names = storage.listdir(folder) if storage.isdir(folder) else ["a file"]
+    inside = [os.path.join(folder, name.rstrip("/")) for name in names]
+    other = sorted(os.path.basename(path) for path in inside if not storage.isdir(path))
+    if known is not None:
+        other = sorted({os.path.basename(path) for path in inside} - known)
+    if storage.is_link(folder) or other:
+        raise InputError(
+            f"{folder!r} holds {other[:5] or 'a link'}, which is no {what}, and will not be "
+            "replaced. Choose another folder, or move it away."
+        )
+    for path in inside:
+        require_place(path)
+        _require_ours(path)
 
 
 def require_same_task(folder: str, config: Mapping[str, Any]) -> None:

@@ -127,7 +127,7 @@ def _check_tensors(found, shapes, where):
             f"{missing[:5]}. Unknown: {extra[:5]}"
         )
     for name, (dtype, shape) in found.items():
-        if dtype not in BY_CODE:
+        if not isinstance(dtype, str) or dtype not in BY_CODE:
             raise InputError(
                 f"{where}: {name} must be one of {list(BY_CODE)}. Received: {shown(dtype)}"
             )

@@ -11,7 +11,18 @@ from adapter_bert_tf.tasks.text_classification import TEXT_CLASSIFICATION
 
 TASKS: dict[str, Task] = {task.name: task for task in (*GLUE, *TEXT_CLASSIFICATION, *SHIPPED)}
 
-__all__ = ["GLUE", "OWN", "TASKS", "Columns", "Source", "Task", "find_task", "own_task", "role"]
+__all__ = [
+    "GLUE",
+    "OWN",
+    "TASKS",
+    "Columns",
+    "Source",
+    "Task",
+    "find_task",
+    "letters",
+    "own_task",
+    "role",
+]
 
 
 def find_task(name: str) -> Task:
@@ -20,8 +31,8 @@ def find_task(name: str) -> Task:
     Raises:
       InputError: with the nearest names.
     """
-    by_letters = {_letters(known): task for known, task in TASKS.items()}
-    task = by_letters.get(_letters(name))
+    byletters = {letters(known): task for known, task in TASKS.items()}
+    task = byletters.get(letters(name))
     if task is None:
         nearest = difflib.get_close_matches(name.lower(), TASKS, n=3, cutoff=0.3) or sorted(TASKS)
         raise InputError(
@@ -31,5 +42,6 @@ def find_task(name: str) -> Task:
     return task
 
 
-def _letters(name: str) -> str:
+def letters(name: str) -> str:
+    """A name as it is compared: in lower case, letters and digits alone."""
     return "".join(filter(str.isalnum, name.lower()))

@@ -161,7 +161,7 @@ def _has_index(prefix):
     """Whether the index of a checkpoint can be read: TensorFlow writes its end last."""
     try:
         tf.train.load_checkpoint(prefix)
-    except (tf.errors.OpError, ValueError):
+    except (tf.errors.OpError, IndexError, ValueError):
         return False
     return True
 

@@ -1,11 +1,17 @@
 """adapter-bert's optimizer and schedule, from Model Garden's parts."""
 
+import re
+
 import tensorflow as tf
 import tf_keras
 from official.nlp import optimization
 
 LARGEST_UPDATE = 2.0  # Around 1 is usual; docs/design.md says why not 1.
-NO_WEIGHT_DECAY = ("layer_norm", "bias")
+# Parts of the names of variables. A fusion's values are held near the identity, not near zero.
+NO_WEIGHT_DECAY = ("layer_norm", "bias", "fusion/.*/value_kernel")
+
+# Of variables that one task has for itself, among others that are trained with it.
+OF_ONE_TASK = re.compile("(^|/)tasks/[^/]+/(adapters|head)/")
 
 
 class Schedule(optimization.WarmUp):
@@ -47,7 +53,9 @@ OPTIMIZERS = {
 class BertAdam(optimization.AdamWeightDecay):
     """Adam with decoupled weight decay 0.01 and gradients clipped to a global norm of 1.
 
-    LayerNorm and biases do not decay. Clipping comes after the replicas' gradients are summed.
+    LayerNorm, biases and the values of a fusion do not decay. Clipping comes after the replicas'
+    gradients are summed. What one of several tasks has for itself rests where a batch has no row of
+    that task: its gradient is zero, and neither decay nor moments move it.
 
     Args:
       learning_rate: number or schedule.
@@ -90,12 +98,13 @@ class BertAdam(optimization.AdamWeightDecay):
             apply_state[(var_device, var_dtype)] |= {"beta_1_power": zero, "beta_2_power": zero}
 
     def _resource_apply_dense(self, grad, var, apply_state=None):
+        key = (var.device, var.dtype.base_dtype)
+        state = dict(apply_state[key])
         if self.clip_update:
-            key = (var.device, var.dtype.base_dtype)
-            state = dict(apply_state[key])
             state["lr_t"] /= tf.maximum(1.0, self._update_size(grad, var, state) / LARGEST_UPDATE)
-            apply_state = dict(apply_state) | {key: state}
-        return super()._resource_apply_dense(grad, var, apply_state)
+        if OF_ONE_TASK.search(var.name):
+            state["lr_t"] *= tf.cast(tf.reduce_any(tf.not_equal(grad, 0.0)), tf.float32)
+        return super()._resource_apply_dense(grad, var, dict(apply_state) | {key: state})
 
     def _update_size(self, grad, var, state):
         """Root mean square of g / sqrt(v), with the v of this step."""

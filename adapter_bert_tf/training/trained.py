@@ -19,8 +19,9 @@ class Tuning:
     Args:
       method: a key of `PREDICATES`.
       top_k: number of upper layers, for `top_k`.
-      train_layer_norm: whether `adapters` trains all LayerNorms, the embeddings' too.
-      train_pooler: whether `adapters`, `layer_norm` and `head` train the pooler.
+      train_layer_norm: whether the methods with adapters train all LayerNorms, the embeddings' too.
+      train_pooler: whether the methods that leave the base's layers alone train the pooler.
+      train_members: whether `fusion` trains its members too.
 
     Raises:
       InputError: for an unknown method.
@@ -30,6 +31,7 @@ class Tuning:
     top_k: int = 2
     train_layer_norm: bool = True
     train_pooler: bool = False
+    train_members: bool = False
 
     def __post_init__(self) -> None:
         if self.method not in PREDICATES:
@@ -37,16 +39,25 @@ class Tuning:
                 f"tuning must be one of {list(PREDICATES)}. Received: {shown(self.method)}",
                 "tuning",
             )
+        if not isinstance(self.top_k, int):
+            raise InputError(
+                f"top_k must be a whole number. Received: {shown(self.top_k)}", "top_k"
+            )
 
     @property
     def needs_adapter(self) -> bool:
-        """Whether the method trains adapters."""
-        return self.method == "adapters"
+        """Whether the method trains something beside the base."""
+        return self.method in OF_PARTS
 
     @property
     def changes_base(self) -> bool:
         """Whether the method trains weights that all tasks of a base share."""
-        return self.method in ("full", "top_k")
+        return self.method in ("full", "top_k", "multitask_full")
+
+    @property
+    def of_several_tasks(self) -> bool:
+        """Whether the method trains several tasks together."""
+        return self.method in SEVERAL_TASKS
 
     def check_depth(self, num_layers: int) -> None:
         """`top_k` must fit the base. Raises `InputError`."""
@@ -73,6 +84,18 @@ def _top_k(spec: Spec, tuning: Tuning, depth: int) -> bool:
     return spec.group == "pooler" or (spec.layer is not None and spec.layer >= depth - tuning.top_k)
 
 
+def _fusion(spec: Spec, tuning: Tuning, depth: int) -> bool:
+    members = spec.group == "members" and tuning.train_members
+    return spec.group == "fusion" or members or _pooler(spec, tuning)
+
+
+# The methods that train something beside the base, and the group of it.
+OF_PARTS = {
+    "adapters": "adapters",
+    "fusion": "fusion",
+    "multitask_adapters": "adapters",
+    "per_task_adapters": "adapters",
+}
 # A method is a predicate over (variable, tuning, number of layers); the head is always trained.
 PREDICATES: dict[str, Predicate] = {
     # Houlsby et al. 2019, section 2: adapters, LayerNorm and the head.
@@ -82,7 +105,21 @@ PREDICATES: dict[str, Predicate] = {
     "top_k": _top_k,
     "layer_norm": lambda spec, tuning, depth: spec.group == "LayerNorm" or _pooler(spec, tuning),
     "head": lambda spec, tuning, depth: _pooler(spec, tuning),
+    # Pfeiffer et al. 2021, section 3.2: the attention over frozen members, and the head.
+    "fusion": _fusion,
+    # Several tasks together, each with a head of its own: one encoder for all ...
+    "multitask_full": lambda spec, tuning, depth: True,
+    # ... one set of adapters for all, or an adapter for each ("Adapters" with a dagger of Mahabadi
+    # et al. 2021); the LayerNorms are shared.
+    "multitask_adapters": _adapters,
+    "per_task_adapters": _adapters,
 }
+SEVERAL_TASKS = ("multitask_full", "multitask_adapters", "per_task_adapters")
+
+
+def uses_train_pooler(method: str) -> bool:
+    """Whether a method asks `train_pooler`; the others train the pooler, or do not, in any case."""
+    return method not in ("full", "top_k", "multitask_full")
 
 
 def is_trained(spec: Spec, num_layers: int, tuning: Tuning, unused: Collection[str] = ()) -> bool:
@@ -118,14 +155,7 @@ def select_trained(model: Any, tuning: Tuning) -> dict[str, tf.Variable]:
     num_layers = model.encoder.config["num_layers"]
     _check_known(named, specs)
     tuning.check_depth(num_layers)
-    if tuning.needs_adapter and not any(spec.group == "adapters" for spec in specs.values()):
-        beside = {spec.group for spec in specs.values()} - {*BASE_GROUPS, "head"}
-        raise InputError(
-            "tuning='adapters' trains the group 'adapters', and no variable is in it. Received: "
-            + (f"parts in the groups {sorted(beside)}" if beside else "an encoder without adapters")
-            + ".",
-            "tuning='adapters'",
-        )
+    _check_any(specs, tuning)
     trained = {
         name: variable
         for name, variable in named.items()
@@ -133,6 +163,19 @@ def select_trained(model: Any, tuning: Tuning) -> dict[str, tf.Variable]:
     }
     _freeze_all_but(model, {variable.ref() for variable in trained.values()})
     return trained
+
+
+def _check_any(specs: Mapping[str, Spec], tuning: Tuning) -> None:
+    group = OF_PARTS.get(tuning.method)
+    if group is None or any(spec.group == group for spec in specs.values()):
+        return
+    beside = {spec.group for spec in specs.values()} - {*BASE_GROUPS, "head"}
+    raise InputError(
+        f"tuning={tuning.method!r} trains the group {group!r}, and no variable is in it. Received: "
+        + (f"parts in the groups {sorted(beside)}" if beside else "an encoder without adapters")
+        + ".",
+        f"tuning={tuning.method!r}",
+    )
 
 
 def _check_known(named: Mapping[str, tf.Variable], specs: Mapping[str, Spec]) -> None:
@@ -186,3 +229,21 @@ def report(
             f"***** Total Trainable Parameters = {in_total} *****",
         ]
     )
+
+
+def per_task_report(model: Any, trained: Mapping[str, tf.Variable], tasks: int) -> str:
+    """One line with the numbers that papers on several tasks compare.
+
+    All parameters as a multiple of the base's, and those that are trained, divided by the number of
+    tasks, in percent of the base's (Mahabadi et al. 2021, Table 1). Heads are among them.
+
+    Args:
+      model: as in `select_trained`.
+      trained: dict from common name to variable.
+      tasks: how many there are.
+    """
+    named, specs = model.named_variables(), model.specs()
+    of_base = {*BASE_GROUPS} - {"head"}
+    base = count(variable for name, variable in named.items() if specs[name].group in of_base)
+    total, each = count(named.values()) / base, count(trained.values()) / tasks / base
+    return f"Of {tasks} tasks: {total:.4f} x the base in all; {each:.3%} of it trained per task."

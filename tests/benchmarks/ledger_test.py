@@ -49,13 +49,16 @@ def test_a_table_is_replaced_and_the_rest_stays(book):
         assert book.page.read_text() == expected
 
 
-@pytest.mark.parametrize("name", ["results", "tpu_compile", "little_data"])
+PAGES = ("results", "tpu_compile", "little_data", "fusion", "fusion_speed", "several_tasks")
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_the_pages_are_what_the_rows_make(name, tmp_path, monkeypatch):
     module = importlib.import_module(f"benchmarks.{name}")
     committed, page = module.LEDGER.page.read_bytes(), tmp_path / "page.md"
     page.write_bytes(committed)
     monkeypatch.setattr(module, "LEDGER", dataclasses.replace(module.LEDGER, page=page))
-    assert len(module.LEDGER.rows()) > 20
+    assert len(module.LEDGER.rows()) > 1
     module.write_tables()
     assert page.read_bytes() == committed
 

@@ -1,7 +1,6 @@
 """The TPU compiler takes the steps; the tables and the search are made of what it said."""
 
 import dataclasses
-import importlib.util
 import json
 import subprocess
 import sys
@@ -25,13 +24,14 @@ CASE = tpu_hlo.Case(
 )
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("libtpu") is None, reason="needs the extra tpu-compiler: make parity"
+@pytest.mark.parity
+@pytest.mark.parametrize(
+    ("head", "chip"), [("classes", "v5e"), ("several", "v4"), ("several", "v5e")]
 )
-@pytest.mark.long
-def test_a_training_step_compiles_for_a_tpu_that_is_not_there():
+def test_a_training_step_compiles_for_a_tpu_that_is_not_there(head, chip):
+    case = dataclasses.replace(CASE, head=head, chip=chip)
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.tpu_hlo", json.dumps([vars(CASE)])],
+        [sys.executable, "-m", "benchmarks.tpu_hlo", json.dumps([vars(case)])],
         cwd=tpu_compile.ROOT,
         capture_output=True,
         text=True,

@@ -50,10 +50,12 @@ METHOD = (
     "top_k",
     "train_layer_norm",
     "train_pooler",
+    "train_members",
+    "fusion_cooling_steps",
 )
 BASE = "base_model bert_config_file vocab_file init_checkpoint do_lower_case"
 READ = """
-    data_dir base_model vocab_file bert_config_file init_checkpoint init_from train_file
+    data_dir base_model vocab_file bert_config_file init_checkpoint init_from fuse train_file
     predict_file
 """
 WRITTEN = "output_dir export_dir features_dir"

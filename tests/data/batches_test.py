@@ -15,6 +15,7 @@ from adapter_bert_tf.data.batches import (
     eval_batches,
     eval_plan,
     plan_batches,
+    pools,
     tokenize,
     train_batches,
 )
@@ -138,8 +139,37 @@ def test_batches_hold_similar_lengths():
     lengths = np.random.default_rng(0).integers(3, 100, POOL * 8)
     plan = plan_batches(lengths, 8, POOL, 0)
     spread = np.ptp(lengths[plan], axis=1)
-    assert spread.mean() < 5
+    assert spread.mean() < 10
     assert np.corrcoef(np.arange(POOL), lengths[plan].mean(1))[0, 1] < 0.5  # In random order.
+    at_random = plan_batches(lengths, 8, POOL, 0, "no")
+    assert np.ptp(lengths[at_random], axis=1).mean() > 60
+
+
+@pytest.mark.parametrize("count", [8, 9, 33, 100, 1000])
+def test_no_batch_holds_an_example_twice(count):
+    """But one with the end of an epoch and the start of the next, as it comes by chance."""
+    lengths = np.random.default_rng(0).integers(3, 20, count)
+    plan = plan_batches(lengths, 8, 200, 0)
+    epochs = np.arange(200 * 8).reshape(200, 8) // count
+    whole = plan[epochs[:, 0] == epochs[:, -1]]
+    assert len(whole)
+    assert all(len(set(batch)) == 8 for batch in whole.tolist())
+
+
+def test_how_many_batches_are_sorted_together():
+    """By hand: of 36 examples in batches of 4 there are 9 an epoch; a quarter of them is 2."""
+    assert pools(36, 4, 10, "epoch") == [2, 2, 2, 2, 1] * 2
+    assert pools(38, 4, 11, "epoch") == [2, 2, 2, 2, 1, 1, 2, 2, 2, 2, 1]  # The tenth has of both.
+    assert pools(3, 4, 3, "epoch") == [1, 1, 1]
+    assert pools(8 * POOL * 4, 4, 65, "epoch") == [POOL] * 8  # And never more.
+    assert pools(36, 4, 65, "run") == [64, 64]
+    assert pools(36, 4, 3, "no") == [1, 1, 1]
+
+
+def test_the_order_of_earlier_versions():
+    """A run that they began goes on with it."""
+    plan = plan_batches(np.arange(10) * 7 % 5, 2, 7, 3, "run")
+    assert plan.tolist() == [[9, 4], [4, 2], [6, 1], [8, 3], [5, 3], [7, 7], [0, 5]]
 
 
 def test_train_batches_are_padded_to_a_multiple_of_eight(features):

@@ -1,5 +1,6 @@
 """Windows on disk: whole or not there, read as a stream in batches of similar length."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -136,6 +137,27 @@ def test_training_batches(written):
     assert all(len(labels) == 8 and labels[0] == [3, 3] for _, labels in batches)
     widths = [len(ids[0]) for ids, _ in batches]
     assert set(widths) == {8, 16, 24} and max(map(widths.count, set(widths))) < 60
+
+
+@pytest.mark.parametrize(("order", "twice"), [("epoch", False), ("no", False), ("run", True)])
+def test_no_batch_holds_a_window_twice(order, twice, tmp_path):
+    """As of examples in memory; the order of earlier versions brought copies together."""
+
+    def named(i):  # By its answer's place.
+        window = _window(i)
+        return dataclasses.replace(window, labels=(i, i))
+
+    few = records.cached_records(str(tmp_path), KEY, lambda: map(named, range(40)))
+    batches = [
+        labels.numpy()[:, 0].tolist()
+        for _, labels in records.train_batches(few, 8, 60, 0, 24, group_by_length=order)
+    ]
+    assert len(batches) == 60
+    assert any(len(set(batch)) < 8 for batch in batches) is twice
+    assert np.bincount(np.concatenate(batches), minlength=40).min() >= 8
+    if not twice:
+        epochs = np.sort(np.reshape(batches, [12, 40]), axis=1)
+        np.testing.assert_array_equal(epochs, np.tile(np.arange(40), [12, 1]))
 
 
 def test_training_visits_all_windows_of_an_epoch(written):

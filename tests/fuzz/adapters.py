@@ -11,10 +11,11 @@ import safetensors.numpy
 from hypothesis import strategies as st
 
 from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.per_task import PerTaskConfig
 from adapter_bert_tf.command import store_commands
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import method
-from adapter_bert_tf.store import contents, load_adapter, schema
+from adapter_bert_tf.store import contents, load_adapter, schema, several
 from adapter_bert_tf.store.card import card
 from adapter_bert_tf.store.place import is_ours, require_adapter_place, run_of
 from adapter_bert_tf.store.weights import digest
@@ -40,11 +41,24 @@ SIZES = {
 CONFIG, WEIGHTS = "a/adapter_config.json", "a/adapter.safetensors"
 
 
+OF_ONE = ("task", "head", "labels", "regression", "inputs", "metric")
+METHODS = ("adapters", "multitask_full", "multitask_adapters", "per_task_adapters")
+
+
 @functools.cache
-def sound():
-    """(config without digests, bytes of the weights) of a sound adapter."""
+def sound(method=METHODS[0]):
+    """(config without digests, bytes of the weights) of a sound adapter; of several tasks, two."""
     base = types.SimpleNamespace(fingerprint=lambda: SIZES)
-    config = support.adapter_config(base, ADAPTER) | {"name": "mine", "run": "0", "global_step": 3}
+    config = support.adapter_config(base, ADAPTER, method)
+    if method == "multitask_full":
+        config["adapter"] = None
+    if method == "per_task_adapters":
+        config["adapter"] = PerTaskConfig(ADAPTER, ("a", "b-2")).to_dict()
+    if method != METHODS[0]:
+        one = {name: config[name] for name in OF_ONE}
+        scores = one | {"task": "b-2", "labels": [], "regression": True}
+        config |= several.whole([one | {"task": "a"}, scores])
+    config |= {"name": "mine", "run": "0", "global_step": 3}
     arrays = {n: np.ones(s, "f4") for n, s in contents.expected_shapes(config).items()}
     config = json.loads(json.dumps(config))
     return config, safetensors.numpy.save(arrays, metadata={"format": "adapter_bert_tf"})
@@ -53,7 +67,7 @@ def sound():
 @st.composite
 def cases(draw):
     """Directories whose config was changed and sealed again, or whose weights were."""
-    config, weights = sound()
+    config, weights = sound(draw(st.sampled_from(METHODS)))
     if draw(st.booleans()):
         weights = draw(_weights(weights))
     config = draw(values.changed(config))
@@ -72,6 +86,17 @@ def changed(**values):
     """The case of a sound adapter with other values in its config, sealed."""
     config, weights = sound()
     return Case({CONFIG: json.dumps(_sealed(config | values, weights)).encode(), WEIGHTS: weights})
+
+
+def with_header(**values):
+    """The case of a sound adapter whose first weights' header has other values."""
+    config, weights = sound()
+    (length,) = struct.unpack("<Q", weights[:8])
+    header = json.loads(weights[8 : 8 + length])
+    name = next(name for name in header if name != "__metadata__")
+    text = json.dumps(header | {name: header[name] | values}).encode()
+    weights = struct.pack("<Q", len(text)) + text + weights[8 + length :]
+    return Case({CONFIG: json.dumps(_sealed(config, weights)).encode(), WEIGHTS: weights})
 
 
 def _sealed(config, weights):
@@ -107,7 +132,7 @@ def load(folder, settings):
         run_of(path)
     errors = [_refusal(require_adapter_place, path)]
     saved = load_adapter(path)
-    card(saved.config, saved.weights)
+    card(saved.config)
     store_commands.show_adapters(argparse.Namespace(folders=[path]))
     schema.parse(json.dumps(saved.config), path)
     for error in filter(None, errors):

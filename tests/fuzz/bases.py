@@ -75,6 +75,13 @@ def checkpoints(draw):
     return Case(files | {name: draw(values.edited(files[name]))})
 
 
+def with_index_past_its_end():
+    """The case of a checkpoint whose index is damaged so."""
+    files = dict(sound("google"))
+    name = next(name for name in files if name.endswith(".index"))
+    return Case(files | {name: support.past_its_end(files[name])})
+
+
 def read(folder, settings):
     """Reads all of a base as a run does; the shapes are those that were said."""
     base = load_base(str(folder))

@@ -1,6 +1,7 @@
 """What was found: each row stays, and holds the property since."""
 
-from tests.fuzz.adapters import changed
+from tests.fuzz.adapters import changed, with_header
+from tests.fuzz.bases import with_index_past_its_end
 from tests.fuzz.cases import Case, Link
 
 TABLE = {
@@ -107,5 +108,19 @@ FOUND = {
             {"train.tsv": b"a\tb\t" + b"x" * 5000 + b"\n", "dev.tsv": b"a\tb\t1\n"},
             TABLE | {"roles": ("train", "dev")},
         ),
+    ),
+    "a label of two lines": (
+        "tables",
+        Case(
+            {"test.csv": b'"a","b","0\n0"\n'},
+            TABLE | {"extension": "csv", "regression": False},
+        ),
+    ),
+    "weights whose type is a list": ("adapter directories", with_header(dtype=[])),
+    "weights whose type is a number": ("adapter directories", with_header(dtype=2**70)),
+    "a checkpoint whose index leads past its end": ("base checkpoints", with_index_past_its_end()),
+    "windows without number": (
+        "windows kept",
+        Case({"fc458e6ff9a1e3f7/done.json": b'{"count": Infinity, "name": "a", "sha256": []}'}),
     ),
 }

@@ -15,5 +15,6 @@ KINDS = {
     "base checkpoints": Kind(bases.checkpoints(), bases.read, examples=20),
     "configs": Kind(yamls.cases(), yamls.config, ("--config",), examples=40),
     "sweeps": Kind(yamls.cases(), yamls.sweep, ("--sweep",), examples=30),
+    "task lists": Kind(yamls.task_lists(), yamls.tasks, ("--task_name",), examples=30),
     "output folders": Kind(trees.cases(), trees.use, examples=20),
 }

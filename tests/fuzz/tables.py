@@ -6,7 +6,7 @@ import io
 from hypothesis import strategies as st
 
 from adapter_bert_tf.data.examples import read_examples
-from adapter_bert_tf.data.labels import infer_labels, label_ids, limit
+from adapter_bert_tf.data.labels import infer_labels, label_ids, limit, require_one_line
 from adapter_bert_tf.tasks.own import own_task
 from tests.fuzz import values
 from tests.fuzz.cases import Case
@@ -100,11 +100,14 @@ def read(folder, settings):
 
 
 def _check_labels(task, split, examples):
-    known = [label for label in examples.labels or [] if label is not None]
+    labels = zip(examples.labels or [], examples.places, strict=False)
+    known = [(label, place) for label, place in labels if label is not None]
     if not known:
         return
     if not task.regression:
-        task = task.with_labels(infer_labels(known))
+        labels, places = zip(*known, strict=True)
+        require_one_line(labels, places)
+        task = task.with_labels(infer_labels(labels))
     assert len(label_ids(task, examples)) == len(examples)
     if split != "test":
         assert len(limit(task, examples, 5, 0)) <= len(examples)

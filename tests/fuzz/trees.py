@@ -11,7 +11,8 @@ from adapter_bert_tf.command.table import rows_of
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import output_files
 from adapter_bert_tf.run.job import held
-from adapter_bert_tf.run.ownership import RUN_FILES, Folder, clear
+from adapter_bert_tf.run.leftovers import RUN_FILES, clear
+from adapter_bert_tf.run.ownership import Folder
 from adapter_bert_tf.serving.place import require_export_place
 from adapter_bert_tf.store.folders import require_free
 from adapter_bert_tf.training.best import Best
@@ -107,7 +108,9 @@ def use(folder, settings):
 
 
 def _use(path, overwrite):
-    run = Folder(path, f"{path}/adapter", FLAGS, DEFAULTS, ("do_eval",), CONTENT)
+    run = Folder(
+        path, f"{path}/adapter", f"{path}/saved_model", FLAGS, DEFAULTS, ("do_eval",), CONTENT
+    )
     _tried(lambda: require_export_place(f"{path}/saved_model"))
     _tried(lambda: require_free(f"{path}/saved_model"))
     if run.is_finished() and not overwrite:

@@ -1,13 +1,17 @@
-"""`--config` and `--sweep`: YAML of any content."""
+"""`--config`, `--sweep` and `--task_name`: YAML of any content."""
 
 from absl import flags
 from hypothesis import strategies as st
 
+from adapter_bert_tf.base.vocabulary import read_vocabulary
 from adapter_bert_tf.command.config_file import apply_config_file
 from adapter_bert_tf.command.definitions import define_flags
 from adapter_bert_tf.command.row import Command
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.run.grid import MOST_RUNS, all_runs, check_sweep, read_grid
+from adapter_bert_tf.run.planning import data_flags
+from adapter_bert_tf.run.several_data import read_tasks
+from tests import support
 from tests.fuzz import values
 from tests.fuzz.cases import Case
 
@@ -60,6 +64,38 @@ def cases(draw):
     anything = values.changed(record) | values.json_values()
     named = st.dictionaries(st.sampled_from(NAMES), values.json_values(), max_size=4)
     return Case({"flags.yaml": draw(_lines() | values.json_bytes(anything | named))})
+
+
+TABLE = b"a\tn\tlabel\n" + b"".join(b"the cat\t%d\t%d.5\n" % (i, i % 2) for i in range(12))
+COLA = b"".join(b"x\t%d\t\tthe red dog\n" % (i % 2) for i in range(12))
+TASKS = {
+    "data/mine/train.tsv": TABLE,
+    "data/CoLA/train.tsv": COLA,
+    "data/other/train.tsv": COLA,
+    "vocab.txt": "\n".join(support.VOCABULARY).encode(),
+}
+
+
+@st.composite
+def task_lists(draw):
+    """Files of tasks: sound ones with changes, and anything."""
+    table = {"text_a_column": "a", "label_column": 2, "regression": True}
+    glue = {"task_name": "cola", "max_train_examples": 10, "split_seed": 1}
+    changed = values.changed({"mine": table, "cola": None, "other": glue})
+    names = ("header", "encoding", "delimiter", "quoted", "text_b_column", "data_dir")
+    entries = st.dictionaries(st.sampled_from((*table, *glue, *names)), values.scalars())
+    named = st.dictionaries(st.sampled_from(("cola", "mine", "../b", "")), entries, max_size=3)
+    return Case(TASKS | {"tasks.yaml": draw(values.json_bytes(changed | named) | _lines())})
+
+
+def tasks(folder, settings):
+    """Reads the data of a file's tasks; each has examples, and outputs of its own."""
+    given = (f"--task_name={folder}/tasks.yaml", f"--data_dir={folder}/data", "--do_train")
+    flags = RunFlags.of(_parsed(*given, "--output_dir=x", "--max_seq_length=16"))
+    found = read_tasks(data_flags(flags), read_vocabulary(f"{folder}/vocab.txt"), None)
+    assert found and all(task.count for task in found)
+    columns = [task.among.columns for task in found]
+    assert [column.start for column in columns] == [0, *(column.stop for column in columns[:-1])]
 
 
 def config(folder, settings):

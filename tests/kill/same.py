@@ -54,6 +54,17 @@ def _json(path):
     return _lasting(json.loads(pathlib.Path(path).read_text()))
 
 
+def _record(path):
+    """A `run.json`, where a SavedModel counts by its files: a graph's bytes are not repeatable."""
+    record = _json(path)
+    noted = record.get("results", {})
+    return record | {"results": {name: _named(value) for name, value in noted.items()}}
+
+
+def _named(noted):
+    return sorted(noted) if isinstance(noted, dict) else noted
+
+
 def _metrics(path):
     """Rows of evaluations, and the last step. Losses are means since a report, which are timed."""
     rows = [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
@@ -86,7 +97,7 @@ def _nothing(path):
 
 
 READERS = (
-    (r"run\.json", _json),
+    (r"run\.json", _record),
     (r"metrics\.jsonl", _metrics),
     (r"features/\w+/done\.json", lambda path: _json(path) | {"name": ""}),
     (r"checkpoints/checkpoint", _state),

@@ -6,7 +6,7 @@ import types
 
 import pytest
 
-from adapter_bert_tf.run import ownership
+from adapter_bert_tf.run import leftovers, ownership
 from adapter_bert_tf.run.planning import content_of
 from tests import support
 from tests.runs import train, try_to_train, write_mrpc
@@ -78,7 +78,7 @@ def test_clearing_that_was_cut_short_looks_never_like_an_interrupted_run(tmp_pat
         "checkpoints/checkpoint",
         "adapter/adapter_config.json",
     )
-    remove, left = ownership.storage.remove, 0
+    remove, left = leftovers.storage.remove, 0
 
     def remove_some(path):
         nonlocal left
@@ -87,14 +87,14 @@ def test_clearing_that_was_cut_short_looks_never_like_an_interrupted_run(tmp_pat
             raise KeyboardInterrupt
         remove(path)
 
-    monkeypatch.setattr(ownership.storage, "remove", remove_some)
+    monkeypatch.setattr(leftovers.storage, "remove", remove_some)
     for cut_after in range(len(names)):
         for name in names:
             (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).write_text(json.dumps({}))
         left = cut_after
         try:
-            ownership.clear(str(tmp_path), ())
+            leftovers.clear(str(tmp_path), ())
         except KeyboardInterrupt:
             begun, done = ((tmp_path / name).exists() for name in (names[2], names[0]))
             assert done or not begun, cut_after

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.command.row import Command
-from adapter_bert_tf.command.table import rows_of
+from adapter_bert_tf.command.table import EARLIER, rows_of
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import lock, output_files
 from adapter_bert_tf.run.ownership import Folder
@@ -61,6 +61,7 @@ def _folder(out, **changes):
     values = {
         "path": str(out),
         "adapter_dir": str(out / "adapter"),
+        "export_dir": str(out / "saved_model"),
         "flags": record["flags"],
         "defaults": DEFAULTS,
         "asked": ("do_eval",),
@@ -69,7 +70,9 @@ def _folder(out, **changes):
     return Folder(**(values | changes))
 
 
-DEFAULTS = {row.name: row.default_of(Command.CLASSIFIER) for row in rows_of(Command.CLASSIFIER)}
+DEFAULTS = {
+    row.name: row.default_of(Command.CLASSIFIER) for row in rows_of(Command.CLASSIFIER)
+} | EARLIER
 # Changes of a record; after each the run is not finished.
 UNFINISHED = {
     "flags of a list": {"flags": [1]},
@@ -83,6 +86,10 @@ UNFINISHED = {
     "no speed": {"examples_per_second": None},
     "a base of a list": {"base": []},
     "other data": {"data_sha256": "x"},
+    "results of text, not a list of files": {"results": "all"},
+    "a result that is not there": {"results": {"MRPC.tsv": "0" * 64}},
+    "a result of another name": {"results": {"a\0b": 3}},
+    "no SavedModel": {"results": {"saved_model": {"saved_model.pb": "0" * 64}}},
 }
 
 

@@ -16,7 +16,11 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from adapter_bert_tf.base import load_base
+from adapter_bert_tf.many_tasks.model import AdapterModel
+from adapter_bert_tf.training.trained import Tuning
 from tests import support
+from tests.run.several_tasks_test import write_cola
 from tests.runs import ROOT, write_mrpc
 
 pytestmark = pytest.mark.long
@@ -115,8 +119,24 @@ def outputs(base, mrpc, tmp_path_factory):
     return {name: folder / name for name in ("one", "two", "workers")}
 
 
+@pytest.fixture(scope="module")
+def several(base, mrpc, tmp_path_factory):
+    """As `outputs`, of two tasks in mixed batches, 20 steps."""
+    write_cola(mrpc.parent / "CoLA")
+    folder = tmp_path_factory.mktemp("several")
+    more = ["--task_name=cola,mrpc", f"--data_dir={mrpc.parent}", "--num_train_epochs=2.9"]
+    more.append("--tuning=per_task_adapters")
+    one = start(folder / "one", mrpc, base, *more)
+    two = start(folder / "two", mrpc, base, *more, "--distribution=mirrored", devices=2)
+    finish(one, two)
+    finish(*workers(folder / "workers", mrpc, base, *more))
+    return {name: folder / name for name in ("one", "two", "workers")}
+
+
 @pytest.mark.parametrize("name", ["two", "workers"])
-def test_trains_to_the_same_loss_and_weights(name, outputs):
+@pytest.mark.parametrize("tasks", ["outputs", "several"])
+def test_trains_to_the_same_loss_and_weights(tasks, name, request):
+    outputs = request.getfixturevalue(tasks)
     losses, weights = [], []
     for out in (outputs["one"], outputs[name]):
         rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
@@ -128,6 +148,35 @@ def test_trains_to_the_same_loss_and_weights(name, outputs):
     assert losses[0] == pytest.approx(losses[1], abs=1e-4)
     for key, value in weights[0].items():
         np.testing.assert_allclose(weights[1][key], value, atol=1e-4, err_msg=key)
+
+
+def mean_loss(out):
+    """Over all steps; a row has the mean since the one before."""
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    steps = np.diff([0, *(row["step"] for row in rows)])
+    return np.average([row["loss"] for row in rows], weights=steps)
+
+
+def test_a_fusion_is_held_near_the_identity_once(base, mrpc, tmp_path):
+    """What is added to the loss is added once, and not for each replica."""
+    model = AdapterModel(load_base(str(base)))
+    for name in "ab":
+        model.add_adapter(name, ["0", "1"], "pfeiffer", tuning=Tuning(train_layer_norm=False))
+    fused = model.add_fusion("mrpc", ["a", "b"], ["0", "1"], texts=2)
+    for name, variable in fused.named_variables().items():
+        if name.endswith("value_kernel"):
+            variable.assign_add(0.3 * np.ones((16, 16)))
+    model.save_adapter("mrpc", tmp_path / "start")
+    added = 2 * 0.01 * 16**2 * 0.3**2  # In two layers; so twice that would be seen below.
+    slow = (f"--init_from={tmp_path}/start", "--learning_rate=1e-7")
+    one = start(tmp_path / "one", mrpc, base, *slow)
+    two = start(tmp_path / "two", mrpc, base, *slow, "--distribution=mirrored", devices=2)
+    finish(one, two)
+    losses = [mean_loss(tmp_path / name) for name in ("one", "two")]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-3)
+    evaluated = (tmp_path / "one" / "eval_results.txt").read_text()
+    without = float(re.search("eval_loss = (.*)", evaluated)[1])
+    assert losses[0] - without == pytest.approx(added, abs=0.05)
 
 
 @pytest.mark.parametrize("name", ["two", "workers"])

@@ -84,7 +84,7 @@ def test_the_best_of_several_seeds_is_exported(mrpc, tiny_base_folder, tmp_path)
     assert len(list(out.rglob("saved_model.pb"))) == 1
 
 
-def test_adapter_drop_and_storage(mrpc, tiny_base_folder, tmp_path):
+def test_adapter_drop_and_storage(mrpc, tiny_base_folder, tmp_path, caplog):
     out = train(
         mrpc,
         tiny_base_folder,
@@ -104,6 +104,7 @@ def test_adapter_drop_and_storage(mrpc, tiny_base_folder, tmp_path):
         *base_flags(tiny_base_folder),
         f"--adapter_dir={out}/adapter",
     ]
-    assert command(*shared, f"--output_dir={tmp_path}/eval") is None
+    assert command(*shared, f"--output_dir={tmp_path}/eval", "--adapter_drop=1") is None
+    assert "--adapter_drop" not in caplog.text  # It was trained so.
     message = command(*shared, f"--output_dir={tmp_path}/none", "--adapter_drop=2")
     assert "no adapter is left of 2 layers" in message

@@ -168,3 +168,25 @@ def test_what_cannot_be_stops_before_training(flags, service, message, objects, 
         assert len(fake.requests) < 40  # No patience with what will not change.
     assert status == 1 and re.search(f"error: {message}", text, re.S), text
     assert "What MRPC holds" not in text and "Trying again" not in text
+
+
+def test_a_fusion_and_its_members_in_a_bucket(objects, tmp_path):
+    """Members are read from the bucket and copied into it; the fusion is whole without them."""
+    with FakeGcs(dict(objects), buckets=("out",), faults=Faults(0.05)) as fake:
+        small = ("--adapter=pfeiffer", "--adapter_size=4", "--notrain_layer_norm")
+        for seed in "01":
+            flags = (*small, f"--seed={seed}", "--num_train_epochs=1")
+            status, text = run(fake, tmp_path, f"--output_dir=gs://out/{seed}", *flags)
+            assert status == 0, text
+        fuse = "--fuse=a=gs://out/0/adapter,b=gs://out/1/adapter"
+        flags = ("--tuning=fusion", fuse, "--num_train_epochs=1", "--do_predict")
+        status, text = run(fake, tmp_path, "--output_dir=gs://out/fused", *flags)
+        assert status == 0, text
+        found = below(fake, "out/fused/")
+        assert sum(name.endswith("/adapter.safetensors") for name in found) == 3
+        for name in [name for name in fake.objects if name.startswith(("out/0/", "out/1/"))]:
+            del fake.objects[name]
+        flags = ("--nodo_train", "--do_predict", "--adapter_dir=gs://out/fused/adapter")
+        status, text = run(fake, tmp_path, "--output_dir=gs://out/again", *flags)
+        assert status == 0, text
+        assert below(fake, "out/again/")["MRPC.tsv"] == found["MRPC.tsv"]

@@ -1,5 +1,6 @@
 """An adapter says which run wrote it, and no other run replaces it."""
 
+import dataclasses
 import json
 import pathlib
 import re
@@ -42,6 +43,7 @@ def folder_of(*arguments, content=CONTENT, out="out", adapter_dir=None):
     return Folder(
         path=str(out),
         adapter_dir=str(adapter_dir or pathlib.Path(out) / "adapter"),
+        export_dir=str(pathlib.Path(out) / "saved_model"),
         flags=run_flags.values,
         defaults=run_flags.completed({}),
         asked=(),
@@ -90,10 +92,7 @@ def test_another_content_is_another_run(change):
 def test_a_flag_that_is_younger_changes_nothing():
     folder = folder_of()
     older = {name: value for name, value in folder.flags.items() if name != "patience"}
-    assert (
-        folder_of().run_id
-        == Folder("out", "out/adapter", older, folder.defaults, (), CONTENT).run_id
-    )
+    assert folder_of().run_id == dataclasses.replace(folder, flags=older).run_id
 
 
 def test_its_own_adapter_is_replaced_wherever_it_is(saved, tmp_path):

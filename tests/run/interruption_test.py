@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from tests.run.several_tasks_test import write_cola
 from tests.runs import ROOT, base_flags, write_mrpc
 
 pytestmark = pytest.mark.long
@@ -131,6 +132,26 @@ def test_sigterm_loses_no_step(mrpc, tiny_base_folder, tmp_path, uninterrupted):
     assert again.end() == 0, again.text
     assert re.search(r"Resuming from step (\d+)", again.text)[1] == stopped[1]
     assert_same(tmp_path / "out", uninterrupted)
+
+
+def test_several_tasks_go_on_as_one(mrpc, tiny_base_folder, tmp_path):
+    """Stopped and killed, a run of mixed batches ends with the same adapters of all tasks."""
+    write_cola(mrpc.parent / "CoLA")
+    more = ["--task_name=cola,mrpc", "--tuning=per_task_adapters", f"--data_dir={mrpc.parent}"]
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    run = Run(mrpc, tiny_base_folder, whole, *more)
+    assert run.end() == 0, run.text
+    for number, status in ((signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGKILL, -9)):
+        before = state(out)
+        run = Run(mrpc, tiny_base_folder, out, *more)
+        run.wait_for(lambda before=before: state(out) != before)
+        assert run.end(number) == status, run.text
+    run = Run(mrpc, tiny_base_folder, out, *more)
+    assert run.end() == 0 and "Resuming from step" in run.text, run.text
+    files = sorted(path.relative_to(whole) for path in whole.rglob("*.safetensors"))
+    assert len(files) == 3
+    for path in (*files, "eval_results.txt"):
+        assert (out / path).read_bytes() == (whole / path).read_bytes(), path
 
 
 def test_a_finished_run_is_not_repeated(mrpc, tiny_base_folder, uninterrupted):

@@ -45,6 +45,7 @@ def test_a_finished_run_is_finished(mrpc, tiny_base_folder, tmp_path, capsys):
     assert "holds the results of this very run" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_sweep_is_gone_on_with(mrpc, tiny_base_folder, tmp_path, capsys):
     arguments = [ONE_EPOCH, "--do_eval", "--num_trials=2"]
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *arguments)

@@ -30,6 +30,16 @@ def test_with_a_tpu_what_is_not_given_is_local_too():
     assert "--data_dir (not given" in error and "--base_model (not given" in error
 
 
+def test_with_a_tpu_the_folders_of_several_tasks_must_be_remote_too():
+    error = command(
+        "--task_name=cola=gs://b/CoLA,mrpc=data/MRPC",
+        "--tuning=multitask_adapters",
+        *("--do_train", "--use_tpu", "--tpu_name=mine"),
+        "--output_dir=gs://b/out",
+    )
+    assert "--task_name=data/MRPC; --base_model (not given" in error
+
+
 @pytest.mark.parametrize("flag", ["output_dir", "adapter_dir", "export_dir"])
 def test_what_cannot_be_written_is_said_before_training(flag, tmp_path, capsys):
     error = command(
@@ -97,7 +107,9 @@ SIZES = types.SimpleNamespace(
     predict_batch_size=8,
     max_seq_length=16,
     pad_to=8,
+    group_by_length="epoch",
     seed=0,
+    num_train_epochs=3.0,
 )
 
 

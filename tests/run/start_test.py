@@ -268,7 +268,7 @@ def test_the_method_is_the_adapters(case, starts, tiny_base_folder):
 def test_flags_that_say_otherwise_are_named(case, starts, tiny_base_folder):
     name, *arguments = case
     flag = re.sub(r"^--(no)?(\w+).*", r"--\2=", arguments[-1])
-    with pytest.raises(InputError, match=f"{flag}.*is of another method"):
+    with pytest.raises(InputError, match=f"{flag}.*was trained otherwise"):
         method_of(starts, name, arguments, tiny_base_folder)
 
 

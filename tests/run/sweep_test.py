@@ -32,6 +32,7 @@ def _rows(out):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.long
 def test_trials_report_median_and_range(mrpc, tiny_base_folder, tmp_path):
     out = train(
         mrpc,
@@ -156,6 +157,7 @@ def test_tensorboard_gets_the_hyperparameters(mrpc, tiny_base_folder, tmp_path):
     assert {"_hparams_/session_start_info", "eval_accuracy"} <= tags
 
 
+@pytest.mark.long
 def test_a_diverged_run_is_noted_and_not_chosen(mrpc, tiny_base_folder, tmp_path):
     sweeping = _grid(tmp_path, "learning_rate: [1e30, 1e-3]\n")
     out = train(
@@ -264,6 +266,7 @@ def test_what_to_predict_must_be_there_before_training(mrpc, tiny_base_folder, t
     assert "test.tsv" in error and not (tmp_path / "out").exists()
 
 
+@pytest.mark.long
 def test_predictions_are_made_as_the_best_run_was(mrpc, tiny_base_folder, tmp_path):
     sweeping = _grid(tmp_path, "max_seq_length: [8]\nadapter_layers: [null]\n")
     out = train(
@@ -312,6 +315,7 @@ def start_on_two_devices(text, mrpc, base, out):
     return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 def test_a_sweep_over_devices_uses_them(mrpc, tiny_base_folder, tmp_path):
     text = "distribution: [one_device, mirrored]\ntrain_batch_size: [8]"
     done = start_on_two_devices(text, mrpc, tiny_base_folder, tmp_path / "out")

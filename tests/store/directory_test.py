@@ -11,7 +11,8 @@ from adapter_bert_tf.base import load_base, open_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.store import checks, load_adapter, save_adapter, schema
-from adapter_bert_tf.store.directory import check_base, write_files
+from adapter_bert_tf.store.base_match import check_base
+from adapter_bert_tf.store.files import write_files
 from adapter_bert_tf.store.folders import replacing
 from adapter_bert_tf.training.trained import Tuning, select_trained
 from tests import support

@@ -16,9 +16,16 @@ from adapter_bert_tf.many_tasks.model import AdapterModel
 from adapter_bert_tf.training.trained import PREDICATES, Tuning
 from tests import support
 
+OF_ADAPTERS = {"adapters", "fusion"}  # A fusion has its own test: `fusion_test.py`.
+# Several tasks have theirs: `tests/run/several_tasks_test.py`.
+ALONE = sorted(
+    method
+    for method in PREDICATES.keys() - OF_ADAPTERS
+    if not Tuning(method, top_k=1).of_several_tasks
+)
 HEADS = ("classification", "regression", "span")
 CASES = [(head, "adapters", preset) for head in HEADS for preset in PRESETS]
-CASES += [(head, method, None) for head in HEADS for method in PREDICATES if method != "adapters"]
+CASES += [(head, method, None) for head in HEADS for method in ALONE]
 
 OTHER_PROCESS = """
 import sys

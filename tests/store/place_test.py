@@ -10,9 +10,10 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.many_tasks.model import AdapterModel
-from adapter_bert_tf.run import ownership
+from adapter_bert_tf.run import leftovers
 from adapter_bert_tf.store.__main__ import main
-from adapter_bert_tf.store.directory import copy_adapter, load_adapter, write_files
+from adapter_bert_tf.store.directory import copy_adapter, load_adapter
+from adapter_bert_tf.store.files import write_files
 from adapter_bert_tf.store.place import require_adapter_place, run_of
 from tests.support import GOLDEN
 
@@ -115,9 +116,9 @@ def test_clearing_an_output_folder_leaves_links_and_others_files(saved, tmp_path
     before = tree(tmp_path)
     shutil.copytree(saved / "a", tmp_path / "ours" / "adapter")
     for name in ("linked", "mixed", "ours", "theirs"):
-        ownership.clear(str(tmp_path / name), ())
+        leftovers.clear(str(tmp_path / name), ())
     assert tree(tmp_path) == before
-    ownership.remove_leftovers(str(tmp_path / "leftover"))
+    leftovers.remove_leftovers(str(tmp_path / "leftover"))
     assert tree(tmp_path / "v1") and not tree(tmp_path / "leftover")
 
 
@@ -154,3 +155,16 @@ def test_the_store_writes_into_an_empty_folder(saved, tmp_path, monkeypatch):
     assert main(["import", str(HUB / "pfeiffer"), f"--output={tmp_path}/ours", base]) == 0
     assert main(["export", f"{tmp_path}/ours", f"--output={tmp_path}/theirs", base]) == 0
     assert all(os.listdir(tmp_path / name) for name in ("mean", "ours", "theirs"))
+
+
+ABOVE = {"a file": lambda path: path.write_text("x"), "a link": lambda path: path.symlink_to("no")}
+
+
+@pytest.mark.parametrize("kind", ABOVE)
+def test_what_is_above_must_be_a_folder(kind, saved, tmp_path, capsys):
+    ABOVE[kind](tmp_path / "above")
+    before = tree(tmp_path)
+    output = f"{tmp_path}/above/b/c"
+    assert main(["average", f"{saved}/a", f"{saved}/b", f"--output={output}"]) == 1
+    assert f"'{output}' cannot be made: '{tmp_path}/above' is {kind}" in capsys.readouterr().err
+    assert tree(tmp_path) == before

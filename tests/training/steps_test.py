@@ -8,14 +8,24 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
+from adapter_bert_tf.adapters.fusion_config import FusionConfig
+from adapter_bert_tf.adapters.per_task import PerTaskConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.heads.classifier import Classifier
+from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.training.loop import TrainingSettings, compile_model
 from adapter_bert_tf.training.strategy import set_precision
 from adapter_bert_tf.training.trained import PREDICATES, Tuning, select_trained
 
 BATCH, LENGTH = 4, 8
+PARTS = {
+    "adapters": AdapterConfig(bottleneck_size=4),
+    "fusion": FusionConfig(AdapterConfig(4, init_scale=0.3, identity_init=False), ("a", "b")),
+    "multitask_adapters": AdapterConfig(bottleneck_size=4),
+    "per_task_adapters": PerTaskConfig(AdapterConfig(bottleneck_size=4), ("a", "b")),
+}
+SEVERAL = (HeadOf("a", 3), HeadOf("b", 1, is_score=True))
 HEADS = {
     "classes": (lambda encoder: Classifier(encoder, 3), tf.TensorSpec([BATCH], tf.int32)),
     "score": (
@@ -23,6 +33,10 @@ HEADS = {
         tf.TensorSpec([BATCH], tf.float32),
     ),
     "span": (SpanLabeler, tf.TensorSpec([BATCH, 2], tf.int32)),
+    "several": (
+        lambda encoder: MixedClassifier(encoder, SEVERAL),
+        tf.TensorSpec([BATCH, 2], tf.float32),
+    ),
 }
 INPUTS = {
     name: tf.TensorSpec([BATCH, LENGTH], tf.int32)
@@ -38,9 +52,16 @@ def precision(request):
     set_precision("float32")
 
 
-def model_of(base, head, tuning="adapters", adapter=None):
-    adapter = adapter or AdapterConfig(bottleneck_size=4)
-    encoder = load_base(base).build_encoder(adapter if tuning == "adapters" else None)
+def inputs_of(head):
+    """The specs of a model's inputs."""
+    return INPUTS | ({"task_ids": tf.TensorSpec([BATCH], tf.int32)} if head == "several" else {})
+
+
+def model_of(base, head, tuning=None, adapter=None):
+    of_heads = "per_task_adapters" if head == "several" and not adapter else "adapters"
+    tuning = tuning or of_heads
+    adapter = adapter or PARTS.get(tuning)
+    encoder = load_base(base).build_encoder(adapter)
     model = HEADS[head][0](encoder)
     select_trained(model, Tuning(tuning, top_k=1))
     compile_model(model, TrainingSettings(steps=10, batch_size=BATCH, learning_rate=1e-3))
@@ -51,8 +72,8 @@ def steps_of(model, head):
     """(training step, evaluation step) as compiled functions of static shapes."""
     train = tf.function(lambda inputs, labels: model.train_step((inputs, labels)), jit_compile=True)
     evaluate = tf.function(lambda inputs: model(inputs, training=False), jit_compile=True)
-    return (train.get_concrete_function(INPUTS, HEADS[head][1]), train), (
-        evaluate.get_concrete_function(INPUTS),
+    return (train.get_concrete_function(inputs_of(head), HEADS[head][1]), train), (
+        evaluate.get_concrete_function(inputs_of(head)),
         evaluate,
     )
 
@@ -81,7 +102,7 @@ def test_nothing_inside_that_a_tpu_does_not_know(head, precision, tiny_base_fold
 @pytest.mark.parametrize("head", HEADS)
 def test_the_lowered_steps_hold_no_64_bits_and_no_calls_to_the_host(head, tiny_base_folder):
     values = tf.nest.map_structure(
-        lambda spec: tf.zeros(spec.shape, spec.dtype), (INPUTS, HEADS[head][1])
+        lambda spec: tf.zeros(spec.shape, spec.dtype), (inputs_of(head), HEADS[head][1])
     )
     (_, train), (_, evaluate) = steps_of(model_of(tiny_base_folder, head), head)
     for text in (
@@ -100,17 +121,19 @@ def test_the_lowered_steps_hold_no_64_bits_and_no_calls_to_the_host(head, tiny_b
 def test_the_compiled_step_trains_as_the_other(tuning, tiny_base_folder):
     rng = np.random.default_rng(0)
     inputs = {name: rng.integers(0, 2, [BATCH, LENGTH]).astype(np.int32) for name in INPUTS}
+    head, labels = "classes", np.array([0, 1, 2, 1], np.int32)
+    if Tuning(tuning).of_several_tasks:
+        head, labels = "several", np.array([[0, 0], [3, 1], [2, 0], [3, -1]], np.float32)
+        inputs["task_ids"] = np.array([0, 1, 0, 1], np.int32)
     losses = []
     for compiled in (False, True):
         tf_keras.utils.set_random_seed(1)
-        model = model_of(tiny_base_folder, "classes", tuning)
+        model = model_of(tiny_base_folder, head, tuning)
         for layer in model.submodules:  # XLA draws other masks.
             if isinstance(layer, tf_keras.layers.Dropout):
                 layer.rate = 0.0
         step = tf.function(model.train_step, jit_compile=compiled)
-        losses.append(
-            [float(step((inputs, np.array([0, 1, 2, 1], np.int32)))["loss"]) for _ in range(3)]
-        )
+        losses.append([float(step((inputs, labels))["loss"]) for _ in range(3)])
     assert losses[0][2] < losses[0][0] - 1e-4
     np.testing.assert_allclose(losses[0], losses[1], atol=1e-4)
 
@@ -122,8 +145,9 @@ def test_what_must_be_exact_is_float32(head, adapter, tiny_base_folder):
     try:
         model = model_of(tiny_base_folder, head, adapter=PRESETS[adapter])
         train = tf.function(lambda inputs, labels: model.train_step((inputs, labels)))
-        function = train.get_concrete_function(INPUTS, HEADS[head][1])
-        logits = model(tf.nest.map_structure(lambda s: tf.zeros(s.shape, s.dtype), INPUTS))
+        function = train.get_concrete_function(inputs_of(head), HEADS[head][1])
+        zeros = tf.nest.map_structure(lambda s: tf.zeros(s.shape, s.dtype), inputs_of(head))
+        logits = model(zeros)
     finally:
         set_precision("float32")
     found = {

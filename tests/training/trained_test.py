@@ -1,30 +1,38 @@
 """What each method trains, counted by hand for BERT-base and checked after real steps."""
 
+import pathlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
+from adapter_bert_tf.adapters.fusion_config import FusionConfig
+from adapter_bert_tf.adapters.per_task import PerTaskConfig
 from adapter_bert_tf.adapters.specs import Spec, base_specs
 from adapter_bert_tf.adapters.task_encoder import new_encoder
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
+from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.training.loop import TrainingSettings, train
 from adapter_bert_tf.training.trained import (
     PREDICATES,
     Tuning,
     count,
+    per_task_report,
     report,
     select_trained,
 )
 from tests import support
 
 # Per layer of the tiny base: attention 4 (16*16 + 16), feed-forward 16*32 + 32 + 32*16 + 16.
-LAYER, NORMS, POOLER, HEAD = 4 * 272 + 1072, 5 * 32, 272, 34
+LAYER, NORMS, POOLER, HEAD, SCORE = 4 * 272 + 1072, 5 * 32, 272, 34, 17
 ADAPTERS = 4 * (2 * 16 * 4 + 4 + 16)
+FUSION = 4 * (3 * 16**2 + 2 * 16)
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "several_tasks.md"
 EMBEDDINGS = (support.CONFIG["vocab_size"] + 24 + 2) * 16
 BERT_BASE = {
     "vocab_size": 30522,
@@ -45,16 +53,37 @@ METHODS = [
     (Tuning("layer_norm"), NORMS + HEAD),
     (Tuning("head"), HEAD),
     (Tuning("head", train_pooler=True), POOLER + HEAD),
+    (Tuning("fusion"), FUSION + HEAD),
+    (Tuning("fusion", train_pooler=True), FUSION + POOLER + HEAD),
+    (Tuning("fusion", train_members=True), FUSION + 2 * ADAPTERS + HEAD),
+    # Two tasks, one of two classes and one with a score.
+    (Tuning("multitask_full"), EMBEDDINGS + 2 * LAYER + NORMS + POOLER + HEAD + SCORE),
+    (Tuning("multitask_adapters"), ADAPTERS + NORMS + HEAD + SCORE),
+    (Tuning("per_task_adapters"), 2 * ADAPTERS + NORMS + HEAD + SCORE),
+    (Tuning("per_task_adapters", train_layer_norm=False), 2 * ADAPTERS + HEAD + SCORE),
 ]
+PARTS = {
+    "adapters": AdapterConfig(bottleneck_size=4),
+    "multitask_adapters": AdapterConfig(bottleneck_size=4),
+    "per_task_adapters": PerTaskConfig(AdapterConfig(bottleneck_size=4), ("a", "b")),
+    # Members that add something from the start: else no attention over them has a gradient.
+    "fusion": FusionConfig(AdapterConfig(4, init_scale=0.3, identity_init=False), ("a", "b")),
+}
+
+
+HEADS = (HeadOf("a", 2), HeadOf("b", 1, is_score=True))
 
 
 def _model(folder, tuning):
-    adapter = AdapterConfig(bottleneck_size=4) if tuning.needs_adapter else None
-    return Classifier(load_base(folder).build_encoder(adapter), 2)
+    encoder = load_base(folder).build_encoder(PARTS.get(tuning.method))
+    return MixedClassifier(encoder, HEADS) if tuning.of_several_tasks else Classifier(encoder, 2)
 
 
-def _batches(steps):
+def _batches(steps, tuning):
     inputs, labels = support.batch(rows=4), np.array([0, 1, 1, 0])
+    if tuning.of_several_tasks:
+        inputs["task_ids"] = np.array([0, 1, 1, 0], "i4")
+        labels = np.array([[0, 0], [2, 0.5], [2, -0.5], [1, 0]], "f4")
     return tf.data.Dataset.from_tensors((inputs, labels)).repeat(steps)
 
 
@@ -75,7 +104,7 @@ def test_what_is_frozen_is_bit_identical_and_what_is_trained_moves(tuning, tiny_
     train(
         model,
         trained,
-        lambda start, share: _batches(4),
+        lambda start, share: _batches(4, tuning),
         TrainingSettings(steps=4, batch_size=4, learning_rate=1e-2),
     )
     after = {name: v.numpy() for name, v in model.named_variables().items()}
@@ -96,6 +125,37 @@ def test_bert_base_has_the_counts_that_adapter_bert_prints():
     assert row.split()[1] == "2,379,264"
     adapters = [v for name, v in trained.items() if name.startswith("adapters/")]
     assert count(adapters) == 2379264
+
+
+# The 8 tasks of GLUE but WNLI: classes of each, 1 for STS-B's score.
+GLUE = {"cola": 2, "sst-2": 2, "mrpc": 2, "sts-b": 1, "qqp": 2, "mnli": 3, "qnli": 2, "rte": 2}
+BASE, OF_ADAPTERS, OF_NORMS, OF_HEADS = 109_482_240, 2_379_264, 25 * 2 * 768, 16 * 769
+EIGHT = {
+    "multitask_full": (BASE + OF_HEADS, BASE + OF_HEADS),
+    "multitask_adapters": (BASE + OF_ADAPTERS + OF_HEADS, OF_ADAPTERS + OF_NORMS + OF_HEADS),
+    "per_task_adapters": (
+        BASE + 8 * OF_ADAPTERS + OF_HEADS,
+        8 * OF_ADAPTERS + OF_NORMS + OF_HEADS,
+    ),
+}
+
+
+@pytest.mark.parametrize("method", EIGHT)
+def test_the_counts_of_bert_base_with_eight_tasks(method):
+    """They are derived in docs/several_tasks.md."""
+    adapter = PRESETS["houlsby"] if method != "multitask_full" else None
+    if method == "per_task_adapters":
+        adapter = PerTaskConfig(adapter, tuple(GLUE))
+    heads = [HeadOf(task, outputs, task == "sts-b") for task, outputs in GLUE.items()]
+    model = MixedClassifier(new_encoder(BERT_BASE, adapter), heads)
+    trained = select_trained(model, Tuning(method))
+    total, moving = EIGHT[method]
+    assert count(model.named_variables().values()) == total
+    assert count(trained.values()) == moving
+    line = per_task_report(model, trained, 8)
+    assert f"{total / BASE:.4f} x the base" in line and f"{moving / 8 / BASE:.3%} of it" in line
+    shown = (f"{total:,}", f"{total / BASE:.4f}", f"{moving:,}", f"{moving / 8 / BASE:.3%}")
+    assert f"| `{method}` | {' | '.join(shown)} |" in PAGE.read_text().splitlines()
 
 
 @pytest.mark.parametrize("tuning", [Tuning("full"), Tuning("top_k", top_k=1)], ids=str)

@@ -1,6 +1,6 @@
 """What a killed process leaves in its output folder, and what of it goes."""
 
-from adapter_bert_tf.run import ownership
+from adapter_bert_tf.run import leftovers
 
 LEFT = (
     "adapter.tmp-0123456789ab/adapter.safetensors",
@@ -31,7 +31,7 @@ def test_what_was_begun_goes_and_all_else_stays(tmp_path):
     for name in (*LEFT, *KEPT):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
-    ownership.remove_leftovers(str(tmp_path))
+    leftovers.remove_leftovers(str(tmp_path))
     there = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert there == set(KEPT)
     assert not list(tmp_path.rglob("*_temp"))
@@ -51,6 +51,6 @@ def test_only_the_runs_own_files_are_cleared(tmp_path):
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
-    ownership.clear(str(tmp_path), ["MRPC.*"])
+    leftovers.clear(str(tmp_path), ["MRPC.*"])
     there = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert there == set(mine)

@@ -1,0 +1,1 @@
+"""What trained adapters do: analyses of the papers as commands, with figures."""

@@ -1,0 +1,145 @@
+"""Whom a fusion listens to: mean attention on each member, by layer (Pfeiffer et al. 2021, fig. 4).
+
+The mean is over all word pieces of the dev set, each counted once.
+"""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tf_keras
+
+from adapter_bert_tf.adapters.fusion import FusionParts
+from adapter_bert_tf.adapters.fusion_config import FusionConfig
+from adapter_bert_tf.adapters.parts import Place
+from adapter_bert_tf.analysis import heat_map, outputs
+from adapter_bert_tf.command.run_flags import RunFlags
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run import output_files
+from adapter_bert_tf.run.job import held, new_model
+from adapter_bert_tf.run.kind import Kind
+from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.run.planning import plan_run
+from adapter_bert_tf.run.reused import Reused
+from adapter_bert_tf.training.strategy import set_precision
+
+NAME = "fusion_attention"  # Of the files, with `.csv`, `.png`, `.svg`.
+OTHER_ACTIONS = ("do_train", "do_predict", "do_export", "overwrite")
+FIELDS = ("target", "layer", "sublayer", "member", "attention")
+
+Inputs = Mapping[str, tf.Tensor]
+Shares = dict[tuple[int, str], np.ndarray]
+
+
+def run(kind: Kind, parsed: Any) -> None:
+    """Writes the mean attention over a dev set as CSV and as a heat map.
+
+    Args:
+      kind: `Kind` of the adapter's task.
+      parsed: `absl.flags.FLAGS`, parsed.
+
+    Raises:
+      InputError: when the adapter is no fusion, or something is wrong with the data.
+    """
+    flags = RunFlags.of(parsed)
+    _check(flags)
+    plan = plan_run(kind, flags, Reused())
+    config = plan.method.parts
+    if not isinstance(config, FusionConfig) or plan.saved is None:
+        raise InputError(
+            f"{plan.places.adapter_dir} is no fusion: there is no attention over members in it. "
+            "Name the adapter directory of a run with --tuning=fusion."
+        )
+    if plan.actions.dry_run:
+        print(f"{plan.places.adapter_dir} can be looked at: {config.summary()}.", flush=True)
+        return
+    shares = mean_attention(plan, config)
+    target, folder = plan.only_task.name, plan.places.output_dir
+    with held(folder, True):
+        paths = outputs.write(
+            folder, {f"{NAME}.csv": _table(target, config, shares).encode("utf-8")}
+        )
+        made = heat_map.pictures(NAME, heat_map.read(paths), output_files.command())
+        paths += outputs.write(folder, made)
+    print(f"Mean attention on each member: {', '.join(paths)}", flush=True)
+
+
+def _check(flags: RunFlags) -> None:
+    """What is asked for must be this alone, and there must be a place for it."""
+    others = [name for name in OTHER_ACTIONS if flags.values.get(name)]
+    if others:
+        raise InputError(
+            f"`analysis fusion` reads an adapter and its dev set, and does nothing else. Received: "
+            f"{', '.join(f'--{name}' for name in others)}. Leave that out."
+        )
+    outputs.require(flags.output_dir, [f"{NAME}.{kind}" for kind in ("csv", "png", "svg")])
+
+
+def mean_attention(plan: Plan, config: FusionConfig) -> Shares:
+    """Dict from (layer, sublayer) to the mean share of each member, float64 `[members]`."""
+    set_precision(plan.precision)
+    model = new_model(plan)
+    values = {n: v for n, v in model.named_variables().items() if not n.startswith("bert/")}
+    base = getattr(model.encoder, "encoder", model.encoder)
+    step = tf.function(lambda inputs: sums(base, config, values, inputs), reduce_retracing=True)
+    total: dict[tuple[int, str], Any] = {}
+    pieces, progress = 0.0, None
+    for inputs, rows, count in _counted(plan):
+        progress = progress or tf_keras.utils.Progbar(count, unit_name="row", interval=5)
+        found, here = step({name: value[:rows] for name, value in inputs.items()})
+        for key, value in zip(_places(config, plan), found, strict=True):
+            total[key] = total.get(key, 0.0) + value.numpy().astype(np.float64)
+        pieces += float(here)
+        progress.add(rows)
+    return {key: value / pieces for key, value in total.items()}
+
+
+def _counted(plan: Plan) -> Iterator[tuple[Inputs, int, int]]:
+    """Batches with the number of their rows that count, and that of all rows."""
+    batches = list(plan.kind.evaluated(plan))
+    count = sum(rows for _, rows in batches)
+    for inputs, rows in batches:
+        yield inputs, rows, count
+
+
+def _places(config: FusionConfig, plan: Plan) -> list[tuple[int, str]]:
+    layers = config.member.layer_indices(plan.base.config.num_layers)
+    order = [s for s in ("attention", "feed_forward") if s in config.member.sublayers]
+    return [(layer, sublayer) for layer in layers for sublayer in order]
+
+
+def sums(
+    encoder: Any, config: FusionConfig, values: Mapping[str, Any], inputs: Inputs
+) -> tuple[list[tf.Tensor], tf.Tensor]:
+    """The members' shares, summed over the word pieces of a batch; and how many these are.
+
+    Args:
+      encoder: `AdapterBertEncoder` of the base.
+      config: `FusionConfig`.
+      values: dict from common name to variable, of the fusion and its members.
+      inputs: dict of int32 `[batch, seq]`.
+
+    Returns:
+      float32 `[members]` for each place, in the order in which they are computed; and a scalar.
+    """
+    mask = tf.cast(inputs["input_mask"], tf.float32)
+    found: list[tf.Tensor] = []
+
+    def observe(place: Place, shares: tf.Tensor) -> None:
+        found.append(tf.einsum("bs,bsn->n", mask, shares))
+
+    encoder(inputs, parts=FusionParts(config, values, observe=observe))
+    return found, tf.reduce_sum(mask)
+
+
+def _table(target: str, config: FusionConfig, shares: Shares) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(FIELDS)
+    for (layer, sublayer), means in shares.items():
+        for member, mean in zip(config.members, means, strict=True):
+            writer.writerow([target, layer, sublayer, member, f"{mean:.6f}"])
+    return text.getvalue()

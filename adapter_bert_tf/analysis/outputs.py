@@ -1,0 +1,43 @@
+"""The files of an analysis: where they may go, and what they replace."""
+
+import os
+from collections.abc import Collection, Mapping
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run import output_files
+from adapter_bert_tf.store.directory import adapter_exists
+from adapter_bert_tf.store.folders import require_place
+
+
+def require(folder: str, names: Collection[str]) -> None:
+    """An analysis may write files of these names in a folder, there already or not.
+
+    Raises:
+      InputError: for a file where the folder goes, a folder where a file goes, and the directory of
+        an adapter, in which nothing else may be.
+    """
+    if not storage.isdir(folder):
+        require_place(os.path.join(folder, "file"))
+    output_files.require_files(folder, names)
+    if adapter_exists(folder):
+        raise InputError(
+            f"--output_dir={folder} is an adapter directory, in which nothing else can be. Choose "
+            "another folder."
+        )
+    linked = [path for name in names if storage.is_link(path := os.path.join(folder, name))]
+    if linked:
+        raise InputError(
+            f"{linked[0]} is a link, and the analysis writes a file there. Move it away, or choose "
+            "another --output_dir."
+        )
+
+
+def write(folder: str, files: Mapping[str, bytes]) -> list[str]:
+    """Writes files, each whole or not at all; says which it replaced. Returns their paths."""
+    for name, content in files.items():
+        path = os.path.join(folder, name)
+        if storage.exists(path) and storage.read_bytes(path) != content:
+            print(f"Replaced: {path}", flush=True)
+        storage.write_bytes(path, content)
+    return [os.path.join(folder, name) for name in files]

@@ -1,0 +1,142 @@
+"""The heads of several tasks side by side, for batches whose rows are of different tasks."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
+from adapter_bert_tf.adapters.ops import dense
+from adapter_bert_tf.adapters.per_task import TASK_IDS, TASKS, check_task_names
+from adapter_bert_tf.adapters.specs import Spec
+from adapter_bert_tf.adapters.task_encoder import TaskEncoder
+from adapter_bert_tf.heads.losses import Loss, mixed_loss
+from adapter_bert_tf.heads.task_model import EncoderModel, head_specs, new_head
+
+# Of an output that is another task's: after softmax exactly 0, and finite, so that no gradient is
+# infinity times zero.
+NOT_ITS_OWN = -1e9
+
+
+@dataclasses.dataclass(frozen=True)
+class HeadOf:
+    """What a task asks of its head.
+
+    Args:
+      task: its name.
+      outputs: number of classes; 1 for a score.
+      is_score: whether its output is a score instead of logits.
+    """
+
+    task: str
+    outputs: int
+    is_score: bool = False
+
+
+@tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
+class MixedClassifier(EncoderModel):
+    """Classes and scores of several tasks from the pooled [CLS], each task with its own head.
+
+    Each row computes all heads, and keeps the outputs of its own: so there is one static shape and
+    one product, whichever tasks a batch holds.
+
+    Args:
+      encoder: `AdapterBertEncoder` or `TaskEncoder`.
+      heads: `HeadOf` each task, or dicts of their fields, in the order of the tasks' numbers.
+      dropout: rate on the pooled output, while training.
+
+    Raises:
+      InputError: for names that are no names of tasks.
+    """
+
+    def __init__(
+        self,
+        encoder: AdapterBertEncoder | TaskEncoder,
+        heads: Sequence[HeadOf | Mapping[str, Any]],
+        dropout: float = 0.1,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(encoder, **kwargs)
+        given = [HeadOf(**head) if isinstance(head, Mapping) else head for head in heads]
+        self.head_of = {head.task: head for head in given}
+        check_task_names(tuple(head.task for head in given))
+        self.dropout_rate = dropout
+        self.dropout = tf_keras.layers.Dropout(dropout)
+        hidden = encoder.config["hidden_size"]
+        self.heads = [new_head(hidden, head.outputs, _name(head.task)) for head in given]
+        self.built = True
+
+    def call(self, inputs: Mapping[str, tf.Tensor], training: bool | None = None) -> tf.Tensor:
+        """Outputs of all tasks side by side.
+
+        Args:
+          inputs: dict of int32 `[batch, seq]`, and `task_ids`, int32 `[batch]`.
+
+        Returns:
+          float32 `[batch, outputs of all tasks]`; `NOT_ITS_OWN` where they are another task's.
+        """
+        pooled = self.encoder(inputs, output_range=1, training=training)["pooled_output"]
+        pooled = tf.cast(self.dropout(pooled, training=training), tf.float32)
+        kernel = tf.concat([head.kernel for head in self.heads], 1)
+        outputs = dense(pooled, kernel, tf.concat([head.bias for head in self.heads], 0))
+        own = tf.gather(tf.constant(self._owners()), inputs[TASK_IDS])
+        return tf.where(own, outputs, NOT_ITS_OWN)
+
+    def _owners(self) -> list[list[bool]]:
+        """Whether an output is of a task, `[tasks, outputs]`."""
+        owners = [task for task, head in self.head_of.items() for _ in range(head.outputs)]
+        return [[owner == task for owner in owners] for task in self.head_of]
+
+    def columns(self, task: str) -> slice:
+        """Which outputs are of a task."""
+        before = 0
+        for name, head in self.head_of.items():
+            if name == task:
+                return slice(before, before + head.outputs)
+            before += head.outputs
+        raise KeyError(task)
+
+    def training_loss(self) -> Loss:
+        """The loss to train with; see `losses.mixed_loss`."""
+        heads = self.head_of.values()
+        return mixed_loss([head.is_score for head in heads for _ in range(head.outputs)])
+
+    def rescale_head(self, task: str, mean: float, deviation: float) -> None:
+        """As `Classifier.rescale_head`, of one task."""
+        layer = self.heads[list(self.head_of).index(task)]
+        layer.kernel.assign(layer.kernel * deviation)
+        layer.bias.assign(layer.bias * deviation + mean)
+
+    def head_variables(self) -> dict[str, tf.Variable]:
+        """The heads' variables, `tasks/TASK/head/kernel` and `tasks/TASK/head/bias`."""
+        return {
+            f"{_name(task)}/{name}": variable
+            for task, head in zip(self.head_of, self.heads, strict=True)
+            for name, variable in (("kernel", head.kernel), ("bias", head.bias))
+        }
+
+    def head_specs(self) -> dict[str, Spec]:
+        """As `EncoderModel.head_specs`."""
+        hidden = self.encoder.config["hidden_size"]
+        return mixed_head_specs(hidden, list(self.head_of.values()))
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {
+            "heads": [dataclasses.asdict(head) for head in self.head_of.values()],
+            "dropout": self.dropout_rate,
+        }
+
+
+def _name(task: str) -> str:
+    return f"{TASKS}/{task}/head"
+
+
+def mixed_head_specs(hidden_size: int, heads: Sequence[HeadOf]) -> dict[str, Spec]:
+    """Dict from common name to `Spec` of the heads of several tasks."""
+    return {
+        name: spec
+        for head in heads
+        for name, spec in head_specs(hidden_size, head.outputs, _name(head.task)).items()
+    }

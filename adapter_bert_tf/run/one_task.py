@@ -1,0 +1,231 @@
+"""Runs of one task of classes or scores, of one or two texts."""
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+from adapter_bert_tf.command.checks import check_task_name
+from adapter_bert_tf.data.batches import eval_batches, eval_plan, train_batches
+from adapter_bert_tf.data.labels import is_known
+from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads import HEADS
+from adapter_bert_tf.run import output_files
+from adapter_bert_tf.run.kind import Kind
+from adapter_bert_tf.run.read_task import read_task, task_of
+from adapter_bert_tf.store.several import require_one_task
+from adapter_bert_tf.tasks import metrics, role
+from adapter_bert_tf.training import inference
+from adapter_bert_tf.training.progress import Seen
+
+SPAN = HEADS["span"]
+TELLING = 8  # Fewer examples may well be of one class.
+
+
+class Classification(Kind):
+    """Classification and regression."""
+
+    uses_pooler = True
+
+    def check(self, flags, saved):
+        check_task_name(flags)
+        task = task_of(flags)
+        if saved:
+            check_task(saved, task, flags.split_seed)
+
+    def read(self, flags, vocabulary, saved):
+        task = task_of(flags)
+        encoder = TextEncoder(vocabulary, flags.max_seq_length)
+        return (read_task(flags, task, encoder, saved),)
+
+    def train_batches(self, plan, start, share):
+        batches = plan.batches
+        return train_batches(
+            plan.only_task.training_features,
+            batches.train,
+            plan.training.steps,
+            batches.seed,
+            batches.max_seq_length,
+            batches.pad_to,
+            batches.group_by_length,
+            start,
+            share,
+        )
+
+    def begin_training(self, job):
+        """A head that was saved speaks in the scores' own units, and is trained standardized."""
+        task, start = job.plan.only_task, job.plan.start
+        if task.scale is not None and start and start.has_head_of(task):
+            mean, deviation = task.scale.mean, task.scale.deviation
+            job.model.rescale_head(-mean / deviation, 1 / deviation)
+
+    def finish_training(self, job):
+        scale = job.plan.only_task.scale
+        if scale is not None:
+            job.model.rescale_head(scale.mean, scale.deviation)
+
+    def is_evaluated(self, plan):
+        return plan.actions.evaluate
+
+    def evaluate(self, job):
+        results: dict[str, float] = {}
+        for task in job.plan.tasks:
+            predictions = predict_all(job, task, "dev", job.plan.batches.evaluate)
+            results |= score(task, predictions, task.prefix("eval"))
+        return results
+
+    def evaluated(self, plan):
+        batches = plan.batches
+        for task in plan.tasks:
+            for split in (name for name in task.features if role(name) == "dev"):
+                features = task.asked(split)
+                size = plan.no_larger(batches.evaluate, len(features))
+                rows = eval_plan(features, size, batches.pad_to)
+                inputs = eval_batches(features, rows, batches.max_seq_length, batches.pad_to)
+                yield from zip(inputs, (rows >= 0).sum(-1).tolist(), strict=True)
+
+    def predict(self, job):
+        """Writes probabilities and submission files, shows a few rows.
+
+        Where the test labels are known, the metrics go to `test_metrics.txt`.
+        """
+        for task in job.plan.tasks:
+            predictions = predict_all(job, task, "test", job.plan.batches.predict)
+            if job.plan.writes:
+                write_predictions(job, task, predictions)
+                write_metrics(job, score(task, predictions, "test"))
+
+    def output_files(self, tasks):
+        names = {task.task.title for task in tasks}
+        names |= {
+            task.task.submission(split)
+            for task in tasks
+            for layout in task.task.layouts
+            for split in layout
+        }
+        return ["test_results*.tsv", "test_metrics.txt", *(f"{name}.tsv" for name in names)]
+
+
+def check_task(saved, task, split_seed=0):
+    """A saved adapter must have been trained for the task and its labels. Raises `InputError`."""
+    require_one_task(saved.config, "ADAPTER_DIR")
+    if saved.config["head"] == SPAN.name:
+        raise InputError(
+            "The saved adapter answers questions with a span of a text. Received: the task "
+            f"{task.name!r}. {SPAN.command} applies it."
+        )
+    theirs = (saved.config["task"], saved.config["labels"])
+    ours = (task.adapter_of or task.name, list(task.labels or theirs[1]))
+    is_regression = saved.config.get("regression", False)
+    if theirs != ours or is_regression != task.regression:
+        raise InputError(
+            f"The saved adapter was trained for the task {theirs[0]!r} with "
+            f"{'scores' if is_regression else f'labels {theirs[1]}'}. Received: {ours[0]!r} with "
+            f"{'scores' if task.regression else f'labels {ours[1]}'}."
+        )
+    _check_texts(saved.config["inputs"]["texts"], task)
+    divided = saved.config.get("split_seed")
+    if divided not in (None, split_seed):
+        raise InputError(
+            f"The saved adapter was trained with --split_seed={divided}. With "
+            f"{split_seed} the development set would hold its training data."
+        )
+
+
+def _check_texts(trained_on, task):
+    """Pairs cannot be answered by one text; two, where one is said, may be what was meant."""
+    if trained_on > task.num_texts:
+        raise InputError(
+            "The saved adapter was trained on pairs of texts. Received: single ones. Add "
+            "--text_b_column, or choose another adapter."
+        )
+    if trained_on < task.num_texts:
+        logging.warning(
+            "The saved adapter says that it was trained on single texts, and gets pairs. If that "
+            "is not so, save it again with texts=2."
+        )
+
+
+def write_predictions(job, task, predictions, before=""):
+    """Writes the predictions of a task's test splits.
+
+    Args:
+      job: `Job`.
+      task: `ClassificationData`.
+      predictions: dict from split to predictions.
+      before: what the names of files of probabilities begin with.
+    """
+    folder = job.plan.places.output_dir
+    for split, predicted in predictions.items():
+        examples = task.examples[split]
+        output_files.write_predictions(
+            folder, task.task, split, examples.indices, predicted, before
+        )
+        output_files.print_predictions(task.task, examples, predicted)
+
+
+def write_metrics(job, results):
+    """Writes the metrics of test splits, where their labels are known."""
+    if results:
+        job.record["test"] = results
+        folder = job.plan.places.output_dir
+        output_files.write_metrics(folder, "test_metrics.txt", "Test results", results)
+
+
+def score(task, predictions, prefix):
+    """Metrics of all splits with labels: `eval_accuracy`, `eval_mismatched_accuracy`.
+
+    Args:
+      task: `ClassificationData`.
+      predictions: dict from split to predictions.
+      prefix: of the metrics' names.
+    """
+    results: dict[str, float] = {}
+    for split, predicted in predictions.items():
+        if len(predicted) >= TELLING and metrics.is_constant(predicted):
+            logging.warning(
+                "Every example of %s got the same prediction: nothing was learned yet.",
+                task.shown(split),
+            )
+        if task.labels[split] is not None:
+            known = is_known(task.labels[split])
+            labels = task.labels[split][known]
+            scores = task.head.evaluate(task.task.metrics, labels, predicted[known])
+            name = "_".join([prefix, *split.split("_")[1:]])
+            results |= {f"{name}_{metric}": value for metric, value in scores.items()}
+    return results
+
+
+def predict_all(job, task, of_role, batch_size):
+    """Dict from each split of a task with a role to its predictions."""
+    return {
+        split: predict(job, task, split, batch_size)
+        for split in task.features
+        if role(split) == of_role
+    }
+
+
+def predict(job, task, split, batch_size):
+    """Class probabilities, float32 `[examples, labels]`, or scores `[examples]`, in file order."""
+    batches, features = job.plan.batches, task.asked(split)
+    plan = eval_plan(features, job.plan.no_larger(batch_size, len(features)), batches.pad_to)
+    parts = inference.predict(
+        job.model,
+        lambda share: eval_batches(features, plan, batches.max_seq_length, batches.pad_to, share),
+    )
+    shown = Seen(task.shown(split), len(features))
+    rows = np.concatenate([shown.counted(part) for part in parts])
+    rows = in_file_order(rows, plan, len(features))
+    rows = rows[:, task.among.columns] if task.among else rows
+    if not task.task.regression:
+        return tf.nn.softmax(rows).numpy()
+    scores = rows[:, 0]
+    return scores * task.scale.deviation + task.scale.mean if job.standardized else scores
+
+
+def in_file_order(rows, plan, count):
+    """Outputs of all batches `[batches * batch_size, ...]`, as `[count, ...]` in file order."""
+    counts = plan.reshape(-1) >= 0  # The others fill up the last batch.
+    in_order = np.empty_like(rows[:count])
+    in_order[plan.reshape(-1)[counts]] = rows[counts]
+    return in_order

@@ -1,0 +1,157 @@
+"""From flags to tokenized data of classification and regression."""
+
+import numpy as np
+from absl import logging
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.data import checks
+from adapter_bert_tf.data.batches import tokenize
+from adapter_bert_tf.data.examples import read_examples
+from adapter_bert_tf.data.labels import infer_labels, label_ids, limit, require_one_line
+from adapter_bert_tf.data.tables import find_file, read_table
+from adapter_bert_tf.data.tfds import read_tfds
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run.classification_data import ClassificationData
+from adapter_bert_tf.tasks import OWN, find_task, own_task
+
+
+def task_of(flags):
+    """The `Task` that the flags name or describe."""
+    if flags.task_name.lower() != OWN:
+        return find_task(flags.task_name)
+    if not flags.data_dir:
+        raise InputError(
+            "--task_name=tsv needs --data_dir, the folder with train.tsv or train.csv."
+        )
+    extension = _extension(flags.data_dir)
+    if not flags.text_a_column or (not flags.label_column and flags.do_train | flags.do_eval):
+        raise InputError(
+            "--task_name=tsv needs --text_a_column and --label_column, by name or by "
+            f"number from 0.{_columns_there(flags, extension)}"
+        )
+    return own_task(
+        flags.text_a_column,
+        flags.text_b_column,
+        flags.label_column,
+        extension=extension,
+        delimiter=flags.delimiter,
+        header=flags.header,
+        quoted=flags.quoted,
+        encoding=flags.encoding,
+        regression=flags.regression,
+    )
+
+
+def _extension(folder):
+    files = storage.listdir(folder) if storage.isdir(folder) else []
+    names = {name.removesuffix(".gz") for name in files}
+    stems = ("train", "dev", "test")
+    found = {end for end in ("csv", "tsv") if any(f"{stem}.{end}" in names for stem in stems)}
+    if len(found) == 2:
+        raise InputError(
+            f"{folder} holds both .csv and .tsv files: {sorted(names)[:12]}. Keep one "
+            "kind in a folder of its own."
+        )
+    return found.pop() if found else "tsv"
+
+
+def _columns_there(flags, extension):
+    """A hint for who does not know the columns: the first row."""
+    task = own_task(
+        "0",
+        extension=extension,
+        delimiter=flags.delimiter,
+        quoted=flags.quoted,
+        encoding=flags.encoding,
+        header=False,
+    )
+    for source in task.layouts[0].values():
+        if find_file(source, flags.data_dir):
+            _, rows = read_table(source, flags.data_dir)
+            return f" The first row of {source.file} is {rows[0][1]}"
+    return ""
+
+
+def data_folder(flags, task):
+    """Where the task's files are. Raises `InputError` if it is not known."""
+    folder = flags.data_dir or task.folder
+    if folder is None:
+        names = [source.file for layout in task.layouts for source in layout.values()]
+        raise InputError(
+            f"--task_name={task.name} needs --data_dir, the folder with "
+            f"{', '.join(dict.fromkeys(names))}."
+        )
+    return folder
+
+
+def read_task(flags, task, encoder, saved=None):
+    """Reads, checks, cuts down and tokenizes what a run needs.
+
+    Args:
+      flags: those that decide what is read.
+      task: `Task`.
+      encoder: `TextEncoder` of the base and the length.
+      saved: `SavedAdapter` to apply; its labels count.
+
+    Raises:
+      InputError: for anything wrong with the data.
+    """
+    wanted = {"train": flags.do_train, "dev": flags.do_eval, "test": flags.do_predict}
+    roles = [name for name, needed in wanted.items() if needed]
+    saved_labels = saved.config["labels"] if saved and not task.regression else None
+    infers = task.labels is None and not task.regression and not saved_labels
+    reads = ["train", *roles] if infers and "train" not in roles else roles
+    examples = _read(flags, task, reads)
+    if infers:
+        labels = examples["train"].labels
+        require_one_line(labels, examples["train"].places)
+        task = task.with_labels(infer_labels(labels))
+    elif task.labels is None and saved_labels:
+        task = task.with_labels(saved_labels)
+    if flags.split_seed and not task.is_divided():
+        logging.warning("--split_seed=%d has no effect: the data comes divided.", flags.split_seed)
+    labels = {split: label_ids(task, part) for split, part in examples.items()}
+    if flags.do_train:
+        examples["train"] = limit(task, examples["train"], flags.max_train_examples, _seed(flags))
+        labels["train"] = label_ids(task, examples["train"])
+        _check_training_labels(task, labels["train"])
+    elif infers:
+        del examples["train"]
+    features = {split: tokenize(part, encoder, labels[split]) for split, part in examples.items()}
+    print(checks.report(task, examples, features), flush=True)
+    checks.warn(examples, features, encoder)
+    return ClassificationData(
+        task,
+        examples,
+        labels,
+        features,
+        flags.split_seed if task.is_divided() else None,
+        flags.max_seq_length,
+    )
+
+
+def _seed(flags):
+    """Of the subset; who takes no subset is not given one."""
+    return flags.seed if flags.max_train_examples else 0
+
+
+def _read(flags, task, roles):
+    if flags.data_source == "tfds":
+        return read_tfds(task, flags.data_dir, roles)
+    return read_examples(task, data_folder(flags, task), roles, flags.split_seed)
+
+
+def _check_training_labels(task, labels):
+    there = np.unique(labels)
+    if len(there) < 2:
+        only = f"score: {labels[0]:g}" if task.regression else f"label: {task.labels[labels[0]]!r}"
+        raise InputError(
+            f"The training data has only one {only}. There is nothing to learn. Is "
+            "--label_column right, and --max_train_examples large enough?"
+        )
+    if not task.regression and len(there) < len(task.labels):
+        logging.warning(
+            "%d of %d labels have no training example.",
+            len(task.labels) - len(there),
+            len(task.labels),
+        )

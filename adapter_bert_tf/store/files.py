@@ -1,0 +1,84 @@
+"""The files of an adapter directory, read as data and written whole."""
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.store import contents, schema
+from adapter_bert_tf.store import weights as weight_bytes
+from adapter_bert_tf.store.folders import replacing
+from adapter_bert_tf.store.place import CONFIG, WEIGHTS
+
+
+def read(folder: str) -> tuple[dict[str, Any], dict[str, np.ndarray], bytes]:
+    """An adapter's config, its weights by common name, and the bytes of the weights' file.
+
+    Raises:
+      InputError: when nothing is there, or not what `save_adapter` writes.
+    """
+    if not storage.exists(os.path.join(folder, CONFIG)):
+        raise InputError(
+            f"No adapter in {folder!r}: {CONFIG} is not there. Train one, or name the directory of "
+            "another (adapter_dir).",
+            "adapter_dir",
+        )
+    try:
+        config = read_config(os.path.join(folder, CONFIG))
+        weights, content = _weights(os.path.join(folder, WEIGHTS), config)
+    except (tf.errors.OpError, UnicodeDecodeError) as error:
+        raise InputError(f"The adapter directory {folder!r} is damaged: {error}") from error
+    return config, weights, content
+
+
+def write_files(folder: str, files: Mapping[str, bytes]) -> None:
+    """Writes a folder under a temporary name, then renames it; what is there is replaced.
+
+    Args:
+      folder: path.
+      files: dict from name to bytes; without the first file the folder counts as empty.
+    """
+    with replacing(folder, last=next(iter(files))) as temporary:
+        for name, data in files.items():
+            storage.write_bytes(os.path.join(temporary, name), data)
+
+
+def config_bytes(config: Mapping[str, Any]) -> bytes:
+    """The config as its file holds it."""
+    return json.dumps(config, indent=2).encode()
+
+
+def _size(path: str) -> int:
+    """Bytes of a file. Raises `InputError` for links and for what only looks like a file."""
+    if "://" not in path and os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
+        raise InputError(
+            f"{path} is damaged: it is no regular file, and is not read. Copy the "
+            "files themselves into the adapter directory."
+        )
+    return storage.stat(path).length
+
+
+def read_config(path: str) -> dict[str, Any]:
+    """The config in a file. Raises `InputError`."""
+    if _size(path) > schema.LARGEST_CONFIG:
+        raise InputError(f"{path} is damaged: it has more than {schema.LARGEST_CONFIG:,} bytes.")
+    return schema.parse(storage.read_text(path), path)
+
+
+@storage.patient
+def _weights(path: str, config: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], bytes]:
+    shapes = contents.expected_shapes(config)
+    size = _size(path)
+    with tf.io.gfile.GFile(path, "rb") as file:
+        weight_bytes.check_header(file.read, size, shapes, path)
+        file.seek(0)
+        content = file.read()
+    if weight_bytes.digest(content) != config["weights_sha256"]:
+        raise InputError(f"{path} is damaged: its digest is not the one in {CONFIG}.")
+    return weight_bytes.unpack(content, path), content

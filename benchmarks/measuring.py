@@ -1,0 +1,73 @@
+"""What measurements of training have in common: a rate, and processes of their own."""
+
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def features(examples, base, length):
+    """Word pieces and label ids of examples whose labels are numbers."""
+    from adapter_bert_tf.data.batches import tokenize
+    from adapter_bert_tf.data.tokenization import TextEncoder
+
+    labels = examples.labels and [int(label) for label in examples.labels]
+    return tokenize(examples, TextEncoder(base.vocabulary, length), labels)
+
+
+def rate(model, found, batch, length, warmup, steps, learning_rate=1e-3):
+    """Examples/s of training, the input pipeline included; the first steps do not count.
+
+    Args:
+      model: what it trains is chosen already.
+      found: `features`.
+      batch: examples a step.
+      length: longest input in word pieces.
+      warmup: steps that do not count.
+      steps: steps that do.
+      learning_rate: the peak.
+    """
+    import tf_keras
+
+    from adapter_bert_tf.data.batches import train_batches
+    from adapter_bert_tf.training import loop
+
+    times, total = [], warmup + steps
+    clock = tf_keras.callbacks.LambdaCallback(
+        on_batch_end=lambda batch, logs: times.append(time.perf_counter())
+    )
+    loop.compile_model(model, loop.TrainingSettings(total, batch, learning_rate))
+    model.fit(train_batches(found, batch, total, 0, length), verbose=0, callbacks=[clock])
+    return steps * batch / (times[-1] - times[warmup - 1])
+
+
+def speed_rows(found):
+    """Markdown cells of measurements: examples/s, the share of the first case's, peak memory.
+
+    Args:
+      found: dict from case to its rows, of which the first is what the others are compared with.
+    """
+    rates = {c: [row["examples_per_second"] for row in rows] for c, rows in found.items() if rows}
+    cells = {}
+    for case, values in rates.items():
+        share = statistics.median(values) / statistics.median(next(iter(rates.values())))
+        memory = statistics.median(row["peak_memory_mb"] for row in found[case])
+        spread = f"{statistics.median(values):.1f} ({min(values):.1f}-{max(values):.1f})"
+        cells[case] = f"{spread} | {share:.0%} | {memory:.0f} |"
+    return cells
+
+
+def apart(module, *arguments):
+    """What `python -m MODULE --measure ARGUMENTS` prints last, as JSON."""
+    done = subprocess.run(
+        [sys.executable, "-m", module, "--measure", *arguments],
+        cwd=ROOT,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])

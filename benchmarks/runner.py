@@ -1,0 +1,71 @@
+"""The command line that all runners have: what is not there yet is run, then tables are written."""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def command(
+    about: str, run: Callable[..., None], write_tables: Callable[[], None], **options: Any
+) -> None:
+    """Parses the arguments, runs what is missing unless `--table` is given, and writes the tables.
+
+    Args:
+      about: the runner's docstring; its first line is the help.
+      run: function of the options' values, in their order.
+      write_tables: of the runner.
+      **options: dict from name to (default, help); what has None for a default must be given.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    for name, (default, text) in options.items():
+        kind = {"action": "store_true"} if default is False else {"type": type(default or "")}
+        parser.add_argument(f"--{name}", default=default, help=text, **kind)
+    parser.add_argument("--table", action="store_true", help="Only write the tables.")
+    values = vars(parser.parse_args())
+    if not values.pop("table"):
+        if missing := [f"--{name}" for name, value in values.items() if value is None]:
+            parser.error(f"{', '.join(missing)}: not given.")
+        run(*values.values())
+    write_tables()
+
+
+def record_of(
+    words: Sequence[str], folder: str | os.PathLike[str], core: int | None = None
+) -> dict[str, Any]:
+    """Runs a command of ours in a process of its own, and reads the `run.json` that it leaves.
+
+    Args:
+      words: the script and its flags.
+      folder: its output folder.
+      core: to run on alone; None for all.
+    """
+    subprocess.run(
+        [sys.executable, *words],
+        cwd=ROOT,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        preexec_fn=None if core is None else lambda: os.sched_setaffinity(0, {core}),
+    )
+    record: dict[str, Any] = json.loads(pathlib.Path(folder, "run.json").read_text())
+    return record
+
+
+def worker(measure: Callable[..., Any]) -> bool:
+    """Whether this process was started to measure one case: then it does, and prints the result.
+
+    Args:
+      measure: function of the arguments after `--measure`, all text; what it returns is
+        printed as JSON.
+    """
+    if sys.argv[1:2] != ["--measure"]:
+        return False
+    print(json.dumps(measure(*sys.argv[2:])))
+    return True

@@ -1,0 +1,96 @@
+"""How fast batches of 8 tasks with an adapter each train, against one adapter for one task.
+
+    python -m benchmarks.several_speed --data_dir=GLUE/MRPC      # runs what is not there yet
+    python -m benchmarks.several_speed --table                   # only rewrites its page
+
+Houlsby adapters of size 64 on MiniLM, batch 32, at most 128 word pieces, float32, input pipeline
+included; the same batches of MRPC's examples, each example of one of the tasks by chance. Each
+measurement is a process of its own; they take turns, and the first steps are not counted.
+"""
+
+import dataclasses
+import pathlib
+
+import numpy as np
+
+from benchmarks import ledger, measuring, runner
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LEDGER = ledger.Ledger(
+    folder=ROOT / "benchmarks" / "results" / "several_speed",
+    page=ROOT / "docs" / "several_tasks.md",
+    key=lambda row: (row["tasks"], row["method"], row["turn"]),
+)
+CASES = (
+    (1, "adapters"),
+    (8, "multitask_adapters"),
+    (2, "per_task_adapters"),
+    (8, "per_task_adapters"),
+    (30, "per_task_adapters"),
+)
+TURNS, BATCH, LENGTH, WARMUP, STEPS = 3, 32, 128, 8, 40
+
+
+def measure(data_dir, method, tasks):
+    """Examples/s and MB of a process that trains; for a process of its own."""
+    import adapter_bert_tf as abt
+    from adapter_bert_tf.data.examples import read_examples
+    from adapter_bert_tf.run.output_files import peak_memory_mb
+    from adapter_bert_tf.tasks import find_task
+
+    base = abt.load_base()
+    examples = read_examples(find_task("mrpc"), data_dir, ["train"])["train"]
+    features = measuring.features(examples, base, LENGTH)
+    tasks, model = int(tasks), new_model(base, int(tasks), method)
+    if method != "adapters":
+        ids = np.random.default_rng(0).integers(0, tasks, len(features)).astype("i4")
+        columns = 2 * ids + features.labels.numpy()
+        labels = np.stack([columns, np.zeros(len(ids))], -1).astype("f4")
+        features = dataclasses.replace(features, task_ids=ids, labels=labels)
+    rate = measuring.rate(model, features, BATCH, LENGTH, WARMUP, STEPS)
+    return {"examples_per_second": rate, "peak_memory_mb": peak_memory_mb()}
+
+
+def new_model(base, tasks, method):
+    """A model as a run has it, with a base of its own."""
+    import adapter_bert_tf as abt
+    from adapter_bert_tf.adapters.per_task import PerTaskConfig
+    from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
+
+    config, names = abt.PRESETS["houlsby"], tuple(f"task{i}" for i in range(tasks))
+    if method == "per_task_adapters":
+        config = PerTaskConfig(config, names)
+    encoder = base.build_encoder(config)
+    if method == "adapters":
+        model = abt.Classifier(encoder, 2)
+    else:
+        model = MixedClassifier(encoder, [HeadOf(name, 2) for name in names])
+    abt.select_trained(model, abt.Tuning(method))
+    return model
+
+
+def run_missing(data_dir):
+    """Measures what has no line yet, in turns."""
+    missing = LEDGER.missing((*case, turn) for turn in range(TURNS) for case in CASES)
+    for number, (tasks, method, turn) in enumerate(missing, 1):
+        row = {"tasks": tasks, "method": method, "turn": turn}
+        row |= measuring.apart("benchmarks.several_speed", data_dir, method, str(tasks))
+        print(f"{number} of {len(missing)}: {row}", flush=True)
+        LEDGER.add("rows", [row])
+
+
+def several_speed(there):
+    """Markdown lines: a row a case, medians and ranges of the turns."""
+    rows = ["| tasks | method | examples/s | of one | peak memory, MB |", "| --- |" + " --- |" * 4]
+    found = {case: [row for key, row in there.items() if key[:2] == case] for case in CASES}
+    cells = measuring.speed_rows(found)
+    return rows + [f"| {tasks} | `{method}` | {cells[tasks, method]}" for tasks, method in cells]
+
+
+def write_tables():
+    """Replaces the table in its page."""
+    LEDGER.write_tables(several_speed)
+
+
+if __name__ == "__main__" and not runner.worker(measure):
+    runner.command(__doc__, run_missing, write_tables, data_dir=(None, "Folder of MRPC."))

@@ -1,0 +1,142 @@
+"""Five tasks trained together by three methods, beside each task by itself.
+
+    python -m benchmarks.several_tasks --data_dir=FOLDER --work=FOLDER2  # what is not there yet
+    python -m benchmarks.several_tasks --table                           # only writes the table
+
+FOLDER holds `glue/MRPC/...`; in FOLDER2 are the runs' output folders, in which a command that was
+cut short goes on from its checkpoint. 2,500 steps of 32, temperature 10, the weights of the last
+step. `--only="per_task"` runs those whose method and seed match a regular expression.
+"""
+
+import collections
+import os
+import pathlib
+import re
+import shlex
+import statistics
+
+from benchmarks import ledger, results, runner, training_code
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LEDGER = ledger.Ledger(
+    folder=ROOT / "benchmarks" / "results" / "several_tasks",
+    page=ROOT / "docs" / "results.md",
+    key=lambda row: (row["method"], row["seed"]),
+)
+# Each task's folder and the metric that the average is of.
+TASKS = {
+    "cola": ("glue/CoLA", "mcc"),
+    "mrpc": ("glue/MRPC", "accuracy"),
+    "rte": ("glue/RTE", "accuracy"),
+    "sts-b": ("glue/STS-B", "spearman"),
+    "mnli": ("glue/MNLI-subset", "accuracy"),
+}
+EXAMPLES, BATCH, STEPS = 26_560, 32, 2_500
+EPOCHS = round((STEPS + 0.5) * BATCH / EXAMPLES, 5)  # Steps are rounded down.
+METHODS = {
+    "multitask_full": ["--tuning=multitask_full", "--learning_rate=1e-4"],
+    "multitask_adapters": ["--tuning=multitask_adapters", "--learning_rate=1e-3"],
+    "per_task_adapters": ["--tuning=per_task_adapters", "--learning_rate=1e-3"],
+}
+ALONE = ("full", "adapters 64")  # Methods of `benchmarks.results`, a run for each task.
+Run = collections.namedtuple("Run", "method seed")
+PLAN = [*(Run(method, 0) for method in METHODS), *(Run("per_task_adapters", s) for s in (1, 2))]
+
+
+def command(run, data_dir="DATA", folder="OUT"):
+    """The command line of a run."""
+    tasks = ",".join(f"{name}={data_dir}/{place}" for name, (place, _) in TASKS.items())
+    return [
+        "run_classifier.py",
+        f"--task_name={tasks}",
+        "--do_train",
+        "--do_eval",
+        "--max_seq_length=128",
+        f"--train_batch_size={BATCH}",
+        "--eval_batch_size=32",
+        f"--num_train_epochs={EPOCHS}",
+        *METHODS[run.method],
+        f"--seed={run.seed}",
+        f"--output_dir={folder}",
+    ]
+
+
+def run_missing(data_dir, work, only):
+    """Runs what has no line yet."""
+    missing = [run for run in LEDGER.missing(PLAN) if re.search(only, " ".join(map(str, run)))]
+    for number, run in enumerate(missing, 1):
+        print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)
+        folder = os.path.join(os.path.abspath(work), f"{run.method}_{run.seed}")
+        record = runner.record_of(command(run, data_dir, folder), folder)
+        LEDGER.add("rows", [row_of(run, record)])
+
+
+def row_of(run, record):
+    """What is kept of a run."""
+    assert record["global_step"] == STEPS, record["global_step"]
+    return run._asdict() | {
+        "steps": record["global_step"],
+        "parameters": record["parameters"],
+        "cpu_seconds": round(record["train_cpu_seconds"], 1),
+        "data_sha256": record["data_sha256"],
+        "eval": record["eval"],
+        "command": shlex.join(["python", *command(run)]),
+        ledger.CODE: training_code.digest(),
+    }
+
+
+def several_tasks(there):
+    """Markdown lines: a row a method, medians and ranges of the seeds."""
+    rows = [
+        "| method | " + " | ".join([*TASKS, "average"]) + " | seeds | trained a task |",
+        "| --- |" + " --- |" * (len(TASKS) + 3),
+    ]
+    for method in METHODS:
+        found = [row for (name, _), row in there.items() if name == method]
+        if found:
+            names = [f"eval_{task}_{metric}" for task, (_, metric) in TASKS.items()]
+            cells = [[row["eval"][name] for row in found] for name in (*names, "eval_average")]
+            trained = found[0]["parameters"]["trained"] / len(TASKS)
+            rows.append(_line(method, cells, len(found), trained))
+    whole = results.LEDGER.rows()
+    return rows + [_alone(method, whole) for method in ALONE]
+
+
+def _alone(method, whole):
+    """The row of a run for each task, where there is one; the average of the tasks' medians."""
+    cells, trained = [], []
+    for task, (_, metric) in TASKS.items():
+        found = [row for (t, m, _), row in whole.items() if (t, m) == (task, method)]
+        cells.append([row["eval"][f"eval_{metric}"] for row in found])
+        trained += [row["trained"] for row in found[:1]]
+    seeds = max(map(len, cells), default=0)
+    average = [statistics.mean(map(statistics.median, cells))] if all(cells) else []
+    return _line(f"{method}, each alone", [*cells, average], seeds, statistics.mean(trained))
+
+
+def _line(name, cells, seeds, trained):
+    return f"| {name} | {' | '.join(map(_cell, cells))} | {seeds} | {trained:,.0f} |"
+
+
+def _cell(values):
+    values = [100 * value for value in values]
+    if not values:
+        return "-"
+    spread = f" ({min(values):.1f}-{max(values):.1f})" if len(values) > 1 else ""
+    return f"{statistics.median(values):.1f}{spread}"
+
+
+def write_tables():
+    """Replaces the table in its page."""
+    LEDGER.write_tables(several_tasks)
+
+
+if __name__ == "__main__":
+    runner.command(
+        __doc__,
+        run_missing,
+        write_tables,
+        data_dir=(None, "Folder of all data."),
+        work=(None, "Folder for the runs' output."),
+        only=("", "Regular expression."),
+    )

@@ -1,0 +1,73 @@
+"""Tables of shares, read and drawn."""
+
+import pytest
+
+from adapter_bert_tf.analysis import heat_map
+from adapter_bert_tf.errors import InputError
+
+HEADER = "target,layer,sublayer,member,attention\n"
+ROWS = "t,0,attention,a,0.25\nt,0,attention,b,0.75\n"
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(0.0, ".00"), (0.069, ".07"), (0.994, ".99"), (0.995, "1"), (0.9999, "1"), (1.0, "1")],
+)
+def test_two_digits(share, said):
+    assert heat_map.label(share) == said
+
+
+def test_nothing_where_there_is_no_share():
+    assert heat_map.label(float("nan")) == ""
+
+
+def test_a_table_that_a_spreadsheet_saved(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + (HEADER + ROWS).replace("\n", "\r\n").encode())
+    [(target, members, places, shares)] = heat_map.read([str(path)])
+    assert (target, members, places, shares.tolist()) == ("t", ["a", "b"], ["1"], [[0.25], [0.75]])
+
+
+REFUSED = {
+    "no columns": (b"a\n1\n", "KeyError"),
+    "not UTF-8": (b"\xff" * 10_000, "UnicodeDecodeError"),
+    "no rows": (HEADER.encode(), "it has no rows"),
+    **{
+        name: (HEADER.encode() + f"t,{layer},attention,a,{share}\n".encode(), said)
+        for name, layer, share, said in (
+            ("nan", 0, "nan", "a share from 0 to 1"),
+            ("infinite", 0, "inf", "a share from 0 to 1"),
+            ("negative", 0, -1, "a share from 0 to 1"),
+            ("a layer below", -5, 0.5, "layer must be from 0"),
+            ("a layer above", 10**6, 0.5, "layer must be from 0"),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_table(case, tmp_path, capsys):
+    content, said = REFUSED[case]
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(InputError, match=said) as error:
+        heat_map.read([str(tmp_path / "a.csv")])
+    assert len(str(error.value)) < 500
+    assert heat_map.main([str(tmp_path / "a.csv"), f"--output_dir={tmp_path}/map"]) == 1
+    assert said in capsys.readouterr().err and not (tmp_path / "map").exists()
+
+
+def test_no_place_for_the_map(tmp_path, capsys):
+    table = tmp_path / "a.csv"
+    table.write_text(HEADER + ROWS)
+    (tmp_path / "taken" / "fusion_map.png").mkdir(parents=True)
+    for place, said in ((table, "is a file"), (tmp_path / "taken", "is a folder")):
+        assert heat_map.main([str(table), f"--output_dir={place}"]) == 1
+        assert said in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "taken").iterdir()] == ["fusion_map.png"]
+
+
+def test_the_same_map_has_the_same_bytes(tmp_path):
+    (tmp_path / "a.csv").write_text(HEADER + ROWS)
+    panels = heat_map.read([str(tmp_path / "a.csv")])
+    first, second = (heat_map.pictures("map", panels, "command") for _ in range(2))
+    assert first == second and list(first) == ["map.png", "map.svg"]

@@ -1,0 +1,67 @@
+"""Flags that have no effect beside the others are named; nothing else is."""
+
+import pytest
+from absl import flags
+
+from adapter_bert_tf.command import table
+from adapter_bert_tf.command.definitions import define_flags
+from adapter_bert_tf.command.row import Command
+from adapter_bert_tf.command.run_flags import RunFlags
+from adapter_bert_tf.command.unused import unused
+
+CLASSIFIER, SQUAD = Command.CLASSIFIER, Command.SQUAD
+NAMED = {
+    "a number of layers": (CLASSIFIER, "--top_k=3", "without --tuning=top_k"),
+    "a size": (CLASSIFIER, "--tuning=full --adapter_size=8", "without --tuning=adapters"),
+    "a preset": (CLASSIFIER, "--tuning=head --adapter=pfeiffer", "without --tuning=adapters"),
+    "layers": (CLASSIFIER, "--tuning=top_k --adapter_layers=1-2", "without --tuning=adapters"),
+    "a start": (CLASSIFIER, "--tuning=top_k --adapter_init_scale=1", "without --tuning=adapters"),
+    "a drop": (CLASSIFIER, "--tuning=top_k --adapter_drop=1", "without --tuning=adapters"),
+    "norms": (CLASSIFIER, "--tuning=full --notrain_layer_norm", "without --tuning=adapters"),
+    "the pooler": (
+        CLASSIFIER,
+        "--tuning=full --train_pooler",
+        "without --tuning=adapters or --tuning=multitask_adapters or",
+    ),
+    "scores": (CLASSIFIER, "--task_name=mrpc --regression", "without --task_name=tsv"),
+    "a column": (CLASSIFIER, "--task_name=mrpc --text_a_column=x", "without --task_name=tsv"),
+    "quotes": (CLASSIFIER, "--task_name=mrpc --noquoted", "without --task_name=tsv"),
+    "the best": (CLASSIFIER, "--keep=best", "without --eval_every_steps"),
+    "no answers": (SQUAD, "--null_score_diff_threshold=1", "without --version_2_with_negative="),
+}
+SILENT = {
+    "adapters": (CLASSIFIER, "--adapter_size=8 --notrain_layer_norm --train_pooler"),
+    "upper layers": (CLASSIFIER, "--tuning=top_k --top_k=3"),
+    "what is the default": (CLASSIFIER, "--top_k=2 --tuning=full --noregression"),
+    "a table": (CLASSIFIER, "--task_name=TSV --regression --delimiter=,"),
+    "the best of many": (CLASSIFIER, "--keep=best --eval_every_steps=5"),
+    "a sweep may have it": (CLASSIFIER, "--sweep=grid.yaml --top_k=3"),
+    "no answers": (SQUAD, "--version_2_with_negative --null_score_diff_threshold=1"),
+}
+
+
+def parsed(command, text):
+    values = flags.FlagValues()
+    define_flags(command, values)
+    values([command.value, "--output_dir=out", *text.split()])
+    return RunFlags.of(values)
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_named(case):
+    command, text, said = NAMED[case]
+    (sentence,) = unused(parsed(command, text))
+    assert sentence.startswith("--") and said in sentence
+
+
+@pytest.mark.parametrize("case", SILENT)
+def test_silent(case):
+    assert unused(parsed(*SILENT[case])) == []
+
+
+def test_a_condition_is_another_flag_of_the_same_commands():
+    for row in table.ROWS:
+        if row.only_with:
+            other = table.row_of(row.only_with[0])
+            assert set(row.commands) <= set(other.commands)
+            assert not other.choices or set(row.only_with[1]) <= set(other.choices)

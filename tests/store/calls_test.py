@@ -1,0 +1,136 @@
+"""What `AdapterModel` and `TextEncoder` are given is checked before anything runs."""
+
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.base import load_base
+from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.many_tasks.model import AdapterModel
+from adapter_bert_tf.training.trained import Tuning
+
+SIZES = AdapterConfig(4)
+
+
+@pytest.fixture(scope="module")
+def model(tiny_base_folder):
+    model = AdapterModel(load_base(tiny_base_folder))
+    model.add_adapter("a", ["0", "1"], SIZES)
+    return model
+
+
+@pytest.fixture(scope="module")
+def encoder(model):
+    return TextEncoder(model.base.vocabulary, 16)
+
+
+@pytest.fixture(scope="module")
+def inputs(encoder):
+    return encoder.inputs(["the cat", "a dog in the house"])
+
+
+NEW = {
+    "one class": (["x", ["yes"]], {}, "two labels or more, scores none"),
+    "labels in one text": (["x", "ab"], {}, "Labels are a list of strings"),
+    "labels of numbers": (["x", [0, 1]], {}, "Labels are a list of strings"),
+    "a name of two lines": (["a\nb", ["0", "1"]], {}, "one line of text. Received: 'a\\nb'"),
+    "a name that ends a text in C": (["a\0b", ["0", "1"]], {}, "one line of text"),
+    "a blank name": ([" ", ["0", "1"]], {}, "one line of text"),
+    "a number for a name": ([3, ["0", "1"]], {}, "one line of text. Received: 3"),
+    "a name that is taken": (["a", ["0", "1"]], {}, "a name that no other has. There are ['a']"),
+    "a head of another type": (["x", ["0", "1"]], {"head": ["span"]}, "head a head's name"),
+    "a tuning by its name": (["x", ["0", "1"]], {"tuning": "full"}, "tuning is a Tuning"),
+    "a config by a number": (["x", ["0", "1"], 3], {}, "config is one of"),
+}
+
+
+@pytest.mark.parametrize("case", NEW)
+def test_a_new_task(case, model):
+    arguments, more, said = NEW[case]
+    with pytest.raises(InputError, match=re.escape(said)):
+        model.add_adapter(*arguments, **more)
+    assert model.list_adapters() == ["a"]
+
+
+def test_a_number_of_layers_is_a_number():
+    with pytest.raises(InputError, match="top_k must be a whole number"):
+        Tuning("top_k", top_k="2")
+
+
+CALLS = {
+    "nothing": (lambda x: None, "Inputs are a dict with"),
+    "texts": (lambda x: ["the cat"], "Inputs are a dict with.*Received: .'the cat'"),
+    "no mask": (
+        lambda x: {n: v for n, v in x.items() if n != "input_mask"},
+        "Inputs are a dict with",
+    ),
+    "one row alone": (lambda x: {n: v[0] for n, v in x.items()}, r"one shape \[batch, seq\]"),
+    "a shorter mask": (lambda x: x | {"input_mask": x["input_mask"][:, :2]}, "one shape"),
+    "no word": (lambda x: {n: v[:, :0] for n, v in x.items()}, "with 1 to 24 word pieces"),
+    "too many": (lambda x: {n: np.ones((1, 25), int) for n in x}, "with 1 to 24 word pieces"),
+    "an id too large": (
+        lambda x: x | {"input_word_ids": x["input_word_ids"] + 50},
+        "input_word_ids must be 0 to 49 for this base. Received: 50 to",
+    ),
+    "an id below 0": (
+        lambda x: x | {"input_word_ids": x["input_word_ids"] - 9},
+        "input_word_ids must be 0 to 49 for this base. Received: -9 to",
+    ),
+    "a type too large": (
+        lambda x: x | {"input_type_ids": x["input_type_ids"] + 7},
+        "input_type_ids must be 0 to 1 for this base. Received: 7 to 7",
+    ),
+    "a mask of more": (lambda x: x | {"input_mask": x["input_mask"] * 3}, "input_mask must be 0"),
+    "fractions": (
+        lambda x: x | {"input_word_ids": tf.cast(x["input_word_ids"], tf.float32)},
+        "input_word_ids must be whole numbers",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
+@pytest.mark.parametrize("adapter", ["a", ["a", "a"]], ids=["one", "by row"])
+def test_a_call(case, adapter, model, inputs):
+    change, said = CALLS[case]
+    with pytest.raises(InputError, match=said):
+        model(change(dict(inputs)), adapter)
+
+
+def test_names_of_another_type(model, inputs):
+    for name in ("b", None, ["a"], 3):
+        with pytest.raises(InputError, match="No adapter"):
+            model.config(name)
+
+
+def test_no_row_is_no_error_and_a_graph_is_the_callers(model, inputs):
+    none = {name: value[:0] for name, value in inputs.items()}
+    assert model(none, "a").shape == (0, 2)
+    in_graph = tf.function(lambda x: model(x, "a"))(inputs)
+    np.testing.assert_allclose(in_graph, model(inputs, "a"), atol=1e-6)
+
+
+ENCODED = {
+    "numbers": ([[1, 2]], "A text is a string. Received: \\[1, 2\\]"),
+    "nothing for a text": ([["a", None]], "A text is a string"),
+    "a text by itself": (["a"], "one or two lists of strings"),
+    "three columns": ([["a"]] * 3, "one or two lists of strings"),
+    "columns of two lengths": ([["a"], ["b", "c"]], "one or two lists of strings"),
+}
+
+
+@pytest.mark.parametrize("case", ENCODED)
+def test_texts(case, encoder):
+    columns, said = ENCODED[case]
+    with pytest.raises(InputError, match=said):
+        encoder.inputs(*columns)
+
+
+@pytest.mark.parametrize("length", [4, 0, -1, "16", 16.5, None])
+def test_lengths(length, model, encoder):
+    for make in (lambda n: TextEncoder(model.base.vocabulary, n), encoder.with_length):
+        with pytest.raises(InputError, match="max_seq_length is a whole number of 5 or more"):
+            make(length)
