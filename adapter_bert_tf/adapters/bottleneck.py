@@ -11,6 +11,9 @@ from adapter_bert_tf.adapters.parts import Function, Parts, Place, add
 if TYPE_CHECKING:
     from adapter_bert_tf.adapters.config import AdapterConfig
 
+OUTPUT = "output_layer_norm"
+OUTPUT_EPSILON = 1e-5  # Of HyperFormer's code.
+
 
 def narrowed(
     x: tf.Tensor,
@@ -50,6 +53,8 @@ def variable_shapes(config: "AdapterConfig", hidden_size: int) -> dict[str, tupl
         shapes |= {"middle_kernel": (size, size), "middle_bias": (size,)}
     if config.layer_norm:
         shapes |= {"layer_norm_gamma": (hidden_size,), "layer_norm_beta": (hidden_size,)}
+    if config.normalize_output:
+        shapes |= {f"{OUTPUT}_gamma": (hidden_size,), f"{OUTPUT}_beta": (hidden_size,)}
     return shapes
 
 
@@ -61,6 +66,8 @@ def change(
     stacked: str | None = None,
 ) -> tf.Tensor:
     """What an adapter adds to a sublayer's output: `scale * bottleneck(source)`.
+
+    With `normalize_output` it is `scale * LayerNorm(bottleneck(source))`.
 
     The source is the sublayer's output (serial), its input (parallel), or
     LayerNorm(input + output) (`normalize_input`); see `AdapterConfig`.
@@ -77,10 +84,25 @@ def change(
     """
     x, kernels = read(config, values, place, source(config, place), stacked)
     narrow = narrowed(x, kernels, ACTIVATION_FUNCTIONS[config.activation], stacked)
-    result = dense(narrow, kernels["up_kernel"], kernels["up_bias"], stacked)
+    result = dense(narrow, *up_of(kernels), stacked)
+    if config.normalize_output:
+        result = normalized(result, values, stacked)
     if dropout is not None:
         result = dropout(result)
     return result if config.scale == 1.0 else result * config.scale
+
+
+def up_of(kernels: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """The kernel and the bias of the projection up."""
+    return kernels["up_kernel"], kernels["up_bias"]
+
+
+def normalized(
+    result: tf.Tensor, values: Mapping[str, Tensor], stacked: str | None = None
+) -> tf.Tensor:
+    """A bottleneck's result after the adapter's LayerNorm of it, float32."""
+    gamma, beta = values[f"{OUTPUT}_gamma"], values[f"{OUTPUT}_beta"]
+    return layer_norm(tf.cast(result, tf.float32), gamma, beta, OUTPUT_EPSILON, stacked)
 
 
 def read(
@@ -105,9 +127,7 @@ def read(
             stacked=stacked,
         )
     kernels = {
-        name: tf.cast(value, dtype)
-        for name, value in values.items()
-        if not name.startswith("layer_norm")
+        name: tf.cast(value, dtype) for name, value in values.items() if "layer_norm" not in name
     }
     return tf.cast(found, dtype), kernels
 

@@ -76,6 +76,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "normalize_input": (_is_bool, "true or false"),
     "layer_norm": (_is_bool, "true or false"),
     "depth": (lambda v: _is_int(v) and v in (1, 2), "1 or 2"),
+    "normalize_output": (_is_bool, "true or false"),
 }
 
 
@@ -104,6 +105,10 @@ class AdapterConfig(PartsConfig):
       layer_norm: the adapter normalizes what it reads with a LayerNorm of its own, of 2d more
         parameters (a variation of Houlsby et al. 2019, section 3.6, as is the next).
       depth: number of layers at the bottleneck's width; 2 adds an m x m layer, m^2 + m parameters.
+      normalize_output: the bottleneck's result goes through a LayerNorm of the adapter's own before
+        it is added (Mahabadi et al. 2021, equation 1), of 2d more parameters. With `identity_init`
+        its gamma starts at zero, and not the up kernel: over a result of zeros a LayerNorm
+        multiplies gradients by 316.
 
     Raises:
       InputError: if a value is out of range.
@@ -123,6 +128,7 @@ class AdapterConfig(PartsConfig):
     normalize_input: bool = False
     layer_norm: bool = False
     depth: int = 1
+    normalize_output: bool = False
 
     def __post_init__(self) -> None:
         for name, (is_right, message) in RULES.items():
@@ -149,11 +155,12 @@ class AdapterConfig(PartsConfig):
         }
 
     def _start(self, name: str) -> str | float:
+        last = "output_layer_norm_gamma" if self.normalize_output else "up_kernel"
+        if name == last and self.identity_init:
+            return "zeros"
         if name.endswith("gamma"):
             return "ones"
-        if not name.endswith("kernel") or (name == "up_kernel" and self.identity_init):
-            return "zeros"
-        return self.init_scale
+        return self.init_scale if name.endswith("kernel") else "zeros"
 
     def parts(
         self,
@@ -176,6 +183,13 @@ class AdapterConfig(PartsConfig):
             f"size {self.bottleneck_size}, {self.activation}, {self.placement}, "
             f"after {' and '.join(self.sublayers)}"
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `PartsConfig.to_dict`; `normalize_output` only if so, as files of before had none."""
+        values = super().to_dict()
+        if not self.normalize_output:
+            del values["normalize_output"]
+        return values
 
     def layer_indices(self, num_layers: int) -> tuple[int, ...]:
         """Indices of the layers with adapters in an encoder of `num_layers` layers."""

@@ -1,12 +1,12 @@
 """AdapterFusion: in each place an attention decides, token by token, which members to listen to."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.adapters.bottleneck import narrowed, read, source, under
+from adapter_bert_tf.adapters.bottleneck import narrowed, normalized, read, source, under, up_of
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, MEMBERS, Tensor, dense
 from adapter_bert_tf.adapters.parts import Function, Parts, Place, add
 from adapter_bert_tf.errors import InputError
@@ -48,16 +48,21 @@ def fused_change(
     member, dtype = config.member, place.output.dtype
     seen = source(member, place)
     x, kernels = read(member, members, place, seen, MEMBERS)
-    narrow = narrowed(x, kernels, ACTIVATION_FUNCTIONS[member.activation], MEMBERS)
-    narrow = tf.concat([narrow, tf.ones_like(narrow[..., :1])], -1)  # For the up bias.
-    up = tf.concat([members["up_kernel"], members["up_bias"][:, tf.newaxis]], 1)
-    products = Merged(values, up) if dropout is not None else Stepwise(values, up)
-    scores = products.scores(tf.cast(seen, dtype), narrow) * member.scale
+    found = narrowed(x, kernels, ACTIVATION_FUNCTIONS[member.activation], MEMBERS)
+    products: Products
+    if member.normalize_output:
+        found = tf.cast(normalized(dense(found, *up_of(kernels), MEMBERS), members, MEMBERS), dtype)
+        products = Whole(values)
+    else:
+        found = tf.concat([found, tf.ones_like(found[..., :1])], -1)  # For the up bias.
+        up = tf.concat([members["up_kernel"], members["up_bias"][:, tf.newaxis]], 1)
+        products = Merged(values, up) if dropout is not None else Stepwise(values, up)
+    scores = products.scores(tf.cast(seen, dtype), found) * member.scale
     scores += _of_key_bias(values, tf.cast(seen, dtype))
     shares = tf.nn.softmax(dropout(scores) if dropout is not None else scores)
     if observe is not None:
         observe(place, shares)
-    result = products.mixed(narrow * tf.cast(shares, dtype)[..., tf.newaxis])
+    result = products.mixed(found * tf.cast(shares, dtype)[..., tf.newaxis])
     return result if member.scale == 1.0 else result * member.scale
 
 
@@ -72,7 +77,51 @@ def _of_key_bias(values: Mapping[str, Tensor], x: tf.Tensor) -> tf.Tensor:
     return tf.cast(found, tf.float32) + bias
 
 
-class Stepwise:
+class Products(Protocol):
+    """The products of a fusion with what is found in its members."""
+
+    def scores(self, x: tf.Tensor, found: tf.Tensor) -> tf.Tensor:
+        """float32 `[batch, seq, members]`, but for the key's bias."""
+
+    def mixed(self, weighted: tf.Tensor) -> tf.Tensor:
+        """`[batch, seq, hidden]`, of what is found times the members' shares."""
+
+
+class Whole:
+    """The products with the members' whole changes, which a LayerNorm keeps from being merged.
+
+    Args:
+      values: as in `fused_change`.
+    """
+
+    def __init__(self, values: Mapping[str, Tensor]) -> None:
+        self.values = values
+
+    def scores(self, x: tf.Tensor, found: tf.Tensor) -> tf.Tensor:
+        """float32 `[batch, seq, members]`, but for the key's bias.
+
+        Args:
+          x: `[batch, seq, hidden]`, what asks.
+          found: `[batch, seq, members, hidden]`.
+        """
+        return tf.reduce_sum(tf.cast(self.asked(x)[:, :, tf.newaxis] * found, tf.float32), -1)
+
+    def mixed(self, weighted: tf.Tensor) -> tf.Tensor:
+        """`sum_n s_n z_n V`, `[batch, seq, hidden]`, of the `s_n z_n`."""
+        return self.valued(tf.reduce_sum(weighted, 2))
+
+    def asked(self, x: tf.Tensor) -> tf.Tensor:
+        """`(x Q + b_Q) K^T`, `[batch, seq, hidden]`."""
+        own = {name: tf.cast(value, x.dtype) for name, value in self.values.items()}
+        query = dense(x, own["query_kernel"], own["query_bias"])
+        return tf.tensordot(query, own["key_kernel"], [[2], [1]])
+
+    def valued(self, x: tf.Tensor) -> tf.Tensor:
+        """`x V`, `[batch, seq, hidden]`."""
+        return tf.tensordot(x, tf.cast(self.values["value_kernel"], x.dtype), 1)
+
+
+class Stepwise(Whole):
     """The products of a fusion one after the other: fewest operations for few tokens.
 
     Args:
@@ -81,26 +130,23 @@ class Stepwise:
     """
 
     def __init__(self, values: Mapping[str, Tensor], up: tf.Tensor) -> None:
-        self.values, self.up = values, up
+        super().__init__(values)
+        self.up = up
 
-    def scores(self, x: tf.Tensor, narrow: tf.Tensor) -> tf.Tensor:
+    def scores(self, x: tf.Tensor, found: tf.Tensor) -> tf.Tensor:
         """float32 `[batch, seq, members]`, but for the key's bias.
 
         Args:
           x: `[batch, seq, hidden]`, what asks.
-          narrow: `[batch, seq, members, bottleneck + 1]`, the last of which is 1.
+          found: `[batch, seq, members, bottleneck + 1]`, the last of which is 1.
         """
-        own = {name: tf.cast(value, x.dtype) for name, value in self.values.items()}
-        query = dense(x, own["query_kernel"], own["query_bias"])
-        back = tf.tensordot(query, own["key_kernel"], [[2], [1]])
-        asked = tf.einsum("bsh,nmh->bsnm", back, tf.cast(self.up, x.dtype))
-        return tf.reduce_sum(tf.cast(asked * narrow, tf.float32), -1)
+        asked = tf.einsum("bsh,nmh->bsnm", self.asked(x), tf.cast(self.up, x.dtype))
+        return tf.reduce_sum(tf.cast(asked * found, tf.float32), -1)
 
     def mixed(self, weighted: tf.Tensor) -> tf.Tensor:
         """`sum_n s_n a_n U_n V`, `[batch, seq, hidden]`, of the `s_n a_n`."""
-        dtype = weighted.dtype
-        wide = tf.einsum("bsnm,nmh->bsh", weighted, tf.cast(self.up, dtype))
-        return tf.tensordot(wide, tf.cast(self.values["value_kernel"], dtype), 1)
+        up = tf.cast(self.up, weighted.dtype)
+        return self.valued(tf.einsum("bsnm,nmh->bsh", weighted, up))
 
 
 class Merged(Stepwise):
@@ -110,14 +156,14 @@ class Merged(Stepwise):
     gradients of Q, K and V to make, takes half the operations.
     """
 
-    def scores(self, x: tf.Tensor, narrow: tf.Tensor) -> tf.Tensor:
+    def scores(self, x: tf.Tensor, found: tf.Tensor) -> tf.Tensor:
         values = self.values
         asking = tf.concat([values["query_kernel"], values["query_bias"][tf.newaxis]], 0)
         kernel = tf.einsum(
             "hk,nmk->nhm", tf.matmul(asking, values["key_kernel"], transpose_b=True), self.up
         )
         asked = dense(x, tf.cast(kernel[:, :-1], x.dtype), tf.cast(kernel[:, -1], x.dtype), MEMBERS)
-        return tf.reduce_sum(tf.cast(asked * narrow, tf.float32), -1)
+        return tf.reduce_sum(tf.cast(asked * found, tf.float32), -1)
 
     def mixed(self, weighted: tf.Tensor) -> tf.Tensor:
         kernel = tf.einsum("nmh,hk->nmk", self.up, self.values["value_kernel"])

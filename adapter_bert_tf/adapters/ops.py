@@ -65,7 +65,7 @@ def layer_norm(
     """Layer normalization over the last axis, as tf_keras' layer computes it at this epsilon.
 
     Args:
-      x: float32 `[batch, seq, hidden]`.
+      x: float32 `[batch, seq, hidden]`; of members also `[batch, seq, members, hidden]`.
       gamma, beta: `[hidden]`; stacked `[batch or members, hidden]`.
       epsilon: added to the variance.
       stacked: as in `dense`.
@@ -75,7 +75,7 @@ def layer_norm(
     """
     if stacked == ROWS:
         gamma, beta = gamma[:, tf.newaxis], beta[:, tf.newaxis]
-    if stacked == MEMBERS:
+    if stacked == MEMBERS and x.shape.rank == 3:
         x = x[:, :, tf.newaxis]
     mean, variance = tf.nn.moments(x, [-1], keepdims=True)
     return tf.nn.batch_normalization(x, mean, variance, beta, gamma, epsilon)

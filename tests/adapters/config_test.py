@@ -8,8 +8,17 @@ import pytest
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig, parse_layers
 from adapter_bert_tf.errors import InputError
 
+SIZES = {"hidden_size": 16, "num_layers": 2}
 
-@pytest.mark.parametrize("config", [*PRESETS.values(), AdapterConfig(8, layers=(1, 0, 1))])
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        *PRESETS.values(),
+        AdapterConfig(8, layers=(1, 0, 1)),
+        AdapterConfig(8, normalize_output=True),
+    ],
+)
 def test_json_round_trip(config):
     assert AdapterConfig.from_json(config.to_json()) == config
 
@@ -28,10 +37,34 @@ def test_houlsby_is_adapter_bert_but_for_the_start():
         "normalize_input": False,
         "layer_norm": False,
         "depth": 1,
+        "normalize_output": False,
     }
     assert dataclasses.asdict(PRESETS["adapter_bert"]) == original
     start = {"init_scale": 0.02, "identity_init": True}
     assert dataclasses.asdict(PRESETS["houlsby"]) == original | start
+
+
+def test_what_came_later_is_written_only_where_it_is_used():
+    """So the files of an adapter say the same as those of earlier versions."""
+    assert "normalize_output" not in AdapterConfig().to_dict()
+    assert AdapterConfig(normalize_output=True).to_dict()["normalize_output"] is True
+
+
+@pytest.mark.parametrize(
+    ("config", "zeros"),
+    [
+        (AdapterConfig(4), "up_kernel"),
+        (AdapterConfig(4, normalize_output=True), "output_layer_norm_gamma"),
+    ],
+    ids=["plain", "normalized"],
+)
+def test_where_an_adapter_starts_as_the_identity(config, zeros):
+    """By one variable, so that the others have gradients."""
+    specs = {n.rsplit("/", 1)[1]: s for n, s in config.specs(SIZES).items()}
+    kernels = {"down_kernel": 0.02, "up_kernel": 0.02, "output_layer_norm_gamma": "ones"}
+    expected = {n: v for n, v in kernels.items() if n in specs} | {zeros: "zeros"}
+    assert {n: specs[n].start for n in expected} == expected
+    assert all(spec.start == "zeros" for name, spec in specs.items() if name not in expected)
 
 
 def test_pfeiffer_has_one_adapter_a_layer_after_the_feed_forward_sublayer():
@@ -77,6 +110,7 @@ REFUSED = [
     {"normalize_input": "no"},
     {"identity_init": 1},
     {"layer_norm": None},
+    {"normalize_output": 0},
     {"placement": "above"},
     {"depth": 0},
     {"depth": 3},

@@ -26,6 +26,7 @@ KINDS = {
     "scaled": dataclasses.replace(PFEIFFER, scale=2.5),
     "two layers deep": dataclasses.replace(HOULSBY, depth=2),
     "a LayerNorm of its own": dataclasses.replace(HOULSBY, layer_norm=True),
+    "a LayerNorm of its result": dataclasses.replace(HOULSBY, normalize_output=True, scale=0.5),
 }
 SIZES = {
     "vocab_size": 50,

@@ -14,6 +14,7 @@ from tests import support
 CONFIGS = {
     **PRESETS,
     "none": None,
+    "normalized": AdapterConfig(4, normalize_output=True),
     "all knobs": AdapterConfig(4, layers=(1,), layer_norm=True, depth=2, activation="tanh"),
 }
 
