@@ -10,10 +10,10 @@ import tensorflow as tf
 from adapter_bert_tf.adapters.bottleneck import OUTPUT, variable_shapes
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.hypernetwork import NAME, PROJECTOR, SHARED, generated
-from adapter_bert_tf.adapters.kinds import PartsConfig, register
+from adapter_bert_tf.adapters.kinds import register
+from adapter_bert_tf.adapters.of_tasks import TASK_IDS, TASKS, OfTasks
 from adapter_bert_tf.adapters.ops import ROWS, Tensor
 from adapter_bert_tf.adapters.parts import Function, Parts
-from adapter_bert_tf.adapters.per_task import TASK_IDS, TASKS, check_task_names
 from adapter_bert_tf.adapters.specs import Sizes, Spec
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shown
@@ -28,7 +28,7 @@ SWITCHES = ("shared", "projector", "conditional_norm")
 
 @register(NAME)
 @dataclasses.dataclass(frozen=True)
-class HyperFormerConfig(PartsConfig):
+class HyperFormerConfig(OfTasks):
     """HyperFormer, or with `shared` HyperFormer++ (Mahabadi et al. 2021, sections 2.2 and 2.3).
 
     Every task has an embedding, from which generators, linear with biases, make its adapters:
@@ -52,6 +52,7 @@ class HyperFormerConfig(PartsConfig):
     """
 
     groups: ClassVar[tuple[str, ...]] = (NAME,)
+    generates: ClassVar[bool] = True
 
     adapter: AdapterConfig
     tasks: tuple[str, ...]
@@ -71,9 +72,7 @@ class HyperFormerConfig(PartsConfig):
                 "adapter must be an AdapterConfig with normalize_output. Received: "
                 f"{shown(self.adapter)}"
             )
-        if isinstance(self.tasks, list):
-            object.__setattr__(self, "tasks", tuple(self.tasks))
-        check_task_names(self.tasks)
+        self._check_tasks()
         for name in SIZES:
             value = getattr(self, name)
             _require(type(value) is int and 0 < value <= MOST, f"{name} is 1 to {MOST}", value)
@@ -163,6 +162,18 @@ class HyperFormerConfig(PartsConfig):
         """As of one adapter: no task has one in the lowest layers."""
         return dataclasses.replace(self, adapter=self.adapter.without_lowest(count, num_layers))
 
+    def of_one(self) -> AdapterConfig:
+        """As `OfTasks.of_one`."""
+        return self.adapter
+
+    def of_each(self, values: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+        """As `OfTasks.of_each`: what is generated for each."""
+        made = generated(self.adapter, self.tasks, values)
+        return {
+            task: {name: tensor[i] for name, tensor in made.items()}
+            for i, task in enumerate(self.tasks)
+        }
+
     def summary(self) -> str:
         """As `PartsConfig.summary`."""
         name = "HyperFormer++" if self.shared else "HyperFormer"
@@ -188,7 +199,7 @@ class HyperFormerParts(Parts):
 
     def for_call(self, inputs: Mapping[str, tf.Tensor]) -> Parts:
         """The adapters of the rows."""
-        of_tasks = generated(self.config.adapter, self.values)
+        of_tasks = generated(self.config.adapter, self.config.tasks, self.values)
         rows = {name: tf.gather(value, inputs[TASK_IDS]) for name, value in of_tasks.items()}
         return self.config.adapter.parts(rows, self.dropouts, ROWS)
 

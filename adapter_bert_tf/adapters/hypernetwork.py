@@ -1,14 +1,14 @@
 """A hypernetwork: each task's adapters from a vector of the task (Mahabadi et al. 2021)."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.bottleneck import OUTPUT, under, variable_shapes
 from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.of_tasks import TASKS
 from adapter_bert_tf.adapters.ops import Tensor, dense, layer_norm
-from adapter_bert_tf.adapters.per_task import TASKS
 
 NAME = "hypernetwork"
 SHARED = f"{NAME}/generators"  # Of HyperFormer++, for all places.
@@ -17,17 +17,20 @@ VECTOR_EPSILON = 1e-6  # Of the LayerNorm on the vectors of HyperFormer++.
 LAYER = re.compile(rf"{NAME}/layer_([0-9]+)/")
 
 
-def generated(config: AdapterConfig, values: Mapping[str, Tensor]) -> dict[str, tf.Tensor]:
+def generated(
+    config: AdapterConfig, tasks: Sequence[str], values: Mapping[str, Tensor]
+) -> dict[str, tf.Tensor]:
     """The adapters of all tasks.
 
     Args:
       config: `AdapterConfig` of each.
+      tasks: their names.
       values: dict from the names of `HyperFormerConfig.specs` to variable or tensor.
 
     Returns:
       dict from the names of an adapter's variables to float32 `[tasks, ...]`.
     """
-    z = tf.stack(list(embeddings(values).values()))
+    z = tf.stack([values[embedding_of(task)] for task in tasks])
     found = _shared_norms(values, z.shape[0])
     for generator, (places, vectors) in _generators(config, values, z).items():
         for name, tensor in _generate(config, under(values, generator), vectors).items():
@@ -36,13 +39,9 @@ def generated(config: AdapterConfig, values: Mapping[str, Tensor]) -> dict[str, 
     return found
 
 
-def embeddings(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Dict from each task's name to its embedding, `[task embedding]`."""
-    return {
-        name.split("/")[1]: value
-        for name, value in values.items()
-        if name.startswith(f"{TASKS}/") and name.endswith(f"/{NAME}/embedding")
-    }
+def embedding_of(task: str) -> str:
+    """The name of a task's embedding, `[task embedding]`."""
+    return f"{TASKS}/{task}/{NAME}/embedding"
 
 
 def projected(values: Mapping[str, Tensor], z: tf.Tensor) -> tf.Tensor:

@@ -2,43 +2,23 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.bottleneck import under
 from adapter_bert_tf.adapters.config import AdapterConfig
-from adapter_bert_tf.adapters.kinds import PartsConfig, register
+from adapter_bert_tf.adapters.kinds import register
+from adapter_bert_tf.adapters.of_tasks import TASK_IDS, TASKS, OfTasks
 from adapter_bert_tf.adapters.ops import ROWS, Tensor
 from adapter_bert_tf.adapters.parts import Function, Parts
 from adapter_bert_tf.adapters.specs import Sizes, Spec
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shown
 
-TASKS = "tasks"  # What the names of a task's variables begin with.
-TASK_IDS = "task_ids"  # The input that says which task a row is of.
-MOST_TASKS = 1_000
-
-
-def check_task_names(names: Any) -> None:
-    """Names of tasks are names of variables and of folders. Raises `InputError`."""
-    known = isinstance(names, tuple) and 0 < len(names) <= MOST_TASKS
-    known = known and all(isinstance(name, str) and _is_name(name) for name in names)
-    if not known or len(set(names)) < len(names):
-        raise InputError(
-            "Tasks need different names of letters, digits, '_', '-' and '.', at most 64 of them, "
-            f"that begin with a letter or a digit. Received: {shown(names)}"
-        )
-
-
-def _is_name(name: str) -> bool:
-    plain = name.isascii() and all(c.isalnum() or c in "_-." for c in name)
-    return plain and 0 < len(name) <= 64 and name[0].isalnum()
-
 
 @register("per_task")
 @dataclasses.dataclass(frozen=True)
-class PerTaskConfig(PartsConfig):
+class PerTaskConfig(OfTasks):
     """An adapter of one shape for each of several tasks, trained together.
 
     The baseline "Adapters" with a dagger of Mahabadi et al. 2021 (arXiv 2106.04489, Table 1).
@@ -59,9 +39,7 @@ class PerTaskConfig(PartsConfig):
             object.__setattr__(self, "adapter", AdapterConfig.from_dict(self.adapter))
         if not isinstance(self.adapter, AdapterConfig):
             raise InputError(f"adapter must be an AdapterConfig. Received: {shown(self.adapter)}")
-        if isinstance(self.tasks, list):
-            object.__setattr__(self, "tasks", tuple(self.tasks))
-        check_task_names(self.tasks)
+        self._check_tasks()
 
     def specs(self, sizes: Sizes) -> dict[str, Spec]:
         """As `PartsConfig.specs`: `tasks/TASK/` before the names of a task's own adapter."""
@@ -87,6 +65,18 @@ class PerTaskConfig(PartsConfig):
         """As of one adapter: no task has one in the lowest layers."""
         return dataclasses.replace(self, adapter=self.adapter.without_lowest(count, num_layers))
 
+    def of_one(self) -> AdapterConfig:
+        """As `OfTasks.of_one`."""
+        return self.adapter
+
+    def of_each(self, values: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+        """As `OfTasks.of_each`."""
+        each = {task: under(values, f"{TASKS}/{task}") for task in self.tasks}
+        return {
+            task: {name: value for name, value in own.items() if name.startswith("adapters/")}
+            for task, own in each.items()
+        }
+
     def summary(self) -> str:
         """As `PartsConfig.summary`."""
         return f"one for each of {', '.join(self.tasks)}: {self.adapter.summary()}"
@@ -111,11 +101,10 @@ class PerTaskParts(Parts):
 
     def for_call(self, inputs: Mapping[str, tf.Tensor]) -> Parts:
         """The adapters of the rows."""
-        of_tasks = [under(self.values, f"{TASKS}/{task}") for task in self.config.tasks]
+        of_tasks = list(self.config.of_each(self.values).values())
         # Stacked first, so that the gradient of each variable is dense.
         rows = {
             name: tf.gather(tf.stack([values[name] for values in of_tasks]), inputs[TASK_IDS])
             for name in of_tasks[0]
-            if name.startswith("adapters/")
         }
         return self.config.adapter.parts(rows, self.dropouts, ROWS)

@@ -10,10 +10,10 @@ import tf_keras
 
 from adapter_bert_tf.adapters.bottleneck import under
 from adapter_bert_tf.adapters.config import ACTIVATIONS
-from adapter_bert_tf.adapters.kinds import PartsConfig, register
+from adapter_bert_tf.adapters.kinds import register
+from adapter_bert_tf.adapters.of_tasks import TASK_IDS, TASKS, OfTasks
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, ROWS, Tensor, dense
 from adapter_bert_tf.adapters.parts import Function, Parts, Place, add
-from adapter_bert_tf.adapters.per_task import TASK_IDS, TASKS, check_task_names
 from adapter_bert_tf.adapters.specs import Sizes, Spec
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shown
@@ -26,7 +26,7 @@ FAR = -1e9  # Of a score of what may not be attended to.
 
 @register(NAME)
 @dataclasses.dataclass(frozen=True)
-class PalsConfig(PartsConfig):
+class PalsConfig(OfTasks):
     """PALs of several tasks (Stickland & Murray 2019, sections 3.2 and 4).
 
     A block becomes `LayerNorm(a + FFN(a) + TS(h))`, with h what goes into it and a what follows its
@@ -52,9 +52,7 @@ class PalsConfig(PartsConfig):
     activation: str = "gelu_erf"
 
     def __post_init__(self) -> None:
-        if isinstance(self.tasks, list):
-            object.__setattr__(self, "tasks", tuple(self.tasks))
-        check_task_names(self.tasks)
+        self._check_tasks()
         for name in ("size", "num_heads"):
             value = getattr(self, name)
             _require(type(value) is int and 0 < value <= MOST, f"{name} is 1 to {MOST}", value)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from adapter_bert_tf.command import table
-from adapter_bert_tf.command.flags_training import SEVERAL
+from adapter_bert_tf.command.flags_several import SEVERAL
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import Part, RunFlags
 from adapter_bert_tf.command.task_list import entries, is_several

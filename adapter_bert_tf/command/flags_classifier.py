@@ -2,7 +2,7 @@
 
 import functools
 
-from adapter_bert_tf.command.flags_training import SEVERAL as _SEVERAL
+from adapter_bert_tf.command.flags_several import SEVERAL as _SEVERAL
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.row import Command, Row
 

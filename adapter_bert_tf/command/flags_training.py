@@ -1,10 +1,13 @@
 """Flags of every command: the method, the training, and the devices."""
 
+from adapter_bert_tf.command import flags_several
+from adapter_bert_tf.command.flags_several import HYPER, SEVERAL
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.row import Row
 
-SEVERAL = ("multitask_full", "multitask_adapters", "per_task_adapters")
 _WITH_ADAPTERS = ("tuning", ("adapters", "multitask_adapters", "per_task_adapters"))
+_WITH_SIZES = ("tuning", (*_WITH_ADAPTERS[1], *HYPER))
+_ALONE = ("layer_norm", "multitask_layer_norm", "head", "fusion")
 _WITH_FUSION = ("tuning", ("fusion",))
 
 METHOD = (
@@ -12,7 +15,7 @@ METHOD = (
         "tuning",
         "choice",
         "adapters",
-        "What is trained. The last three train several tasks together.",
+        f"What is trained. Several tasks together: {', '.join(SEVERAL)}.",
         Role.METHOD,
         choices=("adapters", "full", "top_k", "layer_norm", "head", "fusion", *SEVERAL),
     ),
@@ -29,10 +32,10 @@ METHOD = (
         "adapter_size",
         "integer",
         None,
-        "Bottleneck size. Default: the preset's, 64.",
+        "Bottleneck size. Default: the preset's, 64; of a HyperFormer a 32nd of the hidden size.",
         Role.METHOD,
         lowest=1,
-        only_with=_WITH_ADAPTERS,
+        only_with=_WITH_SIZES,
     ),
     Row(
         "adapter_layers",
@@ -40,7 +43,7 @@ METHOD = (
         None,
         "Layers with adapters, such as 6-11. Default: all.",
         Role.METHOD,
-        only_with=_WITH_ADAPTERS,
+        only_with=_WITH_SIZES,
     ),
     Row(
         "adapter_init_scale",
@@ -67,16 +70,16 @@ METHOD = (
         True,
         "Whether the methods with adapters train all LayerNorms.",
         Role.METHOD,
-        only_with=_WITH_ADAPTERS,
+        only_with=_WITH_SIZES,
     ),
     Row(
         "train_pooler",
         "boolean",
         None,
-        "Whether the pooler is trained with adapters, layer_norm, head, fusion. Default: only if "
-        "the base's makers never did, so that its bias is all zeros.",
+        "Whether the pooler is trained where the base's layers are not. Default: only if the "
+        "base's makers never did, so that its bias is all zeros.",
         Role.METHOD,
-        only_with=("tuning", (*_WITH_ADAPTERS[1], "layer_norm", "head", "fusion")),
+        only_with=("tuning", (*_WITH_SIZES[1], *_ALONE)),
         earlier=False,
     ),
     Row(
@@ -105,7 +108,7 @@ METHOD = (
         "of a saved adapter (AdapterDrop).",
         Role.LEFT_OUT,
         lowest=0,
-        only_with=_WITH_ADAPTERS,
+        only_with=_WITH_SIZES,
     ),
     Row(
         "adapter_dtype",
@@ -127,6 +130,7 @@ TRAINING = (
         Role.START,
         path="read",
     ),
+    flags_several.INIT_TASK,
     Row(
         "fuse",
         "string",
@@ -143,7 +147,8 @@ TRAINING = (
         "learning_rate",
         "real",
         None,
-        "Peak learning rate. Default: 5e-5 for --tuning=full and top_k, else 1e-3.",
+        "Peak learning rate. Default: 5e-5 where the base's layers are trained (pals: 2e-5), else "
+        "1e-3.",
         Role.TRAINING,
     ),
     Row(
@@ -266,4 +271,4 @@ DEVICES = (
     Row("num_tpu_cores", "integer", 8, "Not used: the TPU says how many it has.", Role.UNUSED),
 )
 
-ROWS = (*METHOD, *TRAINING, *DEVICES)
+ROWS = (*METHOD, *flags_several.ROWS, *TRAINING, *DEVICES)

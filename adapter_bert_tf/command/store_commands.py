@@ -25,10 +25,11 @@ from adapter_bert_tf.store.directory import (
     check_tasks,
     load_adapter,
     save_adapter,
+    single,
 )
 from adapter_bert_tf.store.folders import TEMPORARY, require_free
 from adapter_bert_tf.store.place import MEMBERS
-from adapter_bert_tf.store.several import require_one_task
+from adapter_bert_tf.store.several import is_several, require_one_task
 
 ROW = "{:<24}{:<20}{:>6}{:>12}{:>10}  {:<24}{}"
 
@@ -143,6 +144,16 @@ def average_adapters(parsed: argparse.Namespace) -> int:
     require_free(parsed.output)
     saved = average([load_adapter(folder) for folder in parsed.folders])
     return _write(saved, parsed)
+
+
+def generate_adapters(parsed: argparse.Namespace) -> int:
+    """Writes what a hypernetwork makes for a task, or what it has of several, as an adapter."""
+    require_free(parsed.output)
+    (folder,) = parsed.folders
+    saved = load_adapter(folder)
+    if not is_several(saved.config):
+        raise InputError(f"{folder!r} is the adapter of one task. It can be used as it is.")
+    return _write(single(saved, parsed.task), parsed)
 
 
 def import_adapters(parsed: argparse.Namespace) -> int:

@@ -8,8 +8,8 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
+from adapter_bert_tf.adapters.of_tasks import TASK_IDS, TASKS, check_task_names
 from adapter_bert_tf.adapters.ops import dense
-from adapter_bert_tf.adapters.per_task import TASK_IDS, TASKS, check_task_names
 from adapter_bert_tf.adapters.specs import Spec
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.heads.losses import Loss, mixed_loss

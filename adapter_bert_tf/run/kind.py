@@ -61,9 +61,11 @@ class Kind(abc.ABC):
 
     Attributes:
       uses_pooler: whether its heads read the pooler's output.
+      together: whether it trains several tasks together.
     """
 
     uses_pooler: bool
+    together = False
 
     @abc.abstractmethod
     def check(self, flags: Part, saved: SavedAdapter | None) -> None:
@@ -79,10 +81,12 @@ class Kind(abc.ABC):
     def train_batches(self, plan: "Plan", start: int, share: Share) -> tf.data.Dataset:
         """The batches from step `start` to the last, a `Share` of each."""
 
-    def with_tasks(
-        self, method: "Method", tasks: Sequence[TaskData], start: "Start | None"
-    ) -> "Method":
-        """The method, as it is for these tasks. Raises `InputError`."""
+    def task_names(self, flags: Part) -> tuple[str, ...]:
+        """Names of several tasks that are trained together, in the order of their numbers."""
+        return ()
+
+    def check_method(self, method: "Method", start: "Start | None") -> None:
+        """The method must be one for so many tasks. Raises `InputError`."""
         if start:
             require_one_task(start.saved.config, start.folder)
         if method.tuning.of_several_tasks:
@@ -90,7 +94,6 @@ class Kind(abc.ABC):
                 f"{method.tuning.method} trains several tasks together. Received: one. Name them, "
                 "with commas between, or --tuning=adapters."
             )
-        return method
 
     def new_model(self, plan: "Plan", encoder: TaskEncoder | AdapterBertEncoder) -> EncoderModel:
         """The model around an encoder, with fresh heads."""

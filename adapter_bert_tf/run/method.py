@@ -11,13 +11,16 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig, parse_layers
 from adapter_bert_tf.adapters.fusion_config import FusionConfig
 from adapter_bert_tf.adapters.kinds import PartsConfig
+from adapter_bert_tf.adapters.of_tasks import OfTasks
 from adapter_bert_tf.adapters.per_task import PerTaskConfig
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.command import table
+from adapter_bert_tf.command.flags_several import HYPER
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import Part
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.fusing import check_members
+from adapter_bert_tf.run.parts_of_tasks import as_flags, hyperformer, pals
 from adapter_bert_tf.run.plan import Method
 from adapter_bert_tf.run.start import Start
 from adapter_bert_tf.store import SavedAdapter, contents
@@ -35,6 +38,7 @@ def of(
     saved: SavedAdapter | None,
     start: Start | None = None,
     members: Sequence[Member] = (),
+    names: Sequence[str] = (),
 ) -> Method:
     """The method, from a saved adapter if there is one, or the flags.
 
@@ -45,6 +49,7 @@ def of(
       saved: the adapter to apply, or None.
       start: the adapter to begin from, or None.
       members: of a fusion.
+      names: of several tasks that are trained together.
 
     Raises:
       InputError: when it does not fit the base, is none, or is not that of `start`.
@@ -57,7 +62,7 @@ def of(
         parts, tuning = contents.adapter_of(saved.config), contents.tuning_of(saved.config)
         return Method(parts, tuning, flags.adapter_dtype)
     if start:
-        return _of_start(flags, given, base, start)
+        return _of_start(flags, given, base, start, names)
     check_members(members, base)
     tuning = Tuning(
         flags.tuning, flags.top_k, flags.train_layer_norm, flags.train_pooler, flags.train_members
@@ -65,10 +70,25 @@ def of(
     tuning.check_depth(depth)
     if not tuning.needs_adapter:
         return Method(None, tuning, flags.adapter_dtype)
-    chosen = _fusion(flags, members) if tuning.method == "fusion" else _parts(flags)
+    chosen = _chosen(flags, members, names, base.config.hidden_size)
     chosen = chosen.without_lowest(flags.adapter_drop, depth)
     chosen.specs(dataclasses.asdict(base.config))
     return Method(chosen, tuning, flags.adapter_dtype)
+
+
+def _chosen(
+    flags: Part, members: Sequence[Member], names: Sequence[str], hidden_size: int
+) -> PartsConfig:
+    """The configuration that `--tuning` and the flags beside it ask for."""
+    if flags.tuning == "fusion":
+        return _fusion(flags, members)
+    if flags.tuning in HYPER:
+        return hyperformer(flags, names, hidden_size, _layers(flags))
+    if flags.tuning == "pals":
+        return pals(flags, names)
+    parts = _parts(flags)
+    is_one_each = flags.tuning == "per_task_adapters" and isinstance(parts, AdapterConfig)
+    return PerTaskConfig(parts, tuple(names)) if is_one_each else parts  # type: ignore[arg-type]
 
 
 def _fusion(flags: Part, members: Sequence[Member]) -> PartsConfig:
@@ -83,7 +103,9 @@ def _fusion(flags: Part, members: Sequence[Member]) -> PartsConfig:
         raise InputError(f"--fuse: {error}", *error.arguments) from error
 
 
-def _of_start(flags: Part, given: Collection[str], base: Base, start: Start) -> Method:
+def _of_start(
+    flags: Part, given: Collection[str], base: Base, start: Start, names: Sequence[str]
+) -> Method:
     """The method of the adapter to begin from, which the flags must not contradict."""
     config = start.saved.config
     check_base(config, base.fingerprint())
@@ -100,6 +122,10 @@ def _of_start(flags: Part, given: Collection[str], base: Base, start: Start) -> 
             f"otherwise ({tuning.method}; {parts.summary() if parts else 'no adapters'}). Leave "
             "the flag out, or train from the beginning."
         )
+    if isinstance(parts, OfTasks) and names:
+        sources = {name: name if name in parts.tasks else start.task for name in names}
+        parts.for_tasks(start.saved.weights, sources)  # It must have something for each.
+        parts = dataclasses.replace(parts, tasks=tuple(names))  # type: ignore[type-var]
     return Method(parts, tuning, flags.adapter_dtype)
 
 
@@ -107,8 +133,9 @@ def _as_flags(
     flags: Part, parts: PartsConfig | None, tuning: Tuning, depth: int
 ) -> dict[str, bool]:
     """Whether each flag of the method says what a saved adapter is."""
-    parts = parts.adapter if isinstance(parts, PerTaskConfig) else parts
-    same = {
+    of_tasks = as_flags(flags, parts)
+    parts = parts.of_one() if isinstance(parts, OfTasks) else parts
+    same = of_tasks | {
         "tuning": flags.tuning == tuning.method,
         "top_k": flags.top_k == tuning.top_k,
         "train_layer_norm": flags.train_layer_norm == tuning.train_layer_norm,

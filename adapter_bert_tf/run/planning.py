@@ -46,7 +46,7 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     require_files(places.output_dir)
     check_places(actions, places)
     collisions.check(flags, actions, places, kind.output_files(()))
-    start = find_start(flags)
+    start = find_start(flags, kind.together)
     members = find_members(flags, start)
     takes_up = actions.train and not actions.overwrite
     if takes_up:
@@ -64,9 +64,10 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     if actions.train:  # An adapter to begin from has decided it for itself.
         flags = pooler.decided(flags, base, kind.uses_pooler and not start)
     roles = table.with_role(Role.METHOD, Role.LEFT_OUT)
-    chosen = method.of(flags.part(roles), flags.given, base, saved, start, members)
+    names = kind.task_names(asked)
+    chosen = method.of(flags.part(roles), flags.given, base, saved, start, members, names)
+    kind.check_method(chosen, start)
     tasks = reused.data(asked, base.vocabulary, saved, kind.read)
-    chosen = kind.with_tasks(chosen, tasks, start)
     require_files(places.output_dir, kind.output_files(tasks))
     folder = _folder(flags, places, content_of(tasks, base, chosen, start, members))
     warn_of_other_data(flags.config, folder.content)
@@ -209,11 +210,11 @@ def _check_length(max_seq_length: int, base: Base) -> None:
 def _training(flags: RunFlags, actions: Actions, chosen: Method, examples: int) -> TrainingSettings:
     if actions.train:
         checks.check_rates(flags)
-    default = 5e-5 if chosen.tuning.changes_base else 1e-3
+    rate = flags.learning_rate
     return TrainingSettings(
         steps=_steps(flags, examples) if actions.train else 0,
         batch_size=flags.train_batch_size,
-        learning_rate=default if flags.learning_rate is None else flags.learning_rate,
+        learning_rate=chosen.tuning.usual_rate if rate is None else rate,
         warmup_proportion=flags.warmup_proportion,
         optimizer=flags.optimizer,
         jit_compile=flags.jit_compile,

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.adapters.per_task import check_task_names
+from adapter_bert_tf.adapters.of_tasks import check_task_names
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.command.run_flags import Part
 from adapter_bert_tf.command.task_list import Entry, entries

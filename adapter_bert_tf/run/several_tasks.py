@@ -1,15 +1,13 @@
 """The job of `run_classifier.py` of several tasks together: mixed batches, a head for each task."""
 
-import dataclasses
 import statistics
 
-from adapter_bert_tf.adapters.config import AdapterConfig
-from adapter_bert_tf.adapters.per_task import PerTaskConfig
 from adapter_bert_tf.data.batches import planned_batches
 from adapter_bert_tf.data.mixture import plan_mixture
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
 from adapter_bert_tf.received import shown
+from adapter_bert_tf.run import start_together
 from adapter_bert_tf.run.kind import metric_of
 from adapter_bert_tf.run.one_task import (
     Classification,
@@ -23,7 +21,7 @@ from adapter_bert_tf.run.read_task import task_of
 from adapter_bert_tf.run.several_data import mixed_features, parts_of, read_tasks
 from adapter_bert_tf.serving.together import export_together, signatures_of
 from adapter_bert_tf.store.directory import of_task
-from adapter_bert_tf.store.several import heads_of, is_several, names_of, whole
+from adapter_bert_tf.store.several import heads_of, is_several, whole
 from adapter_bert_tf.training.trained import SEVERAL_TASKS, per_task_report
 
 AVERAGE = "eval_average"
@@ -31,6 +29,8 @@ AVERAGE = "eval_average"
 
 class SeveralTasks(Classification):
     """Classification and regression tasks that are trained together."""
+
+    together = True
 
     def check(self, flags, saved):
         if saved and not is_several(saved.config):
@@ -49,19 +49,15 @@ class SeveralTasks(Classification):
     def read(self, flags, vocabulary, saved):
         return read_tasks(flags, vocabulary, saved)
 
-    def with_tasks(self, method, tasks, start):
-        """Of adapters for each task there is one a task. Raises `InputError`."""
+    def task_names(self, flags):
+        return tuple(parts_of(flags))
+
+    def check_method(self, method, start):
         if not method.tuning.of_several_tasks:
             raise InputError(
                 f"Several tasks are trained together by {', '.join(SEVERAL_TASKS)}. Received: "
                 f"{method.tuning.method}."
             )
-        if method.tuning.method != "per_task_adapters" or not isinstance(
-            method.parts, AdapterConfig
-        ):
-            return method
-        names = tuple(task.name for task in tasks)
-        return dataclasses.replace(method, parts=PerTaskConfig(method.parts, names))
 
     def new_model(self, plan, encoder):
         heads = heads_of(plan.saved.config) if plan.saved else [_head_of(t) for t in plan.tasks]
@@ -74,16 +70,10 @@ class SeveralTasks(Classification):
         return f"{super().report(job)}\n{per_task_report(job.model, job.trained, tasks)}"
 
     def assign_start(self, plan, model):
-        theirs, ours = names_of(plan.start.saved.config), [task.name for task in plan.tasks]
-        if theirs != ours or heads_of(plan.start.saved.config) != list(model.head_of.values()):
-            raise InputError(
-                f"--init_from={plan.start.folder} holds the tasks {shown(theirs)}, and goes on "
-                f"with the same, in this order and with the same labels. Received: {shown(ours)}"
-            )
-        plan.start.saved.assign_to(model.named_variables(), plan.base.fingerprint())
+        start_together.assign(plan.start, model, plan.base.fingerprint(), plan.tasks)
 
     def report_start(self, plan, model):
-        return f"Starting from {plan.start.folder}, of {len(plan.tasks)} tasks: all of it."
+        return start_together.report(plan.start, plan.tasks)
 
     def train_batches(self, plan, start, share):
         batches, features = plan.batches, mixed_features(plan.tasks)
@@ -103,8 +93,9 @@ class SeveralTasks(Classification):
 
     def begin_training(self, job):
         """Heads that were saved speak in the scores' own units, and are trained standardized."""
-        if job.plan.start:
-            for task in (task for task in job.plan.tasks if task.scale):
+        start = job.plan.start
+        for task in job.plan.tasks:
+            if task.scale and start and start_together.has_head(start, task):
                 mean, deviation = task.scale.mean, task.scale.deviation
                 job.model.rescale_head(task.name, -mean / deviation, 1 / deviation)
 

@@ -15,8 +15,8 @@ from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.run.identity import digest
 from adapter_bert_tf.store import SavedAdapter, load_adapter
 from adapter_bert_tf.store.combine import SAME, without_lowest
-from adapter_bert_tf.store.directory import adapter_exists
-from adapter_bert_tf.store.several import TASKS, is_several, unmeasured
+from adapter_bert_tf.store.directory import adapter_exists, single
+from adapter_bert_tf.store.several import TASKS, config_of, is_several, unmeasured
 
 if TYPE_CHECKING:
     from adapter_bert_tf.run.kind import TaskData
@@ -30,11 +30,15 @@ class Start:
 
     Args:
       folder: where it is.
-      saved: what it holds.
+      saved: what it holds; of several tasks, where one begins from it, an adapter of one.
+      has_head: whether its head is that of a task; that of a mean of several is none's.
+      task: whose part of several is taken for a task that is not among them; None for the mean.
     """
 
     folder: str
     saved: SavedAdapter
+    has_head: bool = True
+    task: str | None = None
 
     @functools.cached_property
     def sha256(self) -> str:
@@ -46,7 +50,7 @@ class Start:
     def has_head_of(self, task: "TaskData") -> bool:
         """Whether its head is of the kind and the labels of a task."""
         theirs = (head_of(self.saved.config).name, self.saved.config["labels"])
-        return theirs == (task.head.name, list(task.labels_in_order))
+        return self.has_head and theirs == (task.head.name, list(task.labels_in_order))
 
     def assign_to(self, model: EncoderModel, fingerprint: dict[str, Any], task: "TaskData") -> None:
         """Assigns its weights to a model's variables, the head's only if the task has that head.
@@ -66,6 +70,8 @@ class Start:
         line = f"Starting from {self.folder}, of {theirs['task']!r}: "
         if self.has_head_of(task):
             return f"{line}{', '.join([*taken, 'head'])}."
+        if not self.has_head:
+            return f"{line}{', '.join(taken)}. The head is fresh: this is what they have in common."
         return (
             f"{line}{', '.join(taken) or 'nothing'}. The head is fresh: there "
             f"{_said(head_of(theirs).name, theirs['labels'])}, here "
@@ -81,10 +87,17 @@ def _said(kind: str, labels: Any) -> str:
     return f"{len(labels)} labels ({', '.join(labels[:5])}{more})"
 
 
-def find_start(flags: RunFlags) -> Start | None:
-    """The adapter of `--init_from`; None without the flag. Raises `InputError`."""
-    folder = flags.init_from
+def find_start(flags: RunFlags, together: bool = False) -> Start | None:
+    """The adapter of `--init_from`; None without the flag. Raises `InputError`.
+
+    Args:
+      flags: of the run.
+      together: whether it trains several tasks.
+    """
+    folder, task = flags.init_from, getattr(flags, "init_task", None)
     if not folder:
+        if task:
+            raise InputError("--init_task names a task of --init_from=DIR, which is missing.")
         return None
     if not flags.do_train:
         raise InputError(
@@ -96,7 +109,22 @@ def find_start(flags: RunFlags) -> Start | None:
             f"--init_from={folder} holds no adapter. Name the directory of one, with its "
             "adapter_config.json."
         )
-    return Start(folder, without_lowest(load_adapter(folder), flags.adapter_drop))
+    saved = without_lowest(load_adapter(folder), flags.adapter_drop)
+    if not is_several(saved.config):
+        if task:
+            raise InputError(
+                f"--init_task={task} names one of several tasks. Received: --init_from={folder}, "
+                f"of {saved.config['task']!r} alone. Leave --init_task out."
+            )
+        return Start(folder, saved)
+    if task:
+        config_of(saved.config, task)  # It must be there.
+    if together:
+        return Start(folder, saved, task=task)
+    try:
+        return Start(folder, single(saved, task), has_head=task is not None)
+    except InputError as error:
+        raise InputError(f"--init_from={folder}: {error}", *error.arguments) from error
 
 
 def recorded(flags: RunFlags) -> dict[str, Value]:

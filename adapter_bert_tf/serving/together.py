@@ -4,7 +4,7 @@ import re
 
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.per_task import TASK_IDS
+from adapter_bert_tf.adapters.of_tasks import TASK_IDS
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import head_of

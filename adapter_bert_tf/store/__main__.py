@@ -4,6 +4,7 @@ python -m adapter_bert_tf.store list out            # every adapter below a fold
 python -m adapter_bert_tf.store show out/mrpc/adapter
 python -m adapter_bert_tf.store verify out/*/adapter
 python -m adapter_bert_tf.store average out/seed*/adapter --output=out/mean
+python -m adapter_bert_tf.store generate out/five/adapter --task=mrpc --output=out/mrpc
 python -m adapter_bert_tf.store import FOLDER --output=DIR        # AdapterHub, adapter-bert
 python -m adapter_bert_tf.store export DIR --output=FOLDER        # AdapterHub
 """
@@ -35,14 +36,16 @@ def parse(arguments=None):
     command("show", "the card, and the weights by group")
     verify = command("verify", "reads everything; exit status 1 if one is refused")
     average = command("average", "the mean of adapters of one shape, such as several seeds'")
+    generated = command("generate", "an ordinary adapter of one of several tasks", False)
     imported = command("import", "reads AdapterHub's files, or adapter-bert's checkpoint", False)
     exported = command("export", "writes AdapterHub's files", False)
-    for sub in (average, imported, exported):
+    for sub in (average, generated, imported, exported):
         sub.add_argument("--output", required=True, help="the folder to write")
     for sub in (verify, imported, exported):
         sub.add_argument("--base_model", help="the adapter's base (default: the installed one)")
-    for sub in (average, imported):
+    for sub in (average, generated, imported):
         sub.add_argument("--dtype", default="float32", choices=("float32", "float16", "bfloat16"))
+    generated.add_argument("--task", required=True, help="one of those trained together")
     imported.add_argument("--task", help="name of the task, for adapter-bert's checkpoints")
     imported.add_argument("--labels", default="", help="its labels in order, separated by commas")
     imported.add_argument("--texts", type=int, default=1, choices=(1, 2), help="2 for pairs")

@@ -9,6 +9,8 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shown
 from adapter_bert_tf.store import checks, contents
 
+WHOLE = ("full", "multitask_full", "pals")  # Of these all weights are in the file.
+
 
 def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
     """An adapter's base must be the one at hand.
@@ -23,7 +25,7 @@ def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
         does not say which they were, a warning says so.
     """
     expected = config["base"]
-    if expected["weights_sha256"] is None and config["method"] != "full":
+    if expected["weights_sha256"] is None and config["method"] not in WHOLE:
         raise InputError(
             "The adapter was trained on a base of random weights, which is not there "
             "any more. Train it again on a base with weights (checkpoint=PATH).",

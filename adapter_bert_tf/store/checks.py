@@ -7,7 +7,7 @@ from typing import Any
 
 from adapter_bert_tf.adapters.fusion_config import FusionConfig
 from adapter_bert_tf.adapters.kinds import PartsConfig
-from adapter_bert_tf.adapters.per_task import PerTaskConfig, check_task_names
+from adapter_bert_tf.adapters.of_tasks import OfTasks, check_task_names
 from adapter_bert_tf.base.config import LARGEST
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import Head, head_of
@@ -145,9 +145,9 @@ def _check_adapter(config: Mapping[str, Any], where: str) -> None:
         raise InputError(f"{where}: {error}") from error
     _check_members(adapter, config.get("members"), where)
     names = names_of(config) if is_several(config) else None
-    if isinstance(adapter, PerTaskConfig) and list(adapter.tasks) != names:
+    if isinstance(adapter, OfTasks) and list(adapter.tasks) != names:
         raise InputError(
-            f"{where}: there must be an adapter for each task. Received: {shown(adapter.tasks)}"
+            f"{where}: there must be parts of each task. Received: those of {shown(adapter.tasks)}"
         )
 
 

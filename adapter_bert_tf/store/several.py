@@ -8,6 +8,7 @@ from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.mixed_classifier import HeadOf
 from adapter_bert_tf.received import shown
 from adapter_bert_tf.store.folders import TASKS  # Also the config's list of tasks is called so.
+from adapter_bert_tf.training.trained import Tuning
 
 SEVERAL = "several"  # The `head` of such a config.
 # What is said of each task.
@@ -84,10 +85,11 @@ def require_one_task(config: Mapping[str, Any], folder: str) -> None:
     if not is_several(config):
         return
     names = names_of(config)
-    if config["tuning"]["method"] == "multitask_full":
+    method = config["tuning"]["method"]
+    if Tuning(method).changes_base:
         raise InputError(
             f"{folder!r} holds {len(names)} tasks that share an encoder, trained with "
-            "multitask_full, and cannot be divided. Evaluate, predict with or export the whole: "
+            f"{method}, and cannot be divided. Evaluate, predict with or export the whole: "
             f"the tasks {','.join(names)}."
         )
     raise InputError(

@@ -11,7 +11,7 @@ LARGEST_UPDATE = 2.0  # Around 1 is usual; docs/design.md says why not 1.
 NO_WEIGHT_DECAY = ("layer_norm", "bias", "fusion/.*/value_kernel")
 
 # Of variables that one task has for itself, among others that are trained with it.
-OF_ONE_TASK = re.compile("(^|/)tasks/[^/]+/(adapters|head)/")
+OF_ONE_TASK = re.compile("(^|/)tasks/[^/]+/(adapters|head|hypernetwork|pals)/")
 
 
 class Schedule(optimization.WarmUp):

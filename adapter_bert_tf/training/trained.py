@@ -52,7 +52,14 @@ class Tuning:
     @property
     def changes_base(self) -> bool:
         """Whether the method trains weights that all tasks of a base share."""
-        return self.method in ("full", "top_k", "multitask_full")
+        return self.method in ("full", "top_k", "multitask_full", "pals")
+
+    @property
+    def usual_rate(self) -> float:
+        """The peak learning rate where none is asked for; docs/design.md says what we saw."""
+        if self.method == "pals":  # Stickland & Murray 2019, section 4.
+            return 2e-5
+        return 5e-5 if self.changes_base else 1e-3
 
     @property
     def of_several_tasks(self) -> bool:
@@ -80,6 +87,15 @@ def _adapters(spec: Spec, tuning: Tuning, depth: int) -> bool:
     return spec.group == "adapters" or norm or _pooler(spec, tuning)
 
 
+def _hypernetwork(spec: Spec, tuning: Tuning, depth: int) -> bool:
+    norm = spec.group == "LayerNorm" and tuning.train_layer_norm
+    return spec.group == "hypernetwork" or norm or _pooler(spec, tuning)
+
+
+def _layer_norm(spec: Spec, tuning: Tuning, depth: int) -> bool:
+    return spec.group == "LayerNorm" or _pooler(spec, tuning)
+
+
 def _top_k(spec: Spec, tuning: Tuning, depth: int) -> bool:
     return spec.group == "pooler" or (spec.layer is not None and spec.layer >= depth - tuning.top_k)
 
@@ -95,6 +111,9 @@ OF_PARTS = {
     "fusion": "fusion",
     "multitask_adapters": "adapters",
     "per_task_adapters": "adapters",
+    "hyperformer": "hypernetwork",
+    "hyperformer++": "hypernetwork",
+    "pals": "pals",
 }
 # A method is a predicate over (variable, tuning, number of layers); the head is always trained.
 PREDICATES: dict[str, Predicate] = {
@@ -103,7 +122,7 @@ PREDICATES: dict[str, Predicate] = {
     "full": lambda spec, tuning, depth: True,
     # "Variable fine-tuning": the top k layers with their LayerNorms, and the pooler above them.
     "top_k": _top_k,
-    "layer_norm": lambda spec, tuning, depth: spec.group == "LayerNorm" or _pooler(spec, tuning),
+    "layer_norm": _layer_norm,
     "head": lambda spec, tuning, depth: _pooler(spec, tuning),
     # Pfeiffer et al. 2021, section 3.2: the attention over frozen members, and the head.
     "fusion": _fusion,
@@ -113,13 +132,28 @@ PREDICATES: dict[str, Predicate] = {
     # et al. 2021); the LayerNorms are shared.
     "multitask_adapters": _adapters,
     "per_task_adapters": _adapters,
+    # LayerNorms shared by all, and nothing else: what is left of HyperFormer without its adapters.
+    "multitask_layer_norm": _layer_norm,
+    # Mahabadi et al. 2021, section 2: the hypernetwork with the tasks' embeddings, and LayerNorms.
+    "hyperformer": _hypernetwork,
+    "hyperformer++": _hypernetwork,
+    # Stickland & Murray 2019: everything.
+    "pals": lambda spec, tuning, depth: True,
 }
-SEVERAL_TASKS = ("multitask_full", "multitask_adapters", "per_task_adapters")
+SEVERAL_TASKS = (
+    "multitask_full",
+    "multitask_adapters",
+    "per_task_adapters",
+    "multitask_layer_norm",
+    "hyperformer",
+    "hyperformer++",
+    "pals",
+)
 
 
 def uses_train_pooler(method: str) -> bool:
     """Whether a method asks `train_pooler`; the others train the pooler, or do not, in any case."""
-    return method not in ("full", "top_k", "multitask_full")
+    return method not in ("full", "top_k", "multitask_full", "pals")
 
 
 def is_trained(spec: Spec, num_layers: int, tuning: Tuning, unused: Collection[str] = ()) -> bool:

@@ -72,15 +72,25 @@ def record(out):
     return json.loads((pathlib.Path(out) / "run.json").read_text())
 
 
-METHODS = ("multitask_full", "multitask_adapters", "per_task_adapters")
+# Flags of each method, in addition to those of all.
+METHODS = {
+    "multitask_full": (),
+    "multitask_adapters": ("--adapter_size=4",),
+    "per_task_adapters": ("--adapter_size=4",),
+    "multitask_layer_norm": (),
+    "hyperformer": ("--adapter_size=4",),
+    "hyperformer++": ("--adapter_size=4", "--task_embedding_size=8"),
+    "pals": ("--pal_size=24", "--learning_rate=1e-3"),
+}
+WHOLE = ("multitask_full", "pals")  # These change the base, so that no task is apart.
+IN_THE_DEFAULT_SUITE = ("multitask_full", "per_task_adapters", "hyperformer++")
 
 
 @pytest.fixture(
     scope="module",
     params=[
-        "multitask_full",
-        pytest.param("multitask_adapters", marks=pytest.mark.long),
-        "per_task_adapters",
+        method if method in IN_THE_DEFAULT_SUITE else pytest.param(method, marks=pytest.mark.long)
+        for method in METHODS
     ],
 )
 def trained(request, glue, tiny_base_folder, tmp_path_factory):
@@ -91,12 +101,12 @@ def trained(request, glue, tiny_base_folder, tmp_path_factory):
         tiny_base_folder,
         out,
         f"--tuning={request.param}",
-        "--adapter_size=4",
         "--do_train",
         "--do_eval",
         "--do_predict",
         "--num_train_epochs=3",
         "--learning_rate=3e-3",
+        *METHODS[request.param],
     )
     assert error is None
     return request.param, out
@@ -126,7 +136,7 @@ def test_what_is_left_of_each_task_is_an_ordinary_adapter(
     """It gives, by itself, the results that the task had among the others."""
     method, out = trained
     folder = out / "adapter" / "tasks"
-    if method == "multitask_full":
+    if method in WHOLE:
         assert not folder.exists()
         return
     assert sorted(path.name for path in folder.iterdir()) == ["cola", "mrpc", "sts-b"]
@@ -174,7 +184,7 @@ def test_training_goes_on_from_the_whole(trained, glue, tiny_base_folder, tmp_pa
         tiny_base_folder,
         tmp_path,
         f"--init_from={out}/adapter",
-        *(("--adapter_size=4",) if method == "per_task_adapters" else ()),  # As it is.
+        *(flag for flag in METHODS[method] if "_size" in flag),  # As it is.
         "--do_train",
         "--num_train_epochs=0.2",
         "--learning_rate=1e-12",
@@ -192,7 +202,7 @@ def test_training_goes_on_from_the_whole(trained, glue, tiny_base_folder, tmp_pa
 def test_python_takes_the_adapter_of_a_task(trained, tiny_base_folder):
     method, out = trained
     model = abt.AdapterModel(abt.load_base(tiny_base_folder))
-    if method == "multitask_full":
+    if method in WHOLE:
         with pytest.raises(InputError, match="cannot be divided"):
             model.load_adapter(out / "adapter")
         return
@@ -247,7 +257,7 @@ def test_the_saved_model_answers_as_the_run(trained, glue, tiny_base_folder, tmp
 def test_adapters_that_were_trained_together_are_fused(trained, glue, tiny_base_folder, tmp_path):
     """They have the same LayerNorms, which come along."""
     method, out = trained
-    if method == "multitask_full":
+    if method in (*WHOLE, "multitask_layer_norm"):
         return
     members = ",".join(f"{out}/adapter/tasks/{task}" for task in ("cola", "mrpc", "sts-b"))
     error = command(
