@@ -14,6 +14,7 @@ from adapter_bert_tf.heads import Head, head_of
 from adapter_bert_tf.received import shown
 from adapter_bert_tf.store.contents import adapter_of, tuning_of
 from adapter_bert_tf.store.several import NAME, OF_TASK, SEVERAL, TASKS, is_several, names_of
+from adapter_bert_tf.training.trained import OF_PARTS
 
 FIELDS: dict[str, type | tuple[type, ...]] = {
     "method": str,
@@ -143,6 +144,12 @@ def _check_adapter(config: Mapping[str, Any], where: str) -> None:
             adapter.specs(config["base"])
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
+    group = OF_PARTS.get(config["method"])
+    if group and group not in (adapter.groups if adapter else ()):
+        raise InputError(
+            f"{where}: the method {config['method']} trains {group!r}, and there is no such part. "
+            f"Received: {shown(config['adapter'])}"
+        )
     _check_members(adapter, config.get("members"), where)
     names = names_of(config) if is_several(config) else None
     if isinstance(adapter, OfTasks) and list(adapter.tasks) != names:

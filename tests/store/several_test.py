@@ -4,6 +4,7 @@ import json
 import pathlib
 import shutil
 
+import numpy as np
 import pytest
 
 import adapter_bert_tf as abt
@@ -19,6 +20,7 @@ GOLDEN = support.GOLDEN.parent / "several"
 BEFORE = support.GOLDEN.parent / "written_before"
 EXPECTED = json.loads((GOLDEN / "expected.json").read_text())
 WHOLE, SHARED, EACH = "multitask_full", "multitask_adapters", "per_task_adapters"
+HYPER, PLUS, PALS = "hyperformer", "hyperformer++", "pals"
 TASKS = ("pairs", "kinds", "scores")
 
 
@@ -39,7 +41,7 @@ def test_the_first_that_was_written(method, tmp_path):
         assert found[name] == pytest.approx(value, abs=1e-5), name
 
 
-@pytest.mark.parametrize("method", [SHARED, EACH])
+@pytest.mark.parametrize("method", [SHARED, EACH, HYPER, PLUS])
 def test_the_first_adapter_of_a_task_that_was_written(method, tmp_path):
     task = ("--task_name=mrpc", "--data_dir=mrpc")
     found = evaluated(tmp_path, GOLDEN / method / "tasks" / "pairs", *task)
@@ -121,14 +123,14 @@ DAMAGE = {
         )
         for name in ("task", "head", "labels", "regression", "inputs")
     },
-    "a task less": (_tasks(lambda tasks: tasks[:2]), "an adapter for each task"),
+    "a task less": (_tasks(lambda tasks: tasks[:2]), "parts of each task"),
     "a task more": (
         _tasks(lambda tasks: [*tasks, tasks[0] | {"name": "new"}]),
-        "an adapter for each task",
+        "parts of each task",
     ),
-    "tasks in another order": (_tasks(lambda tasks: tasks[::-1]), "an adapter for each task"),
+    "tasks in another order": (_tasks(lambda tasks: tasks[::-1]), "parts of each task"),
     "one task twice": (_tasks(lambda tasks: [tasks[0], *tasks]), NAMES),
-    "another name": (_first(name="other"), "an adapter for each task"),
+    "another name": (_first(name="other"), "parts of each task"),
     "a name that leads away": (_first(name="../../x"), NAMES),
     "the name of another": (_first(name="kinds"), NAMES),
     "a name of a number": (_first(name=1), LIST),
@@ -152,7 +154,7 @@ DAMAGE = {
         "metric|NaN",
     ),
     "a table of nothing": (_first(table=[]), "table must be like"),
-    "adapters of other tasks": (_adapter(tasks=["a", "b", "c"]), "an adapter for each task"),
+    "adapters of other tasks": (_adapter(tasks=["a", "b", "c"]), "parts of each task"),
     "adapters of no task": (_adapter(tasks=[]), NAMES),
     "adapters in a text": (_adapter(tasks="abc"), NAMES),
     "an adapter of nothing": (_adapter(adapter=None), "must be an AdapterConfig"),
@@ -196,14 +198,84 @@ DAMAGE = {
 }
 
 
-def test_forty_kinds_of_damage():
-    assert len(DAMAGE) >= 40
+def _in(config, **values):
+    """The config with other values in the adapter that is made for each task."""
+    adapter = config["adapter"] | {"adapter": config["adapter"]["adapter"] | values}
+    return config | {"adapter": adapter}
 
 
-@pytest.mark.parametrize("case", DAMAGE)
-def test_damage_is_refused(case, tmp_path):
-    damage, said = DAMAGE[case]
-    folder = pathlib.Path(shutil.copytree(GOLDEN / EACH, tmp_path / "whole"))
+HYPERFORMER = "HyperFormer: "
+OF_HYPER = {  # Of HyperFormer++, in addition to the rows above that are not of adapters alone.
+    "hypernetworks of other tasks": (_adapter(tasks=["a", "b", "c"]), "parts of each task"),
+    "no tasks of the hypernetwork": (_adapter(tasks=[]), NAMES),
+    "one for each place": (_adapter(shared=False), SIZES),
+    "shared by a word": (_adapter(shared="no"), HYPERFORMER),
+    "larger embeddings": (_adapter(task_embedding_size=5), SIZES),
+    "embeddings of nothing": (_adapter(task_embedding_size=0), HYPERFORMER),
+    "absurd embeddings": (_adapter(task_embedding_size=10**12), HYPERFORMER),
+    "embeddings of true": (_adapter(task_embedding_size=True), HYPERFORMER),
+    "a wider projector": (_adapter(projector_size=7), SIZES),
+    "a projector of text": (_adapter(projector_size="6"), HYPERFORMER),
+    "wider vectors": (_adapter(projected_size=6), SIZES),
+    "negative vectors": (_adapter(projected_size=-5), HYPERFORMER),
+    "no projector": (_adapter(projector=False), SIZES),
+    "LayerNorms for all tasks": (_adapter(conditional_norm=False), SIZES),
+    "a start of its own": (_adapter(start="random"), HYPERFORMER),
+    "an unknown key": (_adapter(temperature=1), "unknown adapter config keys"),
+    "adapters without a LayerNorm after": (
+        _config(lambda config: _in(config, normalize_output=False)),
+        "normalize_output",
+    ),
+    "wider adapters of each": (_config(lambda c: _in(c, bottleneck_size=5)), SIZES),
+    "adapters in one layer": (_config(lambda config: _in(config, layers=[1])), SIZES),
+    "adapters in a layer too high": (_config(lambda config: _in(config, layers=[2])), "below 2"),
+    "adapters after one sublayer": (
+        _config(lambda config: _in(config, sublayers=["attention"])),
+        SIZES,
+    ),
+    "another kind": (_adapter(kind="pals"), "unknown adapter config keys"),
+    "no kind": (_adapter(kind="hyper"), "kind of an adapter config"),
+    "another method": (
+        _config(lambda c: c | _tuning("per_task_adapters")(c)),
+        "hypernetwork|" + SIZES,
+    ),
+}
+OF_PALS = {
+    "PALs of other tasks": (_adapter(tasks=["a", "b", "c"]), "parts of each task"),
+    "narrower PALs": (_adapter(size=9), SIZES),
+    "heads that do not divide": (_adapter(num_heads=5), "multiple of num_heads"),
+    "no heads": (_adapter(num_heads=0), "PALs: num_heads"),
+    "heads of text": (_adapter(num_heads="3"), "PALs: num_heads"),
+    "an unknown activation": (_adapter(activation="mish"), "PALs: activation"),
+    "a frozen base": (_config(lambda c: c | _tuning("multitask_layer_norm")(c)), SIZES),
+}
+OF_ALL = {
+    case: row
+    for case, row in DAMAGE.items()
+    if case not in ("one adapter for all", "no adapter", "wider adapters")
+    and "adapter in" not in case
+    and "adapters in" not in case
+    and "the weights of one" not in case
+}
+CASES = [
+    *((EACH, case, row) for case, row in DAMAGE.items()),
+    *((PLUS, case, row) for case, row in (OF_ALL | OF_HYPER).items()),
+    *((PALS, case, row) for case, row in OF_PALS.items()),
+]
+
+
+@pytest.mark.parametrize("method", [EACH, PLUS])
+def test_forty_kinds_of_damage(method):
+    assert len([case for case in CASES if case[0] == method]) >= 40
+
+
+@pytest.mark.parametrize(
+    ("method", "damage", "said"),
+    [(method, *row) for method, _, row in CASES],
+    ids=[f"{method}, {case}" for method, case, _ in CASES],
+)
+def test_damage_is_refused(method, damage, said, tmp_path):
+    folder = pathlib.Path(shutil.copytree(GOLDEN / method, tmp_path / "whole"))
     damage(folder)
     with pytest.raises(InputError, match=said) as caught:
         load_adapter(str(folder))
@@ -221,6 +293,38 @@ def test_wholes_of_the_same_tasks_are_averaged(tmp_path, capsys):
     _first(labels=["1", "0"])(other)
     assert main(["average", both[0], str(other), f"--output={tmp_path}/no"]) == 1
     assert "these differ in ['tasks']" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("method", [SHARED, EACH, HYPER, PLUS])
+def test_generate_writes_what_stands_beside_the_whole(method, tmp_path):
+    out = tmp_path / "one"
+    assert main(["generate", str(GOLDEN / method), "--task=kinds", f"--output={out}"]) == 0
+    made, there = load_adapter(str(out)), load_adapter(str(GOLDEN / method / "tasks" / "kinds"))
+    assert made.weights.keys() == there.weights.keys()
+    for name, value in there.weights.items():
+        np.testing.assert_allclose(made.weights[name], value, atol=1e-6, err_msg=name)
+    assert main(["verify", str(out), str(GOLDEN / method)]) == 0
+
+
+GENERATE = {
+    "a task that is not there": ((PLUS, "--task=other"), "holds the tasks"),
+    "a base that was trained": ((PALS, "--task=kinds"), "there is no adapter of one"),
+    "an adapter of one task": ((f"{PLUS}/tasks/kinds", "--task=kinds"), "can be used as it is"),
+}
+
+
+@pytest.mark.parametrize("case", GENERATE)
+def test_what_cannot_be_generated(case, tmp_path, capsys):
+    (folder, task), message = GENERATE[case]
+    assert main(["generate", str(GOLDEN / folder), task, f"--output={tmp_path}/one"]) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "one").exists()
+
+
+def test_what_is_made_for_two_tasks_differs():
+    one, other = (load_adapter(str(GOLDEN / PLUS / "tasks" / n)).weights for n in TASKS[:2])
+    names = [name for name in one if name.startswith("adapters/") and "norm" in name]
+    assert all(np.abs(one[name] - other[name]).max() > 1e-6 for name in names)
 
 
 def test_the_librarys_files_are_of_one_task(tmp_path, capsys):
