@@ -235,10 +235,7 @@ OF_HYPER = {  # Of HyperFormer++, in addition to the rows above that are not of 
     ),
     "another kind": (_adapter(kind="pals"), "unknown adapter config keys"),
     "no kind": (_adapter(kind="hyper"), "kind of an adapter config"),
-    "another method": (
-        _config(lambda c: c | _tuning("per_task_adapters")(c)),
-        "hypernetwork|" + SIZES,
-    ),
+    "another method": (_config(lambda c: c | _tuning(EACH)(c)), "there is no such part"),
 }
 OF_PALS = {
     "PALs of other tasks": (_adapter(tasks=["a", "b", "c"]), "parts of each task"),
