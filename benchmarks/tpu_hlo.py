@@ -56,6 +56,7 @@ class Case:
       head: `classes`, `score`, `span`, or `several`: of `SEVERAL` tasks, the last with a score.
       outputs: of the head; of several tasks those of each that has classes.
       adapter: a preset's name; `adapter_size` is its bottleneck. Each of several tasks has its own.
+        Of these also `hyperformer`, `hyperformer++`, and `pals`, of which it is the size.
       optimizer: of `training.optimizer.OPTIMIZERS`.
       precision: `float32` or `bfloat16`.
       length: word pieces of an input.
@@ -77,8 +78,7 @@ class Case:
 
 def new_model(case):
     """The model of a case with random weights, compiled to train as `run_classifier.py` does."""
-    from adapter_bert_tf.adapters.config import PRESETS
-    from adapter_bert_tf.adapters.per_task import PerTaskConfig
+    from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
     from adapter_bert_tf.adapters.task_encoder import new_encoder
     from adapter_bert_tf.heads.classifier import Classifier
     from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
@@ -88,11 +88,12 @@ def new_model(case):
     from adapter_bert_tf.training.trained import Tuning, select_trained
 
     set_precision(case.precision)
-    adapter = dataclasses.replace(PRESETS[case.adapter], bottleneck_size=case.adapter_size)
+    preset = PRESETS.get(case.adapter, AdapterConfig(normalize_output=True))
+    adapter = dataclasses.replace(preset, bottleneck_size=case.adapter_size)
     tasks = [HeadOf(f"task{i}", case.outputs) for i in range(SEVERAL - 1)]
     tasks.append(HeadOf("last", 1, is_score=True))
     several = case.head == "several"
-    parts = PerTaskConfig(adapter, tuple(head.task for head in tasks)) if several else adapter
+    parts = of_tasks(case.adapter, adapter, [h.task for h in tasks]) if several else adapter
     encoder = new_encoder({"vocab_size": VOCABULARY, **BASES[case.base]}, parts)
     if case.head == "span":
         model = SpanLabeler(encoder)
@@ -100,7 +101,8 @@ def new_model(case):
         model = MixedClassifier(encoder, tasks)
     else:
         model = Classifier(encoder, case.outputs, regression=case.head == "score")
-    select_trained(model, Tuning("per_task_adapters" if several else "adapters"))
+    tuning = case.adapter if case.adapter not in PRESETS else "per_task_adapters"
+    select_trained(model, Tuning(tuning if several else "adapters"))
     compile_model(
         model,
         TrainingSettings(
@@ -108,6 +110,20 @@ def new_model(case):
         ),
     )
     return model
+
+
+def of_tasks(name, adapter, tasks):
+    """The configuration of several tasks' parts, by the name in a case."""
+    from adapter_bert_tf.adapters.hyperformer import HyperFormerConfig
+    from adapter_bert_tf.adapters.per_task import PerTaskConfig
+    from adapter_bert_tf.adapters.projected_attention import PalsConfig
+
+    tasks = tuple(tasks)
+    if name == "pals":
+        return PalsConfig(tasks, adapter.bottleneck_size, 4)
+    if name.startswith("hyperformer"):
+        return HyperFormerConfig(adapter, tasks, shared=name == "hyperformer++")
+    return PerTaskConfig(adapter, tasks)
 
 
 def arguments(case):

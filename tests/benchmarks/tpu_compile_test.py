@@ -26,10 +26,18 @@ CASE = tpu_hlo.Case(
 
 @pytest.mark.parity
 @pytest.mark.parametrize(
-    ("head", "chip"), [("classes", "v5e"), ("several", "v4"), ("several", "v5e")]
+    ("head", "adapter", "chip"),
+    [
+        ("classes", "houlsby", "v5e"),
+        *(
+            ("several", adapter, chip)
+            for adapter in ("houlsby", "hyperformer", "hyperformer++", "pals")
+            for chip in ("v4", "v5e")
+        ),
+    ],
 )
-def test_a_training_step_compiles_for_a_tpu_that_is_not_there(head, chip):
-    case = dataclasses.replace(CASE, head=head, chip=chip)
+def test_a_training_step_compiles_for_a_tpu_that_is_not_there(head, adapter, chip):
+    case = dataclasses.replace(CASE, head=head, adapter=adapter, chip=chip)
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.tpu_hlo", json.dumps([vars(case)])],
         cwd=tpu_compile.ROOT,

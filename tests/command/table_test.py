@@ -52,6 +52,14 @@ METHOD = (
     "train_pooler",
     "train_members",
     "fusion_cooling_steps",
+    "hyper_init",
+    "task_embedding_size",
+    "projector_size",
+    "projected_size",
+    "task_projector",
+    "conditional_layer_norm",
+    "pal_size",
+    "pal_heads",
 )
 BASE = "base_model bert_config_file vocab_file init_checkpoint do_lower_case"
 READ = """

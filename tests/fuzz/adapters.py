@@ -11,7 +11,9 @@ import safetensors.numpy
 from hypothesis import strategies as st
 
 from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.hyperformer import HyperFormerConfig
 from adapter_bert_tf.adapters.per_task import PerTaskConfig
+from adapter_bert_tf.adapters.projected_attention import PalsConfig
 from adapter_bert_tf.command import store_commands
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import method
@@ -43,6 +45,18 @@ CONFIG, WEIGHTS = "a/adapter_config.json", "a/adapter.safetensors"
 
 OF_ONE = ("task", "head", "labels", "regression", "inputs", "metric")
 METHODS = ("adapters", "multitask_full", "multitask_adapters", "per_task_adapters")
+METHODS += ("hyperformer", "hyperformer++", "pals")
+MADE = AdapterConfig(2, normalize_output=True)
+WIDTHS = {"task_embedding_size": 2, "projector_size": 3, "projected_size": 2}
+TASKS = ("a", "b-2")
+PARTS = {
+    "multitask_full": None,
+    "multitask_adapters": ADAPTER,
+    "per_task_adapters": PerTaskConfig(ADAPTER, TASKS),
+    "hyperformer": HyperFormerConfig(MADE, TASKS, **WIDTHS),
+    "hyperformer++": HyperFormerConfig(MADE, TASKS, shared=True, **WIDTHS),
+    "pals": PalsConfig(TASKS, 4, 2),
+}
 
 
 @functools.cache
@@ -50,11 +64,8 @@ def sound(method=METHODS[0]):
     """(config without digests, bytes of the weights) of a sound adapter; of several tasks, two."""
     base = types.SimpleNamespace(fingerprint=lambda: SIZES)
     config = support.adapter_config(base, ADAPTER, method)
-    if method == "multitask_full":
-        config["adapter"] = None
-    if method == "per_task_adapters":
-        config["adapter"] = PerTaskConfig(ADAPTER, ("a", "b-2")).to_dict()
     if method != METHODS[0]:
+        config["adapter"] = PARTS[method] and PARTS[method].to_dict()
         one = {name: config[name] for name in OF_ONE}
         scores = one | {"task": "b-2", "labels": [], "regression": True}
         config |= several.whole([one | {"task": "a"}, scores])

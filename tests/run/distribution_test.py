@@ -119,13 +119,12 @@ def outputs(base, mrpc, tmp_path_factory):
     return {name: folder / name for name in ("one", "two", "workers")}
 
 
-@pytest.fixture(scope="module")
-def several(base, mrpc, tmp_path_factory):
+def several(method, base, mrpc, folder):
     """As `outputs`, of two tasks in mixed batches, 20 steps."""
-    write_cola(mrpc.parent / "CoLA")
-    folder = tmp_path_factory.mktemp("several")
+    if not (mrpc.parent / "CoLA").exists():
+        write_cola(mrpc.parent / "CoLA")
     more = ["--task_name=cola,mrpc", f"--data_dir={mrpc.parent}", "--num_train_epochs=2.9"]
-    more.append("--tuning=per_task_adapters")
+    more.append(f"--tuning={method}")
     one = start(folder / "one", mrpc, base, *more)
     two = start(folder / "two", mrpc, base, *more, "--distribution=mirrored", devices=2)
     finish(one, two)
@@ -133,8 +132,23 @@ def several(base, mrpc, tmp_path_factory):
     return {name: folder / name for name in ("one", "two", "workers")}
 
 
+@pytest.fixture(scope="module")
+def per_task(base, mrpc, tmp_path_factory):
+    return several("per_task_adapters", base, mrpc, tmp_path_factory.mktemp("per_task"))
+
+
+@pytest.fixture(scope="module")
+def hyperformer(base, mrpc, tmp_path_factory):
+    return several("hyperformer++", base, mrpc, tmp_path_factory.mktemp("hyperformer"))
+
+
+@pytest.fixture(scope="module")
+def pals(base, mrpc, tmp_path_factory):
+    return several("pals", base, mrpc, tmp_path_factory.mktemp("pals"))
+
+
 @pytest.mark.parametrize("name", ["two", "workers"])
-@pytest.mark.parametrize("tasks", ["outputs", "several"])
+@pytest.mark.parametrize("tasks", ["outputs", "per_task", "hyperformer", "pals"])
 def test_trains_to_the_same_loss_and_weights(tasks, name, request):
     outputs = request.getfixturevalue(tasks)
     losses, weights = [], []
