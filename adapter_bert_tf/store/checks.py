@@ -111,6 +111,7 @@ def _check_tasks(config: Mapping[str, Any], where: str) -> None:
     for task in tasks:
         if task["head"] == SEVERAL:
             raise InputError(f"{where}: {shown(task['task'])} cannot be several tasks itself.")
+    _check_metric(config["metric"], where)
     for name, task in zip(names_of(config), config[TASKS], strict=True):
         _check_task(config | task, f"{where}: {name}")
 
@@ -130,7 +131,10 @@ def _check_task(config: Mapping[str, Any], where: str) -> None:
         )
     _check_inputs(config, head, where)
     _check_table(config.get("table", {}), where)
-    metric = config["metric"]
+    _check_metric(config["metric"], where)
+
+
+def _check_metric(metric: Any, where: str) -> None:
     if metric is not None and not _is_metric(metric):
         raise InputError(
             f"{where}: metric needs a name, a finite value and a split. Received: {shown(metric)}"

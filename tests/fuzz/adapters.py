@@ -49,7 +49,7 @@ METHODS += ("hyperformer", "hyperformer++", "pals")
 MADE = AdapterConfig(2, normalize_output=True)
 WIDTHS = {"task_embedding_size": 2, "projector_size": 3, "projected_size": 2}
 TASKS = ("a", "b-2")
-PARTS = {
+OF_METHOD = {
     "multitask_full": None,
     "multitask_adapters": ADAPTER,
     "per_task_adapters": PerTaskConfig(ADAPTER, TASKS),
@@ -65,7 +65,7 @@ def sound(method=METHODS[0]):
     base = types.SimpleNamespace(fingerprint=lambda: SIZES)
     config = support.adapter_config(base, ADAPTER, method)
     if method != METHODS[0]:
-        config["adapter"] = PARTS[method] and PARTS[method].to_dict()
+        config["adapter"] = OF_METHOD[method] and OF_METHOD[method].to_dict()
         one = {name: config[name] for name in OF_ONE}
         scores = one | {"task": "b-2", "labels": [], "regression": True}
         config |= several.whole([one | {"task": "a"}, scores])

@@ -153,6 +153,7 @@ DAMAGE = {
         _first(metric={"name": "f1", "value": float("nan"), "split": "dev"}),
         "metric|NaN",
     ),
+    "a metric of all that has no name": (_set(metric={"": None}), "metric needs a name"),
     "a table of nothing": (_first(table=[]), "table must be like"),
     "adapters of other tasks": (_adapter(tasks=["a", "b", "c"]), "parts of each task"),
     "adapters of no task": (_adapter(tasks=[]), NAMES),
