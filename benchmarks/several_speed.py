@@ -1,11 +1,12 @@
-"""How fast batches of 8 tasks with an adapter each train, against one adapter for one task.
+"""How fast batches of 8 tasks train, against one adapter for one task.
 
     python -m benchmarks.several_speed --data_dir=GLUE/MRPC      # runs what is not there yet
     python -m benchmarks.several_speed --table                   # only rewrites its page
 
-Houlsby adapters of size 64 on MiniLM, batch 32, at most 128 word pieces, float32, input pipeline
-included; the same batches of MRPC's examples, each example of one of the tasks by chance. Each
-measurement is a process of its own; they take turns, and the first steps are not counted.
+Houlsby adapters of size 64, and HyperFormers with adapters of size 12, on MiniLM, batch 32, at most
+128 word pieces, float32, input pipeline included; the same batches of MRPC's examples, each example
+of one of the tasks by chance. Each measurement is a process of its own; they take turns, and the
+first steps are not counted.
 """
 
 import dataclasses
@@ -28,6 +29,13 @@ CASES = (
     (8, "per_task_adapters"),
     (30, "per_task_adapters"),
 )
+HYPER_CASES = (
+    (1, "adapters 12"),
+    (8, "hyperformer++"),
+    (8, "hyperformer"),
+    (8, "pals"),
+    (30, "hyperformer++"),
+)
 TURNS, BATCH, LENGTH, WARMUP, STEPS = 3, 32, 128, 8, 40
 
 
@@ -42,7 +50,7 @@ def measure(data_dir, method, tasks):
     examples = read_examples(find_task("mrpc"), data_dir, ["train"])["train"]
     features = measuring.features(examples, base, LENGTH)
     tasks, model = int(tasks), new_model(base, int(tasks), method)
-    if method != "adapters":
+    if not method.startswith("adapters"):
         ids = np.random.default_rng(0).integers(0, tasks, len(features)).astype("i4")
         columns = 2 * ids + features.labels.numpy()
         labels = np.stack([columns, np.zeros(len(ids))], -1).astype("f4")
@@ -54,24 +62,41 @@ def measure(data_dir, method, tasks):
 def new_model(base, tasks, method):
     """A model as a run has it, with a base of its own."""
     import adapter_bert_tf as abt
-    from adapter_bert_tf.adapters.per_task import PerTaskConfig
     from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
 
-    config, names = abt.PRESETS["houlsby"], tuple(f"task{i}" for i in range(tasks))
-    if method == "per_task_adapters":
-        config = PerTaskConfig(config, names)
-    encoder = base.build_encoder(config)
-    if method == "adapters":
+    names = tuple(f"task{i}" for i in range(tasks))
+    encoder = base.build_encoder(parts_of(method, names))
+    if method.startswith("adapters"):
         model = abt.Classifier(encoder, 2)
     else:
         model = MixedClassifier(encoder, [HeadOf(name, 2) for name in names])
-    abt.select_trained(model, abt.Tuning(method))
+    abt.select_trained(model, abt.Tuning(method.split()[0]))
     return model
 
 
-def run_missing(data_dir):
+def parts_of(method, names):
+    """The configuration of a case."""
+    import adapter_bert_tf as abt
+    from adapter_bert_tf.adapters.hyperformer import HyperFormerConfig
+    from adapter_bert_tf.adapters.per_task import PerTaskConfig
+    from adapter_bert_tf.adapters.projected_attention import PalsConfig
+
+    small = abt.AdapterConfig(12, normalize_output=True)
+    return {
+        "adapters": abt.PRESETS["houlsby"],
+        "multitask_adapters": abt.PRESETS["houlsby"],
+        "per_task_adapters": PerTaskConfig(abt.PRESETS["houlsby"], names),
+        "adapters 12": abt.AdapterConfig(12),
+        "hyperformer": HyperFormerConfig(small, names),
+        "hyperformer++": HyperFormerConfig(small, names, shared=True),
+        "pals": PalsConfig(names),
+    }[method]
+
+
+def run_missing(data_dir, only, turns):
     """Measures what has no line yet, in turns."""
-    missing = LEDGER.missing((*case, turn) for turn in range(TURNS) for case in CASES)
+    cases = [case for case in CASES + HYPER_CASES if case[1] in only.split(",")]
+    missing = LEDGER.missing((*case, turn) for turn in range(turns) for case in cases)
     for number, (tasks, method, turn) in enumerate(missing, 1):
         row = {"tasks": tasks, "method": method, "turn": turn}
         row |= measuring.apart("benchmarks.several_speed", data_dir, method, str(tasks))
@@ -80,17 +105,33 @@ def run_missing(data_dir):
 
 
 def several_speed(there):
-    """Markdown lines: a row a case, medians and ranges of the turns."""
+    """Markdown lines of adapters: a row a case, medians and ranges of the turns."""
+    return _table(there, CASES)
+
+
+def hyper_speed(there):
+    """Markdown lines of hypernetworks."""
+    return _table(there, HYPER_CASES)
+
+
+def _table(there, cases):
     rows = ["| tasks | method | examples/s | of one | peak memory, MB |", "| --- |" + " --- |" * 4]
-    found = {case: [row for key, row in there.items() if key[:2] == case] for case in CASES}
+    found = {case: [row for key, row in there.items() if key[:2] == case] for case in cases}
     cells = measuring.speed_rows(found)
     return rows + [f"| {tasks} | `{method}` | {cells[tasks, method]}" for tasks, method in cells]
 
 
 def write_tables():
     """Replaces the table in its page."""
-    LEDGER.write_tables(several_speed)
+    LEDGER.write_tables(several_speed, hyper_speed)
 
 
 if __name__ == "__main__" and not runner.worker(measure):
-    runner.command(__doc__, run_missing, write_tables, data_dir=(None, "Folder of MRPC."))
+    runner.command(
+        __doc__,
+        run_missing,
+        write_tables,
+        data_dir=(None, "Folder of MRPC."),
+        only=(",".join(dict.fromkeys(c[1] for c in CASES + HYPER_CASES)), "Methods, with commas."),
+        turns=(TURNS, "How often each is measured."),
+    )

@@ -3,6 +3,8 @@
 python -m adapter_bert_tf.analysis fusion --adapter_dir=DIR --output_dir=OUT --task_name=... \
     --data_dir=...            # whom a fusion listens to, over the dev set: CSV and heat map
 python -m adapter_bert_tf.analysis fusion_map --output_dir=OUT A.csv B.csv    # several in one map
+python -m adapter_bert_tf.analysis embeddings --adapter_dir=DIR --output_dir=OUT
+                              # of a HyperFormer: task embeddings, how alike they are, a plot
 
 `fusion` takes the flags of run_classifier.py that say which data to read; for an adapter that
 answers questions those of run_squad.py (--predict_file=...).
@@ -31,6 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from adapter_bert_tf.analysis import heat_map
 
         return heat_map.main(rest)
+    if name == "embeddings":
+        from adapter_bert_tf.analysis import embeddings
+
+        return embeddings.main(rest)
     if name != "fusion":
         print(__doc__)
         return 0 if name in ("--help", "-h", "help") else 2

@@ -77,17 +77,7 @@ def pictures(name: str, panels: Sequence[Panel], command: str) -> dict[str, byte
       panels: of `read`.
       command: that made them; it is kept in the files.
     """
-    import matplotlib
-
-    figure, found = draw(panels), {}
-    for kind in ("png", "svg"):
-        content = io.BytesIO()
-        undated = {"Date": None} if kind == "svg" else {}  # A PNG has no date by itself.
-        with matplotlib.rc_context({"svg.hashsalt": name}):
-            metadata = {"Description": command, **undated}
-            figure.savefig(content, format=kind, dpi=150, metadata=metadata)
-        found[f"{name}.{kind}"] = content.getvalue()
-    return found
+    return outputs.pictures(draw(panels), name, command)
 
 
 def draw(panels: Sequence[Panel]) -> Any:

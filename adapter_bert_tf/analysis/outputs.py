@@ -1,7 +1,9 @@
 """The files of an analysis: where they may go, and what they replace."""
 
+import io
 import os
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
@@ -41,3 +43,24 @@ def write(folder: str, files: Mapping[str, bytes]) -> list[str]:
             print(f"Replaced: {path}", flush=True)
         storage.write_bytes(path, content)
     return [os.path.join(folder, name) for name in files]
+
+
+def pictures(figure: Any, name: str, command: str) -> dict[str, bytes]:
+    """The files `NAME.png` and `NAME.svg`; of the same figure and command the same bytes.
+
+    Args:
+      figure: of matplotlib.
+      name: of the files.
+      command: that made them; it is kept in the files.
+    """
+    import matplotlib
+
+    found = {}
+    for kind in ("png", "svg"):
+        content = io.BytesIO()
+        undated = {"Date": None} if kind == "svg" else {}  # A PNG has no date by itself.
+        with matplotlib.rc_context({"svg.hashsalt": name}):
+            metadata = {"Description": command, **undated}
+            figure.savefig(content, format=kind, dpi=150, metadata=metadata)
+        found[f"{name}.{kind}"] = content.getvalue()
+    return found
