@@ -423,6 +423,53 @@ def test_a_file_that_lists_no_tasks_is_refused(case, glue, tiny_base_folder, tmp
     assert re.search(message, error or ""), error
 
 
+@pytest.mark.long
+def test_thirty_tasks_numbers_for_one_and_one_layer(glue, tiny_base_folder, tmp_path):
+    lines = [f"t{i}: {{task_name: cola, data_dir: {glue}/CoLA}}" for i in range(30)]
+    (tmp_path / "tasks.yaml").write_text("\n".join(lines) + "\n")
+    error = run(
+        glue,
+        tiny_base_folder,
+        tmp_path / "out",
+        "--tuning=hyperformer++",
+        "--task_embedding_size=1",
+        "--adapter_size=1",
+        "--adapter_layers=1",
+        "--do_train",
+        "--do_eval",
+        "--do_export",
+        "--num_train_epochs=0.1",
+        tasks=str(tmp_path / "tasks.yaml"),
+    )
+    assert error is None
+    assert len(record(tmp_path / "out")["eval"]) == 30 * 3 + 1
+    assert len(list((tmp_path / "out" / "adapter" / "tasks").iterdir())) == 30
+
+
+WRONG = {
+    "heads that do not divide": (
+        ("--tuning=pals", "--pal_size=200"),
+        "--pal_size and --pal_heads: .*multiple of num_heads, 12. Received: 200",
+    ),
+    "an absurd size": (
+        ("--tuning=hyperformer", "--projected_size=1000000000"),
+        "projected_size is 1 to 65536. Received: 1000000000",
+    ),
+    "a layer that is not there": (
+        ("--tuning=hyperformer++", "--adapter_layers=5"),
+        "adapter layers must be below 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_sizes_that_cannot_be(case, glue, tiny_base_folder, tmp_path):
+    flags, message = WRONG[case]
+    error = run(glue, tiny_base_folder, tmp_path / "out", "--do_train", *flags, tasks="cola,mrpc")
+    assert re.search(message, error or ""), error
+    assert not (tmp_path / "out" / "adapter").exists()
+
+
 def write_table(folder, name, labels, rows, column="text", label="label"):
     folder.mkdir(exist_ok=True)
     rng = np.random.default_rng(3)
