@@ -30,6 +30,7 @@ METHODS = {
     "full": ["--tuning=full", LARGE],
     "adapters 64": ["--adapter_size=64", SMALL],
     "adapters 2": ["--adapter_size=2", SMALL],
+    "adapters 12": ["--adapter_size=12", SMALL],
     "adapters 8": ["--adapter_size=8", SMALL],
     "adapters 256": ["--adapter_size=256", WIDE],
     "pfeiffer 64": ["--adapter=pfeiffer", SMALL],
@@ -40,6 +41,8 @@ METHODS = {
     "head": ["--tuning=head", SMALL],
 }
 COMPARED = ("full", "adapters 64")
+# Of the size that HyperFormer's are on this base; of the tasks of `benchmarks.several_tasks`.
+AS_GENERATED, TOGETHER = "adapters 12", ("cola", "mrpc", "rte", "sts-b", "mnli")
 ABLATED = ("mrpc", "cola", "sts-b")
 
 
@@ -56,8 +59,9 @@ def plan():
         (task, method, 0)
         for task in ABLATED
         for method in METHODS
-        if method not in (*COMPARED, "adapters 2")
+        if method not in (*COMPARED, "adapters 2", AS_GENERATED)
     ]
+    runs += [(task, AS_GENERATED, 0) for task in TOGETHER]
     runs += [(SQUAD, method, 0) for method in (*COMPARED, "adapters 8", "adapters 2")]
     runs += [(SQUAD, "adapters 64", seed) for seed in (1, 2)]
     return sorted(runs, key=lambda run: run[0] == "20_newsgroups" or run[0] == SQUAD)

@@ -1,4 +1,4 @@
-"""Five tasks trained together by three methods, beside each task by itself.
+"""Five tasks trained together by every method for several, beside each task by itself.
 
     python -m benchmarks.several_tasks --data_dir=FOLDER --work=FOLDER2  # what is not there yet
     python -m benchmarks.several_tasks --table                           # only writes the table
@@ -37,14 +37,26 @@ METHODS = {
     "multitask_full": ["--tuning=multitask_full", "--learning_rate=1e-4"],
     "multitask_adapters": ["--tuning=multitask_adapters", "--learning_rate=1e-3"],
     "per_task_adapters": ["--tuning=per_task_adapters", "--learning_rate=1e-3"],
+    "hyperformer++": ["--tuning=hyperformer++", "--learning_rate=1e-3"],
+    "hyperformer": ["--tuning=hyperformer", "--learning_rate=1e-3"],
+    "pals": ["--tuning=pals", "--learning_rate=2e-5"],
 }
-ALONE = ("full", "adapters 64")  # Methods of `benchmarks.results`, a run for each task.
+THREE_SEEDS = ("per_task_adapters", "hyperformer++")
+ALONE = ("full", "adapters 64", "adapters 12")  # Methods of `benchmarks.results`, a run a task.
 Run = collections.namedtuple("Run", "method seed")
-PLAN = [*(Run(method, 0) for method in METHODS), *(Run("per_task_adapters", s) for s in (1, 2))]
+PLAN = [
+    *(Run(method, 0) for method in METHODS),
+    *(Run(method, seed) for method in THREE_SEEDS for seed in (1, 2)),
+]
 
 
 def command(run, data_dir="DATA", folder="OUT"):
     """The command line of a run."""
+    return command_of(METHODS[run.method], run.seed, EPOCHS, data_dir, folder)
+
+
+def command_of(flags, seed, epochs, data_dir, folder):
+    """The command line that trains all tasks by the method of some flags."""
     tasks = ",".join(f"{name}={data_dir}/{place}" for name, (place, _) in TASKS.items())
     return [
         "run_classifier.py",
@@ -54,9 +66,9 @@ def command(run, data_dir="DATA", folder="OUT"):
         "--max_seq_length=128",
         f"--train_batch_size={BATCH}",
         "--eval_batch_size=32",
-        f"--num_train_epochs={EPOCHS}",
-        *METHODS[run.method],
-        f"--seed={run.seed}",
+        f"--num_train_epochs={epochs}",
+        *flags,
+        f"--seed={seed}",
         f"--output_dir={folder}",
     ]
 
@@ -68,38 +80,44 @@ def run_missing(data_dir, work, only):
         print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)
         folder = os.path.join(os.path.abspath(work), f"{run.method}_{run.seed}")
         record = runner.record_of(command(run, data_dir, folder), folder)
-        LEDGER.add("rows", [row_of(run, record)])
+        assert record["global_step"] == STEPS, record["global_step"]
+        LEDGER.add("rows", [row_of(run, record, command(run))])
 
 
-def row_of(run, record):
-    """What is kept of a run."""
-    assert record["global_step"] == STEPS, record["global_step"]
+def row_of(run, record, shown):
+    """What is kept of a run; `shown` is the command without the places of this machine."""
     return run._asdict() | {
         "steps": record["global_step"],
         "parameters": record["parameters"],
         "cpu_seconds": round(record["train_cpu_seconds"], 1),
         "data_sha256": record["data_sha256"],
         "eval": record["eval"],
-        "command": shlex.join(["python", *command(run)]),
+        "command": shlex.join(["python", *shown]),
         ledger.CODE: training_code.digest(),
     }
 
 
 def several_tasks(there):
     """Markdown lines: a row a method, medians and ranges of the seeds."""
+    whole = results.LEDGER.rows()
+    known = {method for _, method, _ in whole}
+    return table(there, METHODS) + [_alone(method, whole) for method in ALONE if method in known]
+
+
+def table(there, methods):
+    """Markdown lines: a row for each of the methods that has some."""
     rows = [
         "| method | " + " | ".join([*TASKS, "average"]) + " | seeds | trained a task |",
         "| --- |" + " --- |" * (len(TASKS) + 3),
     ]
-    for method in METHODS:
+    for method in methods:
         found = [row for (name, _), row in there.items() if name == method]
         if found:
             names = [f"eval_{task}_{metric}" for task, (_, metric) in TASKS.items()]
             cells = [[row["eval"][name] for row in found] for name in (*names, "eval_average")]
             trained = found[0]["parameters"]["trained"] / len(TASKS)
             rows.append(_line(method, cells, len(found), trained))
-    whole = results.LEDGER.rows()
-    return rows + [_alone(method, whole) for method in ALONE]
+    return rows
 
 
 def _alone(method, whole):

@@ -1,0 +1,126 @@
+r"""New tasks with few examples: what was trained on five others against adapters from scratch.
+
+    python -m benchmarks.several_tasks --data_dir=FOLDER --work=FOLDER2 --only="\+\+ 0|adapters 0"
+    python -m benchmarks.few_shot --data_dir=FOLDER --work=FOLDER2     # what is not there yet
+    python -m benchmarks.few_shot --table                              # only writes the table
+
+FOLDER2 holds the output folders of `benchmarks.several_tasks`, from whose adapters (seed 0) these
+begin. Every method makes the same steps on the same examples, which are drawn with the run's seed.
+"""
+
+import collections
+import os
+import pathlib
+import shlex
+import statistics
+import tempfile
+
+from benchmarks import ledger, runner, training_code
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LEDGER = ledger.Ledger(
+    folder=ROOT / "benchmarks" / "results" / "few_shot",
+    page=ROOT / "docs" / "results.md",
+    key=lambda row: (row["task"], row["examples"], row["method"], row["seed"]),
+)
+TASKS = ("crowdflower_disasters", "crowdflower_corporate_messaging")
+# Epochs of each number of examples: 96 to 156 steps of at most 32.
+EPOCHS = {16: 96, 100: 32, 500: 10}
+# What each begins from, in FOLDER2, and its flags.
+METHODS = {
+    "hyperformer++": ("hyperformer++_0", ["--tuning=hyperformer++"]),
+    "hyperformer++, its adapter": ("hyperformer++_0", []),
+    "multitask_adapters": ("multitask_adapters_0", []),
+    "adapters 12": (None, ["--adapter_size=12"]),
+    "adapters 64": (None, ["--adapter_size=64"]),
+}
+SEEDS = range(5)
+Run = collections.namedtuple("Run", "task examples method seed")
+PLAN = [
+    Run(task, examples, method, seed)
+    for seed in SEEDS
+    for task in TASKS
+    for examples in EPOCHS
+    for method in METHODS
+]
+
+
+def command(run, data_dir="DATA", work="WORK", folder="OUT"):
+    """The command line of a run."""
+    start, flags = METHODS[run.method]
+    return [
+        "run_classifier.py",
+        f"--task_name={run.task}",
+        f"--data_dir={os.path.join(data_dir, 'extra', run.task)}",
+        "--do_train",
+        "--do_eval",
+        "--max_seq_length=128",
+        f"--train_batch_size={min(run.examples, 32)}",
+        "--eval_batch_size=32",
+        f"--max_train_examples={run.examples}",
+        f"--num_train_epochs={EPOCHS[run.examples]}",
+        "--learning_rate=1e-3",
+        *flags,
+        *([f"--init_from={os.path.join(work, start, 'adapter')}"] if start else []),
+        f"--seed={run.seed}",
+        f"--output_dir={folder}",
+    ]
+
+
+def run_missing(data_dir, work, only):
+    """Runs what has no line yet."""
+    missing = [run for run in LEDGER.missing(PLAN) if run.method in only.split(";")]
+    for number, run in enumerate(missing, 1):
+        print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            words = command(run, data_dir, os.path.abspath(work), folder)
+            record = runner.record_of(words, folder)
+        row = {
+            "steps": record["global_step"],
+            "parameters": record["parameters"],
+            "data_sha256": record["data_sha256"],
+            "init_from": record.get("init_from"),
+            "eval": record["eval"],
+            "command": shlex.join(["python", *command(run)]),
+            ledger.CODE: training_code.digest(),
+        }
+        LEDGER.add("rows", [run._asdict() | row])
+
+
+def few_shot(there):
+    """Markdown lines: a row a method and task, medians and ranges of the seeds."""
+    rows = [
+        "| task | method | " + " | ".join(f"{n} examples" for n in EPOCHS) + " |",
+        "| --- | --- |" + " --- |" * len(EPOCHS),
+    ]
+    for task in TASKS:
+        for method in METHODS:
+            cells = [_cell(there, Run(task, n, method, None)) for n in EPOCHS]
+            if any(cells):
+                rows.append(f"| {task} | {method} | {' | '.join(cells)} |")
+    return rows
+
+
+def _cell(there, run):
+    keys = [run._replace(seed=seed) for seed in SEEDS]
+    values = [100 * there[key]["eval"]["eval_accuracy"] for key in keys if key in there]
+    if not values:
+        return ""
+    seeds = "" if len(values) == len(SEEDS) else f", {len(values)} seeds"
+    return f"{statistics.median(values):.1f} ({min(values):.1f}-{max(values):.1f}{seeds})"
+
+
+def write_tables():
+    """Replaces the table in its page."""
+    LEDGER.write_tables(few_shot)
+
+
+if __name__ == "__main__":
+    runner.command(
+        __doc__,
+        run_missing,
+        write_tables,
+        data_dir=(None, "Folder of all data."),
+        work=(None, "Folder of the runs that these begin from."),
+        only=(";".join(METHODS), "Methods, with semicolons between."),
+    )

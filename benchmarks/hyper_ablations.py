@@ -1,0 +1,70 @@
+"""HyperFormer without one of its parts (Mahabadi et al. 2021, Table 4), five tasks together.
+
+    python -m benchmarks.hyper_ablations --data_dir=FOLDER --work=FOLDER2  # what is not there yet
+    python -m benchmarks.hyper_ablations --table                           # only writes the table
+
+FOLDER and FOLDER2 as of `benchmarks.several_tasks`; 800 steps of 32, seed 0.
+"""
+
+import collections
+import os
+import pathlib
+
+from benchmarks import ledger, runner, several_tasks
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LEDGER = ledger.Ledger(
+    folder=ROOT / "benchmarks" / "results" / "hyper_ablations",
+    page=ROOT / "docs" / "results.md",
+    key=lambda row: (row["method"], row["seed"]),
+)
+STEPS = 800
+EPOCHS = round((STEPS + 0.5) * several_tasks.BATCH / several_tasks.EXAMPLES, 5)
+WHOLE = ("--tuning=hyperformer", "--learning_rate=1e-3")
+PLAIN_NORMS, FROZEN_NORMS = "--noconditional_layer_norm", "--notrain_layer_norm"
+METHODS = {
+    "HyperFormer": WHOLE,
+    "without adapters": ("--tuning=multitask_layer_norm", "--learning_rate=1e-3"),
+    "without conditional LayerNorms": (*WHOLE, PLAIN_NORMS),
+    "without the task projector": (*WHOLE, "--notask_projector"),
+    "without training the base's LayerNorms": (*WHOLE, FROZEN_NORMS),
+    "without both LayerNorms": (*WHOLE, PLAIN_NORMS, FROZEN_NORMS),
+}
+Run = collections.namedtuple("Run", "method seed")
+PLAN = [Run(method, 0) for method in METHODS]
+
+
+def command(run, data_dir="DATA", folder="OUT"):
+    """The command line of a run."""
+    return several_tasks.command_of(METHODS[run.method], run.seed, EPOCHS, data_dir, folder)
+
+
+def run_missing(data_dir, work):
+    """Runs what has no line yet."""
+    missing = LEDGER.missing(PLAN)
+    for number, run in enumerate(missing, 1):
+        print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)
+        folder = os.path.join(os.path.abspath(work), f"ablation_{PLAN.index(run)}")
+        record = runner.record_of(command(run, data_dir, folder), folder)
+        assert record["global_step"] == STEPS, record["global_step"]
+        LEDGER.add("rows", [several_tasks.row_of(run, record, command(run))])
+
+
+def hyper_ablations(there):
+    """Markdown lines: a row for what is left out."""
+    return several_tasks.table(there, METHODS)
+
+
+def write_tables():
+    """Replaces the table in its page."""
+    LEDGER.write_tables(hyper_ablations)
+
+
+if __name__ == "__main__":
+    runner.command(
+        __doc__,
+        run_missing,
+        write_tables,
+        data_dir=(None, "Folder of all data."),
+        work=(None, "Folder for the runs' output."),
+    )

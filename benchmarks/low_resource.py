@@ -1,0 +1,156 @@
+"""Few examples of each of five tasks: HyperFormer++ on all together, an adapter for each alone.
+
+    python -m benchmarks.low_resource --data_dir=FOLDER    # what is not there yet
+    python -m benchmarks.low_resource --table              # only writes the table and the picture
+
+As the low-resource figure of Mahabadi et al. 2021. FOLDER as of `benchmarks.several_tasks`. With N
+examples a task HyperFormer++ makes 1,000 steps of 32 on all five, an adapter 200 on its own.
+"""
+
+import collections
+import io
+import os
+import pathlib
+import shlex
+import statistics
+import tempfile
+
+from benchmarks import ledger, runner, several_tasks, training_code
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LEDGER = ledger.Ledger(
+    folder=ROOT / "benchmarks" / "results" / "low_resource",
+    page=ROOT / "docs" / "results.md",
+    key=lambda row: (row["method"], row["examples"], row["task"], row["seed"]),
+)
+PICTURE = ROOT / "docs" / "images" / "low_resource.png"
+SIZES = (100, 500, 1000, 2000, 4000)
+TOGETHER, ALONE = "hyperformer++", "adapters 12"
+STEPS, STEPS_ALONE, BATCH = 1_000, 200, several_tasks.BATCH
+SEEDS = range(1)
+Run = collections.namedtuple("Run", "method examples task seed")
+
+
+def plan():
+    """Every run; of all tasks together there is one a size."""
+    return [
+        run
+        for seed in SEEDS
+        for n in SIZES
+        for run in (
+            Run(TOGETHER, n, "all", seed),
+            *(Run(ALONE, n, task, seed) for task in several_tasks.TASKS),
+        )
+    ]
+
+
+# Training examples of each task.
+COUNTS = {"cola": 8551, "mrpc": 3668, "rte": 2490, "sts-b": 5749, "mnli": 6102}
+
+
+def command(run, data_dir="DATA", folder="OUT"):
+    """The command line of a run."""
+    sizes = {task: min(run.examples, count) for task, count in COUNTS.items()}
+    if run.method == TOGETHER:
+        names = ",".join(f"{t}={data_dir}/{place}" for t, (place, _) in several_tasks.TASKS.items())
+        examples, steps = sum(sizes.values()), STEPS
+        flags = [f"--task_name={names}", f"--tuning={TOGETHER}"]
+    else:
+        folder_of_task = os.path.join(data_dir, several_tasks.TASKS[run.task][0])
+        examples, steps = sizes[run.task], STEPS_ALONE
+        flags = [f"--task_name={run.task}", f"--data_dir={folder_of_task}", "--adapter_size=12"]
+    return [
+        "run_classifier.py",
+        *flags,
+        "--do_train",
+        "--do_eval",
+        "--max_seq_length=128",
+        f"--train_batch_size={BATCH}",
+        "--eval_batch_size=32",
+        f"--max_train_examples={run.examples}",
+        f"--num_train_epochs={round((steps + 0.5) * BATCH / examples, 5)}",
+        "--learning_rate=1e-3",
+        f"--seed={run.seed}",
+        f"--output_dir={folder}",
+    ]
+
+
+def run_missing(data_dir, only):
+    """Runs what has no line yet."""
+    missing = [run for run in LEDGER.missing(plan()) if run.method in only.split(",")]
+    for number, run in enumerate(missing, 1):
+        print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            record = runner.record_of(command(run, data_dir, folder), folder)
+        steps = STEPS if run.method == TOGETHER else STEPS_ALONE
+        assert record["global_step"] == steps, record["global_step"]
+        row = {
+            "steps": steps,
+            "data_sha256": record["data_sha256"],
+            "eval": record["eval"],
+            "command": shlex.join(["python", *command(run)]),
+            ledger.CODE: training_code.digest(),
+        }
+        LEDGER.add("rows", [run._asdict() | row])
+
+
+def score(there, method, examples):
+    """Mean over tasks of their first metrics, times 100; None if one is missing. Seed 0."""
+    names = {task: metric for task, (_, metric) in several_tasks.TASKS.items()}
+    values = []
+    for task, metric in names.items():
+        together = method == TOGETHER
+        row = there.get(Run(method, examples, "all" if together else task, 0))
+        if row is None:
+            return None
+        values.append(row["eval"][f"eval_{task}_{metric}" if together else f"eval_{metric}"])
+    return 100 * statistics.mean(values)
+
+
+def low_resource(there):
+    """Markdown lines: a row a method, a column a number of examples."""
+    rows = [
+        "| method | " + " | ".join(f"{n:,}" for n in SIZES) + " |",
+        "| --- |" + " --- |" * len(SIZES),
+    ]
+    for method in (TOGETHER, ALONE):
+        found = [score(there, method, n) for n in SIZES]
+        cells = ["" if value is None else f"{value:.1f}" for value in found]
+        rows.append(f"| {method} | {' | '.join(cells)} |")
+    return rows
+
+
+def draw(there):
+    """The curves as PNG bytes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.2, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for method, mark in ((TOGETHER, "o-"), (ALONE, "s--")):
+        found = [(n, score(there, method, n)) for n in SIZES]
+        axes.plot(*zip(*[p for p in found if p[1] is not None], strict=True), mark, label=method)
+    axes.set_xscale("log")
+    axes.set_xticks(SIZES, [f"{n:,}" for n in SIZES])
+    axes.set_xlabel("training examples of each task")
+    axes.set_ylabel("average over five tasks, dev")
+    axes.grid(color="#dddddd")
+    axes.legend()
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=130)
+    return content.getvalue()
+
+
+def write_tables():
+    """Replaces the table in its page, and the picture."""
+    LEDGER.write_tables(low_resource)
+    PICTURE.write_bytes(draw(LEDGER.rows()))
+
+
+if __name__ == "__main__":
+    runner.command(
+        __doc__,
+        run_missing,
+        write_tables,
+        data_dir=(None, "Folder of all data."),
+        only=(f"{TOGETHER},{ALONE}", "Methods, with commas between."),
+    )
