@@ -1,5 +1,6 @@
 """Writes adapters and heads as AdapterHub's library `adapters` reads them."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -80,7 +81,9 @@ def _exportable(saved: SavedAdapter) -> AdapterConfig:
     require(
         config["head"] == "classification", "only classification heads are exported", config["head"]
     )
-    if isinstance(adapter, AdapterConfig) and adapter.depth == 1 and not adapter.layer_norm:
+    if isinstance(adapter, AdapterConfig) and adapter == dataclasses.replace(
+        adapter, depth=1, layer_norm=False, normalize_output=False
+    ):
         return adapter
     raise InputError(
         f"AdapterHub: only plain bottleneck adapters are exported. Received: {config['adapter']!r}"

@@ -204,6 +204,10 @@ UNEXPORTABLE = {
     "LayerNorms": ({"config": AdapterConfig(4)}, "train_layer_norm=False"),
     "spans": ({"head": "span", "config": AdapterConfig(4)}, "LayerNorm|classification"),
     "no adapter": ({"tuning": "head", "config": None}, "only plain bottleneck"),
+    "a LayerNorm after": (
+        {"config": AdapterConfig(4, normalize_output=True), "norms": False},
+        "only plain bottleneck",
+    ),
     "two layers": ({"config": AdapterConfig(4, depth=2), "norms": False}, "only plain bottleneck"),
 }
 
