@@ -1,5 +1,6 @@
 """Kinds of parts: what a configuration of one must say, and how it travels."""
 
+import copy
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
@@ -88,7 +89,9 @@ class PartsConfig:
     def to_dict(self) -> dict[str, Any]:
         """Plain values that `from_dict` turns into an equal config."""
         named = {} if self.kind == UNNAMED else {"kind": self.kind}
-        return named | dataclasses.asdict(self)  # type: ignore[call-overload]
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        inner = {k: v.to_dict() for k, v in values.items() if isinstance(v, PartsConfig)}
+        return named | copy.deepcopy(values | inner)
 
     def to_json(self) -> str:
         """JSON text that `from_json` turns into an equal config."""

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig, parse_layers
+from adapter_bert_tf.adapters.per_task import PerTaskConfig
 from adapter_bert_tf.errors import InputError
 
 SIZES = {"hidden_size": 16, "num_layers": 2}
@@ -48,6 +49,8 @@ def test_what_came_later_is_written_only_where_it_is_used():
     """So the files of an adapter say the same as those of earlier versions."""
     assert "normalize_output" not in AdapterConfig().to_dict()
     assert AdapterConfig(normalize_output=True).to_dict()["normalize_output"] is True
+    inside = PerTaskConfig(AdapterConfig(), ("a",)).to_dict()["adapter"]
+    assert inside == AdapterConfig().to_dict()
 
 
 @pytest.mark.parametrize(

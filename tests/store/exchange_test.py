@@ -237,7 +237,7 @@ def test_a_checkpoint_of_adapter_bert_becomes_an_adapter(tmp_path):
     base = load_base(str(GOLDEN / "bert_model.ckpt"))
     expected = np.load(GOLDEN / "expected.npz")
     saved = import_checkpoint(str(GOLDEN / "adapter_model.ckpt"), base, "mnli", list("abc"))
-    assert saved.config["adapter"] == PRESETS["adapter_bert"].__dict__
+    assert saved.config["adapter"] == PRESETS["adapter_bert"].to_dict()
     save_adapter(str(tmp_path / "a"), saved.config, saved.weights)
     model = AdapterModel(base)
     model.load_adapter(str(tmp_path / "a"))

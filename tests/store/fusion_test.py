@@ -453,7 +453,7 @@ DAMAGE = {
     "an unknown key": (_in_adapter(more=1), "unknown adapter config keys"),
     "members of no fusion": (
         _of("adapter", lambda a: a["member"]),
-        "only a fusion has members|contradict|Missing",
+        "only a fusion has members|contradict|Missing|no such part",
     ),
 }
 
