@@ -12,8 +12,10 @@ from absl import flags
 from adapter_bert_tf import command
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.definitions import define_flags
+from adapter_bert_tf.command.flags_several import SEVERAL
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.row import Command, Row
+from adapter_bert_tf.training.trained import SEVERAL_TASKS
 
 ROOT = pathlib.Path(__file__).parents[2]
 # What follows from the roles, by hand: a change of a role must be a decision.
@@ -97,6 +99,11 @@ def test_what_decides_which_data_is_read(of):
 
 def test_the_methods_flags_are_named_in_their_order():
     assert table.with_role(Role.METHOD) == METHOD
+
+
+def test_the_flags_know_the_methods_that_there_are():
+    """Their room loads no TensorFlow, so it has names of its own."""
+    assert SEVERAL == SEVERAL_TASKS
 
 
 def test_evaluation_during_training_is_a_part_of_the_run_and_swept():

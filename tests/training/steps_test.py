@@ -9,7 +9,9 @@ import tf_keras
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.adapters.fusion_config import FusionConfig
+from adapter_bert_tf.adapters.hyperformer import HyperFormerConfig
 from adapter_bert_tf.adapters.per_task import PerTaskConfig
+from adapter_bert_tf.adapters.projected_attention import PalsConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
@@ -19,11 +21,15 @@ from adapter_bert_tf.training.strategy import set_precision
 from adapter_bert_tf.training.trained import PREDICATES, Tuning, select_trained
 
 BATCH, LENGTH = 4, 8
+GENERATED = AdapterConfig(4, normalize_output=True)
 PARTS = {
     "adapters": AdapterConfig(bottleneck_size=4),
     "fusion": FusionConfig(AdapterConfig(4, init_scale=0.3, identity_init=False), ("a", "b")),
     "multitask_adapters": AdapterConfig(bottleneck_size=4),
     "per_task_adapters": PerTaskConfig(AdapterConfig(bottleneck_size=4), ("a", "b")),
+    "hyperformer": HyperFormerConfig(GENERATED, ("a", "b")),
+    "hyperformer++": HyperFormerConfig(GENERATED, ("a", "b"), shared=True),
+    "pals": PalsConfig(("a", "b"), 12, 3),
 }
 SEVERAL = (HeadOf("a", 3), HeadOf("b", 1, is_score=True))
 HEADS = {
