@@ -86,15 +86,18 @@ def assert_went_on(name, tree):
     row, weights = INTERRUPTED[name], "adapter.safetensors"
     assert results(tree / "out" / name) == pytest.approx(row["results"], abs=1e-5)
     found = tree / "out" / name / "adapter" / weights
-    assert_same_weights(found, tree / "uninterrupted" / name / weights, row["sha256"])
+    # The bias of spans moves all scores alike: its gradient is rounding, and nothing else.
+    loose = ("head/bias",) if name.startswith("squad") else ()
+    assert_same_weights(found, tree / "uninterrupted" / name / weights, row["sha256"], loose)
 
 
-def assert_same_weights(path, before, sha256):
+def assert_same_weights(path, before, sha256, loose=()):
     """A file of weights holds what the earlier version's holds, to the bit on the same CPU."""
     ours, theirs = safetensors.numpy.load_file(path), safetensors.numpy.load_file(before)
     assert ours.keys() == theirs.keys()
     for name, value in theirs.items():
-        np.testing.assert_allclose(ours[name], value, 1e-5, 1e-6, err_msg=name)
+        most = 1e-4 if name in loose else 1e-6
+        np.testing.assert_allclose(ours[name], value, 1e-5, most, err_msg=name)
     if os.environ.get("ADAPTER_BERT_SAME_CPU"):
         assert hashlib.sha256(path.read_bytes()).hexdigest() == sha256
 

@@ -9,7 +9,7 @@ from adapter_bert_tf.adapters.fusion import FusionParts, ScoreDropout
 from adapter_bert_tf.adapters.kinds import PartsConfig, register
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.parts import Function, Parts
-from adapter_bert_tf.adapters.specs import Sizes, Spec
+from adapter_bert_tf.adapters.specs import ATTENTION_DROPOUT, Sizes, Spec
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import printable, shown
 
@@ -104,7 +104,7 @@ class FusionConfig(PartsConfig):
     def new_dropouts(self, sizes: Sizes) -> dict[str, Callable[..., Any]]:
         """One for each attention, at the rate of the base's own."""
         places = {n.rpartition("/")[0] for n, s in self.specs(sizes).items() if s.group == "fusion"}
-        rate = sizes["attention_dropout"]
+        rate = sizes.get("attention_dropout", ATTENTION_DROPOUT)
         return {place: ScoreDropout(rate, self.cooling_steps) for place in sorted(places)}
 
     @property

@@ -14,7 +14,7 @@ from adapter_bert_tf.adapters.kinds import register
 from adapter_bert_tf.adapters.of_tasks import TASK_IDS, TASKS, OfTasks
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, ROWS, Tensor, dense
 from adapter_bert_tf.adapters.parts import Function, Parts, Place, add
-from adapter_bert_tf.adapters.specs import Sizes, Spec
+from adapter_bert_tf.adapters.specs import ATTENTION_DROPOUT, Sizes, Spec
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shown
 
@@ -88,7 +88,7 @@ class PalsConfig(OfTasks):
 
     def new_dropouts(self, sizes: Sizes) -> dict[str, Callable[..., Any]]:
         """One for the attention of each layer, at the rate of the base's own."""
-        rate = sizes["attention_dropout"]
+        rate = sizes.get("attention_dropout", ATTENTION_DROPOUT)
         layers = range(sizes["num_layers"])
         return {f"layer_{i}": tf_keras.layers.Dropout(rate, dtype=tf.float32) for i in layers}
 

@@ -8,6 +8,7 @@ from adapter_bert_tf.errors import InputError
 
 POOLER = "bert/pooler/dense"
 BASE_GROUPS = ("LayerNorm", "pooler", "head", "layers", "embeddings")
+ATTENTION_DROPOUT = 0.1  # Of a base whose sizes do not say it, as `AdapterBertEncoder` has it.
 _parts_groups: list[str] = []
 
 Sizes = Mapping[str, Any]  # What `BertConfig` says: `hidden_size`, `num_layers` and the others.

@@ -16,7 +16,7 @@ from adapter_bert_tf.run.identity import digest
 from adapter_bert_tf.store import SavedAdapter, load_adapter
 from adapter_bert_tf.store.combine import SAME, without_lowest
 from adapter_bert_tf.store.directory import adapter_exists, single
-from adapter_bert_tf.store.several import TASKS, config_of, is_several, unmeasured
+from adapter_bert_tf.store.several import TASKS, config_of, is_several, names_of, unmeasured
 
 if TYPE_CHECKING:
     from adapter_bert_tf.run.kind import TaskData
@@ -121,6 +121,9 @@ def find_start(flags: RunFlags, together: bool = False) -> Start | None:
         config_of(saved.config, task)  # It must be there.
     if together:
         return Start(folder, saved, task=task)
+    name = getattr(flags, "task_name", None)
+    if name in names_of(saved.config):
+        task = task or name
     try:
         return Start(folder, single(saved, task), has_head=task is not None)
     except InputError as error:

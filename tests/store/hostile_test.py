@@ -74,7 +74,7 @@ CONFIGS = {
     "unknown method": ({"tuning": {"method": "lora"}}, "tuning must be one of"),
     "unknown tuning key": ({"tuning": {"method": "adapters", "x": 1}}, r"tuning holds \['x'\]"),
     "tuning of another type": ({"tuning": [1]}, "misses"),
-    "no adapters": ({"adapter": None}, "Unknown: .'adapters/"),
+    "no adapters": ({"adapter": None}, "there is no such part"),
     "another size": ({"adapter": ADAPTER.__dict__ | {"bottleneck_size": 8}}, "must have the shape"),
     "enormous size": ({"adapter": ADAPTER.__dict__ | {"bottleneck_size": 10**12}}, "at most 65536"),
     "wide": ({"adapter": ADAPTER.__dict__ | {"bottleneck_size": 60_000}}, "the shape"),
