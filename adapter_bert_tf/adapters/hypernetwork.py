@@ -67,7 +67,8 @@ def _generators(
 
     That is `[places * tasks, vector]`, the tasks of one place after those of another.
     """
-    layers = sorted({int(found[1]) for name in values if (found := LAYER.match(name))})
+    matches = [LAYER.match(name) for name in values]
+    layers = sorted({int(match[1]) for match in matches if match})
     places = [f"layer_{i}/{sublayer}" for i in layers for sublayer in config.sublayers]
     if any(name.startswith(f"{SHARED}/") for name in values):
         wide = tf.concat([_with_place(values, z, place) for place in places], 0)

@@ -150,6 +150,7 @@ def test_several_tasks_go_on_as_one(method, mrpc, tiny_base_folder, tmp_path):
         assert run.end(number) == status, run.text
     run = Run(mrpc, tiny_base_folder, out, *more)
     assert run.end() == 0 and "Resuming from step" in run.text, run.text
+    assert "AutoGraph" not in run.text
     files = sorted(path.relative_to(whole) for path in whole.rglob("*.safetensors"))
     assert len(files) == (1 if method == "pals" else 3)
     for path in (*files, "eval_results.txt"):
