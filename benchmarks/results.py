@@ -60,7 +60,7 @@ def run(task, method, seed, data_dir, core):
         "data_sha256": record["data_sha256"],
         "versions": record["versions"],
         "code": _revision(),
-        ledger.CODE: training_code.digest(),
+        ledger.CODE: training_code.digest(of_several=False),
     }
     LEDGER.add(_file(task), [row])
 
@@ -83,7 +83,7 @@ def _revision():
 
 def run_missing(data_dir, only, workers, again=False):
     """Runs what has no line yet, on so many cores; `again`, also what is of older code."""
-    code = training_code.digest() if again else None
+    code = training_code.digest(of_several=False) if again else None
     missing = LEDGER.missing((key for key in plan() if key[0] in only.split(",")), code)
     cores = queue.Queue()
     for core in range(workers):

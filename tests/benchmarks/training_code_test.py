@@ -24,3 +24,12 @@ def test_what_counts(case, tmp_path):
     assert what in before
     (package / file).write_text(before.replace(what, by_what, 1))
     assert (training_code.digest(package) != training_code.digest()) == other
+
+
+def test_files_of_several_tasks_and_of_one(tmp_path):
+    package = shutil.copytree(training_code.PACKAGE, tmp_path / "package")
+    for name in training_code.OF_SEVERAL:
+        (package / name).write_text((package / name).read_text() + "\nmore = 1\n")
+    alone, all_of_it = training_code.digest(of_several=False), training_code.digest()
+    assert alone != all_of_it != training_code.digest(package)
+    assert alone == training_code.digest(package, of_several=False)
