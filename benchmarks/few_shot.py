@@ -28,11 +28,11 @@ TASKS = ("crowdflower_disasters", "crowdflower_corporate_messaging")
 EPOCHS = {16: 96, 100: 32, 500: 10}
 # What each begins from, in FOLDER2, and its flags.
 METHODS = {
-    "hyperformer++": ("hyperformer++_0", ["--tuning=hyperformer++"]),
-    "hyperformer++, its adapter": ("hyperformer++_0", []),
-    "multitask_adapters": ("multitask_adapters_0", []),
-    "adapters 12": (None, ["--adapter_size=12"]),
-    "adapters 64": (None, ["--adapter_size=64"]),
+    "hyperformer++": ("hyperformer++_0", ["--tuning=hyperformer++", "--learning_rate=3e-4"]),
+    "hyperformer++, its adapter": ("hyperformer++_0", ["--learning_rate=1e-3"]),
+    "multitask_adapters": ("multitask_adapters_0", ["--learning_rate=1e-3"]),
+    "adapters 12": (None, ["--adapter_size=12", "--learning_rate=1e-3"]),
+    "adapters 64": (None, ["--adapter_size=64", "--learning_rate=1e-3"]),
 }
 SEEDS = range(5)
 Run = collections.namedtuple("Run", "task examples method seed")
@@ -59,7 +59,6 @@ def command(run, data_dir="DATA", work="WORK", folder="OUT"):
         "--eval_batch_size=32",
         f"--max_train_examples={run.examples}",
         f"--num_train_epochs={EPOCHS[run.examples]}",
-        "--learning_rate=1e-3",
         *flags,
         *([f"--init_from={os.path.join(work, start, 'adapter')}"] if start else []),
         f"--seed={run.seed}",

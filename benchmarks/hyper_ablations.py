@@ -20,7 +20,7 @@ LEDGER = ledger.Ledger(
 )
 STEPS = 800
 EPOCHS = round((STEPS + 0.5) * several_tasks.BATCH / several_tasks.EXAMPLES, 5)
-WHOLE = ("--tuning=hyperformer", "--learning_rate=1e-3")
+WHOLE = ("--tuning=hyperformer", "--learning_rate=3e-4")
 PLAIN_NORMS, FROZEN_NORMS = "--noconditional_layer_norm", "--notrain_layer_norm"
 METHODS = {
     "HyperFormer": WHOLE,

@@ -54,11 +54,12 @@ def command(run, data_dir="DATA", folder="OUT"):
     if run.method == TOGETHER:
         names = ",".join(f"{t}={data_dir}/{place}" for t, (place, _) in several_tasks.TASKS.items())
         examples, steps = sum(sizes.values()), STEPS
-        flags = [f"--task_name={names}", f"--tuning={TOGETHER}"]
+        flags = [f"--task_name={names}", f"--tuning={TOGETHER}", "--learning_rate=3e-4"]
     else:
         folder_of_task = os.path.join(data_dir, several_tasks.TASKS[run.task][0])
         examples, steps = sizes[run.task], STEPS_ALONE
-        flags = [f"--task_name={run.task}", f"--data_dir={folder_of_task}", "--adapter_size=12"]
+        flags = [f"--task_name={run.task}", f"--data_dir={folder_of_task}"]
+        flags += ["--adapter_size=12", "--learning_rate=1e-3"]
     return [
         "run_classifier.py",
         *flags,
@@ -69,7 +70,6 @@ def command(run, data_dir="DATA", folder="OUT"):
         "--eval_batch_size=32",
         f"--max_train_examples={run.examples}",
         f"--num_train_epochs={round((steps + 0.5) * BATCH / examples, 5)}",
-        "--learning_rate=1e-3",
         f"--seed={run.seed}",
         f"--output_dir={folder}",
     ]

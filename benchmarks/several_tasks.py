@@ -37,8 +37,8 @@ METHODS = {
     "multitask_full": ["--tuning=multitask_full", "--learning_rate=1e-4"],
     "multitask_adapters": ["--tuning=multitask_adapters", "--learning_rate=1e-3"],
     "per_task_adapters": ["--tuning=per_task_adapters", "--learning_rate=1e-3"],
-    "hyperformer++": ["--tuning=hyperformer++", "--learning_rate=1e-3"],
-    "hyperformer": ["--tuning=hyperformer", "--learning_rate=1e-3"],
+    "hyperformer++": ["--tuning=hyperformer++", "--learning_rate=3e-4"],
+    "hyperformer": ["--tuning=hyperformer", "--learning_rate=3e-4"],
     "pals": ["--tuning=pals", "--learning_rate=2e-5"],
 }
 THREE_SEEDS = ("per_task_adapters", "hyperformer++")

@@ -148,7 +148,7 @@ TRAINING = (
         "real",
         None,
         "Peak learning rate. Default: 5e-5 where the base's layers are trained (pals: 2e-5), else "
-        "1e-3.",
+        "1e-3 (hyperformer and hyperformer++: 3e-4).",
         Role.TRAINING,
     ),
     Row(

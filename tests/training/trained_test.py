@@ -246,3 +246,19 @@ def test_a_variable_that_nobody_describes_is_an_error(change, tiny_base_folder):
     model.specs = lambda: specs
     with pytest.raises(InputError, match="gate" if change == "unknown" else "head/bias"):
         select_trained(model, Tuning())
+
+
+@pytest.mark.parametrize(
+    ("method", "rate"),
+    [
+        ("adapters", 1e-3),
+        ("full", 5e-5),
+        ("multitask_full", 5e-5),
+        ("per_task_adapters", 1e-3),
+        ("hyperformer", 3e-4),
+        ("hyperformer++", 3e-4),
+        ("pals", 2e-5),
+    ],
+)
+def test_the_usual_rate(method, rate):
+    assert Tuning(method).usual_rate == rate
