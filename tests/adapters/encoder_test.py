@@ -144,8 +144,8 @@ def test_without_adapters_it_is_model_gardens_encoder(tmp_path):
     status = tf.train.Checkpoint(ours).write(str(tmp_path / "tiny"))
     tf.train.Checkpoint(theirs).read(status).assert_existing_objects_matched()
     inputs = support.batch()
-    for key in ("sequence_output", "pooled_output"):
-        np.testing.assert_allclose(ours(inputs)[key], theirs(inputs)[key], atol=1e-6)
+    for key in ("sequence_output", "pooled_output"):  # Of up to 3, whose last digit is 2e-7.
+        np.testing.assert_allclose(ours(inputs)[key], theirs(inputs)[key], rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
