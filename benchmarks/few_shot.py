@@ -103,8 +103,8 @@ def few_shot(there):
 def _cell(there, run):
     keys = [run._replace(seed=seed) for seed in SEEDS]
     values = [100 * there[key]["eval"]["eval_accuracy"] for key in keys if key in there]
-    if not values:
-        return ""
+    if len(values) < 2:
+        return f"{values[0]:.1f} (1 seed)" if values else ""
     seeds = "" if len(values) == len(SEEDS) else f", {len(values)} seeds"
     return f"{statistics.median(values):.1f} ({min(values):.1f}-{max(values):.1f}{seeds})"
 

@@ -38,6 +38,7 @@ METHODS = {
     "multitask_adapters": ["--tuning=multitask_adapters", "--learning_rate=1e-3"],
     "per_task_adapters": ["--tuning=per_task_adapters", "--learning_rate=1e-3"],
     "hyperformer++": ["--tuning=hyperformer++", "--learning_rate=3e-4"],
+    "hyperformer++ at 1e-3": ["--tuning=hyperformer++", "--learning_rate=1e-3"],
     "hyperformer": ["--tuning=hyperformer", "--learning_rate=3e-4"],
     "pals": ["--tuning=pals", "--learning_rate=2e-5"],
 }

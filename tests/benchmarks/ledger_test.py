@@ -50,7 +50,7 @@ def test_a_table_is_replaced_and_the_rest_stays(book):
 
 
 PAGES = ("results", "tpu_compile", "little_data", "fusion", "fusion_speed", "several_tasks")
-PAGES += ("several_speed",)
+PAGES += ("several_speed", "few_shot")
 
 
 @pytest.mark.parametrize("name", PAGES)
