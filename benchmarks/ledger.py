@@ -8,6 +8,8 @@ import json
 import pathlib
 from collections.abc import Callable, Hashable, Iterable
 
+from benchmarks import training_code
+
 CODE = "training_code"  # In a row: the digest of the code that made it.
 OLDER = "†"  # After the name of what was measured with older code than other rows.
 
@@ -42,11 +44,13 @@ class Ledger:
 
         Args:
           keys: of the rows that are wanted.
-          code: digest of the code of today; rows of other code count as missing. None: all count.
+          code: digest of the code of today; rows of code that trains otherwise count as missing.
+            None: all count.
         """
         there = self.rows()
         if code is not None:
-            there = {key: row for key, row in there.items() if row.get(CODE) == code}
+            codes = training_code.alike(code)
+            there = {key: row for key, row in there.items() if row.get(CODE) in codes}
         return [key for key in keys if key not in there]
 
     def newest_code(self, file: str) -> str | None:

@@ -121,13 +121,16 @@ def measure_apart(run, data_dir):
 
 
 def run_missing(data_dir, only):
-    """Runs what has no line yet, one after the other."""
-    missing = LEDGER.missing(run for run in plan() if run.system in only.split(","))
+    """Runs what has no line yet, or one of ours with code that trains otherwise."""
+    code = training_code.digest(of_several=False)
+    ours, peers = (LEDGER.missing(plan(), wanted) for wanted in (code, None))
+    missing = [run for run in plan() if run in (ours if run.system in OURS else peers)]
+    missing = [run for run in missing if run.system in only.split(",")]
     for number, run in enumerate(missing, 1):
         print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)
         measure = measure_ours if run.system in OURS else measure_apart
-        code = {ledger.CODE: training_code.digest(of_several=False)} if run.system in OURS else {}
-        LEDGER.add("rows", [run._asdict() | measure(run, data_dir) | code])
+        made_by = {ledger.CODE: code} if run.system in OURS else {}
+        LEDGER.add("rows", [run._asdict() | measure(run, data_dir) | made_by])
 
 
 def little_data(there):

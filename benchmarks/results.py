@@ -188,9 +188,9 @@ def _groups(there, tasks):
 
 
 def _mark(rows):
-    """A mark for what was measured with other code than the newest row."""
-    newest = LEDGER.newest_code(_file(rows[0]["task"]))
-    return "" if all(row.get(ledger.CODE) == newest for row in rows) else f" {ledger.OLDER}"
+    """A mark for what was measured with code that trains otherwise than the newest row's."""
+    newest = training_code.alike(LEDGER.newest_code(_file(rows[0]["task"])))
+    return "" if all(row.get(ledger.CODE) in newest for row in rows) else f" {ledger.OLDER}"
 
 
 def _costs(rows):

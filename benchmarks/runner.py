@@ -38,7 +38,10 @@ def command(
 
 
 def record_of(
-    words: Sequence[str], folder: str | os.PathLike[str], core: int | None = None
+    words: Sequence[str],
+    folder: str | os.PathLike[str],
+    core: int | None = None,
+    root: str | os.PathLike[str] = ROOT,
 ) -> dict[str, Any]:
     """Runs a command of ours in a process of its own, and reads the `run.json` that it leaves.
 
@@ -46,10 +49,12 @@ def record_of(
       words: the script and its flags.
       folder: its output folder.
       core: to run on alone; None for all.
+      root: of the code that runs it.
     """
     subprocess.run(
         [sys.executable, *words],
-        cwd=ROOT,
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": str(root)},
         check=True,
         stdout=subprocess.DEVNULL,
         preexec_fn=None if core is None else lambda: os.sched_setaffinity(0, {core}),

@@ -2,8 +2,12 @@
 
 import ast
 import hashlib
+import json
 import pathlib
+from collections.abc import Sequence
 
+# Pairs of digests of codes that train alike; `benchmarks.same_training` finds out.
+ALIKE = pathlib.Path(__file__).resolve().parent / "results" / "alike.jsonl"
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "adapter_bert_tf"
 # Folders whose code decides results, and what is in them that does not.
 DECIDING = ("adapters", "base", "data", "heads", "tasks", "training")
@@ -47,6 +51,31 @@ def digest(package: pathlib.Path = PACKAGE, of_several: bool = True) -> str:
         if name not in left_out:
             found.update(f"{name}\n{_bare(path.read_text())}\n".encode())
     return found.hexdigest()[:12]
+
+
+def alike(code: str | None) -> set[str | None]:
+    """The digests of all codes that train as this one does, by what was shown; its own too."""
+    pairs = [json.loads(line)["codes"] for line in _lines(ALIKE)]
+    found: set[str | None] = {code}
+    while more := [pair for pair in pairs if len(found & set(pair)) == 1]:
+        found.update(*more)
+    return found
+
+
+def note_alike(codes: Sequence[str], shown_by: Sequence[str]) -> None:
+    """Adds a line that two codes train alike.
+
+    Args:
+      codes: their digests.
+      shown_by: names of the cases that ended with the same bytes.
+    """
+    if codes[0] != codes[1] and codes[1] not in alike(codes[0]):
+        with ALIKE.open("a") as lines:
+            lines.write(json.dumps({"codes": list(codes), "shown_by": list(shown_by)}) + "\n")
+
+
+def _lines(path: pathlib.Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
 
 
 def _bare(source: str) -> str:

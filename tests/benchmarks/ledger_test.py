@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from benchmarks import ledger
+from benchmarks import ledger, training_code
 
 ROOT = pathlib.Path(ledger.__file__).parent.parent
 
@@ -39,6 +39,14 @@ def test_what_is_of_older_code_is_wanted_again(book):
     assert book.missing("abcd") == ["d"] and book.missing("abcd", "new") == ["a", "b", "d"]
     book.add("first", [{"name": "b", "value": 4, ledger.CODE: "new"}])
     assert book.missing("abcd", "new") == ["a", "d"] and book.rows()["b"]["value"] == 4
+
+
+def test_what_is_of_code_that_trains_alike_is_not_wanted_again(book, tmp_path, monkeypatch):
+    monkeypatch.setattr(training_code, "ALIKE", tmp_path / "alike.jsonl")
+    book.add("first", [{"name": "a", "value": 1, ledger.CODE: "old"}])
+    assert book.missing("a", "new") == ["a"]
+    training_code.note_alike(["old", "new"], ["adapters"])
+    assert book.missing("a", "new") == [] and book.missing("a", "other") == ["a"]
 
 
 def test_a_table_is_replaced_and_the_rest_stays(book):

@@ -33,3 +33,13 @@ def test_files_of_several_tasks_and_of_one(tmp_path):
     alone, all_of_it = training_code.digest(of_several=False), training_code.digest()
     assert alone != all_of_it != training_code.digest(package)
     assert alone == training_code.digest(package, of_several=False)
+
+
+def test_codes_that_were_shown_to_train_alike(tmp_path, monkeypatch):
+    monkeypatch.setattr(training_code, "ALIKE", tmp_path / "alike.jsonl")
+    assert training_code.alike("a") == {"a"} and training_code.alike(None) == {None}
+    for pair in (("a", "b"), ("c", "d"), ("d", "b"), ("e", "f"), ("a", "d"), ("g", "g")):
+        training_code.note_alike(pair, ["adapters"])
+    assert training_code.alike("a") == training_code.alike("c") == {"a", "b", "c", "d"}
+    assert training_code.alike("e") == {"e", "f"} and training_code.alike("g") == {"g"}
+    assert len(training_code.ALIKE.read_text().splitlines()) == 4  # What was known is not noted.

@@ -1,0 +1,117 @@
+"""Whether the code of a revision and today's train alike: the same commands, the same bytes.
+
+    python -m benchmarks.same_training --revision=COMMIT [--one_task]
+
+Each case is a short run on the shipped texts and the default base, by the code of the revision, in
+a worktree of its own, and by this one. If all leave the same weights and the same results, the
+digests of the two codes stand for the same training: a line in benchmarks/results/alike.jsonl says
+so, and rows that were measured with one need not be measured again for the other.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from benchmarks import runner, training_code
+
+SHIPPED = training_code.PACKAGE / "data" / "shipped"
+SHORT = ["--do_train", "--do_eval", "--max_seq_length=32", "--train_batch_size=16"]
+SHORT += ["--num_train_epochs=0.5", "--seed=1"]
+FACTS = ["run_classifier.py", "--task_name=demo_factuality", *SHORT]
+PAIRS = ["run_classifier.py", "--task_name=demo_paraphrase", *SHORT]
+SCORES = ["run_classifier.py", "--task_name=tsv", f"--data_dir={SHIPPED / 'factuality'}"]
+SCORES += ["--text_a_column=sentence", "--label_column=label", "--regression", *SHORT]
+QUESTIONS = ["run_squad.py", f"--train_file={SHIPPED / 'squad/train.json'}", *SHORT]
+QUESTIONS += [f"--predict_file={SHIPPED / 'squad/dev.json'}", "--max_query_length=16"]
+QUESTIONS += ["--doc_stride=8"]
+BOTH = ["run_classifier.py", "--task_name=demo_factuality,demo_paraphrase", *SHORT]
+ONE_TASK = {
+    "adapters": [*FACTS, "--learning_rate=1e-3"],
+    "adapters of the original": [*FACTS, "--adapter=adapter_bert", "--optimizer=adapter_bert"],
+    "pfeiffer, pooler frozen": [*PAIRS, "--adapter=pfeiffer", "--notrain_pooler"],
+    "adapters on a subset": [*PAIRS, "--max_train_examples=100", "--num_train_epochs=3"],
+    "adapters and scores": SCORES,
+    "adapters and questions": QUESTIONS,
+    "full": [*PAIRS, "--tuning=full", "--learning_rate=1e-4"],
+    "top_k": [*FACTS, "--tuning=top_k", "--learning_rate=1e-4"],
+    "layer_norm": [*FACTS, "--tuning=layer_norm"],
+    "head": [*FACTS, "--tuning=head"],
+}
+SEVERAL_TASKS = {
+    name: [*BOTH, f"--tuning={name}"]
+    for name in (
+        "multitask_full",
+        "multitask_adapters",
+        "per_task_adapters",
+        "hyperformer",
+        "hyperformer++",
+        "pals",
+    )
+}
+CASES = ONE_TASK | SEVERAL_TASKS
+
+
+def outcome(root, words):
+    """What a command leaves: the digest of its weights, and its results.
+
+    Args:
+      root: of the code that runs it.
+      words: the script and its flags.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        record = runner.record_of(
+            [*words, f"--output_dir={folder}/out"], f"{folder}/out", root=root
+        )
+        config = json.loads(pathlib.Path(folder, "out/adapter/adapter_config.json").read_text())
+    return {"weights": config["weights_sha256"], "eval": record["eval"]}
+
+
+def digests(root):
+    """The digests below a root as its own benchmarks say them: of one task's code, and of all."""
+    script = "import inspect, json; from benchmarks.training_code import digest; "
+    script += "knows = 'of_several' in inspect.signature(digest).parameters; "
+    script += "print(json.dumps([digest(of_several=False) if knows else digest(), digest()]))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=root, check=True, stdout=subprocess.PIPE, text=True
+    )
+    return json.loads(done.stdout)
+
+
+def differing(cases, theirs):
+    """The cases that the code below the root `theirs` and this one do not end alike."""
+    found = []
+    for number, (name, words) in enumerate(cases.items(), 1):
+        same = outcome(theirs, words) == outcome(runner.ROOT, words)
+        print(f"{number} of {len(cases)}, {name}: {'the same' if same else 'DIFFERS'}", flush=True)
+        found += [] if same else [name]
+    return found
+
+
+def compare(revision, one_task):
+    """Runs the cases with both codes, and notes whose digests stand for the same training."""
+    cases = ONE_TASK if one_task else CASES
+    with tempfile.TemporaryDirectory() as folder:
+        tree = f"{folder}/tree"
+        git = ["git", "-C", str(runner.ROOT), "worktree"]
+        subprocess.run([*git, "add", "--quiet", "--detach", tree, revision], check=True)
+        try:
+            found = differing(cases, tree)
+            alone, all_of_it = zip(digests(tree), digests(runner.ROOT), strict=True)
+        finally:
+            subprocess.run([*git, "remove", "--force", tree], check=True)
+    if not set(found) & set(ONE_TASK):
+        training_code.note_alike(alone, list(ONE_TASK))
+    if not found and not one_task:
+        training_code.note_alike(all_of_it, list(CASES))
+
+
+if __name__ == "__main__":
+    runner.command(
+        __doc__,
+        compare,
+        lambda: None,
+        revision=(None, "Commit to compare with."),
+        one_task=(False, "Only the methods for one task."),
+    )
