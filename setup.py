@@ -17,6 +17,8 @@ setup(
     license="Apache-2.0",
     packages=find_packages(include=["adapter_bert_tf", "adapter_bert_tf.*"]),
     package_data={"adapter_bert_tf": ["py.typed", "data/shipped/*", "data/shipped/*/*"]},
+    scripts=["run_classifier.py", "run_squad.py"],
+    entry_points={"console_scripts": ["adapter-bert = adapter_bert_tf.command.cli:main"]},
     python_requires=">=3.10,<3.14",
     install_requires=[
         # These four are released together; adapters/encoder.py knows Model Garden's attributes.

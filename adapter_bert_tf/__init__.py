@@ -1,6 +1,7 @@
 """Adapter tuning for BERT in TensorFlow/Keras (Houlsby et al., ICML 2019)."""
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,11 +12,15 @@ if TYPE_CHECKING:
     from adapter_bert_tf.data.tokenization import TextEncoder as TextEncoder
     from adapter_bert_tf.heads.classifier import Classifier as Classifier
     from adapter_bert_tf.many_tasks.model import AdapterModel as AdapterModel
+    from adapter_bert_tf.predict.predictor import Predictor as Predictor
     from adapter_bert_tf.store import load_adapter as load_adapter
     from adapter_bert_tf.store import save_adapter as save_adapter
     from adapter_bert_tf.tasks import TASKS as TASKS
     from adapter_bert_tf.training.trained import Tuning as Tuning
     from adapter_bert_tf.training.trained import select_trained as select_trained
+
+# TensorFlow 2.20 reports absent GPUs and its own pruning of graphs as errors, on standard error.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 __version__ = "0.1.0"
 
@@ -30,6 +35,7 @@ _HOME = {
     "Tuning": "adapter_bert_tf.training.trained",
     "select_trained": "adapter_bert_tf.training.trained",
     "AdapterModel": "adapter_bert_tf.many_tasks.model",
+    "Predictor": "adapter_bert_tf.predict.predictor",
     "TextEncoder": "adapter_bert_tf.data.tokenization",
     "load_adapter": "adapter_bert_tf.store",
     "save_adapter": "adapter_bert_tf.store",

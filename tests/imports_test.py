@@ -15,7 +15,7 @@ FLOORS = [
     for name in re.match(r"\s+((?:\w+/?,? ?)+)", line)[1].split()
 ]
 # Commands of their own, which stand where `python -m` looks for them.
-COMMANDS = ("store/__main__.py", "serving/__main__.py")
+COMMANDS = ("store/__main__.py", "serving/__main__.py", "predict/__main__.py")
 FILES = [str(path.relative_to(PACKAGE)) for path in sorted(PACKAGE.rglob("*.py"))]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import adapter_bert_tf
 from adapter_bert_tf.command import table
-from adapter_bert_tf.command.wording import RENAMED, for_command
+from adapter_bert_tf.command.wording import FLAGS, RENAMED, for_command
 from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
 
 PACKAGE = pathlib.Path(adapter_bert_tf.__file__).parent
@@ -28,6 +28,11 @@ NAMED = {
         *("--task", "--labels", "--texts", "--max_seq_length"),
     },
     "serving/__main__.py": {"--output", "--base_model"},
+    "predict/__main__.py": {
+        *("--adapter_dir", "--predict_file", "--output", "--text_a", "--text_b"),
+        *("--text_a_column", "--text_b_column", "--base_model", "--batch_size", "--delimiter"),
+        *("--noheader", "--quoted", "--encoding", "--skip_bad_rows", "--overwrite"),
+    },
     # Which command writes the file that is missing.
     "tasks/submission.py": {"--task_name", "--do_predict", "--output"},
 }
@@ -84,7 +89,7 @@ def test_every_argument_that_a_message_names_is_in_it_and_has_a_flag():
     for message, arguments in errors:
         for argument in arguments:
             assert argument in message
-            said = for_command(InputError(message, argument))
+            said = for_command(InputError(message, argument), FLAGS | {"skip_bad_rows"})
             assert FLAG.search(said), said
 
 

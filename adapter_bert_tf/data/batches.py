@@ -58,7 +58,7 @@ def tokenize(examples, encoder, labels=None):
     return Features(ids, types, tf.constant(labels), lengths, full.numpy() > lengths)
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=4)
 def _traced(encoder, columns):
     """`encoder` as a graph, which takes seconds to trace; also returns the uncut lengths."""
 

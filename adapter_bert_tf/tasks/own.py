@@ -46,7 +46,7 @@ def own_task(
         "",
         Columns(text_a, text_b or None, label or None),
         header=header,
-        delimiter=_delimiter(delimiter, extension),
+        delimiter=delimiter_of(delimiter, extension),
         strict=True,
         quoted=extension == "csv" if quoted is None else quoted,
         encodings=(encoding,),
@@ -72,7 +72,8 @@ def _source(split: str, plain: Source, extension: str) -> Source:
     )
 
 
-def _delimiter(given: str | None, extension: str) -> str:
+def delimiter_of(given: str | None, extension: str) -> str:
+    """The delimiter of a table: the one given, or that of its extension. Raises `InputError`."""
     if given is None:
         return "," if extension == "csv" else "\t"
     delimiter = "\t" if given == "\\t" else given

@@ -1,0 +1,32 @@
+"""Answers as columns of a table."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+OF_SPANS = ("answer", "score", "probability", "start", "end")
+BEFORE_A_LABEL = "probability_"
+
+
+def names_of(config: Mapping[str, Any]) -> list[str]:
+    """The columns of an adapter's answers."""
+    if config["head"] == "span":
+        return list(OF_SPANS)
+    if config["regression"]:
+        return ["score"]
+    return ["label", *(f"{BEFORE_A_LABEL}{label}" for label in config["labels"])]
+
+
+def cells_of(answer: Mapping[str, Any]) -> list[Any]:
+    """An answer as cells, in the order of `names_of`; what there is not is an empty text."""
+    single = ["" if value is None else value for n, value in answer.items() if n != "probabilities"]
+    return [*single, *answer.get("probabilities", {}).values()]
+
+
+def free(names: Sequence[str], taken: Collection[str]) -> list[str]:
+    """The names, with `predicted_` before those that the table has already."""
+    found = []
+    for name in names:
+        while name in taken:
+            name = f"predicted_{name}"
+        found.append(name)
+    return found

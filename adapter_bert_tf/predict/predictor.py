@@ -1,0 +1,253 @@
+"""`Predictor`: saved adapters, applied to texts."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import tensorflow as tf
+
+from adapter_bert_tf.base import Base, load_base
+from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.many_tasks.model import AdapterModel
+from adapter_bert_tf.predict import asked, cells, columns, frames, tables
+from adapter_bert_tf.received import shown
+
+Folder: TypeAlias = str | os.PathLike[str]
+Row: TypeAlias = tuple[str, ...]  # One text, or two.
+AT_ONCE = 2048  # Rows of a stream that are in memory together.
+
+
+class Predictor:
+    """Answers texts with saved adapters. All that it needs is in them: length, labels, columns.
+
+        predictor = Predictor("out/mrpc/adapter")
+        predictor("He left.", "He went away.")  # {"label": "1", "probabilities": {...}}
+        predictor(["He left.", "It rained."], ["He went away.", "It snowed."])  # a list of these
+        predictor(frame)  # a pandas DataFrame with the answers as more columns
+        predictor.predict_file("pairs.csv", "answers.csv")  # of any size
+
+    An answer is a dict: `label` and `probabilities` of classes (dict from label to probability),
+    `score` of a regression, `answer`, `score`, `probability`, `start` and `end` (characters of the
+    context) of a question.
+
+    Args:
+      *adapters: adapter directories, or dicts from names to such. Of several, each call says which
+        it means.
+      base: the base that they were trained on: a `Base`, or what `load_base` takes.
+      batch_size: the most rows of a batch.
+
+    Raises:
+      InputError: when there is no adapter, one is damaged, or its base is another one.
+    """
+
+    def __init__(
+        self,
+        *adapters: Folder | Mapping[str, Folder],
+        base: Base | str | None = None,
+        batch_size: int = 32,
+    ) -> None:
+        if not adapters or isinstance(batch_size, bool) or batch_size < 1:
+            raise InputError(
+                "A Predictor takes adapter directories, and a batch_size of 1 or more. Received: "
+                f"{shown(adapters)}, {shown(batch_size)}"
+            )
+        self.model = AdapterModel(base if isinstance(base, Base) else load_base(base))
+        self.batch_size = batch_size
+        for adapter in adapters:
+            named = adapter.items() if isinstance(adapter, Mapping) else [(None, adapter)]
+            for name, folder in named:
+                self.model.load_adapter(folder, name)
+        self._configs = {name: self.model.config(name) for name in self.adapters}
+        self._encoder = TextEncoder(self.model.base.vocabulary, 128)
+        self._encoders = {
+            length: self._encoder.with_length(length)
+            for length in {config["inputs"]["max_seq_length"] for config in self._configs.values()}
+        }
+
+    @property
+    def adapters(self) -> list[str]:
+        """Names of the adapters."""
+        return self.model.list_adapters()
+
+    def __call__(
+        self,
+        texts: Any,
+        others: str | Sequence[str] | None = None,
+        adapter: str | Sequence[str] | None = None,
+        text_a_column: str | None = None,
+        text_b_column: str | None = None,
+    ) -> Any:
+        """Answers of texts.
+
+        Args:
+          texts: one text, or a list of texts or of pairs; or a pandas DataFrame.
+          others: the second text of each, where the adapter takes pairs; the contexts of questions.
+          adapter: name of the adapter to ask, or one name for each row. None: there is only one.
+          text_a_column, text_b_column: of a DataFrame. None: as the adapter was trained.
+
+        Returns:
+          a dict for one text, a list of them for a list; of a DataFrame a copy with more columns.
+
+        Raises:
+          InputError: for an unknown adapter, one text where it takes two, or what is no text.
+        """
+        if frames.is_frame(texts):
+            config = self._configs[self._one(adapter)]
+            names = list(texts.columns)
+            found = columns.of_texts(config, names, text_a_column, text_b_column)
+            rows, names = frames.rows(texts, found), cells.names_of(config)
+            return frames.with_answers(texts, list(self.stream(rows, adapter)), names)
+        if isinstance(texts, str):
+            return next(self.stream([(texts,) if others is None else (texts, others)], adapter))  # type: ignore[list-item]
+        return list(self.stream(_rows(texts, others), adapter))
+
+    def stream(
+        self, rows: Iterable[Row], adapter: str | Sequence[str] | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Yields the answer of each row, in order; a few thousand rows are in memory at a time.
+
+        Args:
+          rows: tuples of one text, or of two.
+          adapter: as of a call.
+        """
+        names = self._names(adapter)
+        done = 0
+        for part in _parts(rows, AT_ONCE):
+            same = [names] * len(part) if isinstance(names, str) else None
+            of_each = same or list(names[done : done + len(part)])
+            if len(of_each) < len(part):
+                raise InputError(f"One adapter a row. Received: {len(names)} names for more rows.")
+            done += len(part)
+            yield from self._answers(part, of_each)
+
+    def predict_file(
+        self,
+        path: Folder,
+        output: Folder,
+        adapter: str | None = None,
+        text_a_column: str | int | None = None,
+        text_b_column: str | int | None = None,
+        **reading: Any,
+    ) -> int:
+        """Answers each row of a file, in order: all its columns and those of the answers.
+
+        Args:
+          path: `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, local or gs://.
+          output: the file to write, in any of these forms; whole or not at all.
+          adapter: as of a call.
+          text_a_column, text_b_column: by name or by number from 0. None: as the adapter was
+            trained.
+          **reading: `delimiter`, `header`, `quoted`, `encoding`, `skip_bad_rows`, `overwrite` and
+            `progress`, as of `tables.answer_file`.
+
+        Returns:
+          the number of rows.
+
+        Raises:
+          InputError: for a missing or damaged file, a row without its texts, an unknown column.
+        """
+        name = self._one(adapter)
+        return tables.answer_file(
+            os.fspath(path),
+            os.fspath(output),
+            cells.names_of(self._configs[name]),
+            lambda names: columns.of_texts(
+                self._configs[name], names, text_a_column, text_b_column
+            ),
+            lambda rows: self.stream(rows, name),
+            **reading,
+        )
+
+    def _one(self, adapter: Any) -> str:
+        """The name of the one adapter that answers a table."""
+        name = self._names(adapter)
+        if isinstance(name, str):
+            return name
+        raise InputError(f"A table is answered by one adapter. Received: {shown(adapter)}")
+
+    def _names(self, adapter: str | Sequence[str] | None) -> str | list[str]:
+        if adapter is None and len(self.adapters) == 1:
+            return self.adapters[0]
+        known = [adapter] if isinstance(adapter, str) else adapter
+        if isinstance(known, list | tuple) and all(name in self._configs for name in known):
+            return adapter if isinstance(adapter, str) else list(known)
+        raise InputError(
+            f"adapter=NAME, or one for each row, says which of {self.adapters} to ask. "
+            f"Received: {shown(adapter)}"
+        )
+
+    def _answers(self, rows: Sequence[Row], names: Sequence[str]) -> list[dict[str, Any]]:
+        """Answers of rows in memory, each by its adapter."""
+        found: list[dict[str, Any]] = [{}] * len(rows)
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for number, (row, name) in enumerate(zip(rows, names, strict=True)):
+            config = self._configs[name]
+            columns.check_row(config, name, row)
+            inputs = tuple(sorted(config["inputs"].items()))
+            groups.setdefault((config["head"], inputs), []).append(number)
+        for numbers in groups.values():
+            part = self._group([_encodable(rows[i]) for i in numbers], [names[i] for i in numbers])
+            for number, answer in zip(numbers, part, strict=True):
+                found[number] = answer
+        return found
+
+    def _group(self, rows: Sequence[Row], names: Sequence[str]) -> Iterable[dict[str, Any]]:
+        """Answers of rows whose adapters have one kind of head and of inputs."""
+
+        def run(numbers: np.ndarray, inputs: asked.Inputs) -> np.ndarray:
+            of_each = [names[number] for number in numbers]
+            adapter = of_each[0] if len(set(of_each)) == 1 else of_each
+            logits: np.ndarray = self.model(inputs, adapter=adapter).numpy()
+            return logits
+
+        config, texts = self._configs[names[0]], list(zip(*rows, strict=True))
+        encoder = self._encoders[config["inputs"]["max_seq_length"]]
+        if config["head"] == "span":
+            return asked.span_answers(run, texts, encoder, config["inputs"], self.batch_size)
+        logits = asked.class_logits(run, texts, encoder, self.batch_size)
+        return [
+            _class_answer(row, self._configs[name]) for row, name in zip(logits, names, strict=True)
+        ]
+
+
+def _class_answer(logits: np.ndarray, config: Mapping[str, Any]) -> dict[str, Any]:
+    if config["regression"]:
+        return {"score": float(logits[0])}
+    labels = config["labels"]
+    shares = tf.nn.softmax(logits[: len(labels)]).numpy().tolist()
+    probabilities = dict(zip(labels, shares, strict=True))
+    return {
+        "label": max(probabilities, key=probabilities.__getitem__),
+        "probabilities": probabilities,
+    }
+
+
+def _encodable(row: Row) -> Row:
+    """The texts of a row without lone surrogates, which TensorFlow takes for no text."""
+    return tuple(text.encode("utf-8", "replace").decode() for text in row)
+
+
+def _rows(texts: Any, others: Any) -> list[Row]:
+    """Rows of what a call is given: a list of texts or pairs, and the second texts."""
+    if not isinstance(texts, list | tuple | np.ndarray):
+        raise InputError(f"texts are a text, a list, or a DataFrame. Received: {shown(texts)}")
+    if others is None:
+        return [tuple(text) if isinstance(text, list | tuple) else (text,) for text in texts]
+    if isinstance(others, str) or len(others) != len(texts):
+        raise InputError(
+            f"others has a text for each of texts. Received: {len(texts)} texts and {shown(others)}"
+        )
+    return list(zip(texts, others, strict=True))
+
+
+def _parts(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
+    part: list[Row] = []
+    for row in rows:
+        part.append(row)
+        if len(part) == size:
+            yield part
+            part = []
+    if part:
+        yield part

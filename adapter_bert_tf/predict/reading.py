@@ -1,0 +1,167 @@
+"""Tables read row by row, never whole in memory."""
+
+import contextlib
+import csv
+import dataclasses
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import IO, Any
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.predict.forms import Form
+from adapter_bert_tf.received import parse_json, shortened, shown
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Record:
+    """A row of a table.
+
+    Args:
+      line: its number in the file, from 1.
+      names: of the columns; None without a header.
+      cells: texts, or the values of a JSON object, in the order of the names.
+    """
+
+    line: int
+    names: Sequence[str] | None
+    cells: Sequence[Any]
+
+    def text(self, column: str | int) -> str | None:
+        """The text in a column, by name or number; None if there is none."""
+        if isinstance(column, str):
+            if self.names is None or column not in self.names:
+                return None
+            column = self.names.index(column)
+        value = self.cells[column] if column < len(self.cells) else None
+        return value if value is None or isinstance(value, str) else str(value)
+
+
+class Table:
+    """The rows of an open file; iterating reads it once.
+
+    Args:
+      path: of the file, for messages.
+      form: `Form`.
+      raw: the file as bytes as it lies on the disk.
+      lines: the same as text.
+      size: in bytes on the disk.
+
+    Attributes:
+      names: of the columns; None without a header.
+      count: rows read so far.
+      bad: numbers of the lines that were skipped.
+    """
+
+    def __init__(self, path: str, form: Form, raw: IO[bytes], lines: IO[str], size: int) -> None:
+        self.path, self.form, self._raw, self._size = path, form, raw, size
+        self.names: list[str] | None = None
+        self.count, self.bad = 0, list[int]()
+        read = self._objects if form.ending == ".jsonl" else self._cells
+        self._rows = self._guarded(read(lines))
+        self._first = next(self._rows, None)
+        if form.ending == ".jsonl":
+            self.names = list(self._first.names or ()) if self._first else None
+        elif form.header:
+            self.names = self._named(self._first)
+            self._first = next(self._rows, None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has neither rows nor names of columns."""
+        return self._first is None and self.names is None
+
+    def __iter__(self) -> Iterator[Record]:
+        record = self._first
+        while record is not None:
+            self.count += 1
+            yield record if record.names else dataclasses.replace(record, names=self.names)
+            record = next(self._rows, None)
+
+    def share_read(self) -> float:
+        """The share of the file that is read, from 0 to 1."""
+        return self._raw.tell() / self._size if self._size else 1.0
+
+    def _named(self, header: Record | None) -> list[str]:
+        if header is None:
+            raise InputError(f"{self.path} is empty: not even the names of the columns are there.")
+        names = [name.strip() for name in header.cells]
+        if len(set(names)) < len(names):
+            raise InputError(f"{self.path}: two columns have one name. Received: {shown(names)}")
+        return names
+
+    def _cells(self, lines: IO[str]) -> Iterator[Record]:
+        """Rows of cells; a blank line is one if there is one column, and others follow."""
+        rows = _quoted(lines, self.form) if self.form.quoted else _plain(lines, self.form)
+        width, blank = 0, list[int]()
+        for line, cells in rows:
+            if not any(cells) and len(cells) < 2:
+                blank += [line] if width == 1 else []
+                continue
+            width = width or len(cells)
+            yield from (Record(number, None, [""]) for number in blank)
+            blank = []
+            yield Record(line, None, cells)
+
+    def _objects(self, lines: IO[str]) -> Iterator[Record]:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                value = parse_json(line, distinct=True)
+            except ValueError as error:
+                raise InputError(f"{self.path}, line {number}: no JSON: {error}") from error
+            if not isinstance(value, dict):
+                raise InputError(
+                    f"{self.path}, line {number}: a row is a JSON object. Received: {shown(value)}"
+                )
+            yield Record(number, list(value), list(value.values()))
+
+    def _guarded(self, rows: Iterator[Record]) -> Iterator[Record]:
+        """The rows; what goes wrong while reading them is an `InputError`."""
+        line = 0
+        try:
+            for record in rows:
+                line = record.line
+                yield record
+        except (UnicodeDecodeError, csv.Error, EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise InputError(
+                f"{self.path}, after line {line}: {shortened(str(error), 200)}. Is it whole, and "
+                "are encoding and quoted right?",
+                "encoding",
+                "quoted",
+            ) from error
+
+
+@contextlib.contextmanager
+def open_table(path: str, form: Form) -> Iterator[Table]:
+    """Yields the open `Table` of a file. Raises `InputError`."""
+    (local,) = storage.cached(path)
+    csv.field_size_limit(2**31 - 1)
+    with contextlib.ExitStack() as stack:
+        raw: IO[bytes] = stack.enter_context(open(local, "rb"))
+        data: Any = stack.enter_context(gzip.open(raw)) if form.packed else raw
+        # Only a line feed ends a line of a plain table: texts hold form feeds and the like.
+        newline = "" if form.quoted and form.ending != ".jsonl" else "\n"
+        try:
+            lines = io.TextIOWrapper(data, form.encoding, newline=newline)
+        except LookupError as error:
+            raise InputError(
+                f"Unknown encoding {form.encoding!r} for {path}.", "encoding"
+            ) from error
+        yield Table(path, form, raw, stack.enter_context(lines), os.path.getsize(local))
+
+
+def _plain(lines: IO[str], form: Form) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(lines, 1):
+        yield number, line.removesuffix("\n").removesuffix("\r").split(form.delimiter)
+
+
+def _quoted(lines: IO[str], form: Form) -> Iterator[tuple[int, list[str]]]:
+    reader, start = csv.reader(lines, delimiter=form.delimiter, strict=True), 1
+    for cells in reader:
+        yield start, cells
+        start = reader.line_num + 1

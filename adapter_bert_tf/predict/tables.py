@@ -1,0 +1,154 @@
+"""Files of rows, answered row by row: never whole in memory, and written whole or not at all."""
+
+import contextlib
+import itertools
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import tensorflow as tf
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.patience import is_remote
+from adapter_bert_tf.predict.cells import cells_of, free
+from adapter_bert_tf.predict.forms import form_of
+from adapter_bert_tf.predict.pace import Pace
+from adapter_bert_tf.predict.reading import Record, Table, open_table
+from adapter_bert_tf.predict.writing import open_written
+
+AT_ONCE = 2048  # Rows in memory.
+Texts: TypeAlias = tuple[str, ...]
+
+
+def answer_file(
+    path: str,
+    output: str,
+    names: Sequence[str],
+    columns_of: Callable[[Sequence[str] | None], list[str | int]],
+    answers_of: Callable[[list[Texts]], Iterable[dict[str, Any]]],
+    delimiter: str | None = None,
+    header: bool = True,
+    quoted: bool | None = None,
+    encoding: str = "utf-8",
+    skip_bad_rows: bool = False,
+    overwrite: bool = False,
+    progress: bool = False,
+) -> int:
+    """Writes a table with the answers of its rows as more columns, in the same order.
+
+    Args:
+      path: `.csv`, `.tsv` or `.jsonl` (an object a line), plain or `.gz`.
+      output: in any of these forms.
+      names: of the columns of answers; one that the table has already gets `predicted_` before it.
+      columns_of: function from the table's names, or None without a header, to the texts' columns.
+      answers_of: function from rows of texts to their answers.
+      delimiter: one character; None: a comma in `.csv`, a tab in `.tsv`.
+      header: whether the first row names the columns.
+      quoted: whether cells may be quoted; None: in `.csv`.
+      encoding: of the file; what is written is UTF-8.
+      skip_bad_rows: whether a row without its texts gets empty cells, or is an error.
+      overwrite: whether a file at `output` may be replaced.
+      progress: whether a line every few seconds says how far it is.
+
+    Returns:
+      the number of rows.
+
+    Raises:
+      InputError: for a missing or damaged file, a row without its texts, an output that is there.
+    """
+    check_places(path, output, overwrite)
+    form = form_of(path, delimiter, header, quoted, encoding)
+    written = form_of(output, delimiter if _ending(output) == _ending(path) else None, header)
+    with open_table(path, form) as table, _whole(output) as place:
+        columns = [] if table.is_empty else columns_of(table.names)
+        called = free(names, table.names or ())
+        pace = Pace(os.path.basename(path)) if progress else None
+        with open_written(place, written, table, called) as write:
+            for part in _parts(table):
+                found = [_texts(record, columns, table, skip_bad_rows) for record in part]
+                answers = iter(answers_of([texts for texts in found if texts is not None]))
+                for record, texts in zip(part, found, strict=True):
+                    write(record, [""] * len(called) if texts is None else cells_of(next(answers)))
+                if pace:
+                    pace.add(len(part), table.share_read())
+        if table.bad:
+            _say_bad(path, table)
+        return table.count
+
+
+def check_places(path: str, output: str, overwrite: bool) -> None:
+    """What is read is there, and what is written is another file. Raises `InputError`."""
+    for place in (path, output):
+        form_of(place)
+    if not storage.exists(path) or storage.isdir(path):
+        raise InputError(f"There is no file {path!r}.")
+    if storage.real(path) == storage.real(output):
+        raise InputError(f"The output must be another file than what is read. Received: {path!r}")
+    if storage.exists(output) and (storage.isdir(output) or not overwrite):
+        raise InputError(
+            f"{output!r} is there already. Choose another place, or say overwrite=True.",
+            "overwrite=True",
+        )
+
+
+def _ending(path: str) -> str:
+    return os.path.splitext(path.removesuffix(".gz"))[1]
+
+
+def _parts(table: Table) -> Iterator[list[Record]]:
+    rows = iter(table)
+    while part := list(itertools.islice(rows, AT_ONCE)):
+        yield part
+
+
+def _texts(
+    record: Record, columns: Sequence[str | int], table: Table, skip_bad_rows: bool
+) -> Texts | None:
+    """The texts of a record; None if it lacks one, and such may be skipped."""
+    found = [record.text(column) for column in columns]
+    texts = tuple(text for text in found if text is not None)
+    if len(texts) == len(columns):
+        return texts
+    if not skip_bad_rows:
+        raise InputError(
+            f"{table.path}, line {record.line}: this row has no text in the columns {columns}. "
+            "Mend it, or say skip_bad_rows=True: such rows then get no answer.",
+            "skip_bad_rows=True",
+        )
+    table.bad.append(record.line)
+    return None
+
+
+def _say_bad(path: str, table: Table) -> None:
+    lines = ", ".join(map(str, table.bad[:5])) + (", ..." if len(table.bad) > 5 else "")
+    print(
+        f"{path}: {len(table.bad)} of {table.count} rows got no answer (lines {lines}).", flush=True
+    )
+
+
+@contextlib.contextmanager
+def _whole(path: str) -> Iterator[str]:
+    """Yields where to write a file that is at `path` in the end, if nothing fails."""
+    folder = tempfile.gettempdir() if is_remote(path) else os.path.dirname(path) or "."
+    storage.makedirs(folder)
+    ending = _ending(path) + (".gz" if path.endswith(".gz") else "")
+    number, temporary = tempfile.mkstemp(ending, ".unfinished-", folder)
+    os.close(number)
+    try:
+        yield temporary
+        if is_remote(path):
+            tf.io.gfile.copy(temporary, path, overwrite=True)
+        else:
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(temporary)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

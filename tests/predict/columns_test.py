@@ -1,0 +1,50 @@
+"""Which columns are the texts: what the user says, then what the adapter was trained on."""
+
+import pytest
+
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.predict.columns import of_texts
+
+TABLE = {"text_a_column": "review", "label_column": "stars", "header": True}
+NUMBERED = {"text_a_column": "2", "text_b_column": "0", "header": False}
+
+
+def config(task="tsv", texts=1, head="classification", **more):
+    inputs = {} if head == "span" else {"texts": texts}
+    return {"task": task, "head": head, "inputs": inputs, **more}
+
+
+FOUND = {
+    "as it was trained": (config(table=TABLE), ["id", "review"], (), ["review"]),
+    "by number": (config(texts=2, table=NUMBERED), None, (), [2, 0]),
+    "as a SavedModel calls them": (config(texts=2), ["text_b", "text_a"], (), ["text_a", "text_b"]),
+    "as published": (config("mrpc", 2), ["#1 String", "#2 String"], (), ["#1 String", "#2 String"]),
+    "questions": (config(head="span"), ["id", "context", "question"], (), ["question", "context"]),
+    "as the user says": (config(table=TABLE), ["review", "title"], ("title",), ["title"]),
+    "a number of the user's": (config(table=TABLE), ["review", "title"], ("1",), [1]),
+    "a name that is a number": (config(), ["1", "0"], ("1",), ["1"]),
+}
+
+
+@pytest.mark.parametrize("case", FOUND)
+def test_columns_that_are_found(case):
+    described, names, given, expected = FOUND[case]
+    assert of_texts(described, names, *given) == expected
+
+
+REFUSED = {
+    "nobody knows": (config(table=TABLE), ["a", "b"], (), r"knows \['review'\] or \['text_a'\]"),
+    "no header": (config(table=TABLE), None, (), "a table without a header"),
+    "one of two": (config(texts=2), ["a", "b"], ("a",), "reads pairs"),
+    "two of one": (config(), ["a", "b"], ("a", "b"), "reads single texts"),
+    "not there": (config(), ["a", "b"], ("c",), "no column 'c'"),
+    "a number beyond": (config(), ["a", "b"], ("2",), "no column '2'"),
+    "a name without a header": (config(), None, ("a",), "no column 'a'"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_columns_that_are_not(case):
+    described, names, given, message = REFUSED[case]
+    with pytest.raises(InputError, match=message):
+        of_texts(described, names, *given)

@@ -1,0 +1,153 @@
+"""A `Predictor` answers as the adapter's model does, whatever the texts come in."""
+
+import json
+import pathlib
+
+import numpy as np
+import pandas
+import pytest
+import tensorflow as tf
+
+import adapter_bert_tf as abt
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.predict.predictor import AT_ONCE, Predictor
+from tests.support import WORDS
+
+BEFORE = pathlib.Path(__file__).parent.parent / "golden" / "written_before"
+PAIRS, SCORES, SPANS = (str(BEFORE / "adapters" / name) for name in ("houlsby", "scores", "squad"))
+BASE = str(BEFORE / "base")
+
+
+def texts(count, seed=0, longest=12):
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(WORDS, rng.integers(1, longest))) for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return Predictor(PAIRS, base=BASE, batch_size=4)
+
+
+@pytest.fixture(scope="module")
+def several():
+    more = {"full": str(BEFORE / "adapters" / "full"), "again": PAIRS}
+    return Predictor(PAIRS, more, {"score": SCORES}, base=abt.load_base(BASE))
+
+
+def test_probabilities_are_those_of_the_model_in_the_order_of_the_texts(pairs):
+    first, second = texts(11), texts(11, seed=1)
+    answers = pairs(first, second)
+    encoder = abt.TextEncoder(pairs.model.base.vocabulary, 16)
+    logits = pairs.model(encoder.inputs(first, second), adapter="mrpc")
+    expected = tf.nn.softmax(logits).numpy()
+    found = [list(answer["probabilities"].values()) for answer in answers]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert [answer["label"] for answer in answers] == [str(i) for i in expected.argmax(-1)]
+    assert list(answers[0]["probabilities"]) == ["0", "1"]
+
+
+def test_one_text_a_list_pairs_and_a_stream_get_the_same(pairs):
+    first, second = texts(5), texts(5, seed=1)
+    expected = pairs(first, second)
+    assert pairs(list(zip(first, second, strict=True))) == expected
+    assert list(pairs.stream(zip(first, second, strict=True))) == expected
+    one = pairs(first[3], second[3])
+    assert one["label"] == expected[3]["label"]
+    assert one["probabilities"] == pytest.approx(expected[3]["probabilities"], abs=1e-6)
+    assert pairs([], []) == []
+
+
+def test_more_rows_than_are_in_memory_at_once(pairs):
+    rows = list(zip(texts(7), texts(7, seed=1), strict=True)) * (AT_ONCE // 7 + 2)
+    expected = pairs(rows[:7])
+    for number, answer in enumerate(pairs.stream(iter(rows))):
+        label = expected[number % 7]["label"]
+        assert answer["probabilities"][label] == pytest.approx(
+            expected[number % 7]["probabilities"][label], abs=1e-6
+        )
+    assert number + 1 == len(rows) > AT_ONCE
+
+
+def test_several_adapters_one_for_each_row(several):
+    assert several.adapters == ["mrpc", "full", "again", "score"]
+    first, second = texts(8), texts(8, seed=1)
+    names = ["mrpc", "full", "again", "mrpc", "full", "full", "again", "mrpc"]
+    for number, answer in enumerate(several(first, second, adapter=names)):
+        alone = several(first[number], second[number], adapter=names[number])
+        assert answer["probabilities"] == pytest.approx(alone["probabilities"], abs=1e-6)
+    scores = several(first, adapter="score")
+    assert [set(answer) for answer in scores] == [{"score"}] * 8
+    assert len({answer["score"] for answer in scores}) > 1
+
+
+def test_answers_are_slices_of_their_contexts():
+    predictor = Predictor(SPANS, base=BASE, batch_size=3)
+    questions, contexts = texts(9, longest=4), texts(9, seed=1, longest=60)
+    answers = predictor(questions, contexts)
+    for answer, context in zip(answers, contexts, strict=True):
+        assert answer["answer"] == context[answer["start"] : answer["end"]] != ""
+        assert 0 < answer["probability"] <= 1
+    one = predictor(questions[5], contexts[5])
+    assert one["answer"] == answers[5]["answer"]
+    assert one["score"] == pytest.approx(answers[5]["score"], abs=1e-4)
+
+
+def test_answers_of_questions_are_those_of_the_command():
+    """The expected were written by `run_squad.py` when the adapter was trained."""
+    expected = json.loads((BEFORE / "expected.json").read_text())["adapters"]["squad"]["answers"]
+    articles = json.loads((BEFORE / "squad" / "dev.json").read_text())["data"]
+    asked = [
+        (question["id"], question["question"], paragraph["context"])
+        for article in articles
+        for paragraph in article["paragraphs"]
+        for question in paragraph["qas"]
+    ]
+    answers = Predictor(SPANS, base=BASE)([row[1:] for row in asked])
+    found = {row[0]: answer["answer"] for row, answer in zip(asked, answers, strict=True)}
+    assert found == expected
+
+
+def test_a_data_frame_keeps_its_columns(pairs):
+    frame = pandas.DataFrame(
+        {"id": [7, 8, 9], "#1 String": texts(3), "#2 String": [*texts(2, seed=1), None]},
+        index=["a", "b", "c"],
+    )
+    before = frame.copy()
+    found = pairs(frame)
+    pandas.testing.assert_frame_equal(frame, before)
+    assert list(found.columns) == [*frame.columns, "label", "probability_0", "probability_1"]
+    assert list(found.index) == ["a", "b", "c"]
+    expected = pairs(list(frame["#1 String"]), [*frame["#2 String"][:2], ""])
+    assert list(found["label"]) == [answer["label"] for answer in expected]
+    renamed = frame.rename(columns={"id": "label", "#1 String": "x", "#2 String": "y"})
+    again = pairs(renamed, text_a_column="x", text_b_column="y")
+    assert list(again["label"]) == [7, 8, 9]
+    assert list(again["predicted_label"]) == list(found["label"])
+    assert list(pairs(frame.iloc[:0]).columns) == list(found.columns)
+
+
+WRONG = {
+    "no adapter": (lambda p: Predictor(base=BASE), "takes adapter directories"),
+    "an unknown adapter": (lambda p: p("a", "b", adapter="x"), "which of .*'mrpc'"),
+    "one text of two": (lambda p: p("a"), "'mrpc' reads two texts, a pair"),
+    "two texts of one": (lambda p: p("a", "b", adapter="score"), "'score' reads one text"),
+    "no text": (lambda p: p([1, 2], adapter="score"), "Received"),
+    "something else": (lambda p: p(7, adapter="score"), "a text, a list, or a DataFrame"),
+    "too few others": (lambda p: p(["a", "b"], ["c"], adapter="mrpc"), "a text for each"),
+    "one text for many": (lambda p: p(["a", "b"], "c", adapter="mrpc"), "a text for each"),
+    "too few names": (lambda p: p(["a", "b"], adapter=["score"]), "One adapter a row"),
+    "nobody named": (lambda p: p("a"), "which of"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_said(case, pairs, several):
+    call, message = WRONG[case]
+    predictor = pairs if case == "one text of two" else several
+    with pytest.raises(InputError, match=message):
+        call(predictor)
+
+
+def test_texts_of_any_characters_are_answered(pairs):
+    odd = ["", "\ud800 house", "\x00", "a\u2028b", "🏠" * 40, "house " * 500]
+    assert len(pairs(odd, odd)) == len(odd)

@@ -1,0 +1,168 @@
+"""Files are answered row by row: all columns kept, whole or not at all."""
+
+import csv
+import gzip
+import io
+import json
+import os
+
+import pytest
+
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.predict import tables
+
+NAMES = ["label", "probability_no"]
+
+
+def answers_of(rows):
+    return [
+        {"label": f"<{'+'.join(row)}>", "probabilities": {"no": len(row[0]) / 8}} for row in rows
+    ]
+
+
+def answer(source, output, columns=("text",), **reading):
+    def columns_of(names):
+        assert names is None or all(c in names for c in columns if isinstance(c, str))
+        return list(columns)
+
+    return tables.answer_file(str(source), str(output), NAMES, columns_of, answers_of, **reading)
+
+
+def written(path):
+    content = path.read_bytes()
+    return (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
+
+
+FORMS = {  # (name, content, settings): what is read.
+    "csv": ("a.csv", 'id,text\n1,x\n2,"y, ""z""\nw"\n', {}),
+    "tsv": ("a.tsv", 'id\ttext\n1\tx\n2\ty, "z\n', {}),
+    "quoted tsv": ("a.tsv", 'id\ttext\n1\tx\n2\t"y\tz"\n', {"quoted": True}),
+    "json lines": ("a.jsonl", '{"id": 1, "text": "x"}\n\n{"id": 2, "text": "y\\nz"}\n', {}),
+    "a delimiter": ("a.csv", "id;text\n1;x\n2;y, z\n", {"delimiter": ";"}),
+    "a mark and carriage returns": ("a.csv", "\ufeffid,text\r\n1,x\r\n2,y\r\n", {}),
+    "latin-1": ("a.csv", "id,text\n1,x\n2,é\n".encode("latin-1"), {"encoding": "latin-1"}),
+    "spaces in the header": ("a.csv", "id, text \n1,x\n2,y\n", {}),
+    "blank lines": ("a.csv", "\nid,text\n1,x\n\n2,y\n\n", {}),
+}
+
+
+def put(folder, name, content, packed=False):
+    data = content if isinstance(content, bytes) else content.encode()
+    path = folder / (f"{name}.gz" if packed else name)
+    path.write_bytes(gzip.compress(data) if packed else data)
+    return path
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "csv.gz"])
+@pytest.mark.parametrize("case", FORMS)
+def test_every_form_is_read_and_written(case, ending, packed, tmp_path):
+    name, content, reading = FORMS[case]
+    source, output = put(tmp_path, name, content, packed), tmp_path / f"out.{ending}"
+    if name.endswith(".csv") and ending != "jsonl" and reading.get("delimiter"):
+        reading = reading | {"delimiter": ";"}
+    assert answer(source, output, **reading) == 2
+    text = written(output)
+    if ending == "jsonl":
+        rows = [json.loads(line) for line in text.splitlines()]
+    else:
+        rows = list(csv.DictReader(io.StringIO(text), delimiter=reading.get("delimiter", ",")))
+    texts = [row[" text "] if " text " in row else row["text"] for row in rows]
+    assert [row["label"] for row in rows] == [f"<{text}>" for text in texts]
+    assert texts[0] == "x" and len(texts) == 2 and str(rows[1]["id"]) == "2"
+    assert float(rows[0]["probability_no"]) == 1 / 8
+    assert os.listdir(tmp_path).count(source.name) == 1 and len(os.listdir(tmp_path)) == 2
+
+
+def test_without_a_header_and_by_number(tmp_path):
+    source = put(tmp_path, "a.tsv", "1\tx\tp\n2\ty\tq\n")
+    assert answer(source, tmp_path / "b.tsv", [1, 2], header=False) == 2
+    assert (tmp_path / "b.tsv").read_text().splitlines()[0] == "1\tx\tp\t<x+p>\t0.125"
+    answer(source, tmp_path / "b.jsonl", [1, 2], header=False)
+    first = json.loads((tmp_path / "b.jsonl").read_text().splitlines()[0])
+    assert first == {"0": "1", "1": "x", "2": "p", "label": "<x+p>", "probability_no": 0.125}
+
+
+def test_columns_that_are_there_already_stay(tmp_path):
+    source = put(tmp_path, "a.csv", "text,label,predicted_label\nx,1,2\n")
+    answer(source, tmp_path / "b.csv")
+    assert (tmp_path / "b.csv").read_text().splitlines() == [
+        "text,label,predicted_label,predicted_predicted_label,probability_no",
+        "x,1,2,<x>,0.125",
+    ]
+
+
+def test_a_table_of_one_column_has_rows_without_a_text(tmp_path):
+    source = put(tmp_path, "a.csv", "text\nx\n\ny\n\n")
+    assert answer(source, tmp_path / "b.csv") == 3
+    assert (tmp_path / "b.csv").read_text().splitlines()[2] == ",<>,0.0"
+
+
+@pytest.mark.parametrize("name, content", [("a.csv", "text\n"), ("a.jsonl", "")])
+def test_no_rows_are_no_error(name, content, tmp_path):
+    assert answer(put(tmp_path, name, content), tmp_path / "b.csv") == 0
+    assert (tmp_path / "b.csv").read_text() in ("text,label,probability_no\n", "")
+
+
+def test_rows_without_their_texts_are_named_and_may_be_skipped(tmp_path, capsys):
+    source = put(tmp_path, "a.csv", "id,text\n1,x\n2\n3,y\n4\n")
+    with pytest.raises(InputError, match=r"a.csv, line 3: this row has no text"):
+        answer(source, tmp_path / "b.csv")
+    assert os.listdir(tmp_path) == ["a.csv"]
+    assert answer(source, tmp_path / "b.csv", skip_bad_rows=True) == 4
+    assert "2 of 4 rows got no answer (lines 3, 5)" in capsys.readouterr().out
+    lines = (tmp_path / "b.csv").read_text().splitlines()
+    assert lines[1:] == ["1,x,<x>,0.125", "2,,,", "3,y,<y>,0.125", "4,,,"]
+
+
+def test_many_rows_come_in_their_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "AT_ONCE", 7)
+    source = put(tmp_path, "a.csv", "text\n" + "".join(f"t{i}\n" for i in range(50)))
+    assert answer(source, tmp_path / "b.csv", progress=True) == 50
+    labels = [line.split(",")[1] for line in (tmp_path / "b.csv").read_text().splitlines()[1:]]
+    assert labels == [f"<t{i}>" for i in range(50)]
+
+
+WRONG = {  # (name, content, settings, output): message.
+    "no such form": ("a.txt", "x", {}, "b.csv", "name ends with"),
+    "no such form to write": ("a.csv", "text\nx\n", {}, "b.xlsx", "name ends with"),
+    "itself": ("a.csv", "text\nx\n", {}, "a.csv", "must be another file"),
+    "an output that is there": ("a.csv", "text\nx\n", {}, "there.csv", "is there already"),
+    "an empty file": ("a.csv", "", {}, "b.csv", "is empty"),
+    "two of one name": ("a.csv", "text,text\nx,y\n", {}, "b.csv", "two columns have one name"),
+    "an open quote": ("a.csv", 'text\n"x\ny\n', {}, "b.csv", "Is it whole"),
+    "another encoding": ("a.csv", b"text\n\xff\n", {}, "b.csv", "Is it whole"),
+    "no encoding": ("a.csv", "text\nx\n", {"encoding": "no"}, "b.csv", "Unknown encoding 'no'"),
+    "half a gzip": ("a.csv.gz", gzip.compress(b"text\n" + b"x\n" * 999)[:-9], {}, "b.csv", "whole"),
+    "no gzip": ("a.csv.gz", b"text\nx\n", {}, "b.csv", "Is it whole"),
+    "no JSON": ("a.jsonl", '{"text": "x"}\n{', {}, "b.csv", "line 2: no JSON"),
+    "no object": ("a.jsonl", "[1]", {}, "b.csv", "a row is a JSON object"),
+    "a name twice": ("a.jsonl", '{"text": "x", "text": "y"}', {}, "b.csv", "stands twice"),
+    "no text": ("a.jsonl", '{"text": "x"}\n{"other": "x"}', {}, "b.jsonl", "line 2: this row"),
+    "another column": ("a.jsonl", '{"text": "x"}\n{"text": "y", "z": 1}', {}, "b.csv", "no column"),
+    "a tab": ("a.csv", 'text\n"x\ty"\n', {}, "b.tsv", "cannot hold its delimiter"),
+    "a long delimiter": ("a.csv", "text\nx\n", {"delimiter": "ab"}, "b.csv", "one character"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_said_and_nothing_is_left(case, tmp_path):
+    name, content, reading, output, message = WRONG[case]
+    put(tmp_path, name, content)
+    (tmp_path / "there.csv").write_text("mine")
+    with pytest.raises(InputError, match=message):
+        answer(tmp_path / name, tmp_path / output, **reading)
+    assert sorted(os.listdir(tmp_path)) == sorted([name, "there.csv"])
+    assert (tmp_path / "there.csv").read_text() == "mine"
+
+
+def test_a_file_may_be_replaced_if_one_says_so(tmp_path):
+    source = put(tmp_path, "a.csv", "text\nx\n")
+    (tmp_path / "b.csv").write_text("old")
+    answer(source, tmp_path / "b.csv", overwrite=True)
+    assert "<x>" in (tmp_path / "b.csv").read_text()
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(InputError, match="There is no file"):
+        answer(tmp_path / "a.csv", tmp_path / "b.csv")
