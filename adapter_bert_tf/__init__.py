@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from adapter_bert_tf.heads.classifier import Classifier as Classifier
     from adapter_bert_tf.many_tasks.model import AdapterModel as AdapterModel
     from adapter_bert_tf.predict.predictor import Predictor as Predictor
+    from adapter_bert_tf.run.from_python import train as train
     from adapter_bert_tf.store import load_adapter as load_adapter
     from adapter_bert_tf.store import save_adapter as save_adapter
     from adapter_bert_tf.tasks import TASKS as TASKS
@@ -36,6 +37,7 @@ _HOME = {
     "select_trained": "adapter_bert_tf.training.trained",
     "AdapterModel": "adapter_bert_tf.many_tasks.model",
     "Predictor": "adapter_bert_tf.predict.predictor",
+    "train": "adapter_bert_tf.run.from_python",
     "TextEncoder": "adapter_bert_tf.data.tokenization",
     "load_adapter": "adapter_bert_tf.store",
     "save_adapter": "adapter_bert_tf.store",

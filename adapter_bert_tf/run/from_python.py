@@ -1,0 +1,141 @@
+"""`train`: the command for a table of one's own, as one call in Python."""
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+from absl import flags as absl_flags
+
+from adapter_bert_tf.command import checks
+from adapter_bert_tf.command.definitions import define_flags
+from adapter_bert_tf.command.row import Command
+from adapter_bert_tf.command.run_flags import RunFlags
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.predict import frames
+from adapter_bert_tf.predict.predictor import Predictor
+from adapter_bert_tf.received import shown
+from adapter_bert_tf.run import classification, given_tables, output_files
+from adapter_bert_tf.serving.export import export_task
+
+# What the texts decide, or `TrainedTask` does.
+DECIDED = ("task_name", "data_dir", "label_column", "do_predict", "do_export", "adapter_dir")
+
+
+class TrainedTask(Predictor):
+    """A task that `train` has trained: it predicts, is saved and exported.
+
+    Attributes:
+      output_dir: all that the training left, as `run_classifier.py` leaves it.
+      results: of the dev set, such as `{"eval_accuracy": 0.9, ...}`.
+    """
+
+    def __init__(self, output_dir: str, base: str | None) -> None:
+        super().__init__(os.path.join(output_dir, "adapter"), base=base)
+        self.output_dir = output_dir
+        record = output_files.read_record(os.path.join(output_dir, "run.json")) or {}
+        self.results: dict[str, float] = record.get("eval", {})
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes the adapter directory. Raises `InputError` if another adapter is there."""
+        self.model.save_adapter(self.adapters[0], folder)
+
+    def export(self, folder: str | os.PathLike[str]) -> None:
+        """Writes a SavedModel that takes texts. Raises `InputError` if something else is there."""
+        name = self.adapters[0]
+        config, vocabulary = self.model.config(name), self.model.base.vocabulary
+        export_task(os.fspath(folder), self.model.model(name), config, vocabulary)
+
+
+def train(
+    texts: Any,
+    labels: Any,
+    others: Sequence[str] | None = None,
+    *,
+    dev: Any = None,
+    text_a_column: str | None = None,
+    text_b_column: str | None = None,
+    output_dir: str | os.PathLike[str] | None = None,
+    base_model: str | None = None,
+    **flags: Any,
+) -> TrainedTask:
+    """Trains an adapter on texts and labels, with all that `run_classifier.py` does for a table.
+
+        task = abt.train(texts, labels, num_train_epochs=5)
+        task(["It never arrived."])  # [{"label": "bad", "probabilities": {...}}]
+        task.save("adapters/reviews")
+
+    The texts are written as a table below `output_dir`, where all is left that the command leaves:
+    the same call again goes on where it was interrupted, or finds itself done.
+
+    Args:
+      texts: a list of texts, or a pandas DataFrame.
+      labels: a label for each: a text, or a number, which counts as its text, or as a score with
+        `regression=True`. Of a DataFrame the name of the labels' column.
+      others: the second text of each, for pairs.
+      dev: what is evaluated: `(texts, labels)`, of pairs `(texts, labels, others)`, or a DataFrame
+        with the same columns. None: a seeded tenth of the training data.
+      text_a_column, text_b_column: of DataFrames.
+      output_dir: None for a folder that goes with the process.
+      base_model: as of `load_base`.
+      **flags: of `run_classifier.py`: `learning_rate=1e-3`, `tuning="full"`, `adapter_size=8`,
+        `eval_every_steps=50`, `keep="best"`, `seed=1`, `overwrite=True`, ...
+
+    Returns:
+      `TrainedTask`, a `Predictor`.
+
+    Raises:
+      InputError: for whatever can be mended, before training.
+    """
+    columns = (text_a_column, text_b_column)
+    tables = {"train": given_tables.given(texts, labels, others, columns)}
+    if dev is not None:
+        parts = (dev, labels) if frames.is_frame(dev) else dev
+        tables["dev"] = given_tables.given(*parts, columns=columns)
+    *text_names, label_name = tables["train"][0]
+    folder = _folder(output_dir)
+    named = dict(zip(("text_a_column", "text_b_column"), text_names, strict=False))
+    _run(
+        _parsed(
+            flags,
+            task_name="tsv",
+            data_dir=given_tables.write(tables, folder),
+            **named,
+            label_column=label_name,
+            do_train=True,
+            do_eval=True,
+            output_dir=folder,
+            base_model=base_model,
+        )
+    )
+    return TrainedTask(folder, base_model)
+
+
+def _folder(output_dir: str | os.PathLike[str] | None) -> str:
+    if output_dir is not None:
+        return os.fspath(output_dir)
+    folder = tempfile.mkdtemp(prefix="adapter_bert_")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _parsed(flags: dict[str, Any], **ours: Any) -> absl_flags.FlagValues:
+    """The command's flags, parsed as on its command line. Raises `InputError`."""
+    values = absl_flags.FlagValues()
+    define_flags(Command.CLASSIFIER, values)
+    unknown = [name for name in flags if name not in values or name in (*DECIDED, *ours)]
+    if unknown:
+        raise InputError(f"train has no arguments {shown(unknown)}.")
+    words = [f"--{n}={v}" for n, v in (ours | flags).items() if v is not None]
+    try:
+        values(["train", *words])
+    except absl_flags.Error as error:
+        raise InputError(str(error)) from error
+    return values
+
+
+def _run(values: absl_flags.FlagValues) -> None:
+    checks.check(RunFlags.of(values))
+    classification.run(values)

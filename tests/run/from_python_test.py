@@ -1,0 +1,159 @@
+"""Training in one call of Python: what the command leaves for a table of one's own."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pandas
+import pytest
+import tensorflow as tf
+
+import adapter_bert_tf as abt
+from adapter_bert_tf.errors import InputError
+from tests import support
+from tests.runs import base_flags, command
+
+SMALL = {"max_seq_length": 16, "train_batch_size": 8, "learning_rate": 1e-2, "seed": 3}
+
+
+def sentences(count, seed=0):
+    """Texts and labels that can be learned: `bad` where there is a `not`."""
+    rng = np.random.default_rng(seed)
+    words = [word for word in support.WORDS[:20] if word not in ("not", "red")]
+    ends = [" red red", " not not"]
+    texts = [" ".join(rng.choice(words, 3)) + ends[i % 2] for i in range(count)]
+    return texts, [["good", "bad"][i % 2] for i in range(count)]
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_base_folder, tmp_path_factory):
+    texts, labels = sentences(64)
+    return abt.train(
+        texts,
+        labels,
+        dev=sentences(16, seed=1),
+        output_dir=tmp_path_factory.mktemp("run") / "out",
+        base_model=str(tiny_base_folder),
+        num_train_epochs=20,
+        **SMALL,
+    )
+
+
+def test_it_has_learned_and_predicts(trained):
+    assert trained.results["eval_accuracy"] == 1.0
+    answers = trained(["the house not not", "the big red red"])
+    assert [answer["label"] for answer in answers] == ["bad", "good"]
+    assert set(answers[0]["probabilities"]) == {"good", "bad"}
+
+
+def test_it_is_saved_and_exported(trained, tiny_base_folder, tmp_path):
+    trained.save(tmp_path / "adapter")
+    trained.export(tmp_path / "saved_model")
+    texts = sentences(6, seed=2)[0]
+    expected = [list(answer["probabilities"].values()) for answer in trained(texts)]
+    again = abt.Predictor(tmp_path / "adapter", base=str(tiny_base_folder))(texts)
+    found = [list(answer["probabilities"].values()) for answer in again]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    serve = tf.saved_model.load(str(tmp_path / "saved_model")).signatures["serving_default"]
+    served = serve(text_a=tf.constant(texts))["probabilities"]
+    np.testing.assert_allclose(served, expected, atol=1e-5)
+    with pytest.raises(InputError, match=r"holds|not ours|SavedModel"):
+        (tmp_path / "mine").mkdir()
+        (tmp_path / "mine" / "file").write_text("x")
+        trained.export(tmp_path / "mine")
+
+
+def test_the_command_evaluates_what_python_trained(trained, tiny_base_folder, tmp_path):
+    (data,) = pathlib.Path(trained.output_dir).glob("data-*")
+    failed = command(
+        "--task_name=tsv",
+        f"--data_dir={data}",
+        "--do_eval",
+        *base_flags(tiny_base_folder),
+        f"--adapter_dir={trained.output_dir}/adapter",
+        f"--output_dir={tmp_path}",
+    )
+    assert failed is None, failed
+    assert json.loads((tmp_path / "run.json").read_text())["eval"] == trained.results
+
+
+def test_the_same_call_again_finds_itself_done(trained, tiny_base_folder, capsys):
+    texts, labels = sentences(64)
+    again = abt.train(
+        texts, labels, dev=sentences(16, seed=1), output_dir=trained.output_dir,
+        base_model=str(tiny_base_folder), num_train_epochs=20, **SMALL,
+    )  # fmt: skip
+    assert "holds the results of this very run" in capsys.readouterr().out
+    assert again.results == trained.results
+    with pytest.raises(InputError, match=r"another run|differ|other"):
+        abt.train(
+            texts[:-2], labels[:-2], output_dir=trained.output_dir,
+            base_model=str(tiny_base_folder), **SMALL,
+        )  # fmt: skip
+    assert abt.Predictor(f"{trained.output_dir}/adapter", base=str(tiny_base_folder))
+
+
+def test_frames_pairs_and_scores(tiny_base_folder):
+    first, second = sentences(32)[0], sentences(32, seed=1)[0]
+    frame = pandas.DataFrame({"id": range(32), "said": first, "heard": second})
+    frame["how"] = np.linspace(-1, 3, 32)
+    task = abt.train(
+        frame, "how", text_a_column="said", text_b_column="heard", regression=True, dev=frame[:8],
+        base_model=str(tiny_base_folder), num_train_epochs=1, **SMALL,
+    )  # fmt: skip
+    assert set(task.results) >= {"eval_spearman", "eval_pearson"}
+    found = task(frame)
+    assert list(found.columns) == ["id", "said", "heard", "how", "score"]
+    assert np.isfinite(found["score"]).all() and found["score"].nunique() > 4
+
+
+@pytest.mark.long
+def test_numbers_are_labels_by_their_text(tiny_base_folder):
+    texts, labels = sentences(32)
+    numbers = [float(label == "good") for label in labels]
+    task = abt.train(texts, numbers, base_model=str(tiny_base_folder), num_train_epochs=1, **SMALL)
+    assert set(task(texts[0])["probabilities"]) == {"0", "1"}
+    assert not task.output_dir.startswith(str(pathlib.Path.cwd()))
+
+
+@pytest.mark.long
+def test_the_folder_goes_with_the_process_if_none_is_given(tiny_base_folder, tmp_path):
+    texts, labels = sentences(16)
+    settings = {"max_seq_length": 16, "train_batch_size": 8, "base_model": str(tiny_base_folder)}
+    script = f"import adapter_bert_tf as abt; task = abt.train({texts}, {labels}, **{settings})\n"
+    script += "print('left in', task.output_dir)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert not pathlib.Path(done.stdout.rpartition("left in ")[2].strip()).exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+WRONG = {
+    "a label less": (lambda **f: abt.train(["a", "b"], ["c"], **f), "Each text has one label"),
+    "a text": (lambda **f: abt.train("a", ["c"], **f), "are lists"),
+    "a number": (lambda **f: abt.train([1, 2], ["c", "d"], **f), "A text is a string.* at 0: 1"),
+    "one label": (lambda **f: abt.train(["a"] * 9, ["c"] * 9, **f), "only one label|too few"),
+    "an unknown flag": (
+        lambda **f: abt.train(["a"], ["c"], rate=1, **f),
+        r"no arguments \['rate'\]",
+    ),
+    "a flag of ours": (lambda **f: abt.train(["a"], ["c"], data_dir="x", **f), "no arguments"),
+    "a wrong value": (lambda **f: abt.train(["a"], ["c"], tuning="x", **f), "tuning"),
+    "a wrong column": (
+        lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), "b", text_a_column="a", **f),
+        r"There are \['a'\]",
+    ),
+    "no column": (lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), "a", **f), "text_a_column"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_said_before_training(case, tiny_base_folder, tmp_path):
+    call, message = WRONG[case]
+    with pytest.raises(InputError, match=message):
+        call(base_model=str(tiny_base_folder), max_seq_length=16, output_dir=tmp_path / "out")
+    assert not (tmp_path / "out" / "adapter").exists()
