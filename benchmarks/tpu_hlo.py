@@ -28,6 +28,12 @@ CHIPS = {
     "v5e": Chip("v5e:2x2", {}, "v5litepod-4", 4, 16),
 }
 SEVERAL = 8
+# The methods of several tasks that a case names otherwise.
+METHODS = {
+    "full": "multitask_full",
+    "shared": "multitask_adapters",
+    "houlsby": "per_task_adapters",
+}
 VOCABULARY = 30522  # Of BERT, uncased.
 BASES = {
     "tiny": {"hidden_size": 16, "num_layers": 2, "num_attention_heads": 2, "inner_dim": 32},
@@ -56,7 +62,8 @@ class Case:
       head: `classes`, `score`, `span`, or `several`: of `SEVERAL` tasks, the last with a score.
       outputs: of the head; of several tasks those of each that has classes.
       adapter: a preset's name; `adapter_size` is its bottleneck. Each of several tasks has its own.
-        Of these also `hyperformer`, `hyperformer++`, and `pals`, of which it is the size.
+        Of these also `shared`, one for all, `full`, none, `hyperformer`, `hyperformer++`, and
+        `pals`, of which it is the size.
       optimizer: of `training.optimizer.OPTIMIZERS`.
       precision: `float32` or `bfloat16`.
       length: word pieces of an input.
@@ -88,7 +95,9 @@ def new_model(case):
     from adapter_bert_tf.training.trained import Tuning, select_trained
 
     set_precision(case.precision)
-    preset = PRESETS.get(case.adapter, AdapterConfig(normalize_output=True))
+    preset = PRESETS.get(
+        case.adapter, AdapterConfig(normalize_output=case.adapter.startswith("hyper"))
+    )
     adapter = dataclasses.replace(preset, bottleneck_size=case.adapter_size)
     tasks = [HeadOf(f"task{i}", case.outputs) for i in range(SEVERAL - 1)]
     tasks.append(HeadOf("last", 1, is_score=True))
@@ -101,8 +110,8 @@ def new_model(case):
         model = MixedClassifier(encoder, tasks)
     else:
         model = Classifier(encoder, case.outputs, regression=case.head == "score")
-    tuning = case.adapter if case.adapter not in PRESETS else "per_task_adapters"
-    select_trained(model, Tuning(tuning if several else "adapters"))
+    tuning = METHODS.get(case.adapter, case.adapter) if several else "adapters"
+    select_trained(model, Tuning(tuning))
     compile_model(
         model,
         TrainingSettings(
@@ -119,6 +128,8 @@ def of_tasks(name, adapter, tasks):
     from adapter_bert_tf.adapters.projected_attention import PalsConfig
 
     tasks = tuple(tasks)
+    if name in ("full", "shared"):
+        return adapter if name == "shared" else None
     if name == "pals":
         return PalsConfig(tasks, adapter.bottleneck_size, 4)
     if name.startswith("hyperformer"):

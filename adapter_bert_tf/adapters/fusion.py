@@ -225,13 +225,16 @@ class ScoreDropout(tf_keras.layers.Dropout):
         training = tf_keras.backend.learning_phase() if training is None else training
         if not self.cooling_steps or not training:
             return dropped
-        step = getattr(self._random_generator, "step", None)
-        if step is None:
+        self.require_step()
+        return dropped / self.temperature(self._random_generator.step)
+
+    def require_step(self) -> None:
+        """What cools must know which step it is. Raises `InputError`."""
+        if self.cooling_steps and getattr(self._random_generator, "step", None) is None:
             raise InputError(
                 "cooling_steps needs to know the step. Train with training.loop.train, or call "
                 "training.dropout.seed_dropout(model, seed, optimizer.iterations) before fit."
             )
-        return dropped / self.temperature(step)
 
     def temperature(self, step: tf.Variable | tf.Tensor | float) -> tf.Tensor:
         """The temperature at a step, counted from 0."""

@@ -87,11 +87,16 @@ def check_together(flags: RunFlags) -> None:
         )
     decides = flags.init_from and "tuning" not in flags.given  # The adapter to begin from.
     several = is_several(getattr(flags, "task_name", None))
+    if several and flags.adapter_name:
+        raise InputError(
+            "--adapter_name is of one task. Several have their names from --task_name. Received: "
+            f"{shown(flags.adapter_name)}"
+        )
     if several and not for_several and not decides:
         raise InputError(
             f"--task_name={shown(flags.task_name)} lists several tasks, and --tuning="
-            f"{flags.tuning} trains one. Choose one of {', '.join(SEVERAL)}, or give each task a "
-            "run of its own."
+            f"{flags.tuning}{'' if 'tuning' in flags.given else ', the default,'} trains one. "
+            f"Choose one of {', '.join(SEVERAL)}, or give each task a run of its own."
         )
 
 

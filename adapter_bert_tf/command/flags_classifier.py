@@ -30,6 +30,14 @@ ROWS = (
         only_with=("tuning", _SEVERAL),
     ),
     _row(
+        "adapter_name",
+        "string",
+        None,
+        "What the adapter calls its task. Default: the task's name; of a table of your own that of "
+        "its folder, --data_dir.",
+        Role.NAME,
+    ),
+    _row(
         "split_seed",
         "integer",
         0,

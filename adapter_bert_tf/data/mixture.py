@@ -1,5 +1,6 @@
 """Batches of several tasks: how often each is drawn, and which of its examples come when."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Literal
@@ -84,19 +85,25 @@ def plan_mixture(
     Returns:
       int64 `[steps, batch_size]`, indices of examples.
     """
-    rng = np.random.default_rng(seed)
-    drawn = _draw_tasks(rng, counts, batch_size, steps, temperature, max(math.ceil(epochs), 1))
+    rng, whole = np.random.default_rng(seed), max(math.ceil(epochs), 1)
+    ends = [steps * epoch // whole for epoch in range(whole + 1)]
+    drawn = _draw_tasks(rng, counts, batch_size, ends, temperature)
     rows = np.empty_like(drawn)
     for task, (first, count) in enumerate(zip(np.cumsum([0, *counts]), counts, strict=False)):
         places = np.flatnonzero(drawn == task)
         passes = [rng.permutation(count) for _ in range(-(-len(places) // count))]
         rows[places] = first + np.concatenate([*passes, np.zeros(0, np.int64)])[: len(places)]
-    return group(rows.reshape(steps, batch_size), lengths, rng, group_by_length)
+    plan = rows.reshape(steps, batch_size)
+    if temperature != "annealed":
+        return group(plan, lengths, rng, group_by_length)
+    # Rows that would come into a batch of another epoch would change its shares.
+    parts = [plan[start:end] for start, end in itertools.pairwise(ends)]
+    return np.concatenate([group(part, lengths, rng, group_by_length) for part in parts])
 
 
-def _draw_tasks(rng, counts, batch_size, steps, temperature, epochs):
-    """int64 `[steps * batch_size]`, the task of each row."""
-    ends = [steps * epoch // epochs for epoch in range(epochs + 1)]
+def _draw_tasks(rng, counts, batch_size, ends, temperature):
+    """int64 `[steps * batch_size]`, the task of each row; `ends` are the epochs', in steps."""
+    epochs = len(ends) - 1
     drawn = [
         rng.choice(
             len(counts),

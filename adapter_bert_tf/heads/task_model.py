@@ -6,6 +6,7 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
+from adapter_bert_tf.adapters.fusion import ScoreDropout
 from adapter_bert_tf.adapters.specs import Spec
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.heads.losses import Loss
@@ -68,6 +69,13 @@ class EncoderModel(tf_keras.Model):
     def specs(self) -> dict[str, Spec]:
         """Dict from the names of `named_variables` to their `Spec`s."""
         return self.encoder.specs() | self.head_specs()
+
+    def make_train_function(self, force: bool = False) -> Any:
+        """The step of `fit`. Raises `InputError` before it is traced, and not in the midst."""
+        for layer in self.submodules:
+            if isinstance(layer, ScoreDropout):
+                layer.require_step()
+        return super().make_train_function(force)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {

@@ -54,6 +54,7 @@ class ClassificationData:
       split_seed: of the random division; None if the publishers made one.
       max_seq_length: of an input, in word pieces.
       among: its place among several tasks; None where it is the only one.
+      called: what its adapter calls it, alone; None for the task's name.
     """
 
     task: Task
@@ -63,6 +64,7 @@ class ClassificationData:
     split_seed: int | None
     max_seq_length: int
     among: Among | None = None
+    called: str | None = None
 
     @property
     def name(self) -> str:
@@ -123,6 +125,7 @@ class ClassificationData:
 
     def adapter_config(self) -> dict[str, Any]:
         """What a saved adapter says of its task."""
+        name = self.name if self.among else self.called or self.name
         return {
             "task": self.task.name,
             "head": self.head.file_name,
@@ -130,7 +133,7 @@ class ClassificationData:
             "regression": self.task.regression,
             "split_seed": self.split_seed,
             "inputs": {"texts": self.task.num_texts, "max_seq_length": self.max_seq_length},
-            **({"name": self.name} if self.name != self.task.name else {}),
+            **({"name": name} if name != self.task.name else {}),
             **({"table": table_of(self.task)} if self.task.name == OWN else {}),
         }
 

@@ -92,8 +92,7 @@ def train(
     columns = (text_a_column, text_b_column)
     tables = {"train": given_tables.given(texts, labels, others, columns)}
     if dev is not None:
-        parts = (dev, labels) if frames.is_frame(dev) else dev
-        tables["dev"] = given_tables.given(*parts, columns=columns)
+        tables["dev"] = given_tables.given(*_dev(dev, labels), columns)
     *text_names, label_name = tables["train"][0]
     folder = _folder(output_dir)
     named = dict(zip(("text_a_column", "text_b_column"), text_names, strict=False))
@@ -111,6 +110,18 @@ def train(
         )
     )
     return TrainedTask(folder, base_model)
+
+
+def _dev(dev: Any, labels: Any) -> tuple[Any, Any, Any]:
+    """(texts, labels, second texts) of the development set."""
+    if frames.is_frame(dev):
+        return dev, labels, None
+    if isinstance(dev, list | tuple) and len(dev) in (2, 3):
+        return (*dev, None)[:3]
+    raise InputError(
+        "dev is (texts, labels), of pairs (texts, labels, others), or a DataFrame as the first. "
+        f"Received: {shown(dev)}"
+    )
 
 
 def _folder(output_dir: str | os.PathLike[str] | None) -> str:

@@ -130,6 +130,8 @@ def _carry_out(job: Job) -> None:
         for name in results.replaced(before, now):
             print(f"Replaced: {os.path.join(plan.places.output_dir, name)}", flush=True)
         output_files.write_run(plan.places.output_dir, _run_record(job), plan.actions.train)
+        if plan.actions.train:
+            print(f"Adapter: {plan.places.adapter_dir}", flush=True)
 
 
 def _results(plan: Plan) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """From flags to tokenized data of classification and regression."""
 
+import os
+
 import numpy as np
 from absl import logging
 
@@ -11,6 +13,8 @@ from adapter_bert_tf.data.labels import infer_labels, label_ids, limit, require_
 from adapter_bert_tf.data.tables import find_file, read_table
 from adapter_bert_tf.data.tfds import read_tfds
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.patience import is_remote
+from adapter_bert_tf.received import printable, shown
 from adapter_bert_tf.run.classification_data import ClassificationData
 from adapter_bert_tf.tasks import OWN, find_task, own_task
 
@@ -127,7 +131,19 @@ def read_task(flags, task, encoder, saved=None):
         features,
         flags.split_seed if task.is_divided() else None,
         flags.max_seq_length,
+        called=_called(flags),
     )
+
+
+def _called(flags):
+    """What the adapter calls its task; a table of the user's own as its folder is called."""
+    name = flags.adapter_name
+    if name is None and flags.task_name.lower() == OWN:
+        place = flags.data_dir if is_remote(flags.data_dir) else os.path.abspath(flags.data_dir)
+        return printable(os.path.basename(place.rstrip("/"))) or None
+    if name is not None and (not name.strip() or name != printable(name)):
+        raise InputError(f"--adapter_name is one line of text. Received: {shown(name)}")
+    return name
 
 
 def _seed(flags):

@@ -21,7 +21,7 @@ from adapter_bert_tf.run.read_task import read_task, task_of
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.directory import of_task
 from adapter_bert_tf.store.several import heads_of
-from adapter_bert_tf.tasks import OWN, Task, find_task, letters
+from adapter_bert_tf.tasks import OWN, Task, find_task, letters, role
 
 
 def parts_of(flags: Part) -> dict[str, Part]:
@@ -53,8 +53,9 @@ def _folder_of(above: str, name: str, task_name: str, alone: bool) -> str:
         found = [n for n in there if letters(n) in wanted and storage.isdir(f"{above}/{n}")]
         if len(found) == 1:
             return f"{above.rstrip('/')}/{found[0]}"
-    if alone:
-        return above
+    shipped = None if task_name == OWN else find_task(task_name).folder
+    if alone or shipped:
+        return shipped or above
     raise InputError(
         f"--data_dir={above} must hold one folder for each task. For {name!r} it holds "
         f"{shown(found) if found else 'none'}, and in all {shown(sorted(there))}. Name the "
@@ -83,13 +84,48 @@ def read_tasks(
     widths = _widths(saved, list(parts), found)
     starts = dict(zip(widths, np.cumsum([0, *widths.values()]).tolist(), strict=False))
     order = list(widths)
-    return tuple(
+    tasks = tuple(
         dataclasses.replace(
             data,
             among=Among(name, order.index(name), slice(starts[name], starts[name] + widths[name])),
         )
         for name, data in zip(parts, found, strict=True)
     )
+    check_apart(tasks)
+    return tasks
+
+
+def check_apart(tasks: Sequence[ClassificationData]) -> None:
+    """No two tasks may have a file or a result of one name. Raises `InputError`."""
+    for what, names_of in (("file", files_of), ("result", results_of)):
+        owner: dict[str, str] = {}
+        for task in tasks:
+            for name in sorted(names_of(task)):
+                other = owner.setdefault(name.lower(), task.name)
+                if other != task.name:
+                    raise InputError(
+                        f"The tasks {shown(other)} and {shown(task.name)} would have one {what}, "
+                        f"{shown(name)}. Give one of them another name, in a YAML file of tasks."
+                    )
+
+
+def files_of(task: ClassificationData) -> set[str]:
+    """Names of the files of a task's predictions, without `.tsv`."""
+    splits = {split for layout in task.task.layouts for split in layout if role(split) == "test"}
+    raw = {f"{task.name}_{split.replace('test', 'test_results')}" for split in splits}
+    return raw | {task.task.submission(split) for split in splits}
+
+
+def results_of(task: ClassificationData) -> set[str]:
+    """Names of a task's results on all its development and test sets."""
+    splits = {split for layout in task.task.layouts for split in layout}
+    return {
+        "_".join([task.prefix(kind), *split.split("_")[1:], metric])
+        for kind, of in (("eval", "dev"), ("test", "test"))
+        for split in splits
+        if role(split) == of
+        for metric in (*task.task.metrics, "loss")
+    }
 
 
 def _read(
@@ -98,7 +134,13 @@ def _read(
     try:
         return read_task(flags, called(name, task_of(flags)), encoder, saved)
     except InputError as error:
-        raise InputError(f"The task {name!r}: {error}", *error.arguments) from error
+        raise InputError(f"The task {name!r}: {_bare(error, name)}", *error.arguments) from error
+
+
+def _bare(error: InputError, name: str) -> str:
+    """A message without the task that it begins with, which is said already."""
+    said = str(error).removeprefix(f"The task {name!r} ")
+    return said[0].upper() + said[1:]
 
 
 def called(name: str, task: Task) -> Task:

@@ -81,7 +81,8 @@ def _read_member(folder: str, name: str, digest: str) -> Member:
 
 
 def _check_folders(place: str, digests: Sequence[str]) -> None:
-    names = [name.rstrip("/") for name in storage.listdir(place)] if storage.isdir(place) else []
+    is_folder = not storage.is_link(place) and storage.isdir(place)  # A link may lead to itself.
+    names = [name.rstrip("/") for name in storage.listdir(place)] if is_folder else []
     paths = [place, *(os.path.join(place, name) for name in names)]
     linked = [path for path in paths if storage.is_link(path)]
     if linked:

@@ -80,8 +80,9 @@ def fusion_of(members: Sequence[Member], cooling_steps: int = 0) -> FusionConfig
     names = [member.name for member in members]
     if len(set(names)) < len(names):
         raise InputError(
-            f"Members need different names. Received: {shown(names)}. Give one another, as "
-            "NAME=FOLDER."
+            f"Members need different names. Received: {shown(names)}. Give one another: a dict "
+            "from names to members (fuse=NAME=FOLDER,...).",
+            "fuse=NAME=FOLDER,...",
         )
     first, *others = members
     for member in members:

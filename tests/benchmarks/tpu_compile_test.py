@@ -31,7 +31,7 @@ CASE = tpu_hlo.Case(
         ("classes", "houlsby", "v5e"),
         *(
             ("several", adapter, chip)
-            for adapter in ("houlsby", "hyperformer", "hyperformer++", "pals")
+            for adapter in ("full", "shared", "houlsby", "hyperformer", "hyperformer++", "pals")
             for chip in ("v4", "v5e")
         ),
     ],

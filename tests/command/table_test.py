@@ -24,18 +24,20 @@ FREE = """
     config dry_run save_checkpoints_steps iterations_per_loop verbose_logging features_dir question
     context tpu_name tpu_zone gcp_project master num_tpu_cores
 """
-ONLY_RESULTS = "predict_file n_best_size max_answer_length null_score_diff_threshold"
+ONLY_RESULTS = """
+    predict_file n_best_size max_answer_length null_score_diff_threshold adapter_name
+"""
 NOT_SWEPT = """
     task_name data_dir data_source train_file predict_file output_dir adapter_dir features_dir
     config sweep num_trials overwrite dry_run do_train do_eval do_predict do_export export_dir
-    split_seed seed
+    split_seed seed adapter_name
 """
 NOT_REPEATED = "output_dir adapter_dir export_dir config overwrite"
 DATA = {
     Command.CLASSIFIER: """
         task_name data_dir data_source text_a_column text_b_column label_column delimiter header
         quoted encoding regression split_seed do_train do_eval do_predict max_train_examples
-        max_seq_length
+        max_seq_length adapter_name
     """,
     Command.SQUAD: """
         do_train do_eval do_predict data_source data_dir train_file predict_file max_train_examples

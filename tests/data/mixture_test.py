@@ -66,8 +66,11 @@ def test_the_rows_that_are_drawn_have_these_shares(temperature):
     assert (np.abs(drawn(plan, COUNTS) / plan.size - expected) < 4 * deviation).all()
 
 
-def test_annealed_rows_have_the_shares_of_their_epoch():
-    plan = plan_mixture(COUNTS, np.full(sum(COUNTS), 5), 32, 1_000, 0, "annealed", epochs=3)
+@pytest.mark.parametrize("epochs", [3, 2.2])
+@pytest.mark.parametrize("group_by_length", [None, "epoch", "run"])
+def test_annealed_rows_have_the_shares_of_their_epoch(group_by_length, epochs):
+    lengths = np.repeat(np.arange(len(COUNTS)), COUNTS)  # Short tasks and long ones.
+    plan = plan_mixture(COUNTS, lengths, 32, 1_000, 0, "annealed", epochs, group_by_length)
     for epoch, (start, end) in enumerate(((0, 333), (333, 666), (666, 1_000)), 1):
         rows = plan[start:end]
         expected = shares(COUNTS, "annealed", epoch, 3)

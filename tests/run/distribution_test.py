@@ -3,6 +3,7 @@
 The base has no dropout: its masks are one for each replica, and so differ with their number.
 """
 
+import functools
 import json
 import os
 import re
@@ -133,24 +134,25 @@ def several(method, base, mrpc, folder):
 
 
 @pytest.fixture(scope="module")
-def per_task(base, mrpc, tmp_path_factory):
-    return several("per_task_adapters", base, mrpc, tmp_path_factory.mktemp("per_task"))
+def trained(outputs, base, mrpc, tmp_path_factory):
+    """A function from a method to its `outputs`; each runs once."""
+
+    @functools.cache
+    def trained(method):
+        return (
+            several(method, base, mrpc, tmp_path_factory.mktemp("several")) if method else outputs
+        )
+
+    return trained
 
 
-@pytest.fixture(scope="module")
-def hyperformer(base, mrpc, tmp_path_factory):
-    return several("hyperformer++", base, mrpc, tmp_path_factory.mktemp("hyperformer"))
+METHODS = ("multitask_full", "multitask_adapters", "per_task_adapters", "hyperformer++", "pals")
 
 
-@pytest.fixture(scope="module")
-def pals(base, mrpc, tmp_path_factory):
-    return several("pals", base, mrpc, tmp_path_factory.mktemp("pals"))
-
-
+@pytest.mark.parametrize("method", [None, *METHODS])
 @pytest.mark.parametrize("name", ["two", "workers"])
-@pytest.mark.parametrize("tasks", ["outputs", "per_task", "hyperformer", "pals"])
-def test_trains_to_the_same_loss_and_weights(tasks, name, request):
-    outputs = request.getfixturevalue(tasks)
+def test_trains_to_the_same_loss_and_weights(method, name, trained):
+    outputs = trained(method)
     losses, weights = [], []
     for out in (outputs["one"], outputs[name]):
         rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]

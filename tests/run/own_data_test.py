@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+import adapter_bert_tf as abt
 from adapter_bert_tf.data.labels import infer_labels
 from tests import support
 from tests.runs import base_flags, command, sentence
@@ -95,6 +96,8 @@ def test_any_table(case, tiny_base_folder, tmp_path):
         if case == "no dev file"
         else {"train": 120, "dev": 24, "test": 24}
     )
+    config = json.loads((tmp_path / "out" / "adapter" / "adapter_config.json").read_text())
+    assert (config["task"], config["name"]) == ("tsv", "data")  # As its folder is called.
     lines = (tmp_path / "out" / "predictions.tsv").read_text().splitlines()
     assert lines[0] == "index\tprediction" and lines[1].split("\t")[1] in ("no", "yes")
     # The labels come from the adapter: the training data is not needed any more.
@@ -111,6 +114,18 @@ def test_any_table(case, tiny_base_folder, tmp_path):
         is None
     )
     assert (tmp_path / "again" / "predictions.tsv").read_text().splitlines() == lines
+
+
+def test_an_adapter_is_called_as_the_user_says(tiny_base_folder, tmp_path, capsys):
+    folder, more = write(tmp_path / "data"), [*NAMES, "--do_train", "--num_train_epochs=0.3"]
+    for name in ("", "two\nlines", " "):
+        error = run(folder, tiny_base_folder, tmp_path / "no", *more, f"--adapter_name={name}")
+        assert "--adapter_name is one line of text" in (error or ""), error
+    out = tmp_path / "out"
+    assert run(folder, tiny_base_folder, out, *more, "--adapter_name=my reviews") is None
+    assert capsys.readouterr().out.endswith(f"Adapter: {out}/adapter\n")
+    model = abt.AdapterModel(abt.load_base(tiny_base_folder))
+    assert model.load_adapter(out / "adapter") == "my reviews"
 
 
 def test_regression_far_from_zero_is_learned_and_reloaded(tiny_base_folder, tmp_path):

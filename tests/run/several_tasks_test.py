@@ -12,7 +12,10 @@ import tensorflow as tf
 
 import adapter_bert_tf as abt
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run.classification_data import Among, ClassificationData
+from adapter_bert_tf.run.several_data import called, check_apart
 from adapter_bert_tf.store.__main__ import main
+from adapter_bert_tf.tasks import find_task
 from tests import support
 from tests.runs import base_flags, command, sentence, write_mrpc
 from tests.tfds_data import write_tfds
@@ -354,6 +357,7 @@ REFUSED = {  # name: (tasks, flags, what the message says)
     "a method for one": ("cola,mrpc", ("--tuning=adapters",), "Choose one of multitask_full,"),
     "a fusion": ("cola,mrpc", ("--tuning=fusion", "--fuse=x"), "lists several tasks"),
     "a temperature": ("cola,mrpc", ("--sampling_temperature=0.5",), "--sampling_temperature: .*1"),
+    "a name for all": ("cola,mrpc", ("--adapter_name=x",), "--adapter_name is of one task"),
     "a file that is none": ("nowhere.yaml", (), "Cannot read --task_name=nowhere.yaml"),
 }
 
@@ -382,6 +386,41 @@ def test_two_tasks_of_one_signature_are_refused_before_training(glue, tiny_base_
     error = run(glue, tiny_base_folder, out, *more, tasks=tasks)
     assert re.search(r"signature of its own.*\['a-b', 'a\.b'\]\. Rename", error or ""), error
     assert not (out / "checkpoints").exists()
+
+
+CALLED_ALIKE = {  # Names of two tasks of cola or mnli: what they would have in common.
+    "files": ({"x": "cola", "x_test_results": "cola"}, "one file, 'x_test_results'"),
+    "files but for case": ({"x": "cola", "X_test_results": "cola"}, "one file, 'X_test_results'"),
+    "results": (
+        {"mnli": "mnli", "mnli_mismatched": "cola"},
+        "'mnli' and 'mnli_mismatched' would have one result, 'eval_mnli_mismatched_accuracy'",
+    ),
+    "nothing": ({"mnli": "mnli", "mismatched": "cola", "x": "cola", "test_results": "cola"}, None),
+}
+
+
+@pytest.mark.parametrize("case", CALLED_ALIKE)
+def test_tasks_whose_files_or_results_would_be_called_alike(case):
+    names, message = CALLED_ALIKE[case]
+    tasks = [
+        ClassificationData(
+            called(name, find_task(of)), {}, {}, {}, None, 16, Among(name, i, slice(i, i + 1))
+        )
+        for i, (name, of) in enumerate(names.items())
+    ]
+    if message is None:
+        check_apart(tasks)
+        return
+    with pytest.raises(InputError, match=message):
+        check_apart(tasks)
+
+
+def test_a_task_that_ships_with_the_package_beside_one_in_a_folder(
+    glue, tiny_base_folder, tmp_path
+):
+    more = ("--tuning=multitask_adapters", "--do_train", "--dry_run", "--max_seq_length=16")
+    error = run(glue, tiny_base_folder, tmp_path, *more, tasks="cola,demo_factuality")
+    assert error is None, error
 
 
 def test_one_of_them_goes_on_alone(trained, glue, tiny_base_folder, tmp_path, capsys):

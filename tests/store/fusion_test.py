@@ -359,6 +359,18 @@ def _link_folder(folder):
     first.symlink_to(first.rename(folder.parent / "away"))
 
 
+def _link_to_itself(folder):
+    shutil.rmtree(folder / "members")
+    (folder / "members").symlink_to(folder / "members")
+
+
+def _named(folder):
+    """Names of the members, in the order of `_members`."""
+    config = json.loads((folder / "adapter_config.json").read_text())
+    named = dict(zip(config["members"], config["adapter"]["members"], strict=True))
+    return [name for digest, name in sorted(named.items())]
+
+
 def _link_members(folder):
     (folder / "members").symlink_to((folder / "members").rename(folder.parent / "away"))
 
@@ -372,47 +384,48 @@ DAMAGE = {
     **{
         f"member {i} gone": (
             lambda f, i=i: shutil.rmtree(_members(f)[i]),
-            "member '[abc]'.*missing",
+            f"member '<{i}>'.*missing",
         )
         for i in range(3)
     },
     **{
         f"member without {name}": (
             lambda f, name=name: (_members(f)[1] / name).unlink(),
-            "member '[abc]'.*(missing|damaged)",
+            "member '<1>'.*(missing|damaged)",
         )
         for name in ("adapter_config.json", "adapter.safetensors")
     },
     **{
         f"a bit of member {i}": (
             lambda f, i=i: _flip(_members(f)[i] / "adapter.safetensors"),
-            "member '[abc]'.*digest",
+            f"member '<{i}>'.*digest",
         )
         for i in range(3)
     },
     "a member cut short": (
         lambda f: (_members(f)[0] / "adapter.safetensors").write_bytes(b"x" * 20),
-        "member '[abc]'.*damaged",
+        "member '<0>'.*damaged",
     ),
     "an empty member": (
         lambda f: (_members(f)[0] / "adapter.safetensors").write_bytes(b""),
-        "member '[abc]'.*damaged",
+        "member '<0>'.*damaged",
     ),
     "a member's config is a list": (
         lambda f: (_members(f)[0] / "adapter_config.json").write_text("[]"),
-        "member '[abc]'.*damaged",
+        "member '<0>'.*damaged",
     ),
     "a member's config, edited": (
         lambda f: _edit(_members(f)[0] / "adapter_config.json", command="x"),
-        "member '[abc]'.*is not the one",
+        "member '<0>'.*is not the one",
     ),
     "two members swapped": (_swap, "member '[abc]'.*is not the one"),
     "a foreign folder": (lambda f: (f / "members" / ("0" * 16)).mkdir(), "is no member"),
     "a foreign file": (lambda f: (f / "members" / "notes").write_text("x"), "is no member"),
     "a fusion for a member": (_nested, "is a fusion itself|is no member"),
-    "links for a member": (_link, "member '[abc]'.*no regular file"),
+    "links for a member": (_link, "member '<0>'.*no regular file"),
     "a link for a member": (_link_folder, "is a link, and nothing outside"),
     "a link for all members": (_link_members, "is a link, and nothing outside"),
+    "a link to itself for all members": (_link_to_itself, "is a link, and nothing outside"),
     "the fusion without weights": (lambda f: (f / "adapter.safetensors").unlink(), "damaged"),
     "a bit of the fusion": (lambda f: _flip(f / "adapter.safetensors"), "digest"),
     "the fusion cut short": (
@@ -467,6 +480,8 @@ def test_damage_is_refused(case, saved, tmp_path):
     damage, said = DAMAGE[case]
     folder = shutil.copytree(saved, tmp_path / "f")
     load_adapter(str(folder))
+    for number, name in enumerate(_named(pathlib.Path(folder))):
+        said = said.replace(f"<{number}>", name)
     damage(pathlib.Path(folder))
     with pytest.raises(InputError, match=said):
         load_adapter(str(folder))
