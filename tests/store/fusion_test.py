@@ -19,6 +19,7 @@ from adapter_bert_tf.serving.many import join
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.store.__main__ import main
 from adapter_bert_tf.store.schema import seal
+from adapter_bert_tf.training.dropout import seed_dropout
 from adapter_bert_tf.training.trained import Tuning
 from tests import support
 
@@ -244,6 +245,16 @@ def test_the_card_counts_what_was_trained(tiny_base_folder, saved, tmp_path, cap
         assert said in (folder / "README.md").read_text()
         assert main(["show", str(folder)]) == 0 and said in capsys.readouterr().out
         assert main(["list", str(folder)]) == 0 and f" {count:,} " in capsys.readouterr().out
+
+
+def test_what_cools_is_refused_before_a_step_that_does_not_know_its_number(tiny_base_folder):
+    made = new_model(tiny_base_folder).add_fusion("t", ["a", "b"], ("n", "y"), cooling_steps=9)
+    made.compile("adam", made.training_loss())
+    inputs, labels = support.batch(), np.array([0, 1, 1])
+    with pytest.raises(InputError, match="needs to know the step"):
+        made.fit(inputs, labels, verbose=0)
+    seed_dropout(made, 0, made.optimizer.iterations)
+    assert np.isfinite(made.fit(inputs, labels, verbose=0).history["loss"]).all()
 
 
 def test_trained_members_are_named_by_their_new_digests(tiny_base_folder, tmp_path):
