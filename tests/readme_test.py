@@ -12,10 +12,6 @@ from tests import support
 from tests.runs import train, write_mrpc
 
 README = pathlib.Path(__file__).parent.parent / "README.md"
-STREAM = [
-    ("news", (["a cat sat", "it rain", "the dog ran"], np.array([0, 1, 2]), ["pets", "sky", "b"])),
-    ("stars", (["very good", "not good"], np.array([1, 0]), ["bad", "good"])),
-]
 
 
 def _example(beginning):
@@ -47,7 +43,7 @@ def test_many_tasks(folder, monkeypatch):
     monkeypatch.chdir(folder)
     code = _example("AdapterModel").replace("load_base()", "load_base('base')")
     *first, list_and_delete = code.strip().splitlines()
-    names = {"stream": STREAM}
+    names = {}
     exec("\n".join(first), names)
     model, inputs = names["model"], names["encoder"].inputs(["it rain", "very good"])
     assert model.list_adapters() == ["mrpc", "news", "stars"]
@@ -66,10 +62,27 @@ def test_the_client(folder, monkeypatch, capsys):
     assert re.match(r"tf.Tensor\(\[b'[01]'\].*\n?.*b'0' b'1'", capsys.readouterr().out, re.S)
 
 
-def test_from_python(folder, monkeypatch):
+def test_a_loop_of_ones_own(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    code = _example("model.fit\\(batches\\)").replace("load_base()", "load_base('base')")
-    inputs = abt.TextEncoder(abt.load_base("base").vocabulary, 16).inputs(["it rain", "a cat"])
-    names = {"batches": tf.data.Dataset.from_tensors((inputs, np.array([0, 1])))}
-    exec(code, names)
+    names = {}
+    exec(_example("select_trained").replace("load_base()", "load_base('base')"), names)
     assert np.isfinite(names["model"].history.history["loss"]).all()
+
+
+def test_training_in_one_call(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    names = {}
+    code = _example("abt.train\\(").replace("num_train_epochs=5", "base_model='base'")
+    exec(code, names)
+    assert re.search(r"\n\{'label': '(good|bad)', 'prob.*\}\n", capsys.readouterr().out)
+    assert abt.Predictor("adapters/reviews", base="base").adapters == names["task"].adapters
+    assert tf.saved_model.load("served/reviews").signatures["serving_default"]
+
+
+def test_a_predictor(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "pairs.csv").write_text("text_a,text_b,more\na cat,a dog,1\nit rain,it rain,2\n")
+    code = _example("Predictor\\(").replace('adapter")', "adapter\", base='base')")
+    exec(code, names := {})
+    assert names["predictor"].adapters == ["mrpc"]
+    assert len((folder / "answers.csv").read_text().splitlines()) == 3
