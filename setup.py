@@ -2,11 +2,24 @@
 
 import pathlib
 import re
+import shutil
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
 
 HERE = pathlib.Path(__file__).parent
 VERSION = re.search(r'__version__ = "(.*)"', (HERE / "adapter_bert_tf/__init__.py").read_text())
+
+
+class WithConfigs(build_py):
+    """Puts `gcs_configs/` into the package, for those who have no clone."""
+
+    def run(self):
+        super().run()
+        if not self.editable_mode:
+            target = pathlib.Path(self.build_lib, "adapter_bert_tf", "gcs_configs")
+            shutil.copytree(HERE / "gcs_configs", target, dirs_exist_ok=True)
+
 
 setup(
     name="adapter_bert_tf",
@@ -17,6 +30,7 @@ setup(
     license="Apache-2.0",
     packages=find_packages(include=["adapter_bert_tf", "adapter_bert_tf.*"]),
     package_data={"adapter_bert_tf": ["py.typed", "data/shipped/*", "data/shipped/*/*"]},
+    cmdclass={"build_py": WithConfigs},
     scripts=["run_classifier.py", "run_squad.py"],
     entry_points={"console_scripts": ["adapter-bert = adapter_bert_tf.command.cli:main"]},
     python_requires=">=3.10,<3.14",

@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import pathlib
 import sys
 from typing import Any
 
@@ -15,6 +16,9 @@ from adapter_bert_tf.received import shortened, shown
 
 SCALARS = (str, int, float, datetime.date)
 LARGEST_FILE = 4 << 20
+# The paper's experiments: in a wheel, and in a clone.
+GIVEN = "gcs_configs"
+PLACES = [pathlib.Path(__file__).parents[up] / GIVEN for up in (1, 2)]
 
 
 def apply_config_file(values: flags.FlagValues) -> None:
@@ -44,9 +48,17 @@ def apply_config_file(values: flags.FlagValues) -> None:
 
 def _settings(path: str) -> dict[str, Any]:
     """Dict from flag to value, as the file says it."""
-    settings = read_yaml(path, "--config")
+    settings = read_yaml(_found(path), "--config")
     recorded = settings.get("flags")
     return _repeated(recorded) if isinstance(recorded, dict) else settings
+
+
+def _found(path: str) -> str:
+    """The path of a file, or of one of `gcs_configs/` that is named from any folder."""
+    folder, name = os.path.split(path)
+    if folder in ("", GIVEN) and not os.path.exists(path):
+        return str(next((place / name for place in PLACES if (place / name).exists()), path))
+    return path
 
 
 def _repeated(recorded: dict[str, Any]) -> dict[str, Any]:

@@ -30,6 +30,23 @@ ROWS = (
         only_with=("tuning", _SEVERAL),
     ),
     _row(
+        "class_weights",
+        "string",
+        None,
+        "How much a training example counts, by its label: balanced, so that all classes count "
+        "alike, or LABEL=WEIGHT,... (1 where not named).",
+        Role.TRAINING,
+    ),
+    _row(
+        "label_smoothing",
+        "real",
+        0.0,
+        "Share of the probability that the right label gives away to all labels, in training.",
+        Role.TRAINING,
+        lowest=0.0,
+        highest=0.999,
+    ),
+    _row(
         "adapter_name",
         "string",
         None,

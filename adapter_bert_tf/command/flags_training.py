@@ -177,6 +177,15 @@ TRAINING = (
         choices=("adamw", "adamw_unclipped", "adapter_bert"),
     ),
     Row(
+        "weight_decay",
+        "real",
+        0.01,
+        "Share of each weight that a step takes away, times the learning rate; not of LayerNorms "
+        "and biases.",
+        Role.TRAINING,
+        lowest=0.0,
+    ),
+    Row(
         "eval_every_steps",
         "integer",
         None,

@@ -19,6 +19,27 @@ def sparse_cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
 
 
+def cross_entropy(weights: Sequence[float], smoothing: float = 0.0) -> Loss:
+    """The loss of classes that do not count alike, or are not believed in wholly.
+
+    Args:
+      weights: of each class; a row counts as much as its class.
+      smoothing: share of the probability that the right class gives away to all, itself among them
+        (Szegedy et al. 2016, section 7).
+
+    Returns:
+      function of int32 labels `[batch]` and float32 logits `[batch, classes]`; float32 `[batch]`.
+    """
+
+    def loss(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+        labels = tf.reshape(labels, [-1])
+        entropy = (1 - smoothing) * sparse_cross_entropy(labels, logits)
+        entropy -= smoothing * tf.reduce_mean(tf.nn.log_softmax(logits), -1)
+        return entropy * tf.gather(tf.constant(list(weights), tf.float32), labels)
+
+    return loss
+
+
 def mixed_loss(is_score: Sequence[bool]) -> Loss:
     """The loss of rows of several tasks: cross-entropy of classes, squared error of scores.
 

@@ -13,6 +13,7 @@ from adapter_bert_tf.command.run_flags import Part
 from adapter_bert_tf.data.share import Share
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import Head
+from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.run import output_files
 from adapter_bert_tf.serving.export import export_task
@@ -80,6 +81,21 @@ class Kind(abc.ABC):
     @abc.abstractmethod
     def train_batches(self, plan: "Plan", start: int, share: Share) -> tf.data.Dataset:
         """The batches from step `start` to the last, a `Share` of each."""
+
+    def training_loss(
+        self, tasks: Sequence[TaskData], class_weights: str | None, smoothing: float
+    ) -> Loss | None:
+        """The loss to train with; None for the model's own. Raises `InputError`.
+
+        Args:
+          tasks: of the run.
+          class_weights, smoothing: the flags of these names.
+        """
+        if class_weights or smoothing:
+            raise InputError(
+                "--class_weights and --label_smoothing are of one task of classes. Leave them out."
+            )
+        return None
 
     def task_names(self, flags: Part) -> tuple[str, ...]:
         """Names of several tasks that are trained together, in the order of their numbers."""

@@ -10,7 +10,9 @@ from adapter_bert_tf.data.labels import is_known
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
+from adapter_bert_tf.heads.losses import cross_entropy
 from adapter_bert_tf.run import output_files
+from adapter_bert_tf.run.class_weights import parse_weights
 from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.run.read_task import read_task, task_of
 from adapter_bert_tf.store.several import require_one_task
@@ -51,6 +53,14 @@ class Classification(Kind):
             start,
             share,
         )
+
+    def training_loss(self, tasks, class_weights, smoothing):
+        task = tasks[0]
+        if self.together or task.task.regression or not (class_weights or smoothing):
+            return super().training_loss(tasks, class_weights, smoothing)
+        ids = task.features["train"].labels.numpy()
+        weights = parse_weights(class_weights, task.labels_in_order, ids)
+        return cross_entropy(weights, smoothing)
 
     def begin_training(self, job):
         """A head that was saved speaks in the scores' own units, and is trained standardized."""

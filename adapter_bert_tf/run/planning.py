@@ -1,6 +1,8 @@
 """From flags to the plan of a run: every check that needs no model, in one place."""
 
+import dataclasses
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from absl import logging
@@ -12,11 +14,12 @@ from adapter_bert_tf.command.run_flags import Part, RunFlags
 from adapter_bert_tf.command.task_list import takes_subsets
 from adapter_bert_tf.data.mixture import Temperature, parse_temperature
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.run import collisions, method, pooler, saved_settings
 from adapter_bert_tf.run.begun import as_begun
 from adapter_bert_tf.run.content import content_of, warn_of_other_data
 from adapter_bert_tf.run.fusing import find_members
-from adapter_bert_tf.run.kind import Kind
+from adapter_bert_tf.run.kind import Kind, TaskData
 from adapter_bert_tf.run.output_files import require_files
 from adapter_bert_tf.run.ownership import Folder
 from adapter_bert_tf.run.plan import Actions, Batches, Choice, Method, Places, Plan
@@ -76,6 +79,8 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     if actions.train and not (takes_up and folder.is_finished()):
         folder.check_adapter(actions.overwrite)
     training = _training(flags, actions, chosen, sum(task.count for task in tasks))
+    if actions.train:
+        training = dataclasses.replace(training, loss=_loss(kind, flags, tasks))
     plan = Plan(
         kind=kind, tasks=tasks, actions=actions, places=places, base=base, method=chosen,
         saved=saved, batches=batches, training=training, choice=_choice(flags), strategy=strategy,
@@ -222,7 +227,13 @@ def _training(flags: RunFlags, actions: Actions, chosen: Method, examples: int) 
         steps_per_loop=steps_per_loop(flags),
         output_dir=flags.output_dir,
         seed=flags.seed,
+        weight_decay=flags.weight_decay,
     )
+
+
+def _loss(kind: Kind, flags: RunFlags, tasks: Sequence[TaskData]) -> Loss | None:
+    weights = getattr(flags, "class_weights", None)
+    return kind.training_loss(tasks, weights, getattr(flags, "label_smoothing", 0.0))
 
 
 def _steps(flags: RunFlags, examples: int) -> int:

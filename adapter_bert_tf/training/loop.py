@@ -10,6 +10,7 @@ from absl import logging
 
 from adapter_bert_tf.data.share import Share
 from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
+from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.training.best import Variables
 from adapter_bert_tf.training.checkpoints import Checkpoints, SaveCheckpoints
 from adapter_bert_tf.training.dropout import seed_dropout
@@ -45,6 +46,8 @@ class TrainingSettings:
       save_every: steps between checkpoints.
       output_dir: folder for checkpoints and progress; None for neither.
       seed: of dropout.
+      weight_decay: of the optimizer.
+      loss: to train with; None for the model's own.
     """
 
     steps: int
@@ -57,6 +60,8 @@ class TrainingSettings:
     save_every: int = 1000
     output_dir: str | None = None
     seed: int = 0
+    weight_decay: float = 0.01
+    loss: Loss | None = None
 
 
 def train(
@@ -266,12 +271,13 @@ def compile_model(model, settings):
       (schedule, optimizer).
     """
     schedule = Schedule(settings.learning_rate, settings.steps, settings.warmup_proportion)
-    optimizer = BertAdam(schedule, **OPTIMIZERS[settings.optimizer])
+    decay = settings.weight_decay
+    optimizer = BertAdam(schedule, **OPTIMIZERS[settings.optimizer], weight_decay=decay)
     optimizer.build(model.trainable_variables)
     seed_dropout(model, settings.seed, optimizer.iterations)
     model.compile(
         optimizer=optimizer,
-        loss=model.training_loss(),
+        loss=settings.loss or model.training_loss(),
         jit_compile=settings.jit_compile,
         steps_per_execution=settings.steps_per_loop,
     )

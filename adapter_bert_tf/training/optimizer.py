@@ -51,7 +51,7 @@ OPTIMIZERS = {
 
 
 class BertAdam(optimization.AdamWeightDecay):
-    """Adam with decoupled weight decay 0.01 and gradients clipped to a global norm of 1.
+    """Adam with decoupled weight decay and gradients clipped to a global norm of 1.
 
     LayerNorm, biases and the values of a fusion do not decay. Clipping comes after the replicas'
     gradients are summed. What one of several tasks has for itself rests where a batch has no row of
@@ -65,15 +65,22 @@ class BertAdam(optimization.AdamWeightDecay):
         `LARGEST_UPDATE` by a lower learning rate, as in StableAdamW (Wortsman et al. 2023, section
         3.5; their limit is 1). v remembers 1,000 steps; without this, a gradient that is suddenly
         large moves the variable by many learning rates. Sparse gradients are left alone.
+      weight_decay: share of each weight that a step takes away, times the learning rate.
     """
 
     def __init__(
-        self, learning_rate, bias_correction=True, clip_update=True, name="BertAdam", **kwargs
+        self,
+        learning_rate,
+        bias_correction=True,
+        clip_update=True,
+        weight_decay=0.01,
+        name="BertAdam",
+        **kwargs,
     ):
         super().__init__(
             learning_rate,
             epsilon=1e-6,
-            weight_decay_rate=0.01,
+            weight_decay_rate=weight_decay,
             gradient_clip_norm=0.0,
             global_clipnorm=1.0,
             exclude_from_weight_decay=list(NO_WEIGHT_DECAY),
@@ -118,5 +125,6 @@ class BertAdam(optimization.AdamWeightDecay):
             "learning_rate": self._serialize_hyperparameter("learning_rate"),
             "bias_correction": self.bias_correction,
             "clip_update": self.clip_update,
+            "weight_decay": self.weight_decay_rate,
             "name": self._name,
         }

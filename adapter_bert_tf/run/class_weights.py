@@ -1,0 +1,50 @@
+"""`--class_weights`: how much an example counts in training, by its label."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shown
+
+BALANCED = "balanced"
+
+
+def parse_weights(text: str | None, labels: Sequence[str], ids: np.ndarray) -> list[float]:
+    """The weight of each label.
+
+    Args:
+      text: of the flag; None: all count alike.
+      labels: in the order of their ids.
+      ids: int `[examples]`, of the training data. Balanced, a label that n of N examples have
+        weighs N / (labels n), as in scikit-learn; one that none has weighs 1.
+
+    Raises:
+      InputError: for an unknown label, or a weight that is no number above 0.
+    """
+    if text is None:
+        return [1.0] * len(labels)
+    if text == BALANCED:
+        counts = np.bincount(ids, minlength=len(labels))
+        return [len(ids) / (len(labels) * n) if n else 1.0 for n in counts.tolist()]
+    weights = dict.fromkeys(labels, 1.0)
+    for part in text.split(","):
+        label, equals, number = part.rpartition("=")
+        if not equals or label.strip() not in weights:
+            raise InputError(
+                f"--class_weights is {BALANCED} or LABEL=WEIGHT with commas between, of the labels "
+                f"{shown(list(labels))}. Received: {shown(part)}"
+            )
+        weights[label.strip()] = _weight(number)
+    return list(weights.values())
+
+
+def _weight(text: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = math.nan
+    if not 0 < weight < math.inf:
+        raise InputError(f"--class_weights: a weight is a number above 0. Received: {shown(text)}")
+    return weight

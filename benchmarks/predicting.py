@@ -1,0 +1,137 @@
+"""Answers from raw texts: rows/s against the PyTorch library `adapters`, and memory of a long file.
+
+    make .venv-parity/installed
+    .venv-parity/bin/python -m benchmarks.predicting --data_dir=FOLDER  # of MRPC
+    python -m benchmarks.predicting --table                             # only writes the table
+
+Both answer MRPC's dev set, four times over, with an adapter of size 64 on MiniLM, batches of 32,
+each in a process of its own and in turns; what they answer first, to warm up, does not count. Ours
+is `Predictor.stream`. PyTorch tokenizes with its fast tokenizer and pads each batch to its longest
+row. The file has 100,000 rows: the sentences that ship with the package, again and again.
+"""
+
+import collections
+import csv
+import itertools
+import os
+import pathlib
+import statistics
+import tempfile
+import time
+
+from benchmarks import ledger, measuring, runner
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LEDGER = ledger.Ledger(
+    folder=ROOT / "benchmarks" / "results" / "predicting",
+    page=ROOT / "docs" / "results.md",
+    key=lambda row: (row["case"], row["turn"]),
+)
+SIZE, BATCH, TIMES, TURNS, LONG = 64, 32, 4, 3, 100_000
+OURS, PEER, FILE = "Predictor", "adapters (PyTorch)", "Predictor, a file of 100,000 rows"
+Run = collections.namedtuple("Run", "case turn")
+PLAN = [*(Run(case, turn) for turn in range(TURNS) for case in (OURS, PEER)), Run(FILE, 0)]
+
+
+def dev_set(name, data_dir=None):
+    """The examples of a task's dev set."""
+    from adapter_bert_tf.data.examples import read_examples
+    from adapter_bert_tf.tasks import find_task
+
+    task = find_task(name)
+    return read_examples(task, data_dir or task.folder, ["dev"])["dev"]
+
+
+def new_predictor(folder, texts):
+    """One with a fresh adapter: what it says does not matter here."""
+    import adapter_bert_tf as abt
+
+    model = abt.AdapterModel(abt.load_base())
+    model.add_adapter("task", ("0", "1"), abt.AdapterConfig(bottleneck_size=SIZE), texts=texts)
+    model.save_adapter("task", folder)
+    return abt.Predictor(folder, batch_size=BATCH)
+
+
+def measure_ours(data_dir):
+    """Rows/s."""
+    rows = dev_set("mrpc", data_dir).texts()
+    with tempfile.TemporaryDirectory() as folder:
+        predictor = new_predictor(f"{folder}/adapter", 2)
+        list(predictor.stream(rows))
+        began = time.perf_counter()
+        answers = list(predictor.stream(rows * TIMES))
+    return {"rows_per_second": len(answers) / (time.perf_counter() - began)}
+
+
+def measure_peer(data_dir):
+    """Rows/s of the peer, from texts to probabilities."""
+    import torch
+
+    from benchmarks import peer
+
+    torch.set_num_threads(os.cpu_count())
+    examples = dev_set("mrpc", data_dir)
+    model, tokenizer = peer.load(SIZE, 2)
+
+    def answer(part):
+        rows = peer.tokenized(tokenizer, part, [0] * len(part))
+        return peer.probabilities(model, peer.batches(tokenizer, rows, BATCH, False))
+
+    answer(examples)
+    began = time.perf_counter()
+    answers = answer(examples.take(list(range(len(examples))) * TIMES))
+    return {"rows_per_second": len(answers) / (time.perf_counter() - began)}
+
+
+def measure_file(data_dir):
+    """Rows/s of a long file, and by how much it raises the memory that the process had."""
+    from adapter_bert_tf.run.output_files import peak_memory_mb
+
+    rows = dev_set("demo_factuality").texts()
+    with tempfile.TemporaryDirectory() as folder:
+        predictor, source = new_predictor(f"{folder}/adapter", 1), f"{folder}/long.csv"
+        with open(source, "w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["text_a"])
+            writer.writerows(itertools.islice(itertools.cycle(rows), LONG))
+        list(predictor.stream(rows))
+        before, began = peak_memory_mb(), time.perf_counter()
+        predictor.predict_file(source, f"{folder}/answers.csv")
+        taken = time.perf_counter() - began
+    return {"rows_per_second": LONG / taken, "memory_mb": peak_memory_mb() - before}
+
+
+def measure(case, data_dir):
+    """The result of a case; for a process of its own."""
+    return {OURS: measure_ours, PEER: measure_peer, FILE: measure_file}[case](data_dir)
+
+
+def run_missing(data_dir):
+    """Measures what has no line yet."""
+    for run in LEDGER.missing(PLAN):
+        found = measuring.apart("benchmarks.predicting", run.case, data_dir)
+        print(tuple(run), found, flush=True)
+        LEDGER.add("rows", [run._asdict() | found])
+
+
+def predicting(there):
+    """Markdown lines: rows/s, and the memory of a long file."""
+    lines = ["| | rows/s | more memory, MB |", "| --- | --- | --- |"]
+    for case in (OURS, PEER, FILE):
+        found = [row for key, row in there.items() if key[0] == case]
+        if not found:
+            continue
+        rates = [row["rows_per_second"] for row in found]
+        spread = f" ({min(rates):.0f}-{max(rates):.0f})" if len(rates) > 1 else ""
+        memory = f"{found[0]['memory_mb']:.0f}" if "memory_mb" in found[0] else ""
+        lines.append(f"| {case} | {statistics.median(rates):.0f}{spread} | {memory} |")
+    return lines
+
+
+def write_tables():
+    """Replaces the table in docs/results.md."""
+    LEDGER.write_tables(predicting)
+
+
+if __name__ == "__main__" and not runner.worker(measure):
+    runner.command(__doc__, run_missing, write_tables, data_dir=(None, "Folder of MRPC."))

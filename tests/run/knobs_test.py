@@ -1,0 +1,100 @@
+"""Flags that change how it is trained, each by its effect."""
+
+import json
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run.class_weights import parse_weights
+from tests.runs import mrpc_row, train, try_to_train, write_mrpc
+
+IDS = np.array([0] * 6 + [1] * 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (None, [1, 1, 1]),
+        ("balanced", [8 / 18, 8 / 6, 1]),  # Nobody has the third.
+        ("b=2.5", [1, 2.5, 1]),
+        ("a=0.5, c=1=3", [0.5, 1, 3]),
+    ],
+)
+def test_weights_are_read(text, expected):
+    assert parse_weights(text, ["a", "b", "c=1"], IDS) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("text", ["", "even", "x=1", "a=0", "a=-1", "a=nan", "a=x", "a=inf", "a="])
+def test_wrong_weights_are_refused(text):
+    with pytest.raises(InputError, match="--class_weights"):
+        parse_weights(text, ["a", "b", "c=1"], IDS)
+
+
+@pytest.fixture(scope="module")
+def uneven(tmp_path_factory):
+    """A task that cannot be learned; seven of eight examples have the label 1."""
+    folder = write_mrpc(tmp_path_factory.mktemp("data") / "MRPC")
+    for name in ("train", "dev"):
+        header = (folder / f"{name}.tsv").read_text().splitlines()[0]
+        rows = [mrpc_row(int(i % 8 > 0), "a cat", "a dog") for i in range(64)]
+        (folder / f"{name}.tsv").write_text("\n".join([header, *rows]) + "\n")
+    return folder
+
+
+EFFECT = {  # The share of label 1 that is told of examples that are all alike.
+    (): 7 / 8,
+    ("--class_weights=balanced",): 1 / 2,
+    ("--class_weights=0=3.5",): 2 / 3,
+    ("--label_smoothing=0.5",): 0.5 * 7 / 8 + 0.25,
+}
+
+
+@pytest.mark.parametrize("flags", EFFECT)
+def test_what_is_told_of_what_cannot_be_known(flags, uneven, tiny_base_folder, tmp_path):
+    more = (*flags, "--do_predict", "--tuning=head", "--learning_rate=0.05", "--train_pooler")
+    train(uneven, tiny_base_folder, tmp_path / "out", "--num_train_epochs=25", *more)
+    told = np.loadtxt(tmp_path / "out" / "test_results.tsv")[:, 1]
+    assert told.mean() == pytest.approx(EFFECT[flags], abs=0.04)
+
+
+def test_weight_decay_takes_from_the_weights(uneven, tiny_base_folder, tmp_path):
+    """Adam's own updates are of one size, so what is larger without it was taken away."""
+    norms = []
+    for decay in (0.0, 5.0):
+        out = tmp_path / str(decay)
+        train(uneven, tiny_base_folder, out, "--num_train_epochs=5", f"--weight_decay={decay}",
+              "--tuning=head", "--learning_rate=0.01", "--notrain_pooler")  # fmt: skip
+        weights = safetensors.numpy.load_file(out / "adapter" / "adapter.safetensors")
+        norms.append(np.linalg.norm(weights["head/kernel"]))
+    assert norms[1] < 0.7 * norms[0]
+
+
+def test_another_loss_is_another_run(uneven, tiny_base_folder, tmp_path):
+    out = tmp_path / "out"
+    train(uneven, tiny_base_folder, out, "--num_train_epochs=1", "--tuning=head")
+    error = try_to_train(
+        uneven, tiny_base_folder, out, "--num_train_epochs=1", "--tuning=head",
+        "--class_weights=balanced",
+    )  # fmt: skip
+    assert "--class_weights: None there, 'balanced' here" in error
+    assert json.loads((out / "run.json").read_text())["flags"]["class_weights"] is None
+
+
+REFUSED = {
+    "an unknown label": (["--class_weights=2=1"], "of the labels ['0', '1']"),
+    "several tasks": (
+        ["--task_name=mrpc={mrpc}", "--tuning=multitask_full", "--label_smoothing=0.1"],
+        "are of one task of classes",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_has_no_meaning_is_refused_before_training(case, uneven, tiny_base_folder, tmp_path):
+    flags, message = REFUSED[case]
+    flags = [flag.format(mrpc=uneven) for flag in flags]
+    error = try_to_train(uneven.parent, tiny_base_folder, tmp_path, *flags, f"--data_dir={uneven}")
+    assert message in (error or ""), error
+    assert not (tmp_path / "checkpoints").exists()

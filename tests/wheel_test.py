@@ -1,0 +1,83 @@
+"""The commands of docs/first_steps.md, word for word, in an empty folder, from a wheel alone.
+
+`make test-wheel` builds it into an environment of its own, whose `bin` is `ADAPTER_BERT_BIN`.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+pytestmark = pytest.mark.wheel
+PAGE = pathlib.Path(__file__).parent.parent / "docs" / "first_steps.md"
+
+
+@pytest.fixture(scope="module")
+def bin_folder():
+    folder = os.environ.get("ADAPTER_BERT_BIN")
+    if not folder:
+        pytest.fail("ADAPTER_BERT_BIN names no environment; `make test-wheel` makes one.")
+    return pathlib.Path(folder).resolve()
+
+
+def shell(script, folder, bin_folder):
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=folder,
+        env=environment | {"PATH": f"{bin_folder}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+
+
+def test_the_first_steps(bin_folder, tmp_path):
+    blocks = re.findall(r"```bash\n(.*?)```", PAGE.read_text(), re.S)
+    assert len(blocks) == 6
+    said = []
+    for block in blocks:
+        done = shell(block, tmp_path, bin_folder)
+        said.append(done.stdout)
+        assert done.returncode == 0, f"{block}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        assert "Traceback" not in done.stderr and "cuInit" not in done.stderr, done.stderr
+    _, trained, answered, served, _, from_python = said
+    assert "Adapter: out/reviews/adapter" in trained and "reviews: tsv" in trained
+    assert "1,The lid does not close.,bad," in answered and '{"label": "good"' in answered
+    assert served.endswith("[b'bad']\n")
+    assert re.search(r"'label': 'bad'.*'label': 'good'", from_python)
+
+
+def test_it_is_the_wheel_that_runs(bin_folder, tmp_path):
+    script = "import adapter_bert_tf; print(adapter_bert_tf.__file__)"
+    done = shell(
+        f'python -c "{script}"; which run_classifier.py run_squad.py', tmp_path, bin_folder
+    )
+    package, *scripts = done.stdout.split()
+    assert "site-packages" in package, package
+    assert [pathlib.Path(path).parent for path in scripts] == [bin_folder] * 2
+
+
+@pytest.mark.parametrize(
+    "words", ["adapter-bert --help", "run_classifier.py --helpshort", "run_squad.py --helpshort"]
+)
+def test_help(words, bin_folder, tmp_path):
+    done = shell(f"{words} || true", tmp_path, bin_folder)
+    assert "usage" in done.stdout.lower() or "COMMAND" in done.stdout or "flags:" in done.stdout
+
+
+def test_the_papers_experiments_are_in_it(bin_folder, tmp_path):
+    script = (
+        "adapter-bert classify --config=gcs_configs/mrpc_base_v3-8.yaml --nouse_tpu --dry_run 2>&1"
+    )
+    done = shell(f"{script} || true", tmp_path, bin_folder)
+    assert "YOUR_BUCKET" in done.stdout, done.stdout[-2000:]  # So it was read.
+
+
+def test_nothing_of_pytorch_comes_along(bin_folder, tmp_path):
+    done = shell("pip list 2>/dev/null", tmp_path, bin_folder)
+    names = done.stdout.lower()
+    assert "adapter" in names and "tensorflow-text" in names
+    assert not re.search(r"^(torch|transformers|sentence-transformers) ", names, re.M)
