@@ -78,7 +78,11 @@ class Table:
         record = self._first
         while record is not None:
             self.count += 1
-            yield record if record.names else dataclasses.replace(record, names=self.names)
+            yield (
+                record
+                if record.names is not None
+                else dataclasses.replace(record, names=self.names)
+            )
             record = next(self._rows, None)
 
     def share_read(self) -> float:
@@ -127,7 +131,7 @@ class Table:
             for record in rows:
                 line = record.line
                 yield record
-        except (UnicodeDecodeError, csv.Error, EOFError, gzip.BadGzipFile, zlib.error) as error:
+        except (UnicodeError, csv.Error, EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise InputError(
                 f"{self.path}, after line {line}: {shortened(str(error), 200)}. Is it whole, and "
                 "are encoding and quoted right?",
@@ -148,7 +152,7 @@ def open_table(path: str, form: Form) -> Iterator[Table]:
         newline = "" if form.quoted and form.ending != ".jsonl" else "\n"
         try:
             lines = io.TextIOWrapper(data, form.encoding, newline=newline)
-        except LookupError as error:
+        except (LookupError, ValueError) as error:  # Also of encodings that are none of text.
             raise InputError(
                 f"Unknown encoding {form.encoding!r} for {path}.", "encoding"
             ) from error

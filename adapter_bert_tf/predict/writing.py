@@ -62,9 +62,14 @@ def _in_columns(record: Record, table: Table, width: int) -> list[Any]:
 
 def _delimited(file: IO[str], form: Form) -> Callable[[Sequence[Any]], None]:
     if form.quoted:
-        writer = csv.writer(file, delimiter=form.delimiter, lineterminator="\n")
+        plain, all_quoted = (
+            csv.writer(file, delimiter=form.delimiter, lineterminator="\n", quoting=quoting)
+            for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+        )
 
         def write_quoted(cells: Sequence[Any]) -> None:
+            # `csv` quotes a line feed, and leaves a carriage return, which ends a row all the same.
+            writer = all_quoted if any("\r" in str(cell) for cell in cells) else plain
             writer.writerow(cells)
 
         return write_quoted

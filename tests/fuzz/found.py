@@ -19,8 +19,29 @@ LOCK = (
     b'{"host": "another", "machine": "another 0 0", "pid": 1, "process": "1", "since": 1.0, '
     b'"beat": 1.0, "id": "0"}'
 )
+ASKED = {
+    "delimiter": None,
+    "header": True,
+    "quoted": None,
+    "encoding": "utf-8",
+    "output": "out.csv",
+    "column": "0",
+    "skip_bad_rows": True,
+}
 # A name: the kind and the case.
 FOUND = {
+    "an encoding that wants a mark": (
+        "tables to answer",
+        Case({"asked.tsv": b"\t\t0\n"}, ASKED | {"name": "asked.tsv", "encoding": "utf-16"}),
+    ),
+    "a row that is an empty object": (
+        "tables to answer",
+        Case({"asked.jsonl": b'{"text": "a"}\n{}\n'}, ASKED | {"name": "asked.jsonl"}),
+    ),
+    "a carriage return in a cell": (
+        "tables to answer",
+        Case({"asked.jsonl": b'{"text": "", "other": "\\r"}'}, ASKED | {"name": "asked.jsonl"}),
+    ),
     "columns of nothing": (
         "tables",
         Case({"test.tsv": b"\0"}, TABLE | {"columns": ("", "", "")}),

@@ -1,11 +1,13 @@
 """The kinds of input: a new one is a row."""
 
-from tests.fuzz import adapters, bases, questions, tables, trees, yamls
+from tests.fuzz import adapters, answers, bases, questions, tables, trees, yamls
 from tests.fuzz.cases import Kind
 
 TABLE_NAMES = ("text_a", "header=False", "delimiter", "encoding")
+ANSWER_NAMES = ("text_a_column", "delimiter", "encoding", "skip_bad_rows", "out", "below")
 KINDS = {
     "tables": Kind(tables.cases(), tables.read, TABLE_NAMES, examples=40),
+    "tables to answer": Kind(answers.cases(), answers.answer, ANSWER_NAMES, examples=40),
     "questions": Kind(questions.cases(), questions.read, examples=25),
     "windows kept": Kind(questions.caches(), questions.cache, examples=10),
     "adapter directories": Kind(adapters.cases(), adapters.load, examples=25),

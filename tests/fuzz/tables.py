@@ -18,12 +18,12 @@ HEADER = ("text", "other", "label")
 @st.composite
 def cases(draw):
     """Sound tables in many forms, and tables of anything."""
-    form = draw(_forms())
+    form = draw(forms())
     names = draw(st.sampled_from((("test",), ("train", "dev"), ("train",), ("train", "test"))))
     files, expected = {}, {}
     for split in names:
-        rows = draw(_rows())
-        content, sound = draw(_written(rows, form))
+        rows = draw(some_rows())
+        content, sound = draw(written(rows, form))
         files[f"{split}.{form['extension']}"] = content
         if sound and split == "test":
             expected[split] = rows
@@ -32,7 +32,8 @@ def cases(draw):
 
 
 @st.composite
-def _forms(draw):
+def forms(draw):
+    """How a table is written, and what one says of it."""
     header = draw(st.booleans())
     columns = HEADER if header and draw(st.booleans()) else ("0", "1", "2")
     if draw(st.integers(0, 4)) == 0:
@@ -48,7 +49,8 @@ def _forms(draw):
     }
 
 
-def _rows():
+def some_rows():
+    """Strategy of rows of two texts and a label."""
     label = st.sampled_from(("0", "1", "a", "A", "a ")) | values.texts() | st.just("1.5")
     row = st.tuples(values.texts(), values.texts(), label)
     few = st.lists(row, max_size=8)
@@ -57,7 +59,7 @@ def _rows():
 
 
 @st.composite
-def _written(draw, rows, form):
+def written(draw, rows, form):
     """(bytes of a table, whether it says just these rows)."""
     delimiter = form["delimiter"] or ("," if form["extension"] == "csv" else "\t")
     delimiter = "\t" if delimiter == "\\t" else delimiter or ","
