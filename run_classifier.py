@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Trains, evaluates and applies an adapter (or a baseline) on a classification task.
 
 python run_classifier.py --task_name=MRPC --data_dir=GLUE/MRPC --do_train --do_eval \

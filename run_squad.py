@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Trains, evaluates and applies an adapter (or a baseline) on SQuAD 1.1 or 2.0.
 
 python run_squad.py --train_file=train-v1.1.json --predict_file=dev-v1.1.json --do_train \

@@ -102,11 +102,17 @@ def few_shot(there):
 
 def _cell(there, run):
     keys = [run._replace(seed=seed) for seed in SEEDS]
-    values = [100 * there[key]["eval"]["eval_accuracy"] for key in keys if key in there]
+    values = [100 * _accuracy(there[key]) for key in keys if key in there]
     if len(values) < 2:
         return f"{values[0]:.1f} (1 seed)" if values else ""
     seeds = "" if len(values) == len(SEEDS) else f", {len(values)} seeds"
     return f"{statistics.median(values):.1f} ({min(values):.1f}-{max(values):.1f}{seeds})"
+
+
+def _accuracy(row):
+    """The dev accuracy; what trains several tasks names each result by its task, also of one."""
+    found = row["eval"]
+    return found.get("eval_accuracy", found.get(f"eval_{row['task']}_accuracy"))
 
 
 def write_tables():
