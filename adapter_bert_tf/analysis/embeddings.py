@@ -7,7 +7,6 @@ import argparse
 import csv
 import io
 import shlex
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from adapter_bert_tf.adapters.hyperformer import HyperFormerConfig
 from adapter_bert_tf.adapters.hypernetwork import embedding_of
 from adapter_bert_tf.analysis import outputs
-from adapter_bert_tf.command.edge import last_words
+from adapter_bert_tf.command.edge import attempted
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import printable
 from adapter_bert_tf.store import contents, load_adapter
@@ -121,13 +120,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--output_dir", required=True, help=f"for {', '.join(FILES)}")
     parsed = parser.parse_args(arguments)
     command = shlex.join(["python", "-m", "adapter_bert_tf.analysis", "embeddings", *arguments])
-    try:
-        paths = write(parsed.adapter_dir, parsed.output_dir, command)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except Exception as error:
-        print(f"error: {last_words(error, None)}", file=sys.stderr)
-        return 1
-    print(", ".join(paths))
-    return 0
+
+    def run() -> int:
+        print(", ".join(write(parsed.adapter_dir, parsed.output_dir, command)))
+        return 0
+
+    return attempted(run, vars(parsed))

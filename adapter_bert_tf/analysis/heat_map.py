@@ -4,7 +4,6 @@ import argparse
 import csv
 import io
 import shlex
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.analysis import outputs
-from adapter_bert_tf.command.edge import last_words
+from adapter_bert_tf.command.edge import attempted
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import printable, shortened, shown
 
@@ -127,15 +126,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--output_dir", required=True, help="for fusion_map.png and .svg")
     parsed = parser.parse_args(arguments)
     command = shlex.join(["python", "-m", "adapter_bert_tf.analysis", "fusion_map", *arguments])
-    try:
+
+    def run() -> int:
         outputs.require(parsed.output_dir, [f"{NAME}.png", f"{NAME}.svg"])
         made = pictures(NAME, read(parsed.tables), command)
-        paths = outputs.write(parsed.output_dir, made)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except Exception as error:
-        print(f"error: {last_words(error, None)}", file=sys.stderr)
-        return 1
-    print(", ".join(paths))
-    return 0
+        print(", ".join(outputs.write(parsed.output_dir, made)))
+        return 0
+
+    return attempted(run, vars(parsed))

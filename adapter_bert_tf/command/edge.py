@@ -5,9 +5,30 @@ import os
 import sys
 import tempfile
 import traceback
+from collections.abc import Callable, Collection
+
+from adapter_bert_tf.command.wording import for_command
+from adapter_bert_tf.errors import InputError
 
 NO_MEMORY = "The memory of this machine is not enough. Use smaller batches, or a shorter length."
 NO_ROOM = "There is no room left on the disk. Make some, and give the same command again."
+
+
+def attempted(run: Callable[[], int], flags: Collection[str]) -> int:
+    """Runs a command that leaves no folder of a run; returns its exit status.
+
+    Args:
+      run: function that returns the status; what goes wrong is one message and 1.
+      flags: names of the flags that the command has, which messages then name.
+    """
+    try:
+        return run()
+    except InputError as error:
+        said = for_command(error, flags)
+    except Exception as error:
+        said = last_words(error, None)
+    print(f"error: {said}", file=sys.stderr)
+    return 1
 
 
 def last_words(error: BaseException, folder: str | None) -> str:

@@ -14,9 +14,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from adapter_bert_tf.command.edge import last_words
-from adapter_bert_tf.command.wording import for_command
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.command.edge import attempted
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -53,26 +51,20 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns the exit status."""
     parsed = parse(arguments)
-    try:
-        (_one if parsed.text_a is not None else _file)(parsed)
-    except InputError as error:
-        print(f"error: {for_command(error, vars(parsed))}", file=sys.stderr)
-        return 1
-    except Exception as error:
-        print(f"error: {last_words(error, None)}", file=sys.stderr)
-        return 1
-    return 0
+    run = _one if parsed.text_a is not None else _file
+    return attempted(lambda: run(parsed), vars(parsed))
 
 
-def _one(parsed: argparse.Namespace) -> None:
+def _one(parsed: argparse.Namespace) -> int:
     from adapter_bert_tf.predict.predictor import Predictor
 
     predictor = Predictor(parsed.adapter_dir, base=parsed.base_model)
     answer = predictor(parsed.text_a, parsed.text_b)
     print(json.dumps(answer, ensure_ascii=False))
+    return 0
 
 
-def _file(parsed: argparse.Namespace) -> None:
+def _file(parsed: argparse.Namespace) -> int:
     from adapter_bert_tf.predict.predictor import Predictor
     from adapter_bert_tf.predict.tables import check_places
 
@@ -92,6 +84,7 @@ def _file(parsed: argparse.Namespace) -> None:
         progress=True,
     )
     print(f"{rows:,} rows: {parsed.output}")
+    return 0
 
 
 if __name__ == "__main__":

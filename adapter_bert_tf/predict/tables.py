@@ -64,15 +64,12 @@ def answer_file(
     with open_table(path, form) as table, _whole(output) as place:
         columns = [] if table.is_empty else columns_of(table.names)
         called = free(names, table.names or ())
-        pace = Pace(os.path.basename(path)) if progress else None
         with open_written(place, written, table, called) as write:
-            for part in _parts(table):
+            for part in _parts(table, Pace(os.path.basename(path)) if progress else None):
                 found = [_texts(record, columns, table, skip_bad_rows) for record in part]
                 answers = iter(answers_of([texts for texts in found if texts is not None]))
                 for record, texts in zip(part, found, strict=True):
                     write(record, [""] * len(called) if texts is None else cells_of(next(answers)))
-                if pace:
-                    pace.add(len(part), table.share_read())
         if table.bad:
             _say_bad(path, table)
         return table.count
@@ -97,10 +94,13 @@ def _ending(path: str) -> str:
     return os.path.splitext(path.removesuffix(".gz"))[1]
 
 
-def _parts(table: Table) -> Iterator[list[Record]]:
+def _parts(table: Table, pace: Pace | None) -> Iterator[list[Record]]:
+    """The rows of a table, some at a time; who comes for the next has done with those before."""
     rows = iter(table)
     while part := list(itertools.islice(rows, AT_ONCE)):
         yield part
+        if pace:
+            pace.add(len(part), table.share_read())
 
 
 def _texts(

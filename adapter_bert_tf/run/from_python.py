@@ -93,23 +93,20 @@ def train(
     tables = {"train": given_tables.given(texts, labels, others, columns)}
     if dev is not None:
         tables["dev"] = given_tables.given(*_dev(dev, labels), columns)
-    *text_names, label_name = tables["train"][0]
     folder = _folder(output_dir)
-    named = dict(zip(("text_a_column", "text_b_column"), text_names, strict=False))
-    _run(
-        _parsed(
-            flags,
-            task_name="tsv",
-            data_dir=given_tables.write(tables, folder),
-            **named,
-            label_column=label_name,
-            do_train=True,
-            do_eval=True,
-            output_dir=folder,
-            base_model=base_model,
-        )
-    )
+    data = _of_data(tables["train"][0], given_tables.write(tables, folder))
+    values = _parsed(flags, **data, output_dir=folder, base_model=base_model)
+    checks.check(RunFlags.of(values))
+    classification.run(values)
     return TrainedTask(folder, base_model)
+
+
+def _of_data(names: Sequence[str], folder: str) -> dict[str, Any]:
+    """The flags that say what is read, and what is done with it."""
+    *texts, label = names
+    columns = dict(zip(("text_a_column", "text_b_column"), texts, strict=False))
+    actions = {"do_train": True, "do_eval": True}
+    return {"task_name": "tsv", "data_dir": folder, **columns, "label_column": label, **actions}
 
 
 def _dev(dev: Any, labels: Any) -> tuple[Any, Any, Any]:
@@ -145,8 +142,3 @@ def _parsed(flags: dict[str, Any], **ours: Any) -> absl_flags.FlagValues:
     except absl_flags.Error as error:
         raise InputError(str(error)) from error
     return values
-
-
-def _run(values: absl_flags.FlagValues) -> None:
-    checks.check(RunFlags.of(values))
-    classification.run(values)

@@ -10,9 +10,7 @@ import argparse
 import os
 import sys
 
-from adapter_bert_tf.command.edge import last_words
-from adapter_bert_tf.command.wording import for_command
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.command.edge import attempted
 
 
 def main(arguments=None):
@@ -27,17 +25,14 @@ def main(arguments=None):
     parser.add_argument("--base_model", help="the adapters' base (default: the installed one)")
     parsed = parser.parse_args(arguments)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    return attempted(lambda: _join(parsed), vars(parsed))
+
+
+def _join(parsed):
     from adapter_bert_tf.base import load_base
     from adapter_bert_tf.serving.many import join
 
-    try:
-        names = join(parsed.folders, load_base(parsed.base_model), parsed.output)
-    except InputError as error:
-        print(f"error: {for_command(error, vars(parsed))}", file=sys.stderr)
-        return 1
-    except Exception as error:
-        print(f"error: {last_words(error, None)}", file=sys.stderr)
-        return 1
+    names = join(parsed.folders, load_base(parsed.base_model), parsed.output)
     print(f"{parsed.output}: {', '.join(names)}")
     return 0
 

@@ -13,9 +13,7 @@ import argparse
 import os
 import sys
 
-from adapter_bert_tf.command.edge import last_words
-from adapter_bert_tf.command.wording import for_command
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.command.edge import attempted
 
 
 def parse(arguments=None):
@@ -61,14 +59,8 @@ def main(arguments=None):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from adapter_bert_tf.command import store_commands as commands
 
-    try:
-        return getattr(commands, f"{parsed.command}_adapters")(parsed)
-    except InputError as error:
-        print(f"error: {for_command(error, vars(parsed))}", file=sys.stderr)
-        return 1
-    except Exception as error:
-        print(f"error: {last_words(error, None)}", file=sys.stderr)
-        return 1
+    run = getattr(commands, f"{parsed.command}_adapters")
+    return attempted(lambda: run(parsed), vars(parsed))
 
 
 if __name__ == "__main__":
