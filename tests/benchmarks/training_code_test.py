@@ -10,7 +10,7 @@ CHANGES = {  # (file, what, by what): whether it is other code.
     "a comment": ("training/optimizer.py", "import", "# Said.\nimport", False),
     "a docstring": ("training/optimizer.py", '"""', '"""Said. ', False),
     "an annotation": ("adapters/ops.py", "-> ", "-> int | ", False),
-    "a number": ("training/optimizer.py", "rate=0.01", "rate=0.02", True),
+    "a number": ("training/optimizer.py", "epsilon=1e-6", "epsilon=1e-3", True),
     "progress": ("training/progress.py", "5.0", "6.0", False),
     "a card": ("store/card.py", "a BERT adapter", "an adapter", False),
 }

@@ -88,6 +88,7 @@ def test_help_needs_no_tensorflow(words):
     assert HELP[words] in done.stdout
 
 
+@pytest.mark.long
 def test_training_by_its_command(tmp_path):
     words = ["classify", "--task_name=demo_factuality", "--do_train", "--dry_run"]
     words += [f"--base_model={BEFORE / 'base'}", f"--output_dir={tmp_path}", "--max_seq_length=24"]

@@ -80,6 +80,7 @@ def test_several_adapters_one_for_each_row(several):
     assert len({answer["score"] for answer in scores}) > 1
 
 
+@pytest.mark.long
 def test_answers_are_slices_of_their_contexts():
     predictor = Predictor(SPANS, base=BASE, batch_size=3)
     questions, contexts = texts(9, longest=4), texts(9, seed=1, longest=60)

@@ -95,6 +95,7 @@ def test_the_same_call_again_finds_itself_done(trained, tiny_base_folder, capsys
     assert abt.Predictor(f"{trained.output_dir}/adapter", base=str(tiny_base_folder))
 
 
+@pytest.mark.long
 def test_frames_pairs_and_scores(tiny_base_folder):
     first, second = sentences(32)[0], sentences(32, seed=1)[0]
     frame = pandas.DataFrame({"id": range(32), "said": first, "heard": second})

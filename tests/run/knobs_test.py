@@ -51,7 +51,11 @@ EFFECT = {  # The share of label 1 that is told of examples that are all alike.
 }
 
 
-@pytest.mark.parametrize("flags", EFFECT)
+LONG = ((), ("--class_weights=0=3.5",))
+CASES = [pytest.param(flags, marks=pytest.mark.long if flags in LONG else []) for flags in EFFECT]
+
+
+@pytest.mark.parametrize("flags", CASES)
 def test_what_is_told_of_what_cannot_be_known(flags, uneven, tiny_base_folder, tmp_path):
     more = (*flags, "--do_predict", "--tuning=head", "--learning_rate=0.05", "--train_pooler")
     train(uneven, tiny_base_folder, tmp_path / "out", "--num_train_epochs=25", *more)
