@@ -21,7 +21,7 @@ LEDGER = ledger.Ledger(
     key=lambda row: (row["members"], row["turn"]),
 )
 SIZES = (0, 1, 2, 4, 6, 10, 15, 20, 30)  # 0: one adapter, without a fusion.
-TURNS, BATCH, LENGTH, WARMUP, STEPS = 3, 32, 128, 8, 40
+TURNS, BATCH, LENGTH, WARMUP, STEPS = 2, 32, 128, 8, 40
 
 
 def measure(data_dir, members):
