@@ -4,8 +4,8 @@
 
 Each case is a short run on the shipped texts and the default base, by the code of the revision, in
 a worktree of its own, and by this one. If all leave the same weights and the same results, the
-digests of the two codes stand for the same training: a line in benchmarks/results/alike.jsonl says
-so, and rows that were measured with one need not be measured again for the other.
+digests of the two codes stand for the same training: a line in benchmarks/results/training_code
+says so, and rows that were measured with one need not be measured again for the other.
 """
 
 import json
@@ -90,21 +90,31 @@ def differing(cases, theirs):
 
 
 def compare(revision, one_task):
-    """Runs the cases with both codes, and notes whose digests stand for the same training."""
-    cases = ONE_TASK if one_task else CASES
+    """Runs the cases with both codes, and notes whose digests stand for the same training.
+
+    The code of one task comes first, and is not run again once it is known to train alike.
+    """
     with tempfile.TemporaryDirectory() as folder:
         tree = f"{folder}/tree"
         git = ["git", "-C", str(runner.ROOT), "worktree"]
         subprocess.run([*git, "add", "--quiet", "--detach", tree, revision], check=True)
         try:
-            found = differing(cases, tree)
             alone, all_of_it = zip(digests(tree), digests(runner.ROOT), strict=True)
+            same = note(alone, ONE_TASK, tree)
+            if same and not one_task:
+                note(all_of_it, SEVERAL_TASKS, tree)
         finally:
             subprocess.run([*git, "remove", "--force", tree], check=True)
-    if not set(found) & set(ONE_TASK):
-        training_code.note_alike(alone, list(ONE_TASK))
-    if not found and not one_task:
-        training_code.note_alike(all_of_it, list(CASES))
+
+
+def note(codes, cases, theirs):
+    """Whether two codes train alike in all cases; then that is noted."""
+    if codes[1] in training_code.alike(codes[0]):
+        return True
+    same = not differing(cases, theirs)
+    if same:
+        training_code.note_alike(codes, list(cases))
+    return same
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import pathlib
 from collections.abc import Sequence
 
 # Pairs of digests of codes that train alike; `benchmarks.same_training` finds out.
-ALIKE = pathlib.Path(__file__).resolve().parent / "results" / "alike.jsonl"
+ALIKE = pathlib.Path(__file__).resolve().parent / "results" / "training_code" / "alike.jsonl"
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "adapter_bert_tf"
 # Folders whose code decides results, and what is in them that does not.
 DECIDING = ("adapters", "base", "data", "heads", "tasks", "training")
@@ -70,6 +70,7 @@ def note_alike(codes: Sequence[str], shown_by: Sequence[str]) -> None:
       shown_by: names of the cases that ended with the same bytes.
     """
     if codes[0] != codes[1] and codes[1] not in alike(codes[0]):
+        ALIKE.parent.mkdir(parents=True, exist_ok=True)
         with ALIKE.open("a") as lines:
             lines.write(json.dumps({"codes": list(codes), "shown_by": list(shown_by)}) + "\n")
 
