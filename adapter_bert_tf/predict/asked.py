@@ -22,8 +22,10 @@ Run: TypeAlias = Callable[[np.ndarray, Inputs], np.ndarray]
 
 def class_logits(
     run: Run, columns: Sequence[Sequence[str]], encoder: TextEncoder, batch_size: int
-) -> np.ndarray:
-    """Logits of texts or pairs, float32 `[rows, outputs]`, in their order.
+) -> list[np.ndarray]:
+    """Logits of texts or pairs, float32 `[outputs]` each, in their order.
+
+    Batches of several adapters may be of different widths, so they are not one array.
 
     Args:
       run: computes one batch.
@@ -39,7 +41,7 @@ def class_logits(
         inputs = _padded(ids, types, features.lengths[rows].max(), encoder.max_seq_length)
         for row, logits in zip(rows, run(rows, inputs), strict=True):
             found[row] = logits
-    return np.stack(found)
+    return found
 
 
 def by_length(lengths: np.ndarray, batch_size: int) -> list[np.ndarray]:

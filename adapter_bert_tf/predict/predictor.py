@@ -16,7 +16,6 @@ from adapter_bert_tf.received import shown
 
 Folder: TypeAlias = str | os.PathLike[str]
 Row: TypeAlias = tuple[str, ...]  # One text, or two.
-AT_ONCE = 2048  # Rows of a stream that are in memory together.
 
 
 class Predictor:
@@ -114,13 +113,15 @@ class Predictor:
         """
         names = self._names(adapter)
         done = 0
-        for part in _parts(rows, AT_ONCE):
+        for part in tables.in_parts(rows, tables.AT_ONCE):
             same = [names] * len(part) if isinstance(names, str) else None
             of_each = same or list(names[done : done + len(part)])
             if len(of_each) < len(part):
                 raise InputError(f"One adapter a row. Received: {len(names)} names for more rows.")
             done += len(part)
             yield from self._answers(part, of_each)
+        if isinstance(names, list) and done < len(names):
+            raise InputError(f"One adapter a row. Received: {len(names)} names for {done} rows.")
 
     def predict_file(
         self,
@@ -240,14 +241,3 @@ def _rows(texts: Any, others: Any) -> list[Row]:
             f"others has a text for each of texts. Received: {len(texts)} texts and {shown(others)}"
         )
     return list(zip(texts, others, strict=True))
-
-
-def _parts(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
-    part: list[Row] = []
-    for row in rows:
-        part.append(row)
-        if len(part) == size:
-            yield part
-            part = []
-    if part:
-        yield part

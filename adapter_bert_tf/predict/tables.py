@@ -94,10 +94,16 @@ def _ending(path: str) -> str:
     return os.path.splitext(path.removesuffix(".gz"))[1]
 
 
+def in_parts(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Yields the rows in lists of `size`, the last one of what is left."""
+    rows = iter(rows)
+    while part := list(itertools.islice(rows, size)):
+        yield part
+
+
 def _parts(table: Table, pace: Pace | None) -> Iterator[list[Record]]:
     """The rows of a table, some at a time; who comes for the next has done with those before."""
-    rows = iter(table)
-    while part := list(itertools.islice(rows, AT_ONCE)):
+    for part in in_parts(table, AT_ONCE):
         yield part
         if pace:
             pace.add(len(part), table.share_read())

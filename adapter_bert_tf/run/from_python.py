@@ -22,6 +22,8 @@ from adapter_bert_tf.serving.export import export_task
 
 # What the texts decide, or `TrainedTask` does.
 DECIDED = ("task_name", "data_dir", "label_column", "do_predict", "do_export", "adapter_dir")
+# What only a command line can mean.
+NOT_HERE = ("config", "dry_run")
 
 
 class TrainedTask(Predictor):
@@ -133,7 +135,7 @@ def _parsed(flags: dict[str, Any], **ours: Any) -> absl_flags.FlagValues:
     """The command's flags, parsed as on its command line. Raises `InputError`."""
     values = absl_flags.FlagValues()
     define_flags(Command.CLASSIFIER, values)
-    unknown = [name for name in flags if name not in values or name in (*DECIDED, *ours)]
+    unknown = [name for name in flags if name not in values or name in (*DECIDED, *NOT_HERE, *ours)]
     if unknown:
         raise InputError(f"train has no arguments {shown(unknown)}.")
     words = [f"--{n}={v}" for n, v in (ours | flags).items() if v is not None]

@@ -10,7 +10,9 @@ import tensorflow as tf
 
 import adapter_bert_tf as abt
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.predict.predictor import AT_ONCE, Predictor
+from adapter_bert_tf.predict.asked import class_logits
+from adapter_bert_tf.predict.predictor import Predictor
+from adapter_bert_tf.predict.tables import AT_ONCE
 from tests.support import WORDS
 
 BEFORE = pathlib.Path(__file__).parent.parent / "golden" / "written_before"
@@ -137,6 +139,7 @@ WRONG = {
     "too few others": (lambda p: p(["a", "b"], ["c"], adapter="mrpc"), "a text for each"),
     "one text for many": (lambda p: p(["a", "b"], "c", adapter="mrpc"), "a text for each"),
     "too few names": (lambda p: p(["a", "b"], adapter=["score"]), "One adapter a row"),
+    "too many names": (lambda p: p(["a"], adapter=["score"] * 2), "2 names for 1 rows"),
     "nobody named": (lambda p: p("a"), "which of"),
 }
 
@@ -152,3 +155,13 @@ def test_what_is_wrong_is_said(case, pairs, several):
 def test_texts_of_any_characters_are_answered(pairs):
     odd = ["", "\ud800 house", "\x00", "a\u2028b", "🏠" * 40, "house " * 500]
     assert len(pairs(odd, odd)) == len(odd)
+
+
+def test_batches_of_adapters_with_more_and_fewer_labels(pairs):
+    """A batch is as wide as the adapter with most labels in it; another may be narrower."""
+    asked = texts(7)
+    run = lambda rows, inputs: np.tile(rows[:, np.newaxis], 2 + int(0 in rows))  # noqa: E731
+    encoder = abt.TextEncoder(pairs.model.base.vocabulary, 16)
+    found = class_logits(run, [asked], encoder, batch_size=3)
+    assert [row[0] for row in found] == list(range(7))
+    assert {len(row) for row in found} == {2, 3}

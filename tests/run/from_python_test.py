@@ -143,6 +143,7 @@ WRONG = {
         r"no arguments \['rate'\]",
     ),
     "a flag of ours": (lambda **f: abt.train(["a"], ["c"], data_dir="x", **f), "no arguments"),
+    "a file of flags": (lambda **f: abt.train(["a"], ["c"], config="x", **f), "no arguments"),
     "a wrong value": (lambda **f: abt.train(["a"], ["c"], tuning="x", **f), "tuning"),
     "a wrong column": (
         lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), "b", text_a_column="a", **f),
