@@ -21,6 +21,8 @@ from adapter_bert_tf.base.readers import read_shapes, read_weights
 from adapter_bert_tf.base.vocabulary import Vocabulary, read_vocabulary
 from adapter_bert_tf.errors import InputError
 
+DROPOUTS = ("output_dropout", "attention_dropout")  # Fields of a `BertConfig`.
+
 
 @dataclasses.dataclass(frozen=True)
 class Base:
@@ -60,9 +62,17 @@ class Base:
         self.assign(encoder.named_variables())
         return encoder
 
-    def new_encoder(self, adapter: PartsConfig | None = None) -> AdapterBertEncoder | TaskEncoder:
-        """As `build_encoder`, but with random weights, for a larger model to assign them."""
-        return new_encoder(dataclasses.asdict(self.config), adapter)
+    def new_encoder(
+        self, adapter: PartsConfig | None = None, dropout: float | None = None
+    ) -> AdapterBertEncoder | TaskEncoder:
+        """As `build_encoder`, but with random weights, for a larger model to assign them.
+
+        Args:
+          adapter: as there.
+          dropout: rate of hidden states and of attention in training; None for the base's own.
+        """
+        given = {} if dropout is None else dict.fromkeys(DROPOUTS, dropout)
+        return new_encoder(dataclasses.asdict(self.config) | given, adapter)
 
     def assign(self, variables: Mapping[str, tf.Variable]) -> list[str]:
         """Assigns the base's weights to `variables` (common names); see `assign_weights`."""

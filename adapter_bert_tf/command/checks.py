@@ -92,6 +92,8 @@ def check_together(flags: RunFlags) -> None:
             "--adapter_name is of one task. Several have their names from --task_name. Received: "
             f"{shown(flags.adapter_name)}"
         )
+    if several and flags.folds:
+        raise InputError("--folds is of one task. Received: several.")
     if several and not for_several and not decides:
         raise InputError(
             f"--task_name={shown(flags.task_name)} lists several tasks, and --tuning="

@@ -63,6 +63,25 @@ ROWS = (
         lowest=0,
     ),
     _row(
+        "folds",
+        "integer",
+        None,
+        "Cross-validation: the training data in so many parts, a run for each, which is its dev "
+        "set. Reports mean and range, and leaves no adapter but those of the runs.",
+        Role.TASK,
+        lowest=2,
+        highest=1000,
+    ),
+    _row(
+        "fold",
+        "integer",
+        None,
+        "Only the run of this one of --folds, from 0.",
+        Role.READING,
+        lowest=0,
+        only_with=("folds", ()),
+    ),
+    _row(
         "text_a_column",
         "string",
         None,

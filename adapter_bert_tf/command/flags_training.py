@@ -144,6 +144,15 @@ TRAINING = (
     ),
     Row("train_batch_size", "integer", 32, "Examples a training step.", Role.TRAINING, lowest=1),
     Row(
+        "gradient_accumulation_steps",
+        "integer",
+        1,
+        "So many batches of --train_batch_size, computed one after the other, make one step: a "
+        "batch so many times as large, in the memory of one.",
+        Role.TRAINING,
+        lowest=1,
+    ),
+    Row(
         "learning_rate",
         "real",
         None,
@@ -186,6 +195,16 @@ TRAINING = (
         lowest=0.0,
     ),
     Row(
+        "dropout",
+        "real",
+        None,
+        "Rate of base and head in training, of hidden states and of attention. Default: the "
+        "base's own, 0.1 of most.",
+        Role.TRAINING,
+        lowest=0.0,
+        highest=0.999,
+    ),
+    Row(
         "eval_every_steps",
         "integer",
         None,
@@ -194,10 +213,19 @@ TRAINING = (
         lowest=1,
     ),
     Row(
+        "metric",
+        "string",
+        None,
+        "What weights and runs are chosen by, and named on the adapter's card: accuracy, f1, "
+        "macro_f1, mcc; of scores pearson, spearman; of questions exact_match, f1. Default: the "
+        "first that the task reports.",
+        Role.METRIC,
+    ),
+    Row(
         "keep",
         "choice",
         "last",
-        "Which weights are kept: the last, or the best on dev by the task's first metric.",
+        "Which weights are kept: the last, or the best on dev by --metric.",
         Role.TRAINING,
         choices=("last", "best"),
         only_with=("eval_every_steps", ()),

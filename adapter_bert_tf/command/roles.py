@@ -42,6 +42,7 @@ class Role(enum.Enum):
     READING = Facts("How the data is read and cut.", reads=True)
     ASKED = Facts("Which data is asked after training.", _RESULTS, swept=False, reads=True)
     DECODING = Facts("How answers are made of scores.", _RESULTS, reads=True)
+    METRIC = Facts("What weights and runs are chosen by.", swept=False, reads=True)
     NAME = Facts("What the adapter calls its task.", _RESULTS, swept=False, reads=True)
     ONE_QUESTION = Facts("A question that is answered besides.", _SAME)
     # Model.

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.data.batches import Features
 from adapter_bert_tf.data.examples import Examples
+from adapter_bert_tf.data.folds import Fold
 from adapter_bert_tf.heads import HEADS, Head
 from adapter_bert_tf.tasks import OWN, Task
 
@@ -55,6 +56,7 @@ class ClassificationData:
       max_seq_length: of an input, in word pieces.
       among: its place among several tasks; None where it is the only one.
       called: what its adapter calls it, alone; None for the task's name.
+      fold: which part of the training data is the development set, or None.
     """
 
     task: Task
@@ -65,6 +67,7 @@ class ClassificationData:
     max_seq_length: int
     among: Among | None = None
     called: str | None = None
+    fold: Fold | None = None
 
     @property
     def name(self) -> str:
@@ -133,6 +136,7 @@ class ClassificationData:
             "regression": self.task.regression,
             "split_seed": self.split_seed,
             "inputs": {"texts": self.task.num_texts, "max_seq_length": self.max_seq_length},
+            **({"fold": dataclasses.asdict(self.fold)} if self.fold else {}),
             **({"name": name} if name != self.task.name else {}),
             **({"table": table_of(self.task)} if self.task.name == OWN else {}),
         }

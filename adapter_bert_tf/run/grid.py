@@ -28,10 +28,13 @@ def read_grid(flags):
     """Dict from flag to its list of values. Raises `InputError`."""
     if not (flags.do_train and flags.do_eval):
         raise InputError(
-            "--num_trials and --sweep need --do_train and --do_eval: the best run is chosen on dev."
+            "--num_trials, --folds and --sweep need --do_train and --do_eval: the best run is "
+            "chosen on dev."
         )
     if not flags.output_dir:
         raise InputError("--output_dir is missing: the folder for the runs.")
+    if folds_of(flags):
+        _check_only_measured(flags)
     if not flags.sweep:
         return {}
     grid: dict[str, Any] = PAPER if flags.sweep == "paper" else read_yaml(flags.sweep, "--sweep")
@@ -60,6 +63,23 @@ def read_grid(flags):
     return grid
 
 
+def folds_of(flags):
+    """Numbers of the folds that a command runs: all of `--folds`; none, or with `--fold` none."""
+    folds = getattr(flags, "folds", None)
+    return range(folds) if folds and flags.fold is None else range(0)
+
+
+def _check_only_measured(flags):
+    """Cross-validation measures, and leaves no adapter of all data. Raises `InputError`."""
+    unused = ("do_predict", "do_export", "adapter_dir", "export_dir")
+    given = [name for name in unused if getattr(flags, name)]
+    if given:
+        raise InputError(
+            f"--folds measures, and has no one adapter for --{given[0]}: each run has its own. "
+            "Train again without --folds, or ask for one run by --fold."
+        )
+
+
 def _check_value(sweep, value):
     if value is not None and not isinstance(value, bool):
         try:
@@ -70,16 +90,18 @@ def _check_value(sweep, value):
 
 def all_runs(flags, grid):
     """List of (setting, flags of the run): every setting with every seed. Raises `InputError`."""
-    count = math.prod(map(len, grid.values())) * flags.num_trials
+    folds = [{"fold": number} for number in folds_of(flags)] or [{}]
+    count = math.prod(map(len, grid.values())) * flags.num_trials * len(folds)
     if count > MOST_RUNS:
         raise InputError(
-            f"--sweep={flags.sweep} with --num_trials={flags.num_trials} makes {count:,} runs; at "
-            f"most {MOST_RUNS:,} are made. Give fewer values."
+            f"--sweep={flags.sweep} with --num_trials={flags.num_trials} and {len(folds)} folds "
+            f"makes {count:,} runs; at most {MOST_RUNS:,} are made. Give fewer values."
         )
     runs = []
     for values in itertools.product(*grid.values()):
-        for seed in range(flags.seed, flags.seed + flags.num_trials):
-            changed = _changed(flags, dict(zip(grid, values, strict=True)) | {"seed": seed})
+        seeds = range(flags.seed, flags.seed + flags.num_trials)
+        for seed, fold in itertools.product(seeds, folds):
+            changed = _changed(flags, dict(zip(grid, values, strict=True)) | {"seed": seed} | fold)
             setting = {name: getattr(changed, name) for name in grid}
             common = {
                 "adapter_dir": None,
@@ -89,7 +111,7 @@ def all_runs(flags, grid):
                 "do_predict": False,
                 "do_export": False,
                 "export_dir": None,
-                "output_dir": os.path.join(flags.output_dir, _folder(setting, seed)),
+                "output_dir": os.path.join(flags.output_dir, _folder(setting | fold, seed)),
             }
             if "features_dir" in flags.definitions and not flags.features_dir:
                 common["features_dir"] = os.path.join(flags.output_dir, "features")

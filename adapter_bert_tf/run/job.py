@@ -90,7 +90,7 @@ def _build(plan: Plan) -> Job:
 
 def new_model(plan: Plan) -> EncoderModel:
     """The model with the base's weights, and the saved adapter's if there is one."""
-    model = plan.kind.new_model(plan, plan.base.new_encoder(plan.method.parts))
+    model = plan.kind.new_model(plan, plan.base.new_encoder(plan.method.parts, plan.dropout))
     model.compile(jit_compile=plan.training.jit_compile)
     untouched = plan.base.assign(model.named_variables())
     if plan.members:

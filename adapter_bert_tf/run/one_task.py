@@ -34,6 +34,8 @@ class Classification(Kind):
         task = task_of(flags)
         if saved:
             check_task(saved, task, flags.split_seed)
+            if flags.do_eval:
+                check_fold(saved, flags, task)
 
     def read(self, flags, vocabulary, saved):
         task = task_of(flags)
@@ -139,6 +141,27 @@ def check_task(saved, task, split_seed=0):
         raise InputError(
             f"The saved adapter was trained with --split_seed={divided}. With "
             f"{split_seed} the development set would hold its training data."
+        )
+
+
+def check_fold(saved, flags, task):
+    """An adapter of cross-validation is evaluated on what it was not trained on.
+
+    Raises `InputError`.
+    """
+    trained = saved.config.get("fold")
+    asked = [flags.folds, flags.fold if flags.folds else None, flags.split_seed]
+    theirs = [trained.get("count"), trained.get("number"), trained.get("seed")] if trained else []
+    if trained and (flags.folds or task.is_divided()) and asked != theirs:
+        raise InputError(
+            f"The saved adapter was trained with --folds={theirs[0]} --fold={theirs[1]} "
+            f"--split_seed={theirs[2]}. With others the development set would hold its training "
+            "data."
+        )
+    if flags.folds and not trained:
+        raise InputError(
+            "--folds divides the training data, and the saved adapter was trained on all of it. "
+            "Leave it out."
         )
 
 

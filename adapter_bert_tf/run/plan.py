@@ -125,6 +125,7 @@ class Plan:
       choice: evaluation during training.
       strategy: `tf.distribute.Strategy`.
       precision: `float32` or `bfloat16`.
+      dropout: rate of all dropouts of base and head in training; None for the base's own.
       folder: whose files `places.output_dir` holds.
       flags: dict of all flags, for `run.json`.
       start: the saved adapter that the training begins from, or None.
@@ -143,6 +144,7 @@ class Plan:
     choice: Choice
     strategy: tf.distribute.Strategy
     precision: str
+    dropout: float | None
     folder: Folder
     flags: dict[str, Any]
     start: Start | None = None

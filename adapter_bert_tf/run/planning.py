@@ -84,8 +84,8 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     plan = Plan(
         kind=kind, tasks=tasks, actions=actions, places=places, base=base, method=chosen,
         saved=saved, batches=batches, training=training, choice=_choice(flags), strategy=strategy,
-        precision=flags.precision, folder=folder, flags=recorded(flags), start=start,
-        members=members,
+        precision=flags.precision, dropout=flags.dropout, folder=folder, flags=recorded(flags),
+        start=start, members=members,
     )  # fmt: skip
     _check_choice(plan)
     return plan
@@ -174,7 +174,7 @@ def batches_of(flags: RunFlags, actions: Actions, replicas: int) -> Batches:
             f"{below or replicas} or {below + replicas}."
         )
     return Batches(
-        train=flags.train_batch_size,
+        train=batch_size(flags),
         evaluate=-(-flags.eval_batch_size // replicas) * replicas,
         predict=-(-flags.predict_batch_size // replicas) * replicas,
         max_seq_length=flags.max_seq_length,
@@ -184,6 +184,11 @@ def batches_of(flags: RunFlags, actions: Actions, replicas: int) -> Batches:
         temperature=_temperature(flags),
         epochs=flags.num_train_epochs,
     )
+
+
+def batch_size(flags: RunFlags) -> int:
+    """Examples of one step of the optimizer."""
+    return flags.train_batch_size * flags.gradient_accumulation_steps
 
 
 def _temperature(flags: RunFlags) -> Temperature:
@@ -218,7 +223,7 @@ def _training(flags: RunFlags, actions: Actions, chosen: Method, examples: int) 
     rate = flags.learning_rate
     return TrainingSettings(
         steps=_steps(flags, examples) if actions.train else 0,
-        batch_size=flags.train_batch_size,
+        batch_size=batch_size(flags),
         learning_rate=chosen.tuning.usual_rate if rate is None else rate,
         warmup_proportion=flags.warmup_proportion,
         optimizer=flags.optimizer,
@@ -228,6 +233,7 @@ def _training(flags: RunFlags, actions: Actions, chosen: Method, examples: int) 
         output_dir=flags.output_dir,
         seed=flags.seed,
         weight_decay=flags.weight_decay,
+        parts=flags.gradient_accumulation_steps,
     )
 
 
@@ -238,11 +244,12 @@ def _loss(kind: Kind, flags: RunFlags, tasks: Sequence[TaskData]) -> Loss | None
 
 def _steps(flags: RunFlags, examples: int) -> int:
     """Number of steps over `examples` training examples, as adapter-bert counts them."""
-    steps = int(examples / flags.train_batch_size * flags.num_train_epochs)
+    steps = int(examples / batch_size(flags) * flags.num_train_epochs)
     if steps < 1:
         raise InputError(
-            f"No step to train: {examples} examples, --train_batch_size="
-            f"{flags.train_batch_size}, --num_train_epochs={flags.num_train_epochs}."
+            f"No step to train: {examples} examples, {batch_size(flags)} a step "
+            "(--train_batch_size times --gradient_accumulation_steps), "
+            f"--num_train_epochs={flags.num_train_epochs}."
         )
     return steps
 

@@ -37,6 +37,9 @@ def check_saved(flags, saved):
         )
 
 
+METRICS = ("f1", "exact_match")  # What runs can be chosen by; the first is the usual one.
+
+
 @dataclasses.dataclass
 class SpanData:
     """Questions to train on and to ask, and their windows on disk.
@@ -51,6 +54,7 @@ class SpanData:
       folder: of the windows.
       name: the task's name.
       one: a question that is answered besides, or None.
+      metric: key, in the results, of the metric to choose by.
     """
 
     learned: list[Question]
@@ -62,9 +66,9 @@ class SpanData:
     folder: str
     name: str
     one: Question | None
+    metric: str = METRICS[0]
 
     head: ClassVar[Head] = HEADS["span"]
-    metric: ClassVar[str] = "f1"
     labels_in_order: ClassVar[tuple[str, ...]] = LABELS
 
     @property
@@ -165,7 +169,16 @@ def read(flags, vocabulary):
         flags.features_dir,
         task_name(flags),
         None if flags.question is None else Question("", flags.question, flags.context),
+        _metric(flags),
     )
+
+
+def _metric(flags):
+    if flags.metric not in (None, *METRICS):
+        raise InputError(
+            f"--metric of questions is one of {list(METRICS)}. Received: {shown(flags.metric)}"
+        )
+    return flags.metric or METRICS[0]
 
 
 def _read(flags, split, path):

@@ -1,5 +1,6 @@
 """From flags to tokenized data of classification and regression."""
 
+import dataclasses
 import os
 
 import numpy as np
@@ -9,6 +10,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.data import checks
 from adapter_bert_tf.data.batches import tokenize
 from adapter_bert_tf.data.examples import read_examples
+from adapter_bert_tf.data.folds import Fold
 from adapter_bert_tf.data.labels import infer_labels, label_ids, limit, require_one_line
 from adapter_bert_tf.data.tables import find_file, read_table
 from adapter_bert_tf.data.tfds import read_tfds
@@ -16,7 +18,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.patience import is_remote
 from adapter_bert_tf.received import printable, shown
 from adapter_bert_tf.run.classification_data import ClassificationData
-from adapter_bert_tf.tasks import OWN, find_task, own_task
+from adapter_bert_tf.tasks import OWN, find_task, metrics, own_task
 
 
 def task_of(flags):
@@ -107,12 +109,18 @@ def read_task(flags, task, encoder, saved=None):
     reads = ["train", *roles] if infers and "train" not in roles else roles
     examples = _read(flags, task, reads)
     if infers:
-        labels = examples["train"].labels
-        require_one_line(labels, examples["train"].places)
-        task = task.with_labels(infer_labels(labels))
+        known = ["train", "dev"] if flags.folds and "dev" in examples else ["train"]
+        for split in known:
+            require_one_line(examples[split].labels, examples[split].places)
+        found = [label for split in known for label in examples[split].labels]
+        task = task.with_labels(infer_labels(found))
     elif task.labels is None and saved_labels:
         task = task.with_labels(saved_labels)
-    if flags.split_seed and not task.is_divided():
+    chosen = metrics.chosen_first(
+        flags.metric, task.metrics, () if task.regression else task.labels
+    )
+    task = dataclasses.replace(task, metrics=chosen)
+    if flags.split_seed and not task.is_divided() and not flags.folds:
         logging.warning("--split_seed=%d has no effect: the data comes divided.", flags.split_seed)
     labels = {split: label_ids(task, part) for split, part in examples.items()}
     if flags.do_train:
@@ -132,6 +140,7 @@ def read_task(flags, task, encoder, saved=None):
         flags.split_seed if task.is_divided() else None,
         flags.max_seq_length,
         called=_called(flags),
+        fold=_fold(flags),
     )
 
 
@@ -151,7 +160,23 @@ def _seed(flags):
     return flags.seed if flags.max_train_examples else 0
 
 
+def _fold(flags):
+    """The `Fold` whose data is read, or None. Of a sweep, before its runs, it is the first."""
+    return Fold(flags.fold or 0, flags.folds, flags.split_seed) if flags.folds else None
+
+
 def _read(flags, task, roles):
+    fold = _fold(flags)
+    if fold is None or not {"train", "dev"} & set(roles):
+        return _read_source(flags, task, roles)
+    # All training data is divided; a development set of the task's own is left alone.
+    whole = dataclasses.replace(task, dev_share=None)
+    examples = _read_source(flags, whole, {"train", *roles} - {"dev"})
+    parts = fold.of(examples["train"], not task.regression)
+    return {split: part for split, part in (examples | parts).items() if split in roles}
+
+
+def _read_source(flags, task, roles):
     if flags.data_source == "tfds":
         return read_tfds(task, flags.data_dir, roles)
     return read_examples(task, data_folder(flags, task), roles, flags.split_seed)

@@ -1,8 +1,9 @@
-"""Several runs of one command: seeds (`--num_trials`) and grids (`--sweep`)."""
+"""Several runs of one command: seeds (`--num_trials`), parts (`--folds`), grids (`--sweep`)."""
 
 import json
 import math
 import os
+import statistics
 
 import tf_keras
 
@@ -12,7 +13,14 @@ from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import Diverged, InputError
 from adapter_bert_tf.run import collisions, paths
 from adapter_bert_tf.run.begun import as_begun
-from adapter_bert_tf.run.grid import RECORD, all_runs, check_sweep, note_sweep, read_grid
+from adapter_bert_tf.run.grid import (
+    RECORD,
+    all_runs,
+    check_sweep,
+    folds_of,
+    note_sweep,
+    read_grid,
+)
 from adapter_bert_tf.run.identity import digest, is_own_place, not_replaced
 from adapter_bert_tf.run.job import held, run_plan
 from adapter_bert_tf.run.output_files import (
@@ -30,14 +38,22 @@ from adapter_bert_tf.run.planning import (
 )
 from adapter_bert_tf.run.reused import Reused
 from adapter_bert_tf.run.start import recorded
-from adapter_bert_tf.run.sweep_results import choose, log_hparams, row_of, summarize, table_of
+from adapter_bert_tf.run.sweep_results import (
+    choose,
+    cross_validated,
+    log_hparams,
+    ranking,
+    row_of,
+    summarize,
+    table_of,
+)
 from adapter_bert_tf.store.directory import adapter_exists, copy_adapter
 from adapter_bert_tf.store.place import run_of
 from adapter_bert_tf.store.versions import versions
 
 
 def run(kind, parsed):
-    """Runs a command once, or as often as `--num_trials` and `--sweep` say.
+    """Runs a command once, or as often as `--num_trials`, `--folds` and `--sweep` say.
 
     Args:
       kind: `Kind`.
@@ -48,14 +64,14 @@ def run(kind, parsed):
     """
     flags, reused = RunFlags.of(parsed), Reused()
     paths.check(flags)
-    if not flags.sweep and flags.num_trials == 1:
+    if not flags.sweep and flags.num_trials == 1 and not folds_of(flags):
         run_plan(plan_run(kind, flags, reused))
         return
     Sweep(kind, as_begun(flags), reused).run()
 
 
 class Sweep:
-    """The runs of `--num_trials` and `--sweep`, and the choice among them.
+    """The runs of `--num_trials`, `--folds` and `--sweep`, and the choice among them.
 
     A run is planned twice: all of them before the first one begins, so that what is wrong shows
     then, and each again at its turn, so that only one run's data is in memory.
@@ -97,7 +113,7 @@ class Sweep:
         flags = self.flags
         if any(one.distribution == "multi_worker" for one in (flags, *(r for _, r in self.runs))):
             raise InputError(
-                "--sweep and --num_trials run on one host. Received: "
+                "--sweep, --num_trials and --folds run on one host. Received: "
                 "--distribution=multi_worker. Start the runs one by one."
             )
         actions, places = actions_of(flags), places_of(flags)
@@ -170,31 +186,54 @@ class Sweep:
         return {"results": {}} if self.flags.dry_run else row_of(record)
 
     def _finish(self, rows, metrics):
-        """Chooses the best run, copies its adapter, writes the results, predicts and exports."""
-        flags = self.flags
+        """Chooses the best run or setting, writes the results; then `_keep`, if one is kept."""
         scores = [
             self.kind.score(metrics, row["results"]) if row["results"] else -math.inf
             for row in rows
         ]
-        best = choose([setting for setting, _ in self.runs], scores)
+        settings = [setting for setting, _ in self.runs]
+        folds = folds_of(self.flags)
+        middle = statistics.fmean if folds else statistics.median_low
+        best = choose(settings, scores, middle)
         if best is None:
             raise InputError("Every run diverged. Try a lower --learning_rate.")
         setting, best_flags = self.runs[best]
-        adapter = places_of(flags).adapter_dir
-        self._check_adapter()
-        copy_adapter(places_of(best_flags).adapter_dir, adapter, self.run_id)
-        same = [row for (s, _), row in zip(self.runs, rows, strict=True) if s == setting]
+        if self.grid:
+            print(ranking(settings, scores, metrics, middle), flush=True)
+        if not folds:
+            self._keep_best(best_flags)
+        same = [row for s, row in zip(settings, rows, strict=True) if s == setting]
         finished = [row["results"] for row in same if row["results"]]
         self._record(best_flags, rows)
-        print(
-            f"Best on dev ({', '.join(metrics)}; {len(finished)} of {len(same)} seeds finished): "
-            f"{setting or 'the only setting'}; its best seed is {best_flags.seed}. {adapter} holds "
-            f"that adapter, {flags.output_dir}/sweep.csv every run.",
-            flush=True,
+        print(self._said(setting, best_flags, metrics, len(finished), len(same)), flush=True)
+        if self.flags.do_predict or self.flags.do_export:
+            self._apply(best_flags, places_of(self.flags).adapter_dir)
+        summary = cross_validated(finished) if folds else summarize(finished)
+        write_eval_results(self.flags.output_dir, summary)
+
+    def _keep_best(self, best_flags):
+        adapter = places_of(self.flags).adapter_dir
+        self._check_adapter()
+        copy_adapter(places_of(best_flags).adapter_dir, adapter, self.run_id)
+
+    def _said(self, setting, best_flags, metrics, finished, runs):
+        """What was chosen, and where it is."""
+        out, by, shown_setting = (
+            self.flags.output_dir,
+            ", ".join(metrics),
+            setting or "the only setting",
         )
-        if flags.do_predict or flags.do_export:
-            self._apply(best_flags, adapter)
-        write_eval_results(flags.output_dir, summarize(finished))
+        if folds := folds_of(self.flags):
+            return (
+                f"Best on {len(folds)} folds ({by}; {finished} of {runs} runs finished): "
+                f"{shown_setting}. {out}/sweep.csv has every run; train again without --folds for "
+                "an adapter of all data."
+            )
+        return (
+            f"Best on dev ({by}; {finished} of {runs} seeds finished): {shown_setting}; its best "
+            f"seed is {best_flags.seed}. {places_of(self.flags).adapter_dir} holds that adapter, "
+            f"{out}/sweep.csv every run."
+        )
 
     def _record(self, best_flags, rows):
         """Writes the sweep's `run.json`."""

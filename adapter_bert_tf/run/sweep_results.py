@@ -28,7 +28,7 @@ def row_of(record):
 def table_of(runs, rows):
     """CSV text, one run a row, the results as columns among the others."""
     flat = [
-        setting | {"seed": run_flags.seed} | row | row["results"]
+        setting | _chance(run_flags) | row | row["results"]
         for setting, run_flags in runs
         if (row := rows.get(run_flags.output_dir))
     ]
@@ -40,6 +40,12 @@ def table_of(runs, rows):
     writer.writeheader()
     writer.writerows(flat)
     return text.getvalue()
+
+
+def _chance(run_flags):
+    """What runs of one setting differ in."""
+    fold = getattr(run_flags, "fold", None)
+    return {"seed": run_flags.seed} | ({} if fold is None else {"fold": fold})
 
 
 def log_hparams(folder, setting, seed, results):
@@ -54,28 +60,76 @@ def log_hparams(folder, setting, seed, results):
             tf.summary.scalar(name, value)
 
 
-def choose(settings, scores):
+def by_setting(settings):
+    """Lists of the numbers of the runs of each setting, in the order of the settings."""
+    found: dict[str, list[int]] = {}
+    for i, setting in enumerate(settings):
+        found.setdefault(json.dumps(setting, sort_keys=True), []).append(i)
+    return list(found.values())
+
+
+def choose(settings, scores, middle=statistics.median_low):
     """Index of the best run: of the setting with the best median, the best seed.
 
     Args:
       settings: list of dicts, the setting of each run.
       scores: list of numbers, one a run, more is better; minus infinity for a run that failed.
+      middle: what settings are compared by, a function of their runs' scores.
 
     Returns:
       None if all failed.
     """
-    by_setting: dict[str, list[int]] = {}
-    for i, setting in enumerate(settings):
-        by_setting.setdefault(json.dumps(setting, sort_keys=True), []).append(i)
-    best = max(
-        by_setting.values(),
-        key=lambda runs: (
-            statistics.median_low(scores[i] for i in runs),
-            statistics.fmean(scores[i] for i in runs),
-        ),
-    )
+    best = max(by_setting(settings), key=lambda runs: _worth(scores, runs, middle))
     winner = max(best, key=scores.__getitem__)
     return None if scores[winner] == -math.inf else winner
+
+
+def _worth(scores, runs, middle):
+    """What settings are compared by; of those that are equal in it, by the mean."""
+    found = [scores[i] for i in runs]
+    return middle(found), statistics.fmean(found)
+
+
+MOST_SHOWN = 20
+
+
+def ranking(settings, scores, metrics, middle=statistics.median_low):
+    """Table of the settings, the best first: middle and range of what they are compared by.
+
+    Args:
+      settings, scores, middle: as of `choose`.
+      metrics: names of what is compared.
+    """
+    order = sorted(
+        by_setting(settings), key=lambda runs: _worth(scores, runs, middle), reverse=True
+    )
+    names = list(settings[0])
+    rows = [["", *names, "middle", "lowest", "highest", "runs"]]
+    for place, runs in enumerate(order[:MOST_SHOWN], 1):
+        found = [scores[i] for i in runs if scores[i] > -math.inf]
+        numbers = (middle(found), min(found), max(found)) if found else ()
+        cells = [f"{number:.4f}" for number in numbers] or ["diverged", "", ""]
+        values = ["default" if v is None else str(v) for v in settings[runs[0]].values()]
+        rows.append([str(place), *values, *cells, f"{len(found)}/{len(runs)}"])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
+    more = len(order) - MOST_SHOWN
+    lines += [f"and {more} more, all in sweep.csv"] if more > 0 else []
+    return "\n".join([f"Settings by {', '.join(metrics)}, the best first:", *lines])
+
+
+def cross_validated(results):
+    """Mean of each metric over folds, `_std` (of the folds, N - 1), `_min` and `_max`."""
+    summary: dict[str, float] = {}
+    for name in results[0]:
+        values = [found[name] for found in results]
+        summary |= {
+            name: statistics.fmean(values),
+            f"{name}_std": statistics.stdev(values) if len(values) > 1 else 0.0,
+            f"{name}_min": min(values),
+            f"{name}_max": max(values),
+        }
+    return summary
 
 
 def summarize(results):

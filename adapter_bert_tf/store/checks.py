@@ -37,6 +37,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
 OPTIONAL: dict[str, type | tuple[type, ...]] = {
     "global_step": int,
     "split_seed": (int, type(None)),
+    "fold": dict,  # Of cross-validation.
 }
 OF_SOME = OPTIONAL | {NAME: str}  # Of the tasks of several.
 FINGERPRINT: dict[str, type | tuple[type, ...]] = {

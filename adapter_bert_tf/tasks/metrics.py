@@ -6,6 +6,9 @@ import numpy as np
 import scipy.stats
 from sklearn import metrics
 
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shown
+
 
 def _correlation(function):
     """A correlation that is 0, not NaN, when all scores are the same."""
@@ -26,6 +29,34 @@ METRICS = {
     "pearson": _correlation(scipy.stats.pearsonr),
     "spearman": _correlation(scipy.stats.spearmanr),
 }
+
+
+OF_SCORES = ("pearson", "spearman")
+
+
+def chosen_first(metric, names, labels):
+    """The metrics of a task with the one first that it is to be judged by.
+
+    Args:
+      metric: a name, or None for the first of `names`.
+      names: tuple of the task's own.
+      labels: of the task; none for scores.
+
+    Raises:
+      InputError: for a metric that there is not, or that is none of such a task.
+    """
+    if metric is None:
+        return names
+    fitting = [name for name in METRICS if (name in OF_SCORES) == (not labels)]
+    if len(labels or ()) != 2 and "f1" in fitting:
+        fitting.remove("f1")  # Of one class, where there are two.
+    if metric not in fitting:
+        raise InputError(
+            f"metric is one of {fitting}, for {len(labels) if labels else 'no'} labels. Received: "
+            f"{shown(metric)}",
+            "metric",
+        )
+    return (metric, *(name for name in names if name != metric))
 
 
 def evaluate(names, labels, outputs):

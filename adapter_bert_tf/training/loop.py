@@ -11,9 +11,10 @@ from absl import logging
 from adapter_bert_tf.data.share import Share
 from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
 from adapter_bert_tf.heads.losses import Loss
+from adapter_bert_tf.training.accumulation import train_step_of
 from adapter_bert_tf.training.best import Variables
 from adapter_bert_tf.training.checkpoints import Checkpoints, SaveCheckpoints
-from adapter_bert_tf.training.dropout import seed_dropout
+from adapter_bert_tf.training.dropout import Part, seed_dropout
 from adapter_bert_tf.training.evaluation import Evaluation, Evaluations
 from adapter_bert_tf.training.interruption import TellChief, watching
 from adapter_bert_tf.training.optimizer import OPTIMIZERS, BertAdam, Schedule
@@ -48,6 +49,7 @@ class TrainingSettings:
       seed: of dropout.
       weight_decay: of the optimizer.
       loss: to train with; None for the model's own.
+      parts: that a batch is computed in, one after the other; they must divide it.
     """
 
     steps: int
@@ -62,6 +64,7 @@ class TrainingSettings:
     seed: int = 0
     weight_decay: float = 0.01
     loss: Loss | None = None
+    parts: int = 1
 
 
 def train(
@@ -274,13 +277,15 @@ def compile_model(model, settings):
     decay = settings.weight_decay
     optimizer = BertAdam(schedule, **OPTIMIZERS[settings.optimizer], weight_decay=decay)
     optimizer.build(model.trainable_variables)
-    seed_dropout(model, settings.seed, optimizer.iterations)
+    part = Part(settings.parts)
+    seed_dropout(model, settings.seed, optimizer.iterations, part)
     model.compile(
         optimizer=optimizer,
         loss=settings.loss or model.training_loss(),
         jit_compile=settings.jit_compile,
         steps_per_execution=settings.steps_per_loop,
     )
+    model.train_step = train_step_of(model, part)
     # The loss is the mean over all replicas already; of several workers tf_keras would add it up.
     model.distribute_reduction_method = "first"
     return schedule, optimizer

@@ -30,19 +30,19 @@ ONLY_RESULTS = """
 NOT_SWEPT = """
     task_name data_dir data_source train_file predict_file output_dir adapter_dir features_dir
     config sweep num_trials overwrite dry_run do_train do_eval do_predict do_export export_dir
-    split_seed seed adapter_name
+    split_seed seed adapter_name metric folds
 """
 NOT_REPEATED = "output_dir adapter_dir export_dir config overwrite"
 DATA = {
     Command.CLASSIFIER: """
         task_name data_dir data_source text_a_column text_b_column label_column delimiter header
         quoted encoding regression split_seed do_train do_eval do_predict max_train_examples
-        max_seq_length adapter_name
+        max_seq_length adapter_name metric folds fold
     """,
     Command.SQUAD: """
         do_train do_eval do_predict data_source data_dir train_file predict_file max_train_examples
         version_2_with_negative max_seq_length doc_stride max_query_length n_best_size
-        max_answer_length null_score_diff_threshold features_dir
+        max_answer_length null_score_diff_threshold features_dir metric
     """,
 }
 METHOD = (

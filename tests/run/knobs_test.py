@@ -8,6 +8,7 @@ import safetensors.numpy
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.class_weights import parse_weights
+from adapter_bert_tf.tasks import metrics
 from tests.runs import mrpc_row, train, try_to_train, write_mrpc
 
 IDS = np.array([0] * 6 + [1] * 2)
@@ -102,3 +103,49 @@ def test_what_has_no_meaning_is_refused_before_training(case, uneven, tiny_base_
     error = try_to_train(uneven.parent, tiny_base_folder, tmp_path, *flags, f"--data_dir={uneven}")
     assert message in (error or ""), error
     assert not (tmp_path / "checkpoints").exists()
+
+
+def weights_of(out):
+    return safetensors.numpy.load_file(out / "adapter" / "adapter.safetensors")
+
+
+def test_accumulated_batches_are_one_batch_and_dropout_can_be_none(
+    uneven, tiny_base_folder, tmp_path
+):
+    sizes = {"whole": (32, 1), "parts": (8, 4)}
+    for rate in (0.0, 0.5):
+        for name, (rows, parts) in sizes.items():
+            out = tmp_path / f"{name}{rate}"
+            train(uneven, tiny_base_folder, out, "--num_train_epochs=4", "--learning_rate=1e-2",
+                  f"--train_batch_size={rows}", f"--gradient_accumulation_steps={parts}",
+                  f"--dropout={rate}")  # fmt: skip
+            assert json.loads((out / "run.json").read_text())["global_step"] == 8
+    differences = [
+        max(np.abs(a[n] - b[n]).max() for n in a)
+        for rate in (0.0, 0.5)
+        for a, b in [(weights_of(tmp_path / f"whole{rate}"), weights_of(tmp_path / f"parts{rate}"))]
+    ]
+    assert differences[0] < 1e-5 < 1e-3 < differences[1]  # Masks are of a part.
+
+
+def test_the_metric_chooses(tmp_path):
+    """Of two evaluations the one that is better by the metric asked for is kept."""
+    names = ("accuracy", "f1")
+    assert metrics.chosen_first("f1", names, ("0", "1")) == ("f1", "accuracy")
+    assert metrics.chosen_first("mcc", names, ("0", "1")) == ("mcc", "accuracy", "f1")
+    for wrong, labels in (("f1", ("a", "b", "c")), ("pearson", ("a", "b")), ("mcc", ()), ("x", ())):
+        with pytest.raises(InputError, match="metric is one of"):
+            metrics.chosen_first(wrong, names, labels)
+
+
+def test_the_metric_is_reported_and_on_the_card(uneven, tiny_base_folder, tmp_path):
+    out = train(uneven, tiny_base_folder, tmp_path / "out", "--num_train_epochs=1", "--do_eval",
+                "--metric=macro_f1", "--keep=best")  # fmt: skip
+    record = json.loads((out / "run.json").read_text())
+    assert {"eval_macro_f1", "eval_accuracy", "eval_f1"} < record["eval"].keys()
+    best = json.loads((out / "checkpoints" / "best.json").read_text())
+    assert best["score"] == record["eval"]["eval_macro_f1"] != record["eval"]["eval_accuracy"]
+    assert (
+        json.loads((out / "adapter" / "adapter_config.json").read_text())["metric"]["name"]
+        == "macro_f1"
+    )
