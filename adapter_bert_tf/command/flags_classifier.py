@@ -131,6 +131,14 @@ ROWS = (
     ),
     _row("encoding", "string", "utf-8", "Encoding of the files.", Role.READING, only_with=_OWN),
     _row(
+        "skip_bad_rows",
+        "boolean",
+        False,
+        "Leave out and count rows with too few cells or too many. Default: they are an error.",
+        Role.READING,
+        only_with=_OWN,
+    ),
+    _row(
         "regression",
         "boolean",
         False,

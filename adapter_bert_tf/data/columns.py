@@ -14,6 +14,12 @@ def column_numbers(source, header, folder):
         for field, column in dataclasses.asdict(source.columns).items()
         if column is not None
     }
+    if header is not None and source.strict:  # Spreadsheets leave spaces around names.
+        header = [name.strip() for name in header]
+        fields = {
+            field: column if isinstance(column, int) else column.strip()
+            for field, column in fields.items()
+        }
     if source.optional_label and header is not None and fields.get("label") not in header:
         fields.pop("label", None)
     if header is None:
@@ -34,7 +40,7 @@ def check_columns(task, source, header, rows, columns, path):
         )
     if not source.strict or header is None or "label" not in columns:
         return
-    if source.columns.label in header or len(header) <= columns["label"]:
+    if source.columns.label.strip() in map(str.strip, header) or len(header) <= columns["label"]:
         return
     first = header[columns["label"]].strip()
     others = {cells[columns["label"]].strip() for _, cells in rows if len(cells) > max(chosen)}

@@ -1,6 +1,5 @@
 """Examples of a task, from its files: texts, labels, and where each was read."""
 
-import collections
 import dataclasses
 import hashlib
 import itertools
@@ -10,6 +9,7 @@ from typing import Any
 from absl import logging
 
 from adapter_bert_tf.data.columns import check_columns, column_numbers
+from adapter_bert_tf.data.ragged import say_left_out, whole_rows
 from adapter_bert_tf.data.splits import divide
 from adapter_bert_tf.data.tables import find_file, read_table
 from adapter_bert_tf.errors import InputError
@@ -169,26 +169,17 @@ def read_source(task, source, folder, every_row=False):
     header, rows = read_table(source, folder)
     columns = column_numbers(source, header, folder)
     check_columns(task, source, header, rows, columns, f"{folder}/{source.file}")
-    left_out: collections.Counter[str] = collections.Counter()
+    count = len(rows)
+    rows, left_out = whole_rows(source, header, rows, max(columns.values()) + 1, every_row)
     kept = []
     for place, cells in rows:
-        if len(cells) <= max(columns.values()):
-            _short_row(source, place, cells, max(columns.values()) + 1)
-            left_out["too few cells"] += 1
-            continue
-        if source.strict and header and len(cells) > len(header):
-            raise InputError(
-                f"{place[0]}, line {place[1]}: {len(cells)} cells under a header of "
-                f"{len(header)}. Is a {source.delimiter!r} in a text not quoted?"
-            )
         row = {field: cells[i] for field, i in columns.items()} | {"place": place}
         reason = _clean(task, source, row)
         if reason and not every_row:
-            left_out[reason] += 1
+            left_out.setdefault(reason, []).append(place)
         else:
             kept.append(row)
-    for reason, number in left_out.items():
-        logging.warning("%s: left out %d of %d rows: %s.", source.file, number, len(rows), reason)
+    say_left_out(source.file, left_out, count)
     if not kept:
         raise InputError(f"{folder}/{source.file} holds no examples.")
     return Examples(
@@ -212,15 +203,6 @@ def _labels(source, rows):
             len(rows),
         )
     return None if missing == len(labels) else labels
-
-
-def _short_row(source, place, cells, expected):
-    if not source.skip_short_rows:
-        raise InputError(
-            f"{place[0]}, line {place[1]}: expected at least {expected} columns, "
-            f"separated by {source.delimiter!r}. Received {len(cells)}: "
-            f"{source.delimiter.join(cells)[:80]!r}"
-        )
 
 
 def _clean(task, source, row):

@@ -33,7 +33,7 @@ class Job:
       trained: dict from common name to variable.
       standardized: whether the model's scores are standardized still, in training.
       record: for `run.json`.
-      found: what evaluation leaves to prediction.
+      found: what evaluation leaves to prediction, and to what is written of it.
     """
 
     plan: Plan
@@ -200,6 +200,7 @@ def _evaluate(job: Job) -> None:
     steps = plan.saved.config.get("global_step", 0) if plan.saved else 0
     if plan.writes:
         steps = job.record.get("global_step", steps)
+        plan.kind.write_details(job)
         output_files.write_eval_results(plan.places.output_dir, scores | {"global_step": steps})
         if plan.actions.train:
             plan.kind.save(job)

@@ -147,6 +147,10 @@ class Kind(abc.ABC):
     def evaluate(self, job: "Job") -> dict[str, float]:
         """The results; writes nothing."""
 
+    def write_details(self, job: "Job") -> None:
+        """Writes and prints what the last evaluation says besides its results, if anything."""
+        return
+
     @abc.abstractmethod
     def evaluated(self, plan: "Plan") -> Iterator[tuple[dict[str, tf.Tensor], int]]:
         """The inputs of the development set, in batches, each with the number of rows that count.

@@ -11,7 +11,7 @@ from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.heads.losses import cross_entropy
-from adapter_bert_tf.run import output_files
+from adapter_bert_tf.run import output_files, per_class
 from adapter_bert_tf.run.class_weights import parse_weights
 from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.run.read_task import read_task, task_of
@@ -83,8 +83,15 @@ class Classification(Kind):
         results: dict[str, float] = {}
         for task in job.plan.tasks:
             predictions = predict_all(job, task, "dev", job.plan.batches.evaluate)
+            job.found[task.name] = predictions
             results |= score(task, predictions, task.prefix("eval"))
         return results
+
+    def write_details(self, job):
+        for task in job.plan.tasks:
+            before = f"{task.name}_" if self.together else ""
+            folder = job.plan.places.output_dir
+            per_class.write(folder, before, task, job.found[task.name])
 
     def evaluated(self, plan):
         batches = plan.batches
@@ -115,7 +122,12 @@ class Classification(Kind):
             for layout in task.task.layouts
             for split in layout
         }
-        return ["test_results*.tsv", "test_metrics.txt", *(f"{name}.tsv" for name in names)]
+        return [
+            per_class.FILES,
+            "test_results*.tsv",
+            "test_metrics.txt",
+            *(f"{name}.tsv" for name in names),
+        ]
 
 
 def check_task(saved, task, split_seed=0):

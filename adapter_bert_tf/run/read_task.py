@@ -25,15 +25,16 @@ def task_of(flags):
     """The `Task` that the flags name or describe."""
     if flags.task_name.lower() != OWN:
         return find_task(flags.task_name)
-    if not flags.data_dir:
+    reads = flags.do_train or flags.do_eval or flags.do_predict
+    if not flags.data_dir and reads:
         raise InputError(
             "--task_name=tsv needs --data_dir, the folder with train.tsv or train.csv."
         )
-    extension = _extension(flags.data_dir)
+    extension, train = _files(flags.data_dir) if reads else ("tsv", "train")
     if not flags.text_a_column or (not flags.label_column and flags.do_train | flags.do_eval):
         raise InputError(
             "--task_name=tsv needs --text_a_column and --label_column, by name or by "
-            f"number from 0.{_columns_there(flags, extension)}"
+            f"number from 0.{_columns_there(flags, extension, train)}"
         )
     return own_task(
         flags.text_a_column,
@@ -45,23 +46,33 @@ def task_of(flags):
         quoted=flags.quoted,
         encoding=flags.encoding,
         regression=flags.regression,
+        skip_bad_rows=flags.skip_bad_rows,
+        train=train,
     )
 
 
-def _extension(folder):
+def _files(folder):
+    """(extension of a folder's tables, what that of the training data is called without it).
+
+    A table of any name is the training data if it is the only one.
+    """
     files = storage.listdir(folder) if storage.isdir(folder) else []
     names = {name.removesuffix(".gz") for name in files}
     stems = ("train", "dev", "test")
     found = {end for end in ("csv", "tsv") if any(f"{stem}.{end}" in names for stem in stems)}
+    tables = [name for name in sorted(names) if name.endswith((".csv", ".tsv"))]
+    if not found and len(tables) == 1:
+        stem, _, extension = tables[0].rpartition(".")
+        return extension, stem
     if len(found) == 2:
         raise InputError(
             f"{folder} holds both .csv and .tsv files: {sorted(names)[:12]}. Keep one "
             "kind in a folder of its own."
         )
-    return found.pop() if found else "tsv"
+    return found.pop() if found else "tsv", "train"
 
 
-def _columns_there(flags, extension):
+def _columns_there(flags, extension, train):
     """A hint for who does not know the columns: the first row."""
     task = own_task(
         "0",
@@ -70,6 +81,7 @@ def _columns_there(flags, extension):
         quoted=flags.quoted,
         encoding=flags.encoding,
         header=False,
+        train=train,
     )
     for source in task.layouts[0].values():
         if find_file(source, flags.data_dir):
@@ -107,7 +119,7 @@ def read_task(flags, task, encoder, saved=None):
     saved_labels = saved.config["labels"] if saved and not task.regression else None
     infers = task.labels is None and not task.regression and not saved_labels
     reads = ["train", *roles] if infers and "train" not in roles else roles
-    examples = _read(flags, task, reads)
+    examples = _read(flags, task, reads) if reads else {}
     if infers:
         known = ["train", "dev"] if flags.folds and "dev" in examples else ["train"]
         for split in known:
@@ -147,7 +159,7 @@ def read_task(flags, task, encoder, saved=None):
 def _called(flags):
     """What the adapter calls its task; a table of the user's own as its folder is called."""
     name = flags.adapter_name
-    if name is None and flags.task_name.lower() == OWN:
+    if name is None and flags.task_name.lower() == OWN and flags.data_dir:
         place = flags.data_dir if is_remote(flags.data_dir) else os.path.abspath(flags.data_dir)
         return printable(os.path.basename(place.rstrip("/"))) or None
     if name is not None and (not name.strip() or name != printable(name)):

@@ -79,7 +79,7 @@ GLUE = (
         "f1 accuracy",
         Columns("question1", "question2", label="is_duplicate"),
         390965,
-        train={"skip_short_rows": True},
+        train={"skip_bad_rows": True},
         test=Columns("question1", "question2", index="id"),
     ),
     glue_task(

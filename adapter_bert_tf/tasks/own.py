@@ -21,6 +21,8 @@ def own_task(
     quoted: bool | None = None,
     encoding: str = "utf-8",
     regression: bool = False,
+    skip_bad_rows: bool = False,
+    train: str = "train",
 ) -> Task:
     """The task `tsv`: `train`, `dev` and `test` files in one folder.
 
@@ -32,6 +34,8 @@ def own_task(
       quoted: whether cells may be quoted; None: in `.csv` files.
       encoding: of the files.
       regression: whether the label is a number to predict.
+      skip_bad_rows: whether rows with too few cells or too many are left out, and counted.
+      train: what the file of the training data is called, without its extension.
 
     Raises:
       InputError: for a missing column or a delimiter of more than one character.
@@ -50,26 +54,30 @@ def own_task(
         strict=True,
         quoted=extension == "csv" if quoted is None else quoted,
         encodings=(encoding,),
+        skip_bad_rows=skip_bad_rows,
     )
     metrics = ("spearman", "pearson") if regression else ("accuracy", "macro_f1")
     return Task(
         OWN,
         "predictions",
         metrics,
-        ({split: _source(split, plain, extension) for split in ("train", "dev", "test")},),
+        (
+            {
+                split: _source(split, f"{name}.{extension}", plain)
+                for split, name in (("train", train), ("dev", "dev"), ("test", "test"))
+            },
+        ),
         dev_share=0.1,
         score_range=ANY_SCORE if regression else None,
     )
 
 
-def _source(split: str, plain: Source, extension: str) -> Source:
+def _source(split: str, file: str, plain: Source) -> Source:
     """The file of a split. A test file may have labels; one without a header is read without."""
     columns, test = plain.columns, split == "test"
     if test and not plain.header:
         columns = dataclasses.replace(columns, label=None)
-    return dataclasses.replace(
-        plain, file=f"{split}.{extension}", columns=columns, optional_label=test
-    )
+    return dataclasses.replace(plain, file=file, columns=columns, optional_label=test)
 
 
 def delimiter_of(given: str | None, extension: str) -> str:

@@ -32,7 +32,8 @@ class Source:
       drop_empty: whether rows without a text are left out. Rows without a label always are.
       strict: whether a row with more cells than the header is an error.
       optional_label: whether the label's column may be missing.
-      skip_short_rows: whether rows with too few cells are skipped, with a warning, or an error.
+      skip_bad_rows: whether rows with too few cells, or too many, are skipped, with a warning, or
+        an error.
       submission: name of the GLUE server's file for this split; None for the task's title.
     """
 
@@ -47,7 +48,7 @@ class Source:
     drop_empty: bool = False
     strict: bool = False
     optional_label: bool = False
-    skip_short_rows: bool = False
+    skip_bad_rows: bool = False
     submission: str | None = None
 
     @property

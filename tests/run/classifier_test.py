@@ -77,6 +77,7 @@ def test_what_a_run_leaves(mrpc, tiny_base_folder, tmp_path):
     assert names == {
         "adapter",
         "checkpoints",
+        "eval_classes.tsv",
         "eval_results.txt",
         "test_results.tsv",
         "MRPC.tsv",

@@ -6,9 +6,11 @@ import re
 import numpy as np
 import pytest
 import safetensors.numpy
+import tensorflow as tf
 
 import adapter_bert_tf as abt
 from adapter_bert_tf.data.labels import infer_labels
+from adapter_bert_tf.serving.many import join
 from tests import support
 from tests.runs import base_flags, command, sentence
 
@@ -408,3 +410,96 @@ def test_an_empty_text_is_counted(tiny_base_folder, tmp_path, caplog):
         is None
     )
     assert "1 of 16 examples of train have an empty text" in caplog.text
+
+
+def _lone(folder):
+    """`reviews.csv` alone in a folder, and its path."""
+    write(folder, extension="csv", splits=("train",))
+    return (folder / "train.csv").rename(folder / "reviews.csv")
+
+
+def test_a_table_of_any_name_alone_in_its_folder_is_found(tiny_base_folder, tmp_path):
+    _lone(tmp_path / "data")
+    more = (*NAMES, "--do_train", "--do_eval", "--num_train_epochs=1")
+    assert run(tmp_path / "data", tiny_base_folder, tmp_path / "out", *more) is None
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["examples"] == {"train": 108, "dev": 12}
+    (tmp_path / "data" / "others.csv").write_text("x\n")  # Then no one knows which.
+    error = run(tmp_path / "data", tiny_base_folder, tmp_path / "two", *more)
+    assert "No data file" in error and "found ['others.csv', 'reviews.csv']" in error
+
+
+RAGGED = {4: "é,only,three", 7: "é,one,two, too,yes", 9: "é"}
+
+
+def _ragged(path, lines=RAGGED):
+    rows = path.read_text().splitlines()
+    for line, text in lines.items():
+        rows[line - 1] = text
+    path.write_text("\n".join(rows) + "\n")
+
+
+def test_ragged_rows_are_named_and_counted(tiny_base_folder, tmp_path, caplog):
+    _ragged(_lone(tmp_path / "data"))
+    more = (*NAMES, "--do_train", "--num_train_epochs=1")
+    error = run(tmp_path / "data", tiny_base_folder, tmp_path / "out", *more)
+    assert "reviews.csv, line 4: expected at least 4 columns" in error
+    assert "3 rows are so: lines 4, 7, 9. Mend this, or say --skip_bad_rows" in error
+    more = (*more, "--skip_bad_rows")
+    assert run(tmp_path / "data", tiny_base_folder, tmp_path / "out", *more) is None
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["examples"]["train"] == 105  # And 12 of dev.
+    assert "left out 2 of 120 rows: too few cells (lines 4, 9)" in caplog.text
+    assert "left out 1 of 120 rows: too many cells (line 7)" in caplog.text
+
+
+def test_ragged_rows_of_a_test_file_are_answered(tiny_base_folder, tmp_path, caplog):
+    folder = write(tmp_path / "data", extension="csv")
+    _ragged(folder / "test.csv")
+    more = (*NAMES, "--do_train", "--do_predict", "--num_train_epochs=1")
+    error = run(folder, tiny_base_folder, tmp_path / "out", *more)
+    assert "test.csv, line 4: expected at least 4" in error
+    assert run(folder, tiny_base_folder, tmp_path / "out", *more, "--skip_bad_rows") is None
+    assert len((tmp_path / "out" / "test_results.tsv").read_text().splitlines()) == 24
+    assert (
+        "3 of 24 rows are answered as if they had no text: too few cells or too many" in caplog.text
+    )
+
+
+def test_spaces_around_the_names_of_columns(tiny_base_folder, tmp_path):
+    path = _lone(tmp_path / "data")
+    first, rest = path.read_text().split("\n", 1)
+    path.write_text('"note ", first," second ",answer \n' + rest)
+    assert first == '"note","first","second","answer"'
+    more = (*NAMES, "--do_train", "--num_train_epochs=1")
+    assert run(tmp_path / "data", tiny_base_folder, tmp_path / "out", *more) is None
+
+
+def test_two_tables_live_side_by_side(tiny_base_folder, tmp_path):
+    for name in ("reviews", "letters"):
+        write(tmp_path / name, splits=("train",))
+        more = (*NAMES, "--do_train", "--num_train_epochs=1")
+        assert run(tmp_path / name, tiny_base_folder, tmp_path / "out" / name, *more) is None
+    base = abt.load_base(tiny_base_folder)
+    model = abt.AdapterModel(base)
+    folders = [tmp_path / "out" / name / "adapter" for name in ("reviews", "letters")]
+    assert [model.load_adapter(folder) for folder in folders] == ["reviews", "letters"]
+    join(list(map(str, folders)), base, str(tmp_path / "served"))
+    served = tf.saved_model.load(str(tmp_path / "served"))
+    answer = served.signatures["tasks"](
+        task=tf.constant(["letters", "reviews"]),
+        text_a=tf.constant(["a cat"] * 2),
+        text_b=tf.constant(["a dog"] * 2),
+    )
+    assert set(answer["label"].numpy()) <= {b"no", b"yes"}
+
+
+def test_an_export_needs_no_data(tiny_base_folder, tmp_path):
+    folder = write(tmp_path / "data", splits=("train",))
+    assert run(folder, tiny_base_folder, tmp_path / "out", *NAMES, "--do_train",
+               "--num_train_epochs=1") is None  # fmt: skip
+    words = ("--task_name=tsv", *base_flags(tiny_base_folder),
+             f"--output_dir={tmp_path / 'served'}",
+             f"--adapter_dir={tmp_path / 'out' / 'adapter'}", "--do_export")  # fmt: skip
+    assert command(*words) is None
+    assert (tmp_path / "served" / "saved_model" / "saved_model.pb").exists()

@@ -1,0 +1,90 @@
+"""What an evaluation says of each class: precision, recall, F1, and what it is taken for."""
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+
+import numpy as np
+from sklearn import metrics
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.data.labels import is_known
+from adapter_bert_tf.received import printable
+from adapter_bert_tf.run.classification_data import ClassificationData
+
+FILES = "*eval_classes*.tsv"
+MOST_SHOWN = 20  # Classes; the file has all.
+LONGEST = 24  # Characters of a label on the screen.
+
+
+def of_each_class(labels: Sequence[str], ids: np.ndarray, predicted: np.ndarray) -> list[list[str]]:
+    """Rows of a table with a header: a class each, in the order of the labels' ids.
+
+    Args:
+      labels: strings.
+      ids: int `[examples]`, the true ones.
+      predicted: int `[examples]`.
+    """
+    every = list(range(len(labels)))
+    numbers = metrics.precision_recall_fscore_support(
+        ids, predicted, labels=every, zero_division=0.0
+    )
+    counts = metrics.confusion_matrix(ids, predicted, labels=every)
+    header = ["label", "precision", "recall", "f1", "examples", *(f"as {n}" for n in labels)]
+    rows = zip(labels, *numbers, counts.tolist(), strict=True)
+    return [header] + [
+        [label, f"{p:.4f}", f"{r:.4f}", f"{f:.4f}", str(n), *map(str, as_other)]
+        for label, p, r, f, n, as_other in rows
+    ]
+
+
+def shown(title: str, table: list[list[str]]) -> str:
+    """The table as text, with what classes are taken for only where there is room for it.
+
+    Args:
+      title: of what it is.
+      table: rows with a header, as of `of_each_class`.
+    """
+    width = len(table[0]) if len(table) <= 9 else 5
+    rows = [[printable(cell)[:LONGEST] for cell in row[:width]] for row in table[: MOST_SHOWN + 1]]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    ]
+    more = len(table) - 1 - MOST_SHOWN
+    return "\n".join(
+        [title, *(f"  {line}" for line in lines)] + [f"  and {more} more"] * (more > 0)
+    )
+
+
+def write(
+    folder: str, before: str, task: ClassificationData, predictions: dict[str, np.ndarray]
+) -> None:
+    """Writes and prints the table of each evaluated split of a task of classes.
+
+    Args:
+      folder: `--output_dir`.
+      before: what the files' names begin with.
+      task: `ClassificationData`.
+      predictions: dict from split to probabilities, float `[examples, labels]`.
+    """
+    for split, predicted in predictions.items():
+        ids = task.labels[split]
+        if task.task.regression or ids is None:
+            continue
+        known = is_known(ids)
+        table = of_each_class(task.labels_in_order, ids[known], predicted[known].argmax(-1))
+        name = "_".join([f"{before}eval_classes", *split.split("_")[1:]])
+        path = os.path.join(folder, f"{name}.tsv")
+        storage.write_text(path, _tsv(table))
+        print(
+            shown(f"Classes of {task.shown(split)}, and what they were taken for:", table),
+            flush=True,
+        )
+
+
+def _tsv(table):
+    text = io.StringIO()
+    csv.writer(text, delimiter="\t", lineterminator="\n").writerows(table)
+    return text.getvalue()
