@@ -139,6 +139,14 @@ ROWS = (
         only_with=_OWN,
     ),
     _row(
+        "multi_label",
+        "boolean",
+        False,
+        "An example has any number of labels, with | between them; none where the cell is empty.",
+        Role.READING,
+        only_with=_OWN,
+    ),
+    _row(
         "regression",
         "boolean",
         False,

@@ -23,10 +23,11 @@ def report(task, examples, features):
 def _label_counts(task, examples, shown=4):
     if examples.labels is None:
         return "none"
-    labels = [label for label in examples.labels if label is not None]
+    cells = [cell for cell in examples.labels if cell is not None]
     if task.regression:
-        scores = sorted(map(float, labels))
+        scores = sorted(map(float, cells))
         return f"{scores[0]:g} to {scores[-1]:g}, median {scores[len(scores) // 2]:g}"
+    labels = (label for cell in cells for label in task.labels_in(cell) or ("(none)",))
     counts = collections.Counter(labels).most_common()
     text = ", ".join(f"{label} {number:,}" for label, number in counts[:shown])
     return text + (f" and {len(counts) - shown} more" if len(counts) > shown else "")

@@ -81,7 +81,7 @@ def read_examples(task, folder, roles, split_seed=0):
     found = {}
     if set(shares) & set(roles):
         whole = _concatenate([read_source(task, source, folder) for source in sources])
-        labels = None if task.regression else whole.labels
+        labels = None if task.regression else [task.labels_in(cell) for cell in whole.labels]
         parts = divide(whole.texts(), labels, list(shares.values()), split_seed)
         _require_parts(
             [part for split, part in zip(shares, parts, strict=True) if split in roles],
@@ -185,14 +185,16 @@ def read_source(task, source, folder, every_row=False):
     return Examples(
         text_a=[row["text_a"] for row in kept],
         text_b=[row["text_b"] for row in kept] if "text_b" in columns else None,
-        labels=_labels(source, kept) if "label" in columns else None,
+        labels=_labels(task, source, kept) if "label" in columns else None,
         indices=[row.get("index", str(i)) for i, row in enumerate(kept)],
         places=[row["place"] for row in kept],
     )
 
 
-def _labels(source, rows):
+def _labels(task, source, rows):
     """The label of each row, None for none; None if no row has one."""
+    if task.multi_label:  # An empty cell says that there is none, which is known.
+        return [row["label"] for row in rows]
     labels = [row["label"] or None for row in rows]
     missing = labels.count(None)
     if 0 < missing < len(labels):
@@ -216,6 +218,6 @@ def _clean(task, source, row):
         row["label"] = task.relabel(label) if task.relabel else label
         if row["label"] is None:
             return "labels that the task does not use"
-        if not row["label"]:
+        if not row["label"] and not task.multi_label:
             return "no label"
     return "no text" if source.drop_empty and not row["text_a"].strip() else None

@@ -58,11 +58,15 @@ UNKNOWN = -1  # Id of a row of a test file whose label is not known; a score is 
 
 def is_known(labels):
     """bool `[examples]`: whether each label id or score is one."""
+    if labels.ndim == 2:
+        return np.ones(len(labels), bool)
     return labels != UNKNOWN if labels.dtype == np.int32 else ~np.isnan(labels)
 
 
 def label_ids(task, examples):
     """int32 `[examples]` label ids, or for regression float32 scores; None if there are none.
+
+    Of any number of labels float32 `[examples, labels]`, 1 for each that an example has.
 
     Where a row has no label, the id is `UNKNOWN`, the score NaN.
 
@@ -80,13 +84,20 @@ def label_ids(task, examples):
             np.float32,
         )
     ids = {label: i for i, label in enumerate(task.labels)} | {None: UNKNOWN}
-    for label, (path, line) in zip(examples.labels, examples.places, strict=True):
-        if label not in ids:
-            raise InputError(
-                f"{path}, line {line}: unknown label {shown(label)}. The task's labels, "
-                f"those of its training data, are {_shown(task.labels)}."
-            )
-    return np.array([ids[label] for label in examples.labels], np.int32)
+    cells = [(None,) if cell is None else task.labels_in(cell) for cell in examples.labels]
+    for labels, (path, line) in zip(cells, examples.places, strict=True):
+        for label in labels:
+            if label not in ids:
+                raise InputError(
+                    f"{path}, line {line}: unknown label {shown(label)}. The task's labels, "
+                    f"those of its training data, are {_shown(task.labels)}."
+                )
+    if not task.multi_label:
+        return np.array([ids[label] for (label,) in cells], np.int32)
+    found = np.zeros((len(cells), len(task.labels)), np.float32)
+    for row, labels in zip(found, cells, strict=True):
+        row[[ids[label] for label in labels]] = 1.0
+    return found
 
 
 def _shown(labels):

@@ -11,7 +11,8 @@ def divide(keys, labels, shares, seed):
 
     Args:
       keys: `[examples]`, hashable; examples with equal keys stay together.
-      labels: `[examples]`, or None. The first part gets at least one example of each label.
+      labels: `[examples]`, the labels of each as a tuple, or None. The first part gets at least
+        one example of each label.
       shares: of the parts, with sum 1.
       seed: the same seed gives the same division.
 
@@ -44,7 +45,7 @@ def _one_of_each_label(groups, labels):
     first: list[list[int]] = []
     rest: list[list[int]] = []
     for group in groups:
-        new = {labels[i] for i in group} - seen
+        new = {label for i in group for label in labels[i]} - seen
         seen |= new
         (first if new else rest).append(group)
     return first, rest

@@ -1,8 +1,10 @@
-"""The kinds of heads: classes, scores and spans."""
+"""The kinds of heads: classes, scores, any number of labels, and spans."""
 
 import dataclasses
 from collections.abc import Mapping
 from typing import Any
+
+import tensorflow as tf
 
 from adapter_bert_tf.data.spans import SpanSettings
 from adapter_bert_tf.errors import InputError
@@ -51,6 +53,16 @@ REGRESSION = dataclasses.replace(
     num_outputs=lambda labels: 1,
     labels=(),
 )
+MULTI_LABEL = dataclasses.replace(
+    CLASSIFICATION,
+    name="multi_label",
+    file_name="multi_label",
+    new_model=lambda encoder, outputs: Classifier(
+        encoder, outputs, dropout=encoder.config["output_dropout"], multi_label=True
+    ),
+    evaluate=metrics.evaluate_sets,
+    shares=tf.sigmoid,
+)
 SPAN = Head(
     name="span",
     file_name="span",
@@ -66,7 +78,7 @@ SPAN = Head(
     unused=SpanLabeler.unused,
     labels=LABELS,
 )
-HEADS = {head.name: head for head in (CLASSIFICATION, REGRESSION, SPAN)}
+HEADS = {head.name: head for head in (CLASSIFICATION, REGRESSION, MULTI_LABEL, SPAN)}
 
 
 def head_of(config: Mapping[str, Any]) -> Head:

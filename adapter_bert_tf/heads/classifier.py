@@ -10,7 +10,7 @@ from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.ops import Tensor, dense, on_vectors
 from adapter_bert_tf.adapters.parts import Parts
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
-from adapter_bert_tf.heads.losses import Loss, sparse_cross_entropy
+from adapter_bert_tf.heads.losses import Loss, binary_cross_entropy, sparse_cross_entropy
 from adapter_bert_tf.heads.task_model import TaskModel
 
 
@@ -38,6 +38,7 @@ class Classifier(TaskModel):
       num_labels: number of classes; 1 for regression.
       dropout: rate on the pooled output, while training.
       regression: whether the output is a score instead of logits.
+      multi_label: whether a row has any number of labels, each with a logit of its own.
     """
 
     def __init__(
@@ -46,11 +47,13 @@ class Classifier(TaskModel):
         num_labels: int,
         dropout: float = 0.1,
         regression: bool = False,
+        multi_label: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(encoder, num_labels, **kwargs)
         self.num_labels = num_labels
         self.regression = regression
+        self.multi_label = multi_label
         self.dropout_rate = dropout
         self.dropout = tf_keras.layers.Dropout(dropout)
 
@@ -60,10 +63,10 @@ class Classifier(TaskModel):
         return on_vectors(self.head, self.dropout(pooled, training=training))
 
     def training_loss(self) -> Loss:
-        """The loss to train with: of label ids, or of scores."""
+        """The loss to train with: of label ids, of sets of labels, or of scores."""
         if self.regression:
             return tf_keras.losses.MeanSquaredError()
-        return sparse_cross_entropy
+        return binary_cross_entropy if self.multi_label else sparse_cross_entropy
 
     def rescale_head(self, mean: float, deviation: float) -> None:
         """Lets a head that was trained on standardized scores speak in the scores' own units."""
@@ -75,4 +78,5 @@ class Classifier(TaskModel):
             "num_labels": self.num_labels,
             "dropout": self.dropout_rate,
             "regression": self.regression,
+            "multi_label": self.multi_label,
         }

@@ -28,6 +28,7 @@ class Head:
       serve_ids: function of (run, config): the signature that takes word-piece ids.
       evaluate: the metrics of predictions.
       command: what trains and evaluates it, with `{task}`.
+      shares: function of logits: the probabilities of the labels.
       unused: groups of variables that its outputs do not depend on.
       labels: the labels, if they are always the same.
     """
@@ -43,6 +44,7 @@ class Head:
     serve_ids: Callable[..., Any]
     evaluate: Callable[..., dict[str, float]]
     command: str
+    shares: Callable[[tf.Tensor], tf.Tensor] = tf.nn.softmax
     unused: tuple[str, ...] = ()
     labels: tuple[str, ...] | None = None
 

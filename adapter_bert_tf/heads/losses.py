@@ -19,6 +19,16 @@ def sparse_cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
 
 
+def binary_cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+    """The mean over labels of the cross-entropy of having each, float32 `[batch]`.
+
+    Args:
+      labels: float32 `[batch, labels]`, 1 for each that a row has.
+      logits: float32 `[batch, labels]`.
+    """
+    return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels, logits), -1)
+
+
 def cross_entropy(weights: Sequence[float], smoothing: float = 0.0) -> Loss:
     """The loss of classes that do not count alike, or are not believed in wholly.
 

@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 import tensorflow as tf
 
 from adapter_bert_tf.data.tokenization import TextEncoder, equally_long, padded
+from adapter_bert_tf.tasks import metrics
+from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
 Config: TypeAlias = Mapping[str, Any]  # Of an adapter.
 Tensors: TypeAlias = dict[str, tf.Tensor]
@@ -33,17 +35,28 @@ def class_outputs(logits: tf.Tensor, config: Config) -> Tensors:
 
     Returns:
       dict: for classes `label` string `[batch]`, `probabilities`, `logits` and the label strings
-      `classes`, `[batch, labels]`; for regression `score`, float32 `[batch]`.
+      `classes`, `[batch, labels]`, where a row may have any number of labels with these in `label`
+      and `|` between them; for regression `score`, float32 `[batch]`.
     """
     if config["regression"]:
         return {"score": logits[:, 0]}
     classes = tf.constant(config["labels"])
+    sets = config["head"] == "multi_label"
+    shares = tf.sigmoid(logits) if sets else tf.nn.softmax(logits)
     return {
-        "label": tf.gather(classes, tf.argmax(logits, -1)),
-        "probabilities": tf.nn.softmax(logits),
+        "label": _joined(classes, shares) if sets else tf.gather(classes, tf.argmax(logits, -1)),
+        "probabilities": shares,
         "logits": logits,
         "classes": tf.tile(classes[tf.newaxis], [tf.shape(logits)[0], 1]),
     }
+
+
+def _joined(classes: tf.Tensor, shares: tf.Tensor) -> tf.Tensor:
+    """The labels of each row, string `[batch]`."""
+    of_each = tf.ragged.boolean_mask(
+        tf.broadcast_to(classes, tf.shape(shares)), shares >= metrics.SURE
+    )
+    return tf.strings.reduce_join(of_each, -1, separator=BETWEEN_LABELS)
 
 
 class Pieces:

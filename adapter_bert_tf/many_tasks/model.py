@@ -70,7 +70,7 @@ class AdapterModel:
           name: of the task.
           labels: label strings in the order of their ids; none for regression.
           config: name of a preset, a `PartsConfig`, or None with a tuning that needs none.
-          head: `classification` or `span`.
+          head: `classification`, `multi_label` or `span`.
           tuning: `Tuning`; None for adapters and LayerNorms.
           **inputs: how texts become inputs, where it differs from the head's own: `texts`, 2 for
             pairs, and `max_seq_length`.

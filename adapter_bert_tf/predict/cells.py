@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from adapter_bert_tf.tasks.task import BETWEEN_LABELS
+
 OF_SPANS = ("answer", "score", "probability", "start", "end")
 BEFORE_A_LABEL = "probability_"
 
@@ -18,8 +20,12 @@ def names_of(config: Mapping[str, Any]) -> list[str]:
 
 def cells_of(answer: Mapping[str, Any]) -> list[Any]:
     """An answer as cells, in the order of `names_of`; what there is not is an empty text."""
-    single = ["" if value is None else value for n, value in answer.items() if n != "probabilities"]
+    single = [_cell(value) for name, value in answer.items() if name != "probabilities"]
     return [*single, *answer.get("probabilities", {}).values()]
+
+
+def _cell(value: Any) -> Any:
+    return BETWEEN_LABELS.join(value) if isinstance(value, list) else "" if value is None else value
 
 
 def free(names: Sequence[str], taken: Collection[str]) -> list[str]:

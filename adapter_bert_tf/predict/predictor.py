@@ -5,14 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-import tensorflow as tf
 
 from adapter_bert_tf.base import Base, load_base
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.many_tasks.model import AdapterModel
 from adapter_bert_tf.predict import asked, cells, columns, frames, tables
 from adapter_bert_tf.received import shown
+from adapter_bert_tf.tasks.metrics import SURE
 
 Folder: TypeAlias = str | os.PathLike[str]
 Row: TypeAlias = tuple[str, ...]  # One text, or two.
@@ -28,6 +29,7 @@ class Predictor:
         predictor.predict_file("pairs.csv", "answers.csv")  # of any size
 
     An answer is a dict: `label` and `probabilities` of classes (dict from label to probability),
+    `labels`, a list, and `probabilities` where there may be any number of labels,
     `score` of a regression, `answer`, `score`, `probability`, `start` and `end` (characters of the
     context) of a question.
 
@@ -217,8 +219,11 @@ def _class_answer(logits: np.ndarray, config: Mapping[str, Any]) -> dict[str, An
     if config["regression"]:
         return {"score": float(logits[0])}
     labels = config["labels"]
-    shares = tf.nn.softmax(logits[: len(labels)]).numpy().tolist()
+    shares = head_of(config).shares(logits[: len(labels)]).numpy().tolist()
     probabilities = dict(zip(labels, shares, strict=True))
+    if config["head"] == "multi_label":
+        sure = [label for label, share in probabilities.items() if share >= SURE]
+        return {"labels": sure, "probabilities": probabilities}
     return {
         "label": max(probabilities, key=probabilities.__getitem__),
         "probabilities": probabilities,

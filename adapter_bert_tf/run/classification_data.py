@@ -95,6 +95,8 @@ class ClassificationData:
     @property
     def head(self) -> Head:
         """The kind of head."""
+        if self.task.multi_label:
+            return HEADS["multi_label"]
         return HEADS["regression" if self.task.regression else "classification"]
 
     @property
@@ -166,4 +168,5 @@ def table_of(task):
         "label_column": columns.label,
     }
     given = {flag: str(column) for flag, column in named.items() if column is not None}
-    return given | {"header": source.has_header, "regression": task.regression}
+    sets = {"multi_label": True} if task.multi_label else {}
+    return given | {"header": source.has_header, "regression": task.regression} | sets

@@ -75,7 +75,8 @@ def train(
     Args:
       texts: a list of texts, or a pandas DataFrame.
       labels: a label for each: a text, or a number, which counts as its text, or as a score with
-        `regression=True`. Of a DataFrame the name of the labels' column.
+        `regression=True`; with `multi_label=True` a list of labels. Of a DataFrame the name of
+        the labels' column.
       others: the second text of each, for pairs.
       dev: what is evaluated: `(texts, labels)`, of pairs `(texts, labels, others)`, or a DataFrame
         with the same columns. None: a seeded tenth of the training data.

@@ -11,6 +11,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict import frames
 from adapter_bert_tf.received import shown
+from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
 TEXTS, LABEL = ("text_a", "text_b"), "label"
 # Names of the columns, the label's last, and the rows.
@@ -71,6 +72,8 @@ def _label(value: Any) -> str:
     """A label as text: `1` of 1 and of 1.0, which a column with gaps makes of it."""
     if isinstance(value, str):
         return value
+    if isinstance(value, list | tuple | set):  # Of `multi_label=True`.
+        return BETWEEN_LABELS.join(sorted(map(_label, value)))
     number = value.item() if hasattr(value, "item") else value
     if isinstance(number, float) and number.is_integer():
         return str(int(number))

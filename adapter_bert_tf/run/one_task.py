@@ -1,7 +1,6 @@
 """Runs of one task of classes or scores, of one or two texts."""
 
 import numpy as np
-import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf.command.checks import check_task_name
@@ -20,7 +19,7 @@ from adapter_bert_tf.tasks import metrics, role
 from adapter_bert_tf.training import inference
 from adapter_bert_tf.training.progress import Seen
 
-SPAN = HEADS["span"]
+SPAN, SETS = HEADS["span"], HEADS["multi_label"]
 TELLING = 8  # Fewer examples may well be of one class.
 
 
@@ -58,7 +57,8 @@ class Classification(Kind):
 
     def training_loss(self, tasks, class_weights, smoothing):
         task = tasks[0]
-        if self.together or task.task.regression or not (class_weights or smoothing):
+        of_classes = not (self.together or task.task.regression or task.task.multi_label)
+        if not of_classes or not (class_weights or smoothing):
             return super().training_loss(tasks, class_weights, smoothing)
         ids = task.features["train"].labels.numpy()
         weights = parse_weights(class_weights, task.labels_in_order, ids)
@@ -140,6 +140,7 @@ def check_task(saved, task, split_seed=0):
         )
     theirs = (saved.config["task"], saved.config["labels"])
     ours = (task.adapter_of or task.name, list(task.labels or theirs[1]))
+    _check_number_of_labels(saved.config["head"] == SETS.name, task.multi_label)
     is_regression = saved.config.get("regression", False)
     if theirs != ours or is_regression != task.regression:
         raise InputError(
@@ -153,6 +154,15 @@ def check_task(saved, task, split_seed=0):
         raise InputError(
             f"The saved adapter was trained with --split_seed={divided}. With "
             f"{split_seed} the development set would hold its training data."
+        )
+
+
+def _check_number_of_labels(theirs, ours):
+    """An adapter says one label of each example, or any number. Raises `InputError`."""
+    if theirs != ours:
+        raise InputError(
+            f"The saved adapter gives {'any number of labels' if theirs else 'one label'}. "
+            f"{'Add' if theirs else 'Leave out'} --multi_label."
         )
 
 
@@ -227,7 +237,7 @@ def score(task, predictions, prefix):
     """
     results: dict[str, float] = {}
     for split, predicted in predictions.items():
-        if len(predicted) >= TELLING and metrics.is_constant(predicted):
+        if len(predicted) >= TELLING and metrics.is_constant(predicted, task.task.multi_label):
             logging.warning(
                 "Every example of %s got the same prediction: nothing was learned yet.",
                 task.shown(split),
@@ -263,7 +273,7 @@ def predict(job, task, split, batch_size):
     rows = in_file_order(rows, plan, len(features))
     rows = rows[:, task.among.columns] if task.among else rows
     if not task.task.regression:
-        return tf.nn.softmax(rows).numpy()
+        return task.head.shares(rows).numpy()
     scores = rows[:, 0]
     return scores * task.scale.deviation + task.scale.mean if job.standardized else scores
 

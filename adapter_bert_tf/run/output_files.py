@@ -7,12 +7,15 @@ import resource
 import shlex
 import sys
 
+import numpy as np
 import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import parse_json, printable
 from adapter_bert_tf.store.folders import require_outside_fusions
+from adapter_bert_tf.tasks.metrics import SURE
+from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
 
 def remove(folder, patterns):
@@ -138,6 +141,11 @@ def _written(task, predicted):
     """Predictions as GLUE wants them: label strings, or scores within their range."""
     if task.regression:
         return [f"{score:.3f}" for score in task.clip(predicted)]
+    if task.multi_label:
+        return [
+            BETWEEN_LABELS.join(task.labels[i] for i in np.flatnonzero(row >= SURE))
+            for row in predicted
+        ]
     return [task.labels[i] for i in predicted.argmax(-1)]
 
 
@@ -145,7 +153,7 @@ def print_predictions(task, examples, predicted, rows=6):
     """Prints the first few predictions."""
     written = _written(task, predicted[:rows])
     for label, row, texts in zip(written, predicted, examples.texts(), strict=False):
-        sure = "" if task.regression else f" ({row.max():.2f})"
+        sure = "" if task.regression or task.multi_label else f" ({row.max():.2f})"
         print(printable(f"  {label}{sure}  {' | '.join(text[:200] for text in texts)}"))
 
 

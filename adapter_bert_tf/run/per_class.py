@@ -12,7 +12,9 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.data.labels import is_known
 from adapter_bert_tf.received import printable
 from adapter_bert_tf.run.classification_data import ClassificationData
+from adapter_bert_tf.tasks.metrics import SURE
 
+HEADER = ["label", "precision", "recall", "f1", "examples"]
 FILES = "*eval_classes*.tsv"
 MOST_SHOWN = 20  # Classes; the file has all.
 LONGEST = 24  # Characters of a label on the screen.
@@ -31,11 +33,30 @@ def of_each_class(labels: Sequence[str], ids: np.ndarray, predicted: np.ndarray)
         ids, predicted, labels=every, zero_division=0.0
     )
     counts = metrics.confusion_matrix(ids, predicted, labels=every)
-    header = ["label", "precision", "recall", "f1", "examples", *(f"as {n}" for n in labels)]
+    header = [*HEADER, *(f"as {n}" for n in labels)]
     rows = zip(labels, *numbers, counts.tolist(), strict=True)
     return [header] + [
         [label, f"{p:.4f}", f"{r:.4f}", f"{f:.4f}", str(n), *map(str, as_other)]
         for label, p, r, f, n, as_other in rows
+    ]
+
+
+def of_each_label(
+    labels: Sequence[str], truth: np.ndarray, predicted: np.ndarray
+) -> list[list[str]]:
+    """The same of labels that an example may have any number of; there is no confusion of these.
+
+    Args:
+      labels: strings.
+      truth: `[examples, labels]`, 1 for each that the example has.
+      predicted: probabilities, float `[examples, labels]`.
+    """
+    numbers = metrics.precision_recall_fscore_support(
+        truth.astype(int), (predicted >= SURE).astype(int), zero_division=0.0
+    )
+    return [HEADER] + [
+        [label, f"{p:.4f}", f"{r:.4f}", f"{f:.4f}", str(n)]
+        for label, p, r, f, n in zip(labels, *numbers, strict=True)
     ]
 
 
@@ -74,12 +95,16 @@ def write(
         if task.task.regression or ids is None:
             continue
         known = is_known(ids)
-        table = of_each_class(task.labels_in_order, ids[known], predicted[known].argmax(-1))
+        if task.task.multi_label:
+            table = of_each_label(task.labels_in_order, ids, predicted)
+        else:
+            table = of_each_class(task.labels_in_order, ids[known], predicted[known].argmax(-1))
         name = "_".join([f"{before}eval_classes", *split.split("_")[1:]])
         path = os.path.join(folder, f"{name}.tsv")
         storage.write_text(path, _tsv(table))
+        taken = "" if task.task.multi_label else ", and what they were taken for"
         print(
-            shown(f"Classes of {task.shown(split)}, and what they were taken for:", table),
+            shown(f"Classes of {task.shown(split)}{taken}:", table),
             flush=True,
         )
 

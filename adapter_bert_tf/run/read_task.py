@@ -46,6 +46,7 @@ def task_of(flags):
         quoted=flags.quoted,
         encoding=flags.encoding,
         regression=flags.regression,
+        multi_label=flags.multi_label,
         skip_bad_rows=flags.skip_bad_rows,
         train=train,
     )
@@ -124,13 +125,12 @@ def read_task(flags, task, encoder, saved=None):
         known = ["train", "dev"] if flags.folds and "dev" in examples else ["train"]
         for split in known:
             require_one_line(examples[split].labels, examples[split].places)
-        found = [label for split in known for label in examples[split].labels]
+        cells = [cell for split in known for cell in examples[split].labels]
+        found = [label for cell in cells for label in task.labels_in(cell)]
         task = task.with_labels(infer_labels(found))
     elif task.labels is None and saved_labels:
         task = task.with_labels(saved_labels)
-    chosen = metrics.chosen_first(
-        flags.metric, task.metrics, () if task.regression else task.labels
-    )
+    chosen = metrics.chosen_first(flags.metric, task)
     task = dataclasses.replace(task, metrics=chosen)
     if flags.split_seed and not task.is_divided() and not flags.folds:
         logging.warning("--split_seed=%d has no effect: the data comes divided.", flags.split_seed)
@@ -184,7 +184,7 @@ def _read(flags, task, roles):
     # All training data is divided; a development set of the task's own is left alone.
     whole = dataclasses.replace(task, dev_share=None)
     examples = _read_source(flags, whole, {"train", *roles} - {"dev"})
-    parts = fold.of(examples["train"], not task.regression)
+    parts = fold.of(examples["train"], not task.regression and not task.multi_label)
     return {split: part for split, part in (examples | parts).items() if split in roles}
 
 
@@ -195,6 +195,13 @@ def _read_source(flags, task, roles):
 
 
 def _check_training_labels(task, labels):
+    if task.multi_label:
+        if not task.labels or np.unique(labels, axis=0).shape[0] < 2:
+            raise InputError(
+                "All examples of the training data have the same labels. There is nothing to "
+                "learn. Is --label_column right?"
+            )
+        return
     there = np.unique(labels)
     if len(there) < 2:
         only = f"score: {labels[0]:g}" if task.regression else f"label: {task.labels[labels[0]]!r}"

@@ -81,6 +81,10 @@ def read_tasks(
         _read(name, part, encoder, of_task(saved, name) if saved else None)
         for name, part in parts.items()
     ]
+    if sets := [name for name, data in zip(parts, found, strict=True) if data.task.multi_label]:
+        raise InputError(
+            f"Several tasks have one label an example each. Received: multi_label of {shown(sets)}"
+        )
     widths = _widths(saved, list(parts), found)
     starts = dict(zip(widths, np.cumsum([0, *widths.values()]).tolist(), strict=False))
     order = list(widths)

@@ -35,7 +35,7 @@ def describe(
       base: fingerprint of the base.
       tuning: `Tuning`.
       adapter: `PartsConfig`, or None.
-      head: `classification`, also for regression, or `span`.
+      head: `classification`, also for regression, `multi_label`, or `span`.
       inputs: dict, where it differs from the head's own.
       **more: other values, or other than those made here.
     """

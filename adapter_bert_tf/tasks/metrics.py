@@ -1,5 +1,6 @@
 """Metrics by name: scikit-learn's on label ids, scipy's on scores."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -29,34 +30,49 @@ METRICS = {
     "pearson": _correlation(scipy.stats.pearsonr),
     "spearman": _correlation(scipy.stats.spearmanr),
 }
-
-
 OF_SCORES = ("pearson", "spearman")
 
 
-def chosen_first(metric, names, labels):
+def _f1_of_sets(average):
+    """F1 over labels and examples; of a label that nobody has or is given it is 0."""
+    return functools.partial(metrics.f1_score, average=average, zero_division=0.0)
+
+
+OF_SETS = {
+    "micro_f1": _f1_of_sets("micro"),
+    "macro_f1": _f1_of_sets("macro"),
+    "accuracy": metrics.accuracy_score,  # Of examples whose labels are all right.
+}
+SURE = 0.5  # From this probability on an example is said to have a label.
+
+
+def chosen_first(metric, task):
     """The metrics of a task with the one first that it is to be judged by.
 
     Args:
-      metric: a name, or None for the first of `names`.
-      names: tuple of the task's own.
-      labels: of the task; none for scores.
+      metric: a name, or None for the first of its own.
+      task: `Task`, its labels known.
 
     Raises:
       InputError: for a metric that there is not, or that is none of such a task.
     """
-    if metric is None:
-        return names
-    fitting = [name for name in METRICS if (name in OF_SCORES) == (not labels)]
-    if len(labels or ()) != 2 and "f1" in fitting:
-        fitting.remove("f1")  # Of one class, where there are two.
-    if metric not in fitting:
+    fitting = _fitting(task)
+    if metric not in (None, *fitting):
+        labels = "a score" if task.regression else f"{len(task.labels)} labels"
         raise InputError(
-            f"metric is one of {fitting}, for {len(labels) if labels else 'no'} labels. Received: "
-            f"{shown(metric)}",
-            "metric",
+            f"metric is one of {fitting}, for {labels}. Received: {shown(metric)}", "metric"
         )
-    return (metric, *(name for name in names if name != metric))
+    first = (metric,) if metric else ()
+    return (*first, *(name for name in task.metrics if name != metric))
+
+
+def _fitting(task):
+    if task.regression:
+        return list(OF_SCORES)
+    if task.multi_label:
+        return list(OF_SETS)
+    f1 = ["f1"] if len(task.labels) == 2 else []  # Of one class, where there are two.
+    return ["accuracy", *f1, "macro_f1", "mcc"]
 
 
 def evaluate(names, labels, outputs):
@@ -76,6 +92,23 @@ def evaluate(names, labels, outputs):
     return scores | {"loss": _loss(labels, outputs.astype("float64"))}
 
 
+def evaluate_sets(names, labels, outputs):
+    """Scores predictions of any number of labels.
+
+    Args:
+      names: of `OF_SETS`.
+      labels: `[examples, labels]`, 1 for each that the example has.
+      outputs: float `[examples, labels]`, probabilities.
+
+    Returns:
+      dict from name to float, and `loss`: the mean binary cross-entropy in nats.
+    """
+    truth, predicted = labels.astype(int), (outputs >= SURE).astype(int)
+    scores = {name: float(OF_SETS[name](truth, predicted)) for name in names}
+    sure = np.clip(np.where(truth, outputs, 1.0 - outputs.astype("float64")), 1e-15, 1.0)
+    return scores | {"loss": float(-np.log(sure).mean())}
+
+
 def _loss(labels, outputs):
     if outputs.ndim == 1:
         return float(metrics.mean_squared_error(labels, outputs))
@@ -84,8 +117,15 @@ def _loss(labels, outputs):
     return float(metrics.log_loss(labels, exact, labels=list(range(exact.shape[-1]))))
 
 
-def is_constant(outputs):
-    """Whether all examples got the same label, or the same score."""
+def is_constant(outputs, sets=False):
+    """Whether all examples got the same label, or the same score.
+
+    Args:
+      outputs: as of `evaluate`.
+      sets: whether they are probabilities of any number of labels.
+    """
+    if sets:
+        return len(outputs) > 1 and bool(((outputs >= SURE) == (outputs[0] >= SURE)).all())
     predicted = outputs.argmax(-1) if outputs.ndim == 2 else outputs
     spread = np.ptp(predicted) / max(1.0, np.abs(predicted).max())
     return len(predicted) > 1 and bool(spread <= 1e-6)

@@ -8,6 +8,11 @@ from adapter_bert_tf.received import shown
 from adapter_bert_tf.tasks.task import ANY_SCORE, Columns, Source, Task
 
 OWN = "tsv"  # The name of every such task.
+METRICS = {
+    "scores": ("spearman", "pearson"),
+    "classes": ("accuracy", "macro_f1"),
+    "sets": ("micro_f1", "macro_f1", "accuracy"),
+}
 
 
 def own_task(
@@ -21,6 +26,7 @@ def own_task(
     quoted: bool | None = None,
     encoding: str = "utf-8",
     regression: bool = False,
+    multi_label: bool = False,
     skip_bad_rows: bool = False,
     train: str = "train",
 ) -> Task:
@@ -34,6 +40,7 @@ def own_task(
       quoted: whether cells may be quoted; None: in `.csv` files.
       encoding: of the files.
       regression: whether the label is a number to predict.
+      multi_label: whether an example has any number of labels, with `|` between them.
       skip_bad_rows: whether rows with too few cells or too many are left out, and counted.
       train: what the file of the training data is called, without its extension.
 
@@ -46,6 +53,12 @@ def own_task(
         )
     if not header:
         _require_numbers(text_a, text_b, label)
+    if regression and multi_label:
+        raise InputError(
+            "regression=True predicts a number, multi_label=True labels. Received: both.",
+            "regression=True",
+            "multi_label=True",
+        )
     plain = Source(
         "",
         Columns(text_a, text_b or None, label or None),
@@ -56,11 +69,11 @@ def own_task(
         encodings=(encoding,),
         skip_bad_rows=skip_bad_rows,
     )
-    metrics = ("spearman", "pearson") if regression else ("accuracy", "macro_f1")
+    kind = "scores" if regression else "sets" if multi_label else "classes"
     return Task(
         OWN,
         "predictions",
-        metrics,
+        METRICS[kind],
         (
             {
                 split: _source(split, f"{name}.{extension}", plain)
@@ -69,6 +82,7 @@ def own_task(
         ),
         dev_share=0.1,
         score_range=ANY_SCORE if regression else None,
+        multi_label=multi_label,
     )
 
 

@@ -4,6 +4,8 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable
 
+BETWEEN_LABELS = "|"  # Of several of one example.
+
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
@@ -73,6 +75,7 @@ class Task:
         the training data.
       relabel: function from a label in the files to the label meant, or None to leave the row out.
       score_range: the least and the largest score, for a regression task.
+      multi_label: whether an example has any number of labels, with `|` between them.
       folder: where the files are, if they ship with us; else None.
       tfds: (config of TensorFlow Datasets' `glue`, feature of text_a[, of text_b]).
       adapter_of: the task whose adapter predicts this one, which has no training data.
@@ -87,6 +90,7 @@ class Task:
     labels: tuple[str, ...] | None = None
     relabel: Callable[[str], str | None] | None = None
     score_range: tuple[float, float] | None = None
+    multi_label: bool = False
     folder: str | None = None
     tfds: tuple[str, ...] | None = None
     adapter_of: str | None = None
@@ -97,6 +101,13 @@ class Task:
     def regression(self) -> bool:
         """Whether a score is predicted instead of a class."""
         return self.score_range is not None
+
+    def labels_in(self, cell: str) -> tuple[str, ...]:
+        """The labels that a cell of the label's column names."""
+        if not self.multi_label:
+            return (cell,)
+        parts = (part.strip() for part in cell.split(BETWEEN_LABELS))
+        return tuple(dict.fromkeys(part for part in parts if part))
 
     @property
     def num_texts(self) -> int:

@@ -14,7 +14,7 @@ SHARES = (0.8, 0.1, 0.1)
 def data():
     rng = np.random.default_rng(0)
     keys = [("text", int(i)) for i in rng.integers(0, 900, 1000)]  # Many come twice.
-    labels = [str(i) for i in rng.choice(5, 1000, p=[0.6, 0.3, 0.08, 0.015, 0.005])]
+    labels = [(str(i),) for i in rng.choice(5, 1000, p=[0.6, 0.3, 0.08, 0.015, 0.005])]
     return keys, labels
 
 
@@ -36,10 +36,12 @@ def test_duplicates_stay_on_one_side(data):
 def test_every_label_is_in_training(data, seed):
     keys, labels = data
     assert {labels[i] for i in divide(keys, labels, SHARES, seed)[0]} == set(labels)
+    sets = [(*label, "all") for label in labels]
+    assert divide(keys, sets, SHARES, seed)[0] == divide(keys, labels, SHARES, seed)[0]
 
 
 def test_every_label_is_in_training_even_if_all_are_rare():
-    parts = divide(range(30), [str(i) for i in range(30)], SHARES, 0)
+    parts = divide(range(30), [(str(i),) for i in range(30)], SHARES, 0)
     assert [len(part) for part in parts] == [30, 0, 0]
 
 

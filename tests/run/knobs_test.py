@@ -8,7 +8,7 @@ import safetensors.numpy
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.class_weights import parse_weights
-from adapter_bert_tf.tasks import metrics
+from adapter_bert_tf.tasks import find_task, metrics
 from tests.runs import mrpc_row, train, try_to_train, write_mrpc
 
 IDS = np.array([0] * 6 + [1] * 2)
@@ -130,12 +130,13 @@ def test_accumulated_batches_are_one_batch_and_dropout_can_be_none(
 
 def test_the_metric_chooses(tmp_path):
     """Of two evaluations the one that is better by the metric asked for is kept."""
-    names = ("accuracy", "f1")
-    assert metrics.chosen_first("f1", names, ("0", "1")) == ("f1", "accuracy")
-    assert metrics.chosen_first("mcc", names, ("0", "1")) == ("mcc", "accuracy", "f1")
-    for wrong, labels in (("f1", ("a", "b", "c")), ("pearson", ("a", "b")), ("mcc", ()), ("x", ())):
+    mrpc, scores = find_task("mrpc"), find_task("sts-b")
+    assert metrics.chosen_first("f1", mrpc) == ("f1", "accuracy")
+    assert metrics.chosen_first("mcc", mrpc) == ("mcc", "accuracy", "f1")
+    mnli = find_task("mnli")
+    for wrong, task in (("f1", mnli), ("pearson", mrpc), ("mcc", scores), ("x", mrpc)):
         with pytest.raises(InputError, match="metric is one of"):
-            metrics.chosen_first(wrong, names, labels)
+            metrics.chosen_first(wrong, task)
 
 
 def test_the_metric_is_reported_and_on_the_card(uneven, tiny_base_folder, tmp_path):
