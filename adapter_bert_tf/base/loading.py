@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import hashlib
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,11 +33,13 @@ class Base:
       config: `BertConfig`.
       vocabulary: `Vocabulary`.
       weights_path: `.safetensors` file or checkpoint prefix; None for random weights.
+      origin: `Origin`; None where it is not known.
     """
 
     config: BertConfig
     vocabulary: Vocabulary
     weights_path: str | None
+    origin: base_files.Origin | None = None
 
     @functools.cached_property
     def weights(self) -> dict[str, np.ndarray]:
@@ -87,6 +90,10 @@ class Base:
     @functools.cached_property
     def _norms_digest(self) -> str | None:
         return norms_digest(self.weights) if self.weights else None
+
+    def named(self) -> dict[str, Any]:
+        """What an adapter's config says of where its base is from, if that is known."""
+        return {"base_model": dataclasses.asdict(self.origin)} if self.origin else {}
 
     def fingerprint(self) -> dict[str, Any]:
         """What identifies a base: sizes, and digests of its vocabulary and weights."""
@@ -139,6 +146,7 @@ def open_base(
     Raises:
       InputError: when something is missing, or the parts do not match.
     """
+    origin = None
     if base_model or not (config_path and vocabulary_path):
         source = base_model or checkpoint or base_files.default_base()
         if source is None:
@@ -152,6 +160,7 @@ def open_base(
                 "checkpoint",
             )
         found = base_files.find_base(source)
+        origin = found.origin
         config_path = config_path or found.config
         vocabulary_path = vocabulary_path or found.vocabulary
         checkpoint = checkpoint or found.weights
@@ -167,7 +176,9 @@ def open_base(
     weights = base_files.require_checkpoint(checkpoint) if checkpoint else None
     if weights:
         check_shapes(base_specs(dataclasses.asdict(config)), read_shapes(weights), weights)
-    return Base(config, vocabulary, weights)
+    if origin is None and weights:
+        origin = base_files.origin_of_folder(os.path.dirname(weights))
+    return Base(config, vocabulary, weights, origin)
 
 
 def weights_digest(weights: Mapping[str, np.ndarray]) -> str:

@@ -10,6 +10,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.exchange import hub
 from adapter_bert_tf.exchange.adapter_bert import import_checkpoint
 from adapter_bert_tf.exchange.adapterhub import import_adapter, is_adapterhub
 from adapter_bert_tf.exchange.adapterhub_export import export_adapter
@@ -188,4 +189,18 @@ def export_adapters(parsed: argparse.Namespace) -> int:
     require_one_task(saved.config, folder)
     export_adapter(saved, parsed.output, load_base(parsed.base_model))
     print(f"Files for AdapterHub: {parsed.output}")
+    return 0
+
+
+def push_adapters(parsed: argparse.Namespace) -> int:
+    """Uploads an adapter directory to the Hugging Face Hub."""
+    (folder,) = parsed.folders
+    print(f"Pushed: {hub.push(folder, parsed.name, parsed.private)}")
+    return 0
+
+
+def pull_adapters(parsed: argparse.Namespace) -> int:
+    """Downloads an adapter directory from the Hugging Face Hub."""
+    revision = hub.pull(parsed.name, parsed.output)
+    print(f"Adapter {parsed.name!r}, revision {revision}: {parsed.output}")
     return 0

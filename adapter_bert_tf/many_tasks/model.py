@@ -85,7 +85,7 @@ class AdapterModel:
         """
         check_name(name, self.list_adapters())
         tuning = Tuning() if tuning is None else tuning
-        described = new_task(name, labels, self.base.fingerprint(), config, head, tuning, inputs)
+        described = new_task(name, labels, self.base, config, head, tuning, inputs)
         self._tasks[name], model = self._with_model(described, {})
         return model
 
@@ -119,13 +119,12 @@ class AdapterModel:
           InputError: when the name is taken, members cannot be fused, or something is out of range.
         """
         check_name(name, self.list_adapters())
-        fingerprint = self.base.fingerprint()
-        found = members_of(members, self._find, self.list_adapters(), fingerprint)
+        found = members_of(members, self._find, self.list_adapters(), self.base.fingerprint())
         config = fusion_of(found, cooling_steps)
         tuning = Tuning("fusion") if tuning is None else tuning
         if not isinstance(tuning, Tuning) or tuning.method != "fusion":
             raise InputError(f'tuning of a fusion is Tuning("fusion", ...). Received: {tuning!r}')
-        described = new_task(name, labels, fingerprint, config, head, tuning, inputs, found)
+        described = new_task(name, labels, self.base, config, head, tuning, inputs, found)
         self._tasks[name], model = self._with_model(described, stacked(config, found), found)
         return model
 

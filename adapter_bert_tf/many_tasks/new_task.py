@@ -5,6 +5,7 @@ from typing import Any
 
 from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.adapters.kinds import PartsConfig
+from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.many_tasks.inputs import strings
@@ -17,7 +18,7 @@ from adapter_bert_tf.training.trained import Tuning
 def new_task(
     name: str,
     labels: Any,
-    fingerprint: Mapping[str, Any],
+    base: Base,
     config: Any,
     head: Any,
     tuning: Any,
@@ -40,11 +41,12 @@ def new_task(
     described = schema.describe(
         name,
         _labels_of(labels, head),
-        fingerprint,
+        base.fingerprint(),
         tuning,
         adapter if tuning.needs_adapter else None,
         head,
         inputs,
+        **base.named(),
         **({"members": [member.config["sha256"] for member in members]} if members else {}),
     )
     checks.check(described, f"Adapter {name!r}")

@@ -13,6 +13,7 @@ from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.many_tasks.model import AdapterModel
 from adapter_bert_tf.predict import asked, cells, columns, frames, tables
 from adapter_bert_tf.received import shown
+from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.tasks.metrics import SURE
 
 Folder: TypeAlias = str | os.PathLike[str]
@@ -36,7 +37,8 @@ class Predictor:
     Args:
       *adapters: adapter directories, or dicts from names to such. Of several, each call says which
         it means.
-      base: the base that they were trained on: a `Base`, or what `load_base` takes.
+      base: the base that they were trained on: a `Base`, or what `load_base` takes. None: the one
+        that the first adapter names, if that can be found by its name, or the installed one.
       batch_size: the most rows of a batch.
 
     Raises:
@@ -54,12 +56,12 @@ class Predictor:
                 "A Predictor takes adapter directories, and a batch_size of 1 or more. Received: "
                 f"{shown(adapters)}, {shown(batch_size)}"
             )
+        named = [pair for adapter in adapters for pair in _named(adapter)]
+        base = _base_of(named[0][1]) if base is None and named else base
         self.model = AdapterModel(base if isinstance(base, Base) else load_base(base))
         self.batch_size = batch_size
-        for adapter in adapters:
-            named = adapter.items() if isinstance(adapter, Mapping) else [(None, adapter)]
-            for name, folder in named:
-                self.model.load_adapter(folder, name)
+        for name, folder in named:
+            self.model.load_adapter(folder, name)
         self._configs = {name: self.model.config(name) for name in self.adapters}
         self._encoder = TextEncoder(self.model.base.vocabulary, 128)
         self._encoders = {
@@ -213,6 +215,20 @@ class Predictor:
         return [
             _class_answer(row, self._configs[name]) for row, name in zip(logits, names, strict=True)
         ]
+
+
+def _named(adapter: Folder | Mapping[str, Folder]) -> list[tuple[str | None, Folder]]:
+    """Pairs of a name, None for the adapter's own, and a directory."""
+    return list(adapter.items()) if isinstance(adapter, Mapping) else [(None, adapter)]
+
+
+def _base_of(folder: Folder) -> str | None:
+    """The base that an adapter names, for `load_base`; None for the installed one."""
+    origin = load_adapter(os.fspath(folder)).config.get("base_model")
+    if not origin or origin["kind"] == "folder":
+        return None
+    of_hub = origin["kind"] == "hub" and origin["revision"]
+    return f"{origin['name']}@{origin['revision']}" if of_hub else str(origin["name"])
 
 
 def _class_answer(logits: np.ndarray, config: Mapping[str, Any]) -> dict[str, Any]:

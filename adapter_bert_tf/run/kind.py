@@ -208,6 +208,7 @@ class Kind(abc.ABC):
             global_step=job.record.get("global_step", 0),
             command=output_files.command(),
             run=plan.folder.run_id,
+            **plan.base.named(),
             **of_task,
         )
 

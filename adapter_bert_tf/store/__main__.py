@@ -7,6 +7,8 @@ python -m adapter_bert_tf.store average out/seed*/adapter --output=out/mean
 python -m adapter_bert_tf.store generate out/five/adapter --task=mrpc --output=out/mrpc
 python -m adapter_bert_tf.store import FOLDER --output=DIR        # AdapterHub, adapter-bert
 python -m adapter_bert_tf.store export DIR --output=FOLDER        # AdapterHub
+python -m adapter_bert_tf.store push DIR OWNER/NAME               # the Hugging Face Hub
+python -m adapter_bert_tf.store pull OWNER/NAME --output=DIR
 """
 
 import argparse
@@ -37,7 +39,12 @@ def parse(arguments=None):
     generated = command("generate", "an ordinary adapter of one of several tasks", False)
     imported = command("import", "reads AdapterHub's files, or adapter-bert's checkpoint", False)
     exported = command("export", "writes AdapterHub's files", False)
-    for sub in (average, generated, imported, exported):
+    pushed = command("push", "uploads it to a repository of the Hugging Face Hub", False)
+    pushed.add_argument("name", metavar="OWNER/NAME")
+    pushed.add_argument("--private", action="store_true", help="of a repository that is made")
+    pulled = commands.add_parser("pull", help="downloads one from the Hugging Face Hub")
+    pulled.add_argument("name", metavar="OWNER/NAME[@REVISION]")
+    for sub in (average, generated, imported, exported, pulled):
         sub.add_argument("--output", required=True, help="the folder to write")
     for sub in (verify, imported, exported):
         sub.add_argument("--base_model", help="the adapter's base (default: the installed one)")

@@ -42,9 +42,18 @@ def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
         raise InputError(
             "The adapter was trained on another base. "
             + "; ".join(different)
-            + ". Use the base it was trained on (base_model).",
+            + f". Use the base it was trained on (base_model){_named(config)}.",
             "base_model",
         )
+
+
+def _named(config: Mapping[str, Any]) -> str:
+    """What the adapter calls its base, if anything."""
+    origin = config.get("base_model")
+    if not origin:
+        return ""
+    revision = f" of revision {shown(origin['revision'])}" if origin["revision"] else ""
+    return f": {shown(origin['name'])}{revision}"
 
 
 def _other_norms(expected: str | None, received: str | None) -> list[str]:

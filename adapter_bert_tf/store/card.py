@@ -5,14 +5,22 @@ import shlex
 from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.received import printable
 from adapter_bert_tf.store.contents import adapter_of, name_of, trained_size
+from adapter_bert_tf.store.hub_metadata import head_of_page, without_head
 from adapter_bert_tf.store.several import NAME, TASKS, is_several, names_of
 
+LONGEST_HEAD = 1 << 16
 BEGINNING = ": a BERT adapter\n\n| | |\n| --- | --- |\n"  # After the task's name.
 
 
 def is_card(text):
     """Whether a text begins as the cards do."""
+    text = without_head(text[:LONGEST_HEAD])
     return text.startswith("# ") and BEGINNING in text[:2000]
+
+
+def page(config):
+    """The text of the file: what the Hub reads, and the card."""
+    return head_of_page(config) + card(config)
 
 
 def card(config):
@@ -25,6 +33,7 @@ def card(config):
         "Trained parameters": f"{trained_size(config):,}",
         "Base": f"{base['num_layers']} layers, {base['hidden_size']} wide, "
         f"{'un' if base['lower_case'] else ''}cased, {base['vocab_size']:,} word pieces",
+        **({"Base model": _origin(config["base_model"])} if "base_model" in config else {}),
         "Base weights (sha256)": str(base["weights_sha256"]),
         "Written by": ", ".join(f"{k} {v}" for k, v in config.get("versions", {}).items()),
     }
@@ -34,8 +43,37 @@ def card(config):
         f"# {printable(name_of(config))}{BEGINNING}{table}\n\n"
         f"Trained with\n\n```\n{printable(config.get('command', ''))}\n```\n\n"
         f"Use it with `python {command} --do_eval --do_predict "
-        "--adapter_dir=THIS_FOLDER ...`.\n"
+        "--adapter_dir=THIS_FOLDER ...`"
+        + (
+            ".\n"
+            if is_several(config)
+            else f", or in Python, in this folder,\n\n{_snippet(config)}"
+        )
     )
+
+
+def _snippet(config):
+    """Code that runs as it stands."""
+    number = 2 if config["head"] == "span" else config["inputs"]["texts"]
+    names = (
+        ("What is asked?", "It is asked what is.")
+        if config["head"] == "span"
+        else ("A text.", "Another.")
+    )
+    texts = ", ".join(f'"{text}"' for text in names[:number])
+    base = config.get("base_model")
+    known = base and base["kind"] != "folder"
+    more = "" if known else ', base="FOLDER_OF_THE_BASE"'
+    return (
+        "```python\nimport adapter_bert_tf as abt\n\n"
+        f'predictor = abt.Predictor("."{more})\nprint(predictor({texts}))\n```\n'
+    )
+
+
+def _origin(base):
+    """The base's name, revision and licence."""
+    revision = f", revision {base['revision']}" if base["revision"] else ""
+    return f"{base['name']}{revision} (license: {base['license'] or 'not said'})"
 
 
 def _task(config):

@@ -38,6 +38,7 @@ OPTIONAL: dict[str, type | tuple[type, ...]] = {
     "global_step": int,
     "split_seed": (int, type(None)),
     "fold": dict,  # Of cross-validation.
+    "base_model": dict,
 }
 OF_SOME = OPTIONAL | {NAME: str}  # Of the tasks of several.
 FINGERPRINT: dict[str, type | tuple[type, ...]] = {
@@ -79,6 +80,7 @@ def check(config, where):
         raise InputError(f"{where}: name must be text. Received: {shown(config['name'])}")
     if not isinstance(config.get("run", ""), str):  # Older ones have none.
         raise InputError(f"{where}: run must be a string. Received: {shown(config['run'])}")
+    _check_origin(config.get("base_model"), where)
     if is_several(config):
         _check_tasks(config, where)
     else:
@@ -95,6 +97,18 @@ def check(config, where):
             f"tasks together. Received: the head {shown(config['head'])}"
         )
     _check_adapter(config, where)
+
+
+def _check_origin(origin: Any, where: str) -> None:
+    """Where the base is from, if it is said. Raises `InputError`."""
+    optional = (str, type(None))
+    fields: dict[str, type | tuple[type, ...]]
+    fields = {"name": str, "kind": str, "revision": optional, "license": optional}
+    if origin is not None and wrong_fields(fields, origin):
+        raise InputError(
+            f"{where}: base_model has a name, a kind, a revision and a license. Received: "
+            f"{shown(origin)}"
+        )
 
 
 def _check_tasks(config: Mapping[str, Any], where: str) -> None:

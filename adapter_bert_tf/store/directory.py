@@ -17,7 +17,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import contents, schema
 from adapter_bert_tf.store import weights as weight_bytes
 from adapter_bert_tf.store.base_match import check_base
-from adapter_bert_tf.store.card import card
+from adapter_bert_tf.store.card import page
 from adapter_bert_tf.store.each_task import apart, each_task, is_made
 from adapter_bert_tf.store.files import config_bytes, read, read_config, write_files
 from adapter_bert_tf.store.folders import TASKS, replacing
@@ -147,7 +147,7 @@ def save_adapter(
     files = {
         CONFIG: config_bytes(config),
         WEIGHTS: content,
-        CARD: card(config).encode(),
+        CARD: page(config).encode(),
     }
     for member in members:
         files |= member.files()

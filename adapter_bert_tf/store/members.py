@@ -12,7 +12,7 @@ from adapter_bert_tf.adapters.fusion_config import WHY_SERIAL, FusionConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shown
 from adapter_bert_tf.store import contents, schema, weights
-from adapter_bert_tf.store.card import card
+from adapter_bert_tf.store.card import page
 from adapter_bert_tf.store.place import CARD, CONFIG, MEMBERS, WEIGHTS
 
 NORM = "/LayerNorm/"
@@ -64,7 +64,7 @@ class Member:
         return {
             f"{place}/{CONFIG}": json.dumps(self.config, indent=2).encode(),
             f"{place}/{WEIGHTS}": self.content,
-            f"{place}/{CARD}": card(self.config).encode(),
+            f"{place}/{CARD}": page(self.config).encode(),
         }
 
 

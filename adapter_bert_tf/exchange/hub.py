@@ -1,0 +1,94 @@
+"""Adapter directories on the Hugging Face Hub: one repository each."""
+
+import os
+import shutil
+import tempfile
+
+from adapter_bert_tf.base.hub import HUB_NAME, first_line, hub_errors, library
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.patience import is_remote
+from adapter_bert_tf.received import shown
+from adapter_bert_tf.store.directory import check_tasks, load_adapter
+from adapter_bert_tf.store.folders import CONFIG, INSIDE, require_free
+from adapter_bert_tf.store.place import CARD, WEIGHTS
+
+PATTERNS = (CONFIG, WEIGHTS, CARD, *(f"{inside}/*" for inside in INSIDE))
+WHY = "The Hugging Face Hub is asked by its own library."
+
+
+def push(folder: str, name: str, private: bool = False) -> str:
+    """Uploads an adapter directory, as one commit; makes the repository if there is none.
+
+    Args:
+      folder: local; all of it is read and checked before.
+      name: OWNER/NAME. Who may write there is decided by the token of `hf auth login`, or HF_TOKEN.
+      private: of a repository that is made.
+
+    Returns:
+      the address of the commit.
+
+    Raises:
+      InputError: when the adapter is damaged, or the Hub refuses.
+    """
+    if is_remote(folder):
+        raise InputError(f"Only a local folder is pushed: copy it first. Received: {folder!r}")
+    check_tasks(folder, load_adapter(folder))
+    repo = _repository(name)["repo"]
+    hub = library("huggingface_hub", WHY)
+    try:
+        api = hub.HfApi()
+        api.create_repo(repo, private=private, exist_ok=True)
+        done = api.upload_folder(
+            repo_id=repo,
+            folder_path=folder,
+            allow_patterns=list(PATTERNS),
+            commit_message="Adapter of adapter_bert_tf",
+        )
+    except hub_errors() as error:
+        raise InputError(
+            f"The Hub did not take {repo!r}: {first_line(error)} Is a token with the right to "
+            "write there known (hf auth login, or HF_TOKEN)?"
+        ) from error
+    return str(done.commit_url)
+
+
+def pull(name: str, output: str) -> str:
+    """Downloads an adapter directory; it is checked before it is at its place.
+
+    Args:
+      name: OWNER/NAME, or OWNER/NAME@REVISION.
+      output: the folder to make; nothing may be there.
+
+    Returns:
+      the revision.
+
+    Raises:
+      InputError: when the Hub does not give it, or it is no adapter, or a damaged one.
+    """
+    require_free(output)
+    found = _repository(name)
+    hub = library("huggingface_hub", WHY)
+    try:
+        source = hub.snapshot_download(
+            found["repo"], revision=found["revision"], allow_patterns=list(PATTERNS)
+        )
+    except hub_errors() as error:
+        raise InputError(f"The Hub did not give {name!r}: {first_line(error)}") from error
+    above = os.path.dirname(os.path.abspath(output))
+    os.makedirs(above, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=above, prefix=".pulled-") as temporary:
+        whole = os.path.join(temporary, "adapter")
+        shutil.copytree(source, whole)  # The cache has links, and an adapter has none.
+        try:
+            check_tasks(whole, load_adapter(whole))
+        except InputError as error:
+            raise InputError(str(error).replace(whole, name), *error.arguments) from error
+        os.rename(whole, output)
+    return os.path.basename(source)
+
+
+def _repository(name):
+    found = HUB_NAME.fullmatch(name)
+    if not found:
+        raise InputError(f"A repository is OWNER/NAME. Received: {shown(name)}")
+    return found
