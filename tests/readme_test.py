@@ -1,4 +1,4 @@
-"""The README's Python examples, run in their order in one folder, on a tiny base."""
+"""Python examples of the README and the guides, run in one folder, on a tiny base."""
 
 import pathlib
 import re
@@ -11,13 +11,13 @@ import adapter_bert_tf as abt
 from tests import support
 from tests.runs import train, write_mrpc
 
-README = pathlib.Path(__file__).parent.parent / "README.md"
+ROOT = pathlib.Path(__file__).parent.parent
 
 
-def _example(beginning):
+def _example(page, beginning):
     code = [
         block
-        for block in re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
+        for block in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)
         if re.search(beginning, block)
     ]
     assert len(code) == 1
@@ -41,7 +41,9 @@ def folder(tmp_path_factory):
 
 def test_many_tasks(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    code = _example("AdapterModel").replace("load_base()", "load_base('base')")
+    code = _example("docs/many_tasks.md", "AdapterModel").replace(
+        "load_base()", "load_base('base')"
+    )
     *first, list_and_delete = code.strip().splitlines()
     names = {}
     exec("\n".join(first), names)
@@ -58,31 +60,43 @@ def test_many_tasks(folder, monkeypatch):
 
 def test_the_client(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    exec(_example("import tensorflow as tf, tensorflow_text"), {})
+    exec(_example("docs/serving.md", "import tensorflow as tf, tensorflow_text"), {})
     assert re.match(r"tf.Tensor\(\[b'[01]'\].*\n?.*b'0' b'1'", capsys.readouterr().out, re.S)
 
 
 def test_a_loop_of_ones_own(folder, monkeypatch):
     monkeypatch.chdir(folder)
     names = {}
-    exec(_example("select_trained").replace("load_base()", "load_base('base')"), names)
+    exec(
+        _example("docs/python.md", "select_trained").replace("load_base()", "load_base('base')"),
+        names,
+    )
     assert np.isfinite(names["model"].history.history["loss"]).all()
 
 
-def test_training_in_one_call(folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+def test_training_in_one_call(page, folder, monkeypatch, capsys):
+    (folder / page).mkdir(parents=True)
+    monkeypatch.chdir(folder / page)
     names = {}
-    code = _example("abt.train\\(").replace("num_train_epochs=5", "base_model='base'")
+    code = _example(page, "abt.train\\(").replace(
+        "num_train_epochs=5", f"base_model='{folder}/base'"
+    )
     exec(code, names)
     assert re.search(r"\n\{'label': '(good|bad)', 'prob.*\}\n", capsys.readouterr().out)
-    assert abt.Predictor("adapters/reviews", base="base").adapters == names["task"].adapters
+    assert (
+        abt.Predictor("adapters/reviews", base=str(folder / "base")).adapters
+        == names["task"].adapters
+    )
     assert tf.saved_model.load("served/reviews").signatures["serving_default"]
 
 
 def test_a_predictor(folder, monkeypatch):
     monkeypatch.chdir(folder)
     (folder / "pairs.csv").write_text("text_a,text_b,more\na cat,a dog,1\nit rain,it rain,2\n")
-    code = _example("Predictor\\(").replace('adapter")', "adapter\", base='base')")
+    code = _example("docs/python.md", "Predictor\\(").replace(
+        'adapter")', "adapter\", base='base')"
+    )
     exec(code, names := {})
     assert names["predictor"].adapters == ["mrpc"]
     assert len((folder / "answers.csv").read_text().splitlines()) == 3

@@ -1,0 +1,25 @@
+"""Two tasks on one base, side by side in memory, and in one batch.
+
+python examples/two_tasks_one_base.py
+"""
+
+import numpy as np
+
+import adapter_bert_tf as abt
+
+model = abt.AdapterModel(abt.load_base())
+encoder = abt.TextEncoder(model.base.vocabulary, max_seq_length=32)
+TASKS = {
+    "topic": (["Shares fell.", "They won 2:1.", "Rates rise.", "A late goal."], ["money", "sport"]),
+    "mood": (["Great!", "It broke.", "I love it.", "Never again."], ["good", "bad"]),
+}
+for name, (texts, labels) in TASKS.items():
+    task = model.add_adapter(name, labels)  # A tf_keras.Model that trains this adapter alone.
+    task.compile("adam", task.training_loss())
+    task.fit(encoder.inputs(texts * 8), np.array([0, 1] * 16), epochs=3, verbose=0)
+    model.save_adapter(name, f"adapters/{name}")
+
+texts = ["The bank has doubled its profit.", "I am so happy with it."]
+logits = model(encoder.inputs(texts), adapter=["topic", "mood"])  # An adapter for each row.
+for text, name, row in zip(texts, ["topic", "mood"], logits.numpy(), strict=True):
+    print(f"{name}: {TASKS[name][1][row.argmax()]}  {text}")

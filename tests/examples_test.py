@@ -1,0 +1,35 @@
+"""The files of `examples/`, each as a newcomer runs it, in an empty folder, on the default base."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.runs import ROOT
+
+SAID = {
+    "sentiment.py": ["'eval_accuracy': ", "'label': '", "-> {"],
+    "two_tasks_one_base.py": ["topic: ", "mood: "],
+    "many_labels.py": ["eval_micro_f1_std = ", "Classes of dev:", "{'labels': ["],
+}
+
+
+def test_every_example_is_run():
+    assert {path.name for path in (ROOT / "examples").iterdir() if path.suffix} == set(SAID)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SAID)
+def test_an_example(name, tmp_path):
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / name],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for part in SAID[name]:
+        assert part in done.stdout, done.stdout
