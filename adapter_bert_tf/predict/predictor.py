@@ -212,9 +212,13 @@ class Predictor:
         if config["head"] == "span":
             return asked.span_answers(run, texts, encoder, config["inputs"], self.batch_size)
         logits = asked.class_logits(run, texts, encoder, self.batch_size)
-        return [
-            _class_answer(row, self._configs[name]) for row, name in zip(logits, names, strict=True)
-        ]
+        found: list[dict[str, Any]] = [{}] * len(rows)
+        for name in dict.fromkeys(names):  # Those of one adapter at once: of one width.
+            mine = [i for i, other in enumerate(names) if other == name]
+            answers = _class_answers([logits[i] for i in mine], self._configs[name])
+            for i, answer in zip(mine, answers, strict=True):
+                found[i] = answer
+        return found
 
 
 def _named(adapter: Folder | Mapping[str, Folder]) -> list[tuple[str | None, Folder]]:
@@ -231,12 +235,16 @@ def _base_of(folder: Folder) -> str | None:
     return f"{origin['name']}@{origin['revision']}" if of_hub else str(origin["name"])
 
 
-def _class_answer(logits: np.ndarray, config: Mapping[str, Any]) -> dict[str, Any]:
+def _class_answers(rows: Sequence[np.ndarray], config: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Answers of logits `[outputs]`, of which those after the adapter's own are another's."""
     if config["regression"]:
-        return {"score": float(logits[0])}
-    labels = config["labels"]
-    shares = head_of(config).shares(logits[: len(labels)]).numpy().tolist()
-    probabilities = dict(zip(labels, shares, strict=True))
+        return [{"score": float(row[0])} for row in rows]
+    logits = np.stack([row[: len(config["labels"])] for row in rows])
+    return [_class_answer(row, config) for row in head_of(config).shares(logits).numpy().tolist()]
+
+
+def _class_answer(shares: Sequence[float], config: Mapping[str, Any]) -> dict[str, Any]:
+    probabilities = dict(zip(config["labels"], shares, strict=True))
     if config["head"] == "multi_label":
         sure = [label for label, share in probabilities.items() if share >= SURE]
         return {"labels": sure, "probabilities": probabilities}

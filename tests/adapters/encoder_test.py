@@ -223,9 +223,11 @@ def test_config_round_trip_rebuilds_the_encoder():
     assert twin.named_variables().keys() == encoder.named_variables().keys()
 
 
-def test_the_readme_shows_the_block_as_it_is():
+def test_the_page_of_training_shows_the_block_as_it_is():
     root = GOLDEN.parent.parent.parent
-    code = re.findall(r"```python\n(output = .*?)```", (root / "README.md").read_text(), re.S)
+    code = re.findall(
+        r"```python\n(output = .*?)```", (root / "docs/training.md").read_text(), re.S
+    )
     block = [
         line.strip()
         for line in (root / "adapter_bert_tf/adapters/encoder.py").read_text().splitlines()

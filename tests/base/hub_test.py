@@ -61,6 +61,7 @@ def trained(hubbed, tmp_path_factory):
     return folder / "out" / "adapter"
 
 
+@pytest.mark.long
 def test_the_adapter_and_its_card_say_which_base(trained, hubbed):
     origin = json.loads((trained / "adapter_config.json").read_text())["base_model"]
     revision = fake_hub.commit_of(hubbed[0][NAME])
@@ -74,6 +75,7 @@ def test_the_adapter_and_its_card_say_which_base(trained, hubbed):
     assert without_head(page).startswith("# mrpc: a BERT adapter\n")
 
 
+@pytest.mark.long
 def test_the_code_of_the_card_runs(trained, hubbed):
     code = (trained / "README.md").read_text().split("```python\n")[1].split("```")[0]
     done = subprocess.run([sys.executable, "-c", code], env=hubbed[1], cwd=trained,
@@ -82,6 +84,7 @@ def test_the_code_of_the_card_runs(trained, hubbed):
     assert done.stdout.startswith("{'label': ")
 
 
+@pytest.mark.long
 def test_an_adapter_goes_to_the_hub_and_comes_back(trained, hubbed, tmp_path):
     repos, environment = hubbed
     store = ("-m", "adapter_bert_tf.store")
@@ -97,6 +100,7 @@ def test_an_adapter_goes_to_the_hub_and_comes_back(trained, hubbed, tmp_path):
     assert "Traceback" not in again and str(tmp_path / "pulled") in again
 
 
+@pytest.mark.long
 def test_what_is_damaged_is_neither_pushed_nor_pulled(trained, hubbed, tmp_path):
     repos, environment = hubbed
     repos["someone/damaged"] = {path.name: path.read_bytes() for path in trained.iterdir()}
@@ -130,6 +134,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_the_hub_refuses_is_one_line(case, trained, hubbed, tmp_path):
     words, changes, message = REFUSED[case]
@@ -145,6 +150,7 @@ LOAD = (
 )
 
 
+@pytest.mark.long
 def test_bases_that_the_hub_has_not_or_that_are_none(hubbed):
     said = run(hubbed[1], "-c", LOAD, "someone/missing", check=False)
     assert "the Hugging Face Hub did not give it" in said
@@ -153,6 +159,7 @@ def test_bases_that_the_hub_has_not_or_that_are_none(hubbed):
     assert "has the tokenizer of RoBERTa" in said
 
 
+@pytest.mark.long
 def test_a_base_that_was_downloaded_needs_no_network(trained, hubbed):
     revision = fake_hub.commit_of(hubbed[0][NAME])
     offline = hubbed[1] | {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "1"}

@@ -93,6 +93,7 @@ def test_one_fold_by_itself_is_that_run(crossed, mrpc, tiny_base_folder, tmp_pat
     assert (out / "adapter" / "adapter.safetensors").read_bytes() == theirs.read_bytes()
 
 
+@pytest.mark.long
 def test_an_adapter_of_a_fold_is_evaluated_on_its_own_part_only(
     crossed, mrpc, tiny_base_folder, tmp_path
 ):
@@ -122,6 +123,7 @@ def test_what_has_no_meaning_is_refused(case, mrpc, tiny_base_folder, tmp_path):
     assert message in (error or ""), error
 
 
+@pytest.mark.long
 def test_settings_are_ranked_by_the_mean_of_their_folds(mrpc, tiny_base_folder, tmp_path, capsys):
     (tmp_path / "grid.yaml").write_text("learning_rate: [1.0e-9, 1.0e-2]\n")
     out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=12",

@@ -453,6 +453,7 @@ def test_ragged_rows_are_named_and_counted(tiny_base_folder, tmp_path, caplog):
     assert "left out 1 of 120 rows: too many cells (line 7)" in caplog.text
 
 
+@pytest.mark.long
 def test_ragged_rows_of_a_test_file_are_answered(tiny_base_folder, tmp_path, caplog):
     folder = write(tmp_path / "data", extension="csv")
     _ragged(folder / "test.csv")
@@ -466,6 +467,7 @@ def test_ragged_rows_of_a_test_file_are_answered(tiny_base_folder, tmp_path, cap
     )
 
 
+@pytest.mark.long
 def test_spaces_around_the_names_of_columns(tiny_base_folder, tmp_path):
     path = _lone(tmp_path / "data")
     first, rest = path.read_text().split("\n", 1)

@@ -103,6 +103,7 @@ def test_the_versions_are_printed_before_the_tpu_is_asked(tmp_path, capsys):
 
 SIZES = types.SimpleNamespace(
     train_batch_size=12,
+    gradient_accumulation_steps=1,
     eval_batch_size=8,
     predict_batch_size=8,
     max_seq_length=16,

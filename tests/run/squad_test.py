@@ -238,6 +238,7 @@ FLAGS = {
     "version_2_with_negative": False,
     "features_dir": "features",
     "seed": 0,
+    "metric": None,
     "null_score_diff_threshold": 0.0,
     "n_best_size": 20,
     "max_answer_length": 30,

@@ -69,6 +69,8 @@ def test_mnli_and_the_diagnostic_set(mnli, tiny_base_folder, tmp_path):
     assert {path.name for path in out.glob("*.tsv")} == {
         "MNLI-m.tsv",
         "MNLI-mm.tsv",
+        "eval_classes.tsv",
+        "eval_classes_mismatched.tsv",
         "test_results.tsv",
         "test_results_mismatched.tsv",
     }
