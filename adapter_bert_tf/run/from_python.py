@@ -9,6 +9,7 @@ from typing import Any
 
 from absl import flags as absl_flags
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.command import checks
 from adapter_bert_tf.command.definitions import define_flags
 from adapter_bert_tf.command.row import Command
@@ -17,13 +18,13 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict import frames
 from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.received import shown
-from adapter_bert_tf.run import classification, given_tables, output_files
+from adapter_bert_tf.run import classification, given_tables, output_files, results
 from adapter_bert_tf.serving.export import export_task
 
 # What the texts decide, or `TrainedTask` does.
 DECIDED = ("task_name", "data_dir", "label_column", "do_predict", "do_export", "adapter_dir")
-# What only a command line can mean.
-NOT_HERE = ("config", "dry_run")
+# What only a command line can mean, and what leaves no one adapter.
+NOT_HERE = ("config", "dry_run", "folds", "fold")
 
 
 class TrainedTask(Predictor):
@@ -31,14 +32,15 @@ class TrainedTask(Predictor):
 
     Attributes:
       output_dir: all that the training left, as `run_classifier.py` leaves it.
-      results: of the dev set, such as `{"eval_accuracy": 0.9, ...}`.
+      results: of the dev set, such as `{"eval_accuracy": 0.9, ...}`; of several seeds or settings
+        those of the best one's runs: median, `_min` and `_max`.
     """
 
     def __init__(self, output_dir: str, base: str | None) -> None:
         super().__init__(os.path.join(output_dir, "adapter"), base=base)
         self.output_dir = output_dir
         record = output_files.read_record(os.path.join(output_dir, "run.json")) or {}
-        self.results: dict[str, float] = record.get("eval", {})
+        self.results: dict[str, float] = record.get("eval") or _of_several(output_dir)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the adapter directory. Raises `InputError` if another adapter is there."""
@@ -49,6 +51,12 @@ class TrainedTask(Predictor):
         name = self.adapters[0]
         config, vocabulary = self.model.config(name), self.model.base.vocabulary
         export_task(os.fspath(folder), self.model.model(name), config, vocabulary)
+
+
+def _of_several(output_dir: str) -> dict[str, float]:
+    """The results of a sweep, as it leaves them."""
+    lines = storage.read_bytes(os.path.join(output_dir, results.EVALUATION)).decode().splitlines()
+    return {name: float(value) for name, _, value in (line.partition(" = ") for line in lines)}
 
 
 def train(

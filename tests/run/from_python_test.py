@@ -96,6 +96,17 @@ def test_the_same_call_again_finds_itself_done(trained, tiny_base_folder, capsys
 
 
 @pytest.mark.long
+def test_several_seeds_have_results_and_folds_are_for_the_command(tiny_base_folder):
+    texts, labels = sentences(32)
+    settings = {"base_model": str(tiny_base_folder), "num_train_epochs": 1, **SMALL}
+    task = abt.train(texts, labels, num_trials=2, **settings)
+    names = {"eval_accuracy", "eval_accuracy_min", "eval_accuracy_max"}
+    assert names < task.results.keys()
+    with pytest.raises(InputError, match="train has no arguments \\['folds'\\]"):
+        abt.train(texts, labels, folds=2, **settings)
+
+
+@pytest.mark.long
 def test_frames_pairs_and_scores(tiny_base_folder):
     first, second = sentences(32)[0], sentences(32, seed=1)[0]
     frame = pandas.DataFrame({"id": range(32), "said": first, "heard": second})
