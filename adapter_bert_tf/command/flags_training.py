@@ -1,6 +1,6 @@
 """Flags of every command: the method, the training, and the devices."""
 
-from adapter_bert_tf.command import flags_several
+from adapter_bert_tf.command import flags_optimizer, flags_several
 from adapter_bert_tf.command.flags_several import HYPER, SEVERAL
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.row import Row
@@ -177,33 +177,7 @@ TRAINING = (
         lowest=0.0,
         highest=1.0,
     ),
-    Row(
-        "optimizer",
-        "choice",
-        "adamw",
-        "AdamW with bounded updates; without the bound; adapter-bert's, without bias correction.",
-        Role.TRAINING,
-        choices=("adamw", "adamw_unclipped", "adapter_bert"),
-    ),
-    Row(
-        "weight_decay",
-        "real",
-        0.01,
-        "Share of each weight that a step takes away, times the learning rate; not of LayerNorms "
-        "and biases.",
-        Role.TRAINING,
-        lowest=0.0,
-    ),
-    Row(
-        "dropout",
-        "real",
-        None,
-        "Rate of base and head in training, of hidden states and of attention. Default: the "
-        "base's own, 0.1 of most.",
-        Role.TRAINING,
-        lowest=0.0,
-        highest=0.999,
-    ),
+    *flags_optimizer.ROWS,
     Row(
         "eval_every_steps",
         "integer",

@@ -122,16 +122,10 @@ def read_task(flags, task, encoder, saved=None):
     reads = ["train", *roles] if infers and "train" not in roles else roles
     examples = _read(flags, task, reads) if reads else {}
     if infers:
-        known = ["train", "dev"] if flags.folds and "dev" in examples else ["train"]
-        for split in known:
-            require_one_line(examples[split].labels, examples[split].places)
-        cells = [cell for split in known for cell in examples[split].labels]
-        found = [label for cell in cells for label in task.labels_in(cell)]
-        task = task.with_labels(infer_labels(found))
+        task = task.with_labels(_labels_of(task, examples, both=bool(flags.folds)))
     elif task.labels is None and saved_labels:
         task = task.with_labels(saved_labels)
-    chosen = metrics.chosen_first(flags.metric, task)
-    task = dataclasses.replace(task, metrics=chosen)
+    task = dataclasses.replace(task, metrics=metrics.chosen_first(flags.metric, task))
     if flags.split_seed and not task.is_divided() and not flags.folds:
         logging.warning("--split_seed=%d has no effect: the data comes divided.", flags.split_seed)
     labels = {split: label_ids(task, part) for split, part in examples.items()}
@@ -154,6 +148,15 @@ def read_task(flags, task, encoder, saved=None):
         called=_called(flags),
         fold=_fold(flags),
     )
+
+
+def _labels_of(task, examples, both):
+    """The labels that there are in the training data; of folds, which are parts of it, in both."""
+    known = [examples[split] for split in ("train", "dev")[: 1 + both] if split in examples]
+    for part in known:
+        require_one_line(part.labels, part.places)
+    cells = [cell for part in known for cell in part.labels]
+    return infer_labels([label for cell in cells for label in task.labels_in(cell)])
 
 
 def _called(flags):
