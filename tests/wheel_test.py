@@ -45,6 +45,8 @@ def test_the_first_steps(bin_folder, tmp_path):
         assert "Traceback" not in done.stderr and "cuInit" not in done.stderr, done.stderr
     _, trained, answered, served, _, from_python = said
     assert "Adapter: out/reviews/adapter" in trained and "reviews: tsv" in trained
+    card = (tmp_path / "out/reviews/adapter/README.md").read_text()
+    assert "\nadapter-bert classify --task_name=tsv " in card
     assert "1,The lid does not close.,bad," in answered and '{"label": "good"' in answered
     assert served.endswith("[b'bad']\n")
     assert re.search(r"'label': 'bad'.*'label': 'good'", from_python)

@@ -9,7 +9,7 @@ from adapter_bert_tf.tasks import role
 WORTH_A_WARNING = 0.05  # Of the word pieces or inputs.
 
 
-def report(task, examples, features):
+def report(task, examples, features, called=None):
     """Lines that say what was read: examples, lengths, how many are cut, labels."""
     lines = [f"  {'split':<16}{'examples':>10}{'pieces':>8}{'longest':>9}{'cut':>8}  labels"]
     for split, part in features.items():
@@ -17,7 +17,7 @@ def report(task, examples, features):
             f"  {split:<16}{len(part):>10,}{part.lengths.mean():>8.0f}{part.lengths.max():>9}"
             f"{part.cut.mean():>8.1%}  {_label_counts(task, examples[split])}"
         )
-    return "\n".join([f"What {task.title} holds:", *lines])
+    return "\n".join([f"What {called or task.title} holds:", *lines])
 
 
 def _label_counts(task, examples, shown=4):

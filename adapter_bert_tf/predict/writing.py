@@ -57,7 +57,7 @@ def _in_columns(record: Record, table: Table, width: int) -> list[Any]:
             )
         cells = [values.get(name) for name in table.names or ()]
         return [c if isinstance(c, str) else "" if c is None else json.dumps(c) for c in cells]
-    return cells + [""] * (width - len(cells))
+    return (cells + [""] * (width - len(cells)))[: width or None]
 
 
 def _delimited(file: IO[str], form: Form) -> Callable[[Sequence[Any]], None]:

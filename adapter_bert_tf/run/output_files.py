@@ -173,7 +173,10 @@ def write_run(folder, values, trained):
 
 def command():
     """The command line of this process, as text that any file can hold."""
-    return shlex.join(["python", *sys.argv]).encode("utf-8", "backslashreplace").decode()
+    name, *words = sys.argv
+    one_of_all = name.startswith("adapter-bert ")  # `adapter-bert classify`, and the word again.
+    line = shlex.join(["adapter-bert", *words] if one_of_all else ["python", *sys.argv])
+    return line.encode("utf-8", "backslashreplace").decode()
 
 
 def peak_memory_mb():

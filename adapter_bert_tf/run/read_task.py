@@ -136,7 +136,7 @@ def read_task(flags, task, encoder, saved=None):
     elif infers:
         del examples["train"]
     features = {split: tokenize(part, encoder, labels[split]) for split, part in examples.items()}
-    print(checks.report(task, examples, features), flush=True)
+    print(checks.report(task, examples, features, _called(flags)), flush=True)
     checks.warn(examples, features, encoder)
     return ClassificationData(
         task,
@@ -185,10 +185,17 @@ def _read(flags, task, roles):
     if fold is None or not {"train", "dev"} & set(roles):
         return _read_source(flags, task, roles)
     # All training data is divided; a development set of the task's own is left alone.
+    if flags.data_source != "tfds" and _has_dev_file(task, data_folder(flags, task)):
+        logging.warning("--folds divides the training data; the development set is not used.")
     whole = dataclasses.replace(task, dev_share=None)
     examples = _read_source(flags, whole, {"train", *roles} - {"dev"})
     parts = fold.of(examples["train"], not task.regression and not task.multi_label)
     return {split: part for split, part in (examples | parts).items() if split in roles}
+
+
+def _has_dev_file(task, folder):
+    sources = [layout["dev"] for layout in task.layouts if "dev" in layout]
+    return any(find_file(source, folder) for source in sources)
 
 
 def _read_source(flags, task, roles):
@@ -203,6 +210,11 @@ def _check_training_labels(task, labels):
             raise InputError(
                 "All examples of the training data have the same labels. There is nothing to "
                 "learn. Is --label_column right?"
+            )
+        if len(task.labels) < 2:
+            raise InputError(
+                "--multi_label needs two labels or more. Received: "
+                f"{shown(task.labels[0])} alone. Give the other examples a label too, without it."
             )
         return
     there = np.unique(labels)

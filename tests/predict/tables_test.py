@@ -115,6 +115,16 @@ def test_rows_without_their_texts_are_named_and_may_be_skipped(tmp_path, capsys)
     assert lines[1:] == ["1,x,<x>,0.125", "2,,,", "3,y,<y>,0.125", "4,,,"]
 
 
+def test_rows_with_too_many_cells_are_named_and_may_be_skipped(tmp_path):
+    source = put(tmp_path, "a.csv", "id,text\n1,x\n2,too,many\n3,y\n")
+    with pytest.raises(InputError, match=r"a.csv, line 3: 3 cells under a header of 2"):
+        answer(source, tmp_path / "b.csv")
+    assert os.listdir(tmp_path) == ["a.csv"]
+    assert answer(source, tmp_path / "b.csv", skip_bad_rows=True) == 3
+    lines = (tmp_path / "b.csv").read_text().splitlines()
+    assert lines[1:] == ["1,x,<x>,0.125", "2,too,,", "3,y,<y>,0.125"]
+
+
 def test_many_rows_come_in_their_order(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "AT_ONCE", 7)
     source = put(tmp_path, "a.csv", "text\n" + "".join(f"t{i}\n" for i in range(50)))

@@ -155,6 +155,16 @@ def test_the_loss_by_hand():
     assert scores == {"accuracy": 0.0, "micro_f1": 2 / 3, "loss": pytest.approx(expected, rel=1e-6)}
 
 
+def test_one_label_alone_is_refused_before_training(tiny_base_folder, tmp_path):
+    folder = tmp_path / "one"
+    folder.mkdir()
+    rows = [f"a cat {i},{'x' * (i % 2)}" for i in range(40)]
+    (folder / "train.csv").write_text("\n".join(["text,topics", *rows]) + "\n")
+    error = run(folder, tiny_base_folder, tmp_path / "out", *COLUMNS, "--do_train", "--do_eval")
+    assert "--multi_label needs two labels or more. Received: 'x' alone" in error
+    assert not (tmp_path / "out").exists()
+
+
 REFUSED = {
     "scores too": (("--regression",), "regression=True predicts a number|--regression predicts"),
     "weights of classes": (("--class_weights=balanced",), "are of one task of classes"),
