@@ -3,6 +3,7 @@
 import json
 import re
 import reprlib
+from collections.abc import Sequence
 from typing import Any
 
 # What changes a terminal's lines or their order, and what cannot be written as UTF-8.
@@ -33,6 +34,17 @@ def shown(value: Any, longest: int = LONGEST_SHOWN) -> str:
       longest: characters.
     """
     return shortened(printable(_SHORT.repr(value)), longest)
+
+
+def lines_of(numbers: Sequence[int], most: int = 10) -> str:
+    """`line 3`, or `lines 3, 7, 9 and others`.
+
+    Args:
+      numbers: of lines, at least one.
+      most: that are listed.
+    """
+    listed = ", ".join(map(str, numbers[:most])) + (" and others" if len(numbers) > most else "")
+    return f"{'line' if len(numbers) == 1 else 'lines'} {listed}"
 
 
 def shortened(text: str, longest: int) -> str:

@@ -11,7 +11,7 @@ from tests.runs import ROOT
 SAID = {
     "sentiment.py": ["'eval_accuracy': ", "'label': '", "-> {"],
     "two_tasks_one_base.py": ["topic: ", "mood: "],
-    "many_labels.py": ["eval_micro_f1_std = ", "Classes of dev:", "{'labels': ["],
+    "many_labels.py": ["eval_micro_f1_std = ", "Labels of dev:", "{'labels': ["],
 }
 
 

@@ -71,9 +71,7 @@ def library(name: str, why: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise InputError(
-            f"{why} That needs {name}: pip install {name}, or 'adapter_bert_tf[hub]'."
-        ) from error
+        raise InputError(f"{why} That needs {name}: pip install {name}") from error
 
 
 def hub_errors() -> tuple[type[Exception], ...]:

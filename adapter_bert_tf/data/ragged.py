@@ -5,13 +5,12 @@ from collections.abc import Mapping, Sequence
 from absl import logging
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shortened, shown
+from adapter_bert_tf.received import lines_of, shortened, shown
 from adapter_bert_tf.tasks.task import Source
 
 Place = tuple[str, int]  # Path and line.
 Rows = list[tuple[Place, list[str]]]
 SHORT, LONG = "too few cells", "too many cells"
-NAMED = 10  # Lines that a message lists.
 
 
 def whole_rows(
@@ -52,7 +51,7 @@ def whole_rows(
             "skip_bad_rows=True",
         )
     if ragged and every_row:
-        places = sorted(place for found in ragged.values() for place in found)
+        places = _all_places(ragged)
         logging.warning(
             "%s: %d of %d rows are answered as if they had no text: %s (%s).",
             *(source.file, len(places), len(rows), " or ".join(ragged), _lines(places)),
@@ -78,13 +77,14 @@ def _refusal(source, header, width, first, ragged):
         else f"{len(cells)} cells under a header of {len(header)}. Is a {source.delimiter!r} in a "
         "text not quoted?"
     )
-    places = sorted(place for found in ragged.values() for place in found)
+    places = _all_places(ragged)
     more = f" {len(places)} rows are so: {_lines(places)}." if len(places) > 1 else ""
     return f"{path}, line {line}: {what}{more}"
 
 
 def _lines(places):
-    """`line 3`, or `lines 3, 7, 9 and others`."""
-    numbers = ", ".join(str(line) for _, line in places[:NAMED])
-    more = " and others" if len(places) > NAMED else ""
-    return f"{'line' if len(places) == 1 else 'lines'} {numbers}{more}"
+    return lines_of([line for _, line in places])
+
+
+def _all_places(ragged):
+    return sorted(place for found in ragged.values() for place in found)

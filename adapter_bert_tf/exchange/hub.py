@@ -32,8 +32,10 @@ def push(folder: str, name: str, private: bool = False) -> str:
     """
     if is_remote(folder):
         raise InputError(f"Only a local folder is pushed: copy it first. Received: {folder!r}")
-    check_tasks(folder, load_adapter(folder))
     repo = _repository(name)["repo"]
+    if name != repo:
+        raise InputError(f"What is pushed becomes the newest revision. Received: {shown(name)}")
+    check_tasks(folder, load_adapter(folder))
     hub = library("huggingface_hub", WHY)
     try:
         api = hub.HfApi()
@@ -46,8 +48,8 @@ def push(folder: str, name: str, private: bool = False) -> str:
         )
     except hub_errors() as error:
         raise InputError(
-            f"The Hub did not take {repo!r}: {first_line(error)} Is a token with the right to "
-            "write there known (hf auth login, or HF_TOKEN)?"
+            f"The Hub did not take {repo!r}: {first_line(error)} It asks for a token with the "
+            "right to write there: hf auth login, or HF_TOKEN."
         ) from error
     return str(done.commit_url)
 
@@ -65,6 +67,8 @@ def pull(name: str, output: str) -> str:
     Raises:
       InputError: when the Hub does not give it, or it is no adapter, or a damaged one.
     """
+    if is_remote(output):
+        raise InputError(f"Only a local folder is written: copy it then. Received: {output!r}")
     require_free(output)
     found = _repository(name)
     hub = library("huggingface_hub", WHY)
@@ -89,6 +93,6 @@ def pull(name: str, output: str) -> str:
 
 def _repository(name):
     found = HUB_NAME.fullmatch(name)
-    if not found:
+    if not found or "/" not in found["repo"]:
         raise InputError(f"A repository is OWNER/NAME. Received: {shown(name)}")
     return found

@@ -16,7 +16,6 @@ from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.tasks.span_decoding import Decoder, DecodingSettings
 
 AT_A_TIME = 3  # Batches.
-PAD_TO = 1  # Sorted by length, rows of a batch are nearly alike; steps of 8 cost 6% of the rows/s.
 Inputs: TypeAlias = dict[str, np.ndarray]
 # From the numbers of the rows and their inputs to their logits, float32 `[batch, ...]`.
 Run: TypeAlias = Callable[[np.ndarray, Inputs], np.ndarray]
@@ -41,7 +40,8 @@ def class_logits(
 
     def answered(rows: np.ndarray) -> np.ndarray:
         ids, types = (tf.gather(part, rows) for part in (features.ids, features.types))
-        return run(rows, _padded(ids, types, features.lengths[rows].max(), encoder.max_seq_length))
+        # Steps of 8, as in training, would cost 6% of the rows/s: lengths in a batch hardly differ.
+        return run(rows, _padded(ids, types, features.lengths[rows].max()))
 
     parts = by_length(features.lengths, batch_size)
     for rows, of_rows in zip(parts, overlapping(answered, parts), strict=True):
@@ -72,9 +72,8 @@ def by_length(lengths: np.ndarray, batch_size: int) -> list[np.ndarray]:
     return np.array_split(order, -(-len(order) // batch_size))
 
 
-def _padded(ids: tf.RaggedTensor, types: tf.RaggedTensor, longest: int, limit: int) -> Inputs:
-    """Encoder inputs of ragged rows, as long as the longest in steps of `PAD_TO`."""
-    width = min(-(-int(longest) // PAD_TO) * PAD_TO, limit)
+def _padded(ids: tf.RaggedTensor, types: tf.RaggedTensor, width: int) -> Inputs:
+    """Encoder inputs of ragged rows, as long as the longest."""
     shape = [None, width]
     return {
         "input_word_ids": ids.to_tensor(shape=shape).numpy(),
@@ -106,7 +105,7 @@ def span_answers(
     for rows in by_length(np.array([len(window.ids) for window in windows]), batch_size):
         part = [windows[row] for row in rows]
         numbers = np.array([window.question for window in part])
-        for window, logits in zip(part, run(numbers, _of_windows(part, encoder)), strict=True):
+        for window, logits in zip(part, run(numbers, _of_windows(part)), strict=True):
             decoder.add(
                 window.question,
                 logits,
@@ -132,9 +131,8 @@ def chosen(kind: Any, settings: Mapping[str, Any]) -> Any:
     return kind(**{field.name: settings[field.name] for field in dataclasses.fields(kind)})
 
 
-def _of_windows(windows: Sequence[Window], encoder: TextEncoder) -> Inputs:
-    longest = max(len(window.ids) for window in windows)
-    width = min(-(-longest // PAD_TO) * PAD_TO, encoder.max_seq_length)
+def _of_windows(windows: Sequence[Window]) -> Inputs:
+    width = max(len(window.ids) for window in windows)
     places = np.arange(width)
     lengths = np.array([[len(window.ids)] for window in windows])
     begins = np.array([[window.context_begin] for window in windows])

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.base import Base, load_base
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
@@ -13,7 +14,8 @@ from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.many_tasks.model import AdapterModel
 from adapter_bert_tf.predict import asked, cells, columns, frames, tables
 from adapter_bert_tf.received import shown
-from adapter_bert_tf.store import load_adapter
+from adapter_bert_tf.store.files import read_config
+from adapter_bert_tf.store.place import CONFIG
 from adapter_bert_tf.tasks.metrics import SURE
 
 Folder: TypeAlias = str | os.PathLike[str]
@@ -228,7 +230,9 @@ def _named(adapter: Folder | Mapping[str, Folder]) -> list[tuple[str | None, Fol
 
 def _base_of(folder: Folder) -> str | None:
     """The base that an adapter names, for `load_base`; None for the installed one."""
-    origin = load_adapter(os.fspath(folder)).config.get("base_model")
+    path = os.path.join(os.fspath(folder), CONFIG)
+    # What is not there is refused where it is loaded.
+    origin = read_config(path).get("base_model") if storage.exists(path) else None
     if not origin or origin["kind"] == "folder":
         return None
     of_hub = origin["kind"] == "hub" and origin["revision"]

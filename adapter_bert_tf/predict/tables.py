@@ -17,6 +17,7 @@ from adapter_bert_tf.predict.forms import form_of
 from adapter_bert_tf.predict.pace import Pace
 from adapter_bert_tf.predict.reading import Record, Table, open_table
 from adapter_bert_tf.predict.writing import open_written
+from adapter_bert_tf.received import lines_of
 
 AT_ONCE = 2048  # Rows in memory.
 Texts: TypeAlias = tuple[str, ...]
@@ -143,10 +144,8 @@ def _texts(
 
 
 def _say_bad(path: str, table: Table) -> None:
-    lines = ", ".join(map(str, table.bad[:5])) + (", ..." if len(table.bad) > 5 else "")
-    print(
-        f"{path}: {len(table.bad)} of {table.count} rows got no answer (lines {lines}).", flush=True
-    )
+    found = f"{len(table.bad)} of {table.count} rows got no answer ({lines_of(table.bad)})."
+    print(f"{path}: {found}", flush=True)
 
 
 @contextlib.contextmanager

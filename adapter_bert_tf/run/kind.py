@@ -93,7 +93,8 @@ class Kind(abc.ABC):
         """
         if class_weights or smoothing:
             raise InputError(
-                "--class_weights and --label_smoothing are of one task of classes. Leave them out."
+                "--class_weights and --label_smoothing are of one task of classes: not of "
+                "scores, any number of labels, several tasks or questions. Leave them out."
             )
         return None
 

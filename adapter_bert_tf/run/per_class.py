@@ -32,13 +32,10 @@ def of_each_class(labels: Sequence[str], ids: np.ndarray, predicted: np.ndarray)
     numbers = metrics.precision_recall_fscore_support(
         ids, predicted, labels=every, zero_division=0.0
     )
-    counts = metrics.confusion_matrix(ids, predicted, labels=every)
-    header = [*HEADER, *(f"as {n}" for n in labels)]
-    rows = zip(labels, *numbers, counts.tolist(), strict=True)
-    return [header] + [
-        [label, f"{p:.4f}", f"{r:.4f}", f"{f:.4f}", str(n), *map(str, as_other)]
-        for label, p, r, f, n, as_other in rows
-    ]
+    counts = metrics.confusion_matrix(ids, predicted, labels=every).tolist()
+    rows = zip(_rows(labels, numbers), counts, strict=True)
+    header = [*HEADER, *(f"as {label}" for label in labels)]
+    return [header, *([*row, *map(str, as_other)] for row, as_other in rows)]
 
 
 def of_each_label(
@@ -54,7 +51,11 @@ def of_each_label(
     numbers = metrics.precision_recall_fscore_support(
         truth.astype(int), (predicted >= SURE).astype(int), zero_division=0.0
     )
-    return [HEADER] + [
+    return [HEADER, *_rows(labels, numbers)]
+
+
+def _rows(labels, numbers):
+    return [
         [label, f"{p:.4f}", f"{r:.4f}", f"{f:.4f}", str(n)]
         for label, p, r, f, n in zip(labels, *numbers, strict=True)
     ]
@@ -94,19 +95,17 @@ def write(
         ids = task.labels[split]
         if task.task.regression or ids is None:
             continue
+        title = f"Classes of {task.shown(split)}, and what they were taken for:"
         known = is_known(ids)
         if task.task.multi_label:
+            title = f"Labels of {task.shown(split)}:"
             table = of_each_label(task.labels_in_order, ids, predicted)
         else:
             table = of_each_class(task.labels_in_order, ids[known], predicted[known].argmax(-1))
         name = "_".join([f"{before}eval_classes", *split.split("_")[1:]])
         path = os.path.join(folder, f"{name}.tsv")
         storage.write_text(path, _tsv(table))
-        taken = "" if task.task.multi_label else ", and what they were taken for"
-        print(
-            shown(f"Classes of {task.shown(split)}{taken}:", table),
-            flush=True,
-        )
+        print(shown(title, table), flush=True)
 
 
 def _tsv(table):

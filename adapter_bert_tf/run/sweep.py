@@ -39,8 +39,9 @@ from adapter_bert_tf.run.planning import (
 from adapter_bert_tf.run.reused import Reused
 from adapter_bert_tf.run.start import recorded
 from adapter_bert_tf.run.sweep_results import (
+    OF_FOLDS,
+    OF_SEEDS,
     choose,
-    cross_validated,
     log_hparams,
     ranking,
     row_of,
@@ -208,7 +209,7 @@ class Sweep:
         print(self._said(setting, best_flags, metrics, len(finished), len(same)), flush=True)
         if self.flags.do_predict or self.flags.do_export:
             self._apply(best_flags, places_of(self.flags).adapter_dir)
-        summary = cross_validated(finished) if folds else summarize(finished)
+        summary = summarize(finished, OF_FOLDS if folds else OF_SEEDS)
         write_eval_results(self.flags.output_dir, summary)
 
     def _keep_best(self, best_flags):

@@ -6,6 +6,8 @@ import json
 import math
 import os
 import statistics
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import tensorflow as tf
 from tensorboard.plugins.hparams import api as hparams
@@ -118,28 +120,26 @@ def ranking(settings, scores, metrics, middle=statistics.median_low):
     return "\n".join([f"Settings by {', '.join(metrics)}, the best first:", *lines])
 
 
-def cross_validated(results):
-    """Mean of each metric over folds, `_std` (of the folds, N - 1), `_min` and `_max`."""
-    summary: dict[str, float] = {}
-    for name in results[0]:
-        values = [found[name] for found in results]
-        summary |= {
-            name: statistics.fmean(values),
-            f"{name}_std": statistics.stdev(values) if len(values) > 1 else 0.0,
-            f"{name}_min": min(values),
-            f"{name}_max": max(values),
-        }
-    return summary
+# What is told of the results of several runs, by what is put after the metric's name.
+Told: TypeAlias = dict[str, Callable[[Sequence[float]], float]]
+OF_SEEDS: Told = {"": statistics.median, "_min": min, "_max": max}
+OF_FOLDS: Told = {
+    "": statistics.fmean,
+    "_std": lambda values: statistics.stdev(values) if len(values) > 1 else 0.0,  # By N - 1.
+    "_min": min,
+    "_max": max,
+}
 
 
-def summarize(results):
-    """Median, `_min` and `_max` of each metric over the results of several runs."""
-    summary: dict[str, float] = {}
-    for name in results[0]:
-        values = [found[name] for found in results]
-        summary |= {
-            name: statistics.median(values),
-            f"{name}_min": min(values),
-            f"{name}_max": max(values),
-        }
-    return summary
+def summarize(results, told=OF_SEEDS):
+    """What is told of each metric of the results of several runs.
+
+    Args:
+      results: dicts from metric to number.
+      told: dict from the end of a name to a function of the runs' numbers.
+    """
+    return {
+        f"{name}{end}": function([found[name] for found in results])
+        for name in results[0]
+        for end, function in told.items()
+    }

@@ -53,12 +53,6 @@ def own_task(
         )
     if not header:
         _require_numbers(text_a, text_b, label)
-    if regression and multi_label:
-        raise InputError(
-            "regression=True predicts a number, multi_label=True labels. Received: both.",
-            "regression=True",
-            "multi_label=True",
-        )
     plain = Source(
         "",
         Columns(text_a, text_b or None, label or None),
@@ -69,11 +63,10 @@ def own_task(
         encodings=(encoding,),
         skip_bad_rows=skip_bad_rows,
     )
-    kind = "scores" if regression else "sets" if multi_label else "classes"
     return Task(
         OWN,
         "predictions",
-        METRICS[kind],
+        METRICS[_kind(regression, multi_label)],
         (
             {
                 split: _source(split, f"{name}.{extension}", plain)
@@ -84,6 +77,16 @@ def own_task(
         score_range=ANY_SCORE if regression else None,
         multi_label=multi_label,
     )
+
+
+def _kind(regression: bool, multi_label: bool) -> str:
+    if regression and multi_label:
+        raise InputError(
+            "regression=True predicts a number, multi_label=True labels. Received: both.",
+            "regression=True",
+            "multi_label=True",
+        )
+    return "scores" if regression else "sets" if multi_label else "classes"
 
 
 def _source(split: str, file: str, plain: Source) -> Source:

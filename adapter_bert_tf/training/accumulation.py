@@ -50,5 +50,4 @@ def _step_in_parts(model, part, data):
 
 def _grouped(rows, count):
     """`[batch, ...]` as `[count, batch / count, ...]`."""
-    size = rows.shape[0] // count
-    return tf.reshape(rows, tf.concat([[count, size], tf.shape(rows)[1:]], 0))
+    return tf.reshape(rows, tf.concat([[count, -1], tf.shape(rows)[1:]], 0))

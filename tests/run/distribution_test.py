@@ -252,3 +252,28 @@ def _until(condition, process, seconds=120):
         assert process.poll() is None, process.log.read_text()[-3000:]
         assert time.monotonic() < end
         time.sleep(0.2)
+
+
+def test_a_batch_in_parts_is_the_same_on_two_devices_and_compiled(base, mrpc, tmp_path):
+    """Each replica cuts its own share; XLA takes the loop over the parts."""
+    parts = ("--train_batch_size=8", "--gradient_accumulation_steps=2")
+    more = {
+        "whole": (),
+        "parts": parts,
+        "two": (*parts, "--distribution=mirrored"),
+        "compiled": (*parts, "--jit_compile"),
+    }
+    runs = [
+        start(tmp_path / name, mrpc, base, *flags, devices=1 + (name == "two"))
+        for name, flags in more.items()
+    ]
+    finish(*runs)
+    found = {
+        name: safetensors.numpy.load_file(tmp_path / name / "adapter" / "adapter.safetensors")
+        for name in more
+    }
+    for name in more:
+        record = json.loads((tmp_path / name / "run.json").read_text())
+        assert (record["global_step"], record["replicas"]) == (20, 1 + (name == "two"))
+        for key, value in found["whole"].items():
+            np.testing.assert_allclose(found[name][key], value, atol=1e-4, err_msg=f"{name} {key}")
