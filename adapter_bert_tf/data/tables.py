@@ -32,7 +32,9 @@ def read_table(source, folder):
     """
     path = find_file(source, folder)
     if path is None:
-        raise InputError(f"No data file {os.path.join(folder, source.file)!r}: {_found(folder)}.")
+        raise InputError(
+            f"No data file {os.path.join(folder, source.file)!r}: {_found(folder)}.{_hint(source)}"
+        )
     if source.file.endswith("/"):
         return None, _folder_rows(path, source)
     text = _decode(path, _read(path), source.encodings)
@@ -47,6 +49,16 @@ def find_file(source, folder):
     path = os.path.join(folder, source.file)
     candidates = [path] if source.file.endswith("/") else [path, f"{path}.gz"]
     return next((p for p in candidates if storage.exists(p)), None)
+
+
+def _hint(source):
+    """What else may be meant by a table of the user's own, by the split that is missing."""
+    own = source.strict and not source.file.endswith("/")
+    if own and source.file.startswith("train."):
+        return " A table of another name is the training data if it is alone in its folder."
+    if own and source.file.startswith("test."):
+        return " `adapter-bert predict` answers the rows of any other file."
+    return ""
 
 
 def _found(folder):

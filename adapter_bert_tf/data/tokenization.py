@@ -1,6 +1,7 @@
 """Text to word-piece ids, as TensorFlow operations: the same in training and in exported models."""
 
 import copy
+import functools
 import os
 import tempfile
 from collections.abc import Collection, Sequence
@@ -161,6 +162,12 @@ class TextEncoder(tf.Module):
     def unknown_share(self, ids: tf.RaggedTensor) -> float:
         """Share of [UNK] among the word pieces of a ragged batch, from 0 to 1."""
         return float(tf.reduce_mean(tf.cast(ids.flat_values == self.unknown_id, tf.float32)))
+
+
+@functools.lru_cache(maxsize=2)
+def text_encoder(vocabulary: "Vocabulary", max_seq_length: int) -> TextEncoder:
+    """A `TextEncoder`; the runs of a sweep get the same one, because it is traced for seconds."""
+    return TextEncoder(vocabulary, max_seq_length)
 
 
 def _room(max_seq_length: int) -> int:

@@ -18,14 +18,16 @@ def num_texts(config: Mapping[str, Any]) -> int:
     return count
 
 
-def check_row(config: Mapping[str, Any], name: str, row: Any) -> None:
-    """A row has the texts that the adapter reads. Raises `InputError`."""
+def check_row(config: Mapping[str, Any], name: str, row: Any, number: int) -> None:
+    """A row has the texts that the adapter reads. Raises `InputError` with its number, from 0."""
     texts = isinstance(row, tuple) and all(isinstance(text, str) for text in row)
     if not texts or len(row) != num_texts(config):
         wanted = {1: "one text", 2: "two texts, a pair"}[num_texts(config)]
         if config["head"] == "span":
             wanted = "a question and a context"
-        raise InputError(f"The adapter {name!r} reads {wanted}. Received: {shown(row)}")
+        raise InputError(
+            f"The adapter {name!r} reads {wanted}. Received, at {number}: {shown(row)}"
+        )
 
 
 def of_texts(

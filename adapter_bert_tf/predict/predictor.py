@@ -87,7 +87,8 @@ class Predictor:
         """Answers of texts.
 
         Args:
-          texts: one text, or a list of texts or of pairs; or a pandas DataFrame.
+          texts: one text; a list, array or pandas Series of texts, or a list of pairs; or a pandas
+            DataFrame.
           others: the second text of each, where the adapter takes pairs; the contexts of questions.
           adapter: name of the adapter to ask, or one name for each row. None: there is only one.
           text_a_column, text_b_column: of a DataFrame. None: as the adapter was trained.
@@ -124,8 +125,8 @@ class Predictor:
             of_each = same or list(names[done : done + len(part)])
             if len(of_each) < len(part):
                 raise InputError(f"One adapter a row. Received: {len(names)} names for more rows.")
+            yield from self._answers(part, of_each, done)
             done += len(part)
-            yield from self._answers(part, of_each)
         if isinstance(names, list) and done < len(names):
             raise InputError(f"One adapter a row. Received: {len(names)} names for {done} rows.")
 
@@ -185,13 +186,15 @@ class Predictor:
             f"Received: {shown(adapter)}"
         )
 
-    def _answers(self, rows: Sequence[Row], names: Sequence[str]) -> list[dict[str, Any]]:
-        """Answers of rows in memory, each by its adapter."""
+    def _answers(
+        self, rows: Sequence[Row], names: Sequence[str], before: int
+    ) -> list[dict[str, Any]]:
+        """Answers of rows in memory, each by its adapter; so many came before them."""
         found: list[dict[str, Any]] = [{}] * len(rows)
         groups: dict[tuple[Any, ...], list[int]] = {}
         for number, (row, name) in enumerate(zip(rows, names, strict=True)):
             config = self._configs[name]
-            columns.check_row(config, name, row)
+            columns.check_row(config, name, row, before + number)
             inputs = tuple(sorted(config["inputs"].items()))
             groups.setdefault((config["head"], inputs), []).append(number)
         for numbers in groups.values():
@@ -265,7 +268,8 @@ def _encodable(row: Row) -> Row:
 
 def _rows(texts: Any, others: Any) -> list[Row]:
     """Rows of what a call is given: a list of texts or pairs, and the second texts."""
-    if not isinstance(texts, list | tuple | np.ndarray):
+    texts, others = (v.tolist() if hasattr(v, "tolist") else v for v in (texts, others))
+    if not isinstance(texts, list | tuple):
         raise InputError(f"texts are a text, a list, or a DataFrame. Received: {shown(texts)}")
     if others is None:
         return [tuple(text) if isinstance(text, list | tuple) else (text,) for text in texts]

@@ -5,6 +5,7 @@ import csv
 import dataclasses
 import gzip
 import io
+import itertools
 import os
 import zlib
 from collections.abc import Iterator, Sequence
@@ -24,11 +25,13 @@ class Record:
       line: its number in the file, from 1.
       names: of the columns; None without a header.
       cells: texts, or the values of a JSON object, in the order of the names.
+      fault: why the row cannot be read, in which case it has no cells.
     """
 
     line: int
     names: Sequence[str] | None
     cells: Sequence[Any]
+    fault: str | None = None
 
     def text(self, column: str | int) -> str | None:
         """The text in a column, by name or number; None if there is none."""
@@ -62,12 +65,11 @@ class Table:
         self.count, self.bad = 0, list[int]()
         read = self._objects if form.ending == ".jsonl" else self._cells
         self._rows = self._guarded(read(lines))
-        self._first = next(self._rows, None)
         if form.ending == ".jsonl":
-            self.names = list(self._first.names or ()) if self._first else None
+            self.names = self._names_of_objects()
         elif form.header:
-            self.names = self._named(self._first)
-            self._first = next(self._rows, None)
+            self.names = self._named(next(self._rows, None))
+        self._first = next(self._rows, None)
 
     @property
     def is_empty(self) -> bool:
@@ -97,6 +99,21 @@ class Table:
             raise InputError(f"{self.path}: two columns have one name. Received: {shown(names)}")
         return names
 
+    def _names_of_objects(self) -> list[str] | None:
+        """The names in the first row that is an object; None of an empty file."""
+        before = list[Record]()
+        for record in self._rows:
+            before.append(record)
+            if record.fault is None:
+                break
+        self._rows = itertools.chain(before, self._rows)
+        if before and before[-1].fault:
+            raise InputError(
+                f"{self.path}: no line of it is a JSON object. Line {before[0].line}: "
+                f"{before[0].fault}"
+            )
+        return list(before[-1].names or ()) if before else None
+
     def _cells(self, lines: IO[str]) -> Iterator[Record]:
         """Rows of cells; a blank line is one if there is one column, and others follow."""
         rows = _quoted(lines, self.form) if self.form.quoted else _plain(lines, self.form)
@@ -116,13 +133,13 @@ class Table:
                 continue
             try:
                 value = parse_json(line, distinct=True)
+                fault = f"a row is a JSON object. Received: {shown(value)}"
             except ValueError as error:
-                raise InputError(f"{self.path}, line {number}: no JSON: {error}") from error
-            if not isinstance(value, dict):
-                raise InputError(
-                    f"{self.path}, line {number}: a row is a JSON object. Received: {shown(value)}"
-                )
-            yield Record(number, list(value), list(value.values()))
+                value, fault = None, f"no JSON: {error}"
+            if isinstance(value, dict):
+                yield Record(number, list(value), list(value.values()))
+            else:
+                yield Record(number, [], [], fault)
 
     def _guarded(self, rows: Iterator[Record]) -> Iterator[Record]:
         """The rows; what goes wrong while reading them is an `InputError`."""

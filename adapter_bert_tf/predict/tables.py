@@ -49,8 +49,8 @@ def answer_file(
       header: whether the first row names the columns.
       quoted: whether cells may be quoted; None: in `.csv`.
       encoding: of the file; what is written is UTF-8.
-      skip_bad_rows: whether a row without its texts, or with more cells than the header, gets empty
-        cells, or is an error.
+      skip_bad_rows: whether a row without its texts, with more cells than the header, or that is no
+        JSON object, gets empty cells, or is an error.
       overwrite: whether a file at `output` may be replaced.
       progress: whether a line every few seconds says how far it is.
 
@@ -114,33 +114,34 @@ def _parts(table: Table, pace: Pace | None) -> Iterator[list[Record]]:
 def _texts(
     record: Record, columns: Sequence[str | int], table: Table, skip_bad_rows: bool
 ) -> Texts | None:
-    """The texts of a record; None if it lacks one, or its cells are none of its columns'.
-
-    Such may be skipped.
-    """
-    surplus = table.names is not None and len(record.cells) > len(table.names)
-    if surplus and table.form.ending != ".jsonl":
-        if not skip_bad_rows:
-            raise InputError(
-                f"{table.path}, line {record.line}: {len(record.cells)} cells under a header of "
-                f"{len(table.names or ())}. Is a delimiter in a text not quoted? Mend it, or say "
-                "skip_bad_rows=True: such rows then get no answer, and lose what is too much.",
-                "skip_bad_rows=True",
-            )
-        table.bad.append(record.line)
-        return None
-    found = [record.text(column) for column in columns]
-    texts = tuple(text for text in found if text is not None)
-    if len(texts) == len(columns):
-        return texts
+    """The texts of a record; None if it lacks one, or is no row at all: such may be skipped."""
+    fault = record.fault or _surplus(record, table)
+    if fault is None:
+        found = [record.text(column) for column in columns]
+        texts = tuple(text for text in found if text is not None)
+        if len(texts) == len(columns):
+            return texts
+        fault = f"this row has no text in the columns {columns}."
     if not skip_bad_rows:
         raise InputError(
-            f"{table.path}, line {record.line}: this row has no text in the columns {columns}. "
-            "Mend it, or say skip_bad_rows=True: such rows then get no answer.",
+            f"{table.path}, line {record.line}: {fault} Mend it, or say skip_bad_rows=True: such "
+            "rows then get no answer, and lose what is too much.",
             "skip_bad_rows=True",
         )
     table.bad.append(record.line)
     return None
+
+
+def _surplus(record: Record, table: Table) -> str | None:
+    """What is wrong with a row of more cells than the header, or None."""
+    if table.names is None or len(record.cells) <= len(table.names):
+        return None
+    if table.form.ending == ".jsonl":
+        return None
+    return (
+        f"{len(record.cells)} cells under a header of {len(table.names)}. Is a delimiter in a text "
+        "not quoted?"
+    )
 
 
 def _say_bad(path: str, table: Table) -> None:

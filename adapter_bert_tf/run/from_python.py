@@ -14,6 +14,7 @@ from adapter_bert_tf.command import checks
 from adapter_bert_tf.command.definitions import define_flags
 from adapter_bert_tf.command.row import Command
 from adapter_bert_tf.command.run_flags import RunFlags
+from adapter_bert_tf.command.wording import for_command, for_python
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict import frames
 from adapter_bert_tf.predict.predictor import Predictor
@@ -107,8 +108,11 @@ def train(
     folder = _folder(output_dir)
     data = _of_data(tables["train"][0], given_tables.write(tables, folder))
     values = _parsed(flags, **data, output_dir=folder, base_model=base_model)
-    checks.check(RunFlags.of(values))
-    classification.run(values)
+    try:
+        checks.check(RunFlags.of(values))
+        classification.run(values)
+    except InputError as error:
+        raise type(error)(for_python(for_command(error))) from error
     return TrainedTask(folder, base_model)
 
 
@@ -151,5 +155,5 @@ def _parsed(flags: dict[str, Any], **ours: Any) -> absl_flags.FlagValues:
     try:
         values(["train", *words])
     except absl_flags.Error as error:
-        raise InputError(str(error)) from error
+        raise InputError(for_python(str(error))) from error
     return values

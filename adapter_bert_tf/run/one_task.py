@@ -6,7 +6,7 @@ from absl import logging
 from adapter_bert_tf.command.checks import check_task_name
 from adapter_bert_tf.data.batches import eval_batches, eval_plan, train_batches
 from adapter_bert_tf.data.labels import is_known
-from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.data.tokenization import text_encoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.heads.losses import cross_entropy
@@ -38,7 +38,7 @@ class Classification(Kind):
 
     def read(self, flags, vocabulary, saved):
         task = task_of(flags)
-        encoder = TextEncoder(vocabulary, flags.max_seq_length)
+        encoder = text_encoder(vocabulary, flags.max_seq_length)
         return (read_task(flags, task, encoder, saved),)
 
     def train_batches(self, plan, start, share):

@@ -185,7 +185,8 @@ def _read(flags, task, roles):
     if fold is None or not {"train", "dev"} & set(roles):
         return _read_source(flags, task, roles)
     # All training data is divided; a development set of the task's own is left alone.
-    if flags.data_source != "tfds" and _has_dev_file(task, data_folder(flags, task)):
+    of_files = flags.data_source != "tfds"
+    if fold.number == 0 and of_files and _has_dev_file(task, data_folder(flags, task)):
         logging.warning("--folds divides the training data; the development set is not used.")
     whole = dataclasses.replace(task, dev_share=None)
     examples = _read_source(flags, whole, {"train", *roles} - {"dev"})

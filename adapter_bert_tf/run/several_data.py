@@ -13,7 +13,7 @@ from adapter_bert_tf.command.run_flags import Part
 from adapter_bert_tf.command.task_list import Entry, entries
 from adapter_bert_tf.data.batches import Features
 from adapter_bert_tf.data.mixture import together
-from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.data.tokenization import TextEncoder, text_encoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shown
 from adapter_bert_tf.run.classification_data import Among, ClassificationData
@@ -76,7 +76,7 @@ def read_tasks(
     Raises:
       InputError: which names the task that something is wrong with.
     """
-    parts, encoder = parts_of(flags), TextEncoder(vocabulary, flags.max_seq_length)
+    parts, encoder = parts_of(flags), text_encoder(vocabulary, flags.max_seq_length)
     found = [
         _read(name, part, encoder, of_task(saved, name) if saved else None)
         for name, part in parts.items()

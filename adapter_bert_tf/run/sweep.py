@@ -1,5 +1,7 @@
 """Several runs of one command: seeds (`--num_trials`), parts (`--folds`), grids (`--sweep`)."""
 
+import contextlib
+import io
 import json
 import math
 import os
@@ -121,8 +123,11 @@ class Sweep:
         check_places(actions, places)
         folders = [run_flags.output_dir for _, run_flags in self.runs]
         collisions.check(flags, actions, places, self.kind.output_files(()), folders)
-        for _, run_flags in self.runs:
-            self._plan(run_flags)
+        # What each fold holds is said at its turn; what seeds share, here.
+        silent = contextlib.redirect_stdout(io.StringIO())
+        with silent if folds_of(flags) else contextlib.nullcontext():
+            for _, run_flags in self.runs:
+                self._plan(run_flags)
 
     def _check_adapter(self):
         """An adapter that is where the best is to go must be this sweep's. Raises `InputError`."""

@@ -127,6 +127,8 @@ def test_a_data_frame_keeps_its_columns(pairs):
     assert list(again["label"]) == [7, 8, 9]
     assert list(again["predicted_label"]) == list(found["label"])
     assert list(pairs(frame.iloc[:0]).columns) == list(found.columns)
+    series = pairs(frame["#1 String"], pandas.Series([*frame["#2 String"][:2], ""]))
+    assert series == expected
 
 
 WRONG = {
@@ -134,7 +136,7 @@ WRONG = {
     "an unknown adapter": (lambda p: p("a", "b", adapter="x"), "which of .*'mrpc'"),
     "one text of two": (lambda p: p("a"), "'mrpc' reads two texts, a pair"),
     "two texts of one": (lambda p: p("a", "b", adapter="score"), "'score' reads one text"),
-    "no text": (lambda p: p([1, 2], adapter="score"), "Received"),
+    "no text": (lambda p: p(["a", 2], adapter="score"), "Received, at 1: \\(2,\\)"),
     "something else": (lambda p: p(7, adapter="score"), "a text, a list, or a DataFrame"),
     "too few others": (lambda p: p(["a", "b"], ["c"], adapter="mrpc"), "a text for each"),
     "one text for many": (lambda p: p(["a", "b"], "c", adapter="mrpc"), "a text for each"),

@@ -125,6 +125,20 @@ def test_rows_with_too_many_cells_are_named_and_may_be_skipped(tmp_path):
     assert lines[1:] == ["1,x,<x>,0.125", "2,too,,", "3,y,<y>,0.125"]
 
 
+def test_lines_that_are_no_objects_are_named_and_may_be_skipped(tmp_path):
+    lines = ["[1]", '{"id": 1, "text": "x"}', '{"id"', '{"id": 2, "text": "y"}']
+    source = put(tmp_path, "a.jsonl", "".join(f"{line}\n" for line in lines))
+    with pytest.raises(InputError, match=r"a.jsonl, line 1: a row is a JSON object"):
+        answer(source, tmp_path / "b.csv")
+    assert os.listdir(tmp_path) == ["a.jsonl"]
+    assert answer(source, tmp_path / "b.csv", skip_bad_rows=True) == 4
+    lines = (tmp_path / "b.csv").read_text().splitlines()
+    assert lines[1:] == [",,,", "1,x,<x>,0.125", ",,,", "2,y,<y>,0.125"]
+    assert answer(source, tmp_path / "b.jsonl", skip_bad_rows=True) == 4
+    rows = [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()]
+    assert [row.get("id") for row in rows] == [None, 1, None, 2]
+
+
 def test_many_rows_come_in_their_order(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "AT_ONCE", 7)
     source = put(tmp_path, "a.csv", "text\n" + "".join(f"t{i}\n" for i in range(50)))

@@ -156,6 +156,10 @@ WRONG = {
     "a flag of ours": (lambda **f: abt.train(["a"], ["c"], data_dir="x", **f), "no arguments"),
     "a file of flags": (lambda **f: abt.train(["a"], ["c"], config="x", **f), "no arguments"),
     "a wrong value": (lambda **f: abt.train(["a"], ["c"], tuning="x", **f), "tuning"),
+    "wrong weights": (
+        lambda **f: abt.train(*sentences(32), class_weights="bad:2", **f),
+        "^class_weights is balanced or LABEL=WEIGHT",
+    ),
     "a wrong column": (
         lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), "b", text_a_column="a", **f),
         r"There are \['a'\]",
@@ -167,6 +171,7 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_is_said_before_training(case, tiny_base_folder, tmp_path):
     call, message = WRONG[case]
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=message) as raised:
         call(base_model=str(tiny_base_folder), max_seq_length=16, output_dir=tmp_path / "out")
+    assert "--" not in str(raised.value)
     assert not (tmp_path / "out" / "adapter").exists()

@@ -1,0 +1,75 @@
+"""Raw texts and labels as what `fit` of a Keras model takes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shown
+
+
+def examples(
+    encoder: TextEncoder,
+    texts: Sequence[str],
+    labels: Sequence[Any],
+    names: Sequence[str] = (),
+    others: Sequence[str] | None = None,
+) -> tuple[dict[str, tf.Tensor], np.ndarray]:
+    """Texts and labels, converted for `fit`.
+
+        task = model.add_adapter("stars", ["bad", "good"])
+        task.compile("adam", task.training_loss())
+        task.fit(*abt.examples(encoder, texts, labels, ["bad", "good"]), epochs=5)
+
+    Args:
+      encoder: `TextEncoder`.
+      texts: strings.
+      labels: one for each text: one of `names`; where an example may have any number of labels, a
+        list or set of them; without `names` a score.
+      names: all labels, in the order of the model's outputs. A number stands for its text: 1 is
+        the label `"1"`. Empty: the labels are scores.
+      others: the second text of each, for pairs.
+
+    Returns:
+      (dict of int32 `[batch, seq]` encoder inputs; int32 `[batch]` label ids, float32
+      `[batch, labels]` of 0 and 1 for lists of labels, or float32 `[batch]` scores).
+
+    Raises:
+      InputError: for an unknown label, a score that is no number, or lists of different lengths.
+    """
+    columns = [texts] if others is None else [texts, others]
+    lengths = [len(column) for column in (*columns, labels)]
+    if len(set(lengths)) > 1:
+        raise InputError(f"Each text has one label. Received: lists of the lengths {lengths}.")
+    convert = _ids if names else _scores
+    return encoder.inputs(*columns), convert(labels, list(names))
+
+
+def _ids(labels: Sequence[Any], names: list[str]) -> np.ndarray:
+    if all(isinstance(label, list | tuple | set) for label in labels):
+        found = np.zeros((len(labels), len(names)), np.float32)
+        for number, (row, of_one) in enumerate(zip(found, labels, strict=True)):
+            row[[_id(label, names, number) for label in of_one]] = 1.0
+        return found
+    return np.array([_id(label, names, i) for i, label in enumerate(labels)], np.int32)
+
+
+def _id(label: Any, names: list[str], number: int) -> int:
+    if str(label) in names:
+        return names.index(str(label))
+    raise InputError(f"A label is one of {shown(names)}. Received, at {number}: {shown(label)}")
+
+
+def _scores(labels: Sequence[Any], _: list[str]) -> np.ndarray:
+    try:
+        scores = np.array([float(label) for label in labels], np.float32)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"Without names of labels each is a score, a number. Received: {shown(labels)}"
+        ) from error
+    if not np.isfinite(scores).all():
+        raise InputError(f"Scores are finite numbers. Received: {shown(labels)}")
+    return scores

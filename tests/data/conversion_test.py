@@ -1,0 +1,54 @@
+"""Raw texts and labels become what `fit` takes."""
+
+import numpy as np
+import pytest
+
+import adapter_bert_tf as abt
+from adapter_bert_tf.base.vocabulary import read_vocabulary
+from adapter_bert_tf.errors import InputError
+
+TEXTS = ["the house", "a red door", "not"]
+CASES = {  # labels, names: expected.
+    "labels": (["good", "bad", "good"], ["bad", "good"], np.array([1, 0, 1], np.int32)),
+    "numbers": ([1, 0, np.int64(1)], ["0", "1"], np.array([1, 0, 1], np.int32)),
+    "sets": (
+        [["a", "c"], [], {"b"}],
+        ["a", "b", "c"],
+        np.array([[1, 0, 1], [0, 0, 0], [0, 1, 0]], np.float32),
+    ),
+    "scores": ([1, 2.5, "3"], [], np.array([1, 2.5, 3], np.float32)),
+}
+WRONG = {  # labels, names: message.
+    "an unknown label": (["good", "Bad", "bad"], ["bad", "good"], "Received, at 1: 'Bad'"),
+    "one of a set": ([["a"], ["x"], []], ["a"], "Received, at 1: 'x'"),
+    "no score": ([1, "two", 3], [], "each is a score"),
+    "no number": ([1, float("nan"), 3], [], "finite"),
+    "too few": (["a"], ["a"], r"lists of the lengths \[3, 1\]"),
+}
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_base_folder):
+    return abt.TextEncoder(read_vocabulary(f"{tiny_base_folder}/vocab.txt"), 16)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_labels(case, encoder):
+    labels, names, expected = CASES[case]
+    inputs, found = abt.examples(encoder, TEXTS, labels, names)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(inputs["input_word_ids"], encoder.inputs(TEXTS)["input_word_ids"])
+
+
+def test_pairs(encoder):
+    inputs, _ = abt.examples(encoder, TEXTS, [1, 2, 3], others=TEXTS[::-1])
+    expected = encoder.inputs(TEXTS, TEXTS[::-1])
+    np.testing.assert_array_equal(inputs["input_type_ids"], expected["input_type_ids"])
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_said(case, encoder):
+    labels, names, message = WRONG[case]
+    with pytest.raises(InputError, match=message):
+        abt.examples(encoder, TEXTS, labels, names)
