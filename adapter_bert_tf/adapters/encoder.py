@@ -206,17 +206,30 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         """
         parts = (parts or Parts()).for_call(inputs)
         mask = inputs["input_mask"][:, tf.newaxis, :]
+        x = self.embedded(inputs, parts)
+        last = len(self.blocks) - 1
+        for i, block in enumerate(self.blocks):
+            computed = output_range if i == last else None
+            x = block((x, mask), output_range=computed, parts=parts, layer=i)
+        return {"sequence_output": x, "pooled_output": self.pooled(x, parts)}
+
+    @property
+    def blocks(self) -> list[AdapterEncoderBlock]:
+        """The transformer blocks, from the lowest."""
+        return self._transformer_layers
+
+    def embedded(self, inputs: Mapping[str, tf.Tensor], parts: Parts) -> tf.Tensor:
+        """The first block's input, float32 `[batch, seq, hidden]`; arguments as of `call`."""
         x = self._get_embeddings(
             inputs["input_word_ids"], inputs["input_type_ids"], None, None, None
         )
         norm = parts.norm("bert/embeddings/LayerNorm", self._embedding_norm_layer)
-        x = self._embedding_dropout(norm(x))
-        last = len(self._transformer_layers) - 1
-        for i, block in enumerate(self._transformer_layers):
-            computed = output_range if i == last else None
-            x = block((x, mask), output_range=computed, parts=parts, layer=i)
+        return self._embedding_dropout(norm(x))
+
+    def pooled(self, x: tf.Tensor, parts: Parts) -> tf.Tensor:
+        """The pooler of [CLS], `[batch, hidden]`, of the last block's output."""
         pooler = parts.pooler(functools.partial(on_vectors, self._pooler_layer))
-        return {"sequence_output": x, "pooled_output": pooler(x[:, 0])}
+        return pooler(x[:, 0])
 
     def base_variables(self) -> dict[str, tf.Variable]:
         """Dict from the variable names of Google's checkpoints to the base's variables."""

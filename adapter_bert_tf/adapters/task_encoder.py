@@ -57,11 +57,14 @@ class TaskEncoder(tf_keras.layers.Layer):
         self, inputs: Mapping[str, tf.Tensor], output_range: int | None = None
     ) -> dict[str, tf.Tensor]:
         """As `AdapterBertEncoder.call`, with its own parts."""
+        return self.encoder(inputs, output_range=output_range, parts=self.beside())
+
+    def beside(self) -> Parts:
+        """What runs beside the encoder in a call."""
         changes = self.parts.parts() if self.parts else Parts()
         norms = {name: _always(layer) for name, layer in self._own_norms().items()}
         pooler = self.own_pooler and functools.partial(on_vectors, self.own_pooler)
-        parts = Replacing(changes, norms, pooler)
-        return self.encoder(inputs, output_range=output_range, parts=parts)
+        return Replacing(changes, norms, pooler)
 
     def _own_norms(self) -> dict[str, tf_keras.layers.LayerNormalization]:
         names = norm_names(self.config["num_layers"]) if self.norms else []

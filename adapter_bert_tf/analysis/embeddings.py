@@ -4,10 +4,8 @@ The picture is Figure 3 of Mahabadi et al. 2021: the embeddings' first two princ
 """
 
 import argparse
-import csv
-import io
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -79,15 +77,6 @@ def draw(tasks: Sequence[str], embeddings: np.ndarray) -> Any:
     return figure
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
-    """A CSV file."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue().encode()
-
-
 def shown(tasks: Sequence[str], alike: np.ndarray) -> str:
     """The similarities as lines of a terminal."""
     width = max(*map(len, tasks), 6) + 2
@@ -107,8 +96,8 @@ def write(folder: str, out: str, command: str) -> list[str]:
     of_tasks = [[t, *(f"{v:.6g}" for v in row)] for t, row in zip(tasks, embeddings, strict=True)]
     pairs = [[t, *(f"{v:.4f}" for v in row)] for t, row in zip(tasks, alike, strict=True)]
     made = {
-        f"{NAME}.csv": table(["task", *numbers], of_tasks),
-        f"{SIMILARITY}.csv": table(["task", *tasks], pairs),
+        f"{NAME}.csv": outputs.table(["task", *numbers], of_tasks),
+        f"{SIMILARITY}.csv": outputs.table(["task", *tasks], pairs),
     }
     return outputs.write(out, made | outputs.pictures(draw(tasks, embeddings), NAME, command))
 

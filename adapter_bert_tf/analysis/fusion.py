@@ -3,8 +3,6 @@
 The mean is over all word pieces of the dev set, each counted once.
 """
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,8 +13,7 @@ import tf_keras
 from adapter_bert_tf.adapters.fusion import FusionParts
 from adapter_bert_tf.adapters.fusion_config import FusionConfig
 from adapter_bert_tf.adapters.parts import Place
-from adapter_bert_tf.analysis import heat_map, outputs
-from adapter_bert_tf.command.run_flags import RunFlags
+from adapter_bert_tf.analysis import heat_map, looking, outputs
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import output_files
 from adapter_bert_tf.run.job import held, new_model
@@ -27,7 +24,6 @@ from adapter_bert_tf.run.reused import Reused
 from adapter_bert_tf.training.strategy import set_precision
 
 NAME = "fusion_attention"  # Of the files, with `.csv`, `.png`, `.svg`.
-OTHER_ACTIONS = ("do_train", "do_predict", "do_export", "overwrite")
 FIELDS = ("target", "layer", "sublayer", "member", "attention")
 
 Inputs = Mapping[str, tf.Tensor]
@@ -44,8 +40,7 @@ def run(kind: Kind, parsed: Any) -> None:
     Raises:
       InputError: when the adapter is no fusion, or something is wrong with the data.
     """
-    flags = RunFlags.of(parsed)
-    _check(flags)
+    flags = looking.checked(parsed, "fusion", looking.pictures_of(NAME))
     plan = plan_run(kind, flags, Reused())
     config = plan.method.parts
     if not isinstance(config, FusionConfig) or plan.saved is None:
@@ -59,23 +54,10 @@ def run(kind: Kind, parsed: Any) -> None:
     shares = mean_attention(plan, config)
     target, folder = plan.only_task.name, plan.places.output_dir
     with held(folder, True):
-        paths = outputs.write(
-            folder, {f"{NAME}.csv": _table(target, config, shares).encode("utf-8")}
-        )
+        paths = outputs.write(folder, {f"{NAME}.csv": _table(target, config, shares)})
         made = heat_map.pictures(NAME, heat_map.read(paths), output_files.command())
         paths += outputs.write(folder, made)
     print(f"Mean attention on each member: {', '.join(paths)}", flush=True)
-
-
-def _check(flags: RunFlags) -> None:
-    """What is asked for must be this alone, and there must be a place for it."""
-    others = [name for name in OTHER_ACTIONS if flags.values.get(name)]
-    if others:
-        raise InputError(
-            f"`analysis fusion` reads an adapter and its dev set, and does nothing else. Received: "
-            f"{', '.join(f'--{name}' for name in others)}. Leave that out."
-        )
-    outputs.require(flags.output_dir, [f"{NAME}.{kind}" for kind in ("csv", "png", "svg")])
 
 
 def mean_attention(plan: Plan, config: FusionConfig) -> Shares:
@@ -135,11 +117,12 @@ def sums(
     return found, tf.reduce_sum(mask)
 
 
-def _table(target: str, config: FusionConfig, shares: Shares) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(FIELDS)
-    for (layer, sublayer), means in shares.items():
-        for member, mean in zip(config.members, means, strict=True):
-            writer.writerow([target, layer, sublayer, member, f"{mean:.6f}"])
-    return text.getvalue()
+def _table(target: str, config: FusionConfig, shares: Shares) -> bytes:
+    return outputs.table(
+        FIELDS,
+        [
+            [target, layer, sublayer, member, f"{mean:.6f}"]
+            for (layer, sublayer), means in shares.items()
+            for member, mean in zip(config.members, means, strict=True)
+        ],
+    )

@@ -1,8 +1,9 @@
 """The files of an analysis: where they may go, and what they replace."""
 
+import csv
 import io
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from adapter_bert_tf import storage
@@ -43,6 +44,15 @@ def write(folder: str, files: Mapping[str, bytes]) -> list[str]:
             print(f"Replaced: {path}", flush=True)
         storage.write_bytes(path, content)
     return [os.path.join(folder, name) for name in files]
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    """A CSV file."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue().encode("utf-8", "replace")
 
 
 def pictures(figure: Any, name: str, command: str) -> dict[str, bytes]:

@@ -1,0 +1,62 @@
+"""What analyses of a saved adapter have in common: the plan of a run that evaluates it."""
+
+from collections.abc import Collection
+from hashlib import sha256
+from typing import Any
+
+from adapter_bert_tf.analysis import outputs
+from adapter_bert_tf.command.run_flags import RunFlags
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run.identity import digest
+from adapter_bert_tf.run.kind import Kind
+from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.run.planning import plan_run
+from adapter_bert_tf.run.reused import Reused
+
+OTHER_ACTIONS = ("do_train", "do_predict", "do_export", "overwrite")
+PICTURES = ("csv", "png", "svg")
+
+
+def checked(parsed: Any, analysis: str, names: Collection[str]) -> RunFlags:
+    """The flags of an analysis, which reads an adapter and its dev set, and does nothing else.
+
+    Args:
+      parsed: `absl.flags.FLAGS`, parsed.
+      analysis: its name.
+      names: of the files that it writes.
+
+    Raises:
+      InputError: when more is asked for, or there is no place for the files.
+    """
+    flags = RunFlags.of(parsed)
+    if others := [name for name in OTHER_ACTIONS if flags.values.get(name)]:
+        raise InputError(
+            f"`analysis {analysis}` reads an adapter and its dev set, and does nothing else. "
+            f"Received: {', '.join(f'--{name}' for name in others)}. Leave that out."
+        )
+    outputs.require(flags.output_dir, names)
+    return flags
+
+
+def plan_to_look(kind: Kind, flags: RunFlags) -> Plan:
+    """The plan of a run that evaluates a saved adapter. Raises `InputError` if there is none."""
+    plan = plan_run(kind, flags, Reused())
+    if plan.saved is None:
+        raise InputError(
+            f"There is no adapter in {plan.places.adapter_dir}. Name the adapter directory of a "
+            "run: --adapter_dir=..."
+        )
+    return plan
+
+
+def pictures_of(name: str) -> list[str]:
+    """Names of the files of an analysis: a table and two pictures."""
+    return [f"{name}.{kind}" for kind in PICTURES]
+
+
+def identity(plan: Plan) -> str:
+    """Digest of what decides what an analysis finds: the adapter, its base, the data."""
+    saved = plan.saved
+    assert saved is not None
+    weights = {name: sha256(value.tobytes()).hexdigest() for name, value in saved.weights.items()}
+    return digest([weights, saved.config["base"], plan.only_task.record(), plan.precision])

@@ -1,0 +1,20 @@
+"""Flags that only one analysis has, beside those of the command whose task it is."""
+
+from absl import flags
+
+# Dict from analysis to rows: name, default, help.
+OPTIONS: dict[str, tuple[tuple[str, str | None, str], ...]] = {
+    "ablation": (
+        (
+            "sublayers",
+            "both",
+            "Whose adapters are taken away, with commas between: both, attention, feed_forward.",
+        ),
+    ),
+}
+
+
+def define(analysis: str) -> None:
+    """Makes the analysis' own flags known to absl."""
+    for name, default, text in OPTIONS.get(analysis, ()):
+        flags.DEFINE_string(name, default, text)
