@@ -29,7 +29,9 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     packages=find_packages(include=["adapter_bert_tf", "adapter_bert_tf.*"]),
-    package_data={"adapter_bert_tf": ["py.typed", "data/shipped/*", "data/shipped/*/*"]},
+    package_data={
+        "adapter_bert_tf": ["py.typed", "data/shipped/*", "data/shipped/*/*", "report/templates/*"]
+    },
     cmdclass={"build_py": WithConfigs},
     scripts=["run_classifier.py", "run_squad.py"],
     entry_points={"console_scripts": ["adapter-bert = adapter_bert_tf.command.cli:main"]},
@@ -51,6 +53,7 @@ setup(
         "PyYAML>=6.0",
         "tensorboard>=2.18",
         "matplotlib>=3.8",
+        "jinja2>=3.1",
     ],
     extras_require={
         # No extra brings the default base: its package asks for PyTorch, which only
@@ -68,6 +71,8 @@ setup(
             "ipykernel",
         ],
         "dev": ["ruff>=0.6", "mypy>=1.11", "types-PyYAML"],
+        # `make test-browser`, which drives Debian's chromium; no browser is downloaded.
+        "browser": ["playwright>=1.48"],
         "parity": ["torch==2.13.0", "adapters==1.3.0"],
         # Compiles for TPUs that are not there; benchmarks/tpu_hlo.py uses private interfaces.
         "tpu-compiler": ["jax[tpu]==0.10.2", "jaxlib==0.10.2", "libtpu==0.0.42.1"],

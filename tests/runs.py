@@ -69,7 +69,8 @@ def command(*arguments, folder=ROOT, main=run_classifier.main):
         flags.FLAGS.unparse_flags()
         for name in flags.FLAGS:
             flags.FLAGS[name].present = 0
-        flags.FLAGS(["run_classifier.py", *map(str, arguments)])
+        # Nearly all tests look at other things: a page takes half a second. `--report` draws it.
+        flags.FLAGS(["run_classifier.py", "--noreport", *map(str, arguments)])
         try:
             with inside(folder):
                 main(None)

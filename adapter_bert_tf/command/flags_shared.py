@@ -128,6 +128,13 @@ COMMAND = (
         Role.ONLY_CHECKED,
     ),
     Row(
+        "report",
+        "boolean",
+        True,
+        "Write OUTPUT_DIR/report.html at the end: what was trained, its curves, its errors.",
+        Role.REPORT,
+    ),
+    Row(
         "num_trials",
         "integer",
         1,

@@ -67,6 +67,7 @@ class Role(enum.Enum):
     CACHE = Facts("Where what was read is kept between runs.", _SAME, swept=False, reads=True)
     # The command itself.
     COMMAND = Facts("How this command starts.", _SAME, swept=False, repeated=False)
+    REPORT = Facts("Whether what a run has left is also shown as a page.", _SAME, swept=False)
     ONLY_CHECKED = Facts("Whether it ends before anything is done.", _SAME, swept=False)
     SWEEP = Facts("Which runs the command consists of.", swept=False)
     UNUSED = Facts("Nothing; kept for old command lines.", _SAME)

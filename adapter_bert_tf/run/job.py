@@ -12,7 +12,7 @@ import tf_keras
 from adapter_bert_tf.adapters.fusion_config import FusionConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.task_model import EncoderModel
-from adapter_bert_tf.run import leftovers, output_files, results
+from adapter_bert_tf.run import leftovers, output_files, reporting, results
 from adapter_bert_tf.run.lock import locked
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.store.members import stacked
@@ -20,7 +20,7 @@ from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.evaluation import Evaluation
 from adapter_bert_tf.training.loop import train
 from adapter_bert_tf.training.strategy import set_precision
-from adapter_bert_tf.training.trained import count, select_trained
+from adapter_bert_tf.training.trained import by_group, count, select_trained
 
 
 @dataclasses.dataclass
@@ -50,6 +50,8 @@ def run_plan(plan: Plan) -> dict[str, Any]:
         out = plan.places.output_dir
         if plan.folder.is_finished():
             print(f"{out} holds the results of this very run. --overwrite repeats it.", flush=True)
+            if plan.actions.report and plan.writes and not plan.actions.dry_run:
+                reporting.write_missing(out)
             return output_files.read_record(os.path.join(out, "run.json"))
         if lost := plan.folder.lost():
             print(f"Not as this run left it, so made again: {', '.join(lost)}.", flush=True)
@@ -132,6 +134,8 @@ def _carry_out(job: Job) -> None:
         output_files.write_run(plan.places.output_dir, _run_record(job), plan.actions.train)
         if plan.actions.train:
             print(f"Adapter: {plan.places.adapter_dir}", flush=True)
+        if plan.actions.report:
+            reporting.write(plan.places.output_dir)
 
 
 def _results(plan: Plan) -> dict[str, Any]:
@@ -218,7 +222,9 @@ def _run_record(job: Job) -> dict[str, Any]:
         "parameters": {
             "total": count(job.model.named_variables().values()),
             "trained": count(job.trained.values()),
+            "groups": by_group(job.model, job.trained),
         },
+        "chosen_by": list(plan.metrics),
         "replicas": plan.strategy.num_replicas_in_sync,
         "peak_memory_mb": output_files.peak_memory_mb(),
     } | job.record

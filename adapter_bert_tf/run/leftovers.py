@@ -22,6 +22,7 @@ RUN_FILES = (
     "run.json",
     "sweep.json",
     "sweep.csv",
+    "report.html",
     "events.out.tfevents.*",
     "error-*.log",
 )

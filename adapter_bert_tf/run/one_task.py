@@ -10,7 +10,7 @@ from adapter_bert_tf.data.tokenization import text_encoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.heads.losses import cross_entropy
-from adapter_bert_tf.run import output_files, per_class
+from adapter_bert_tf.run import details, output_files, per_class
 from adapter_bert_tf.run.class_weights import parse_weights
 from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.run.read_task import read_task, task_of
@@ -92,6 +92,7 @@ class Classification(Kind):
             before = f"{task.name}_" if self.together else ""
             folder = job.plan.places.output_dir
             per_class.write(folder, before, task, job.found[task.name])
+            details.write(folder, before, task, job.found[task.name])
 
     def evaluated(self, plan):
         batches = plan.batches
@@ -124,6 +125,7 @@ class Classification(Kind):
         }
         return [
             per_class.FILES,
+            details.FILES,
             "test_results*.tsv",
             "test_metrics.txt",
             *(f"{name}.tsv" for name in names),

@@ -61,6 +61,7 @@ def is_whole(record, evaluated):
 # What is a file in an output folder, and what must be a folder, if they are there.
 FILES = (
     *(".lock", "run.json", "metrics.jsonl", "eval_results.txt", "sweep.json", "sweep.csv"),
+    "report.html",
     *("checkpoints/flags.json", "checkpoints/best.json", "checkpoints/checkpoint"),
 )
 FOLDERS = ("checkpoints",)

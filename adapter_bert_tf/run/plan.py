@@ -28,6 +28,7 @@ class Actions:
       train, evaluate, predict, export: the flags `--do_...`.
       dry_run: whether it ends before the first of these.
       overwrite: whether it may replace what another run left.
+      report: whether a page shows in the end what is in the folder.
     """
 
     train: bool
@@ -36,6 +37,7 @@ class Actions:
     export: bool
     dry_run: bool
     overwrite: bool
+    report: bool
 
 
 @dataclasses.dataclass(frozen=True)

@@ -101,6 +101,7 @@ def actions_of(flags: RunFlags) -> Actions:
         export=flags.do_export,
         dry_run=flags.dry_run,
         overwrite=flags.overwrite,
+        report=flags.report,
     )
 
 

@@ -12,7 +12,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.command.checks import check_questions
 from adapter_bert_tf.data import records, spans
 from adapter_bert_tf.heads import Head
-from adapter_bert_tf.run import output_files, question_data, sweep
+from adapter_bert_tf.run import details, output_files, question_data, span_details, sweep
 from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.tasks import squad_metrics
 from adapter_bert_tf.tasks.span_decoding import Decoder
@@ -68,6 +68,13 @@ class QuestionAnswering(Kind):
         answers = self._answers(job, job.plan.batches.evaluate)
         return answers.score(task.head, task.articles, task.decoding.null_allowed)
 
+    def write_details(self, job):
+        task, answers = job.plan.only_task, job.found["answers"]
+        of_each = squad_metrics.of_each(task.articles, answers.texts, task.decoding.null_allowed)
+        found = span_details.of_answers(task.asked, of_each, answers.texts, answers.n_best)
+        folder = job.plan.places.output_dir
+        details.write_file(folder, "eval_details", task.name, "dev", found)
+
     def evaluated(self, plan):
         windows, batches = plan.only_task.eval_records, plan.batches
         size = plan.no_larger(batches.evaluate, windows.count)
@@ -87,7 +94,7 @@ class QuestionAnswering(Kind):
             answers.write(job.plan.places.output_dir)
 
     def output_files(self, tasks):
-        return ["predictions.json", "nbest_predictions.json", "null_odds.json"]
+        return ["predictions.json", "nbest_predictions.json", "null_odds.json", details.FILES]
 
     def _answers(self, job, batch_size):
         """The `Answers` of a job, found once."""

@@ -13,7 +13,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import Diverged, InputError
-from adapter_bert_tf.run import collisions, paths
+from adapter_bert_tf.run import collisions, paths, reporting
 from adapter_bert_tf.run.begun import as_begun
 from adapter_bert_tf.run.grid import (
     RECORD,
@@ -210,12 +210,14 @@ class Sweep:
             self._keep_best(best_flags)
         same = [row for s, row in zip(settings, rows, strict=True) if s == setting]
         finished = [row["results"] for row in same if row["results"]]
-        self._record(best_flags, rows)
+        self._record(best_flags, rows, metrics)
         print(self._said(setting, best_flags, metrics, len(finished), len(same)), flush=True)
         if self.flags.do_predict or self.flags.do_export:
             self._apply(best_flags, places_of(self.flags).adapter_dir)
         summary = summarize(finished, OF_FOLDS if folds else OF_SEEDS)
         write_eval_results(self.flags.output_dir, summary)
+        if self.flags.report:
+            reporting.write(self.flags.output_dir)
 
     def _keep_best(self, best_flags):
         adapter = places_of(self.flags).adapter_dir
@@ -241,7 +243,7 @@ class Sweep:
             f"{out}/sweep.csv every run."
         )
 
-    def _record(self, best_flags, rows):
+    def _record(self, best_flags, rows, metrics):
         """Writes the sweep's `run.json`."""
         flags = self.flags
         flags_of_all = recorded(flags) | {
@@ -253,6 +255,7 @@ class Sweep:
             "versions": versions(),
             "run": self.run_id,
             "best": os.path.basename(best_flags.output_dir),
+            "chosen_by": list(metrics),
             "runs": rows,
         }
         path = os.path.join(flags.output_dir, "run.json")
@@ -270,5 +273,6 @@ class Sweep:
             output_dir=flags.output_dir,
             adapter_dir=adapter,
             init_from=None,
+            report=False,
         )
         run_plan(plan_run(self.kind, asked, self.reused))

@@ -25,14 +25,42 @@ def evaluate_v1(articles, predictions):
       dict with `exact_match` and `f1`, from 0 to 100.
     """
     exact = f1 = total = 0
+    for qa in _questions(articles):
+        one = squad_evaluate_v1_1.evaluate(_alone(qa), predictions)
+        exact += one["exact_match"]
+        f1 += one["final_f1"]
+        total += 1
+    return {"exact_match": 100.0 * exact / total, "f1": 100.0 * f1 / total}
+
+
+def of_each(articles, predictions, version_2=False):
+    """Dict from question id to (exact match, F1), from 0 to 1.
+
+    Args:
+      articles, predictions: as of `evaluate_v1`.
+      version_2: by the evaluator of SQuAD 2.0, which knows questions without an answer.
+    """
+    found = {}
+    for qa in _questions(articles):
+        if version_2:
+            qa = qa | {"answers": qa.get("answers") or []}
+            one = squad_evaluate_v2_0.evaluate(_alone(qa), {qa["id"]: predictions[qa["id"]]})
+            found[qa["id"]] = (one["exact"] / 100, one["f1"] / 100)
+        else:
+            one = squad_evaluate_v1_1.evaluate(_alone(qa), predictions)
+            found[qa["id"]] = (one["exact_match"], one["final_f1"])
+    return found
+
+
+def _questions(articles):
     for article in articles:
         for paragraph in article["paragraphs"]:
-            for qa in paragraph["qas"]:
-                one = squad_evaluate_v1_1.evaluate([{"paragraphs": [{"qas": [qa]}]}], predictions)
-                exact += one["exact_match"]
-                f1 += one["final_f1"]
-                total += 1
-    return {"exact_match": 100.0 * exact / total, "f1": 100.0 * f1 / total}
+            yield from paragraph["qas"]
+
+
+def _alone(qa):
+    """A question as all articles that there are."""
+    return [{"paragraphs": [{"qas": [qa]}]}]
 
 
 def evaluate_v2(articles, predictions, best_answers=None, null_odds=None):

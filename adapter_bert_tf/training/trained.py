@@ -241,24 +241,36 @@ def count(variables: Iterable[tf.Variable]) -> int:
     return sum(int(variable.shape.num_elements()) for variable in variables)
 
 
-def report(
-    model: Any, trained: Mapping[str, tf.Variable], tuning: Tuning, title: str | None = None
-) -> str:
-    """The lines that say what is trained: a title, by group, then adapter-bert's two."""
+def by_group(model: Any, trained: Mapping[str, tf.Variable]) -> dict[str, tuple[int, int]]:
+    """Dict from group to its numbers of parameters: those that are trained, and all of it.
+
+    Args:
+      model: as in `select_trained`.
+      trained: dict from common name to variable.
+    """
     named, specs = model.named_variables(), model.specs()
-    total = count(named.values())
-    lines = [
-        title or f"What tuning={tuning.method!r} trains:",
-        f"  {'group':<12}{'trained':>14}{'of':>14}{'share of all':>15}",
-    ]
+    found = {}
     for group in groups():
         names = [name for name in named if specs[name].group == group]
         if names:
             part = count(trained[name] for name in names if name in trained)
-            lines.append(
-                f"  {group:<12}{part:>14,}{count(named[n] for n in names):>14,}"
-                f"{part / total:>14.3%}"
-            )
+            found[group] = (part, count(named[name] for name in names))
+    return found
+
+
+def report(
+    model: Any, trained: Mapping[str, tf.Variable], tuning: Tuning, title: str | None = None
+) -> str:
+    """The lines that say what is trained: a title, by group, then adapter-bert's two."""
+    total = count(model.named_variables().values())
+    lines = [
+        title or f"What tuning={tuning.method!r} trains:",
+        f"  {'group':<12}{'trained':>14}{'of':>14}{'share of all':>15}",
+    ]
+    lines += [
+        f"  {group:<12}{part:>14,}{whole:>14,}{part / total:>14.3%}"
+        for group, (part, whole) in by_group(model, trained).items()
+    ]
     in_total = count(trained.values())
     return "\n".join(
         [

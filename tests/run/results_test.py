@@ -93,7 +93,12 @@ def test_other_predictions_are_not_this_runs(mrpc, tiny_base_folder, out, tmp_pa
 
 def test_an_older_record_says_nothing_of_results(mrpc, tiny_base_folder, out, capsys):
     record = json.loads((out / "run.json").read_text())
-    assert set(record.pop("results")) == {*WHOLE[:3], "eval_classes.tsv", "saved_model"}
+    assert set(record.pop("results")) == {
+        *WHOLE[:3],
+        "eval_classes.tsv",
+        "eval_details.json",
+        "saved_model",
+    }
     (out / "run.json").write_text(json.dumps(record))
     train(mrpc, tiny_base_folder, out, *ALL)
     assert "holds the results of this very run" in capsys.readouterr().out

@@ -21,6 +21,7 @@ CONTEXTS = (
     "we play in the sun and they walk again",
 )
 TINY = ["--max_seq_length=20", "--max_query_length=6", "--doc_stride=4", "--train_batch_size=4"]
+TINY += ["--noreport"]
 
 
 def squad(*arguments):
@@ -70,6 +71,7 @@ def trained(tmp_path_factory):
         "--learning_rate=1e-2",
         "--num_train_epochs=60.0",
         *TINY,
+        "--report",
         f"--output_dir={folder}/out",
     )
     assert status == 0, errors
@@ -85,6 +87,8 @@ def test_googles_readme_command_leaves_its_files_and_scores(trained):
         "eval_results.txt",
         "predictions.json",
         "nbest_predictions.json",
+        "eval_details.json",
+        "report.html",
         "features",
         "metrics.jsonl",
         "run.json",

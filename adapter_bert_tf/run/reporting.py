@@ -1,0 +1,30 @@
+"""The page of a run's output folder: written last, and never at the cost of the run."""
+
+import os
+
+from absl import logging
+
+from adapter_bert_tf import report, storage
+
+
+def write(folder: str) -> None:
+    """Writes `report.html` and prints where it is, as the last line of a run.
+
+    What goes wrong is a warning: the run is finished, and all that it found is written.
+    """
+    try:
+        print(f"Report: {report.write(folder)}", flush=True)
+    except Exception as error:
+        logging.warning(
+            "The report could not be drawn (%s: %.300s). All else of the run is there; "
+            "`adapter-bert analyze report --output_dir=%s` draws it again.",
+            type(error).__name__,
+            error,
+            folder,
+        )
+
+
+def write_missing(folder: str) -> None:
+    """Writes the page of a finished run that has none, as it was killed just before the end."""
+    if not storage.exists(os.path.join(folder, report.FILE)):
+        write(folder)
