@@ -16,7 +16,7 @@ class Table:
       marked: number of the row that is set off, or None.
       folded: whether it is shown only when it is asked for.
       words: whether its cells are words more than numbers.
-      tall: whether two other blocks have room beside it.
+      place: `tall`, where two other blocks have room beside it, or `wide`, as the page; or "".
     """
 
     header: Sequence[str]
@@ -25,7 +25,7 @@ class Table:
     marked: int | None = None
     folded: bool = False
     words: bool = False
-    tall: bool = False
+    place: str = ""
     kind: str = "table"
 
 

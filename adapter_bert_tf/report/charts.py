@@ -76,7 +76,7 @@ def _inlined(svg: str, name: str) -> str:
     svg = svg[svg.index("<svg ") + len("<svg ") :]
     svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.S)
     svg = re.sub(r'(?:width|height)="[\d.]+pt" ', "", svg, count=2)
-    svg = re.sub(r' xmlns:xlink="[^"]*"| xmlns="[^"]*"| version="[^"]*"', "", svg, count=3)
+    svg = re.sub(r'\b(?:xmlns:xlink|xmlns|version)="[^"]*" ?', "", svg, count=3)
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = re.sub(r'(url\(|xlink:href=")#', lambda found: f"{found[1]}#{name}-", svg)
     svg = svg.replace("xlink:href", "href")

@@ -69,12 +69,15 @@ def _dev(contents: Contents) -> Chart | None:
     there = dict.fromkeys(name for row in contents.steps for name in row if name.startswith("dev/"))
     chosen = [f"dev/{name}" for name in contents.chosen_by if f"dev/{name}" in there]
     names = chosen or [name for name in there if "loss" not in name]
-    found = [curve(contents, n, n.removeprefix("dev/eval_")) for n in names[:MOST_LINES]]
+    found = [
+        curve(contents, n, n.removeprefix("dev/").removeprefix("eval_")) for n in names[:MOST_LINES]
+    ]
     of_questions = bool(there) and not any("eval_" in name for name in names)
     unit = "%" if of_questions else "from 0 to 1"
     more = f" {len(names) - MOST_LINES} more tasks are not drawn." if names[MOST_LINES:] else ""
     caption = f"Dev set during training: {of_run(contents, 'dev')}.{more}"
-    return _chart("dev-metric", found, f"metric ({unit})", caption)
+    axis = found[0][0].replace("_", " ") if len(found) == 1 else "metric"
+    return _chart("dev-metric", found, f"{axis} ({unit})", caption)
 
 
 def _chart(

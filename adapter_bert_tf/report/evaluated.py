@@ -30,7 +30,8 @@ def parts(contents: Contents, key: Key) -> list[Callable[[], list[Block]]]:
     if table := contents.classes.get(key):
         found.append(lambda: of_classes(table, name, seed))
     if details := contents.details.get(key):
-        n = f"n = {number(details.get('examples'))} {title(key)} examples, {seed}"
+        of = " ".join(part for part in (key[0], "dev", key[1]) if part)
+        n = f"n = {number(details.get('examples'))} examples of {of}, {seed}"
         drawn = OF_KIND[details["kind"]]
         found += [lambda make=make: make(details, name, n) for make in drawn]  # type: ignore[misc]
     return found
@@ -41,8 +42,8 @@ def of_classes(table: Sequence[Sequence[str]], name: str, seed: str) -> list[Blo
     header, *rows = table
     n = sum(int(row[4]) for row in rows)
     shown = [[*row[:4], number(int(row[4]))] for row in rows]
-    of = "labels" if len(header) == 5 else "classes"
-    caption = f"{len(rows)} {of} (n = {number(n)}, {seed})"
+    of, what = ("labels", "labels of examples") if len(header) == 5 else ("classes", "examples")
+    caption = f"{len(rows)} {of} (n = {number(n)} {what}, {seed})"
     made: list[Block] = [Table(header[:5], shown, caption, folded=len(rows) > FOLDED_FROM)]
     if len(header) == 5 + len(rows):
         counts = [[int(cell) for cell in row[5:]] for row in rows]
@@ -60,7 +61,7 @@ def calibration(details: Details, name: str, n: str) -> list[Block]:
 
     def paint(axes: Any) -> None:
         axes.plot([0, 1], [0, 1], color=charts.INK, linewidth=1, linestyle=":", label="calibrated")
-        axes.plot(x, y, label="model", **charts.style(0))
+        axes.plot(x, y, label="model", clip_on=False, **charts.style(0))
         for one, share, size in zip(x, y, sizes, strict=True):
             below = share > 0.85
             axes.annotate(
@@ -105,7 +106,7 @@ def _error(one: Details) -> dict[str, Any]:
 
 
 def _line(one: Details) -> tuple[str, str]:
-    return ("line", str(one.get("line", "?")))
+    return ("line of the file", str(one.get("line", "?")))
 
 
 def of_labels(details: Details, name: str, n: str) -> list[Block]:
@@ -125,9 +126,9 @@ def scores(details: Details, name: str, n: str) -> list[Block]:
     def paint(axes: Any) -> None:
         ends = [min(*x, *y), max(*x, *y)]
         axes.plot(ends, ends, color=charts.INK, linewidth=1, linestyle=":", label="equal")
-        axes.scatter(x, y, s=14, color=charts.SERIES[0], alpha=0.55, linewidths=0, label="examples")
+        axes.scatter(x, y, s=14, color=charts.SERIES[0], alpha=0.8, linewidths=0, label="examples")
         axes.set(xlabel="true score (the task's unit)", ylabel="predicted score (same unit)")
-        axes.legend(loc="upper left")
+        axes.legend()
 
     drawn = "" if len(x) == details["examples"] else f"{len(x)} of them are drawn. "
     caption = (
@@ -162,9 +163,10 @@ def f1_of_answers(details: Details, name: str, n: str) -> list[Block]:
     middles = [(i + 0.5) * width for i in range(len(counts))]
 
     def paint(axes: Any) -> None:
-        axes.bar(middles, counts, width * 0.9, color=charts.SERIES[0], hatch="//", edgecolor="none")
+        axes.bar(middles, counts, width * 0.9, color=charts.SERIES[0])
         axes.set(xlabel="F1 of an answer (%)", ylabel="questions")
         axes.grid(visible=False, axis="x")
+        axes.yaxis.get_major_locator().set_params(integer=True)
 
     caption = f"Answers by their F1, best of the expected answers. {n}."
     return [Chart(charts.draw(f"{name}-f1", "Number of answers by F1", paint), caption)]

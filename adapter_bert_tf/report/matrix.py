@@ -31,7 +31,8 @@ def confusion(
     shares = table / np.maximum(table.sum(1, keepdims=True), 1)
     shown = [shortened(printable(text), LONGEST) for text in labels]
     caption = (
-        f"Confusion matrix: share of each true class{', with counts' * (len(labels) <= 8)}. "
+        f"Confusion matrix: colours are shares of each true class (a row)"
+        f"{', numbers are examples' * (len(labels) <= MOST_NUMBERED)}. "
         f"n = {number(int(table.sum()))}, {seed}."
     )
     height = 1.3 + 2.6 * min(1.0, max(0.35, len(labels) / 12))
@@ -42,19 +43,19 @@ def confusion(
 
 def _painter(labels: Sequence[str], table: np.ndarray, shares: np.ndarray) -> Any:
     def paint(axes: Any) -> None:
-        cells = axes.pcolormesh(shares, cmap="cividis", vmin=0, vmax=1)
+        cells = axes.pcolormesh(shares, cmap="cividis", vmin=0, vmax=1, antialiased=False)
         places, small = np.arange(len(labels)) + 0.5, 9 if len(labels) <= 12 else 6
-        steep = len(labels) > 4 or max(map(len, labels)) > 8
+        steep = sum(map(len, labels)) > 30
         axes.set_xticks(places, labels, rotation=60 if steep else 0, fontsize=small,
                         ha="right" if steep else "center", rotation_mode="anchor")  # fmt: skip
         axes.set_yticks(places, labels, fontsize=small)
         axes.set(xlabel="predicted class", ylabel="true class")
         axes.invert_yaxis()
         axes.grid(visible=False)
-        axes.figure.colorbar(cells, ax=axes, label="share of the true class (0 to 1)")
+        axes.figure.colorbar(cells, ax=axes, label="share of row (0 to 1)")
         if len(labels) <= MOST_NUMBERED:
             for (y, x), count in np.ndenumerate(table):
-                colour = "black" if shares[y, x] > 0.5 else "white"
+                colour = "black" if shares[y, x] > 0.45 else "white"
                 axes.text(x + 0.5, y + 0.5, f"{count:,}", ha="center", va="center", color=colour)
 
     return paint

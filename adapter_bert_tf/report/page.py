@@ -64,7 +64,9 @@ def _sections(contents: Contents) -> list[Section]:
     parts.append(("Training", "metrics.jsonl", [lambda: curves.blocks(contents)]))
     for key in evaluated.keys(contents):
         source = "eval_details or eval_classes"
-        parts.append((evaluated.title(key), source, evaluated.parts(contents, key)))
+        parts.append(
+            (f"Evaluation: {evaluated.title(key)}", source, evaluated.parts(contents, key))
+        )
     for name in pictures.named(contents):
         make = functools.partial(pictures.blocks, contents, name)
         parts.append((pictures.ANALYSES[name], name, [make]))

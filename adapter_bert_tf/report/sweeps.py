@@ -17,6 +17,7 @@ from adapter_bert_tf.report.folder import Contents
 # Columns of `sweep.csv` that are neither settings nor results.
 COST = ("trained_parameters", "total_parameters", "seconds", "examples_per_second")
 MOST_SHOWN, MOST_LINKED, MOST_DRAWN, LONGEST = 50, 200, 16, 34
+MOST_POINTS, MOST_TICKS = 500, 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,9 +40,8 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """`learning_rate=0.001, adapter_size=8`."""
-        said = ", ".join(f"{name}={value or 'default'}" for name, value in self.values.items())
-        return said or "the only setting"
+        """Its values: `0.001, 8`."""
+        return ", ".join(value or "default" for value in self.values.values())
 
 
 def settings(contents: Contents) -> list[Setting]:
@@ -92,18 +92,18 @@ def _score(contents: Contents, row: dict[str, str]) -> float | None:
 
 def ranking(contents: Contents) -> list[Block]:
     """The settings with median (of folds: mean) and range, the best first."""
-    folds = any("fold" in row for row in contents.runs)
     found = settings(contents)
     rows = [
         [str(place), *(value or "default" for value in one.values.values()), *_told(one)]
         for place, one in enumerate(found[:MOST_SHOWN], 1)
     ]
-    header = ["", *varied(contents), "mean" if folds else "median", "lowest", "highest", "runs"]
+    header = ["", *varied(contents), _middle(contents), "lowest", "highest", "runs"]
     more = f" {len(found) - MOST_SHOWN} more are in sweep.csv." if found[MOST_SHOWN:] else ""
     caption = f"Settings by {_axis(contents)}, the best first.{more}"
     best = str(contents.record.get("best", ""))
     chosen = [best in (folder(contents, row) for row in one.rows) for one in found[:MOST_SHOWN]]
-    return [Table(header, rows, caption, marked=chosen.index(True) if any(chosen) else None)]
+    marked = chosen.index(True) if any(chosen) else None
+    return [Table(header, rows, caption, marked, place="wide" if len(header) > 6 else "")]
 
 
 def _told(one: Setting) -> list[str]:
@@ -131,20 +131,32 @@ def spread(contents: Contents) -> list[Block]:
             axes.plot(one.scores, [y] * len(one.scores), "o", color=charts.SERIES[0], alpha=0.7,
                       label="runs" if y == 0 else None)  # fmt: skip
             axes.plot([one.middle], [y], "|", color=charts.SERIES[1], markersize=15,
-                      markeredgewidth=2.5, label="middle" if y == 0 else None)  # fmt: skip
+                      markeredgewidth=2.5, label=_middle(contents) if y == 0 else None)  # fmt: skip
         names = [shortened(printable(one.name), LONGEST) for one in found]
         if len(found) > 1:  # The name of the only one says nothing, and takes room.
             axes.set_yticks(range(len(found)), names)
         else:
             axes.set_yticks([])
         axes.set(
-            xlabel=shortened(_axis(contents), 60), ylabel="setting", ylim=(len(found) + 0.6, -1)
+            xlabel=shortened(_axis(contents), 60),
+            ylabel=_named(contents),
+            ylim=(len(found) + 0.6, -1),
         )
         axes.legend(loc="lower right", ncols=2)
 
     caption = f"Runs by setting, the best above; bars are ranges. {_n(contents)}."
     about = f"Results of {len(contents.runs)} runs by setting"
     return [Chart(charts.draw("spread", about, paint, 1.5 + 0.26 * len(found)), caption)]
+
+
+def _middle(contents: Contents) -> str:
+    """What settings are compared by."""
+    return "mean" if any("fold" in row for row in contents.runs) else "median"
+
+
+def _named(contents: Contents) -> str:
+    """What an axis of settings is called, by the flags whose values they are."""
+    return shortened(", ".join(varied(contents)), LONGEST) or "the only setting"
 
 
 def _n(contents: Contents) -> str:
@@ -180,16 +192,21 @@ def _points(contents: Contents, name: str) -> list[tuple[float, float]]:
 
 
 def _over(contents: Contents, name: str, points: Sequence[tuple[float, float]], id_: str) -> Chart:
-    values = sorted({x for x, _ in points})
-    middles = [statistics.median(y for x, y in points if x == value) for value in values]
+    by_value: dict[float, list[float]] = {}
+    for x, y in points:
+        by_value.setdefault(x, []).append(y)
+    values = list(by_value)
+    middles = [statistics.median(found) for found in by_value.values()]
     wide = values[0] > 0 and values[-1] / values[0] >= 8
+    drawn = points[:: len(points) // MOST_POINTS + 1]
 
     def paint(axes: Any) -> None:
-        axes.plot(*zip(*points, strict=True), "o", color=charts.SERIES[0], alpha=0.6, label="runs")
+        axes.plot(*zip(*drawn, strict=True), "o", color=charts.SERIES[0], alpha=0.6, label="runs")
         axes.plot(values, middles, color=charts.SERIES[1], linestyle="--", label="median")
         axes.set_xscale("log" if wide else "linear")
-        axes.set_xticks(values, [f"{value:g}" for value in values])
-        axes.set_xticks([], minor=True)
+        if len(values) <= MOST_TICKS:
+            axes.set_xticks(values, [f"{value:g}" for value in values])
+            axes.set_xticks([], minor=True)
         axes.set(xlabel=f"--{name}", ylabel=shortened(_axis(contents), 40))
         axes.legend()
 
@@ -208,18 +225,21 @@ def runs(contents: Contents) -> list[Block]:
             _link(contents, row),
             *(row[name] for name in chance),
             row.get("status", ""),
-            *(_cell(row.get(name) or "") for name in [*metrics(contents), *cost]),
+            *(_cell(row[name]) for name in metrics(contents)),
+            *(_cell(row.get(name) or "", 1) for name in cost),
         ]
         for row in shown
     ]
     folders = [folder(contents, row) for row in shown]
     marked = folders.index(best) if best in folders else None
     header = ["run", *chance, "status", *metrics(contents), *cost]
-    return [Table(header, rows, f"Runs, {len(shown)} of {len(contents.runs)}", marked=marked)]
+    return [
+        Table(header, rows, f"Runs, {len(shown)} of {len(contents.runs)}", marked, place="wide")
+    ]
 
 
-def _cell(text: str) -> str:
-    return number(float(text) if "." in text else int(text)) if text else ""
+def _cell(text: str, digits: int = 4) -> str:
+    return number(float(text) if "." in text else int(text), digits) if text else ""
 
 
 def folder(contents: Contents, row: dict[str, str]) -> str:

@@ -14,7 +14,10 @@ SETTINGS = (
     *("sampling_temperature", "keep", "eval_every_steps", "patience", "precision", "seed"),
     *("folds", "fold", "num_trials", "sweep"),
 )
+# Those that mean nothing as they usually are, and those that count beside one `--tuning` only.
+USUAL = {"gradient_accumulation_steps": 1, "num_trials": 1, "keep": "last", "label_smoothing": 0.0}
 ONLY_WITH = {"top_k": "top_k", "adapter": "adapters", "adapter_size": "adapters"}
+SEVERAL = ("sampling_temperature",)
 
 
 def blocks(contents: Contents) -> list[Block]:
@@ -45,16 +48,15 @@ def _parameters(contents: Contents) -> Table | None:
 
 def _settings(contents: Contents) -> Table | None:
     flags, record = contents.flags, contents.record
-    rows = [
-        [name, _value(name, flags[name])]
-        for name in SETTINGS
-        if flags.get(name) not in (None, "", False) and _means_something(name, flags)
-    ]
+    rows = [[name, _value(flags[name])] for name in SETTINGS if _is_told(name, flags)]
+    size = (record.get("adapter") or {}).get("bottleneck_size")
+    if size is not None and not _is_told("adapter_size", flags):
+        rows.append(["adapter_size", number(size)])
     if record.get("learning_rate") is not None:
         rows.append(["learning_rate", f"{record['learning_rate']:.3g}"])
     rows += [[said, number(record[name], 1)] for name, said in MEASURED if name in record]
     return (
-        Table(["setting", "value"], rows, "Settings, and what it took", words=True, tall=True)
+        Table(["setting", "value"], rows, "Settings, and what it took", words=True, place="tall")
         if rows
         else None
     )
@@ -69,14 +71,18 @@ MEASURED = (
 )
 
 
-def _means_something(name: str, flags: dict[str, Any]) -> bool:
-    """Whether a flag counts beside `--tuning`."""
-    of = ONLY_WITH.get(name)
-    return of is None or of in str(flags.get("tuning", of))
+def _is_told(name: str, flags: dict[str, Any]) -> bool:
+    """Whether a flag has a value, and one that counts beside the others."""
+    value = flags.get(name)
+    if value is None or value is False or value in ("", USUAL.get(name)):
+        return False
+    if name in SEVERAL and "," not in str(flags.get("task_name")):
+        return False
+    return ONLY_WITH.get(name, "") in str(flags.get("tuning", ""))
 
 
-def _value(name: str, value: Any) -> str:
-    return str(value) if name == "seed" or not isinstance(value, float) else f"{value:g}"
+def _value(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _data(contents: Contents) -> Table | None:
