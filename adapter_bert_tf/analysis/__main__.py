@@ -2,6 +2,9 @@
 
 python -m adapter_bert_tf.analysis ablation --adapter_dir=DIR --output_dir=OUT --task_name=... \
     --data_dir=...            # the metric without the adapters of every span of layers
+python -m adapter_bert_tf.analysis influence ...    # how much each adapter changes; flags as above
+python -m adapter_bert_tf.analysis compare --adapters=DIR,DIR --output_dir=OUT --task_name=... \
+    --data_dir=...            # intervals, McNemar's test, the examples on which they differ
 python -m adapter_bert_tf.analysis fusion --adapter_dir=DIR --output_dir=OUT --task_name=... \
     --data_dir=...            # whom a fusion listens to, over the dev set: CSV and heat map
 python -m adapter_bert_tf.analysis fusion_map --output_dir=OUT A.csv B.csv    # several in one map
@@ -26,6 +29,8 @@ from adapter_bert_tf.command.row import Command
 # With the flags of the command whose task it is.
 JOBS = {
     "ablation": {Command.CLASSIFIER: "ablation"},
+    "influence": {Command.CLASSIFIER: "influence"},
+    "compare": {Command.CLASSIFIER: "compare"},
     "fusion": {Command.CLASSIFIER: "fusion_classes", Command.SQUAD: "fusion_spans"},
 }
 # With flags of their own: the modules' `main`.

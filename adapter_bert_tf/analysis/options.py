@@ -11,6 +11,13 @@ OPTIONS: dict[str, tuple[tuple[str, str | None, str], ...]] = {
             "Whose adapters are taken away, with commas between: both, attention, feed_forward.",
         ),
     ),
+    "compare": (
+        (
+            "adapters",
+            None,
+            "Adapter directories or output folders, with commas between; NAME=DIR gives a name.",
+        ),
+    ),
 }
 
 

@@ -1,0 +1,160 @@
+"""Two or more adapters on the same development set: metrics, and whether they differ by chance."""
+
+import itertools
+import os
+from typing import Any
+
+import numpy as np
+
+from adapter_bert_tf.analysis import compare_drawn, looking, outputs, resampling
+from adapter_bert_tf.analysis.dev_set import DevSet
+from adapter_bert_tf.analysis.kept import Kept
+from adapter_bert_tf.command.run_flags import RunFlags
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import printable, shown
+from adapter_bert_tf.run.job import held, new_model
+from adapter_bert_tf.run.one_task import Classification
+from adapter_bert_tf.run.output_files import command
+from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.store.directory import adapter_exists
+from adapter_bert_tf.tasks.metrics import SURE
+from adapter_bert_tf.training import inference
+from adapter_bert_tf.training.progress import Seen
+from adapter_bert_tf.training.strategy import set_precision
+
+NAME = "compare"
+OF_EACH = ("adapter", "metric", "value", "low", "high", "examples")
+OF_PAIRS = ("a", "b", "difference", "low", "high", "only_a_right", "only_b_right", "mcnemar_p")
+FILES = (*looking.pictures_of(NAME), f"{NAME}.json", f"{NAME}_pairs.csv", f"{NAME}_examples.csv")
+
+
+def run(parsed: Any) -> None:
+    """Runs the command.
+
+    Args:
+      parsed: `absl.flags.FLAGS`, parsed.
+
+    Raises:
+      InputError: when there are fewer than two adapters, or something is wrong with one of them or
+        the data.
+    """
+    flags = looking.checked(parsed, NAME, FILES)
+    folders = _adapters(parsed.adapters)
+    plans = {name: _plan(flags, folder) for name, folder in folders.items()}
+    first = next(iter(plans.values()))
+    if first.actions.dry_run:
+        print(f"{len(plans)} adapters can be compared: {', '.join(plans)}.", flush=True)
+        return
+    with held(first.places.output_dir, True):
+        answers = {name: _answers(plan) for name, plan in plans.items()}
+        _write(first, DevSet(first), answers)
+
+
+def _adapters(text: str | None) -> dict[str, str]:
+    """Dict from name to adapter directory, of `--adapters=[NAME=]DIR,...`."""
+    found: dict[str, str] = {}
+    for part in filter(None, (text or "").split(",")):
+        given, equals, rest = part.partition("=")
+        folder = rest if equals else part
+        inside = os.path.join(folder, "adapter")
+        folder = inside if not adapter_exists(folder) and adapter_exists(inside) else folder
+        name = printable(given if equals else part.rstrip("/"))
+        if name in found:
+            raise InputError(f"--adapters: {shown(name)} is there twice. Write NAME=DIR.")
+        found[name] = folder
+    if len(found) < 2:
+        raise InputError(
+            "--adapters are two or more adapter directories or output folders, with commas between "
+            f"(NAME=DIR gives one a name). Received: {shown(text)}"
+        )
+    return found
+
+
+def _plan(flags: RunFlags, folder: str) -> Plan:
+    return looking.plan_to_look(Classification(), flags.changed(adapter_dir=folder))
+
+
+def _answers(plan: Plan) -> np.ndarray:
+    """Probabilities or scores, in file order; those that were computed before are kept."""
+    key = looking.identity(plan)
+    kept = Kept(plan.places.output_dir, NAME, NAME)
+    if key not in kept.found:
+        kept.add(key, _computed(plan).tolist())
+    return np.array(kept.found[key], np.float32)
+
+
+def _computed(plan: Plan) -> np.ndarray:
+    set_precision(plan.precision)
+    model, dev = new_model(plan), DevSet(plan)
+    seen = Seen(f"{plan.places.adapter_dir}, {dev.task.shown(dev.split)}", len(dev))
+    parts = inference.predict(model, dev.batches)
+    return dev.answers(np.concatenate([seen.counted(part) for part in parts]))
+
+
+def _write(plan: Plan, dev: DevSet, answers: dict[str, np.ndarray]) -> None:
+    """Writes tables and pictures, and says the most important."""
+    rows = [_of_one(dev, name, found) for name, found in answers.items()]
+    pairs = [_of_two(dev, *pair, answers) for pair in itertools.combinations(answers, 2)]
+    for name, metric, value, low, high, count in rows:
+        print(f"{name}: {metric} {value:.4f} ({low:.4f} to {high:.4f}), n = {count:,}")
+    for a, b, change, low, high, *_, p in pairs:
+        by_chance = "" if p is None else f", McNemar p = {p:.3g}"
+        print(f"{b} against {a}: {change:+.4f} ({low:+.4f} to {high:+.4f}){by_chance}")
+    made = {
+        f"{NAME}.csv": outputs.table(OF_EACH, map(_short, rows)),
+        f"{NAME}_pairs.csv": outputs.table(OF_PAIRS, map(_short, pairs)),
+        f"{NAME}_examples.csv": _examples(dev, answers),
+    }
+    figure = compare_drawn.draw(plan.only_task.name, rows)
+    pictures = outputs.pictures(figure, NAME, command())
+    paths = outputs.write(plan.places.output_dir, made | pictures)
+    print(f"Compared: {', '.join(paths)}", flush=True)
+
+
+def _of_one(dev: DevSet, name: str, answers: np.ndarray) -> list[Any]:
+    """The metric of an adapter, its 95% bootstrap interval, and the number of examples."""
+    ends = resampling.interval(lambda rows: dev.score(answers, rows), len(dev))
+    return [name, dev.metric, dev.score(answers), *ends, len(dev)]
+
+
+def _of_two(dev: DevSet, a: str, b: str, answers: dict[str, np.ndarray]) -> list[Any]:
+    """How much better b is, the interval of that, and McNemar's test where answers are right."""
+
+    def difference(rows: np.ndarray | None) -> float:
+        return dev.score(answers[b], rows) - dev.score(answers[a], rows)
+
+    ends = resampling.interval(difference, len(dev))
+    counts: tuple[Any, ...] = (None, None, None)
+    if not dev.task.task.regression:
+        counts = resampling.mcnemar(*(dev.right(answers[name]) for name in (a, b)))
+    return [a, b, difference(None), *ends, *counts]
+
+
+def _short(row: list[Any]) -> list[Any]:
+    return ["" if v is None else f"{v:.6g}" if isinstance(v, float) else v for v in row]
+
+
+def _examples(dev: DevSet, answers: dict[str, np.ndarray]) -> bytes:
+    """The examples on which they differ: place, texts, what is right, what each says."""
+    examples = dev.task.examples[dev.split]
+    labels = examples.labels or []
+    said = {name: _said(dev, found) for name, found in answers.items()}
+    columns = ["text_a", "text_b"][: len(examples.texts()[0])]
+    rows = [
+        [f"{path}:{line}", *texts, labels[i], *(words[i] for words in said.values())]
+        for i, ((path, line), texts) in enumerate(
+            zip(examples.places, examples.texts(), strict=True)
+        )
+        if len({words[i] for words in said.values()}) > 1
+    ]
+    return outputs.table(["place", *columns, "label", *said], rows)
+
+
+def _said(dev: DevSet, answers: np.ndarray) -> list[str]:
+    """What an adapter says of each example, as text."""
+    labels = dev.task.labels_in_order
+    if dev.task.task.regression:
+        return [f"{score:.3f}" for score in answers]
+    if dev.task.task.multi_label:
+        return ["|".join(labels[i] for i in np.flatnonzero(row >= SURE)) for row in answers]
+    return [labels[i] for i in answers.argmax(-1)]
