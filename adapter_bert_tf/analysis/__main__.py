@@ -10,6 +10,7 @@ python -m adapter_bert_tf.analysis fusion --adapter_dir=DIR --output_dir=OUT --t
 python -m adapter_bert_tf.analysis fusion_map --output_dir=OUT A.csv B.csv    # several in one map
 python -m adapter_bert_tf.analysis embeddings --adapter_dir=DIR --output_dir=OUT
                               # of a HyperFormer: task embeddings, how alike they are, a plot
+python -m adapter_bert_tf.analysis report --output_dir=OUT    # draws a folder's report.html again
 
 Those of a task take the flags of run_classifier.py that say which data to read; `fusion`, for an
 adapter that answers questions, those of run_squad.py (--predict_file=...).
@@ -25,6 +26,7 @@ from adapter_bert_tf.analysis import options
 from adapter_bert_tf.command.definitions import define_flags
 from adapter_bert_tf.command.main import run_job
 from adapter_bert_tf.command.row import Command
+from adapter_bert_tf.report import __main__ as report
 
 # With the flags of the command whose task it is.
 JOBS = {
@@ -45,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if name in ALONE:
         status: int = importlib.import_module(f"{ROOM}.{ALONE[name]}").main(rest)
         return status
+    if name == "report":
+        return report.main(rest)
     if name not in JOBS:
         print(__doc__)
         return 0 if name in ("--help", "-h", "help") else 2

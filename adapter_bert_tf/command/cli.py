@@ -7,7 +7,7 @@ squad       the same for answers to questions (run_squad.py)
 predict     answer the rows of a file, or one text
 store       list, show, check, average, import and export adapters
 serve       join adapters into one SavedModel
-analyze     whom a fusion listens to, how alike tasks are
+analyze     what adapters do and where they differ; the report of a run again
 doctor      versions, devices, and what is wrong with them
 """
 

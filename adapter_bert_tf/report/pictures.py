@@ -8,6 +8,7 @@ import os
 import re
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.received import shortened
 from adapter_bert_tf.report.blocks import Block, Note, Picture, Table, number
 from adapter_bert_tf.report.folder import Contents
 
@@ -24,8 +25,11 @@ ANALYSES = {
     "task_embeddings": "Embeddings of the tasks",
     "task_similarity": "How alike the tasks are (cosine)",
 }
+# Further tables of an analysis.
+TABLES = {"compare": ("compare_pairs", "compare_examples")}
 LARGEST = 400_000  # Bytes of a picture in the page.
 MOST_ROWS, MOST_COLUMNS = 25, 12
+LONG, LONGEST = 40, 300  # Characters: of a cell that is a text, and of those that are shown.
 COMMAND = re.compile(r"<dc:description>(.*?)</dc:description>", re.S)
 
 
@@ -37,8 +41,8 @@ def named(contents: Contents) -> list[str]:
 
 def blocks(contents: Contents, name: str) -> list[Block]:
     """Figure and table of one analysis."""
-    found = _picture(contents, name) + _table(contents, name)
-    return list(found)
+    tables = [_table(contents, called) for called in (name, *TABLES.get(name, ()))]
+    return [*_picture(contents, name), *(block for found in tables for block in found)]
 
 
 def _picture(contents: Contents, name: str) -> list[Block]:
@@ -66,8 +70,10 @@ def _table(contents: Contents, name: str) -> list[Block]:
     header, *rest = [row[:MOST_COLUMNS] for row in rows]
     shown = [[_cell(cell) for cell in row] for row in rest[:MOST_ROWS]]
     more = f", {len(shown)} of {len(rest)} rows" if len(rest) > len(shown) else ""
-    return [Table(header, shown, f"{ANALYSES[name]}: {name}.csv{more}", folded=True)]
+    words = any(len(cell) > LONG for row in shown for cell in row)
+    return [Table(header, shown, f"{name}.csv{more}", folded=True, words=words)]
 
 
 def _cell(text: str) -> str:
-    return number(float(text)) if re.fullmatch(r"-?\d+\.\d{5,}(e-?\d+)?", text) else text
+    is_long = re.fullmatch(r"-?\d+\.\d{5,}(e-?\d+)?", text)
+    return number(float(text)) if is_long else shortened(text, LONGEST)

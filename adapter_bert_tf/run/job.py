@@ -50,8 +50,7 @@ def run_plan(plan: Plan) -> dict[str, Any]:
         out = plan.places.output_dir
         if plan.folder.is_finished():
             print(f"{out} holds the results of this very run. --overwrite repeats it.", flush=True)
-            if plan.actions.report and plan.writes and not plan.actions.dry_run:
-                reporting.write_missing(out)
+            _report_missing(plan)
             return output_files.read_record(os.path.join(out, "run.json"))
         if lost := plan.folder.lost():
             print(f"Not as this run left it, so made again: {', '.join(lost)}.", flush=True)
@@ -136,6 +135,15 @@ def _carry_out(job: Job) -> None:
             print(f"Adapter: {plan.places.adapter_dir}", flush=True)
         if plan.actions.report:
             reporting.write(plan.places.output_dir)
+
+
+def _report_missing(plan: Plan) -> None:
+    """Draws the page of a finished run that has none: it was not asked for, or the run killed."""
+    out = plan.places.output_dir
+    wanted = plan.actions.report and plan.writes and not plan.actions.dry_run
+    if wanted and not reporting.is_there(out):
+        with held(out, True):
+            reporting.write(out)
 
 
 def _results(plan: Plan) -> dict[str, Any]:

@@ -24,7 +24,6 @@ def write(folder: str) -> None:
         )
 
 
-def write_missing(folder: str) -> None:
-    """Writes the page of a finished run that has none, as it was killed just before the end."""
-    if not storage.exists(os.path.join(folder, report.FILE)):
-        write(folder)
+def is_there(folder: str) -> bool:
+    """Whether a folder has its page."""
+    return bool(storage.exists(os.path.join(folder, report.FILE)))

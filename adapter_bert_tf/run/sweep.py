@@ -176,6 +176,8 @@ class Sweep:
             path = os.path.join(run_flags.output_dir, "run.json")
             if storage.exists(path) and self._plan(run_flags).folder.is_finished():
                 rows[run_flags.output_dir] = row_of(read_record(path))
+                if run_flags.report and not reporting.is_there(run_flags.output_dir):
+                    reporting.write(run_flags.output_dir)
         return rows
 
     def _one_run(self, run_flags):

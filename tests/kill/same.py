@@ -99,6 +99,8 @@ def _nothing(path):
 READERS = (
     (r"run\.json", _record),
     (r"metrics\.jsonl", _metrics),
+    # Drawn from the others, with their times and losses.
+    (r"(.*/)?report\.html", _nothing),
     (r"features/\w+/done\.json", lambda path: _json(path) | {"name": ""}),
     (r"checkpoints/checkpoint", _state),
     (r"checkpoints/ckpt-\d+\.index|saved_model/variables/variables\.index", _checkpoint),

@@ -78,6 +78,7 @@ def test_what_a_run_leaves(mrpc, tiny_base_folder, tmp_path):
         "adapter",
         "checkpoints",
         "eval_classes.tsv",
+        "eval_details.json",
         "eval_results.txt",
         "test_results.tsv",
         "MRPC.tsv",

@@ -94,6 +94,8 @@ def test_everything_is_in_the_bucket(undisturbed):
         "MRPC.tsv",
         "metrics.jsonl",
         "run.json",
+        "eval_details.json",
+        "report.html",
         "saved_model/saved_model.pb",
         "checkpoints/checkpoint",
         "checkpoints/flags.json",
