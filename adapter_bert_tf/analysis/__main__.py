@@ -5,6 +5,9 @@ python -m adapter_bert_tf.analysis ablation --adapter_dir=DIR --output_dir=OUT -
 python -m adapter_bert_tf.analysis influence ...    # how much each adapter changes; flags as above
 python -m adapter_bert_tf.analysis compare --adapters=DIR,DIR --output_dir=OUT --task_name=... \
     --data_dir=...            # intervals, McNemar's test, the examples on which they differ
+python -m adapter_bert_tf.analysis init_scale|size|variants --output_dir=OUT --task_name=... \
+    --data_dir=...            # these train: by the adapters' start, by size, by kind of adapter
+python -m adapter_bert_tf.analysis size_map --output_dir=OUT size.csv ...    # of several tasks
 python -m adapter_bert_tf.analysis fusion --adapter_dir=DIR --output_dir=OUT --task_name=... \
     --data_dir=...            # whom a fusion listens to, over the dev set: CSV and heat map
 python -m adapter_bert_tf.analysis fusion_map --output_dir=OUT A.csv B.csv    # several in one map
@@ -33,11 +36,21 @@ JOBS = {
     "ablation": {Command.CLASSIFIER: "ablation"},
     "influence": {Command.CLASSIFIER: "influence"},
     "compare": {Command.CLASSIFIER: "compare"},
+    "init_scale": {Command.CLASSIFIER: "init_scale"},
+    "size": {Command.CLASSIFIER: "size"},
+    "variants": {Command.CLASSIFIER: "variants"},
     "fusion": {Command.CLASSIFIER: "fusion_classes", Command.SQUAD: "fusion_spans"},
 }
 # With flags of their own: the modules' `main`.
-ALONE = {"fusion_map": "heat_map", "embeddings": "embeddings"}
+ALONE = {"fusion_map": "heat_map", "size_map": "size_map", "embeddings": "embeddings"}
 ROOM = "adapter_bert_tf.analysis"
+# What those that train begin their command line with; what the user says comes after, and counts.
+TRAINING = ("--do_train", "--num_trials=3")
+FIRST = {
+    "init_scale": (*TRAINING, "--adapter=adapter_bert"),  # Whose kernels are both drawn.
+    "size": TRAINING,
+    "variants": TRAINING,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,8 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = Command.SQUAD if squad and Command.SQUAD in JOBS[name] else Command.CLASSIFIER
     define_flags(command)
     options.define(name)
+    first = ("--do_eval", *FIRST.get(name, ()))
     module = f"{ROOM}.{JOBS[name][command]}"
-    app.run(lambda words: run_job(module, words), [f"analysis {name}", "--do_eval", *rest])
+    app.run(lambda words: run_job(module, words), [f"analysis {name}", *first, *rest])
     return 0
 
 

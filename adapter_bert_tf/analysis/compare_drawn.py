@@ -6,12 +6,15 @@ from typing import Any
 from adapter_bert_tf.received import printable
 
 
-def draw(task: str, rows: Sequence[Sequence[Any]]) -> Any:
+def draw(
+    task: str, rows: Sequence[Sequence[Any]], ends: str = "with 95% bootstrap intervals"
+) -> Any:
     """The figure.
 
     Args:
       task: its name.
       rows: name, metric, value, low, high, number of examples.
+      ends: what low and high are.
     """
     from matplotlib.figure import Figure
 
@@ -29,7 +32,7 @@ def draw(task: str, rows: Sequence[Sequence[Any]]) -> Any:
     axes.invert_yaxis()
     axes.margins(y=0.25)
     metric, count = rows[0][1], rows[0][5]
-    axes.set_xlabel(f"{metric}, dev set, with 95% bootstrap intervals (n = {count:,})")
+    axes.set_xlabel(f"{metric}, dev set, {ends} (n = {count:,})")
     axes.set_title(printable(task)[:40], fontsize=10, parse_math=False)
     axes.grid(axis="x", color="#dddddd", zorder=0)
     return figure

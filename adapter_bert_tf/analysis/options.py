@@ -18,6 +18,11 @@ OPTIONS: dict[str, tuple[tuple[str, str | None, str], ...]] = {
             "Adapter directories or output folders, with commas between; NAME=DIR gives a name.",
         ),
     ),
+    "init_scale": (("scales", None, "Standard deviations to try (default: 1e-7 to 1)."),),
+    "size": (
+        ("sizes", None, "Bottleneck sizes to try (default: 2 to 256)."),
+        ("tops", None, "How many upper layers top-k tuning trains (default: all numbers)."),
+    ),
 }
 
 

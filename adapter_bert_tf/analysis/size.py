@@ -1,0 +1,42 @@
+"""What a trained parameter buys: bottleneck sizes against top-k and LayerNorm-only tuning.
+
+Houlsby et al. 2019, Figures 3 and 4. `size_map` joins several tasks, with percentiles over them.
+"""
+
+from typing import Any
+
+from adapter_bert_tf.analysis import lines, looking, outputs, swept
+from adapter_bert_tf.base import load_base
+from adapter_bert_tf.run.output_files import command
+
+NAME = "size"
+SIZES = (2, 4, 8, 16, 32, 64, 128, 256)
+
+
+def run(parsed: Any) -> None:
+    """Runs the command.
+
+    Args:
+      parsed: `absl.flags.FLAGS`, parsed.
+
+    Raises:
+      InputError: for anything wrong with the flags or the data, before the first run.
+    """
+    flags = swept.flags_of(parsed, NAME, looking.pictures_of(NAME))
+    sizes = swept.numbers(parsed.sizes, "sizes", int) if parsed.sizes else SIZES
+    layers = load_base(flags.base_model).config.num_layers
+    tops = swept.numbers(parsed.tops, "tops", int) if parsed.tops else range(1, layers + 1)
+    grids: dict[str, dict[str, Any]] = {
+        "adapters": {"adapter_size": sizes},
+        "top_k": {"tuning": ["top_k"], "top_k": tops},
+        "layer_norm": {"tuning": ["layer_norm"]},
+    }
+    found = [
+        point
+        for method, grid in grids.items()
+        for point in swept.points(flags, grid, method, method)
+    ]
+    if found:
+        made = {f"{NAME}.csv": swept.table(found)}
+        made |= outputs.pictures(lines.by_parameters(found), NAME, command())
+        print(f"By size: {', '.join(outputs.write(flags.output_dir, made))}", flush=True)

@@ -1,0 +1,171 @@
+"""What a trained parameter buys, over several tasks (Houlsby et al. 2019, Figures 1, 3, 4 and 5).
+
+Reads tables of `analysis size` and ledgers of runs (JSON lines with task, method, seed, trained,
+eval and examples, such as benchmarks/results/classification.jsonl); trains nothing.
+"""
+
+import argparse
+import collections
+import csv
+import io
+import shlex
+import statistics
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.analysis import lines, outputs
+from adapter_bert_tf.analysis.swept import Point
+from adapter_bert_tf.command.edge import attempted
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import parse_json, shortened
+
+NAME = "size_map"
+QUANTILES = (0.2, 0.5, 0.8)  # Of tasks, as in the paper's figures.
+FEWEST_TASKS = 3
+WIDE = 3  # Panels in a row.
+# Of what a ledger calls an evaluation, the metric that counts.
+FIRST = ("eval_mcc", "eval_spearman", "eval_accuracy", "f1")
+LARGEST = 64 << 20
+
+
+def read(path: str) -> list[Point]:
+    """The points of a file. Raises `InputError` if it is none of these."""
+    if not storage.exists(path) or storage.isdir(path):
+        raise InputError(f"There is no file {path!r}. `analysis size` writes size.csv.")
+    try:
+        text = storage.read_bytes(path, LARGEST).decode("utf-8-sig")
+        found = list((_of_ledger if path.endswith(".jsonl") else _of_table)(text))
+    except (AttributeError, KeyError, TypeError, ValueError, csv.Error) as error:
+        raise InputError(
+            f"{path} is no table of `analysis size`, and no ledger of runs: "
+            f"{shortened(repr(error), 200)}"
+        ) from error
+    if not found:
+        raise InputError(f"{path} holds no runs.")
+    return found
+
+
+def _of_table(text: str) -> Iterator[Point]:
+    for row in csv.DictReader(io.StringIO(text)):
+        yield Point(
+            row["task"], row["method"], row["setting"], int(row["seed"]), int(row["trained"]),
+            row["metric"], float(row["value"]), int(row["examples"]),
+        )  # fmt: skip
+
+
+def _of_ledger(text: str) -> Iterator[Point]:
+    for line in text.splitlines():
+        row = parse_json(line)
+        metric = min(row["eval"].keys() & set(FIRST), key=FIRST.index)
+        share = 100 if metric == "f1" else 1  # SQuAD's official scores are in percent.
+        method, _, setting = row["method"].partition(" ")
+        yield Point(
+            row["task"], method, setting, int(row["seed"]), int(row["trained"]),
+            metric.removeprefix("eval_"), row["eval"][metric] / share, int(row["examples"]["dev"]),
+        )  # fmt: skip
+
+
+def differences(found: Sequence[Point]) -> list[tuple[str, float, list[float]]]:
+    """How far methods are from full fine-tuning, by what they train.
+
+    Args:
+      found: points of several tasks.
+
+    Returns:
+      rows of method, median number of trained parameters, and the difference of medians in points
+      for each task that has both.
+    """
+    medians: dict[tuple[str, str, str], float] = {}
+    trained: dict[tuple[str, str], list[int]] = collections.defaultdict(list)
+    for key in dict.fromkeys((p.task, p.method, p.setting) for p in found):
+        same = [p for p in found if (p.task, p.method, p.setting) == key]
+        medians[key] = statistics.median(p.value for p in same)
+        trained[key[1:]].append(same[0].trained)
+    full = {task: value for (task, method, _), value in medians.items() if method == "full"}
+    rows = []
+    for method, setting in trained:
+        changes = [
+            100 * (value - full[task])
+            for (task, m, s), value in medians.items()
+            if (m, s) == (method, setting) and task in full and method != "full"
+        ]
+        if changes:
+            rows.append((method, statistics.median(trained[method, setting]), changes))
+    return sorted(rows)
+
+
+def draw(found: Sequence[Point]) -> Any:
+    """The figure: a panel for each task, and one with percentiles over tasks."""
+    from matplotlib.figure import Figure
+
+    tasks = list(dict.fromkeys(point.task for point in found))
+    rows = [row for row in differences(found) if len(row[2]) >= FEWEST_TASKS]
+    panels = len(tasks) + bool(rows)
+    high = -(-panels // WIDE)
+    figure = Figure(figsize=(4.3 * min(panels, WIDE), 3.4 * high), layout="constrained")
+    all_axes = figure.subplots(high, min(panels, WIDE), squeeze=False).reshape(-1)
+    for axes, task in zip(all_axes, tasks, strict=False):
+        lines.panel(axes, [p for p in found if p.task == task], lambda p: float(p.trained))
+        axes.set_xlabel("trained parameters")
+    if rows:
+        _percentiles(all_axes[len(tasks)], rows)
+    for axes in all_axes[panels:]:
+        axes.set_visible(False)
+    methods = list(dict.fromkeys(point.method for point in found))
+    handles = [
+        all_axes[0].plot([], [], color=c, marker=m, linestyle=line, label=name.replace("_", "-"))[0]
+        for name in methods
+        for c, m, line in (lines.LOOKS[name],)
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(methods), frameon=False)
+    return figure
+
+
+def _percentiles(axes: Any, rows: Sequence[tuple[str, float, list[float]]]) -> None:
+    """The panel of differences: 20th, 50th and 80th percentile of tasks."""
+    for method in dict.fromkeys(row[0] for row in rows):
+        colour, marker, line = lines.LOOKS[method]
+        places = [trained for name, trained, _ in rows if name == method]
+        low, middle, top = np.transpose(
+            [np.quantile(changes, QUANTILES) for name, _, changes in rows if name == method]
+        )
+        axes.errorbar(
+            places, middle, [middle - low, top - middle], color=colour, marker=marker,
+            linestyle=line, capsize=3,
+        )  # fmt: skip
+    axes.axhline(0, color="#222222", linewidth=0.8)
+    axes.set_xscale("log")
+    axes.set_xlabel("trained parameters")
+    axes.set_ylabel("points above full fine-tuning")
+    counts = sorted({len(changes) for _, _, changes in rows})
+    tasks = f"{' or '.join(map(str, counts))} tasks"
+    axes.set_title(f"20th, 50th, 80th percentile of {tasks}", fontsize=10)
+    axes.grid(color="#dddddd")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """`analysis size_map`; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m adapter_bert_tf.analysis size_map")
+    parser.add_argument("tables", nargs="+", metavar="FILE", help="size.csv, or a ledger .jsonl")
+    parser.add_argument("--tasks", help="only these, with commas between")
+    parser.add_argument("--output_dir", required=True, help=f"for {NAME}.csv, .png and .svg")
+    parsed = parser.parse_args(arguments)
+    said = shlex.join(["python", "-m", "adapter_bert_tf.analysis", NAME, *arguments])
+
+    def run() -> int:
+        outputs.require(parsed.output_dir, [f"{NAME}.{end}" for end in ("csv", "png", "svg")])
+        found = [point for path in parsed.tables for point in read(path)]
+        tasks = parsed.tasks.split(",") if parsed.tasks else {point.task for point in found}
+        found = [p for p in found if p.task in tasks and p.method in lines.LOOKS]
+        if not found:
+            raise InputError(f"There are no runs of these tasks. Received: --tasks={parsed.tasks}")
+        rows = [[*point[:6], f"{point.value:.6f}", point.examples] for point in found]
+        made = {f"{NAME}.csv": outputs.table(Point._fields, rows)}
+        made |= outputs.pictures(draw(found), NAME, said)
+        print(", ".join(outputs.write(parsed.output_dir, made)))
+        return 0
+
+    return attempted(run, vars(parsed))

@@ -1,0 +1,84 @@
+"""Houlsby's adapter against its variations (Houlsby et al. 2019, section 3.6), as one table."""
+
+import dataclasses
+import os
+import statistics
+from typing import Any
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.adapters.config import PRESETS
+from adapter_bert_tf.analysis import compare_drawn, looking, outputs, swept
+from adapter_bert_tf.command.run_flags import RunFlags
+from adapter_bert_tf.run.output_files import command
+
+NAME = "variants"
+# Dict from a variation's name to the fields in which it differs from `houlsby`.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "houlsby": {},
+    "layer_norm": {"layer_norm": True},
+    "depth_2": {"depth": 2},
+    "tanh": {"activation": "tanh"},
+    "relu": {"activation": "relu"},
+    "swish": {"activation": "swish"},
+    "attention_only": {"sublayers": ("attention",)},
+    "feed_forward_only": {"sublayers": ("feed_forward",)},
+    "parallel": {"placement": "parallel"},
+}
+FIELDS = ("variant", "metric", "median", "lowest", "highest", "seeds", "trained", "examples")
+
+
+def run(parsed: Any) -> None:
+    """Runs the command.
+
+    Args:
+      parsed: `absl.flags.FLAGS`, parsed.
+
+    Raises:
+      InputError: for anything wrong with the flags or the data, before the first run.
+    """
+    flags = swept.flags_of(parsed, NAME, [*looking.pictures_of(NAME), f"{NAME}_runs.csv"])
+    paths = _configs(flags)
+    found = swept.points(flags, {"adapter": list(paths.values())}, "adapters", "runs")
+    if not found:
+        return
+    named = {path: name for name, path in paths.items()}
+    rows = [_row(name, [p for p in found if named[p.setting] == name]) for name in paths]
+    text = [[f"{v:.4f}" if isinstance(v, float) else str(v) for v in row] for row in rows]
+    print(_shown(text), flush=True)
+    made = {f"{NAME}.csv": outputs.table(FIELDS, text), f"{NAME}_runs.csv": swept.table(found)}
+    figure = compare_drawn.draw(
+        found[0].task,
+        [[*row[:5], row[-1]] for row in rows],
+        f"median and range of {rows[0][5]} seeds",
+    )
+    made |= outputs.pictures(figure, NAME, command())
+    print(f"Variations: {', '.join(outputs.write(flags.output_dir, made))}", flush=True)
+
+
+def _shown(rows: list[list[str]]) -> str:
+    """The table as lines of a terminal."""
+    widths = [max(map(len, column)) for column in zip(FIELDS, *rows, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in (FIELDS, *rows)
+    ]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _configs(flags: RunFlags) -> dict[str, str]:
+    """Dict from each variation to a JSON file of its `AdapterConfig`."""
+    size = flags.adapter_size or PRESETS["houlsby"].bottleneck_size
+    paths = {}
+    for name, fields in VARIANTS.items():
+        config = dataclasses.replace(PRESETS["houlsby"], bottleneck_size=size, **fields)
+        paths[name] = os.path.join(flags.output_dir, f"{name}.json")
+        if not flags.dry_run:
+            storage.write_text(paths[name], config.to_json())
+    return paths
+
+
+def _row(name: str, found: list[swept.Point]) -> list[Any]:
+    values = [point.value for point in found]
+    middle, ends = statistics.median(values), (min(values), max(values))
+    first = found[0]
+    return [name, first.metric, middle, *ends, len(values), first.trained, first.examples]

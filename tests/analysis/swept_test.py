@@ -1,0 +1,135 @@
+"""Analyses that train: by the adapters' start, by size, by kind; and maps of several tasks."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from adapter_bert_tf.analysis import init_scale, lines, size_map, swept, variants
+from adapter_bert_tf.analysis.__main__ import main
+from adapter_bert_tf.analysis.swept import Point
+from adapter_bert_tf.errors import InputError
+from tests.analysis.looked import look
+
+SHORT = ("--do_train", "--num_train_epochs=1", "--train_batch_size=8", "--max_seq_length=16")
+
+
+def rows(path):
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_by_the_start(looked_at, tmp_path, capsys):
+    asked = (f"--output_dir={tmp_path}/out", "--scales=1e-3,1", "--adapter=adapter_bert", *SHORT)
+    assert look("init_scale", looked_at, *asked, "--dry_run") is None
+    assert "2 runs of adapter_init_scale" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
+    assert look("init_scale", looked_at, *asked) is None
+    found = rows(tmp_path / "out" / "init_scale.csv")
+    assert [float(row["setting"]) for row in found] == [1e-3, 1.0]
+    for row, name in zip(found, ("0.001", "1.0"), strict=True):
+        folder = tmp_path / "out" / "runs" / f"adapter_init_scale={name},seed=0"
+        record = json.loads((folder / "run.json").read_text())
+        assert float(row["value"]) == pytest.approx(record["eval"]["eval_accuracy"], abs=1e-6)
+        assert int(row["trained"]) == record["parameters"]["trained"]
+        assert row["examples"] == "16" and row["metric"] == "accuracy"
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").glob("init_scale.*")}
+    capsys.readouterr()
+    assert look("init_scale", looked_at, *asked) is None
+    assert "step " not in capsys.readouterr().out  # No run is trained twice.
+    assert {p.name: p.read_bytes() for p in (tmp_path / "out").glob("init_scale.*")} == before
+
+
+@pytest.mark.long
+def test_by_size(looked_at, tmp_path):
+    asked = (f"--output_dir={tmp_path}/out", "--sizes=2,4", "--tops=1", *SHORT)
+    assert look("size", looked_at, *asked) is None
+    found = rows(tmp_path / "out" / "size.csv")
+    assert [(row["method"], row["setting"]) for row in found] == [
+        ("adapters", "2"), ("adapters", "4"), ("top_k", "top_k,1"), ("layer_norm", "layer_norm"),
+    ]  # fmt: skip
+    assert main(["size_map", str(tmp_path / "out" / "size.csv"), f"--output_dir={tmp_path}/m"]) == 0
+    assert rows(tmp_path / "m" / "size_map.csv") == found
+
+
+@pytest.mark.long
+def test_by_kind(looked_at, tmp_path, monkeypatch, capsys):
+    kept = ("houlsby", "depth_2", "attention_only")
+    monkeypatch.setattr(variants, "VARIANTS", {name: variants.VARIANTS[name] for name in kept})
+    assert look("variants", looked_at, f"--output_dir={tmp_path}/out", *SHORT) is None
+    found = {row["variant"]: int(row["trained"]) for row in rows(tmp_path / "out" / "variants.csv")}
+    assert tuple(found) == kept
+    assert found["depth_2"] - found["houlsby"] == 4 * (64 * 64 + 64)
+    assert found["houlsby"] - found["attention_only"] == 2 * (2 * 16 * 64 + 64 + 16)
+    assert "depth_2" in capsys.readouterr().out
+
+
+REFUSED = {
+    "a sweep": (("--sweep=paper",), "decides what is trained. Received: --sweep"),
+    "predictions": (("--do_predict",), "Received: --do_predict"),
+    "no numbers": (("--scales=1,x",), "--scales are numbers"),
+    "a negative one": (("--scales=-1",), "adapter_init_scale"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(case, looked_at, tmp_path):
+    more, said = REFUSED[case]
+    error = look("init_scale", looked_at, f"--output_dir={tmp_path}/out", *SHORT, *more)
+    assert error and said in error and not (tmp_path / "out").exists()
+
+
+def points(*values, task="t", method="adapters", setting="8", trained=100):
+    return [
+        Point(task, method, setting, seed, trained, "mcc", value, 50)
+        for seed, value in enumerate(values)
+    ]
+
+
+def test_medians_and_ranges_are_drawn():
+    found = points(0.5, 0.7, 0.6) + points(0.2, float("nan"), setting="64", trained=1000)
+    axes = lines.by_parameters(found).axes[0]
+    line, _, (bars,) = axes.containers[0]
+    np.testing.assert_allclose(np.array(line.get_xydata(), float), [[100, 60], [1000, 20]])
+    ends = [segment[:, 1].tolist() for segment in bars.get_segments()]
+    np.testing.assert_allclose(ends, [[50, 70], [20, 20]])
+    assert "n = 50" in axes.get_title() and "2 to 3 seeds" in axes.get_title()
+    assert axes.get_xlabel() == "trained parameters" and axes.get_ylabel() == "mcc, dev (%)"
+
+
+def test_differences_by_hand():
+    found = []
+    for task, full, small in (("a", 0.8, 0.75), ("b", 0.5, 0.6), ("c", 0.9, 0.9)):
+        found += points(full - 0.1, full, full + 0.1, task=task, method="full", trained=9)
+        found += points(small, task=task)
+    found += points(0.4, task="alone")
+    ((method, trained, changes),) = size_map.differences(found)
+    assert (method, trained) == ("adapters", 100)
+    np.testing.assert_allclose(changes, [-5, 10, 0], atol=1e-9)
+    figure = size_map.draw(found)
+    assert figure.axes[4].get_title().endswith("percentile of 3 tasks")
+
+
+WRONG = {
+    "no columns": ("a.csv", "x\n1\n", "KeyError"),
+    "no rows": ("a.csv", "task,method\n", "holds no runs"),
+    "no JSON": ("a.jsonl", "{", "no ledger of runs"),
+    "a list": ("a.jsonl", "[1]", "no ledger of runs"),
+    "no metric": ("a.jsonl", '{"task": "a", "eval": {}}', "no ledger of runs"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_no_table(case, tmp_path):
+    name, content, said = WRONG[case]
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=said):
+        size_map.read(str(tmp_path / name))
+    assert main(["size_map", str(tmp_path / name), f"--output_dir={tmp_path}/out"]) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_defaults():
+    assert init_scale.SCALES[0] == 1e-7 and init_scale.SCALES[-1] == 1
+    assert swept.numbers("1,2", "sizes", int) == [1, 2]
