@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from adapter_bert_tf.analysis import __main__ as analysis
 from benchmarks import results
 
 
@@ -67,3 +68,13 @@ def test_the_plan_is_what_the_document_says():
     assert len(plan) == len(set(plan)) == 6 * 3 * 2 + 2 * 2 + 3 * 8 + 6 + 5
     assert {task for task, _, _ in plan} == set(results.TASKS)
     assert {task for task, _, _ in plan[-8:]} == {"20_newsgroups", "squad"}
+
+
+def test_the_map_of_sizes_is_that_of_the_rows(tmp_path):
+    """docs/figures/size_map.csv, from which its picture is drawn, is of the ledgers as they are."""
+    ledgers = results.ROOT / "benchmarks" / "results"
+    rows = [str(ledgers / f"{name}.jsonl") for name in ("classification", "squad")]
+    tasks = "--tasks=mrpc,cola,sts-b,squad"
+    assert analysis.main(["size_map", *rows, tasks, f"--output_dir={tmp_path}"]) == 0
+    committed = results.ROOT / "docs" / "figures" / "size_map.csv"
+    assert (tmp_path / "size_map.csv").read_bytes() == committed.read_bytes()

@@ -1,0 +1,86 @@
+"""The figures of docs/analyses.md: real adapters looked at, taken up again.
+
+    python -m benchmarks.analyses --data_dir=FOLDER --work=FOLDER2             # all of them
+    python -m benchmarks.analyses --data_dir=FOLDER --work=FOLDER2 --only=ablation,influence
+
+FOLDER holds `glue/MRPC`, `glue/CoLA` and `glue/MNLI-subset`; FOLDER2 keeps the runs, which take
+hours, and is read again by the next call. Tables and pictures go to docs/figures.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from benchmarks import runner
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FIGURES = ROOT / "docs" / "figures"
+TASKS = {"mrpc": "glue/MRPC", "cola": "glue/CoLA", "mnli": "glue/MNLI-subset"}
+EPOCHS = {"mrpc": 5, "cola": 10, "mnli": 5}  # As in benchmarks.result_cases.
+LENGTH = "--max_seq_length=128"
+TRAINED = ("--do_train", "--do_eval", LENGTH, "--train_batch_size=32", "--learning_rate=1e-3")
+# What trains many times learns from fewer examples.
+SHORT = (LENGTH, "--train_batch_size=32", "--max_train_examples=2000", "--num_train_epochs=3")
+ANALYSES = ("ablation", "influence", "init_scale", "variants")
+ENDS = ("csv", "png", "svg")
+
+
+def run_missing(data_dir, work, only):
+    """Runs the analyses of each task, and copies what they leave."""
+    work = pathlib.Path(work).resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    if not (work / "DATA").exists():  # Commands, which pictures keep, name no place of a machine.
+        (work / "DATA").symlink_to(pathlib.Path(data_dir).resolve())
+    for task in TASKS:
+        for name in ANALYSES:
+            if name in only.split(","):
+                _analyze(name, task, work)
+
+
+def _analyze(name, task, work):
+    data = (f"--task_name={task}", f"--data_dir=DATA/{TASKS[task]}")
+    out = f"{task}/{name}"
+    words = [name, *data, f"--output_dir={out}"]
+    if name in ("ablation", "influence"):
+        trained = f"{task}/trained"
+        epochs = f"--num_train_epochs={EPOCHS[task]}"
+        script = str(ROOT / "run_classifier.py")
+        _run(work, script, *data, *TRAINED, epochs, f"--output_dir={trained}")
+        words += [f"--adapter_dir={trained}/adapter", LENGTH]
+    else:
+        words += [*SHORT, "--noreport"]
+    if name == "ablation":
+        words += ["--sublayers=both,attention,feed_forward"]
+    if name == "variants":
+        words += ["--learning_rate=1e-3"]
+    _run(work, "-m", "adapter_bert_tf.analysis", *words)
+    for end in ENDS:
+        target = FIGURES / f"{name}_{task}.{end}"
+        target.parent.mkdir(exist_ok=True)
+        shutil.copyfile(work / out / f"{name}.{end}", target)
+
+
+def _run(folder, *words):
+    print("*****", *words, flush=True)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, *words], cwd=folder, env=environment, check=True)
+
+
+def write_tables():
+    """The map of sizes, of the rows that are there."""
+    rows = [f"benchmarks/results/{name}.jsonl" for name in ("classification", "squad")]
+    words = ("size_map", *rows, "--tasks=mrpc,cola,sts-b,squad", "--output_dir=docs/figures")
+    _run(ROOT, "-m", "adapter_bert_tf.analysis", *words)
+
+
+if __name__ == "__main__":
+    runner.command(
+        __doc__,
+        run_missing,
+        write_tables,
+        data_dir=(None, "Folder of all data."),
+        work=(None, "Folder for the runs' output."),
+        only=(",".join(ANALYSES), "Analyses, with commas between."),
+    )
