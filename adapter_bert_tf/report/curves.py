@@ -43,10 +43,9 @@ def of_run(contents: Contents, split: str) -> str:
 
 def _loss(contents: Contents) -> Chart | None:
     found = [curve(contents, "loss", "training"), curve(contents, "dev/eval_loss", "dev")]
-    unit = _unit(contents)
-    return _chart(
-        "loss", found, f"loss ({unit})", f"Loss. Training: {of_run(contents, 'train')}.", "0"
-    )
+    dev = f" Dev: {of_run(contents, 'dev')}." if len(found[1][1]) else ""
+    caption = f"Loss. Training: {of_run(contents, 'train')}.{dev}"
+    return _chart("loss", found, f"loss ({_unit(contents)})", caption, "0")
 
 
 def _unit(contents: Contents) -> str:

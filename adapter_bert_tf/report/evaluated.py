@@ -1,5 +1,6 @@
 """One evaluated set: its classes, calibration, and the errors that the model was surest of."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,28 +28,34 @@ def parts(contents: Contents, key: Key) -> list[Callable[[], list[Block]]]:
     seed = f"seed {contents.flags.get('seed', 'not recorded')}"
     name = "-".join(["set", str(keys(contents).index(key))])
     found: list[Callable[[], list[Block]]] = []
-    if table := contents.classes.get(key):
-        found.append(lambda: of_classes(table, name, seed))
-    if details := contents.details.get(key):
+    table, details = contents.classes.get(key), contents.details.get(key)
+    if details:
         of = " ".join(part for part in (key[0], "dev", key[1]) if part)
         n = f"n = {number(details.get('examples'))} examples of {of}, {seed}"
-        drawn = OF_KIND[details["kind"]]
-        found += [lambda make=make: make(details, name, n) for make in drawn]  # type: ignore[misc]
+        found = [functools.partial(make, details, name, n) for make in OF_KIND[details["kind"]]]
+    if table:  # Charts stand side by side, and above what is long.
+        found.insert(0, functools.partial(confusion, table, name, seed))
+        found.insert(2 if details else 1, functools.partial(each_class, table, seed))
     return found
 
 
-def of_classes(table: Sequence[Sequence[str]], name: str, seed: str) -> list[Block]:
-    """Precision, recall and F1 of each class, and the confusion of one with another."""
+def confusion(table: Sequence[Sequence[str]], name: str, seed: str) -> list[Block]:
+    """What each class was taken for; of any number of labels there is no such thing."""
+    header, *rows = table
+    if len(header) < 5 + len(rows):
+        return []
+    counts = [[int(cell) for cell in row[5:]] for row in rows]
+    return [matrix.confusion([row[0] for row in rows], counts, name, seed)]
+
+
+def each_class(table: Sequence[Sequence[str]], seed: str) -> list[Block]:
+    """Precision, recall and F1 of each class, or label."""
     header, *rows = table
     n = sum(int(row[4]) for row in rows)
     shown = [[*row[:4], number(int(row[4]))] for row in rows]
     of, what = ("labels", "labels of examples") if len(header) == 5 else ("classes", "examples")
     caption = f"{len(rows)} {of} (n = {number(n)} {what}, {seed})"
-    made: list[Block] = [Table(header[:5], shown, caption, folded=len(rows) > FOLDED_FROM)]
-    if len(header) == 5 + len(rows):
-        counts = [[int(cell) for cell in row[5:]] for row in rows]
-        made.append(matrix.confusion([row[0] for row in rows], counts, name, seed))
-    return made
+    return [Table(header[:5], shown, caption, folded=len(rows) > FOLDED_FROM)]
 
 
 def calibration(details: Details, name: str, n: str) -> list[Block]:
@@ -99,9 +106,9 @@ def errors(details: Details, name: str, n: str) -> list[Block]:
 
 def _error(one: Details) -> dict[str, Any]:
     facts = [("said", one["predicted"]), ("is", one["true"])]
-    facts.append(("probability", f"{one['probability']:.4f}"))
+    facts.append(("probability", number(one["probability"])))
     if "probability_of_true" in one:
-        facts.append(("of the true label", f"{one['probability_of_true']:.4f}"))
+        facts.append(("of the true label", number(one["probability_of_true"])))
     return {"facts": [*facts, _line(one)], "texts": [[text] for text in one["texts"]]}
 
 
@@ -194,7 +201,7 @@ def spans(details: Details, name: str, n: str) -> list[Block]:
 
 OF_KIND: dict[str, tuple[Callable[[Details, str, str], list[Block]], ...]] = {
     "classes": (calibration, errors),
-    "labels": (of_labels, calibration, errors),
+    "labels": (calibration, of_labels, errors),
     "scores": (scores, residuals),
     "spans": (calibration, f1_of_answers, spans),
 }

@@ -9,11 +9,15 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import tensorflow as tf
+
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import parse_json, shown
 
 LARGEST = 64 << 20  # Bytes of a file.
+# What reading a damaged file, or using what is in it, may end in.
+DAMAGE = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
 DETAILS = re.compile(r"(?:(.*)_)?eval_details(?:_(.*))?\.json")
 CLASSES = re.compile(r"(?:(.*)_)?eval_classes(?:_(.*))?\.tsv")
 T = TypeVar("T")
@@ -76,7 +80,7 @@ class Contents:
             if len(content) > LARGEST:
                 raise ValueError("it is larger than any that a run writes")
             return parse(content.decode("utf-8"))
-        except (ValueError, TypeError, KeyError, AttributeError, csv.Error, OSError) as error:
+        except (*DAMAGE, csv.Error, tf.errors.OpError) as error:
             self.damaged.append(f"{name} is left out: it is damaged ({shown(str(error), 120)}).")
             return otherwise
 

@@ -13,8 +13,6 @@ from adapter_bert_tf.report.blocks import Block, Note, Section, number
 from adapter_bert_tf.report.folder import Contents
 
 FILE = "report.html"
-# What the values of a damaged file may end in.
-DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 MOST_TILES = 8
 Part = Callable[[], list[Block]]
 
@@ -82,7 +80,7 @@ def _guarded(contents: Contents, source: str, part: Callable[[], Any]) -> Any:
     """What a part says; nothing, and a sentence at the page's end, where its file is damaged."""
     try:
         return part()
-    except DAMAGE as error:
+    except folder.DAMAGE as error:
         said = shown(str(error), 100)
         contents.damaged.append(
             f"A part that is drawn from {source} is left out: it is damaged "

@@ -58,7 +58,7 @@ def _picture(contents: Contents, name: str) -> list[Block]:
 
 def _bytes(contents: Contents, name: str) -> bytes:
     path = os.path.join(contents.folder, name)
-    there = name in contents.names and not storage.isdir(path)
+    there = name in contents.names and storage.exists(path) and not storage.isdir(path)
     return bytes(storage.read_bytes(path, 4 * LARGEST)) if there else b""
 
 

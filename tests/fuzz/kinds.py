@@ -1,6 +1,6 @@
 """The kinds of input: a new one is a row."""
 
-from tests.fuzz import adapters, answers, bases, questions, tables, trees, yamls
+from tests.fuzz import adapters, answers, bases, questions, reports, tables, trees, yamls
 from tests.fuzz.cases import Kind
 
 TABLE_NAMES = ("text_a", "header=False", "delimiter", "encoding")
@@ -19,4 +19,5 @@ KINDS = {
     "sweeps": Kind(yamls.cases(), yamls.sweep, ("--sweep",), examples=30),
     "task lists": Kind(yamls.task_lists(), yamls.tasks, ("--task_name",), examples=30),
     "output folders": Kind(trees.cases(), trees.use, examples=20),
+    "reports": Kind(reports.cases(), reports.draw, examples=15),
 }
