@@ -18,6 +18,7 @@ ANALYSES = {
     "ablation": "Without the adapters of a span of layers",
     "init_scale": "Results by the scale of the adapters' first weights",
     "size": "Results by the size of the adapters",
+    "size_map": "Results by the size of the adapters, several tasks",
     "variants": "Variants of the adapter",
     "influence": "Influence of the layers",
     "fusion_attention": "Whom the fusion listens to",

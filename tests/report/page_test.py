@@ -1,8 +1,10 @@
 """The page of an output folder: what it says, whatever is in the files."""
 
 import html.parser
+import importlib
 import json
 import pathlib
+import pkgutil
 import re
 import shutil
 import time
@@ -10,9 +12,10 @@ import time
 import numpy as np
 import pytest
 
-from adapter_bert_tf import report
+from adapter_bert_tf import analysis, report
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.report.__main__ import main
+from adapter_bert_tf.report.pictures import ANALYSES
 from adapter_bert_tf.run import details, per_class
 from tests.report import folders
 
@@ -311,6 +314,14 @@ def test_figures_of_analyses_stand_in_the_page(run, tmp_path):
         images = [values["src"] for tag, values in found.tags if tag == "img"]
         assert len(images) == 1 and images[0].startswith("data:image/svg+xml;base64,")
         assert "python -m x && '<b>'" in found.text and ["<a>", "0.1235"] in found.rows
+
+
+def test_every_analysis_is_known():
+    """The report is below them, so it has their names of its own."""
+    names = [found.name for found in pkgutil.iter_modules(analysis.__path__)]
+    modules = [importlib.import_module(f"{analysis.__name__}.{name}") for name in names]
+    written = {module.NAME for module in modules if hasattr(module, "NAME")}
+    assert len(written) > 7 and written <= set(ANALYSES)
 
 
 def test_a_figure_that_is_too_large_is_named(tmp_path):
