@@ -6,6 +6,7 @@ import json
 import math
 import os
 import statistics
+import time
 
 import tf_keras
 
@@ -53,6 +54,7 @@ from adapter_bert_tf.run.sweep_results import (
 from adapter_bert_tf.store.directory import adapter_exists, copy_adapter
 from adapter_bert_tf.store.place import run_of
 from adapter_bert_tf.store.versions import versions
+from adapter_bert_tf.training.progress import minutes
 
 
 def run(kind, parsed):
@@ -153,10 +155,14 @@ class Sweep:
         """The row of each run, in their order; runs those that are not finished."""
         flags, table = self.flags, os.path.join(self.flags.output_dir, "sweep.csv")
         rows = {} if flags.overwrite or flags.dry_run else self._finished()
+        began, before = time.monotonic(), len(rows)
         for number, (setting, run_flags) in enumerate(self.runs, start=1):
             folder = run_flags.output_dir
             if folder in rows:
                 continue
+            if (done := len(rows) - before) and not flags.dry_run:
+                left = (time.monotonic() - began) / done * (len(self.runs) - len(rows))
+                print(f"{len(rows)} of {len(self.runs)} runs are done, ETA {minutes(left)}")
             print(
                 f"***** Run {number} of {len(self.runs)}: {os.path.basename(folder)} *****",
                 flush=True,

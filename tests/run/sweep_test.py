@@ -109,7 +109,8 @@ def test_a_grid_of_any_flags(mrpc, tiny_base_folder, tmp_path, monkeypatch, caps
     config = json.loads((out / "adapter" / "adapter_config.json").read_text())
     assert config["metric"]["value"] == best
     assert (out / "MRPC.tsv").exists()
-    assert "Best on dev (eval_accuracy" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Best on dev (eval_accuracy" in said and "3 of 4 runs are done, ETA 0:" in said
     record = json.loads((out / "run.json").read_text())
     assert len(record["runs"]) == 4 and len(record["later_runs"]) == 1
 
