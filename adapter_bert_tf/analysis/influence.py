@@ -148,7 +148,9 @@ def draw(task: str, changes: Changes, pieces: int) -> Any:
     axes.set_xlabel("layer")
     axes.set_ylabel("mean change (% of the sublayer's output)")
     axes.set_title(
-        f"{printable(task)[:40]} (n = {pieces:,} word pieces)", fontsize=10, parse_math=False
+        f"{printable(task)[:40]} (one adapter, n = {pieces:,} word pieces)",
+        fontsize=10,
+        parse_math=False,
     )
     axes.legend(frameon=False)
     axes.grid(axis="y", color="#dddddd")
