@@ -48,8 +48,8 @@ def draw(task: str, found: Mapping[str, Mapping[str, Any]]) -> Any:
         axes.set_title(TITLES[name], fontsize=10)
     of = next(iter(found.values()))
     figure.suptitle(
-        f"{printable(task)[:40]}: {of['metric']} {100 * of['whole']:.1f} (one adapter, n = {of['examples']:,}), "
-        "change without its changes",
+        f"{printable(task)[:40]}: {of['metric']} {100 * of['whole']:.1f} (one adapter, "
+        f"n = {of['examples']:,}), change without its changes",
         fontsize=11,
         parse_math=False,
     )
