@@ -42,7 +42,7 @@ def draw(task: str, found: Mapping[str, Mapping[str, Any]]) -> Any:
     side = max(2.6, 0.55 * layers + 0.6)
     figure = Figure(figsize=(side * len(grids) + 1.3, side + 0.7), layout="constrained")
     all_axes = figure.subplots(1, len(grids), squeeze=False)[0]
-    lowest = min(min(float(np.nanmin(changes)) for changes in grids.values()), -1e-9)
+    lowest = min(min(float(np.nanmin(changes)) for changes in grids.values()), -0.1)
     for axes, (name, changes) in zip(all_axes, grids.items(), strict=True):
         image = _panel(axes, changes, lowest)
         axes.set_title(TITLES[name], fontsize=10)

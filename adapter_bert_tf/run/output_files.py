@@ -174,10 +174,18 @@ def write_run(folder, values, trained):
 
 def command():
     """The command line of this process, as text that any file can hold."""
-    name, *words = sys.argv
-    one_of_all = name.startswith("adapter-bert ")  # `adapter-bert classify`, and the word again.
-    line = shlex.join(["adapter-bert", *words] if one_of_all else ["python", *sys.argv])
+    line = shlex.join([*_program(sys.argv[0]), *sys.argv[1:]])
     return line.encode("utf-8", "backslashreplace").decode()
+
+
+def _program(name):
+    """The words that start this process, of the name by which it knows itself."""
+    if name.startswith("adapter-bert ") or os.path.basename(name) == "adapter-bert":
+        return ["adapter-bert"]  # `adapter-bert classify` is the name, and its word comes again.
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if os.path.basename(name) == "__main__.py" and spec is not None:
+        return ["python", "-m", spec.name.removesuffix(".__main__")]
+    return ["python", name]
 
 
 def peak_memory_mb():

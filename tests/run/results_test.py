@@ -2,9 +2,12 @@
 
 import json
 import shutil
+import sys
+import types
 
 import pytest
 
+from adapter_bert_tf.run import output_files
 from tests.runs import command, train, write_mrpc
 
 ALL = ("--num_train_epochs=1", "--do_eval", "--do_predict", "--do_export")
@@ -102,3 +105,20 @@ def test_an_older_record_says_nothing_of_results(mrpc, tiny_base_folder, out, ca
     (out / "run.json").write_text(json.dumps(record))
     train(mrpc, tiny_base_folder, out, *ALL)
     assert "holds the results of this very run" in capsys.readouterr().out
+
+
+COMMANDS = {  # sys.argv: what is said.
+    "a script": (["run_classifier.py", "--a=b c"], "python run_classifier.py '--a=b c'"),
+    "the command": (["/bin/adapter-bert", "analyze", "size"], "adapter-bert analyze size"),
+    "its job": (["adapter-bert classify", "classify", "-x"], "adapter-bert classify -x"),
+    "a module": (["/x/analysis/__main__.py", "size"], "python -m a.analysis size"),
+}
+
+
+@pytest.mark.parametrize("case", COMMANDS)
+def test_the_command_line_is_said_as_it_was_given(case, monkeypatch):
+    words, said = COMMANDS[case]
+    module = types.SimpleNamespace(__spec__=types.SimpleNamespace(name="a.analysis.__main__"))
+    monkeypatch.setattr(sys, "argv", words)
+    monkeypatch.setitem(sys.modules, "__main__", module)
+    assert output_files.command() == said
