@@ -12,6 +12,8 @@ import importlib.metadata
 import os
 import sys
 
+from adapter_bert_tf.command.edge import program
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 # Released together: another line of one of them does not work with the others.
@@ -162,7 +164,7 @@ def findings(tpu=(None,), buckets=()):
 def main(arguments=None):
     """Prints the findings; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m adapter_bert_tf.doctor", description="What this machine has for a run."
+        prog=program("adapter_bert_tf.doctor"), description="What this machine has for a run."
     )
     parser.add_argument(
         "buckets", nargs="*", metavar="gs://BUCKET/FOLDER", help="folders to try to read and write"

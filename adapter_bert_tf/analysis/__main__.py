@@ -19,17 +19,15 @@ Those of a task take the flags of run_classifier.py that say which data to read;
 adapter that answers questions, those of run_squad.py (--predict_file=...).
 """
 
-import importlib
 import sys
 from collections.abc import Sequence
 
 from absl import app
 
-from adapter_bert_tf.analysis import options
+from adapter_bert_tf.analysis import alone, options
 from adapter_bert_tf.command.definitions import define_flags
 from adapter_bert_tf.command.main import run_job
 from adapter_bert_tf.command.row import Command
-from adapter_bert_tf.report import __main__ as report
 
 # With the flags of the command whose task it is.
 JOBS = {
@@ -41,8 +39,6 @@ JOBS = {
     "variants": {Command.CLASSIFIER: "variants"},
     "fusion": {Command.CLASSIFIER: "fusion_classes", Command.SQUAD: "fusion_spans"},
 }
-# With flags of their own: the modules' `main`.
-ALONE = {"fusion_map": "heat_map", "size_map": "size_map", "embeddings": "embeddings"}
 ROOM = "adapter_bert_tf.analysis"
 # What those that train begin their command line with; what the user says comes after, and counts.
 TRAINING = ("--do_train", "--num_trials=3")
@@ -57,14 +53,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs an analysis; returns the exit status."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     name, rest = (words[0] if words else ""), words[1:]
-    if name in ALONE:
-        status: int = importlib.import_module(f"{ROOM}.{ALONE[name]}").main(rest)
-        return status
-    if name == "report":
-        return report.main(rest)
-    if name not in JOBS:
+    if name in alone.ALONE:
+        return alone.main(name, rest)
+    if name in ("--help", "-h", "help"):
         print(__doc__)
-        return 0 if name in ("--help", "-h", "help") else 2
+        return 0
+    if name not in JOBS:
+        names = ", ".join([*JOBS, *alone.ALONE])
+        print(f"error: give one of the analyses {names}. Received: {name!r}", file=sys.stderr)
+        return 2
     squad = any(word.lstrip("-").startswith("predict_file") for word in rest)
     command = Command.SQUAD if squad and Command.SQUAD in JOBS[name] else Command.CLASSIFIER
     define_flags(command)

@@ -3,8 +3,6 @@
 The picture is Figure 3 of Mahabadi et al. 2021: the embeddings' first two principal components.
 """
 
-import argparse
-import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +11,6 @@ import numpy as np
 from adapter_bert_tf.adapters.hyperformer import HyperFormerConfig
 from adapter_bert_tf.adapters.hypernetwork import embedding_of
 from adapter_bert_tf.analysis import outputs
-from adapter_bert_tf.command.edge import attempted
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import printable
 from adapter_bert_tf.store import contents, load_adapter
@@ -102,16 +99,6 @@ def write(folder: str, out: str, command: str) -> list[str]:
     return outputs.write(out, made | outputs.pictures(draw(tasks, embeddings), NAME, command))
 
 
-def main(arguments: Sequence[str]) -> int:
-    """`analysis embeddings`; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m adapter_bert_tf.analysis embeddings")
-    parser.add_argument("--adapter_dir", required=True, help="of a HyperFormer, as a whole")
-    parser.add_argument("--output_dir", required=True, help=f"for {', '.join(FILES)}")
-    parsed = parser.parse_args(arguments)
-    command = shlex.join(["python", "-m", "adapter_bert_tf.analysis", "embeddings", *arguments])
-
-    def run() -> int:
-        print(", ".join(write(parsed.adapter_dir, parsed.output_dir, command)))
-        return 0
-
-    return attempted(run, vars(parsed))
+def run(parsed: Any, command: str) -> None:
+    """Writes tables and picture of a HyperFormer. Raises `InputError`."""
+    print(", ".join(write(parsed.adapter_dir, parsed.output_dir, command)))

@@ -1,9 +1,7 @@
 """The heat map of whom fusions listen to: a panel a target task, members by layers."""
 
-import argparse
 import csv
 import io
-import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +9,6 @@ import numpy as np
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.analysis import outputs
-from adapter_bert_tf.command.edge import attempted
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import printable, shortened, shown
 
@@ -119,18 +116,8 @@ def label(share: float) -> str:
     return "1" if share >= 0.995 else f"{share:.2f}"[1:]
 
 
-def main(arguments: Sequence[str]) -> int:
-    """`analysis fusion_map`; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m adapter_bert_tf.analysis fusion_map")
-    parser.add_argument("tables", nargs="+", metavar="CSV", help="of `analysis fusion`")
-    parser.add_argument("--output_dir", required=True, help="for fusion_map.png and .svg")
-    parsed = parser.parse_args(arguments)
-    command = shlex.join(["python", "-m", "adapter_bert_tf.analysis", "fusion_map", *arguments])
-
-    def run() -> int:
-        outputs.require(parsed.output_dir, [f"{NAME}.png", f"{NAME}.svg"])
-        made = pictures(NAME, read(parsed.tables), command)
-        print(", ".join(outputs.write(parsed.output_dir, made)))
-        return 0
-
-    return attempted(run, vars(parsed))
+def run(parsed: Any, command: str) -> None:
+    """Draws tables in one map. Raises `InputError`."""
+    outputs.require(parsed.output_dir, [f"{NAME}.png", f"{NAME}.svg"])
+    made = pictures(NAME, read(parsed.tables), command)
+    print(", ".join(outputs.write(parsed.output_dir, made)))

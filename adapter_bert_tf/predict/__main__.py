@@ -14,13 +14,13 @@ import json
 import sys
 from collections.abc import Sequence
 
-from adapter_bert_tf.command.edge import attempted
+from adapter_bert_tf.command.edge import attempted, program
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m adapter_bert_tf.predict",
+        prog=program("adapter_bert_tf.predict"),
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -32,7 +32,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--text_b", help="the second text of a pair; the context of the question")
     add("--text_a_column", help="by name or by number from 0 (default: as it was trained)")
     add("--text_b_column", help="of pairs, and of contexts")
-    add("--base_model", help="the adapter's base (default: the installed one)")
+    add(
+        "--base_model",
+        help="its base: a folder, a package, a name on a hub (default: what it names)",
+    )
     add("--batch_size", type=int, default=32, help="the most rows of a batch (default: 32)")
     add("--delimiter", help="of cells (default: a comma in .csv, a tab in .tsv)")
     add("--noheader", action="store_true", help="the first row is data; columns are numbers")
@@ -83,7 +86,7 @@ def _file(parsed: argparse.Namespace) -> int:
         overwrite=parsed.overwrite,
         progress=True,
     )
-    print(f"{rows:,} rows: {parsed.output}")
+    print(f"{rows:,} {'row' if rows == 1 else 'rows'}: {parsed.output}")
     return 0
 
 

@@ -47,6 +47,11 @@ def of_texts(
       InputError: when they are not as many as the adapter reads, or not there.
     """
     given = [column for column in (text_a, text_b) if column is not None]
+    if text_b is not None and num_texts(config) == 1:
+        raise InputError(
+            f"The adapter reads single texts: text_a_column. Received: {shown([text_a, text_b])}",
+            "text_a_column",
+        )
     if given:
         return _given(given, names, num_texts(config))
     for candidate in _candidates(config):

@@ -3,6 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from absl import logging
+
+from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict.cells import cells_of, free
 
 
@@ -12,8 +15,20 @@ def is_frame(value: Any) -> bool:
 
 
 def rows(frame: Any, columns: Sequence[str | int]) -> Iterator[tuple[str, ...]]:
-    """Yields the texts of each row; what is missing is an empty text."""
+    """The texts of each row; what is missing is an empty text, and a warning.
+
+    Raises:
+      InputError: when two columns of the frame have one name.
+    """
+    if twice := sorted({str(c) for c in columns if list(frame.columns).count(c) > 1}):
+        raise InputError(f"The DataFrame has two columns {twice[0]!r}. Rename one of them.")
     found = [frame.iloc[:, c] if isinstance(c, int) else frame[c] for c in columns]
+    gone = zip(*(column.isna() for column in found), strict=True)
+    if missing := [str(number) for number, of_row in enumerate(gone) if any(of_row)]:
+        logging.warning(
+            "%d of %d rows lack a text, which counts as empty: %s.",
+            *(len(missing), len(frame), ", ".join(missing[:10])),
+        )
     return zip(*(column.where(column.notna(), "") for column in found), strict=True)
 
 

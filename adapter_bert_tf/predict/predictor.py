@@ -71,6 +71,9 @@ class Predictor:
             for length in {config["inputs"]["max_seq_length"] for config in self._configs.values()}
         }
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.adapters})"
+
     @property
     def adapters(self) -> list[str]:
         """Names of the adapters."""
@@ -106,6 +109,10 @@ class Predictor:
             rows, names = frames.rows(texts, found), cells.names_of(config)
             return frames.with_answers(texts, list(self.stream(rows, adapter)), names)
         if isinstance(texts, str):
+            if texts.endswith((".csv", ".tsv", ".jsonl", ".gz")) and storage.exists(texts):
+                raise InputError(
+                    f"{texts!r} is a file. predict_file(path, output) answers its rows."
+                )
             return next(self.stream([(texts,) if others is None else (texts, others)], adapter))  # type: ignore[list-item]
         return list(self.stream(_rows(texts, others), adapter))
 
@@ -228,7 +235,14 @@ class Predictor:
 
 def _named(adapter: Folder | Mapping[str, Folder]) -> list[tuple[str | None, Folder]]:
     """Pairs of a name, None for the adapter's own, and a directory."""
-    return list(adapter.items()) if isinstance(adapter, Mapping) else [(None, adapter)]
+    if isinstance(adapter, Mapping):
+        return list(adapter.items())
+    if isinstance(adapter, str | os.PathLike):
+        return [(None, adapter)]
+    raise InputError(
+        "Adapters are directories, one argument each, or dicts from names to directories. "
+        f"Received: {shown(adapter)}"
+    )
 
 
 def _base_of(folder: Folder) -> str | None:

@@ -57,12 +57,13 @@ class Table:
       names: of the columns; None without a header.
       count: rows read so far.
       bad: numbers of the lines that were skipped.
+      empty: numbers of the lines with a text of nothing, which is answered all the same.
     """
 
     def __init__(self, path: str, form: Form, raw: IO[bytes], lines: IO[str], size: int) -> None:
         self.path, self.form, self._raw, self._size = path, form, raw, size
         self.names: list[str] | None = None
-        self.count, self.bad = 0, list[int]()
+        self.count, self.bad, self.empty = 0, list[int](), list[int]()
         read = self._objects if form.ending == ".jsonl" else self._cells
         self._rows = self._guarded(read(lines))
         if form.ending == ".jsonl":
@@ -133,9 +134,9 @@ class Table:
                 continue
             try:
                 value = parse_json(line, distinct=True)
-                fault = f"a row is a JSON object. Received: {shown(value)}"
+                fault = f"a row is a JSON object. Received: {shown(value)}."
             except ValueError as error:
-                value, fault = None, f"no JSON: {error}"
+                value, fault = None, f"no JSON: {error}."
             if isinstance(value, dict):
                 yield Record(number, list(value), list(value.values()))
             else:

@@ -72,8 +72,7 @@ def answer_file(
                 answers = iter(answers_of([texts for texts in found if texts is not None]))
                 for record, texts in zip(part, found, strict=True):
                     write(record, [""] * len(called) if texts is None else cells_of(next(answers)))
-        if table.bad:
-            _say_bad(path, table)
+        _say_odd(path, table)
         return table.count
 
 
@@ -120,6 +119,7 @@ def _texts(
         found = [record.text(column) for column in columns]
         texts = tuple(text for text in found if text is not None)
         if len(texts) == len(columns):
+            table.empty += [] if all(text.strip() for text in texts) else [record.line]
             return texts
         fault = f"this row has no text in the columns {columns}."
     if not skip_bad_rows:
@@ -144,9 +144,15 @@ def _surplus(record: Record, table: Table) -> str | None:
     )
 
 
-def _say_bad(path: str, table: Table) -> None:
-    found = f"{len(table.bad)} of {table.count} rows got no answer ({lines_of(table.bad)})."
-    print(f"{path}: {found}", flush=True)
+def _say_odd(path: str, table: Table) -> None:
+    """Says which rows got no answer, and which an answer to nothing."""
+    for lines, what in (
+        (table.bad, "got no answer"),
+        (table.empty, "have an empty text, and an answer to that"),
+    ):
+        if lines:
+            said = f"{len(lines)} of {table.count} rows {what} ({lines_of(lines)})."
+            print(f"{path}: {said}", flush=True)
 
 
 @contextlib.contextmanager

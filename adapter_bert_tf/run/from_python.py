@@ -4,7 +4,7 @@ import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from absl import flags as absl_flags
@@ -82,7 +82,7 @@ def train(
     the same call again goes on where it was interrupted, or finds itself done.
 
     Args:
-      texts: a list of texts, or a pandas DataFrame.
+      texts: a list of texts or of pairs of texts, or a pandas DataFrame.
       labels: a label for each: a text, or a number, which counts as its text, or as a score with
         `regression=True`; with `multi_label=True` a list of labels. Of a DataFrame the name of
         the labels' column.
@@ -101,10 +101,10 @@ def train(
     Raises:
       InputError: for whatever can be mended, before training.
     """
-    columns = (text_a_column, text_b_column)
-    tables = {"train": given_tables.given(texts, labels, others, columns)}
+    columns, sets = (text_a_column, text_b_column), bool(flags.get("multi_label"))
+    tables = {"train": given_tables.given(texts, labels, others, columns, sets)}
     if dev is not None:
-        tables["dev"] = given_tables.given(*_dev(dev, labels), columns)
+        tables["dev"] = given_tables.given(*_dev(dev, labels), columns, sets)
     folder = _folder(output_dir)
     data = _of_data(tables["train"][0], given_tables.write(tables, folder))
     values = _parsed(flags, **data, output_dir=folder, base_model=base_model)
@@ -151,9 +151,16 @@ def _parsed(flags: dict[str, Any], **ours: Any) -> absl_flags.FlagValues:
     unknown = [name for name in flags if name not in values or name in (*DECIDED, *NOT_HERE, *ours)]
     if unknown:
         raise InputError(f"train has no arguments {shown(unknown)}.")
-    words = [f"--{n}={v}" for n, v in (ours | flags).items() if v is not None]
+    words = [f"--{n}={_text(v)}" for n, v in (ours | flags).items() if v is not None]
     try:
         values(["train", *words])
     except absl_flags.Error as error:
         raise InputError(for_python(str(error))) from error
     return values
+
+
+def _text(value: Any) -> str:
+    """A flag's value as text: `a=2,b=1` of a dict, `1,2` of a list."""
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={of_it}" for name, of_it in value.items())
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -18,20 +18,28 @@ TEXTS, LABEL = ("text_a", "text_b"), "label"
 Given: TypeAlias = tuple[list[str], list[list[str]]]
 
 
-def given(texts: Any, labels: Any, others: Any = None, columns: Sequence[str | None] = ()) -> Given:
+def given(
+    texts: Any,
+    labels: Any,
+    others: Any = None,
+    columns: Sequence[str | None] = (),
+    sets: bool = False,
+) -> Given:
     """The table of texts and labels, or of a DataFrame.
 
     Args:
-      texts: list of texts, or a DataFrame.
+      texts: list of texts or of pairs of texts, or a DataFrame.
       labels: a label for each, or the name of the DataFrame's column.
       others: the second texts, or None.
       columns: of a DataFrame's texts.
+      sets: whether an example has any number of labels.
 
     Raises:
       InputError: when they are of different numbers, or no texts.
     """
     if frames.is_frame(texts):
-        return _of_frame(texts, labels, [column for column in columns if column is not None])
+        named = [column for column in columns if column is not None]
+        return _of_frame(texts, labels, named, sets)
     lists = [texts, *([] if others is None else [others]), labels]
     if any(isinstance(values, str) or not hasattr(values, "__len__") for values in lists):
         raise InputError(
@@ -42,23 +50,31 @@ def given(texts: Any, labels: Any, others: Any = None, columns: Sequence[str | N
         numbers = ", ".join(str(len(values)) for values in lists)
         raise InputError(f"Each text has one label. Received: lists of {numbers}.")
     rows = [list(row) for row in zip(*lists, strict=True)]
+    if rows and others is None and all(_is_pair(row[0]) for row in rows):
+        rows = [[*pair, label] for pair, label in rows]
     _require_texts(rows)
-    return [*TEXTS[: len(lists) - 1], LABEL], [[*row[:-1], _label(row[-1])] for row in rows]
+    names = TEXTS[: len(rows[0]) - 1] if rows else TEXTS[:1]
+    kept = [_label(row[-1], number, sets) for number, row in enumerate(rows)]
+    return [*names, LABEL], [[*row[:-1], label] for row, label in zip(rows, kept, strict=True)]
 
 
-def _of_frame(frame: Any, label: Any, columns: list[str]) -> Given:
-    names = [*columns, label]
-    missing = [name for name in names if name not in frame.columns]
-    if not columns or missing:
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple | list) and len(value) == 2
+
+
+def _of_frame(frame: Any, label: Any, columns: list[str], sets: bool) -> Given:
+    names, there = [*columns, label], list(frame.columns)
+    if not isinstance(label, str | int) or not columns or any(n not in there for n in names):
         raise InputError(
-            "Of a DataFrame text_a_column, for pairs text_b_column, and labels name columns. "
-            f"There are {shown(list(frame.columns))}. Received: {shown(names)}",
+            "Of a DataFrame labels is the name of a column, and text_a_column, for pairs "
+            f"text_b_column, name others. There are {shown(there)}. Received: labels "
+            f"{shown(label)}, texts {shown(columns)}",
             "text_a_column",
             "text_b_column",
         )
     texts = [list(row) for row in frames.rows(frame, columns)]
     _require_texts([[*row, ""] for row in texts])
-    labels = [_label(value) for value in frame[label]]
+    labels = [_label(value, number, sets) for number, value in enumerate(frame[label])]
     return list(map(str, names)), [[*row, value] for row, value in zip(texts, labels, strict=True)]
 
 
@@ -68,16 +84,37 @@ def _require_texts(rows: Sequence[Sequence[Any]]) -> None:
             raise InputError(f"A text is a string. Received, at {number}: {shown(wrong[0])}")
 
 
-def _label(value: Any) -> str:
+def _label(value: Any, place: int, sets: bool) -> str:
     """A label as text: `1` of 1 and of 1.0, which a column with gaps makes of it."""
+    if isinstance(value, list | tuple | set):
+        if not sets:
+            raise InputError(
+                "An example has one label, or with multi_label=True a list of them. Received, at "
+                f"{place}: {shown(value)}",
+                "multi_label=True",
+            )
+        return BETWEEN_LABELS.join(sorted(_one_of(label, place) for label in value))
     if isinstance(value, str):
         return value
-    if isinstance(value, list | tuple | set):  # Of `multi_label=True`.
-        return BETWEEN_LABELS.join(sorted(map(_label, value)))
     number = value.item() if hasattr(value, "item") else value
+    if number is None or number != number:  # NaN.
+        raise InputError(
+            f"A label is missing, at {place}. Received: {shown(value)}. Leave such rows out."
+        )
     if isinstance(number, float) and number.is_integer():
         return str(int(number))
     return str(number)
+
+
+def _one_of(value: Any, place: int) -> str:
+    """One of several labels of an example."""
+    label = _label(value, place, False)
+    if BETWEEN_LABELS in label:
+        raise InputError(
+            f"A label of several must not hold {BETWEEN_LABELS!r}. Received, at {place}: "
+            f"{shown(label)}"
+        )
+    return label
 
 
 def write(tables: Mapping[str, Given], folder: str) -> str:
@@ -92,5 +129,10 @@ def write(tables: Mapping[str, Given], folder: str) -> str:
 
 def _csv(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows([names, *rows])
+    plain, all_quoted = (
+        csv.writer(text, lineterminator="\n", quoting=quoting)
+        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+    )
+    for row in (names, *rows):  # `csv` does not quote a carriage return, which ends a row.
+        (all_quoted if any("\r" in cell for cell in row) else plain).writerow(row)
     return text.getvalue().encode("utf-8", "replace")

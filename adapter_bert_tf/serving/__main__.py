@@ -10,13 +10,13 @@ import argparse
 import os
 import sys
 
-from adapter_bert_tf.command.edge import attempted
+from adapter_bert_tf.command.edge import attempted, program
 
 
 def main(arguments=None):
     """Runs the command; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m adapter_bert_tf.serving",
+        prog=program("adapter_bert_tf.serving"),
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -15,13 +15,13 @@ import argparse
 import os
 import sys
 
-from adapter_bert_tf.command.edge import attempted
+from adapter_bert_tf.command.edge import attempted, program
 
 
 def parse(arguments=None):
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m adapter_bert_tf.store",
+        prog=program("adapter_bert_tf.store"),
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -3,6 +3,7 @@
 import pytest
 
 from adapter_bert_tf.analysis import heat_map
+from adapter_bert_tf.analysis.__main__ import main
 from adapter_bert_tf.errors import InputError
 
 HEADER = "target,layer,sublayer,member,attention\n"
@@ -52,7 +53,7 @@ def test_what_is_no_table(case, tmp_path, capsys):
     with pytest.raises(InputError, match=said) as error:
         heat_map.read([str(tmp_path / "a.csv")])
     assert len(str(error.value)) < 500
-    assert heat_map.main([str(tmp_path / "a.csv"), f"--output_dir={tmp_path}/map"]) == 1
+    assert main(["fusion_map", str(tmp_path / "a.csv"), f"--output_dir={tmp_path}/map"]) == 1
     assert said in capsys.readouterr().err and not (tmp_path / "map").exists()
 
 
@@ -61,7 +62,7 @@ def test_no_place_for_the_map(tmp_path, capsys):
     table.write_text(HEADER + ROWS)
     (tmp_path / "taken" / "fusion_map.png").mkdir(parents=True)
     for place, said in ((table, "is a file"), (tmp_path / "taken", "is a folder")):
-        assert heat_map.main([str(table), f"--output_dir={place}"]) == 1
+        assert main(["fusion_map", str(table), f"--output_dir={place}"]) == 1
         assert said in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "taken").iterdir()] == ["fusion_map.png"]
 

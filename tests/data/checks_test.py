@@ -64,3 +64,16 @@ def test_report(encoder):
     lines = checks.report(find_task("sst-2"), examples, features).splitlines()
     assert lines[0] == "What SST-2 holds:"
     assert lines[2].split() == ["train", "2", "6", "8", "50.0%", "1", "2"]
+
+
+def test_a_development_set_without_a_label(encoder, caplog):
+    examples = {
+        "train": _examples(["the cat", "a dog", "the mat"], ["yes", "no", "odd"]),
+        "dev": _examples(["the house", "a house"], ["no", "no"]),
+        "test": _examples(["red"], [None]),
+    }
+    features = {split: tokenize(part, encoder) for split, part in examples.items()}
+    checks.warn(examples, features, encoder)
+    assert [row.getMessage() for row in caplog.records if row.name == "absl"] == [
+        "dev has no example of odd, yes."
+    ]

@@ -37,6 +37,7 @@ REFUSED = {
     "no header": (config(table=TABLE), None, (), "a table without a header"),
     "one of two": (config(texts=2), ["a", "b"], ("a",), "reads pairs"),
     "two of one": (config(), ["a", "b"], ("a", "b"), "reads single texts"),
+    "the second of one": (config(), ["a", "b"], (None, "b"), "reads single texts"),
     "not there": (config(), ["a", "b"], ("c",), "no column 'c'"),
     "a number beyond": (config(), ["a", "b"], ("2",), "no column '2'"),
     "a name without a header": (config(), None, ("a",), "no column 'a'"),

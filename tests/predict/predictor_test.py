@@ -137,6 +137,13 @@ WRONG = {
     "one text of two": (lambda p: p("a"), "'mrpc' reads two texts, a pair"),
     "two texts of one": (lambda p: p("a", "b", adapter="score"), "'score' reads one text"),
     "no text": (lambda p: p(["a", 2], adapter="score"), "Received, at 1: \\(2,\\)"),
+    "a list of adapters": (lambda p: Predictor([BASE]), "one argument each"),
+    "two columns of a name": (
+        lambda p: p(
+            pandas.DataFrame([["a", "b"]], columns=["x", "x"]), adapter="score", text_a_column="x"
+        ),
+        "two columns 'x'",
+    ),
     "something else": (lambda p: p(7, adapter="score"), "a text, a list, or a DataFrame"),
     "too few others": (lambda p: p(["a", "b"], ["c"], adapter="mrpc"), "a text for each"),
     "one text for many": (lambda p: p(["a", "b"], "c", adapter="mrpc"), "a text for each"),

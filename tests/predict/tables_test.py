@@ -115,6 +115,14 @@ def test_rows_without_their_texts_are_named_and_may_be_skipped(tmp_path, capsys)
     assert lines[1:] == ["1,x,<x>,0.125", "2,,,", "3,y,<y>,0.125", "4,,,"]
 
 
+def test_empty_texts_are_answered_and_named(tmp_path, capsys):
+    source = put(tmp_path, "a.csv", "id,text\n1,x\n2,\n3, \n")
+    assert answer(source, tmp_path / "b.csv") == 3
+    assert "2 of 3 rows have an empty text, and an answer to that (lines 3, 4)" in (
+        capsys.readouterr().out
+    )
+
+
 def test_rows_with_too_many_cells_are_named_and_may_be_skipped(tmp_path):
     source = put(tmp_path, "a.csv", "id,text\n1,x\n2,too,many\n3,y\n")
     with pytest.raises(InputError, match=r"a.csv, line 3: 3 cells under a header of 2"):

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from adapter_bert_tf import analysis, report
+from adapter_bert_tf.analysis.__main__ import main
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.report.__main__ import main
 from adapter_bert_tf.report.pictures import ANALYSES
 from adapter_bert_tf.run import details, per_class
 from tests.report import folders
@@ -282,13 +282,13 @@ def test_a_folder_without_anything_is_refused(tmp_path, capsys):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="holds nothing to report"):
         report.write(str(tmp_path))
-    assert main([f"--output_dir={tmp_path}"]) == 1
+    assert main(["report", f"--output_dir={tmp_path}"]) == 1
     assert capsys.readouterr().err.startswith("error: ")
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
 def test_the_command_writes_it(run, capsys):
-    assert main([f"--output_dir={run}"]) == 0
+    assert main(["report", f"--output_dir={run}"]) == 0
     assert capsys.readouterr().out == f"Report: {run}/report.html\n"
     assert (run / "report.html").read_text() == report.build(str(run))
     (run / "report.html").unlink()

@@ -11,7 +11,10 @@ import pytest
 import tensorflow as tf
 
 import adapter_bert_tf as abt
+from adapter_bert_tf.data.examples import read_examples
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run import given_tables
+from adapter_bert_tf.tasks import own_task
 from tests import support
 from tests.runs import base_flags, command
 
@@ -164,6 +167,27 @@ WRONG = {
         lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), "b", text_a_column="a", **f),
         r"There are \['a'\]",
     ),
+    "a missing label": (
+        lambda **f: abt.train(["a", "b"], ["c", float("nan")], **f),
+        "A label is missing, at 1. Received: nan",
+    ),
+    "no label": (lambda **f: abt.train(["a"], [None], **f), "A label is missing, at 0"),
+    "a list of labels": (
+        lambda **f: abt.train(["a"], [["c"]], **f),
+        "has one label, or with multi_label=True",
+    ),
+    "a missing one of several": (
+        lambda **f: abt.train(["a"], [None], multi_label=True, **f),
+        "A label is missing",
+    ),
+    "a label of two": (
+        lambda **f: abt.train(["a"], [["c|d"]], multi_label=True, **f),
+        "must not hold '|'",
+    ),
+    "labels beside a frame": (
+        lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), ["b"], text_a_column="a", **f),
+        r"labels is the name of a column.*Received: labels \['b'\]",
+    ),
     "no column": (lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), "a", **f), "text_a_column"),
 }
 
@@ -175,3 +199,22 @@ def test_what_is_wrong_is_said_before_training(case, tiny_base_folder, tmp_path)
         call(base_model=str(tiny_base_folder), max_seq_length=16, output_dir=tmp_path / "out")
     assert "--" not in str(raised.value)
     assert not (tmp_path / "out" / "adapter").exists()
+
+
+def test_texts_of_any_characters_and_pairs_become_the_same_table(tmp_path):
+    texts = ["a\rb", 'c "d"\n', "e,f", "\tg"]
+    pairs = list(zip(texts, texts[::-1], strict=True))
+    table = given_tables.given(pairs, ["x", 1, 2.0, "y"])
+    assert table == given_tables.given(texts, ["x", "1", "2", "y"], texts[::-1])
+    folder = given_tables.write({"train": table}, str(tmp_path))
+    task = own_task("text_a", "text_b", "label", extension="csv")
+    examples = read_examples(task, folder, ["train"])["train"]
+    assert examples.texts() == pairs and examples.labels == ["x", "1", "2", "y"]
+
+
+def test_a_flag_may_be_a_dict(tiny_base_folder):
+    texts, labels = sentences(32)
+    with pytest.raises(InputError, match=r"class_weights.*Received: 'worst=2'"):
+        abt.train(
+            texts, labels, class_weights={"worst": 2}, base_model=str(tiny_base_folder), **SMALL
+        )

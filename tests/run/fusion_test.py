@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.adapters.fusion import FusionParts
-from adapter_bert_tf.analysis import heat_map
+from adapter_bert_tf.analysis.__main__ import main as analyze_main
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.command.main import run_job
 from adapter_bert_tf.data.tokenization import TextEncoder
@@ -313,7 +313,7 @@ def test_whom_it_listens_to(mrpc, fused, tiny_base_folder, tmp_path):
         assert (tmp_path / "out" / f"fusion_attention.{kind}").read_bytes().startswith(start)
 
     tables = [str(tmp_path / "out" / "fusion_attention.csv")] * 2
-    assert heat_map.main([*tables, f"--output_dir={tmp_path}/map"]) == 0
+    assert analyze_main(["fusion_map", *tables, f"--output_dir={tmp_path}/map"]) == 0
     assert (tmp_path / "map" / "fusion_map.svg").exists()
 
 
@@ -322,7 +322,7 @@ def test_a_map_of_other_tables(mrpc, tmp_path, capsys):
         (mrpc / "dev.tsv", "no table of `analysis"),
         ("no.csv", "no file 'no.csv'"),
     ):
-        assert heat_map.main([str(table), f"--output_dir={tmp_path}/none"]) == 1
+        assert analyze_main(["fusion_map", str(table), f"--output_dir={tmp_path}/none"]) == 1
         assert said in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
 
