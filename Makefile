@@ -56,7 +56,8 @@ test-wheel: $(VENV)/test-installed
 # Reports, opened in a headless Chromium, which Debian's package `chromium` brings; CHROMIUM=PATH is
 # another. Screenshots go to build/screenshots.
 test-browser: $(VENV)/test-installed
-	command -v "$${CHROMIUM:-chromium}" > /dev/null || { apt-get update && apt-get install -y chromium; }
+	command -v "$${CHROMIUM:-chromium}" > /dev/null || \
+	  { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y chromium; }
 	$(BIN)/pip install --quiet -e ".[browser]"
 	$(BIN)/python -m pytest $(WATCHED) -m browser tests/report
 
