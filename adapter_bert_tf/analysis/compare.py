@@ -18,6 +18,7 @@ from adapter_bert_tf.run.output_files import command
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.tasks.metrics import SURE
+from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 from adapter_bert_tf.training import inference
 from adapter_bert_tf.training.progress import Seen
 from adapter_bert_tf.training.strategy import set_precision
@@ -42,6 +43,8 @@ def run(parsed: Any) -> None:
     folders = _adapters(parsed.adapters)
     plans = {name: _plan(flags, folder) for name, folder in folders.items()}
     first = next(iter(plans.values()))
+    for name, plan in plans.items():
+        _check_same(first, plan, name)
     if first.actions.dry_run:
         print(f"{len(plans)} adapters can be compared: {', '.join(plans)}.", flush=True)
         return
@@ -72,6 +75,22 @@ def _adapters(text: str | None) -> dict[str, str]:
 
 def _plan(flags: RunFlags, folder: str) -> Plan:
     return looking.plan_to_look(Classification(), flags.changed(adapter_dir=folder))
+
+
+def _check_same(first: Plan, plan: Plan, name: str) -> None:
+    """Answers are compared by numbers of labels and rows. Raises `InputError` if these differ."""
+    labels, theirs = (one.only_task.labels_in_order for one in (first, plan))
+    if list(labels) != list(theirs):
+        raise InputError(
+            f"--adapters: {shown(name)} has the labels {shown(list(theirs))}, and the first one "
+            f"{shown(list(labels))}. Compare adapters of the same labels, in the same order."
+        )
+    digests = [one.only_task.record()["data_sha256"] for one in (first, plan)]
+    if digests[0] != digests[1]:
+        raise InputError(
+            f"--adapters: {shown(name)} reads another dev set than the first one: its columns or "
+            "texts differ. Compare adapters that read the same."
+        )
 
 
 def _answers(plan: Plan) -> np.ndarray:
@@ -156,5 +175,7 @@ def _said(dev: DevSet, answers: np.ndarray) -> list[str]:
     if dev.task.task.regression:
         return [f"{score:.3f}" for score in answers]
     if dev.task.task.multi_label:
-        return ["|".join(labels[i] for i in np.flatnonzero(row >= SURE)) for row in answers]
+        return [
+            BETWEEN_LABELS.join(labels[i] for i in np.flatnonzero(row >= SURE)) for row in answers
+        ]
     return [labels[i] for i in answers.argmax(-1)]

@@ -6,8 +6,10 @@ Houlsby et al. 2019, Figures 3 and 4. `size_map` joins several tasks, with perce
 from typing import Any
 
 from adapter_bert_tf.analysis import lines, looking, outputs, swept
-from adapter_bert_tf.base import load_base
+from adapter_bert_tf.command import table
+from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.run.output_files import command
+from adapter_bert_tf.run.reused import Reused
 
 NAME = "size"
 SIZES = (2, 4, 8, 16, 32, 64, 128, 256)
@@ -24,7 +26,8 @@ def run(parsed: Any) -> None:
     """
     flags = swept.flags_of(parsed, NAME, looking.pictures_of(NAME))
     sizes = swept.numbers(parsed.sizes, "sizes", int) if parsed.sizes else SIZES
-    layers = load_base(flags.base_model).config.num_layers
+    reused = Reused()
+    layers = reused.base(flags.part(table.with_role(Role.BASE))).config.num_layers
     tops = swept.numbers(parsed.tops, "tops", int) if parsed.tops else range(1, layers + 1)
     grids: dict[str, dict[str, Any]] = {
         "adapters": {"adapter_size": sizes},
@@ -34,7 +37,7 @@ def run(parsed: Any) -> None:
     found = [
         point
         for method, grid in grids.items()
-        for point in swept.points(flags, grid, method, method)
+        for point in swept.points(flags, grid, method, method, reused)
     ]
     if found:
         made = {f"{NAME}.csv": swept.table(found)}

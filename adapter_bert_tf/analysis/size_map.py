@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.analysis import lines, outputs
+from adapter_bert_tf.analysis import lines, looking, outputs
 from adapter_bert_tf.analysis.swept import Point, table
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import parse_json, shortened
@@ -145,7 +145,7 @@ def _percentiles(axes: Any, rows: Sequence[tuple[str, float, list[float]]]) -> N
 
 def run(parsed: Any, command: str) -> None:
     """Joins tables and draws them. Raises `InputError`."""
-    outputs.require(parsed.output_dir, [f"{NAME}.{end}" for end in ("csv", "png", "svg")])
+    outputs.require(parsed.output_dir, looking.pictures_of(NAME))
     found = [point for path in parsed.tables for point in read(path)]
     tasks = parsed.tasks.split(",") if parsed.tasks else {point.task for point in found}
     found = [p for p in found if p.task in tasks and p.method in lines.LOOKS]

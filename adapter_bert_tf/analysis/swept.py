@@ -57,7 +57,11 @@ def flags_of(parsed: Any, analysis: str, names: Sequence[str]) -> RunFlags:
 
 
 def points(
-    flags: RunFlags, grid: Mapping[str, Sequence[Any]], method: str, folder: str
+    flags: RunFlags,
+    grid: Mapping[str, Sequence[Any]],
+    method: str,
+    folder: str,
+    reused: Reused | None = None,
 ) -> list[Point]:
     """Runs a grid, what is not finished, and returns its runs.
 
@@ -66,14 +70,14 @@ def points(
       grid: dict from flag to its values.
       method: of all runs.
       folder: below `--output_dir`, for this grid.
+      reused: what several grids share.
     """
     place = os.path.join(flags.output_dir, folder)
     with tempfile.TemporaryDirectory() as temporary:
         path = os.path.join(temporary, f"{folder}.yaml")
         storage.write_text(path, json.dumps({name: list(v) for name, v in grid.items()}))
-        sweep = Sweep(
-            Classification(), flags.changed(sweep=path, output_dir=place, do_train=True), Reused()
-        )
+        ours = flags.changed(sweep=path, output_dir=place, do_train=True)
+        sweep = Sweep(Classification(), ours, reused or Reused())
     if flags.dry_run:
         print(f"{place}: {len(sweep.runs)} runs of {', '.join(grid)}.", flush=True)
         return []

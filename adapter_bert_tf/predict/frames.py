@@ -20,7 +20,8 @@ def rows(frame: Any, columns: Sequence[str | int]) -> Iterator[tuple[str, ...]]:
     Raises:
       InputError: when two columns of the frame have one name.
     """
-    if twice := sorted({str(c) for c in columns if list(frame.columns).count(c) > 1}):
+    names = list(frame.columns)
+    if twice := [c for c in columns if isinstance(c, str) and names.count(c) > 1]:
         raise InputError(f"The DataFrame has two columns {twice[0]!r}. Rename one of them.")
     found = [frame.iloc[:, c] if isinstance(c, int) else frame[c] for c in columns]
     gone = zip(*(column.isna() for column in found), strict=True)

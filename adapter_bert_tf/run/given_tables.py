@@ -14,6 +14,7 @@ from adapter_bert_tf.received import shown
 from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
 TEXTS, LABEL = ("text_a", "text_b"), "label"
+MISSING = ("None", "nan", "<NA>", "NaT")  # What Python, NumPy and pandas call a gap.
 # Names of the columns, the label's last, and the rows.
 Given: TypeAlias = tuple[list[str], list[list[str]]]
 
@@ -97,7 +98,7 @@ def _label(value: Any, place: int, sets: bool) -> str:
     if isinstance(value, str):
         return value
     number = value.item() if hasattr(value, "item") else value
-    if number is None or number != number:  # NaN.
+    if str(number) in MISSING:
         raise InputError(
             f"A label is missing, at {place}. Received: {shown(value)}. Leave such rows out."
         )

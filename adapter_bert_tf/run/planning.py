@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf.base import Base
@@ -58,9 +59,7 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     flags = saved_settings.applied(flags, saved) if saved else flags
     asked = data_flags(flags)
     kind.check(asked, saved)
-    strategy = reused.strategy(
-        distribution(flags), flags.tpu_name, flags.tpu_zone, flags.gcp_project
-    )
+    strategy = strategy_of(flags, reused)
     batches = batches_of(flags, actions, strategy.num_replicas_in_sync)
     base = reused.base(flags.part(table.with_role(Role.BASE)))
     _check_length(flags.max_seq_length, base)
@@ -89,6 +88,11 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     )  # fmt: skip
     _check_choice(plan)
     return plan
+
+
+def strategy_of(flags: RunFlags, reused: Reused) -> tf.distribute.Strategy:
+    """The strategy of the devices that the flags name; says what they are, the first time."""
+    return reused.strategy(distribution(flags), flags.tpu_name, flags.tpu_zone, flags.gcp_project)
 
 
 def actions_of(flags: RunFlags) -> Actions:

@@ -38,6 +38,7 @@ from adapter_bert_tf.run.planning import (
     data_flags,
     places_of,
     plan_run,
+    strategy_of,
 )
 from adapter_bert_tf.run.reused import Reused
 from adapter_bert_tf.run.start import recorded
@@ -125,7 +126,8 @@ class Sweep:
         check_places(actions, places)
         folders = [run_flags.output_dir for _, run_flags in self.runs]
         collisions.check(flags, actions, places, self.kind.output_files(()), folders)
-        # What each fold holds is said at its turn; what seeds share, here.
+        # What each fold holds is said at its turn; what all runs share, here.
+        strategy_of(self.runs[0][1], self.reused)
         silent = contextlib.redirect_stdout(io.StringIO())
         with silent if folds_of(flags) else contextlib.nullcontext():
             for _, run_flags in self.runs:
@@ -162,7 +164,10 @@ class Sweep:
                 continue
             if (done := len(rows) - before) and not flags.dry_run:
                 left = (time.monotonic() - began) / done * (len(self.runs) - len(rows))
-                print(f"{len(rows)} of {len(self.runs)} runs are done, ETA {minutes(left)}")
+                print(
+                    f"{len(rows)} of {len(self.runs)} runs are done, ETA {minutes(left)}",
+                    flush=True,
+                )
             print(
                 f"***** Run {number} of {len(self.runs)}: {os.path.basename(folder)} *****",
                 flush=True,

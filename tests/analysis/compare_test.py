@@ -2,11 +2,13 @@
 
 import csv
 import json
+import types
 
 import numpy as np
 import pytest
 
 from adapter_bert_tf.analysis import compare, compare_drawn, resampling
+from adapter_bert_tf.errors import InputError
 from tests.analysis.looked import look
 from tests.runs import train
 
@@ -73,6 +75,32 @@ def test_what_is_refused(case, looked_at, tmp_path):
     asked = f"--adapters={adapters.format(run=looked_at.run)}"
     error = look("compare", looked_at, asked, f"--output_dir={tmp_path}/out")
     assert error and said in error and not (tmp_path / "out").exists()
+
+
+UNLIKE = {  # labels, digests of two tables of the user's own: message.
+    "the same": (["a", "b"], {"dev": "1"}, None),
+    "labels in another order": (["b", "a"], {"dev": "1"}, r"has the labels \['b', 'a'\]"),
+    "other columns": (["a", "b"], {"dev": "2"}, "reads another dev set"),
+}
+
+
+@pytest.mark.parametrize("case", UNLIKE)
+def test_adapters_that_do_not_answer_alike_are_not_compared(case):
+    """Answers are numbers of labels and rows: of others they would be compared wrongly."""
+
+    def plan(labels, digests):
+        task = types.SimpleNamespace(
+            labels_in_order=labels, record=lambda: {"data_sha256": digests}
+        )
+        return types.SimpleNamespace(only_task=task)
+
+    labels, digests, message = UNLIKE[case]
+    first, other = plan(["a", "b"], {"dev": "1"}), plan(labels, digests)
+    if message is None:
+        compare._check_same(first, other, "other")
+        return
+    with pytest.raises(InputError, match=message):
+        compare._check_same(first, other, "other")
 
 
 def test_the_picture():

@@ -171,6 +171,10 @@ WRONG = {
         lambda **f: abt.train(["a", "b"], ["c", float("nan")], **f),
         "A label is missing, at 1. Received: nan",
     ),
+    "a gap of pandas": (
+        lambda **f: abt.train(["a", "b"], pandas.Series([1, None], dtype="Int64"), **f),
+        "A label is missing, at 1. Received: <NA>",
+    ),
     "no label": (lambda **f: abt.train(["a"], [None], **f), "A label is missing, at 0"),
     "a list of labels": (
         lambda **f: abt.train(["a"], [["c"]], **f),
