@@ -14,7 +14,6 @@ import tensorflow as tf
 from absl import app, flags
 
 from adapter_bert_tf.analysis import ablation, looking, options
-from adapter_bert_tf.analysis.dev_set import DevSet
 from adapter_bert_tf.analysis.removal import NOTHING, SUBLAYERS, spans
 from adapter_bert_tf.command.definitions import define_flags
 from adapter_bert_tf.command.row import Command
@@ -28,7 +27,7 @@ TURNS = 3
 def main(_):
     """Prints the seconds of both, and their ratio."""
     plan = looking.plan_to_look(Classification(), RunFlags.of(flags.FLAGS))
-    model, dev = new_model(plan), DevSet(plan)
+    model, dev = new_model(plan), looking.dev_set(plan)
     order = [NOTHING, *spans(len(model.encoder.encoder.blocks))]
     plain = tf.function(lambda inputs: model(inputs, training=False), reduce_retracing=True)
     every = tf.function(

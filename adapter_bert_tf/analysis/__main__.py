@@ -15,8 +15,8 @@ python -m adapter_bert_tf.analysis embeddings --adapter_dir=DIR --output_dir=OUT
                               # of a HyperFormer: task embeddings, how alike they are, a plot
 python -m adapter_bert_tf.analysis report --output_dir=OUT    # draws a folder's report.html again
 
-Those of a task take the flags of run_classifier.py that say which data to read; `fusion`, for an
-adapter that answers questions, those of run_squad.py (--predict_file=...).
+Those of a task take the flags of run_classifier.py that say which data to read; for an adapter that
+answers questions those of run_squad.py (--predict_file=...), if they train nothing.
 """
 
 import sys
@@ -29,15 +29,17 @@ from adapter_bert_tf.command.definitions import define_flags
 from adapter_bert_tf.command.main import run_job
 from adapter_bert_tf.command.row import Command
 
-# With the flags of the command whose task it is.
+# With the flags of the commands whose tasks they know.
+OF_CLASSES = (Command.CLASSIFIER,)
+OF_ALL = (Command.CLASSIFIER, Command.SQUAD)
 JOBS = {
-    "ablation": {Command.CLASSIFIER: "ablation"},
-    "influence": {Command.CLASSIFIER: "influence"},
-    "compare": {Command.CLASSIFIER: "compare"},
-    "init_scale": {Command.CLASSIFIER: "init_scale"},
-    "size": {Command.CLASSIFIER: "size"},
-    "variants": {Command.CLASSIFIER: "variants"},
-    "fusion": {Command.CLASSIFIER: "fusion_classes", Command.SQUAD: "fusion_spans"},
+    "ablation": OF_ALL,
+    "influence": OF_ALL,
+    "compare": OF_ALL,
+    "init_scale": OF_CLASSES,
+    "size": OF_CLASSES,
+    "variants": OF_CLASSES,
+    "fusion": OF_ALL,
 }
 ROOM = "adapter_bert_tf.analysis"
 # What those that train begin their command line with; what the user says comes after, and counts.
@@ -67,8 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     define_flags(command)
     options.define(name)
     first = ("--do_eval", *FIRST.get(name, ()))
-    module = f"{ROOM}.{JOBS[name][command]}"
-    app.run(lambda words: run_job(module, words), [f"analysis {name}", *first, *rest])
+    app.run(lambda words: run_job(f"{ROOM}.{name}", words), [f"analysis {name}", *first, *rest])
     return 0
 
 

@@ -6,19 +6,18 @@ again, without training, with the adapters of layers FIRST to LAST taken away.
 
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.ops import on_vectors
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.analysis import looking, outputs, triangle
-from adapter_bert_tf.analysis.dev_set import DevSet
 from adapter_bert_tf.analysis.kept import Kept
 from adapter_bert_tf.analysis.removal import NOTHING, SUBLAYERS, Span, span_outputs, spans
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads.span_labeler import SpanLabeler
+from adapter_bert_tf.heads.span_labeler import span_logits as start_and_end
 from adapter_bert_tf.run.job import held, new_model
-from adapter_bert_tf.run.one_task import Classification
 from adapter_bert_tf.run.output_files import command
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.training.progress import Seen
@@ -27,8 +26,8 @@ from adapter_bert_tf.training.strategy import set_precision
 NAME = "ablation"  # Of the files, with `.csv`, `.png`, `.svg`.
 BOTH = "both"
 FIELDS = ("task", "removed", "first_layer", "last_layer", "metric", "value", "change")
-# Of all spans together, in one product; more than these take memory and save no time.
-ROWS_AT_ONCE = 512
+# Word pieces of all spans together, in one product; more take memory and save no time.
+PIECES_AT_ONCE = 1 << 15
 
 
 def run(parsed: Any) -> None:
@@ -42,7 +41,7 @@ def run(parsed: Any) -> None:
     """
     flags = looking.checked(parsed, NAME, [*looking.pictures_of(NAME), f"{NAME}.json"])
     asked = _asked(parsed.sublayers)
-    plan = looking.plan_to_look(Classification(), flags)
+    plan = looking.plan_to_look(looking.kind_of(parsed), flags)
     config = plan.method.parts
     if not isinstance(config, AdapterConfig):
         raise InputError(
@@ -98,17 +97,17 @@ def scores(plan: Plan, name: str) -> dict[str, Any]:
     """
     set_precision(plan.precision)
     model: Any = new_model(plan)
-    dev = DevSet(plan)
+    dev = looking.dev_set(plan)
     order = [NOTHING, *spans(len(model.encoder.encoder.blocks))]
     step = tf.function(
         lambda inputs: span_logits(model, inputs, _sublayers(name), order), reduce_retracing=True
     )
-    seen = Seen(f"{dev.task.shown(dev.split)} without {name}", len(dev))
+    seen = Seen(f"{dev.title} without {name}", dev.rows)
     found = []
     for inputs in dev.batches():
         found.append(step(inputs).numpy())
         seen.counted(inputs["input_mask"])
-    values = [dev.score(dev.answers(logits)) for logits in np.concatenate(found, 1)]
+    values = [dev.score(dev.answers(logits)) for logits in zip(*found, strict=True)]
     return {
         "metric": dev.metric,
         "examples": len(dev),
@@ -120,10 +119,19 @@ def scores(plan: Plan, name: str) -> dict[str, Any]:
 def span_logits(
     model: Any, inputs: dict[str, tf.Tensor], sublayers: tuple[str, ...], order: list[Span]
 ) -> tf.Tensor:
-    """Logits, float32 `[spans, batch, outputs]`, of a `Classifier` without each span of layers."""
+    """Logits of a `Classifier` or `SpanLabeler` without each span of layers.
+
+    Returns:
+      float32 `[spans, batch, outputs]`, or `[spans, batch, 2, seq]` of questions.
+    """
     encoder: TaskEncoder = model.encoder
-    rows = inputs["input_mask"].shape[0] or 1
-    found = span_outputs(encoder, inputs, sublayers, 1, max(1, ROWS_AT_ONCE // rows))
+    mask = inputs["input_mask"]
+    pieces = (mask.shape[0] or 1) * (mask.shape[1] or 1)
+    of_spans = isinstance(model, SpanLabeler)
+    read = None if of_spans else 1  # Positions of the last block that the head reads.
+    found = span_outputs(encoder, inputs, sublayers, read, max(1, PIECES_AT_ONCE // pieces))
+    if of_spans:
+        return tf.stack([start_and_end(model.head(found[span]), mask) for span in order])
     parts = encoder.beside()
     pooled = [encoder.encoder.pooled(found[span], parts) for span in order]
     return tf.stack([on_vectors(model.head, x) for x in pooled])

@@ -9,16 +9,12 @@ import numpy as np
 from adapter_bert_tf.analysis import compare_drawn, looking, outputs, resampling
 from adapter_bert_tf.analysis.dev_set import DevSet
 from adapter_bert_tf.analysis.kept import Kept
-from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import printable, shown
 from adapter_bert_tf.run.job import held, new_model
-from adapter_bert_tf.run.one_task import Classification
 from adapter_bert_tf.run.output_files import command
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.store.directory import adapter_exists
-from adapter_bert_tf.tasks.metrics import SURE
-from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 from adapter_bert_tf.training import inference
 from adapter_bert_tf.training.progress import Seen
 from adapter_bert_tf.training.strategy import set_precision
@@ -41,7 +37,11 @@ def run(parsed: Any) -> None:
     """
     flags = looking.checked(parsed, NAME, FILES)
     folders = _adapters(parsed.adapters)
-    plans = {name: _plan(flags, folder) for name, folder in folders.items()}
+    kind = looking.kind_of(parsed)
+    plans = {
+        name: looking.plan_to_look(kind, flags.changed(adapter_dir=folder))
+        for name, folder in folders.items()
+    }
     first = next(iter(plans.values()))
     for name, plan in plans.items():
         _check_same(first, plan, name)
@@ -49,8 +49,8 @@ def run(parsed: Any) -> None:
         print(f"{len(plans)} adapters can be compared: {', '.join(plans)}.", flush=True)
         return
     with held(first.places.output_dir, True):
-        answers = {name: _answers(plan) for name, plan in plans.items()}
-        _write(first, DevSet(first), answers)
+        dev = looking.dev_set(first)
+        _write(first, dev, {name: _answers(plan, dev) for name, plan in plans.items()})
 
 
 def _adapters(text: str | None) -> dict[str, str]:
@@ -73,10 +73,6 @@ def _adapters(text: str | None) -> dict[str, str]:
     return found
 
 
-def _plan(flags: RunFlags, folder: str) -> Plan:
-    return looking.plan_to_look(Classification(), flags.changed(adapter_dir=folder))
-
-
 def _check_same(first: Plan, plan: Plan, name: str) -> None:
     """Answers are compared by numbers of labels and rows. Raises `InputError` if these differ."""
     labels, theirs = (one.only_task.labels_in_order for one in (first, plan))
@@ -93,24 +89,24 @@ def _check_same(first: Plan, plan: Plan, name: str) -> None:
         )
 
 
-def _answers(plan: Plan) -> np.ndarray:
-    """Probabilities or scores, in file order; those that were computed before are kept."""
+def _answers(plan: Plan, dev: DevSet) -> Any:
+    """The answers of an adapter; those that were computed before are kept."""
     key = looking.identity(plan)
     kept = Kept(plan.places.output_dir, NAME, NAME)
     if key not in kept.found:
-        kept.add(key, _computed(plan).tolist())
-    return np.array(kept.found[key], np.float32)
+        kept.add(key, dev.to_json(_computed(plan)))
+    return dev.from_json(kept.found[key])
 
 
-def _computed(plan: Plan) -> np.ndarray:
+def _computed(plan: Plan) -> Any:
     set_precision(plan.precision)
-    model, dev = new_model(plan), DevSet(plan)
-    seen = Seen(f"{plan.places.adapter_dir}, {dev.task.shown(dev.split)}", len(dev))
+    model, dev = new_model(plan), looking.dev_set(plan)
+    seen = Seen(f"{plan.places.adapter_dir}, {dev.title}", dev.rows)
     parts = inference.predict(model, dev.batches)
-    return dev.answers(np.concatenate([seen.counted(part) for part in parts]))
+    return dev.answers([seen.counted(part) for part in parts])
 
 
-def _write(plan: Plan, dev: DevSet, answers: dict[str, np.ndarray]) -> None:
+def _write(plan: Plan, dev: DevSet, answers: dict[str, Any]) -> None:
     """Writes tables and pictures, and says the most important."""
     rows = [_of_one(dev, name, found) for name, found in answers.items()]
     pairs = [_of_two(dev, *pair, answers) for pair in itertools.combinations(answers, 2)]
@@ -130,13 +126,13 @@ def _write(plan: Plan, dev: DevSet, answers: dict[str, np.ndarray]) -> None:
     print(f"Compared: {', '.join(paths)}", flush=True)
 
 
-def _of_one(dev: DevSet, name: str, answers: np.ndarray) -> list[Any]:
+def _of_one(dev: DevSet, name: str, answers: Any) -> list[Any]:
     """The metric of an adapter, its 95% bootstrap interval, and the number of examples."""
     ends = resampling.interval(lambda rows: dev.score(answers, rows), len(dev))
     return [name, dev.metric, dev.score(answers), *ends, len(dev)]
 
 
-def _of_two(dev: DevSet, a: str, b: str, answers: dict[str, np.ndarray]) -> list[Any]:
+def _of_two(dev: DevSet, a: str, b: str, answers: dict[str, Any]) -> list[Any]:
     """How much better b is, the interval of that, and McNemar's test where answers are right."""
 
     def difference(rows: np.ndarray | None) -> float:
@@ -144,8 +140,9 @@ def _of_two(dev: DevSet, a: str, b: str, answers: dict[str, np.ndarray]) -> list
 
     ends = resampling.interval(difference, len(dev))
     counts: tuple[Any, ...] = (None, None, None)
-    if not dev.task.task.regression:
-        counts = resampling.mcnemar(*(dev.right(answers[name]) for name in (a, b)))
+    right_a, right_b = (dev.right(answers[name]) for name in (a, b))
+    if right_a is not None and right_b is not None:
+        counts = resampling.mcnemar(right_a, right_b)
     return [a, b, difference(None), *ends, *counts]
 
 
@@ -153,29 +150,8 @@ def _short(row: list[Any]) -> list[Any]:
     return ["" if v is None else f"{v:.6g}" if isinstance(v, float) else v for v in row]
 
 
-def _examples(dev: DevSet, answers: dict[str, np.ndarray]) -> bytes:
+def _examples(dev: DevSet, answers: dict[str, Any]) -> bytes:
     """The examples on which they differ: place, texts, what is right, what each says."""
-    examples = dev.task.examples[dev.split]
-    labels = examples.labels or []
-    said = {name: _said(dev, found) for name, found in answers.items()}
-    columns = ["text_a", "text_b"][: len(examples.texts()[0])]
-    rows = [
-        [f"{path}:{line}", *texts, labels[i], *(words[i] for words in said.values())]
-        for i, ((path, line), texts) in enumerate(
-            zip(examples.places, examples.texts(), strict=True)
-        )
-        if len({words[i] for words in said.values()}) > 1
-    ]
-    return outputs.table(["place", *columns, "label", *said], rows)
-
-
-def _said(dev: DevSet, answers: np.ndarray) -> list[str]:
-    """What an adapter says of each example, as text."""
-    labels = dev.task.labels_in_order
-    if dev.task.task.regression:
-        return [f"{score:.3f}" for score in answers]
-    if dev.task.task.multi_label:
-        return [
-            BETWEEN_LABELS.join(labels[i] for i in np.flatnonzero(row >= SURE)) for row in answers
-        ]
-    return [labels[i] for i in answers.argmax(-1)]
+    said = list(zip(*(dev.said(found) for found in answers.values()), strict=True))
+    rows = [[*dev.example(i), *words] for i, words in enumerate(said) if len(set(words)) > 1]
+    return outputs.table([*dev.columns, *answers], rows)

@@ -1,93 +1,76 @@
-"""The development set of a task of classes or scores: its batches, and the metric of answers."""
+"""What analyses ask of a development set: its batches, what logits answer, how good that is."""
+
+import abc
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from adapter_bert_tf.data.batches import eval_batches, eval_plan
-from adapter_bert_tf.data.labels import is_known
 from adapter_bert_tf.data.share import WHOLE, Share
-from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run.classification_data import ClassificationData
-from adapter_bert_tf.run.one_task import in_file_order
-from adapter_bert_tf.run.plan import Plan
-from adapter_bert_tf.tasks import metrics, role
-from adapter_bert_tf.tasks.metrics import SURE
 
 
-class DevSet:
-    """The first development set of a plan's task.
-
-    Args:
-      plan: `Plan` of a run that evaluates.
+class DevSet(abc.ABC):
+    """A development set of one task.
 
     Attributes:
+      title: for progress.
       metric: name of the task's first metric.
-      labels: label ids int `[examples]`, scores, or sets `[examples, labels]`, in file order.
-
-    Raises:
-      InputError: when its labels are hidden.
+      rows: number of rows of all batches, without those that only fill up the last one.
+      columns: names of what `example` says of an example.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        task = plan.only_task
-        assert isinstance(task, ClassificationData)
-        self.task = task
-        self.split = next(name for name in task.features if role(name) == "dev")
-        self.features = task.asked(self.split)
-        self.metric: str = task.task.metrics[0]
-        labels = task.labels[self.split]
-        if labels is None:
-            raise InputError(f"The {self.split} set of {task.name} has no labels to score by.")
-        self.labels, self._known = labels, is_known(labels)
-        self._batches = plan.batches
-        size = plan.no_larger(plan.batches.evaluate, len(self.features))
-        self._rows = eval_plan(self.features, size, plan.batches.pad_to)
+    title: str
+    metric: str
+    rows: int
+    columns: tuple[str, ...]
 
+    @abc.abstractmethod
     def __len__(self) -> int:
-        return len(self.features)
+        """Number of examples."""
 
+    @abc.abstractmethod
     def batches(self, share: Share = WHOLE) -> tf.data.Dataset:
         """Inputs, int32 `[batch, seq]`, of rows of similar length; the last batch is filled up.
 
         Args:
           share: `Share` of each batch.
         """
-        longest, pad_to = self._batches.max_seq_length, self._batches.pad_to
-        return eval_batches(self.features, self._rows, longest, pad_to, share)
 
-    def answers(self, logits: np.ndarray) -> np.ndarray:
-        """Probabilities `[examples, labels]` or scores `[examples]`, in file order.
+    @abc.abstractmethod
+    def answers(self, logits: Sequence[np.ndarray]) -> Any:
+        """What a model answers to the examples, in file order.
 
         Args:
-          logits: float32 `[rows of all batches, outputs]`, in the order of `batches`.
+          logits: of each batch, in the order of `batches`; float32 `[batch, outputs]`, or
+            `[batch, 2, seq]` of questions.
         """
-        rows = in_file_order(logits, self._rows, len(self))
-        if self.task.task.regression:
-            return rows[:, 0]
-        shares: np.ndarray = self.task.head.shares(rows).numpy()
-        return shares
 
-    def score(self, answers: np.ndarray, rows: np.ndarray | None = None) -> float:
-        """The task's first metric.
+    @abc.abstractmethod
+    def to_json(self, answers: Any) -> list[Any]:
+        """Answers as JSON values."""
+
+    @abc.abstractmethod
+    def from_json(self, values: list[Any]) -> Any:
+        """Answers that `to_json` has returned."""
+
+    @abc.abstractmethod
+    def score(self, answers: Any, rows: np.ndarray | None = None) -> float:
+        """The task's first metric, from 0 to 1.
 
         Args:
           answers: of `answers`.
           rows: numbers of the examples that count, with repetitions; None for all.
         """
-        chosen = np.arange(len(self)) if rows is None else rows
-        chosen = chosen[self._known[chosen]]
-        labels, said = self.labels[chosen], answers[chosen]
-        if self.task.task.multi_label:
-            scored = metrics.OF_SETS[self.metric](labels.astype(int), (said >= SURE).astype(int))
-        else:
-            said = said.argmax(-1) if said.ndim == 2 else said
-            scored = metrics.METRICS[self.metric](labels, said)
-        return float(scored)
 
-    def right(self, answers: np.ndarray) -> np.ndarray:
-        """bool `[examples]`, whether an answer is the label, or all labels."""
-        if self.task.task.multi_label:
-            agree: np.ndarray = ((answers >= SURE) == (self.labels > 0)).all(-1)
-            return agree
-        same: np.ndarray = answers.argmax(-1) == self.labels
-        return same
+    @abc.abstractmethod
+    def right(self, answers: Any) -> np.ndarray | None:
+        """bool `[examples]`, whether an answer is right; None where there is no right and wrong."""
+
+    @abc.abstractmethod
+    def said(self, answers: Any) -> list[str]:
+        """The answers as text."""
+
+    @abc.abstractmethod
+    def example(self, number: int) -> list[str]:
+        """What is said of an example: where it is, its texts, its label."""

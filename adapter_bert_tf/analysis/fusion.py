@@ -3,12 +3,11 @@
 The mean is over all word pieces of the dev set, each counted once.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
 from adapter_bert_tf.adapters.fusion import FusionParts
 from adapter_bert_tf.adapters.fusion_config import FusionConfig
@@ -17,7 +16,6 @@ from adapter_bert_tf.analysis import heat_map, looking, outputs
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import output_files
 from adapter_bert_tf.run.job import held, new_model
-from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.planning import plan_run
 from adapter_bert_tf.run.reused import Reused
@@ -30,18 +28,17 @@ Inputs = Mapping[str, tf.Tensor]
 Shares = dict[tuple[int, str], np.ndarray]
 
 
-def run(kind: Kind, parsed: Any) -> None:
+def run(parsed: Any) -> None:
     """Writes the mean attention over a dev set as CSV and as a heat map.
 
     Args:
-      kind: `Kind` of the adapter's task.
       parsed: `absl.flags.FLAGS`, parsed.
 
     Raises:
       InputError: when the adapter is no fusion, or something is wrong with the data.
     """
     flags = looking.checked(parsed, "fusion", looking.pictures_of(NAME))
-    plan = plan_run(kind, flags, Reused())
+    plan = plan_run(looking.kind_of(parsed), flags, Reused())
     config = plan.method.parts
     if not isinstance(config, FusionConfig) or plan.saved is None:
         raise InputError(
@@ -68,23 +65,13 @@ def mean_attention(plan: Plan, config: FusionConfig) -> Shares:
     base = getattr(model.encoder, "encoder", model.encoder)
     step = tf.function(lambda inputs: sums(base, config, values, inputs), reduce_retracing=True)
     total: dict[tuple[int, str], Any] = {}
-    pieces, progress = 0.0, None
-    for inputs, rows, count in _counted(plan):
-        progress = progress or tf_keras.utils.Progbar(count, unit_name="row", interval=5)
-        found, here = step({name: value[:rows] for name, value in inputs.items()})
+    pieces = 0.0
+    for inputs in looking.counted(plan, f"{plan.only_task.name}, dev"):
+        found, here = step(inputs)
         for key, value in zip(_places(config, plan), found, strict=True):
             total[key] = total.get(key, 0.0) + value.numpy().astype(np.float64)
         pieces += float(here)
-        progress.add(rows)
     return {key: value / pieces for key, value in total.items()}
-
-
-def _counted(plan: Plan) -> Iterator[tuple[Inputs, int, int]]:
-    """Batches with the number of their rows that count, and that of all rows."""
-    batches = list(plan.kind.evaluated(plan))
-    count = sum(rows for _, rows in batches)
-    for inputs, rows in batches:
-        yield inputs, rows, count
 
 
 def _places(config: FusionConfig, plan: Plan) -> list[tuple[int, str]]:

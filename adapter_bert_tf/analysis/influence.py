@@ -12,14 +12,11 @@ import tensorflow as tf
 from adapter_bert_tf.adapters.parts import Function, Parts, Place
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.analysis import looking, outputs
-from adapter_bert_tf.analysis.dev_set import DevSet
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import printable
 from adapter_bert_tf.run.job import held, new_model
-from adapter_bert_tf.run.one_task import Classification
 from adapter_bert_tf.run.output_files import command
 from adapter_bert_tf.run.plan import Plan
-from adapter_bert_tf.training.progress import Seen
 from adapter_bert_tf.training.strategy import set_precision
 
 NAME = "influence"
@@ -67,7 +64,7 @@ def run(parsed: Any) -> None:
       InputError: when nothing changes a sublayer, or something is wrong with the data.
     """
     flags = looking.checked(parsed, NAME, looking.pictures_of(NAME))
-    plan = looking.plan_to_look(Classification(), flags)
+    plan = looking.plan_to_look(looking.kind_of(parsed), flags)
     if plan.method.parts is None:
         raise InputError(
             f"{plan.places.adapter_dir} changes no sublayer beside the base: it was trained by "
@@ -84,20 +81,15 @@ def mean_changes(plan: Plan) -> tuple[Changes, int]:
     """(dict from (layer, sublayer) to the mean relative change, number of word pieces)."""
     set_precision(plan.precision)
     model: Any = new_model(plan)
-    dev = DevSet(plan)
-    seen = Seen(dev.task.shown(dev.split), len(dev))
     step = tf.function(lambda inputs: relative(model.encoder, inputs), reduce_retracing=True)
     total: Changes = {}
-    pieces, left = 0, len(dev)
-    for inputs in dev.batches():
-        rows = min(left, int(inputs["input_mask"].shape[0]))  # The others fill up the last batch.
-        left -= rows
-        mask = inputs["input_mask"][:rows].numpy()
+    pieces = 0
+    for inputs in looking.counted(plan, f"{plan.only_task.name}, dev"):
+        mask = inputs["input_mask"].numpy()
         for place, found in step(inputs).items():
-            part = float((found[:rows].numpy() * mask).sum(dtype=np.float64))
+            part = float((found.numpy() * mask).sum(dtype=np.float64))
             total[place] = total.get(place, 0.0) + part
         pieces += int(mask.sum())
-        seen.counted(mask)
     return {place: value / pieces for place, value in total.items() if value}, pieces
 
 

@@ -1,17 +1,26 @@
 """What analyses of a saved adapter have in common: the plan of a run that evaluates it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from hashlib import sha256
 from typing import Any
 
+import tensorflow as tf
+
 from adapter_bert_tf.analysis import outputs
+from adapter_bert_tf.analysis.class_set import ClassSet
+from adapter_bert_tf.analysis.dev_set import DevSet
+from adapter_bert_tf.analysis.question_set import QuestionSet
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.identity import digest
 from adapter_bert_tf.run.kind import Kind
+from adapter_bert_tf.run.one_task import Classification
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.planning import plan_run
+from adapter_bert_tf.run.question_answering import QuestionAnswering
+from adapter_bert_tf.run.question_data import SpanData
 from adapter_bert_tf.run.reused import Reused
+from adapter_bert_tf.training.progress import Seen
 
 OTHER_ACTIONS = ("do_train", "do_predict", "do_export", "overwrite")
 PICTURES = ("csv", "png", "svg")
@@ -36,6 +45,30 @@ def checked(parsed: Any, analysis: str, names: Collection[str]) -> RunFlags:
         )
     outputs.require(flags.output_dir, names)
     return flags
+
+
+def kind_of(parsed: Any) -> Kind:
+    """The kind of task whose flags these are: of classes and scores, or of questions."""
+    return QuestionAnswering() if "predict_file" in parsed else Classification()
+
+
+def dev_set(plan: Plan) -> DevSet:
+    """The development set of a plan's task. Raises `InputError` if nothing can be scored by it."""
+    return QuestionSet(plan) if isinstance(plan.only_task, SpanData) else ClassSet(plan)
+
+
+def counted(plan: Plan, name: str) -> Iterator[dict[str, tf.Tensor]]:
+    """Yields the inputs of the development set, each row once, and says how far it is.
+
+    Args:
+      plan: `Plan` of a run that evaluates.
+      name: of the rows, for the line.
+    """
+    batches = list(plan.kind.evaluated(plan))
+    seen = Seen(name, sum(rows for _, rows in batches))
+    for inputs, rows in batches:
+        yield {name: value[:rows] for name, value in inputs.items()}
+        seen.counted(range(rows))
 
 
 def plan_to_look(kind: Kind, flags: RunFlags) -> Plan:

@@ -138,10 +138,9 @@ class Answers:
 def answer_all(job, batch_size):
     """`Answers` to the questions of `--predict_file`."""
     task, batches = job.plan.only_task, job.plan.batches
-    windows, asked = task.eval_records, task.asked
+    windows = task.eval_records
     batch_size = job.plan.no_larger(batch_size, windows.count)
     job.record["windows"] = job.record.get("windows", {}) | {"dev": windows.count}
-    decoder = Decoder(task.decoding)
     progress = tf_keras.utils.Progbar(windows.count, unit_name="window", interval=5)
     found_logits = inference.predict(
         job.model,
@@ -150,8 +149,20 @@ def answer_all(job, batch_size):
         ),
     )
     all_fields = records.eval_fields(windows, batch_size, batches.pad_to)
-    for logits, fields in zip(found_logits, all_fields, strict=True):
-        progress.add(add_windows(decoder, logits, fields))
+    return decoded(task, zip(found_logits, all_fields, strict=True), progress.add)
+
+
+def decoded(task, batches, done=lambda windows: None):
+    """`Answers` from logits.
+
+    Args:
+      task: `SpanData`.
+      batches: pairs of logits, float32 `[batch, 2, seq]`, and the ragged fields of their windows.
+      done: is told the number of windows of each batch.
+    """
+    decoder, asked = Decoder(task.decoding), task.asked
+    for logits, fields in batches:
+        done(add_windows(decoder, logits, fields))
     found = [decoder.answer(i, question) for i, question in enumerate(asked)]
     ids = [question.id for question in asked]
     return Answers(

@@ -23,7 +23,7 @@ from adapter_bert_tf.store import contents, load_adapter
 from adapter_bert_tf.training.trained import Tuning
 from tests.runs import ROOT, base_flags, command, train, try_to_train, write_mrpc
 
-ANALYSIS = "adapter_bert_tf.analysis.fusion_classes"
+ANALYSIS = "adapter_bert_tf.analysis.fusion"
 MEMBER = ("--adapter=pfeiffer", "--adapter_size=4", "--notrain_layer_norm", "--num_train_epochs=1")
 FUSION = ("--tuning=fusion", "--num_train_epochs=2", "--learning_rate=5e-3")
 

@@ -1,0 +1,105 @@
+"""The development set of a task of classes or scores."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from adapter_bert_tf.analysis.dev_set import DevSet
+from adapter_bert_tf.data.batches import eval_batches, eval_plan
+from adapter_bert_tf.data.labels import is_known
+from adapter_bert_tf.data.share import WHOLE, Share
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run.classification_data import ClassificationData
+from adapter_bert_tf.run.one_task import in_file_order
+from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.tasks import metrics, role
+from adapter_bert_tf.tasks.metrics import SURE
+from adapter_bert_tf.tasks.task import BETWEEN_LABELS
+
+
+class ClassSet(DevSet):
+    """The first development set of a plan's task.
+
+    Answers are probabilities float32 `[examples, labels]`, or scores `[examples]`.
+
+    Args:
+      plan: `Plan` of a run that evaluates.
+
+    Raises:
+      InputError: when its labels are hidden.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        task = plan.only_task
+        assert isinstance(task, ClassificationData)
+        self._task = task
+        split = next(name for name in task.features if role(name) == "dev")
+        self._features = task.asked(split)
+        labels = task.labels[split]
+        if labels is None:
+            raise InputError(f"The {split} set of {task.name} has no labels to score by.")
+        self._labels, self._known = labels, is_known(labels)
+        self._batches = plan.batches
+        size = plan.no_larger(plan.batches.evaluate, len(self._features))
+        self._rows = eval_plan(self._features, size, plan.batches.pad_to)
+        self._examples = task.examples[split]
+        self.title = task.shown(split)
+        self.metric: str = task.task.metrics[0]
+        texts = ("text_a", "text_b")[: len(self._examples.texts()[0])]
+        self.columns = ("place", *texts, "label")
+        self.rows = len(self)
+
+    def __len__(self) -> int:
+        return len(self._features)
+
+    def batches(self, share: Share = WHOLE) -> tf.data.Dataset:
+        longest, pad_to = self._batches.max_seq_length, self._batches.pad_to
+        return eval_batches(self._features, self._rows, longest, pad_to, share)
+
+    def answers(self, logits: Sequence[np.ndarray]) -> np.ndarray:
+        rows = in_file_order(np.concatenate(logits), self._rows, len(self))
+        if self._task.task.regression:
+            return rows[:, 0]
+        shares: np.ndarray = self._task.head.shares(rows).numpy()
+        return shares
+
+    def to_json(self, answers: np.ndarray) -> list[object]:
+        return list(answers.tolist())
+
+    def from_json(self, values: list[object]) -> np.ndarray:
+        return np.array(values, np.float32)
+
+    def score(self, answers: np.ndarray, rows: np.ndarray | None = None) -> float:
+        chosen = np.arange(len(self)) if rows is None else rows
+        chosen = chosen[self._known[chosen]]
+        labels, said = self._labels[chosen], answers[chosen]
+        if self._task.task.multi_label:
+            scored = metrics.OF_SETS[self.metric](labels.astype(int), (said >= SURE).astype(int))
+        else:
+            said = said.argmax(-1) if said.ndim == 2 else said
+            scored = metrics.METRICS[self.metric](labels, said)
+        return float(scored)
+
+    def right(self, answers: np.ndarray) -> np.ndarray | None:
+        if self._task.task.regression:
+            return None
+        if self._task.task.multi_label:
+            agree: np.ndarray = ((answers >= SURE) == (self._labels > 0)).all(-1)
+            return agree
+        same: np.ndarray = answers.argmax(-1) == self._labels
+        return same
+
+    def said(self, answers: np.ndarray) -> list[str]:
+        labels = self._task.labels_in_order
+        if self._task.task.regression:
+            return [f"{score:.3f}" for score in answers]
+        if self._task.task.multi_label:
+            sets = [[labels[i] for i in np.flatnonzero(row >= SURE)] for row in answers]
+            return [BETWEEN_LABELS.join(names) for names in sets]
+        return [labels[i] for i in answers.argmax(-1)]
+
+    def example(self, number: int) -> list[str]:
+        path, line = self._examples.places[number]
+        labels = self._examples.labels or []
+        return [f"{path}:{line}", *self._examples.texts()[number], labels[number] or ""]

@@ -1,0 +1,93 @@
+"""The development set of a task of questions about texts."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from adapter_bert_tf.analysis.dev_set import DevSet
+from adapter_bert_tf.data import records
+from adapter_bert_tf.data.share import WHOLE, Share
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.run.question_answering import decoded
+from adapter_bert_tf.run.question_data import METRICS, SpanData
+from adapter_bert_tf.tasks import squad_metrics
+
+
+class Answered(NamedTuple):
+    """Answers to all questions, in file order.
+
+    Args:
+      texts: "" for none.
+      exact, f1: float `[questions]`, from 0 to 1, of each.
+    """
+
+    texts: list[str]
+    exact: np.ndarray
+    f1: np.ndarray
+
+
+class QuestionSet(DevSet):
+    """The questions of a plan; the metric is the mean F1. Answers are `Answered`.
+
+    Args:
+      plan: `Plan` of a run that evaluates.
+
+    Raises:
+      InputError: when there are none, or their answers are unknown.
+    """
+
+    metric = METRICS[0]
+    columns = ("id", "question", "answers")
+
+    def __init__(self, plan: Plan) -> None:
+        task = plan.only_task
+        assert isinstance(task, SpanData)
+        if not plan.kind.is_evaluated(plan):
+            raise InputError("There are no questions with answers to score by: --predict_file=...")
+        self._task, self._batches = task, plan.batches
+        self._size = plan.no_larger(plan.batches.evaluate, task.eval_records.count)
+        self.title = f"{task.name}, windows"
+        self.rows = task.eval_records.count
+
+    def __len__(self) -> int:
+        return len(self._task.asked)
+
+    def batches(self, share: Share = WHOLE) -> tf.data.Dataset:
+        longest, pad_to = self._batches.max_seq_length, self._batches.pad_to
+        return records.eval_batches(self._task.eval_records, self._size, longest, pad_to, share)
+
+    def answers(self, logits: Sequence[np.ndarray]) -> Answered:
+        task = self._task
+        fields = records.eval_fields(task.eval_records, self._size, self._batches.pad_to)
+        texts = decoded(task, zip(logits, fields, strict=True)).texts
+        return self.from_json([texts[question.id] for question in task.asked])
+
+    def to_json(self, answers: Answered) -> list[str]:
+        return answers.texts
+
+    def from_json(self, values: list[str]) -> Answered:
+        task = self._task
+        texts = {q.id: text for q, text in zip(task.asked, values, strict=True)}
+        each = squad_metrics.of_each(task.articles, texts, task.decoding.null_allowed)
+        exact, f1 = np.array([each[question.id] for question in task.asked], float).T
+        return Answered(values, exact, f1)
+
+    def score(self, answers: Answered, rows: np.ndarray | None = None) -> float:
+        f1 = answers.f1 if rows is None else answers.f1[rows]
+        # One after the other, as the official script does: equal to the last digit.
+        return sum(f1.tolist()) / len(f1)
+
+    def right(self, answers: Answered) -> np.ndarray:
+        right: np.ndarray = answers.exact > 0
+        return right
+
+    def said(self, answers: Answered) -> list[str]:
+        return answers.texts
+
+    def example(self, number: int) -> list[str]:
+        question = self._task.asked[number]
+        expected = dict.fromkeys(text for text, _ in question.answers)
+        return [question.id, question.text, " | ".join(expected)]
