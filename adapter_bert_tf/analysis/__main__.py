@@ -15,8 +15,8 @@ python -m adapter_bert_tf.analysis embeddings --adapter_dir=DIR --output_dir=OUT
                               # of a HyperFormer: task embeddings, how alike they are, a plot
 python -m adapter_bert_tf.analysis report --output_dir=OUT    # draws a folder's report.html again
 
-Those of a task take the flags of run_classifier.py that say which data to read; for an adapter that
-answers questions those of run_squad.py (--predict_file=...), if they train nothing.
+Those of a task take the flags of run_classifier.py; for questions those of run_squad.py
+(--train_file=..., --predict_file=...).
 """
 
 import sys
@@ -29,18 +29,9 @@ from adapter_bert_tf.command.definitions import define_flags
 from adapter_bert_tf.command.main import run_job
 from adapter_bert_tf.command.row import Command
 
-# With the flags of the commands whose tasks they know.
-OF_CLASSES = (Command.CLASSIFIER,)
-OF_ALL = (Command.CLASSIFIER, Command.SQUAD)
-JOBS = {
-    "ablation": OF_ALL,
-    "influence": OF_ALL,
-    "compare": OF_ALL,
-    "init_scale": OF_CLASSES,
-    "size": OF_CLASSES,
-    "variants": OF_CLASSES,
-    "fusion": OF_ALL,
-}
+# With the flags of the command whose task it is.
+JOBS = ("ablation", "influence", "compare", "init_scale", "size", "variants", "fusion")
+QUESTIONS = ("predict_file", "train_file")  # Flags of which only run_squad.py knows.
 ROOM = "adapter_bert_tf.analysis"
 # What those that train begin their command line with; what the user says comes after, and counts.
 TRAINING = ("--do_train", "--num_trials=3")
@@ -64,9 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         names = ", ".join([*JOBS, *alone.ALONE])
         print(f"error: give one of the analyses {names}. Received: {name!r}", file=sys.stderr)
         return 2
-    squad = any(word.lstrip("-").startswith("predict_file") for word in rest)
-    command = Command.SQUAD if squad and Command.SQUAD in JOBS[name] else Command.CLASSIFIER
-    define_flags(command)
+    squad = any(word.lstrip("-").startswith(QUESTIONS) for word in rest)
+    define_flags(Command.SQUAD if squad else Command.CLASSIFIER)
     options.define(name)
     first = ("--do_eval", *FIRST.get(name, ()))
     app.run(lambda words: run_job(f"{ROOM}.{name}", words), [f"analysis {name}", *first, *rest])

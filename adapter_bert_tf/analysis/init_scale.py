@@ -20,7 +20,9 @@ def run(parsed: Any) -> None:
     """
     flags = swept.flags_of(parsed, NAME, looking.pictures_of(NAME))
     scales = swept.numbers(parsed.scales, "scales", float) if parsed.scales else SCALES
-    found = swept.points(flags, {"adapter_init_scale": scales}, "adapters", "runs")
+    found = swept.points(
+        looking.kind_of(parsed), flags, {"adapter_init_scale": scales}, "adapters", "runs"
+    )
     if found:
         made = {f"{NAME}.csv": swept.table(found)}
         figure = lines.draw(

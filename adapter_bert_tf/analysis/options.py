@@ -22,6 +22,12 @@ OPTIONS: dict[str, tuple[tuple[str, str | None, str], ...]] = {
     "size": (
         ("sizes", None, "Bottleneck sizes to try (default: 2 to 256)."),
         ("tops", None, "How many upper layers top-k tuning trains (default: all numbers)."),
+        (
+            "rows",
+            None,
+            "Ledgers of runs, JSON lines, with commas between; what they hold of the same task and "
+            "data is not trained again.",
+        ),
     ),
 }
 

@@ -5,13 +5,15 @@ Houlsby et al. 2019, Figures 3 and 4. `size_map` joins several tasks, with perce
 
 from typing import Any
 
-from adapter_bert_tf.analysis import lines, looking, outputs, swept
+from adapter_bert_tf.analysis import ledger, lines, looking, outputs, swept
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.run.output_files import command
+from adapter_bert_tf.run.planning import data_flags
 from adapter_bert_tf.run.reused import Reused
 
 NAME = "size"
+FULL = "full"  # Is not trained here, but drawn where its rows are known.
 SIZES = (2, 4, 8, 16, 32, 64, 128, 256)
 
 
@@ -27,19 +29,25 @@ def run(parsed: Any) -> None:
     flags = swept.flags_of(parsed, NAME, looking.pictures_of(NAME))
     sizes = swept.numbers(parsed.sizes, "sizes", int) if parsed.sizes else SIZES
     reused = Reused()
-    layers = reused.base(flags.part(table.with_role(Role.BASE))).config.num_layers
-    tops = swept.numbers(parsed.tops, "tops", int) if parsed.tops else range(1, layers + 1)
+    kind, base = looking.kind_of(parsed), reused.base(flags.part(table.with_role(Role.BASE)))
+    every = range(1, base.config.num_layers + 1)
+    tops = swept.numbers(parsed.tops, "tops", int) if parsed.tops else every
     grids: dict[str, dict[str, Any]] = {
         "adapters": {"adapter_size": sizes},
         "top_k": {"tuning": ["top_k"], "top_k": tops},
         "layer_norm": {"tuning": ["layer_norm"]},
     }
+    known = []
+    if parsed.rows:
+        (task,) = kind.read(data_flags(flags.changed(do_train=True)), base.vocabulary, None)
+        known = ledger.of_task(parsed.rows.split(","), task)
     found = [
         point
         for method, grid in grids.items()
-        for point in swept.points(flags, grid, method, method, reused)
+        for point in swept.completed(kind, flags, grid, method, reused, known)
     ]
-    if found:
+    found += [point for point in known if point.method == FULL]
+    if found and not flags.dry_run:
         made = {f"{NAME}.csv": swept.table(found)}
         made |= outputs.pictures(lines.by_parameters(found), NAME, command())
         print(f"By size: {', '.join(outputs.write(flags.output_dir, made))}", flush=True)

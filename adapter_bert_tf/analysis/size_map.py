@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.analysis import lines, looking, outputs
+from adapter_bert_tf.analysis import ledger, lines, looking, outputs
 from adapter_bert_tf.analysis.swept import Point, table
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import parse_json, shortened
@@ -23,9 +23,6 @@ NAME = "size_map"
 QUANTILES = (0.2, 0.5, 0.8)  # Of tasks, as in the paper's figures.
 FEWEST_TASKS = 3
 WIDE = 3  # Panels in a row.
-# Of what a ledger calls an evaluation, the metric that counts.
-FIRST = ("eval_mcc", "eval_spearman", "eval_accuracy", "f1")
-LARGEST = 64 << 20
 
 
 def read(path: str) -> list[Point]:
@@ -33,7 +30,7 @@ def read(path: str) -> list[Point]:
     if not storage.exists(path) or storage.isdir(path):
         raise InputError(f"There is no file {path!r}. `analysis size` writes size.csv.")
     try:
-        text = storage.read_bytes(path, LARGEST).decode("utf-8-sig")
+        text = storage.read_bytes(path, ledger.LARGEST).decode("utf-8-sig")
         found = list((_of_ledger if path.endswith(".jsonl") else _of_table)(text))
     except (AttributeError, KeyError, TypeError, ValueError, csv.Error) as error:
         raise InputError(
@@ -47,22 +44,15 @@ def read(path: str) -> list[Point]:
 
 def _of_table(text: str) -> Iterator[Point]:
     for row in csv.DictReader(io.StringIO(text)):
+        of_method = row["setting"].removeprefix(row["method"]).removeprefix(",")  # As in ledgers.
         yield Point(
-            row["task"], row["method"], row["setting"], int(row["seed"]), int(row["trained"]),
+            row["task"], row["method"], of_method, int(row["seed"]), int(row["trained"]),
             row["metric"], float(row["value"]), int(row["examples"]),
         )  # fmt: skip
 
 
 def _of_ledger(text: str) -> Iterator[Point]:
-    for line in text.splitlines():
-        row = parse_json(line)
-        metric = min(row["eval"].keys() & set(FIRST), key=FIRST.index)
-        share = 100 if metric == "f1" else 1  # SQuAD's official scores are in percent.
-        method, _, setting = row["method"].partition(" ")
-        yield Point(
-            row["task"], method, setting, int(row["seed"]), int(row["trained"]),
-            metric.removeprefix("eval_"), row["eval"][metric] / share, int(row["examples"]["dev"]),
-        )  # fmt: skip
+    return map(ledger.point, map(parse_json, text.splitlines()))
 
 
 def differences(found: Sequence[Point]) -> list[tuple[str, float, list[float]]]:

@@ -13,7 +13,9 @@ from adapter_bert_tf.analysis import outputs
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shown
-from adapter_bert_tf.run.one_task import Classification
+from adapter_bert_tf.run.kind import Kind
+from adapter_bert_tf.run.question_data import METRICS as OFFICIAL
+from adapter_bert_tf.run.question_data import task_name
 from adapter_bert_tf.run.reused import Reused
 from adapter_bert_tf.run.sweep import Sweep
 
@@ -56,7 +58,43 @@ def flags_of(parsed: Any, analysis: str, names: Sequence[str]) -> RunFlags:
     return flags
 
 
+def completed(
+    kind: Kind,
+    flags: RunFlags,
+    grid: Mapping[str, Sequence[Any]],
+    method: str,
+    reused: Reused,
+    known: Sequence[Point],
+) -> list[Point]:
+    """The runs of a grid; those that are known from elsewhere are not run.
+
+    Args:
+      kind, flags, grid, method, reused: as of `points`; the last flag of the grid is what varies.
+      known: points, of any method.
+    """
+    *_, name = grid
+    settings = {str(value): value for value in grid[name]}
+    there = [p for p in known if p.method == method and varied(p) in settings]
+    if not there:
+        return points(kind, flags, grid, method, method, reused)
+    found, seen = list(there), {(varied(point), point.seed) for point in there}
+    for seed in range(flags.seed, flags.seed + flags.num_trials):
+        for setting, value in settings.items():
+            if (setting, seed) not in seen:
+                # A folder for each, because more may be known another time.
+                one = flags.changed(seed=seed, num_trials=1)
+                place = f"{method}_{setting}_{seed}"
+                found += points(kind, one, {**grid, name: [value]}, method, place, reused)
+    return found
+
+
+def varied(point: Point) -> str:
+    """The value that varies among runs of one method."""
+    return point.setting.rpartition(",")[2] or point.method
+
+
 def points(
+    kind: Kind,
     flags: RunFlags,
     grid: Mapping[str, Sequence[Any]],
     method: str,
@@ -66,6 +104,7 @@ def points(
     """Runs a grid, what is not finished, and returns its runs.
 
     Args:
+      kind: `Kind` of the task.
       flags: of the command.
       grid: dict from flag to its values.
       method: of all runs.
@@ -77,25 +116,28 @@ def points(
         path = os.path.join(temporary, f"{folder}.yaml")
         storage.write_text(path, json.dumps({name: list(v) for name, v in grid.items()}))
         ours = flags.changed(sweep=path, output_dir=place, do_train=True)
-        sweep = Sweep(Classification(), ours, reused or Reused())
+        sweep = Sweep(kind, ours, reused or Reused())
     if flags.dry_run:
         print(f"{place}: {len(sweep.runs)} runs of {', '.join(grid)}.", flush=True)
         return []
     sweep.run()
     table = storage.read_bytes(os.path.join(place, "sweep.csv")).decode()
     rows = list(csv.DictReader(io.StringIO(table)))
-    data = _data_of(sweep)
-    return [_point(row, list(grid), method, *data) for row in rows]
+    (metric,) = json.loads(storage.read_bytes(os.path.join(place, "run.json")))["chosen_by"]
+    task, examples = _task_of(flags), _examples(sweep)
+    return [_point(row, list(grid), method, task, metric, examples) for row in rows]
 
 
-def _data_of(sweep: Sweep) -> tuple[str, str, int]:
-    """Name of the task and its metric, and the number of development examples."""
+def _task_of(flags: RunFlags) -> str:
+    return task_name(flags) if "train_file" in flags.values else flags.task_name.lower()
+
+
+def _examples(sweep: Sweep) -> int:
+    """Number of development examples."""
     for _, run_flags in sweep.runs:
         path = os.path.join(run_flags.output_dir, "run.json")
         if storage.exists(path):
-            record = json.loads(storage.read_bytes(path))
-            metric = next(name for name in record["eval"] if name != "eval_loss")
-            return run_flags.task_name.lower(), metric, record["examples"]["dev"]
+            return int(json.loads(storage.read_bytes(path))["examples"]["dev"])
     raise InputError("Every run diverged. Try a lower --learning_rate.")
 
 
@@ -104,9 +146,14 @@ def _point(
 ) -> Point:
     setting = ",".join(row[name] for name in names)
     trained = int(row.get("trained_parameters") or 0)
-    value = float(row.get(metric) or "nan")
+    value = share(metric, float(row.get(metric) or "nan"))
     name = metric.removeprefix("eval_")
     return Point(task, method, setting, int(row["seed"]), trained, name, value, examples)
+
+
+def share(metric: str, value: float) -> float:
+    """A result from 0 to 1; SQuAD's official scores are in percent."""
+    return value / 100 if metric in OFFICIAL else value
 
 
 def table(found: Sequence[Point]) -> bytes:

@@ -38,7 +38,8 @@ def run(parsed: Any) -> None:
     """
     flags = swept.flags_of(parsed, NAME, [*looking.pictures_of(NAME), f"{NAME}_runs.csv"])
     paths = _configs(flags)
-    found = swept.points(flags, {"adapter": list(paths.values())}, "adapters", "runs")
+    kind, grid = looking.kind_of(parsed), {"adapter": list(paths.values())}
+    found = swept.points(kind, flags, grid, "adapters", "runs")
     if not found:
         return
     named = {path: name for name, path in paths.items()}

@@ -106,3 +106,17 @@ def test_the_comparison_of_question_adapters(two_runs, tmp_path):
     (pair,) = rows_of(tmp_path / "compare_pairs.csv")
     right = [float(pair[name]) for name in ("only_a_right", "only_b_right")]
     assert sum(right) <= len(differing)
+
+
+@pytest.mark.long
+def test_sizes_of_question_adapters(two_runs, tmp_path):
+    folder, read = two_runs
+    more = (f"--train_file={folder}/train.json", "--num_train_epochs=2", "--num_trials=1", *TINY)
+    asked = ("--sizes=2", "--tops=1", f"--output_dir={tmp_path}")
+    analyze("size", *read, *more, *asked)
+    rows = rows_of(tmp_path / "size.csv")
+    assert [(row["task"], row["method"], row["metric"]) for row in rows] == [
+        ("squad", method, "f1") for method in ("adapters", "top_k", "layer_norm")
+    ]
+    run = json.loads((tmp_path / "adapters" / "adapter_size=2,seed=0" / "run.json").read_text())
+    assert float(rows[0]["value"]) == pytest.approx(run["eval"]["f1"] / 100, abs=1e-6)

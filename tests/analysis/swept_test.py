@@ -50,7 +50,58 @@ def test_by_size(looked_at, tmp_path):
         ("adapters", "2"), ("adapters", "4"), ("top_k", "top_k,1"), ("layer_norm", "layer_norm"),
     ]  # fmt: skip
     assert main(["size_map", str(tmp_path / "out" / "size.csv"), f"--output_dir={tmp_path}/m"]) == 0
-    assert rows(tmp_path / "m" / "size_map.csv") == found
+    joined = rows(tmp_path / "m" / "size_map.csv")
+    assert [row["setting"] for row in joined] == ["2", "4", "1", ""]
+    assert [row | {"setting": ""} for row in joined] == [row | {"setting": ""} for row in found]
+
+
+def ledger_of(path, run, **changes):
+    """A ledger with one row: what `run` says, with changes."""
+    record = json.loads((run / "run.json").read_text())
+    row = {
+        "task": "mrpc", "method": "adapters 2", "seed": 0, "trained": 7, "eval": record["eval"],
+        "examples": record["examples"], "data_sha256": record["data_sha256"], **changes,
+    }  # fmt: skip
+    with path.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+def test_what_is_in_a_ledger_is_not_trained(looked_at, tmp_path, capsys):
+    path = tmp_path / "rows.jsonl"
+    for changes in (
+        {},
+        {"method": "top_k 1"},
+        {"method": "layer_norm"},
+        {"method": "full", "trained": 99},
+        {"method": "adapters 4", "data_sha256": {"train": "other"}},
+        {"method": "adapters 4", "task": "rte"},
+    ):
+        ledger_of(path, looked_at.run, **changes)
+    asked = (f"--output_dir={tmp_path}/out", "--tops=1", f"--rows={path}", *SHORT)
+    assert look("size", looked_at, *asked, "--sizes=2", "--dry_run") is None
+    assert not (tmp_path / "out").exists()
+    assert look("size", looked_at, *asked, "--sizes=2,4") is None
+    assert "4 runs of mrpc are in" in (printed := capsys.readouterr().out)
+    assert "1 are of other data" in printed
+    found = rows(tmp_path / "out" / "size.csv")
+    assert [(row["method"], row["setting"], row["trained"] in ("7", "99")) for row in found] == [
+        ("adapters", "2", True), ("adapters", "4", False), ("top_k", "1", True),
+        ("layer_norm", "", True), ("full", "", True),
+    ]  # fmt: skip
+    whole = json.loads((looked_at.run / "run.json").read_text())["eval"]["eval_accuracy"]
+    assert float(found[0]["value"]) == pytest.approx(whole, abs=1e-6)
+    trained = [path.name for path in (tmp_path / "out").iterdir() if path.is_dir()]
+    assert trained == ["adapters_4_0"]
+
+
+@pytest.mark.parametrize(
+    "text, said", [("{", "no ledger"), ("[]", "no ledger"), ('{"task": "mrpc"}', "0 runs of")]
+)
+def test_a_file_that_is_no_ledger(text, said, looked_at, tmp_path, capsys):
+    (tmp_path / "rows.jsonl").write_text(text)
+    asked = (f"--output_dir={tmp_path}/out", f"--rows={tmp_path}/rows.jsonl", *SHORT, "--dry_run")
+    error = look("size", looked_at, *asked)
+    assert said in (error or capsys.readouterr().out)
 
 
 @pytest.mark.long
