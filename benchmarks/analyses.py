@@ -1,7 +1,7 @@
 """The figures of docs/analyses.md: real adapters looked at, taken up again.
 
     python -m benchmarks.analyses --data_dir=FOLDER --work=FOLDER2             # all of them
-    python -m benchmarks.analyses --data_dir=FOLDER --work=FOLDER2 --only=ablation,influence
+    python -m benchmarks.analyses --data_dir=FOLDER --work=FOLDER2 --only=ablation --tasks=mrpc
 
 FOLDER holds `glue/MRPC`, `glue/CoLA` and `glue/MNLI-subset`; FOLDER2 keeps the runs, which take
 hours, and is read again by the next call. Tables and pictures go to docs/figures.
@@ -21,22 +21,22 @@ TASKS = {"mrpc": "glue/MRPC", "cola": "glue/CoLA", "mnli": "glue/MNLI-subset"}
 EPOCHS = {"mrpc": 5, "cola": 10, "mnli": 5}  # As in benchmarks.result_cases.
 LENGTH = "--max_seq_length=128"
 TRAINED = ("--do_train", "--do_eval", LENGTH, "--train_batch_size=32", "--learning_rate=1e-3")
-# What trains many times learns from fewer examples.
-SHORT = (LENGTH, "--train_batch_size=32", "--max_train_examples=2000", "--num_train_epochs=3")
+# What trains many times learns from fewer examples; CoLA, whose texts are short, from all.
+SHORT = (LENGTH, "--train_batch_size=32", "--learning_rate=1e-3", "--num_train_epochs=3")
+FEWER = {"mrpc": ("--max_train_examples=2000",), "mnli": ("--max_train_examples=1500",)}
 ANALYSES = ("ablation", "influence", "init_scale", "variants")
 ENDS = ("csv", "png", "svg")
 
 
-def run_missing(data_dir, work, only):
+def run_missing(data_dir, work, only, tasks):
     """Runs the analyses of each task, and copies what they leave."""
     work = pathlib.Path(work).resolve()
     work.mkdir(parents=True, exist_ok=True)
     if not (work / "DATA").exists():  # Commands, which pictures keep, name no place of a machine.
         (work / "DATA").symlink_to(pathlib.Path(data_dir).resolve())
-    for task in TASKS:
-        for name in ANALYSES:
-            if name in only.split(","):
-                _analyze(name, task, work)
+    for name in only.split(","):
+        for task in tasks.split(","):
+            _analyze(name, task, work)
 
 
 def _analyze(name, task, work):
@@ -50,11 +50,9 @@ def _analyze(name, task, work):
         _run(work, script, *data, *TRAINED, epochs, f"--output_dir={trained}")
         words += [f"--adapter_dir={trained}/adapter", LENGTH]
     else:
-        words += [*SHORT, "--noreport"]
+        words += [*SHORT, *FEWER.get(task, ()), "--noreport"]
     if name == "ablation":
         words += ["--sublayers=both,attention,feed_forward"]
-    if name == "variants":
-        words += ["--learning_rate=1e-3"]
     _run(work, "-m", "adapter_bert_tf.analysis", *words)
     for end in ENDS:
         target = FIGURES / f"{name}_{task}.{end}"
@@ -83,4 +81,5 @@ if __name__ == "__main__":
         data_dir=(None, "Folder of all data."),
         work=(None, "Folder for the runs' output."),
         only=(",".join(ANALYSES), "Analyses, with commas between."),
+        tasks=(",".join(TASKS), "Tasks, with commas between."),
     )
