@@ -79,6 +79,19 @@ class Predictor:
         """Names of the adapters."""
         return self.model.list_adapters()
 
+    def labels(self, adapter: str | None = None) -> list[str]:
+        """The labels of an adapter, in the order of its probabilities; none of scores and answers.
+
+        Args:
+          adapter: its name. None: there is only one.
+
+        Raises:
+          InputError: for an unknown adapter.
+        """
+        config = self._configs[self._one(adapter)]
+        scored = config["regression"] or config["head"] == "span"
+        return [] if scored else list(config["labels"])
+
     def __call__(
         self,
         texts: Any,

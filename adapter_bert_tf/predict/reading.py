@@ -1,5 +1,6 @@
 """Tables read row by row, never whole in memory."""
 
+import codecs
 import contextlib
 import csv
 import dataclasses
@@ -150,12 +151,20 @@ class Table:
                 line = record.line
                 yield record
         except (UnicodeError, csv.Error, EOFError, gzip.BadGzipFile, zlib.error) as error:
+            place = f"after line {line}" if line else "in the first line"
             raise InputError(
-                f"{self.path}, after line {line}: {shortened(str(error), 200)}. Is it whole, and "
-                "are encoding and quoted right?",
+                f"{self.path}, {place}: {shortened(str(error), 200)}. Is it whole, and are "
+                f"encoding{_hint(self._raw)} and quoted right?",
                 "encoding",
                 "quoted",
             ) from error
+
+
+def _hint(raw: IO[bytes]) -> str:
+    """The encoding that the first bytes of a file are the mark of, for a message."""
+    raw.seek(0)
+    marked = raw.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return " (it begins as utf-16 does)" if marked else ""
 
 
 @contextlib.contextmanager

@@ -30,10 +30,15 @@ def main(arguments=None):
 
 def _join(parsed):
     from adapter_bert_tf.base import load_base
+    from adapter_bert_tf.received import printable
     from adapter_bert_tf.serving.many import join
+    from adapter_bert_tf.serving.place import signatures_of
 
+    before = signatures_of(parsed.output)
     names = join(parsed.folders, load_base(parsed.base_model), parsed.output)
     print(f"{parsed.output}: {', '.join(names)}")
+    if gone := sorted({*before} - {*signatures_of(parsed.output)}):
+        print(f"What was there before is replaced; no longer in it: {printable(', '.join(gone))}")
     return 0
 
 

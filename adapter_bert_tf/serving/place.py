@@ -54,6 +54,14 @@ def state_of(folder: str) -> dict[str, int | str]:
     return {**sizes, MODEL: _digest(folder)}
 
 
+def signatures_of(folder: str) -> list[str]:
+    """Names of the signatures of the SavedModel in a folder; none if there is none."""
+    path = os.path.join(folder, MODEL)
+    model = _parsed(folder) if storage.exists(path) and _is_file(folder) else None
+    found = model.meta_graphs[0].signature_def if model and model.meta_graphs else ()
+    return sorted(name for name in found if name != NO_SIGNATURE)
+
+
 def require_export_place(folder: str) -> None:
     """A SavedModel may be written where nothing is, or one of ours. Raises `InputError`."""
     require_place(folder)
@@ -154,12 +162,20 @@ def _is_older(folder: str, files: list[str]) -> bool:
     """Whether a folder without a marker holds a SavedModel of ours."""
     if MODEL not in files or not _is_file(folder):
         return False
+    model = _parsed(folder)
+    if model is None:
+        return False
+    return len(model.meta_graphs) == 1 and _has_our_signatures(model.meta_graphs[0].signature_def)
+
+
+def _parsed(folder: str) -> Any:
+    """The SavedModel of a folder; None if it is damaged."""
     model = saved_model_pb2.SavedModel()
     try:
         model.ParseFromString(storage.read_bytes(os.path.join(folder, MODEL), LARGEST_MODEL))
     except DecodeError:
-        return False
-    return len(model.meta_graphs) == 1 and _has_our_signatures(model.meta_graphs[0].signature_def)
+        return None
+    return model
 
 
 def _has_our_signatures(signatures: Any) -> bool:

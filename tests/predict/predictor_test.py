@@ -48,6 +48,13 @@ def test_probabilities_are_those_of_the_model_in_the_order_of_the_texts(pairs):
     assert list(answers[0]["probabilities"]) == ["0", "1"]
 
 
+def test_labels_are_in_the_order_of_the_probabilities(pairs, several):
+    assert pairs.labels() == ["0", "1"] == list(pairs("a", "b")["probabilities"])
+    assert several.labels("score") == [] == Predictor(SPANS, base=BASE).labels()
+    with pytest.raises(InputError, match="says which"):
+        several.labels()
+
+
 def test_one_text_a_list_pairs_and_a_stream_get_the_same(pairs):
     first, second = texts(5), texts(5, seed=1)
     expected = pairs(first, second)

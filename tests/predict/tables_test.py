@@ -164,6 +164,7 @@ WRONG = {  # (name, content, settings, output): message.
     "two of one name": ("a.csv", "text,text\nx,y\n", {}, "b.csv", "two columns have one name"),
     "an open quote": ("a.csv", 'text\n"x\ny\n', {}, "b.csv", "Is it whole"),
     "another encoding": ("a.csv", b"text\n\xff\n", {}, "b.csv", "Is it whole"),
+    "utf-16": ("a.csv", "text\nx\n".encode("utf-16"), {}, "b.csv", "begins as utf-16 does"),
     "no encoding": ("a.csv", "text\nx\n", {"encoding": "no"}, "b.csv", "Unknown encoding 'no'"),
     "half a gzip": ("a.csv.gz", gzip.compress(b"text\n" + b"x\n" * 999)[:-9], {}, "b.csv", "whole"),
     "no gzip": ("a.csv.gz", b"text\nx\n", {}, "b.csv", "Is it whole"),

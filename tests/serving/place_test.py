@@ -45,6 +45,18 @@ def written(tiny_base_folder, tmp_path_factory):
     return folder
 
 
+def test_what_a_replacement_leaves_out_is_said(written, tiny_base_folder, tmp_path, capsys):
+    folder = shutil.copytree(written / "joined", tmp_path / "model")
+    assert place.signatures_of(str(folder)) == ["a", "b", "tasks"]
+    base = f"--base_model={tiny_base_folder}"
+    for names, gone in (("ab", ""), ("b", "no longer in it: a\n"), ("b", "")):
+        adapters = [str(written / "adapters" / name) for name in names]
+        assert main([*adapters, f"--output={folder}", base]) == 0
+        printed = capsys.readouterr().out
+        assert gone in printed and ("no longer" in printed) == bool(gone)
+    assert place.signatures_of(str(tmp_path / "none")) == []
+
+
 @pytest.fixture
 def model(written, tmp_path):
     """A copy of a SavedModel of ours."""
