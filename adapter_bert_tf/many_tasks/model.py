@@ -151,7 +151,8 @@ class AdapterModel:
             check_is_new(name, self.list_adapters())
         check_base(saved.config, self.base.fingerprint())
         config = contents.named(saved.config, name)
-        values = {key: tf.constant(value) for key, value in saved.weights.items()}
+        # A constant keeps the array that it was made of as well: twice the memory.
+        values = {key: tf.identity(tf.constant(value)) for key, value in saved.weights.items()}
         task = LiveTask(config, values, members=saved.members)
         if not task.shares_base:
             task, _ = self._with_model(config, values)

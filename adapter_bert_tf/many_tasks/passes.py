@@ -75,7 +75,9 @@ class Passes:
         if not others:
             return self.one(first, inputs)
         values = stack([task.values for task in group.tasks], self.encoder.base_variables())
-        return self._function(first.config)(inputs, values, tf.constant(group.which))
+        # Where each row has a task of its own they are in the order of the rows already.
+        which = tf.constant(group.which) if len(group.tasks) < len(group.rows) else None
+        return self._function(first.config)(inputs, values, which, ROWS)
 
     def _function(self, config: Mapping[str, Any]) -> Callable[..., tf.Tensor]:
         """The compiled pass for a kind of head and of parts."""
@@ -85,10 +87,10 @@ class Passes:
             inputs: dict[str, tf.Tensor],
             values: dict[str, tf.Tensor],
             which: tf.Tensor | None = None,
+            stacked: str | None = None,
         ) -> tf.Tensor:
             if which is not None:
                 values = {name: tf.gather(value, which) for name, value in values.items()}
-            stacked = None if which is None else ROWS
             return head.logits_of(self.encoder, inputs, adapter, values, stacked)
 
         return self._kept(_key(config), run)
