@@ -26,6 +26,8 @@ SEVERAL = (
     "pals",
 )
 
+PROJECTOR: tuple[str, tuple[Value, ...]] = ("task_projector", (True,))
+
 
 def _row(
     name: str,
@@ -33,6 +35,7 @@ def _row(
     default: Value,
     help: str,
     only_with: tuple[str, ...] = HYPER,
+    beside: tuple[str, tuple[Value, ...]] | None = None,
     **more: Any,
 ) -> Row:
     return Row(
@@ -42,7 +45,7 @@ def _row(
         help,
         Role.METHOD,
         commands=(Command.CLASSIFIER,),
-        only_with=("tuning", only_with),
+        only_with=beside or ("tuning", only_with),
         **more,
     )
 
@@ -62,8 +65,22 @@ ROWS = (
         "Numbers that stand for a task, a layer or a position.",
         lowest=1,
     ),
-    _row("projector_size", "integer", 128, "Hidden units of the task projector.", lowest=1),
-    _row("projected_size", "integer", 64, "Numbers that the generators read.", lowest=1),
+    _row(
+        "projector_size",
+        "integer",
+        128,
+        "Hidden units of the task projector.",
+        beside=PROJECTOR,
+        lowest=1,
+    ),
+    _row(
+        "projected_size",
+        "integer",
+        64,
+        "Numbers that the generators read.",
+        beside=PROJECTOR,
+        lowest=1,
+    ),
     _row(
         "task_projector",
         "boolean",

@@ -3,31 +3,51 @@
 A script that runs many commands may give all of them the same flags.
 """
 
+from typing import TypeAlias
+
 from adapter_bert_tf.command import table
-from adapter_bert_tf.command.row import Row
+from adapter_bert_tf.command.row import Row, Value
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.received import shown
+
+Needed: TypeAlias = tuple[str, tuple[Value, ...]]  # As `Row.only_with`.
 
 
 def unused(flags: RunFlags) -> list[str]:
     """A sentence for each flag without effect; none of a sweep, whose runs have other flags."""
-    rows = [row for row in table.ROWS if row.only_with and row.name in flags.values]
-    return [] if flags.sweep else [_said(row, flags) for row in rows if _is_unused(row, flags)]
+    rows = [row for row in table.ROWS if row.only_with and _is_given(row, flags)]
+    missing = [] if flags.sweep else [(row, _missing(row, flags)) for row in rows]
+    return [_said(row, needed, flags) for row, needed in missing if needed]
 
 
-def _is_unused(row: Row, flags: RunFlags) -> bool:
-    value = flags.values[row.name]
-    other, wanted = row.only_with or ("", ())
-    if other == "tuning" and flags.init_from:  # The adapter says what the method is.
+def _is_given(row: Row, flags: RunFlags) -> bool:
+    """Whether the user gave a flag another value than its usual one."""
+    if row.name not in flags.given or row.name not in flags.values:
         return False
+    return flags.values[row.name] not in (flags.definitions[row.name].default, row.earlier)
+
+
+def _missing(row: Row, flags: RunFlags) -> Needed | None:
+    """The other flag, and the values of it, without which this one has no effect, if it has none.
+
+    Where that other flag has none itself, it is what that one needs.
+    """
+    if not row.only_with:
+        return None
+    other, wanted = row.only_with
+    if other == "tuning" and flags.init_from:  # The adapter says what the method is.
+        return None
+    of_other = next((above for above in table.ROWS if above.name == other), None)
+    if of_other and (needed := _missing(of_other, flags)):
+        return needed
     there = flags.values[other]
     there = there.lower() if isinstance(there, str) else there  # As names of tasks are read.
-    usual = (flags.definitions[row.name].default, row.earlier)
-    given = row.name in flags.given and value not in usual
-    return given and not (there in wanted if wanted else there is not None)
+    has_effect = there in wanted if wanted else there is not None
+    return None if has_effect else row.only_with
 
 
-def _said(row: Row, flags: RunFlags) -> str:
-    other, wanted = row.only_with or ("", ())
-    needed = " or ".join(f"--{other}={value}" for value in wanted) or f"--{other}"
+def _said(row: Row, beside: Needed, flags: RunFlags) -> str:
+    other, wanted = beside
+    words = [f"--{other}" if value is True else f"--{other}={value}" for value in wanted]
+    needed = " or ".join(words) or f"--{other}"
     return f"--{row.name}={shown(flags.values[row.name])} has no effect without {needed}."

@@ -71,6 +71,13 @@ def _exportable(saved: SavedAdapter) -> AdapterConfig:
             "A fusion is not written in the library's format. Export its members one by one, which "
             "are adapter directories in its `members/`, and fuse them there."
         )
+    if not isinstance(adapter, AdapterConfig) or adapter != dataclasses.replace(
+        adapter, depth=1, layer_norm=False, normalize_output=False
+    ):
+        raise InputError(
+            "AdapterHub: only plain bottleneck adapters are exported. Received: "
+            f"{config['adapter']!r}"
+        )
     norms = [name for name in saved.weights if "/LayerNorm/" in name]
     require(
         not norms,
@@ -81,13 +88,7 @@ def _exportable(saved: SavedAdapter) -> AdapterConfig:
     require(
         config["head"] == "classification", "only classification heads are exported", config["head"]
     )
-    if isinstance(adapter, AdapterConfig) and adapter == dataclasses.replace(
-        adapter, depth=1, layer_norm=False, normalize_output=False
-    ):
-        return adapter
-    raise InputError(
-        f"AdapterHub: only plain bottleneck adapters are exported. Received: {config['adapter']!r}"
-    )
+    return adapter
 
 
 def _hub_config(adapter, sizes):

@@ -39,7 +39,14 @@ def hyperformer(
     adapter = AdapterConfig(size, layers=layers, normalize_output=True)
     values = {field: getattr(flags, flag) for field, flag in HYPERFORMER.items()}
     shared = flags.tuning == "hyperformer++"
-    return HyperFormerConfig(adapter, tuple(names), shared=shared, **values)
+    found = HyperFormerConfig(adapter, tuple(names), shared=shared, **values)
+    if shared and found.vector_size == 1:
+        raise InputError(
+            "--projected_size of hyperformer++ is 2 or more: the LayerNorm after the projector "
+            "leaves nothing of one number, so all tasks would have the same adapters. "
+            f"Received: {found.vector_size}"
+        )
+    return found
 
 
 def pals(flags: Part, names: Sequence[str]) -> PalsConfig:

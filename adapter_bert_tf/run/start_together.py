@@ -60,8 +60,12 @@ def report(start: Start, tasks: Sequence[TaskData]) -> str:
     config = start.saved.config
     begun = f"Starting from {start.folder}, of {', '.join(names_of(config))}"
     sources = sources_of(start, tasks)
-    if list(sources) == names_of(config) and all(has_head(start, task) for task in tasks):
-        return f"{begun}: all of it."
+    needless = ""
+    if start.task and all(task == source for task, source in sources.items()):
+        needless = f" --init_task={start.task} has no effect: all tasks are there."
+    same = sorted(sources) == sorted(names_of(config))
+    if same and all(has_head(start, task) for task in tasks):
+        return f"{begun}: all of it.{needless}"
     each = isinstance(contents.adapter_of(config), OfTasks)
     said = [f"{begun}: all that they share"]
     for task in tasks:
@@ -70,4 +74,4 @@ def report(start: Start, tasks: Sequence[TaskData]) -> str:
             said.append(f"{task.name} begins as {source or 'the mean of all'}")
         if not has_head(start, task):
             said.append(f"the head of {task.name} is fresh")
-    return f"{'; '.join(said)}."
+    return f"{'; '.join(said)}.{needless}"

@@ -4,10 +4,11 @@ import shlex
 
 from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.received import printable
-from adapter_bert_tf.store.contents import adapter_of, name_of, trained_size
+from adapter_bert_tf.store.contents import adapter_of, name_of, trained_size, tuning_of
 from adapter_bert_tf.store.hub_metadata import head_of_page, without_head
 from adapter_bert_tf.store.several import NAME, TASKS, is_several, names_of
 
+CHANGES = "the base too; its changed weights are in this file, and no other task can share them"
 LONGEST_HEAD = 1 << 16
 BEGINNING = ": a BERT adapter\n\n| | |\n| --- | --- |\n"  # After the task's name.
 
@@ -35,6 +36,7 @@ def card(config):
         f"{'un' if base['lower_case'] else ''}cased, {base['vocab_size']:,} word pieces",
         **({"Base model": _origin(config["base_model"])} if "base_model" in config else {}),
         "Base weights (sha256)": str(base["weights_sha256"]),
+        **({"Changes": CHANGES} if tuning_of(config).changes_base else {}),
         "Written by": ", ".join(f"{k} {v}" for k, v in config.get("versions", {}).items()),
     }
     command = printable(_command(config))

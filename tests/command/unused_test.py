@@ -27,12 +27,23 @@ NAMED = {
     "a column": (CLASSIFIER, "--task_name=mrpc --text_a_column=x", "without --task_name=tsv"),
     "quotes": (CLASSIFIER, "--task_name=mrpc --noquoted", "without --task_name=tsv"),
     "the best": (CLASSIFIER, "--keep=best", "without --eval_every_steps"),
-    "no answers": (SQUAD, "--null_score_diff_threshold=1", "without --version_2_with_negative="),
+    "no answers": (SQUAD, "--null_score_diff_threshold=1", "without --version_2_with_negative."),
+    "a projector": (
+        CLASSIFIER,
+        "--tuning=hyperformer++ --notask_projector --projected_size=5",
+        "--projected_size=5 has no effect without --task_projector.",
+    ),
+    "a projector of nothing": (
+        CLASSIFIER,
+        "--projector_size=5",
+        "without --tuning=hyperformer or --tuning=hyperformer++.",
+    ),
 }
 SILENT = {
     "adapters": (CLASSIFIER, "--adapter_size=8 --notrain_layer_norm --train_pooler"),
     "upper layers": (CLASSIFIER, "--tuning=top_k --top_k=3"),
     "what is the default": (CLASSIFIER, "--top_k=2 --tuning=full --noregression"),
+    "a projector": (CLASSIFIER, "--tuning=hyperformer --projected_size=5 --projector_size=1"),
     "a table": (CLASSIFIER, "--task_name=TSV --regression --delimiter=,"),
     "the best of many": (CLASSIFIER, "--keep=best --eval_every_steps=5"),
     "a sweep may have it": (CLASSIFIER, "--sweep=grid.yaml --top_k=3"),

@@ -491,6 +491,10 @@ def test_thirty_tasks_numbers_for_one_and_one_layer(glue, tiny_base_folder, tmp_
 
 
 WRONG = {
+    "what is the same for all tasks": (
+        ("--tuning=hyperformer++", "--projected_size=1"),
+        "projected_size of hyperformer.. is 2 or more",
+    ),
     "heads that do not divide": (
         ("--tuning=pals", "--pal_size=200"),
         "--pal_size and --pal_heads: .*multiple of num_heads, 12. Received: 200",

@@ -95,6 +95,13 @@ def test_a_hypernetwork_goes_on_with_one_task_that_begins_as_another(tmp_path, c
     assert "other begins as pairs." in capsys.readouterr().out
 
 
+def test_a_task_to_begin_as_that_no_task_needs_is_said(tmp_path, capsys):
+    tasks = write_tasks(tmp_path, "pairs")
+    flags = (tasks, "--tuning=hyperformer++", "--init_task=kinds")
+    assert run(tmp_path / "out", PLUS, *flags) is None
+    assert "--init_task=kinds has no effect: all tasks are there." in capsys.readouterr().out
+
+
 def test_what_it_begins_as_is_part_of_the_run(tmp_path):
     assert run(tmp_path, PLUS, *MRPC, "--init_task=pairs") is None
     error = run(tmp_path, PLUS, *MRPC, "--init_task=kinds")

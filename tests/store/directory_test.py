@@ -53,8 +53,11 @@ def test_files_and_card(tiny_base_folder, tmp_path):
         "adapter_config.json",
     ]
     text = (tmp_path / "a" / "README.md").read_text()
+    assert "no other task can share" not in text  # As the card of `--tuning=full` says.
     assert "f1 = 0.5000 (dev)" in text and "size 4" in text
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    _save(tiny_base_folder, tmp_path / "full", "full")
+    assert "no other task can share" in (tmp_path / "full" / "README.md").read_text()
 
 
 def test_saving_again_replaces_an_adapter_and_nothing_else(tiny_base_folder, tmp_path):

@@ -208,6 +208,10 @@ UNEXPORTABLE = {
         {"config": AdapterConfig(4, normalize_output=True), "norms": False},
         "only plain bottleneck",
     ),
+    "that and LayerNorms": (  # Other training would not help.
+        {"config": AdapterConfig(4, normalize_output=True)},
+        "only plain bottleneck",
+    ),
     "two layers": ({"config": AdapterConfig(4, depth=2), "norms": False}, "only plain bottleneck"),
 }
 
