@@ -37,8 +37,7 @@ def _missing(row: Row, flags: RunFlags) -> Needed | None:
     other, wanted = row.only_with
     if other == "tuning" and flags.init_from:  # The adapter says what the method is.
         return None
-    of_other = next((above for above in table.ROWS if above.name == other), None)
-    if of_other and (needed := _missing(of_other, flags)):
+    if needed := _missing(table.row_of(other), flags):
         return needed
     there = flags.values[other]
     there = there.lower() if isinstance(there, str) else there  # As names of tasks are read.
