@@ -1,7 +1,9 @@
 """What an earlier version wrote loads, evaluates to the same numbers, and goes on.
 
-`tests/golden/written_before` holds it; its README says what there is. With ADAPTER_BERT_SAME_CPU
-set, on a CPU like the one that wrote it, trained weights must also be the same to the bit.
+`tests/golden/written_before` holds it; its README says what there is. Runs that trained with other
+masks of dropout go on as well, and to other last digits; those of `runs_written_later` come to the
+same weights. With ADAPTER_BERT_SAME_CPU set, on a CPU like the one that wrote them, trained weights
+must also be the same to the bit.
 """
 
 import hashlib
@@ -21,7 +23,10 @@ import adapter_bert_tf
 from tests.runs import ROOT, command
 
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "written_before"
-EXPECTED = json.loads((GOLDEN / "expected.json").read_text())
+LATER = GOLDEN.parent / "runs_written_later"
+EXPECTED, EXPECTED_LATER = (
+    json.loads((folder / "expected.json").read_text()) for folder in (GOLDEN, LATER)
+)
 ADAPTERS, INTERRUPTED = EXPECTED["adapters"], EXPECTED["interrupted"]
 # Evaluated by the command in `make test-long` only: others go the same ways, and `AdapterModel`
 # evaluates those that classify in any case.
@@ -49,11 +54,18 @@ def tree(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def squad(tree):
-    """Runs most commands of `run_squad.py` in one process; what it printed."""
+def later(tmp_path_factory):
+    """The same of the runs that were written later."""
+    return shutil.copytree(LATER, tmp_path_factory.mktemp("written") / "later")
+
+
+@pytest.fixture(scope="module")
+def squad(tree, later):
+    """Runs most commands of `run_squad.py` in one process; what it printed, and that of later."""
     names = [name for name in of_script(ADAPTERS, "run_squad") if name not in SELDOM]
-    stopped = [INTERRUPTED[name]["flags"] for name in of_script(INTERRUPTED, "run_squad")]
-    return run_squad(tree, [answering(name) for name in names] + stopped)
+    stopped = [row["flags"] for row in INTERRUPTED.values() if row["script"] == "run_squad"]
+    printed = run_squad(tree, [answering(name) for name in names] + stopped)
+    return printed, run_squad(later, stopped)
 
 
 def answering(name):
@@ -82,8 +94,23 @@ def results(folder):
 
 
 def assert_went_on(name, tree):
-    """An interrupted run has come to what it comes to if nothing interrupts it."""
+    """An interrupted run of earlier masks has done all its steps, and is near where it would be."""
     row, weights = INTERRUPTED[name], "adapter.safetensors"
+    found = results(tree / "out" / name)
+    assert found.keys() == row["results"].keys()
+    assert found["global_step"] == row["results"]["global_step"]
+    ours, theirs = (
+        safetensors.numpy.load_file(tree / folder / weights)
+        for folder in (f"out/{name}/adapter", f"uninterrupted/{name}")
+    )
+    assert ours.keys() == theirs.keys()
+    for key, value in theirs.items():
+        np.testing.assert_allclose(ours[key], value, atol=0.1, err_msg=key)
+
+
+def assert_came_to_the_same(name, tree):
+    """An interrupted run has come to what it comes to if nothing interrupts it."""
+    row, weights = EXPECTED_LATER["interrupted"][name], "adapter.safetensors"
     assert results(tree / "out" / name) == pytest.approx(row["results"], abs=1e-5)
     found = tree / "out" / name / "adapter" / weights
     # The bias of spans moves all scores alike: its gradient is rounding, and nothing else.
@@ -163,16 +190,25 @@ def columns(path, delimiter, numbers):
 
 
 @pytest.mark.parametrize("name", of_script(INTERRUPTED, "run_classifier"))
-def test_an_interrupted_classifier_goes_on_to_the_same_weights(name, tree, capsys):
-    assert command(*INTERRUPTED[name]["flags"], folder=tree) is None
-    assert f"Resuming from step {INTERRUPTED[name]['step']}:" in capsys.readouterr().out
-    assert_went_on(name, tree)
+def test_an_interrupted_classifier_goes_on(name, tree, later, capsys):
+    for folder, expected, check in (
+        (tree, EXPECTED, assert_went_on),
+        (later, EXPECTED_LATER, assert_came_to_the_same),
+    ):
+        row = expected["interrupted"][name]
+        assert command(*row["flags"], folder=folder) is None
+        assert f"Resuming from step {row['step']}:" in capsys.readouterr().out
+        check(name, folder)
 
 
 @pytest.mark.parametrize("name", of_script(INTERRUPTED, "run_squad"))
-def test_interrupted_questions_go_on_to_the_same_weights(name, tree, squad):
-    assert f"Resuming from step {INTERRUPTED[name]['step']}:" in squad
-    assert_went_on(name, tree)
+def test_interrupted_questions_go_on(name, tree, later, squad):
+    for folder, printed, expected, check in (
+        (tree, squad[0], EXPECTED, assert_went_on),
+        (later, squad[1], EXPECTED_LATER, assert_came_to_the_same),
+    ):
+        assert f"Resuming from step {expected['interrupted'][name]['step']}:" in printed
+        check(name, folder)
 
 
 def test_a_finished_run_is_known_as_finished(tree, capsys):
@@ -197,10 +233,12 @@ def times(folder):
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
-def test_a_run_is_repeated_from_its_record(tree):
-    before, out = tree / "out" / "finished", tree / "out" / "repeated"
+def test_a_run_is_repeated_from_its_record(tree, later):
     line = ["--config=out/finished/run.json", "--output_dir=out/repeated"]
-    assert command(*line, folder=tree) is None
+    assert command(*line, folder=tree) is None  # That of other masks, to other last digits.
+    assert results(tree / "out" / "repeated").keys() == results(tree / "out" / "finished").keys()
+    before, out = later / "out" / "finished", later / "out" / "repeated"
+    assert command(*line, folder=later) is None
     assert results(out) == pytest.approx(results(before), abs=1e-5)
     theirs = before / "adapter" / "adapter.safetensors"
     sha256 = hashlib.sha256(theirs.read_bytes()).hexdigest()

@@ -13,10 +13,35 @@ import tensorflow as tf
 import tf_keras
 from official.nlp.modeling import layers, networks
 
+from adapter_bert_tf.adapters import gradients
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, on_vectors
 from adapter_bert_tf.adapters.parts import Parts, Place
 from adapter_bert_tf.adapters.specs import POOLER, Spec, base_specs, norm_after
 from adapter_bert_tf.errors import InputError
+
+
+class Norm(tf_keras.layers.LayerNormalization):
+    """tf_keras' LayerNorm over the last axis, in training with a gradient of fewer passes."""
+
+    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
+        if training is not True:
+            return super().call(inputs)
+        x = tf.cast(inputs, self.compute_dtype)
+        return gradients.layer_norm(x, self.gamma, self.beta, self.epsilon)
+
+
+def new_norm(name: str, epsilon: float) -> Norm:
+    """A LayerNorm of the encoder: float32, whatever the compute dtype."""
+    return Norm(name=name, epsilon=epsilon, dtype=tf.float32)
+
+
+class Activation(tf_keras.layers.Activation):
+    """tf_keras' nonlinearity, in training with a gradient of fewer passes where there is one."""
+
+    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
+        plain = self.activation
+        function = gradients.IN_TRAINING.get(plain, plain) if training is True else plain
+        return function(inputs)
 
 
 class Attention(tf_keras.layers.MultiHeadAttention):
@@ -64,6 +89,13 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         shapes = ("query_shape", "key_shape", "value_shape")  # Of a built layer; this is not one.
         self._attention_layer: Any = Attention(
             **{k: v for k, v in config.items() if k not in shapes}
+        )
+        self._attention_layer_norm: Any = new_norm("self_attention_layer_norm", self._norm_epsilon)
+        self._attention_layer_norm_kv: Any = self._attention_layer_norm
+        self._output_layer_norm: Any = new_norm("output_layer_norm", self._norm_epsilon)
+        plain = self._intermediate_activation_layer
+        self._intermediate_activation_layer: Any = Activation(
+            plain.activation, name=plain.name, dtype=plain.dtype_policy
         )
 
     def call(
@@ -167,9 +199,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
             "norm_epsilon": norm_epsilon,
             "initializer_range": initializer_range,
         }
-        self._embedding_norm_layer = tf_keras.layers.LayerNormalization(
-            name="embeddings/layer_norm", epsilon=norm_epsilon, dtype=tf.float32
-        )
+        self._embedding_norm_layer = new_norm("embeddings/layer_norm", norm_epsilon)
         self._transformer_layers = [
             AdapterEncoderBlock(
                 num_attention_heads=num_attention_heads,

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
+from adapter_bert_tf.adapters.encoder import AdapterBertEncoder, new_norm
 from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.adapters.layers import PartsLayer
 from adapter_bert_tf.adapters.ops import on_vectors
@@ -123,9 +123,7 @@ def _always(layer: Any) -> Callable[[Any], Any]:
 
 def _norm_like(shared: Mapping[str, tf.Variable], name: str, sizes: Sizes) -> Any:
     gamma, beta = shared[f"{name}/gamma"], shared[f"{name}/beta"]
-    layer = tf_keras.layers.LayerNormalization(
-        epsilon=sizes["norm_epsilon"], dtype=tf.float32, name="layer_norm"
-    )
+    layer = new_norm("layer_norm", sizes["norm_epsilon"])
     with tf.name_scope(layer.name):  # By its name it is known not to decay.
         layer.build((None, None, sizes["hidden_size"]))
     layer.gamma.assign(gamma)

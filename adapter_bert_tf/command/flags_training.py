@@ -258,7 +258,7 @@ DEVICES = (
         "integer",
         None,
         "Batches are as long as their longest input, in steps of this; 0: "
-        "always --max_seq_length. Default: 8, 32 with --jit_compile, 0 on TPU.",
+        "always --max_seq_length. Default: 2 on CPU, 8 on GPU, 32 with --jit_compile, 0 on TPU.",
         Role.DEVICES,
         lowest=0,
     ),

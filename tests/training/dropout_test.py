@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.training.dropout import seed_dropout
+from adapter_bert_tf.training.dropout import dropped, seed_dropout
 
 
 def masks(seed=1, step=0, rate=0.5):
@@ -35,10 +35,37 @@ def test_layers_differ():
 def test_rate_and_scale(rate):
     mask = np.stack(masks(rate=rate))
     assert (mask == 0).mean() == pytest.approx(rate, abs=0.02)
-    assert np.unique(mask).tolist() == [0, pytest.approx(1 / (1 - rate))]
+    assert np.unique(mask).tolist() == [0, pytest.approx(1 / (1 - rate), rel=1e-5)]  # 65,536ths.
 
 
 def test_nothing_is_dropped_in_evaluation():
     model = tf_keras.Sequential([tf_keras.layers.Dropout(0.5)])
     seed_dropout(model, 0, tf.Variable(0.0))
     np.testing.assert_array_equal(model(tf.ones([8, 8]), training=False), np.ones([8, 8]))
+
+
+@pytest.mark.parametrize("rate", [0.1, 1 / 3, 0.999])
+@pytest.mark.parametrize("shape", [[3, 5], [1], [128, 1001]])
+def test_the_mean_is_kept(rate, shape):
+    """What stays is scaled by the share that does, in 65,536ths, also where values are odd."""
+    found = dropped(tf.ones(shape), rate, tf.constant(shape), tf.constant([1, 2])).numpy()
+    stays = 1 - round(rate * 65536) / 65536
+    assert found.shape == tuple(shape)
+    assert set(np.unique(found)) <= {0.0, np.float32(1 / stays)}
+    spread = np.sqrt((1 - stays) / stays / found.size)
+    assert abs(found.mean() - 1) < 4 * spread
+
+
+def test_neighbours_are_independent():
+    """Two values are drawn from one number, and must not fall together."""
+    kept = dropped(tf.ones([2**16]), 0.5, tf.constant([2**16]), tf.constant([3, 4])).numpy() > 0
+    both = kept.reshape(-1, 2).all(-1).mean()
+    assert both == pytest.approx(0.25, abs=0.01)
+
+
+def test_gradient_of_what_stays():
+    x = tf.constant([[1.0, -2.0, 3.0, 4.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        found = dropped(x, 0.5, tf.shape(x), tf.constant([0, 5]))
+    np.testing.assert_array_equal(tape.gradient(found, x), found / x)

@@ -2,6 +2,7 @@
 
     git worktree add /tmp/old 8f28da2
     python -m tests.golden.written_before.make /tmp/old
+    python -m tests.golden.written_before.make /tmp/newer runs_written_later    # the runs alone
 
 To be started from the top of this repository, of which the base and the data come; everything else
 is the checkout's work. Runs know their files by relative paths, and so go on in any copy.
@@ -282,10 +283,10 @@ def digests(path):
     }
 
 
-def make(checkout, folder):
-    """Makes everything in an empty folder."""
+def make(checkout, folder, only_runs):
+    """Makes everything in an empty folder, or what the runs need and leave."""
     write_inputs(folder)
-    lines = train_adapters(checkout)
+    lines = {} if only_runs else train_adapters(checkout)
     adapters = {
         name: {"script": script, "flags": flags} | outcome(folder / "again" / name)
         for name, (script, flags) in lines.items()
@@ -302,24 +303,24 @@ def make(checkout, folder):
     (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
 
 
-def keep(folder):
-    """Puts what the tests need beside this file."""
+def keep(folder, target):
+    """Puts what the tests need into a folder."""
     for path in [*folder.rglob("events.out.tfevents.*"), *folder.rglob(".lock")]:
         path.unlink()
     for path in (folder / name for name in ("trained", "again", "whole")):
-        shutil.rmtree(path)
+        shutil.rmtree(path, ignore_errors=True)
     for path in folder.iterdir():
         if path.is_dir():
-            shutil.rmtree(HERE / path.name, ignore_errors=True)
-    shutil.copytree(folder, HERE, dirs_exist_ok=True)
+            shutil.rmtree(target / path.name, ignore_errors=True)
+    shutil.copytree(folder, target, dirs_exist_ok=True)
 
 
 def main():
     """Makes the files anew."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        make(Checkout(sys.argv[1], folder), folder)
-        keep(folder)
+        make(Checkout(sys.argv[1], folder), folder, only_runs=len(sys.argv) > 2)
+        keep(folder, HERE.parent / sys.argv[2] if len(sys.argv) > 2 else HERE)
 
 
 if __name__ == "__main__":

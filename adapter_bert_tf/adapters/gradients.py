@@ -1,0 +1,83 @@
+"""Training's elementwise work in fewer passes: gelu and LayerNorm with gradients written out.
+
+The values are those of the plain functions to float32's last digits, and so are the gradients
+(`tests/adapters/gradients_test.py`); docs/performance.md has what they save. Only training uses
+them: without gradients the plain functions do less.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, Tensor
+
+Backward = Callable[..., Any]
+
+
+def _unconverted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """With a gradient of its own; AutoGraph, which would convert it, loses that."""
+    return tf.autograph.experimental.do_not_convert(tf.custom_gradient(function))
+
+
+@_unconverted
+def gelu_erf(x: tf.Tensor) -> tuple[tf.Tensor, Backward]:
+    """`x * Phi(x)` (Hendrycks & Gimpel 2016); keeps the slope, so that going back is one product.
+
+    Args:
+      x: float of any shape.
+    """
+    below = 0.5 * (1.0 + tf.math.erf(x * math.sqrt(0.5)))
+    density = tf.exp(-0.5 * x * x) * (1.0 / math.sqrt(2.0 * math.pi))
+    slope = below + x * density
+    return x * below, lambda upstream: upstream * slope
+
+
+@_unconverted
+def gelu(x: tf.Tensor) -> tuple[tf.Tensor, Backward]:
+    """The same with tanh in the place of the normal distribution (section 2).
+
+    Args:
+      x: float of any shape.
+    """
+    scale, cubic = math.sqrt(2.0 / math.pi), 0.044715
+    square = x * x
+    tangent = tf.tanh(x * (scale + scale * cubic * square))
+    below = 0.5 * (1.0 + tangent)
+    inner = scale + 3.0 * scale * cubic * square
+    slope = below + 0.5 * x * (1.0 - tangent * tangent) * inner
+    return x * below, lambda upstream: upstream * slope
+
+
+# What training computes instead of a plain function.
+IN_TRAINING = {ACTIVATION_FUNCTIONS["gelu"]: gelu, ACTIVATION_FUNCTIONS["gelu_erf"]: gelu_erf}
+
+
+def layer_norm(x: tf.Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> tf.Tensor:
+    """Layer normalization over the last axis (Ba et al. 2016).
+
+    Args:
+      x: float32 `[batch, seq, hidden]`.
+      gamma, beta: `[hidden]`.
+      epsilon: added to the variance.
+    """
+
+    @_unconverted
+    def normalized(
+        x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor
+    ) -> tuple[tf.Tensor, Backward]:
+        centred = x - tf.reduce_mean(x, -1, keepdims=True)
+        inverse = tf.math.rsqrt(tf.reduce_mean(centred * centred, -1, keepdims=True) + epsilon)
+        normal = centred * inverse
+
+        def back(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+            along, scaled = upstream * normal, upstream * gamma
+            mean = tf.reduce_mean(scaled, -1, keepdims=True)
+            slope = tf.reduce_mean(scaled * normal, -1, keepdims=True)
+            into = inverse * (scaled - mean - normal * slope)
+            return into, tf.reduce_sum(along, [0, 1]), tf.reduce_sum(upstream, [0, 1])
+
+        return normal * gamma + beta, back
+
+    return normalized(x, tf.convert_to_tensor(gamma), tf.convert_to_tensor(beta))
