@@ -39,9 +39,9 @@ class Activation(tf_keras.layers.Activation):
     """tf_keras' nonlinearity, in training with a gradient of fewer passes where there is one."""
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
-        plain = self.activation
-        function = gradients.IN_TRAINING.get(plain, plain) if training is True else plain
-        return function(inputs)
+        if training is True and self.activation in gradients.IN_TRAINING:
+            return gradients.IN_TRAINING[self.activation](inputs)
+        return super().call(inputs)
 
 
 class Attention(tf_keras.layers.MultiHeadAttention):
@@ -213,7 +213,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
             )
             for i in range(num_layers)
         ]
-        self(self.inputs)  # Creates every variable now, so that weights can be assigned.
+        self._create_variables()
 
     def call(
         self,
@@ -242,6 +242,17 @@ class AdapterBertEncoder(networks.BertEncoderV2):
             computed = output_range if i == last else None
             x = block((x, mask), output_range=computed, parts=parts, layer=i)
         return {"sequence_output": x, "pooled_output": self.pooled(x, parts)}
+
+    def _create_variables(self) -> None:
+        """Creates every variable now, so that weights can be assigned.
+
+        By a call on one word piece, which takes a third of the time of a symbolic one; where a
+        strategy is active it must be symbolic.
+        """
+        if tf.distribute.has_strategy():
+            self(self.inputs)
+            return
+        self({name: tf.zeros([1, 1], x.dtype) for name, x in self.inputs.items()})
 
     @property
     def blocks(self) -> list[AdapterEncoderBlock]:

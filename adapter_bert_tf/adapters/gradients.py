@@ -18,7 +18,10 @@ Backward = Callable[..., Any]
 
 def _unconverted(function: Callable[..., Any]) -> Callable[..., Any]:
     """With a gradient of its own; AutoGraph, which would convert it, loses that."""
-    return tf.autograph.experimental.do_not_convert(tf.custom_gradient(function))
+    wrapped: Callable[..., Any] = tf.autograph.experimental.do_not_convert(
+        tf.custom_gradient(function)
+    )
+    return wrapped
 
 
 @_unconverted
@@ -64,9 +67,7 @@ def layer_norm(x: tf.Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> tf.
     """
 
     @_unconverted
-    def normalized(
-        x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor
-    ) -> tuple[tf.Tensor, Backward]:
+    def normalized(x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor) -> tuple[tf.Tensor, Backward]:
         centred = x - tf.reduce_mean(x, -1, keepdims=True)
         inverse = tf.math.rsqrt(tf.reduce_mean(centred * centred, -1, keepdims=True) + epsilon)
         normal = centred * inverse

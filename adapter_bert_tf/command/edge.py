@@ -14,6 +14,16 @@ NO_MEMORY = "The memory of this machine is not enough. Use smaller batches, or a
 NO_ROOM = "There is no room left on the disk. Make some, and give the same command again."
 
 
+def before_tensorflow() -> None:
+    """What a command says to TensorFlow before it is loaded, if the user has not.
+
+    Level 3: TensorFlow 2.20 reports absent GPUs and its own pruning of graphs as errors. Without
+    the name of Keras 2 it loads Keras 3 as well, and all that this loads: nearly a second.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
+
+
 def program(module: str) -> str:
     """What starts this process: `adapter-bert COMMAND`, or `python -m MODULE`."""
     if os.path.basename(sys.argv[0]) == "adapter-bert" and len(sys.argv) > 1:
@@ -28,6 +38,7 @@ def attempted(run: Callable[[], int], flags: Collection[str]) -> int:
       run: function that returns the status; what goes wrong is one message and 1.
       flags: names of the flags that the command has, which messages then name.
     """
+    before_tensorflow()
     try:
         return run()
     except InputError as error:

@@ -1,7 +1,6 @@
 """From a command line to an exit code: config file, signals, one message for each error."""
 
 import importlib
-import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from absl import flags, logging
 
 from adapter_bert_tf.command import checks
 from adapter_bert_tf.command.config_file import apply_config_file
-from adapter_bert_tf.command.edge import last_words
+from adapter_bert_tf.command.edge import before_tensorflow, last_words
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.command.unused import unused
 from adapter_bert_tf.command.wording import for_command
@@ -51,8 +50,7 @@ def _check(given: RunFlags) -> None:
 
 
 def _prepare_process() -> None:
-    # Level 3: TensorFlow 2.20 reports absent GPUs and its own pruning of graphs as errors.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    before_tensorflow()
     if not flags.FLAGS["verbosity"].present:
         logging.set_verbosity(logging.WARNING)
     # What holds a lock or a temporary folder is to let go of it.

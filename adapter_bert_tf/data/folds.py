@@ -5,8 +5,6 @@ import dataclasses
 import warnings
 from typing import Any
 
-from sklearn.model_selection import StratifiedGroupKFold
-
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.errors import InputError
 
@@ -60,6 +58,8 @@ class Fold:
 
     def _divided(self, groups: list[int], labels: Any) -> tuple[list[int], list[int]]:
         """Numbers of the examples of `train` and of `dev`."""
+        from sklearn.model_selection import StratifiedGroupKFold  # Half a second; few runs need it.
+
         if labels is None or max(collections.Counter(labels).values()) < self.count:
             labels = [""] * len(groups)  # scikit-learn refuses what no label can be divided by.
         divider = StratifiedGroupKFold(self.count, shuffle=True, random_state=self.seed)

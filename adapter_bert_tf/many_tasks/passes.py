@@ -98,7 +98,9 @@ class Passes:
     def _kept(self, key: Key, run: Callable[..., Any]) -> Callable[..., Any]:
         function = self._functions.get(key)
         if function is None:  # Another thread may delete the last task of a kind meanwhile.
-            function = self._functions[key] = tf.function(run, reduce_retracing=True)
+            function = self._functions[key] = tf.function(
+                run, reduce_retracing=True, autograph=False
+            )
         return function
 
 

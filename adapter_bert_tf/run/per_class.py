@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 
 import numpy as np
-from sklearn import metrics
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.labels import is_known
@@ -28,6 +27,8 @@ def of_each_class(labels: Sequence[str], ids: np.ndarray, predicted: np.ndarray)
       ids: int `[examples]`, the true ones.
       predicted: int `[examples]`.
     """
+    from sklearn import metrics
+
     every = list(range(len(labels)))
     numbers = metrics.precision_recall_fscore_support(
         ids, predicted, labels=every, zero_division=0.0
@@ -48,6 +49,8 @@ def of_each_label(
       truth: `[examples, labels]`, 1 for each that the example has.
       predicted: probabilities, float `[examples, labels]`.
     """
+    from sklearn import metrics
+
     numbers = metrics.precision_recall_fscore_support(
         truth.astype(int), (predicted >= SURE).astype(int), zero_division=0.0
     )

@@ -7,7 +7,6 @@ Two adapters of one task need other names: first=out/0/adapter second=out/1/adap
 """
 
 import argparse
-import os
 import sys
 
 from adapter_bert_tf.command.edge import attempted, program
@@ -24,7 +23,6 @@ def main(arguments=None):
     parser.add_argument("--output", required=True, help="the SavedModel to write")
     parser.add_argument("--base_model", help="the adapters' base (default: the installed one)")
     parsed = parser.parse_args(arguments)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     return attempted(lambda: _join(parsed), vars(parsed))
 
 

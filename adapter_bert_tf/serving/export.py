@@ -24,7 +24,7 @@ def export_task(folder, model, config, vocabulary):
     Raises:
       InputError: when `folder` holds something else.
     """
-    run = tf.function(lambda inputs: model(inputs, training=False))
+    run = tf.function(lambda inputs: model(inputs, training=False), autograph=False)
     module = tf.Module()
     module.parameters = model.variables  # Of the model only these: its layers need tf_keras.
     pieces = Pieces(TextEncoder(vocabulary, model.encoder.config["max_sequence_length"]))

@@ -150,8 +150,9 @@ class Bank(tf.Module, Served):
 
         ids = id_specs()
         # Two passes, shared by all signatures: one task for all rows, and one for each.
-        self.run_one = tf.function(run).get_concrete_function(ids, tf.TensorSpec([], tf.int32))
-        self.run_rows = tf.function(run).get_concrete_function(ids, tf.TensorSpec([None], tf.int32))
+        one, rows = tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.int32)
+        self.run_one = tf.function(run, autograph=False).get_concrete_function(ids, one)
+        self.run_rows = tf.function(run, autograph=False).get_concrete_function(ids, rows)
 
     @property
     def configs(self):  # No attribute: a `tf.Module` would save it.

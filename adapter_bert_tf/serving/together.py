@@ -68,7 +68,7 @@ class Together(Served):
         self.columns = [model.columns(name) for name in self.own]
         self.labels = max(columns.stop - columns.start for columns in self.columns)
         ids = id_specs()
-        compute = tf.function(self._compute)
+        compute = tf.function(self._compute, autograph=False)
         self.run_rows = compute.get_concrete_function(ids, tf.TensorSpec([None], tf.int32))
 
     @property

@@ -12,7 +12,6 @@ python -m adapter_bert_tf.store pull OWNER/NAME --output=DIR
 """
 
 import argparse
-import os
 import sys
 
 from adapter_bert_tf.command.edge import attempted, program
@@ -63,11 +62,13 @@ def parse(arguments=None):
 def main(arguments=None):
     """Runs a command; returns the exit status."""
     parsed = parse(arguments)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    return attempted(lambda: _run(parsed), vars(parsed))
+
+
+def _run(parsed):
     from adapter_bert_tf.command import store_commands as commands
 
-    run = getattr(commands, f"{parsed.command}_adapters")
-    return attempted(lambda: run(parsed), vars(parsed))
+    return getattr(commands, f"{parsed.command}_adapters")(parsed)
 
 
 if __name__ == "__main__":

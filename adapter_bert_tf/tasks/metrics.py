@@ -1,47 +1,50 @@
 """Metrics by name: scikit-learn's on label ids, scipy's on scores."""
 
-import functools
 import warnings
 
 import numpy as np
-import scipy.stats
-from sklearn import metrics
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shown
 
 
-def _correlation(function):
-    """A correlation that is 0, not NaN, when all scores are the same."""
+def _of_labels(name, **options):
+    """scikit-learn's metric of a name, loaded when it is needed: it takes half a second."""
+
+    def score(labels, predicted):
+        from sklearn import metrics
+
+        return getattr(metrics, name)(labels, predicted, **options)
+
+    return score
+
+
+def _correlation(name):
+    """scipy's correlation of a name; 0, not NaN, when all scores are the same."""
 
     def correlate(labels, scores):
+        import scipy.stats
+
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", scipy.stats.ConstantInputWarning)
-            return np.nan_to_num(function(labels, scores).statistic)
+            return np.nan_to_num(getattr(scipy.stats, name)(labels, scores).statistic)
 
     return correlate
 
 
 METRICS = {
-    "accuracy": metrics.accuracy_score,
-    "f1": metrics.f1_score,
-    "macro_f1": lambda labels, predicted: metrics.f1_score(labels, predicted, average="macro"),
-    "mcc": metrics.matthews_corrcoef,
-    "pearson": _correlation(scipy.stats.pearsonr),
-    "spearman": _correlation(scipy.stats.spearmanr),
+    "accuracy": _of_labels("accuracy_score"),
+    "f1": _of_labels("f1_score"),
+    "macro_f1": _of_labels("f1_score", average="macro"),
+    "mcc": _of_labels("matthews_corrcoef"),
+    "pearson": _correlation("pearsonr"),
+    "spearman": _correlation("spearmanr"),
 }
 OF_SCORES = ("pearson", "spearman")
-
-
-def _f1_of_sets(average):
-    """F1 over labels and examples; of a label that nobody has or is given it is 0."""
-    return functools.partial(metrics.f1_score, average=average, zero_division=0.0)
-
-
-OF_SETS = {
-    "micro_f1": _f1_of_sets("micro"),
-    "macro_f1": _f1_of_sets("macro"),
-    "accuracy": metrics.accuracy_score,  # Of examples whose labels are all right.
+OF_SETS = {  # F1 over labels and examples; of a label that nobody has or is given it is 0.
+    "micro_f1": _of_labels("f1_score", average="micro", zero_division=0.0),
+    "macro_f1": _of_labels("f1_score", average="macro", zero_division=0.0),
+    "accuracy": _of_labels("accuracy_score"),  # Of examples whose labels are all right.
 }
 SURE = 0.5  # From this probability on an example is said to have a label.
 
@@ -111,7 +114,9 @@ def evaluate_sets(names, labels, outputs):
 
 def _loss(labels, outputs):
     if outputs.ndim == 1:
-        return float(metrics.mean_squared_error(labels, outputs))
+        return float(np.mean(np.square(labels - outputs)))
+    from sklearn import metrics
+
     # log_loss wants float64 rows that sum to one.
     exact = outputs / outputs.sum(-1, keepdims=True)
     return float(metrics.log_loss(labels, exact, labels=list(range(exact.shape[-1]))))

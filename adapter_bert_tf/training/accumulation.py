@@ -13,6 +13,9 @@ from adapter_bert_tf.training.dropout import Part
 def train_step_of(model: tf_keras.Model, part: Part) -> Callable[[Any], dict[str, tf.Tensor]]:
     """The step of `fit`: the model's own, or one that computes the batch part by part.
 
+    AutoGraph leaves it alone: it would read the source of every layer, to change nothing, and that
+    takes longer than to trace them.
+
     The mean of the parts' gradients is that of the batch, as all parts are of one size; so with
     dropout off, a batch in parts moves the weights as the whole one does.
 
@@ -20,9 +23,10 @@ def train_step_of(model: tf_keras.Model, part: Part) -> Callable[[Any], dict[str
       model: compiled.
       part: of how many a batch consists; says to dropout which is computed.
     """
-    if part.count == 1:
-        return functools.partial(type(model).train_step, model)
-    return functools.partial(_step_in_parts, model, part)
+    step = functools.partial(type(model).train_step, model)
+    if part.count > 1:
+        step = functools.partial(_step_in_parts, model, part)
+    return tf.autograph.experimental.do_not_convert(step)
 
 
 def _step_in_parts(model, part, data):

@@ -60,9 +60,10 @@ def _new_step(model: tf_keras.Model) -> Callable[..., Any]:
         lambda inputs: model_of()(inputs, training=False),
         jit_compile=model.jit_compile,
         reduce_retracing=True,
+        autograph=False,
     )
 
-    @tf.function(reduce_retracing=True)
+    @tf.function(reduce_retracing=True, autograph=False)
     def step(inputs):
         outputs = strategy.run(forward, args=(inputs,))
         if one_of_several(strategy):
