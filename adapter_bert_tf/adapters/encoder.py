@@ -44,8 +44,45 @@ class Activation(tf_keras.layers.Activation):
         return super().call(inputs)
 
 
+class Dense(tf_keras.layers.EinsumDense):
+    """A dense layer of the base, whose product may be computed in fewer bits than all else.
+
+    Args:
+      product_dtype: of the product, forward and back; None: the compute dtype.
+    """
+
+    def __init__(self, *args: Any, product_dtype: str | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.product_dtype = product_dtype
+
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+        if self.product_dtype is None:
+            return super().call(inputs)
+        x, kernel = (tf.cast(value, self.product_dtype) for value in (inputs, self.kernel))
+        product = tf.cast(tf.einsum(self.equation, x, kernel), self.compute_dtype)
+        return self.activation(product + self.bias)
+
+
+def in_products_of(layer: tf_keras.layers.EinsumDense, product_dtype: str | None) -> Dense:
+    """A layer, not yet built, as `Dense`."""
+    return Dense.from_config(layer.get_config() | {"product_dtype": product_dtype})
+
+
 class Attention(tf_keras.layers.MultiHeadAttention):
-    """tf_keras' multi-head attention with a float32 softmax, whatever the compute dtype."""
+    """tf_keras' multi-head attention with a float32 softmax, whatever the compute dtype.
+
+    Args:
+      product_dtype: as in `Dense`.
+    """
+
+    def __init__(self, *args: Any, product_dtype: str | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.product_dtype = product_dtype
+
+    def _build_from_signature(self, query: Any, value: Any, key: Any = None) -> None:
+        super()._build_from_signature(query, value, key)
+        for name in ("_query_dense", "_key_dense", "_value_dense", "_output_dense"):
+            setattr(self, name, in_products_of(getattr(self, name), self.product_dtype))
 
     def _compute_attention(
         self,
@@ -71,25 +108,38 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
     Houlsby et al. 2019, Figure 2: the adapter comes after the sublayer's projection (and dropout)
     and before the skip connection and the LayerNorm.
 
+    Args:
+      product_dtype: as in `Dense`, of all its dense layers.
+
     Raises:
       InputError: for `norm_first=True`, an order that the paper does not define.
     """
 
-    def __init__(self, *args: Any, norm_first: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        norm_first: bool = False,
+        product_dtype: str | None = None,
+        **kwargs: Any,
+    ) -> None:
         if norm_first:
             raise InputError(
                 "Adapters are defined for BERT's post-LN blocks (Houlsby et al. 2019, Figure 2). "
                 "Received: norm_first=True"
             )
         super().__init__(*args, norm_first=False, **kwargs)
+        self.product_dtype = product_dtype
 
     def build(self, input_shape: Any) -> None:
         super().build(input_shape)
         config = self._attention_layer.get_config()
         shapes = ("query_shape", "key_shape", "value_shape")  # Of a built layer; this is not one.
         self._attention_layer: Any = Attention(
-            **{k: v for k, v in config.items() if k not in shapes}
+            **{k: v for k, v in config.items() if k not in shapes},
+            product_dtype=self.product_dtype,
         )
+        for name in ("_intermediate_dense", "_output_dense"):
+            setattr(self, name, in_products_of(getattr(self, name), self.product_dtype))
         self._attention_layer_norm: Any = new_norm("self_attention_layer_norm", self._norm_epsilon)
         self._attention_layer_norm_kv: Any = self._attention_layer_norm
         self._output_layer_norm: Any = new_norm("output_layer_norm", self._norm_epsilon)
@@ -150,6 +200,8 @@ class AdapterBertEncoder(networks.BertEncoderV2):
       output_dropout, attention_dropout: rates.
       norm_epsilon: of every LayerNorm.
       initializer_range: standard deviation of the base's random weights.
+      product_dtype: of the products with the kernels of its blocks, forward and back, such as
+        `bfloat16`; None: the compute dtype.
 
     Raises:
       InputError: for `adapter`.
@@ -169,6 +221,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         attention_dropout: float = 0.1,
         norm_epsilon: float = 1e-12,
         initializer_range: float = 0.02,
+        product_dtype: str | None = None,
         **kwargs: Any,
     ) -> None:
         if "adapter" in kwargs:
@@ -199,6 +252,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
             "norm_epsilon": norm_epsilon,
             "initializer_range": initializer_range,
         }
+        self.product_dtype = product_dtype
         self._embedding_norm_layer = new_norm("embeddings/layer_norm", norm_epsilon)
         self._transformer_layers = [
             AdapterEncoderBlock(
@@ -209,6 +263,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
                 output_dropout=output_dropout,
                 attention_dropout=attention_dropout,
                 kernel_initializer=tf_keras.initializers.TruncatedNormal(stddev=initializer_range),
+                product_dtype=product_dtype,
                 name=f"transformer/layer_{i}",
             )
             for i in range(num_layers)
@@ -294,7 +349,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         return base_specs(self.config)
 
     def get_config(self) -> dict[str, Any]:
-        return self.config | {"name": self.name}
+        return self.config | {"product_dtype": self.product_dtype, "name": self.name}
 
     @classmethod
     def from_config(

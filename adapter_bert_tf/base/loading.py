@@ -66,15 +66,20 @@ class Base:
         return encoder
 
     def new_encoder(
-        self, adapter: PartsConfig | None = None, dropout: float | None = None
+        self,
+        adapter: PartsConfig | None = None,
+        dropout: float | None = None,
+        product_dtype: str | None = None,
     ) -> AdapterBertEncoder | TaskEncoder:
         """As `build_encoder`, but with random weights, for a larger model to assign them.
 
         Args:
           adapter: as there.
           dropout: rate of hidden states and of attention in training; None for the base's own.
+          product_dtype: as in `AdapterBertEncoder`.
         """
-        given = {} if dropout is None else dict.fromkeys(DROPOUTS, dropout)
+        given: dict[str, Any] = {} if dropout is None else dict.fromkeys(DROPOUTS, dropout)
+        given |= {"product_dtype": product_dtype}
         return new_encoder(dataclasses.asdict(self.config) | given, adapter)
 
     def assign(self, variables: Mapping[str, tf.Variable]) -> list[str]:

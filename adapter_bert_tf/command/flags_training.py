@@ -248,9 +248,9 @@ DEVICES = (
         "precision",
         "choice",
         "float32",
-        "Compute precision.",
+        "Compute precision; bfloat16_base: only of the products with the base's kernels.",
         Role.DEVICES,
-        choices=("float32", "bfloat16"),
+        choices=("float32", "bfloat16", "bfloat16_base"),
     ),
     Row("jit_compile", "boolean", False, "Compile with XLA.", Role.DEVICES),
     Row(

@@ -19,7 +19,7 @@ from adapter_bert_tf.store.members import stacked
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.evaluation import Evaluation
 from adapter_bert_tf.training.loop import train
-from adapter_bert_tf.training.strategy import set_precision
+from adapter_bert_tf.training.strategy import PRECISIONS, set_precision
 from adapter_bert_tf.training.trained import by_group, count, select_trained
 
 
@@ -91,7 +91,9 @@ def _build(plan: Plan) -> Job:
 
 def new_model(plan: Plan) -> EncoderModel:
     """The model with the base's weights, and the saved adapter's if there is one."""
-    model = plan.kind.new_model(plan, plan.base.new_encoder(plan.method.parts, plan.dropout))
+    _, product_dtype = PRECISIONS[plan.precision]
+    encoder = plan.base.new_encoder(plan.method.parts, plan.dropout, product_dtype)
+    model = plan.kind.new_model(plan, encoder)
     model.compile(jit_compile=plan.training.jit_compile)
     untouched = plan.base.assign(model.named_variables())
     if plan.members:

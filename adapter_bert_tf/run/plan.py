@@ -126,7 +126,7 @@ class Plan:
       training: `TrainingSettings`; 0 steps if it does not train.
       choice: evaluation during training.
       strategy: `tf.distribute.Strategy`.
-      precision: `float32` or `bfloat16`.
+      precision: a key of `strategy.PRECISIONS`.
       dropout: rate of all dropouts of base and head in training; None for the base's own.
       folder: whose files `places.output_dir` holds.
       flags: dict of all flags, for `run.json`.

@@ -135,11 +135,18 @@ def distribute(strategy, batches):
     return strategy.distribute_datasets_from_function(lambda context: batches(Share.of(context)))
 
 
+# By name: tf_keras' policy, and what the products with the base's kernels are computed in.
+PRECISIONS = {
+    "float32": ("float32", None),
+    "bfloat16": ("mixed_bfloat16", None),
+    "bfloat16_base": ("float32", "bfloat16"),
+}
+
+
 def set_precision(precision):
-    """Sets the compute dtype of the layers made from now on: float32 or bfloat16."""
-    policies = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
-    if precision not in policies:
+    """Sets the compute dtype of the layers made from now on, by a name in `PRECISIONS`."""
+    if precision not in PRECISIONS:
         raise InputError(
-            f"precision must be one of {list(policies)}. Received: {precision!r}", "precision"
+            f"precision must be one of {list(PRECISIONS)}. Received: {precision!r}", "precision"
         )
-    tf_keras.mixed_precision.set_global_policy(policies[precision])
+    tf_keras.mixed_precision.set_global_policy(PRECISIONS[precision][0])

@@ -257,6 +257,26 @@ def test_bfloat16_keeps_float32_where_it_matters():
     assert encoder(support.batch())["sequence_output"].dtype == tf.float32
 
 
+def test_products_in_bfloat16_and_all_else_in_float32():
+    sizes = SIZES | {"product_dtype": "bfloat16"}
+    encoder = new_encoder(sizes, AdapterConfig(bottleneck_size=4))
+    exact = new_encoder(SIZES, AdapterConfig(bottleneck_size=4))
+    for one, other in zip(exact.variables, encoder.variables, strict=True):
+        one.assign(other)
+    assert {v.dtype for v in encoder.variables} == {tf.float32}
+    graph = tf.function(encoder).get_concrete_function(support.batch()).graph
+    products = {op.inputs[0].dtype for op in graph.get_operations() if op.type == "Einsum"}
+    others = {
+        tensor.dtype
+        for op in graph.get_operations()
+        for tensor in op.outputs
+        if op.type not in ("Einsum", "Cast") and tensor.dtype.is_floating
+    }
+    assert tf.bfloat16 in products and others == {tf.float32}
+    found, expected = (e(support.batch())["sequence_output"] for e in (encoder, exact))
+    assert 1e-6 < np.abs(found - expected).max() < 0.1
+
+
 def test_golden_forward_pass():
     expected = np.load(GOLDEN / "expected.npz")
     encoder = load_base(str(GOLDEN / "adapter_model.ckpt")).build_encoder(PRESETS["houlsby"])

@@ -318,6 +318,7 @@ def test_an_interrupted_run_does_not_go_on_with_other_data(mrpc, tiny_base_folde
 
 MODES = [
     ["--precision=bfloat16"],
+    ["--precision=bfloat16_base"],
     pytest.param(["--jit_compile"], marks=pytest.mark.long),
     ["--distribution=mirrored"],
     ["--adapter=pfeiffer"],
