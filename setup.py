@@ -73,7 +73,7 @@ setup(
         "dev": ["ruff>=0.6", "mypy>=1.11", "types-PyYAML"],
         # `make test-browser`, which drives Debian's chromium; no browser is downloaded.
         "browser": ["playwright>=1.48"],
-        "parity": ["torch==2.13.0", "adapters==1.3.0"],
+        "parity": ["torch==2.13.0", "adapters==1.3.0", "peft==0.21.2"],
         # Compiles for TPUs that are not there; benchmarks/tpu_hlo.py uses private interfaces.
         "tpu-compiler": ["jax[tpu]==0.10.2", "jaxlib==0.10.2", "libtpu==0.0.42.1"],
     },

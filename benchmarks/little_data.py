@@ -100,7 +100,7 @@ def measure_peer(run, data_dir):
     examples["train"] = limit(task, examples["train"], run.examples, run.seed)
     labels = {split: label_ids(task, part) for split, part in examples.items()}
     steps = int(len(examples["train"]) / BATCH * EPOCHS[run.examples])
-    model, tokenizer = peer.load(SIZE, len(task.labels), run.seed)
+    model, tokenizer = peer.load(SIZE, len(task.labels), seed=run.seed)
     rows = {s: peer.tokenized(tokenizer, part, labels[s]) for s, part in examples.items()}
     for _ in peer.train(model, peer.batches(tokenizer, rows["train"], BATCH, True), steps, RATE):
         pass

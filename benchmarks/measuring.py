@@ -31,17 +31,30 @@ def rate(model, found, batch, length, warmup, steps, learning_rate=1e-3):
       steps: steps that do.
       learning_rate: the peak.
     """
+    from adapter_bert_tf.data.batches import train_batches
+
+    fed = train_batches(found, batch, warmup + steps, 0, length)
+    return rate_of(model, fed, batch, warmup, steps, learning_rate)
+
+
+def rate_of(model, fed, batch, warmup, steps, learning_rate=1e-3):
+    """As `rate`, of a `tf.data.Dataset` of just so many batches."""
     import tf_keras
 
-    from adapter_bert_tf.data.batches import train_batches
     from adapter_bert_tf.training import loop
 
-    times, total = [], warmup + steps
+    times = []
     clock = tf_keras.callbacks.LambdaCallback(
         on_batch_end=lambda batch, logs: times.append(time.perf_counter())
     )
-    loop.compile_model(model, loop.TrainingSettings(total, batch, learning_rate))
-    model.fit(train_batches(found, batch, total, 0, length), verbose=0, callbacks=[clock])
+    loop.compile_model(model, loop.TrainingSettings(warmup + steps, batch, learning_rate))
+    model.fit(fed, verbose=0, callbacks=[clock])
+    return steps * batch / (times[-1] - times[warmup - 1])
+
+
+def rate_of_steps(done, batch, warmup, steps):
+    """Examples/s of an iterator that takes a step for each of its elements."""
+    times = [time.perf_counter() for _ in done]
     return steps * batch / (times[-1] - times[warmup - 1])
 
 

@@ -15,12 +15,13 @@ from adapter_bert_tf.data.examples import Examples
 MAX_SEQ_LENGTH = 128
 
 
-def load(size: int, num_labels: int, seed: int = 0) -> tuple[Any, Any]:
+def load(size: int, num_labels: int, questions: bool = False, seed: int = 0) -> tuple[Any, Any]:
     """A model of `adapters` on the default base, and the base's tokenizer.
 
     Args:
       size: bottleneck size of its Houlsby-type adapter.
       num_labels: of its classification head.
+      questions: whether its head finds answers instead.
       seed: of its fresh weights and its dropout.
     """
     import adapters
@@ -34,9 +35,43 @@ def load(size: int, num_labels: int, seed: int = 0) -> tuple[Any, Any]:
     model = adapters.BertAdapterModel.from_pretrained(folder)
     config = adapters.DoubleSeqBnConfig(reduction_factor=model.config.hidden_size / size)
     model.add_adapter("task", config=config)
-    model.add_classification_head("task", num_labels=num_labels)
+    if questions:
+        model.add_qa_head("task")
+    else:
+        model.add_classification_head("task", num_labels=num_labels)
     model.train_adapter("task")
     return model, transformers.BertTokenizerFast.from_pretrained(folder)
+
+
+def load_lora(num_labels: int, seed: int = 0) -> tuple[Any, Any]:
+    """The same with `peft`'s LoRA in the place of adapters: rank 8, queries and values."""
+    import peft
+    import torch
+    import transformers
+
+    from adapter_bert_tf.base import load_base
+
+    torch.manual_seed(seed)
+    folder = os.path.dirname(load_base().weights_path or "")
+    model = transformers.BertForSequenceClassification.from_pretrained(
+        folder, num_labels=num_labels
+    )
+    config = peft.LoraConfig(task_type="SEQ_CLS", r=8, target_modules=["query", "value"])
+    return peft.get_peft_model(model, config), transformers.BertTokenizerFast.from_pretrained(
+        folder
+    )
+
+
+def window_row(window: Any) -> dict[str, Any]:
+    """A `Window` of ours as a row of theirs: the same word pieces."""
+    length, begin = len(window.ids), int(window.context_begin)
+    return {
+        "input_ids": [int(piece) for piece in window.ids],
+        "token_type_ids": [0] * begin + [1] * (length - begin),
+        "attention_mask": [1] * length,
+        "start_positions": int(window.labels[0]),
+        "end_positions": int(window.labels[1]),
+    }
 
 
 def tokenized(tokenizer: Any, examples: Examples, labels: Sequence[int]) -> list[dict[str, Any]]:
@@ -67,8 +102,18 @@ def batches(tokenizer: Any, rows: Sequence[Any], size: int, shuffle: bool) -> It
         yield collate(chosen)
 
 
-def train(model: Any, fed: Iterator[Any], steps: int, rate: float) -> Iterator[int]:
-    """Trains with AdamW, warmup over a tenth of the steps, then to zero; yields steps done."""
+def train(
+    model: Any, fed: Iterator[Any], steps: int, rate: float, autocast: bool = False
+) -> Iterator[int]:
+    """Trains with AdamW, warmup over a tenth of the steps, then to zero; yields steps done.
+
+    Args:
+      model: of `load`.
+      fed: batches.
+      steps: to take.
+      rate: the peak learning rate.
+      autocast: whether torch chooses what to compute in bfloat16.
+    """
     import torch
     import transformers
 
@@ -78,7 +123,9 @@ def train(model: Any, fed: Iterator[Any], steps: int, rate: float) -> Iterator[i
     model.train()
     for done in range(1, steps + 1):
         optimizer.zero_grad()
-        model(**next(fed)).loss.backward()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+            loss = model(**next(fed)).loss
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(trained, 1.0)
         optimizer.step()
         schedule.step()

@@ -1,6 +1,8 @@
 """Real training runs on real data, minutes each (`make test-slow`): the numbers of the README."""
 
+import collections
 import functools
+import itertools
 import pathlib
 import re
 import statistics
@@ -8,6 +10,8 @@ import subprocess
 import sys
 
 import pytest
+
+from benchmarks import measuring, speed
 
 ROOT = pathlib.Path(__file__).parent.parent
 pytestmark = pytest.mark.slow
@@ -99,13 +103,11 @@ def test_adapters_clearly_beat_the_head_alone_on_the_shipped_data(task, tmp_path
     assert accuracy["adapters"] >= accuracy["head"] + 0.08, accuracy
 
 
-def test_twice_as_fast_as_the_pytorch_library(real_data):
-    printed = _run(
-        [
-            "-m",
-            "benchmarks.throughput",
-            "--rounds=3",
-            f"--data_dir={real_data}/glue/MRPC",
-        ]
-    )
-    assert float(re.search(r"ratio ([\d.]+)", printed)[1]) >= 2.0, printed
+def test_more_than_twice_as_fast_as_the_pytorch_library(real_data):
+    """In turns; a busy machine slows both."""
+    rates = collections.defaultdict(list)
+    for _, system in itertools.product(range(3), (speed.PEER, speed.OURS)):
+        found = measuring.apart("benchmarks.speed", "mrpc", system, f"{real_data}/glue/MRPC")
+        rates[system].append(found["examples_per_second"])
+    ours, peer = (statistics.median(rates[system]) for system in (speed.OURS, speed.PEER))
+    assert ours >= 2.5 * peer, rates

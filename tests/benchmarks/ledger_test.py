@@ -58,7 +58,15 @@ def test_a_table_is_replaced_and_the_rest_stays(book):
 
 
 PAGES = ("results", "tpu_compile", "little_data", "fusion", "fusion_speed", "several_tasks")
-PAGES += ("several_speed", "few_shot", "predicting", "low_resource", "hyper_ablations")
+PAGES += (
+    "several_speed",
+    "few_shot",
+    "predicting",
+    "low_resource",
+    "hyper_ablations",
+    "speed",
+    "costs",
+)
 
 
 @pytest.mark.parametrize("name", PAGES)

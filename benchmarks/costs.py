@@ -1,0 +1,197 @@
+"""What a run costs before and beside its speed: its start, its memory, what of a step is products.
+
+    python -m benchmarks.costs --data_dir=GLUE/MRPC      # runs what is not there yet
+    python -m benchmarks.costs --table                   # only rewrites its page
+
+- `start`: seconds from the start of `run_classifier.py` on MRPC to the end of its first step.
+- `step N`: a step of MiniLM with adapters of size 64, batch 32, length N, in milliseconds; the
+  floating-point operations of its products, and how many a second one product of these shapes
+  reaches alone.
+- `memory adapters`, `memory full`: the most memory that two steps of a BERT-base of random weights
+  add to their process, batch 32, length 128.
+"""
+
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from benchmarks import ledger, measuring, runner
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LEDGER = ledger.Ledger(
+    folder=ROOT / "benchmarks" / "results" / "costs",
+    page=ROOT / "docs" / "performance.md",
+    key=lambda row: (row["what"], row["turn"]),
+)
+STEPS = {"step 56": 56, "step 128": 128}
+MEMORY = {"memory adapters": "adapters", "memory full": "full"}
+TURNS, BATCH, SIZE, LENGTH, WARMUP, COUNTED = 3, 32, 64, 128, 4, 20
+
+
+def needed(sizes, length, batch=BATCH, size=SIZE):
+    """Operations of all products of a step with adapters, forward and back.
+
+    No product needs the gradient of a frozen kernel. The last block computes one position, and the
+    keys and values of all.
+
+    Args:
+      sizes: `BertConfig`.
+      length: of all rows.
+      batch: rows.
+      size: of the bottlenecks.
+    """
+    hidden, inner, pieces = sizes.hidden_size, sizes.inner_dim, batch * length
+
+    def dense(rows):  # Query and output, the feed-forward sublayer; adapters, thrice.
+        return 2 * rows * (2 * hidden**2 + 2 * hidden * inner) * 2 + 2 * rows * hidden * size * 12
+
+    def attention(queries):
+        return 2 * 2 * 2 * batch * queries * length * hidden + attention_back(queries)
+
+    def attention_back(queries):
+        return 2 * 2 * batch * queries * length * hidden
+
+    keys = 2 * pieces * 2 * hidden**2 * 2
+    full = dense(pieces) + keys + attention(length)
+    return (sizes.num_layers - 1) * full + dense(batch) + keys + attention(1)
+
+
+def measure(what, data_dir):
+    """One of them; for a process of its own."""
+    if what == "start":
+        return {"seconds": _start(data_dir)}
+    return _memory(MEMORY[what]) if what in MEMORY else _step(STEPS[what])
+
+
+def _start(data_dir):
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["run_classifier.py", "--task_name=MRPC", f"--data_dir={data_dir}", "--do_train"]
+        began = time.time()
+        subprocess.run(
+            [sys.executable, *words, "--max_train_examples=3668", "--num_train_epochs=0.01",
+             "--train_batch_size=32", "--noreport", f"--output_dir={folder}"],
+            cwd=ROOT, check=True, stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": "."},
+        )  # fmt: skip
+        return os.path.getmtime(f"{folder}/metrics.jsonl") - began
+
+
+def _model(base, method):
+    import adapter_bert_tf as abt
+
+    config = abt.AdapterConfig(bottleneck_size=SIZE) if method == "adapters" else None
+    model = abt.Classifier(base.build_encoder(config), 2)
+    abt.select_trained(model, abt.Tuning(method))
+    return model
+
+
+def _batches(vocab_size, length, count):
+    import numpy as np
+    import tensorflow as tf
+
+    ids = np.random.default_rng(0).integers(1000, vocab_size, (BATCH, length)).astype("i4")
+    inputs = {
+        "input_word_ids": ids,
+        "input_mask": np.ones_like(ids),
+        "input_type_ids": np.zeros_like(ids),
+    }
+    return tf.data.Dataset.from_tensors((inputs, ids[:, 0] % 2)).repeat(count)
+
+
+def _step(length):
+    import adapter_bert_tf as abt
+
+    base = abt.load_base()
+    fed = _batches(base.config.vocab_size, length, WARMUP + COUNTED)
+    rate = measuring.rate_of(_model(base, "adapters"), fed, BATCH, WARMUP, COUNTED)
+    return {
+        "milliseconds": 1000 * BATCH / rate,
+        "operations": needed(base.config, length),
+        "peak_per_second": _peak(BATCH * length, base.config),
+    }
+
+
+def _peak(pieces, sizes):
+    """Operations a second of the feed-forward sublayer's first product, alone."""
+    import tensorflow as tf
+
+    shapes = ((pieces, sizes.hidden_size), (sizes.hidden_size, sizes.inner_dim))
+    left, right = (tf.random.normal(shape) for shape in shapes)
+    product = tf.function(lambda left, right: tf.reduce_sum(left @ right))
+    times = []
+    for _ in range(30):
+        began = time.perf_counter()
+        product(left, right).numpy()
+        times.append(time.perf_counter() - began)
+    return 2 * pieces * sizes.hidden_size * sizes.inner_dim / statistics.median(times)
+
+
+def _memory(method):
+    from adapter_bert_tf.base import load_base
+    from adapter_bert_tf.base.config import BertConfig
+    from adapter_bert_tf.base.loading import Base
+    from adapter_bert_tf.run.output_files import peak_memory_mb
+
+    base = Base(BertConfig(vocab_size=30522), load_base().vocabulary, None)
+    before = peak_memory_mb()
+    fed = _batches(30522, LENGTH, 2)
+    measuring.rate_of(_model(base, method), fed, BATCH, 1, 1)
+    return {"megabytes": peak_memory_mb() - before}
+
+
+def run_missing(data_dir, turns):
+    """Measures what has no line yet, in turns."""
+    plan = [(w, turn) for turn in range(turns) for w in ("start", *STEPS, *MEMORY)]
+    for what, turn in LEDGER.missing(plan):
+        row = {"what": what, "turn": turn}
+        row |= measuring.apart("benchmarks.costs", what, str(pathlib.Path(data_dir).resolve()))
+        print(row, flush=True)
+        LEDGER.add("rows", [row])
+
+
+def costs(there):
+    """Markdown lines: medians and ranges."""
+    lines = ["| what | median | range |", "| --- | --- | --- |"]
+    found = {w: [r for key, r in there.items() if key[0] == w] for w in ("start", *STEPS, *MEMORY)}
+    for what, rows in found.items():
+        for name, values, form in _shown(what, rows):
+            middle, low, high = statistics.median(values), min(values), max(values)
+            lines += [
+                f"| {name} | {form.format(middle)} | {form.format(low)}-{form.format(high)} |"
+            ]
+    return lines
+
+
+def _shown(what, rows):
+    if not rows:
+        return
+    if what == "start":
+        yield (
+            "from the start of the command to its first step, s",
+            [r["seconds"] for r in rows],
+            "{:.1f}",
+        )
+    elif what in MEMORY:
+        yield f"{what}, MB", [row["megabytes"] for row in rows], "{:.0f}"
+    else:
+        yield f"{what}, ms", [row["milliseconds"] for row in rows], "{:.0f}"
+        shares = [r["operations"] / r["peak_per_second"] / r["milliseconds"] * 1e3 for r in rows]
+        yield f"{what}, share that its products alone would take", shares, "{:.0%}"
+
+
+def write_tables():
+    """Replaces the table in its page."""
+    LEDGER.write_tables(costs)
+
+
+if __name__ == "__main__" and not runner.worker(measure):
+    runner.command(
+        __doc__,
+        run_missing,
+        write_tables,
+        data_dir=(None, "Folder of MRPC."),
+        turns=(TURNS, "How often each is measured."),
+    )

@@ -1,0 +1,198 @@
+"""How fast an adapter trains here, and by what one would use instead, on the same machine.
+
+    make bench DATA=FOLDER                                          # this and other measurements
+    .venv-parity/bin/python -m benchmarks.speed --data_dir=FOLDER   # runs what is not there yet
+    python -m benchmarks.speed --table                              # only rewrites its page
+
+FOLDER holds `glue/MRPC`, `glue/CoLA` and `squad`. All train the same MiniLM on the same
+examples, batch 32, input pipeline included, at most 128 word pieces (SQuAD: 384); adapters have
+size 64, LoRA rank 8 of queries and values. The peers pad each batch to its longest example. Each
+measurement is a process of its own; they take turns, and the first steps are not counted.
+"""
+
+import collections
+import pathlib
+import platform
+import statistics
+
+from benchmarks import ledger, measuring, runner
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LEDGER = ledger.Ledger(
+    folder=ROOT / "benchmarks" / "results" / "speed",
+    page=ROOT / "docs" / "performance.md",
+    key=lambda row: (row["data"], row["system"], row["turn"]),
+)
+OURS, OURS_BF16, FULL = "ours", "ours, `--precision=bfloat16_base`", "ours, `--tuning=full`"
+PEER, PEER_BF16, LORA = "`adapters`", "`adapters`, bfloat16 autocast", "`peft`, LoRA"
+GARDEN = "Model Garden, everything trained"
+# By data: what is measured on it. The first is what the others are compared with.
+CASES = {
+    "mrpc": (PEER, OURS, OURS_BF16, PEER_BF16, LORA, FULL, GARDEN),
+    "cola": (PEER, OURS),
+    "squad": (PEER, OURS),
+}
+FOLDERS = {"mrpc": "glue/MRPC", "cola": "glue/CoLA", "squad": "squad"}
+LENGTHS = collections.defaultdict(lambda: 128, squad=384)
+STEPS = {"mrpc": 114, "cola": 267, "squad": 24}  # One epoch, and a part of one.
+TURNS, BATCH, SIZE, WARMUP, QUESTIONS = 3, 32, 64, 8, 1200
+
+
+def read(data, folder):
+    """The training examples of a task of sentences, or `Window`s of questions."""
+    from adapter_bert_tf.base import load_base
+    from adapter_bert_tf.data import examples, spans, squad
+    from adapter_bert_tf.data.tokenization import TextEncoder
+    from adapter_bert_tf.tasks import find_task
+
+    if data != "squad":
+        return examples.read_examples(find_task(data), folder, ["train"])["train"]
+    path = f"{folder}/train-v1.1.json"
+    questions = squad.read_questions(squad.read_articles(path), path)[:QUESTIONS]
+    settings = spans.SpanSettings(max_seq_length=LENGTHS[data])
+    encoder = TextEncoder(load_base().vocabulary, LENGTHS[data])
+    return list(spans.training_windows(questions, encoder, settings))
+
+
+def measure(data, system, folder):
+    """Examples/s and MB of a process that trains; for a process of its own."""
+    from adapter_bert_tf.run.output_files import peak_memory_mb
+
+    found = read(data, folder)
+    is_ours = system in (OURS, OURS_BF16, FULL, GARDEN)
+    rate = (_ours if is_ours else _peer)(data, system, found)
+    return {
+        "examples_per_second": rate,
+        "peak_memory_mb": peak_memory_mb(),
+        "processor": _processor(),
+        "versions": _versions(is_ours, system),
+    }
+
+
+def _processor():
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    named = next((line for line in lines if line.startswith("model name")), platform.machine())
+    return named.partition(": ")[2] or named
+
+
+def _versions(is_ours, system):
+    import importlib.metadata
+
+    names = ("tensorflow", "tf-models-official") if is_ours else ("torch", "transformers")
+    names += () if is_ours else ("peft" if system == LORA else "adapters",)
+    return {name: importlib.metadata.version(name) for name in names}
+
+
+def _ours(data, system, found):
+    from adapter_bert_tf.base import load_base
+
+    base = load_base()
+    if data == "squad":
+        import tempfile
+
+        from adapter_bert_tf.data import records
+
+        with tempfile.TemporaryDirectory() as folder:
+            written = records.cached_records(folder, {}, lambda: found)
+            fed = records.train_batches(written, BATCH, WARMUP + STEPS[data], 0, LENGTHS[data], 2)
+            return measuring.rate_of(_model(base, data, system), fed, BATCH, WARMUP, STEPS[data])
+    features = measuring.features(found, base, LENGTHS[data])
+    from adapter_bert_tf.data.batches import train_batches
+
+    pad_to = None if system == GARDEN else 2  # It knows one length for all.
+    fed = train_batches(features, BATCH, WARMUP + STEPS[data], 0, LENGTHS[data], pad_to)
+    return measuring.rate_of(_model(base, data, system), fed, BATCH, WARMUP, STEPS[data])
+
+
+def _model(base, data, system):
+    import adapter_bert_tf as abt
+    from adapter_bert_tf.heads.span_labeler import SpanLabeler
+
+    if system == GARDEN:
+        return _garden(base)
+    config = None if system == FULL else abt.AdapterConfig(bottleneck_size=SIZE)
+    product = "bfloat16" if system == OURS_BF16 else None
+    encoder = base.new_encoder(config, product_dtype=product)
+    model = SpanLabeler(encoder) if data == "squad" else abt.Classifier(encoder, 2)
+    base.assign(model.named_variables())
+    abt.select_trained(model, abt.Tuning("full" if system == FULL else "adapters"))
+    return model
+
+
+def _garden(base):
+    """Model Garden's own classifier, as its guide trains it, with our optimizer and loss."""
+    from official.nlp.modeling import models, networks
+
+    from adapter_bert_tf.heads.losses import sparse_cross_entropy
+
+    sizes = base.config
+    encoder = networks.BertEncoderV2(
+        vocab_size=sizes.vocab_size,
+        hidden_size=sizes.hidden_size,
+        num_layers=sizes.num_layers,
+        num_attention_heads=sizes.num_attention_heads,
+        inner_dim=sizes.inner_dim,
+    )
+    model = models.BertClassifier(encoder, 2)
+    model.training_loss = lambda: sparse_cross_entropy
+    return model
+
+
+def _peer(data, system, found):
+    from benchmarks import peer
+
+    steps = WARMUP + STEPS[data]
+    model, tokenizer = peer.load_lora(2) if system == LORA else peer.load(SIZE, 2, data == "squad")
+    if data == "squad":
+        rows = [peer.window_row(window) for window in found]
+    else:
+        rows = peer.tokenized(tokenizer, found, [int(label) for label in found.labels])
+    fed = peer.batches(tokenizer, rows, BATCH, shuffle=True)
+    done = peer.train(model, fed, steps, 1e-3, autocast=system == PEER_BF16)
+    return measuring.rate_of_steps(done, BATCH, WARMUP, STEPS[data])
+
+
+def run_missing(data_dir, only, turns):
+    """Measures what has no line yet, in turns."""
+    plan = [(data, system, t) for data in only.split(",") for t in range(turns)
+            for system in CASES[data]]  # fmt: skip
+    missing = LEDGER.missing(plan)
+    for number, (data, system, turn) in enumerate(missing, 1):
+        folder = str(pathlib.Path(data_dir) / FOLDERS[data])
+        row = {"data": data, "system": system, "turn": turn}
+        row |= measuring.apart("benchmarks.speed", data, system, folder)
+        print(f"{number} of {len(missing)}: {row}", flush=True)
+        LEDGER.add("rows", [row])
+
+
+def training_speed(there):
+    """Markdown lines: examples/s as median and range, and as a multiple of `adapters`'."""
+    lines = ["| data | system | examples/s | times `adapters` | peak memory, MB |"]
+    lines += ["| --- |" + " --- |" * 4]
+    for data, systems in CASES.items():
+        found = {s: [row for key, row in there.items() if key[:2] == (data, s)] for s in systems}
+        rates = {s: [row["examples_per_second"] for row in rows] for s, rows in found.items()}
+        for system in systems:
+            if not rates[system] or not rates[PEER]:
+                continue
+            middle, of_peer = (statistics.median(rates[s]) for s in (system, PEER))
+            spread = f"{middle:.1f} ({min(rates[system]):.1f}-{max(rates[system]):.1f})"
+            memory = statistics.median(row["peak_memory_mb"] for row in found[system])
+            lines += [f"| {data} | {system} | {spread} | {middle / of_peer:.2f} | {memory:.0f} |"]
+    return lines
+
+
+def write_tables():
+    """Replaces the table in its page."""
+    LEDGER.write_tables(training_speed)
+
+
+if __name__ == "__main__" and not runner.worker(measure):
+    runner.command(
+        __doc__,
+        run_missing,
+        write_tables,
+        data_dir=(None, "Folder of all data."),
+        only=(",".join(CASES), "Data, with commas between."),
+        turns=(TURNS, "How often each is measured."),
+    )
