@@ -71,6 +71,7 @@ BAD = {
         {},
         "0xe9 at offset 9 .line 2. is not utf-8.*encoding=NAME",
     ),
+    "utf-16": ("a\t1\n".encode("utf-16"), {}, "is not utf-8 text .it begins as utf-16 does"),
     "unknown encoding": (b"a\t1\n", {"encodings": ("utf-9",)}, "Unknown encoding 'utf-9'"),
     "open quote": (b'a,1\n"b,2\nc,3\n', CSV, "line 2: .*quotation mark"),
     "empty": (b"", {}, "is empty"),
