@@ -7,6 +7,7 @@
 - `step N`: a step of MiniLM with adapters of size 64, batch 32, length N, in milliseconds; the
   floating-point operations of its products, and how many a second one product of these shapes
   reaches alone.
+- `20 tasks`: milliseconds for one sentence pair through 20 adapters, by one call and by 20.
 - `memory adapters`, `memory full`: the most memory that two steps of a BERT-base of random weights
   add to their process, batch 32, length 128.
 """
@@ -29,6 +30,9 @@ LEDGER = ledger.Ledger(
 )
 STEPS = {"step 56": 56, "step 128": 128}
 MEMORY = {"memory adapters": "adapters", "memory full": "full"}
+ANSWERS, TASKS = "20 tasks", 20
+WHATS = ("start", *STEPS, ANSWERS, *MEMORY)
+PAIR = ("The company said its profit rose by a third.", "Profit grew, the company said.")
 TURNS, BATCH, SIZE, LENGTH, WARMUP, COUNTED = 3, 32, 64, 128, 4, 20
 
 
@@ -64,6 +68,8 @@ def measure(what, data_dir):
     """One of them; for a process of its own."""
     if what == "start":
         return {"seconds": _start(data_dir)}
+    if what == ANSWERS:
+        return _answers()
     return _memory(MEMORY[what]) if what in MEMORY else _step(STEPS[what])
 
 
@@ -77,6 +83,32 @@ def _start(data_dir):
             cwd=ROOT, check=True, stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": "."},
         )  # fmt: skip
         return os.path.getmtime(f"{folder}/metrics.jsonl") - began
+
+
+def _answers():
+    import adapter_bert_tf as abt
+
+    model = abt.AdapterModel(abt.load_base())
+    names = [f"task{i}" for i in range(TASKS)]
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            model.add_adapter(name, ("0", "1"), abt.AdapterConfig(bottleneck_size=SIZE), texts=2)
+            model.save_adapter(name, f"{folder}/{name}")
+        predictor = abt.Predictor({name: f"{folder}/{name}" for name in names})
+    texts, others = ([text] * TASKS for text in PAIR)
+    at_once = _milliseconds(lambda: predictor(texts, others, adapter=names))
+    apart = _milliseconds(lambda: [predictor(*PAIR, adapter=name) for name in names])
+    return {"at_once": at_once, "apart": apart}
+
+
+def _milliseconds(call):
+    """Median time of a call, after the first ones."""
+    times = []
+    for _ in range(WARMUP + COUNTED):
+        began = time.perf_counter()
+        call()
+        times.append(1000 * (time.perf_counter() - began))
+    return statistics.median(times[WARMUP:])
 
 
 def _model(base, method):
@@ -144,7 +176,7 @@ def _memory(method):
 
 def run_missing(data_dir, turns):
     """Measures what has no line yet, in turns."""
-    plan = [(w, turn) for turn in range(turns) for w in ("start", *STEPS, *MEMORY)]
+    plan = [(w, turn) for turn in range(turns) for w in WHATS]
     for what, turn in LEDGER.missing(plan):
         row = {"what": what, "turn": turn}
         row |= measuring.apart("benchmarks.costs", what, str(pathlib.Path(data_dir).resolve()))
@@ -155,7 +187,7 @@ def run_missing(data_dir, turns):
 def costs(there):
     """Markdown lines: medians and ranges."""
     lines = ["| what | median | range |", "| --- | --- | --- |"]
-    found = {w: [r for key, r in there.items() if key[0] == w] for w in ("start", *STEPS, *MEMORY)}
+    found = {w: [r for key, r in there.items() if key[0] == w] for w in WHATS}
     for what, rows in found.items():
         for name, values, form in _shown(what, rows):
             middle, low, high = statistics.median(values), min(values), max(values)
@@ -166,16 +198,19 @@ def costs(there):
 
 
 def _shown(what, rows):
+    """(name, values, format) of the lines of a measurement."""
     if not rows:
         return
     if what == "start":
-        yield (
-            "from the start of the command to its first step, s",
-            [r["seconds"] for r in rows],
-            "{:.1f}",
-        )
+        values = [row["seconds"] for row in rows]
+        yield "from the start of the command to its first step, s", values, "{:.1f}"
     elif what in MEMORY:
         yield f"{what}, MB", [row["megabytes"] for row in rows], "{:.0f}"
+    elif what == ANSWERS:
+        values = [row["at_once"] for row in rows]
+        yield "one sentence pair through 20 adapters, one call, ms", values, "{:.0f}"
+        values = [row["apart"] / row["at_once"] for row in rows]
+        yield "the same by 20 calls, times as long", values, "{:.1f}"
     else:
         yield f"{what}, ms", [row["milliseconds"] for row in rows], "{:.0f}"
         shares = [r["operations"] / r["peak_per_second"] / r["milliseconds"] * 1e3 for r in rows]

@@ -92,9 +92,10 @@ def _decode(path, content, encodings):
             ) from error
     line = content.count(b"\n", 0, failure.start) + 1
     marked = content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    hint = " (it begins as utf-16 does)" if marked else ""
     raise InputError(
         f"{path}: the byte 0x{content[failure.start]:02x} at offset {failure.start} (line {line}) "
-        f"is not {failure.encoding} text{' (it begins as utf-16 does)' if marked else ''}. Save the file as UTF-8; for a table of your own, "
+        f"is not {failure.encoding} text{hint}. Save the file as UTF-8; for a table of your own, "
         "encoding=NAME says another.",
         "encoding=NAME",
     )
