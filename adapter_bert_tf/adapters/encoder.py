@@ -2,6 +2,9 @@
 
 The attributes used here are those of tf-models-official 2.20; `tests/adapters/encoder_test.py`
 fails if another version names them differently.
+
+In what a call runs there is no `super()`: to find it, AutoGraph asks every frame of the stack for
+its variables, and the frame then keeps them alive, the user's trained models among them.
 """
 
 import functools
@@ -25,7 +28,7 @@ class Norm(tf_keras.layers.LayerNormalization):
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         if training is not True:
-            return super().call(inputs)
+            return tf_keras.layers.LayerNormalization.call(self, inputs)
         x = tf.cast(inputs, self.compute_dtype)
         return gradients.layer_norm(x, self.gamma, self.beta, self.epsilon)
 
@@ -41,7 +44,7 @@ class Activation(tf_keras.layers.Activation):
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         if training is True and self.activation in gradients.IN_TRAINING:
             return gradients.IN_TRAINING[self.activation](inputs)
-        return super().call(inputs)
+        return self.activation(inputs)
 
 
 class Dense(tf_keras.layers.EinsumDense):
@@ -57,7 +60,7 @@ class Dense(tf_keras.layers.EinsumDense):
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         if self.product_dtype is None:
-            return super().call(inputs)
+            return tf_keras.layers.EinsumDense.call(self, inputs)
         x, kernel = (tf.cast(value, self.product_dtype) for value in (inputs, self.kernel))
         product = tf.cast(tf.einsum(self.equation, x, kernel), self.compute_dtype)
         return self.activation(product + self.bias)
@@ -80,7 +83,7 @@ class Attention(tf_keras.layers.MultiHeadAttention):
         self.product_dtype = product_dtype
 
     def _build_from_signature(self, query: Any, value: Any, key: Any = None) -> None:
-        super()._build_from_signature(query, value, key)
+        tf_keras.layers.MultiHeadAttention._build_from_signature(self, query, value, key)
         for name in ("_query_dense", "_key_dense", "_value_dense", "_output_dense"):
             setattr(self, name, in_products_of(getattr(self, name), self.product_dtype))
 

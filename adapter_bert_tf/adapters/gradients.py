@@ -3,6 +3,9 @@
 The values are those of the plain functions to float32's last digits, and so are the gradients
 (`tests/adapters/gradients_test.py`); docs/performance.md has what they save. Only training uses
 them: without gradients the plain functions do less.
+
+Each is a graph of its own, traced once for all models. TensorFlow keeps a gradient that is written
+out for as long as the process lives, with the graph that it is in: that must not be a model's.
 """
 
 import math
@@ -14,47 +17,26 @@ import tensorflow as tf
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, Tensor
 
 Backward = Callable[..., Any]
+ANY, VECTOR = tf.TensorSpec(None, tf.float32), tf.TensorSpec([None], tf.float32)
+SEQUENCES = tf.TensorSpec([None, None, None], tf.float32)
 
 
-def _unconverted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """With a gradient of its own; AutoGraph, which would convert it, loses that."""
-    wrapped: Callable[..., Any] = tf.autograph.experimental.do_not_convert(
-        tf.custom_gradient(function)
-    )
-    return wrapped
-
-
-@_unconverted
-def gelu_erf(x: tf.Tensor) -> tuple[tf.Tensor, Backward]:
+def gelu_erf(x: tf.Tensor) -> tf.Tensor:
     """`x * Phi(x)` (Hendrycks & Gimpel 2016); keeps the slope, so that going back is one product.
 
     Args:
-      x: float of any shape.
+      x: float32 of any shape.
     """
-    below = 0.5 * (1.0 + tf.math.erf(x * math.sqrt(0.5)))
-    density = tf.exp(-0.5 * x * x) * (1.0 / math.sqrt(2.0 * math.pi))
-    slope = below + x * density
-    return x * below, lambda upstream: upstream * slope
+    return tf.ensure_shape(_gelu_erf(x), x.shape)
 
 
-@_unconverted
-def gelu(x: tf.Tensor) -> tuple[tf.Tensor, Backward]:
+def gelu(x: tf.Tensor) -> tf.Tensor:
     """The same with tanh in the place of the normal distribution (section 2).
 
     Args:
-      x: float of any shape.
+      x: float32 of any shape.
     """
-    scale, cubic = math.sqrt(2.0 / math.pi), 0.044715
-    square = x * x
-    tangent = tf.tanh(x * (scale + scale * cubic * square))
-    below = 0.5 * (1.0 + tangent)
-    inner = scale + 3.0 * scale * cubic * square
-    slope = below + 0.5 * x * (1.0 - tangent * tangent) * inner
-    return x * below, lambda upstream: upstream * slope
-
-
-# What training computes instead of a plain function.
-IN_TRAINING = {ACTIVATION_FUNCTIONS["gelu"]: gelu, ACTIVATION_FUNCTIONS["gelu_erf"]: gelu_erf}
+    return tf.ensure_shape(_gelu(x), x.shape)
 
 
 def layer_norm(x: tf.Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> tf.Tensor:
@@ -65,20 +47,51 @@ def layer_norm(x: tf.Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> tf.
       gamma, beta: `[hidden]`.
       epsilon: added to the variance.
     """
+    gamma, beta = tf.convert_to_tensor(gamma), tf.convert_to_tensor(beta)
+    return tf.ensure_shape(_layer_norm(x, gamma, beta, tf.constant(epsilon)), x.shape)
 
-    @_unconverted
-    def normalized(x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor) -> tuple[tf.Tensor, Backward]:
-        centred = x - tf.reduce_mean(x, -1, keepdims=True)
-        inverse = tf.math.rsqrt(tf.reduce_mean(centred * centred, -1, keepdims=True) + epsilon)
-        normal = centred * inverse
 
-        def back(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-            along, scaled = upstream * normal, upstream * gamma
-            mean = tf.reduce_mean(scaled, -1, keepdims=True)
-            slope = tf.reduce_mean(scaled * normal, -1, keepdims=True)
-            into = inverse * (scaled - mean - normal * slope)
-            return into, tf.reduce_sum(along, [0, 1]), tf.reduce_sum(upstream, [0, 1])
+# What training computes instead of a plain function.
+IN_TRAINING = {ACTIVATION_FUNCTIONS["gelu"]: gelu, ACTIVATION_FUNCTIONS["gelu_erf"]: gelu_erf}
 
-        return normal * gamma + beta, back
 
-    return normalized(x, tf.convert_to_tensor(gamma), tf.convert_to_tensor(beta))
+@tf.function(input_signature=[ANY], autograph=False)
+@tf.custom_gradient
+def _gelu_erf(x: tf.Tensor) -> tuple[tf.Tensor, Backward]:
+    below = 0.5 * (1.0 + tf.math.erf(x * math.sqrt(0.5)))
+    density = tf.exp(-0.5 * x * x) * (1.0 / math.sqrt(2.0 * math.pi))
+    slope = below + x * density
+    return x * below, lambda upstream: upstream * slope
+
+
+@tf.function(input_signature=[ANY], autograph=False)
+@tf.custom_gradient
+def _gelu(x: tf.Tensor) -> tuple[tf.Tensor, Backward]:
+    scale, cubic = math.sqrt(2.0 / math.pi), 0.044715
+    square = x * x
+    tangent = tf.tanh(x * (scale + scale * cubic * square))
+    below = 0.5 * (1.0 + tangent)
+    inner = scale + 3.0 * scale * cubic * square
+    slope = below + 0.5 * x * (1.0 - tangent * tangent) * inner
+    return x * below, lambda upstream: upstream * slope
+
+
+@tf.function(
+    input_signature=[SEQUENCES, VECTOR, VECTOR, tf.TensorSpec([], tf.float32)], autograph=False
+)
+@tf.custom_gradient
+def _layer_norm(
+    x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor, epsilon: tf.Tensor
+) -> tuple[tf.Tensor, Backward]:
+    centred = x - tf.reduce_mean(x, -1, keepdims=True)
+    inverse = tf.math.rsqrt(tf.reduce_mean(centred * centred, -1, keepdims=True) + epsilon)
+    normal = centred * inverse
+
+    def back(upstream: tf.Tensor) -> tuple[tf.Tensor | None, ...]:
+        along, scaled = upstream * normal, upstream * gamma
+        mean = tf.reduce_mean(scaled, -1, keepdims=True)
+        slope = tf.reduce_mean(scaled * normal, -1, keepdims=True)
+        into = inverse * (scaled - mean - normal * slope)
+        return into, tf.reduce_sum(along, [0, 1]), tf.reduce_sum(upstream, [0, 1]), None
+
+    return normal * gamma + beta, back
