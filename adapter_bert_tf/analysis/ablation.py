@@ -27,7 +27,8 @@ NAME = "ablation"  # Of the files, with `.csv`, `.png`, `.svg`.
 BOTH = "both"
 FIELDS = ("task", "removed", "first_layer", "last_layer", "metric", "value", "change")
 # Word pieces of all spans together, in one product; more take memory and save no time.
-PIECES_AT_ONCE = 1 << 15
+PIECES_AT_ONCE = 1 << 13
+USUAL_LENGTH = 64  # Counted where the graph does not know how long its rows are.
 
 
 def run(parsed: Any) -> None:
@@ -126,7 +127,7 @@ def span_logits(
     """
     encoder: TaskEncoder = model.encoder
     mask = inputs["input_mask"]
-    pieces = (mask.shape[0] or 1) * (mask.shape[1] or 1)
+    pieces = (mask.shape[0] or 1) * (mask.shape[1] or USUAL_LENGTH)
     of_spans = isinstance(model, SpanLabeler)
     read = None if of_spans else 1  # Positions of the last block that the head reads.
     found = span_outputs(encoder, inputs, sublayers, read, max(1, PIECES_AT_ONCE // pieces))

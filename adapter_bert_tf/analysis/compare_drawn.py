@@ -32,7 +32,7 @@ def draw(
     axes.invert_yaxis()
     axes.margins(y=0.25)
     metric, count = rows[0][1], rows[0][5]
-    axes.set_xlabel(f"{metric}, dev set, {ends} (n = {count:,})")
+    axes.set_xlabel(f"{metric}, dev set, {ends}\n(n = {count:,})")
     axes.set_title(printable(task)[:40], fontsize=10, parse_math=False)
     axes.grid(axis="x", color="#dddddd", zorder=0)
     return figure

@@ -19,7 +19,7 @@ def run(parsed: Any) -> None:
       InputError: for anything wrong with the flags or the data, before the first run.
     """
     flags = swept.flags_of(parsed, NAME, looking.pictures_of(NAME))
-    scales = swept.numbers(parsed.scales, "scales", float) if parsed.scales else SCALES
+    scales = swept.numbers(parsed.scales, "scales", float, 1e-12, 100) if parsed.scales else SCALES
     found = swept.points(
         looking.kind_of(parsed), flags, {"adapter_init_scale": scales}, "adapters", "runs"
     )

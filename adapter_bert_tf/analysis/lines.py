@@ -1,6 +1,7 @@
 """Pictures of a metric by one number: medians, ranges of seeds, a marker for each method."""
 
 import collections
+import math
 import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,7 +34,7 @@ def draw(found: Sequence[Point], place: Callable[[Point], float], label: str) ->
     axes = figure.subplots()
     panel(axes, found, place)
     axes.set_xlabel(label)
-    if len({point.method for point in found}) > 1:
+    if len({point.method for point in found}) > 1 or any(math.isnan(p.value) for p in found):
         axes.legend(frameon=False)
     return figure
 
@@ -44,12 +45,19 @@ def by_parameters(found: Sequence[Point]) -> Any:
 
 
 def panel(axes: Any, found: Sequence[Point], place: Callable[[Point], float]) -> None:
-    """Draws the points of one task: medians with lines, ranges as bars."""
+    """Draws the points of one task: medians with lines, ranges as bars, crosses: diverged."""
+    scored = [point for point in found if not math.isnan(point.value)]
+    diverged = sorted({place(point) for point in found if math.isnan(point.value)})
+    if diverged:
+        axes.plot(
+            diverged, [0.03] * len(diverged), "x", color="#a33030", label="diverged",
+            transform=axes.get_xaxis_transform(), clip_on=False,
+        )  # fmt: skip
     for method in dict.fromkeys(point.method for point in found):
         colour, marker, line = LOOKS[method]
         groups: dict[float, list[float]] = {}
-        for point in found:
-            if point.method == method and point.value == point.value:  # Not NaN.
+        for point in scored:
+            if point.method == method:
                 groups.setdefault(place(point), []).append(100 * point.value)
         places = sorted(groups)
         middle = [statistics.median(groups[x]) for x in places]
@@ -60,19 +68,26 @@ def panel(axes: Any, found: Sequence[Point], place: Callable[[Point], float]) ->
             marker=marker, linestyle=line, capsize=3, markersize=6,
         )  # fmt: skip
     first = found[0]
-    seeds = collections.Counter((point.method, point.setting) for point in found).values()
     axes.set_xscale("log")
     axes.set_ylabel(f"{first.metric}, dev (%)")
     axes.set_title(
-        f"{printable(first.task)[:40]} (n = {first.examples:,}, {_seeds(min(seeds), max(seeds))})",
+        f"{printable(first.task)[:40]} (n = {first.examples:,}, {_drawn(scored)})",
         fontsize=10,
         parse_math=False,
     )
     axes.grid(color="#dddddd")
 
 
-def _seeds(fewest: int, most: int) -> str:
-    """What a marker and its bar are."""
+def seeds_of(found: Sequence[Point]) -> str:
+    """How many seeds stand behind a marker."""
+    counts = collections.Counter((point.method, point.setting) for point in found).values()
+    fewest, most = min(counts, default=0), max(counts, default=0)
     if most == 1:
         return "one seed"
-    return f"median and range of {most if fewest == most else f'{fewest} to {most}'} seeds"
+    return f"{most if fewest == most else f'{fewest} to {most}'} seeds"
+
+
+def _drawn(found: Sequence[Point]) -> str:
+    """What a marker and its bar are."""
+    seeds = seeds_of(found)
+    return seeds if seeds == "one seed" else f"median and range of {seeds}"

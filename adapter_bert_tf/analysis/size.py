@@ -14,6 +14,7 @@ from adapter_bert_tf.run.reused import Reused
 
 NAME = "size"
 FULL = "full"  # Is not trained here, but drawn where its rows are known.
+LARGEST = 16_384
 SIZES = (2, 4, 8, 16, 32, 64, 128, 256)
 
 
@@ -27,11 +28,11 @@ def run(parsed: Any) -> None:
       InputError: for anything wrong with the flags or the data, before the first run.
     """
     flags = swept.flags_of(parsed, NAME, looking.pictures_of(NAME))
-    sizes = swept.numbers(parsed.sizes, "sizes", int) if parsed.sizes else SIZES
+    sizes = swept.numbers(parsed.sizes, "sizes", int, 1, LARGEST) if parsed.sizes else SIZES
     reused = Reused()
     kind, base = looking.kind_of(parsed), reused.base(flags.part(table.with_role(Role.BASE)))
-    every = range(1, base.config.num_layers + 1)
-    tops = swept.numbers(parsed.tops, "tops", int) if parsed.tops else every
+    depth = base.config.num_layers
+    tops = swept.numbers(parsed.tops, "tops", int, 1, depth) if parsed.tops else range(1, depth + 1)
     grids: dict[str, dict[str, Any]] = {
         "adapters": {"adapter_size": sizes},
         "top_k": {"tuning": ["top_k"], "top_k": tops},
@@ -49,5 +50,6 @@ def run(parsed: Any) -> None:
     found += [point for point in known if point.method == FULL]
     if found and not flags.dry_run:
         made = {f"{NAME}.csv": swept.table(found)}
-        made |= outputs.pictures(lines.by_parameters(found), NAME, command())
+        figure = lines.by_parameters(swept.finished(found))
+        made |= outputs.pictures(figure, NAME, command())
         print(f"By size: {', '.join(outputs.write(flags.output_dir, made))}", flush=True)

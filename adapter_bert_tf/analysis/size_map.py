@@ -15,13 +15,14 @@ import numpy as np
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.analysis import ledger, lines, looking, outputs
-from adapter_bert_tf.analysis.swept import Point, table
+from adapter_bert_tf.analysis.swept import Point, finished, table
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import parse_json, shortened
+from adapter_bert_tf.received import parse_json, printable, shortened
 
 NAME = "size_map"
 QUANTILES = (0.2, 0.5, 0.8)  # Of tasks, as in the paper's figures.
 FEWEST_TASKS = 3
+ROUNDED = 1e-5  # Tables have six decimals.
 WIDE = 3  # Panels in a row.
 
 
@@ -53,6 +54,23 @@ def _of_table(text: str) -> Iterator[Point]:
 
 def _of_ledger(text: str) -> Iterator[Point]:
     return map(ledger.point, map(parse_json, text.splitlines()))
+
+
+def once(found: Sequence[Point]) -> list[Point]:
+    """The points without those that several files have.
+
+    Raises:
+      InputError: when they do not say the same of a run.
+    """
+    runs: dict[tuple[Any, ...], Point] = {}
+    for point in found:
+        first = runs.setdefault(point[:4], point)
+        if abs(first.value - point.value) > ROUNDED:
+            raise InputError(
+                f"There are two results of {point.task}, {point.method} {point.setting}, seed "
+                f"{point.seed}: {first.value:.6f} and {point.value:.6f}. Name the tables of one."
+            )
+    return list(runs.values())
 
 
 def differences(found: Sequence[Point]) -> list[tuple[str, float, list[float]]]:
@@ -107,7 +125,12 @@ def draw(found: Sequence[Point]) -> Any:
         for name in methods
         for c, m, line in (lines.LOOKS[name],)
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(methods), frameon=False)
+    figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=min(len(methods), 3 * min(panels, WIDE)),
+        frameon=False,
+    )
     return figure
 
 
@@ -136,11 +159,14 @@ def _percentiles(axes: Any, rows: Sequence[tuple[str, float, list[float]]]) -> N
 def run(parsed: Any, command: str) -> None:
     """Joins tables and draws them. Raises `InputError`."""
     outputs.require(parsed.output_dir, looking.pictures_of(NAME))
-    found = [point for path in parsed.tables for point in read(path)]
+    found = once([point for path in parsed.tables for point in read(path)])
     tasks = parsed.tasks.split(",") if parsed.tasks else {point.task for point in found}
-    found = [p for p in found if p.task in tasks and p.method in lines.LOOKS]
+    found = [p for p in found if p.task in tasks]
+    if unknown := {p.method for p in found} - lines.LOOKS.keys():
+        print(f"Left out, as no method of `analysis size`: {printable(', '.join(sorted(unknown)))}")
+    found = [p for p in found if p.method in lines.LOOKS]
     if not found:
         raise InputError(f"There are no runs of these tasks. Received: --tasks={parsed.tasks}")
     made = {f"{NAME}.csv": table(found)}
-    made |= outputs.pictures(draw(found), NAME, command)
+    made |= outputs.pictures(draw(finished(found)), NAME, command)
     print(", ".join(outputs.write(parsed.output_dir, made)))

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -10,10 +11,13 @@ from typing import Any, NamedTuple
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.analysis import outputs
+from adapter_bert_tf.command import table as flag_table
+from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shown
 from adapter_bert_tf.run.kind import Kind
+from adapter_bert_tf.run.planning import data_flags
 from adapter_bert_tf.run.question_data import METRICS as OFFICIAL
 from adapter_bert_tf.run.question_data import task_name
 from adapter_bert_tf.run.reused import Reused
@@ -56,6 +60,26 @@ def flags_of(parsed: Any, analysis: str, names: Sequence[str]) -> RunFlags:
         )
     outputs.require(flags.output_dir, names)
     return flags
+
+
+def check_data(kind: Kind, flags: RunFlags) -> None:
+    """Reads the data once, before anything is written. Raises `InputError`."""
+    base = Reused().base(flags.part(flag_table.with_role(Role.BASE)))
+    kind.read(data_flags(flags.changed(do_train=True)), base.vocabulary, None)
+
+
+def finished(found: Sequence[Point]) -> list[Point]:
+    """The points of runs that did not diverge; says how many did.
+
+    Raises:
+      InputError: when all did.
+    """
+    scored = [point for point in found if not math.isnan(point.value)]
+    if not scored:
+        raise InputError("Every run diverged. Try a lower --learning_rate.")
+    if len(scored) < len(found):
+        print(f"{len(found) - len(scored)} of {len(found)} runs diverged.", flush=True)
+    return scored
 
 
 def completed(
@@ -163,11 +187,24 @@ def table(found: Sequence[Point]) -> bytes:
     )
 
 
-def numbers(text: str, name: str, kind: Callable[[str], Any]) -> list[Any]:
-    """The numbers of a flag, with commas between. Raises `InputError`."""
+def numbers(
+    text: str, name: str, kind: Callable[[str], Any], lowest: float, highest: float
+) -> list[Any]:
+    """The numbers of a flag, each once, with commas between.
+
+    Raises:
+      InputError: for what is no number, one outside of `lowest` and `highest`, and one that is
+        there twice.
+    """
     try:
-        return [kind(part) for part in text.split(",")]
+        found = [kind(part) for part in text.split(",")]
     except ValueError as error:
         raise InputError(
             f"--{name} are numbers with commas between. Received: {shown(text)}"
         ) from error
+    if not all(lowest <= number <= highest for number in found) or len({*found}) < len(found):
+        raise InputError(
+            f"--{name} are different numbers from {lowest:g} to {highest:g}. Received: "
+            f"{shown(text)}"
+        )
+    return found

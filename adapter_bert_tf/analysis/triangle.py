@@ -40,16 +40,18 @@ def draw(task: str, found: Mapping[str, Mapping[str, Any]]) -> Any:
     grids = {name: grid(of["without"], of["whole"]) for name, of in found.items()}
     layers = len(next(iter(grids.values())))
     side = max(2.6, 0.55 * layers + 0.6)
-    figure = Figure(figsize=(side * len(grids) + 1.3, side + 0.7), layout="constrained")
+    figure = Figure(figsize=(max(side * len(grids) + 1.3, 5.8), side + 0.9), layout="constrained")
     all_axes = figure.subplots(1, len(grids), squeeze=False)[0]
     lowest = min(min(float(np.nanmin(changes)) for changes in grids.values()), -0.1)
+    highest = max(max(float(np.nanmax(changes)) for changes in grids.values()), 0.0)
     for axes, (name, changes) in zip(all_axes, grids.items(), strict=True):
-        image = _panel(axes, changes, lowest)
+        image = _panel(axes, changes, lowest, highest)
         axes.set_title(TITLES[name], fontsize=10)
     of = next(iter(found.values()))
     figure.suptitle(
-        f"{printable(task)[:40]}: {of['metric']} {100 * of['whole']:.1f} (one adapter, "
-        f"n = {of['examples']:,}), change without its changes",
+        f"{printable(task)[:40]}: {of['metric']} {100 * of['whole']:.1f} "
+        f"(n = {of['examples']:,}, one adapter of one seed)\n"
+        "and its change without the adapters of a span of layers",
         fontsize=11,
         parse_math=False,
     )
@@ -57,9 +59,9 @@ def draw(task: str, found: Mapping[str, Mapping[str, Any]]) -> Any:
     return figure
 
 
-def _panel(axes: Any, changes: np.ndarray, lowest: float) -> Any:
+def _panel(axes: Any, changes: np.ndarray, lowest: float, highest: float) -> Any:
     layers = len(changes)
-    image = axes.imshow(changes, cmap="cividis", vmin=lowest, vmax=0)
+    image = axes.imshow(changes, cmap="cividis", vmin=lowest, vmax=highest)
     names = [str(layer + 1) for layer in range(layers)]
     axes.set_xticks(range(layers), names)
     axes.set_yticks(range(layers), names)
@@ -71,9 +73,10 @@ def _panel(axes: Any, changes: np.ndarray, lowest: float) -> Any:
         return image
     for (first, last), change in np.ndenumerate(changes):
         if not np.isnan(change):
-            dark = change < lowest / 2
+            dark = change < (lowest + highest) / 2
+            said = f"{change:+.1f}" if abs(change) >= 0.05 else "0.0"
             axes.text(
-                last, first, f"{change:.1f}".replace("-0.0", "0.0"), ha="center", va="center",
+                last, first, said, ha="center", va="center",
                 fontsize=8, color="white" if dark else "black",
             )  # fmt: skip
     return image

@@ -7,8 +7,9 @@ from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.config import PRESETS
-from adapter_bert_tf.analysis import compare_drawn, looking, outputs, swept
+from adapter_bert_tf.analysis import compare_drawn, lines, looking, outputs, swept
 from adapter_bert_tf.command.run_flags import RunFlags
+from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.output_files import command
 
 NAME = "variants"
@@ -36,21 +37,24 @@ def run(parsed: Any) -> None:
     Raises:
       InputError: for anything wrong with the flags or the data, before the first run.
     """
-    flags = swept.flags_of(parsed, NAME, [*looking.pictures_of(NAME), f"{NAME}_runs.csv"])
+    names = [*looking.pictures_of(NAME), f"{NAME}_runs.csv", *(f"{name}.json" for name in VARIANTS)]
+    flags, kind = swept.flags_of(parsed, NAME, names), looking.kind_of(parsed)
+    swept.check_data(kind, flags)
     paths = _configs(flags)
-    kind, grid = looking.kind_of(parsed), {"adapter": list(paths.values())}
-    found = swept.points(kind, flags, grid, "adapters", "runs")
+    found = swept.points(kind, flags, {"adapter": list(paths.values())}, "adapters", "runs")
     if not found:
         return
     named = {path: name for name, path in paths.items()}
-    rows = [_row(name, [p for p in found if named[p.setting] == name]) for name in paths]
+    scored = swept.finished(found)
+    per_name = {name: [p for p in scored if named[p.setting] == name] for name in paths}
+    rows = [_row(name, same) for name, same in per_name.items() if same]
     text = [[f"{v:.4f}" if isinstance(v, float) else str(v) for v in row] for row in rows]
     print(_shown(text), flush=True)
     made = {f"{NAME}.csv": outputs.table(FIELDS, text), f"{NAME}_runs.csv": swept.table(found)}
     figure = compare_drawn.draw(
         found[0].task,
         [[*row[:5], row[-1]] for row in rows],
-        f"median and range of {rows[0][5]} seeds",
+        f"median and range of {lines.seeds_of(scored)}",
     )
     made |= outputs.pictures(figure, NAME, command())
     print(f"Variations: {', '.join(outputs.write(flags.output_dir, made))}", flush=True)
@@ -67,14 +71,26 @@ def _shown(rows: list[list[str]]) -> str:
 
 
 def _configs(flags: RunFlags) -> dict[str, str]:
-    """Dict from each variation to a JSON file of its `AdapterConfig`."""
+    """Dict from each variation to a JSON file of its `AdapterConfig`, written if it is not there.
+
+    Raises `InputError` for a file of that name that says something else.
+    """
     size = flags.adapter_size or PRESETS["houlsby"].bottleneck_size
-    paths = {}
+    paths: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for name, fields in VARIANTS.items():
         config = dataclasses.replace(PRESETS["houlsby"], bottleneck_size=size, **fields)
-        paths[name] = os.path.join(flags.output_dir, f"{name}.json")
-        if not flags.dry_run:
-            storage.write_text(paths[name], config.to_json())
+        path = paths[name] = os.path.join(flags.output_dir, f"{name}.json")
+        if not storage.exists(path):
+            texts[path] = config.to_json()
+        elif storage.read_bytes(path) != config.to_json().encode():
+            raise InputError(
+                f"{path} says something else than the variation {name!r} of size {size}, which is "
+                "to be there. Choose another --output_dir."
+            )
+    if not flags.dry_run:
+        for path, text in texts.items():
+            storage.write_text(path, text)
     return paths
 
 

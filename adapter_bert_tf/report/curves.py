@@ -93,6 +93,7 @@ def _chart(
             marker = charts.MARKERS[i] if few else None
             axes.plot(steps, values, label=called, **charts.style(i) | {"marker": marker})
         axes.set_xlabel("step")
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.set_ylabel(axis)
         if lowest:
             ends = np.concatenate([values for _, _, values in curves])

@@ -14,6 +14,8 @@ from adapter_bert_tf.report.folder import Contents
 
 FILE = "report.html"
 MOST_TILES = 8
+# By this a page is known as ours; those of earlier versions have it too.
+OURS, LONGEST_HEAD = b"default-src 'none'; style-src 'unsafe-inline'; img-src data:", 1 << 12
 Part = Callable[[], list[Block]]
 
 
@@ -28,10 +30,19 @@ def write(path: str) -> str:
     """
     target = os.path.join(path, FILE)
     page = build(path)
-    if storage.isdir(target):
-        raise InputError(f"{target} is a folder, and the report is a file there. Move it away.")
+    _require_place(target)
     storage.write_text(target, page)
     return target
+
+
+def _require_place(target: str) -> None:
+    """A report may be written where nothing is, or an earlier one. Raises `InputError`."""
+    what = "a folder" if storage.isdir(target) else "a link" if storage.is_link(target) else None
+    if what is None and storage.exists(target):
+        beginning = storage.read_bytes(target, LONGEST_HEAD)
+        what = None if OURS in beginning else "no report of ours"
+    if what:
+        raise InputError(f"{target} is {what}, and the report is a file there. Move it away.")
 
 
 def build(path: str) -> str:

@@ -120,6 +120,7 @@ def test_the_grid_and_the_picture():
     found = {"both": {"metric": "accuracy", "examples": 20, "whole": 0.75, "without": rows}}
     figure = triangle.draw("a $x$ <b>", found)
     axes = figure.axes[0]
-    assert [text.get_text() for text in axes.texts] == ["-5.0", "-25.0", "5.0"]
+    assert [text.get_text() for text in axes.texts] == ["-5.0", "-25.0", "+5.0"]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("last layer removed", "first layer removed")
+    assert axes.images[0].get_clim() == pytest.approx((-25, 5))  # A gain is not drawn as a zero.
     assert "n = 20" in figure.get_suptitle() and "points" in figure.axes[-1].get_ylabel()

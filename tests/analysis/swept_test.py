@@ -120,7 +120,9 @@ REFUSED = {
     "a sweep": (("--sweep=paper",), "decides what is trained. Received: --sweep"),
     "predictions": (("--do_predict",), "Received: --do_predict"),
     "no numbers": (("--scales=1,x",), "--scales are numbers"),
-    "a negative one": (("--scales=-1",), "adapter_init_scale"),
+    "a negative one": (("--scales=-1",), "--scales are different numbers from 1e-12 to 100"),
+    "an infinite one": (("--scales=1,inf",), "Received: '1,inf'"),
+    "one twice": (("--scales=1,1e0",), "different numbers"),
 }
 
 
@@ -145,7 +147,8 @@ def test_medians_and_ranges_are_drawn():
     np.testing.assert_allclose(np.array(line.get_xydata(), float), [[100, 60], [1000, 20]])
     ends = [segment[:, 1].tolist() for segment in bars.get_segments()]
     np.testing.assert_allclose(ends, [[50, 70], [20, 20]])
-    assert "n = 50" in axes.get_title() and "2 to 3 seeds" in axes.get_title()
+    assert "n = 50" in axes.get_title() and "1 to 3 seeds" in axes.get_title()
+    assert axes.get_legend() and axes.lines[0].get_label() == "diverged"
     assert axes.get_xlabel() == "trained parameters" and axes.get_ylabel() == "mcc, dev (%)"
 
 
@@ -160,6 +163,38 @@ def test_differences_by_hand():
     np.testing.assert_allclose(changes, [-5, 10, 0], atol=1e-9)
     figure = size_map.draw(found)
     assert figure.axes[4].get_title().endswith("percentile of 3 tasks")
+
+
+def test_runs_that_diverged_and_runs_that_are_there_twice(tmp_path, capsys):
+    found = points(0.5, 0.7) + points(float("nan"), 0.6, setting="64", trained=0)
+    path, other = tmp_path / "a.csv", tmp_path / "b.csv"
+    for place, listed in ((path, found + points(0.1, method="bitfit")), (other, found[:1])):
+        place.write_bytes(swept.table(listed))
+    asked = (f"--output_dir={tmp_path}/out", str(path), str(other))
+    assert main(["size_map", *asked]) == 0
+    printed = capsys.readouterr().out
+    assert "1 of 4 runs diverged" in printed and "Left out" in printed and "bitfit" in printed
+    assert len(rows(tmp_path / "out" / "size_map.csv")) == 4
+    other.write_bytes(swept.table(points(0.51)))
+    assert main(["size_map", *asked]) == 1
+    assert "two results of t, adapters 8, seed 0: 0.500000 and 0.510000" in capsys.readouterr().err
+    path.write_bytes(swept.table(points(float("nan"))))
+    assert main(["size_map", *asked[:2]]) == 1
+    assert "Every run diverged" in capsys.readouterr().err
+
+
+def test_variants_write_over_nothing(looked_at, tmp_path):
+    """Their configurations are files of the folder; what is there may be another's."""
+    asked = (f"--output_dir={tmp_path}/out", *SHORT)
+    assert "No data file" in look("variants", looked_at, *asked, f"--data_dir={tmp_path}/none")
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "relu.json").write_text("mine")
+    assert "relu.json says something else" in look("variants", looked_at, *asked)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["relu.json"]
+    (tmp_path / "out" / "relu.json").unlink()
+    (tmp_path / "out" / "tanh.json").symlink_to(tmp_path / "elsewhere")
+    assert "is a link" in look("variants", looked_at, *asked)
 
 
 WRONG = {
@@ -183,4 +218,4 @@ def test_what_is_no_table(case, tmp_path):
 
 def test_defaults():
     assert init_scale.SCALES[0] == 1e-7 and init_scale.SCALES[-1] == 1
-    assert swept.numbers("1,2", "sizes", int) == [1, 2]
+    assert swept.numbers("1,2", "sizes", int, 1, 2) == [1, 2]

@@ -291,6 +291,13 @@ def test_the_command_writes_it(run, capsys):
     assert main(["report", f"--output_dir={run}"]) == 0
     assert capsys.readouterr().out == f"Report: {run}/report.html\n"
     assert (run / "report.html").read_text() == report.build(str(run))
+    (run / "report.html").write_text("mine")
+    with pytest.raises(InputError, match="no report of ours"):
+        report.write(str(run))
+    (run / "report.html").unlink()
+    (run / "report.html").symlink_to(run / "run.json")
+    with pytest.raises(InputError, match="is a link"):
+        report.write(str(run))
     (run / "report.html").unlink()
     (run / "report.html").mkdir()
     with pytest.raises(InputError, match="is a folder"):
