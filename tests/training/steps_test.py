@@ -95,6 +95,11 @@ def operations(function):
             yield node.op, node.name, kinds
 
 
+def called(operation):
+    """The name of the function that an operation calls; empty if it calls none."""
+    return operation.get_attr("f").name if "PartitionedCall" in operation.type else ""
+
+
 @pytest.mark.parametrize("head", HEADS)
 def test_nothing_inside_that_a_tpu_does_not_know(head, precision, tiny_base_folder):
     for function, _ in steps_of(model_of(tiny_base_folder, head), head):
@@ -170,7 +175,8 @@ def test_what_must_be_exact_is_float32(head, adapter, tiny_base_folder):
             found[kind] += 1
             assert tf.bfloat16 not in dtypes, name
     assert found["Softmax"] >= 2  # One a layer.
-    assert found["Rsqrt"] + found["FusedBatchNormV3"] >= 5  # One a LayerNorm.
+    norms = [op for op in function.graph.get_operations() if "forward__layer_norm" in called(op)]
+    assert found["Rsqrt"] and len(norms) >= 5  # One a LayerNorm, all of the same function.
     assert wide > 10  # The rest is bfloat16.
     assert logits.dtype == tf.float32
     assert head == "score" or found["SparseSoftmaxCrossEntropyWithLogits"] == 1
