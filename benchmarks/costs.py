@@ -60,11 +60,8 @@ def needed(sizes, length, batch=BATCH, size=SIZE):
     def dense(rows):  # Query and output, the feed-forward sublayer; adapters, thrice.
         return 2 * rows * (2 * hidden**2 + 2 * hidden * inner) * 2 + 2 * rows * hidden * size * 12
 
-    def attention(queries):
-        return 2 * 2 * 2 * batch * queries * length * hidden + attention_back(queries)
-
-    def attention_back(queries):
-        return 2 * 2 * batch * queries * length * hidden
+    def attention(queries):  # Two products forward, four back.
+        return 2 * 6 * batch * queries * length * hidden
 
     keys = 2 * pieces * 2 * hidden**2 * 2
     full = dense(pieces) + keys + attention(length)

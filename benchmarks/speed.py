@@ -14,6 +14,7 @@ import collections
 import pathlib
 import platform
 import statistics
+import tempfile
 
 from benchmarks import ledger, measuring, runner
 
@@ -36,6 +37,7 @@ FOLDERS = {"mrpc": "glue/MRPC", "cola": "glue/CoLA", "squad": "squad"}
 LENGTHS = collections.defaultdict(lambda: 128, squad=384)
 STEPS = {"mrpc": 114, "cola": 267, "squad": 24}  # One epoch, and a part of one.
 TURNS, BATCH, SIZE, WARMUP, QUESTIONS = 3, 32, 64, 8, 1200
+PAD_TO = 2  # As runs have it on CPU.
 
 
 def read(data, folder):
@@ -86,22 +88,23 @@ def _versions(is_ours, system):
 def _ours(data, system, found):
     from adapter_bert_tf.base import load_base
 
-    base = load_base()
+    base, steps = load_base(), WARMUP + STEPS[data]
+    with tempfile.TemporaryDirectory() as folder:
+        fed = _fed(data, system, found, base, steps, folder)
+        return measuring.rate_of(_model(base, data, system), fed, BATCH, WARMUP, STEPS[data])
+
+
+def _fed(data, system, found, base, steps, folder):
+    """The batches of `steps` steps; windows of questions are written into a folder."""
+    from adapter_bert_tf.data import batches, records
+
+    length = LENGTHS[data]
     if data == "squad":
-        import tempfile
-
-        from adapter_bert_tf.data import records
-
-        with tempfile.TemporaryDirectory() as folder:
-            written = records.cached_records(folder, {}, lambda: found)
-            fed = records.train_batches(written, BATCH, WARMUP + STEPS[data], 0, LENGTHS[data], 2)
-            return measuring.rate_of(_model(base, data, system), fed, BATCH, WARMUP, STEPS[data])
-    features = measuring.features(found, base, LENGTHS[data])
-    from adapter_bert_tf.data.batches import train_batches
-
-    pad_to = None if system == GARDEN else 2  # It knows one length for all.
-    fed = train_batches(features, BATCH, WARMUP + STEPS[data], 0, LENGTHS[data], pad_to)
-    return measuring.rate_of(_model(base, data, system), fed, BATCH, WARMUP, STEPS[data])
+        written = records.cached_records(folder, {}, lambda: found)
+        return records.train_batches(written, BATCH, steps, 0, length, PAD_TO)
+    features = measuring.features(found, base, length)
+    pad_to = None if system == GARDEN else PAD_TO  # It knows one length for all.
+    return batches.train_batches(features, BATCH, steps, 0, length, pad_to)
 
 
 def _model(base, data, system):

@@ -9,7 +9,7 @@ its variables, and the frame then keeps them alive, the user's trained models am
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -39,53 +39,63 @@ def new_norm(name: str, epsilon: float) -> Norm:
 
 
 class Activation(tf_keras.layers.Activation):
-    """tf_keras' nonlinearity, in training with a gradient of fewer passes where there is one."""
+    """tf_keras' nonlinearity, in training with a gradient of fewer passes where there is one.
+
+    Those are of float32, which it has unless the policy is of float16.
+    """
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
-        if training is True and self.activation in gradients.IN_TRAINING:
-            return gradients.IN_TRAINING[self.activation](inputs)
-        return self.activation(inputs)
+        function = self.activation
+        if training is True and inputs.dtype == tf.float32:
+            function = gradients.IN_TRAINING.get(function, function)
+        return function(inputs)
 
 
 class Dense(tf_keras.layers.EinsumDense):
-    """A dense layer of the base, whose product may be computed in fewer bits than all else.
+    """A dense layer of the base whose product is computed in fewer bits than all else.
 
     Args:
-      product_dtype: of the product, forward and back; None: the compute dtype.
+      product_dtype: of the product, forward and back.
     """
 
-    def __init__(self, *args: Any, product_dtype: str | None = None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, product_dtype: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.product_dtype = product_dtype
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        if self.product_dtype is None:
-            return tf_keras.layers.EinsumDense.call(self, inputs)
         x, kernel = (tf.cast(value, self.product_dtype) for value in (inputs, self.kernel))
         product = tf.cast(tf.einsum(self.equation, x, kernel), self.compute_dtype)
         return self.activation(product + self.bias)
 
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"product_dtype": self.product_dtype}
 
-def in_products_of(layer: tf_keras.layers.EinsumDense, product_dtype: str | None) -> Dense:
-    """A layer, not yet built, as `Dense`."""
-    return Dense.from_config(layer.get_config() | {"product_dtype": product_dtype})
+
+def put_dense(holder: Any, names: Sequence[str], product_dtype: str | None) -> None:
+    """Puts a `Dense` in the place of each of a layer's dense layers, if a dtype is asked for."""
+    for name in names if product_dtype else ():
+        config = getattr(holder, name).get_config() | {"product_dtype": product_dtype}
+        setattr(holder, name, Dense.from_config(config))
 
 
 class Attention(tf_keras.layers.MultiHeadAttention):
     """tf_keras' multi-head attention with a float32 softmax, whatever the compute dtype.
 
     Args:
-      product_dtype: as in `Dense`.
+      product_dtype: as in `Dense`; None: the compute dtype.
     """
 
     def __init__(self, *args: Any, product_dtype: str | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.product_dtype = product_dtype
 
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"product_dtype": self.product_dtype}
+
     def _build_from_signature(self, query: Any, value: Any, key: Any = None) -> None:
         tf_keras.layers.MultiHeadAttention._build_from_signature(self, query, value, key)
-        for name in ("_query_dense", "_key_dense", "_value_dense", "_output_dense"):
-            setattr(self, name, in_products_of(getattr(self, name), self.product_dtype))
+        names = ("_query_dense", "_key_dense", "_value_dense", "_output_dense")
+        put_dense(self, names, self.product_dtype)
 
     def _compute_attention(
         self,
@@ -112,7 +122,7 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
     and before the skip connection and the LayerNorm.
 
     Args:
-      product_dtype: as in `Dense`, of all its dense layers.
+      product_dtype: as in `Attention`, of all its dense layers.
 
     Raises:
       InputError: for `norm_first=True`, an order that the paper does not define.
@@ -141,8 +151,7 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
             **{k: v for k, v in config.items() if k not in shapes},
             product_dtype=self.product_dtype,
         )
-        for name in ("_intermediate_dense", "_output_dense"):
-            setattr(self, name, in_products_of(getattr(self, name), self.product_dtype))
+        put_dense(self, ("_intermediate_dense", "_output_dense"), self.product_dtype)
         self._attention_layer_norm: Any = new_norm("self_attention_layer_norm", self._norm_epsilon)
         self._attention_layer_norm_kv: Any = self._attention_layer_norm
         self._output_layer_norm: Any = new_norm("output_layer_norm", self._norm_epsilon)

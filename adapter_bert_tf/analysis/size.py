@@ -9,7 +9,6 @@ from adapter_bert_tf.analysis import ledger, lines, looking, outputs, swept
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.run.output_files import command
-from adapter_bert_tf.run.planning import data_flags
 from adapter_bert_tf.run.reused import Reused
 
 NAME = "size"
@@ -40,8 +39,7 @@ def run(parsed: Any) -> None:
     }
     known = []
     if parsed.rows:
-        (task,) = kind.read(data_flags(flags.changed(do_train=True)), base.vocabulary, None)
-        known = ledger.of_task(parsed.rows.split(","), task)
+        known = ledger.of_task(parsed.rows.split(","), swept.read_data(kind, flags, reused))
     found = [
         point
         for method, grid in grids.items()

@@ -16,7 +16,7 @@ from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shown
-from adapter_bert_tf.run.kind import Kind
+from adapter_bert_tf.run.kind import Kind, TaskData
 from adapter_bert_tf.run.planning import data_flags
 from adapter_bert_tf.run.question_data import METRICS as OFFICIAL
 from adapter_bert_tf.run.question_data import task_name
@@ -62,10 +62,13 @@ def flags_of(parsed: Any, analysis: str, names: Sequence[str]) -> RunFlags:
     return flags
 
 
-def check_data(kind: Kind, flags: RunFlags) -> None:
-    """Reads the data once, before anything is written. Raises `InputError`."""
-    base = Reused().base(flags.part(flag_table.with_role(Role.BASE)))
-    kind.read(data_flags(flags.changed(do_train=True)), base.vocabulary, None)
+def read_data(kind: Kind, flags: RunFlags, reused: Reused) -> TaskData:
+    """The data of the task, which the runs then reuse. Raises `InputError`."""
+    base = reused.base(flags.part(flag_table.with_role(Role.BASE)))
+    asked = data_flags(flags.changed(do_train=True))
+    task: TaskData
+    (task,) = reused.data(asked, base.vocabulary, None, kind.read)
+    return task
 
 
 def finished(found: Sequence[Point]) -> list[Point]:

@@ -11,6 +11,7 @@ from adapter_bert_tf.analysis import compare_drawn, lines, looking, outputs, swe
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.output_files import command
+from adapter_bert_tf.run.reused import Reused
 
 NAME = "variants"
 # Dict from a variation's name to the fields in which it differs from `houlsby`.
@@ -39,9 +40,11 @@ def run(parsed: Any) -> None:
     """
     names = [*looking.pictures_of(NAME), f"{NAME}_runs.csv", *(f"{name}.json" for name in VARIANTS)]
     flags, kind = swept.flags_of(parsed, NAME, names), looking.kind_of(parsed)
-    swept.check_data(kind, flags)
+    reused = Reused()
+    swept.read_data(kind, flags, reused)  # Before anything is written.
     paths = _configs(flags)
-    found = swept.points(kind, flags, {"adapter": list(paths.values())}, "adapters", "runs")
+    grid = {"adapter": list(paths.values())}
+    found = swept.points(kind, flags, grid, "adapters", "runs", reused)
     if not found:
         return
     named = {path: name for name, path in paths.items()}

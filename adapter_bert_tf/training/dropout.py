@@ -76,7 +76,9 @@ def dropped(inputs: tf.Tensor, rate: float, shape: Any, seed: tf.Tensor) -> tf.T
       shape: int32, of the mask; broadcast to that of `inputs`.
       seed: int32 `[2]`.
     """
-    below = round(rate * VALUES)
+    below = min(round(rate * VALUES), VALUES - 1)
+    if below == 0:
+        return inputs
     count = tf.reduce_prod(shape)
     pairs = tf.random.stateless_uniform([(count + 1) // 2], seed, None, None, tf.int32)
     bits = tf.reshape(tf.reshape(tf.bitcast(pairs, tf.int16), [-1])[:count], shape)

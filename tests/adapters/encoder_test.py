@@ -261,8 +261,9 @@ def test_products_in_bfloat16_and_all_else_in_float32():
     sizes = SIZES | {"product_dtype": "bfloat16"}
     encoder = new_encoder(sizes, AdapterConfig(bottleneck_size=4))
     exact = new_encoder(SIZES, AdapterConfig(bottleneck_size=4))
-    for one, other in zip(exact.variables, encoder.variables, strict=True):
-        one.assign(other)
+    theirs = encoder.named_variables()
+    for name, variable in exact.named_variables().items():
+        variable.assign(theirs[name])
     assert {v.dtype for v in encoder.variables} == {tf.float32}
     graph = tf.function(encoder).get_concrete_function(support.batch()).graph
     products = {op.inputs[0].dtype for op in graph.get_operations() if op.type == "Einsum"}

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.adapters import gradients, ops
+from adapter_bert_tf.adapters.encoder import Activation
 from tests import support
 from tests.training import tiny
 
@@ -42,6 +43,14 @@ def test_gelu_by_hand():
     assert values.numpy() == pytest.approx([0.841345], abs=1e-6)
     # The weight of the first value is cos(0) = 1.
     assert slopes.numpy() == pytest.approx([0.841345 + 0.241971], abs=1e-6)
+
+
+def test_half_precision_has_the_plain_function():
+    plain = ops.ACTIVATION_FUNCTIONS["gelu_erf"]
+    x = tf.constant(X, tf.float16)
+    found = Activation(plain, dtype="float16")(x, training=True)
+    assert found.dtype == tf.float16
+    np.testing.assert_array_equal(found, plain(x))
 
 
 def test_layer_norm():

@@ -44,16 +44,26 @@ def test_nothing_is_dropped_in_evaluation():
     np.testing.assert_array_equal(model(tf.ones([8, 8]), training=False), np.ones([8, 8]))
 
 
-@pytest.mark.parametrize("rate", [0.1, 1 / 3, 0.999])
+@pytest.mark.parametrize("rate", [0.1, 1 / 3, 0.999, 1 - 1e-9])
 @pytest.mark.parametrize("shape", [[3, 5], [1], [128, 1001]])
 def test_the_mean_is_kept(rate, shape):
     """What stays is scaled by the share that does, in 65,536ths, also where values are odd."""
     found = dropped(tf.ones(shape), rate, tf.constant(shape), tf.constant([1, 2])).numpy()
-    stays = 1 - round(rate * 65536) / 65536
+    stays = max(1 - round(rate * 65536) / 65536, 1 / 65536)  # Something always does.
     assert found.shape == tuple(shape)
     assert set(np.unique(found)) <= {0.0, np.float32(1 / stays)}
     spread = np.sqrt((1 - stays) / stays / found.size)
     assert abs(found.mean() - 1) < 4 * spread
+
+
+def test_a_rate_of_zero_draws_nothing():
+    @tf.function
+    def drop(x):
+        return dropped(x, 0.0, tf.shape(x), tf.constant([1, 2]))
+
+    function = drop.get_concrete_function(tf.TensorSpec([4]))
+    assert not [op.type for op in function.graph.get_operations() if "Random" in op.type]
+    np.testing.assert_array_equal(drop(tf.range(4.0)), [0, 1, 2, 3])
 
 
 def test_neighbours_are_independent():

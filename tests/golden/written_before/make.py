@@ -292,7 +292,8 @@ def make(checkout, folder, only_runs):
         for name, (script, flags) in lines.items()
     }
     stopped = interrupt(checkout, folder)
-    checkout.run([("run_classifier", FINISHED), ("run_classifier", SWEEP)])
+    finished = [("run_classifier", FINISHED), ("run_classifier", SWEEP)]
+    checkout.run(finished[:1] if only_runs else finished)
     expected = {
         "commit": checkout.commit(),
         "adapters": adapters,
@@ -305,8 +306,9 @@ def make(checkout, folder, only_runs):
 
 def keep(folder, target):
     """Puts what the tests need into a folder."""
-    for path in [*folder.rglob("events.out.tfevents.*"), *folder.rglob(".lock")]:
-        path.unlink()
+    for name in ("events.out.tfevents.*", ".lock", "report.html"):
+        for path in folder.rglob(name):
+            path.unlink()
     for path in (folder / name for name in ("trained", "again", "whole")):
         shutil.rmtree(path, ignore_errors=True)
     for path in folder.iterdir():
