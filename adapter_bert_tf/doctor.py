@@ -12,9 +12,9 @@ import importlib.metadata
 import os
 import sys
 
-from adapter_bert_tf.command.edge import program
+from adapter_bert_tf.command.edge import before_tensorflow, program
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+before_tensorflow()
 
 # Released together: another line of one of them does not work with the others.
 LINE = "2.20"
