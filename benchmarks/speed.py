@@ -11,6 +11,7 @@ measurement is a process of its own; they take turns, and the first steps are no
 """
 
 import collections
+import dataclasses
 import pathlib
 import platform
 import statistics
@@ -27,9 +28,12 @@ LEDGER = ledger.Ledger(
 OURS, OURS_BF16, FULL = "ours", "ours, `--precision=bfloat16_base`", "ours, `--tuning=full`"
 PEER, PEER_BF16, LORA = "`adapters`", "`adapters`, bfloat16 autocast", "`peft`, LoRA"
 GARDEN = "Model Garden, everything trained"
+# Of the upper half of the layers alone, from the second epoch on where their input is kept.
+UPPER, KEPT = "ours, `--frozen_layers=3`", "ours, `--frozen_layers=3 --cache_frozen`"
+FROZEN_LAYERS = {UPPER: 3, KEPT: 3}
 # By data: what is measured on it. The first is what the others are compared with.
 CASES = {
-    "mrpc": (PEER, OURS, OURS_BF16, PEER_BF16, LORA, FULL, GARDEN),
+    "mrpc": (PEER, OURS, OURS_BF16, PEER_BF16, LORA, FULL, GARDEN, UPPER, KEPT),
     "cola": (PEER, OURS),
     "squad": (PEER, OURS),
 }
@@ -61,7 +65,7 @@ def measure(data, system, folder):
     from adapter_bert_tf.run.output_files import peak_memory_mb
 
     found = read(data, folder)
-    is_ours = system in (OURS, OURS_BF16, FULL, GARDEN)
+    is_ours = system in (OURS, OURS_BF16, FULL, GARDEN, UPPER, KEPT)
     rate = (_ours if is_ours else _peer)(data, system, found)
     return {
         "examples_per_second": rate,
@@ -90,19 +94,25 @@ def _ours(data, system, found):
 
     base, steps = load_base(), WARMUP + STEPS[data]
     with tempfile.TemporaryDirectory() as folder:
-        fed = _fed(data, system, found, base, steps, folder)
-        return measuring.rate_of(_model(base, data, system), fed, BATCH, WARMUP, STEPS[data])
+        model = _model(base, data, system)
+        fed = _fed(data, system, found, base, steps, folder, model)
+        return measuring.rate_of(model, fed, BATCH, WARMUP, STEPS[data])
 
 
-def _fed(data, system, found, base, steps, folder):
+def _fed(data, system, found, base, steps, folder, model):
     """The batches of `steps` steps; windows of questions are written into a folder."""
     from adapter_bert_tf.data import batches, records
+    from adapter_bert_tf.training import frozen
 
     length = LENGTHS[data]
     if data == "squad":
         written = records.cached_records(folder, {}, lambda: found)
         return records.train_batches(written, BATCH, steps, 0, length, PAD_TO)
     features = measuring.features(found, base, length)
+    if system == KEPT:
+        model.compile()
+        kept = frozen.outputs(model, features, BATCH, length, PAD_TO)
+        features = dataclasses.replace(features, frozen=kept)
     pad_to = None if system == GARDEN else PAD_TO  # It knows one length for all.
     return batches.train_batches(features, BATCH, steps, 0, length, pad_to)
 
@@ -113,12 +123,15 @@ def _model(base, data, system):
 
     if system == GARDEN:
         return _garden(base)
-    config = None if system == FULL else abt.AdapterConfig(bottleneck_size=SIZE)
+    below = FROZEN_LAYERS.get(system, 0)
+    layers = tuple(range(below, base.config.num_layers))
+    config = None if system == FULL else abt.AdapterConfig(bottleneck_size=SIZE, layers=layers)
     product = "bfloat16" if system == OURS_BF16 else None
-    encoder = base.new_encoder(config, product_dtype=product)
+    encoder = base.new_encoder(config, product_dtype=product, frozen_layers=below)
     model = SpanLabeler(encoder) if data == "squad" else abt.Classifier(encoder, 2)
     base.assign(model.named_variables())
-    abt.select_trained(model, abt.Tuning("full" if system == FULL else "adapters"))
+    method = "full" if system == FULL else "adapters"
+    abt.select_trained(model, abt.Tuning(method, frozen_layers=below))
     return model
 
 

@@ -16,59 +16,11 @@ import tensorflow as tf
 import tf_keras
 from official.nlp.modeling import layers, networks
 
-from adapter_bert_tf.adapters import gradients
+from adapter_bert_tf.adapters.base_layers import Activation, Dense, new_norm
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, on_vectors
-from adapter_bert_tf.adapters.parts import Parts, Place
+from adapter_bert_tf.adapters.parts import FROZEN_OUTPUT, Parts, Place
 from adapter_bert_tf.adapters.specs import POOLER, Spec, base_specs, norm_after
 from adapter_bert_tf.errors import InputError
-
-
-class Norm(tf_keras.layers.LayerNormalization):
-    """tf_keras' LayerNorm over the last axis, in training with a gradient of fewer passes."""
-
-    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
-        if training is not True:
-            return tf_keras.layers.LayerNormalization.call(self, inputs)
-        x = tf.cast(inputs, self.compute_dtype)
-        return gradients.layer_norm(x, self.gamma, self.beta, self.epsilon)
-
-
-def new_norm(name: str, epsilon: float) -> Norm:
-    """A LayerNorm of the encoder: float32, whatever the compute dtype."""
-    return Norm(name=name, epsilon=epsilon, dtype=tf.float32)
-
-
-class Activation(tf_keras.layers.Activation):
-    """tf_keras' nonlinearity, in training with a gradient of fewer passes where there is one.
-
-    Those are of float32, which it has unless the policy is of float16.
-    """
-
-    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
-        function = self.activation
-        if training is True and inputs.dtype == tf.float32:
-            function = gradients.IN_TRAINING.get(function, function)
-        return function(inputs)
-
-
-class Dense(tf_keras.layers.EinsumDense):
-    """A dense layer of the base whose product is computed in fewer bits than all else.
-
-    Args:
-      product_dtype: of the product, forward and back.
-    """
-
-    def __init__(self, *args: Any, product_dtype: str, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.product_dtype = product_dtype
-
-    def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        x, kernel = (tf.cast(value, self.product_dtype) for value in (inputs, self.kernel))
-        product = tf.cast(tf.einsum(self.equation, x, kernel), self.compute_dtype)
-        return self.activation(product + self.bias)
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {"product_dtype": self.product_dtype}
 
 
 def put_dense(holder: Any, names: Sequence[str], product_dtype: str | None) -> None:
@@ -166,6 +118,7 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         output_range: int | None = None,
         parts: Parts | None = None,
         layer: int = 0,
+        training: bool | None = None,
     ) -> tf.Tensor:
         """Runs the block.
 
@@ -175,6 +128,7 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
           output_range: how many leading positions to compute; None for all.
           parts: `Parts` of this call; None for the bare base.
           layer: index of this block in the encoder.
+          training: whether its layers drop values, which tf_keras tells them.
 
         Returns:
           `[batch, output_range or seq, hidden]`, float32.
@@ -214,6 +168,8 @@ class AdapterBertEncoder(networks.BertEncoderV2):
       initializer_range: standard deviation of the base's random weights.
       product_dtype: of the products with the kernels of its blocks, forward and back, such as
         `bfloat16`; None: the compute dtype.
+      frozen_layers: number of lowest blocks that, with the embeddings, drop nothing in training and
+        have no gradient; 0: all is trained as usual.
 
     Raises:
       InputError: for `adapter`.
@@ -234,6 +190,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         norm_epsilon: float = 1e-12,
         initializer_range: float = 0.02,
         product_dtype: str | None = None,
+        frozen_layers: int = 0,
         **kwargs: Any,
     ) -> None:
         if "adapter" in kwargs:
@@ -265,6 +222,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
             "initializer_range": initializer_range,
         }
         self.product_dtype = product_dtype
+        self.frozen_layers = frozen_layers
         self._embedding_norm_layer = new_norm("embeddings/layer_norm", norm_epsilon)
         self._transformer_layers = [
             AdapterEncoderBlock(
@@ -287,15 +245,18 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         inputs: Mapping[str, tf.Tensor],
         output_range: int | None = None,
         parts: Parts | None = None,
+        frozen_layers: int | None = None,
     ) -> dict[str, tf.Tensor]:
         """Encodes a batch.
 
         Args:
           inputs: dict of int32 `[batch, seq]`: `input_word_ids`, `input_mask`, `input_type_ids`;
-            parts may ask for more.
+            parts may ask for more. `frozen_output`, float32 `[batch, seq, hidden]`: what `frozen`
+            gives, if it is known already.
           output_range: how many leading positions the last block computes; None for all. 1 is
             enough, and exact, for classification from [CLS].
           parts: `Parts` that run beside the base in this call; None for the bare base.
+          frozen_layers: as of the constructor, in this call; None: as it says.
 
         Returns:
           dict with `sequence_output [batch, output_range or seq, hidden]` and
@@ -303,12 +264,41 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         """
         parts = (parts or Parts()).for_call(inputs)
         mask = inputs["input_mask"][:, tf.newaxis, :]
-        x = self.embedded(inputs, parts)
+        first = self.frozen_layers if frozen_layers is None else frozen_layers
+        x = self._first_input(inputs, parts, first)
         last = len(self.blocks) - 1
-        for i, block in enumerate(self.blocks):
+        for i, block in enumerate(self.blocks[first:], first):
             computed = output_range if i == last else None
             x = block((x, mask), output_range=computed, parts=parts, layer=i)
         return {"sequence_output": x, "pooled_output": self.pooled(x, parts)}
+
+    def _first_input(
+        self, inputs: Mapping[str, tf.Tensor], parts: Parts, frozen_layers: int
+    ) -> tf.Tensor:
+        """The input of the lowest block that is not frozen."""
+        if FROZEN_OUTPUT in inputs:
+            return inputs[FROZEN_OUTPUT]
+        if frozen_layers:
+            return self.frozen(inputs, parts, frozen_layers)
+        return self.embedded(inputs, parts)
+
+    def frozen(
+        self,
+        inputs: Mapping[str, tf.Tensor],
+        parts: Parts | None = None,
+        frozen_layers: int | None = None,
+    ) -> tf.Tensor:
+        """The output of the frozen layers, float32 `[batch, seq, hidden]`; as outside training.
+
+        Args:
+          inputs, parts, frozen_layers: as of `call`.
+        """
+        parts, mask = parts or Parts(), inputs["input_mask"][:, tf.newaxis, :]
+        count = self.frozen_layers if frozen_layers is None else frozen_layers
+        x = self.embedded(inputs, parts, training=False)
+        for i, block in enumerate(self.blocks[:count]):
+            x = block((x, mask), parts=parts, layer=i, training=False)
+        return tf.stop_gradient(x)
 
     def _create_variables(self) -> None:
         """Creates every variable now, so that weights can be assigned.
@@ -326,13 +316,15 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         """The transformer blocks, from the lowest."""
         return self._transformer_layers
 
-    def embedded(self, inputs: Mapping[str, tf.Tensor], parts: Parts) -> tf.Tensor:
+    def embedded(
+        self, inputs: Mapping[str, tf.Tensor], parts: Parts, training: bool | None = None
+    ) -> tf.Tensor:
         """The first block's input, float32 `[batch, seq, hidden]`; arguments as of `call`."""
         x = self._get_embeddings(
             inputs["input_word_ids"], inputs["input_type_ids"], None, None, None
         )
         norm = parts.norm("bert/embeddings/LayerNorm", self._embedding_norm_layer)
-        return self._embedding_dropout(norm(x))
+        return self._embedding_dropout(norm(x), training=training)
 
     def pooled(self, x: tf.Tensor, parts: Parts) -> tf.Tensor:
         """The pooler of [CLS], `[batch, hidden]`, of the last block's output."""
@@ -361,7 +353,8 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         return base_specs(self.config)
 
     def get_config(self) -> dict[str, Any]:
-        return self.config | {"product_dtype": self.product_dtype, "name": self.name}
+        own = {"product_dtype": self.product_dtype, "frozen_layers": self.frozen_layers}
+        return self.config | own | {"name": self.name}
 
     @classmethod
     def from_config(

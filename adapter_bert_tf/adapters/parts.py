@@ -11,6 +11,8 @@ from adapter_bert_tf.adapters.ops import Tensor, dense, layer_norm
 from adapter_bert_tf.adapters.specs import POOLER
 
 Function = Callable[[tf.Tensor], tf.Tensor]
+# What an encoder's frozen layers give, where it comes with the inputs of a call.
+FROZEN_OUTPUT = "frozen_output"
 
 
 @dataclasses.dataclass(frozen=True)

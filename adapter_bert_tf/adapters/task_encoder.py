@@ -27,6 +27,7 @@ class TaskEncoder(tf_keras.layers.Layer):
       own_norms: whether it has LayerNorms of its own; they start as the encoder's.
       own_pooler: the same for the pooler.
       parts: the `PartsLayer` of `adapter`, if it was made before; None: it is made now.
+      frozen_layers: as in `AdapterBertEncoder`; None: as many as the encoder has.
     """
 
     def __init__(
@@ -36,10 +37,12 @@ class TaskEncoder(tf_keras.layers.Layer):
         own_norms: bool = True,
         own_pooler: bool = False,
         parts: PartsLayer | None = None,
+        frozen_layers: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.encoder = encoder
+        self.frozen_layers = frozen_layers
         self.config = encoder.config
         self.inputs = encoder.inputs
         config = PartsConfig.from_dict(adapter) if isinstance(adapter, Mapping) else adapter
@@ -57,7 +60,13 @@ class TaskEncoder(tf_keras.layers.Layer):
         self, inputs: Mapping[str, tf.Tensor], output_range: int | None = None
     ) -> dict[str, tf.Tensor]:
         """As `AdapterBertEncoder.call`, with its own parts."""
-        return self.encoder(inputs, output_range=output_range, parts=self.beside())
+        return self.encoder(
+            inputs, output_range, parts=self.beside(), frozen_layers=self.frozen_layers
+        )
+
+    def frozen(self, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
+        """As `AdapterBertEncoder.frozen`, with its own LayerNorms."""
+        return self.encoder.frozen(inputs, self.beside(), self.frozen_layers)
 
     def beside(self) -> Parts:
         """What runs beside the encoder in a call."""
@@ -92,6 +101,7 @@ class TaskEncoder(tf_keras.layers.Layer):
             "adapter": self.parts and self.parts.config.to_dict(),
             "own_norms": bool(self.norms),
             "own_pooler": self.own_pooler is not None,
+            "frozen_layers": self.frozen_layers,
         }
 
     @classmethod

@@ -70,16 +70,17 @@ class Base:
         adapter: PartsConfig | None = None,
         dropout: float | None = None,
         product_dtype: str | None = None,
+        frozen_layers: int = 0,
     ) -> AdapterBertEncoder | TaskEncoder:
         """As `build_encoder`, but with random weights, for a larger model to assign them.
 
         Args:
           adapter: as there.
           dropout: rate of hidden states and of attention in training; None for the base's own.
-          product_dtype: as in `AdapterBertEncoder`.
+          product_dtype, frozen_layers: as in `AdapterBertEncoder`.
         """
         given: dict[str, Any] = {} if dropout is None else dict.fromkeys(DROPOUTS, dropout)
-        given |= {"product_dtype": product_dtype}
+        given |= {"product_dtype": product_dtype, "frozen_layers": frozen_layers}
         return new_encoder(dataclasses.asdict(self.config) | given, adapter)
 
     def assign(self, variables: Mapping[str, tf.Variable]) -> list[str]:

@@ -47,6 +47,14 @@ ROWS = (
         highest=0.999,
     ),
     _row(
+        "cache_frozen",
+        "boolean",
+        False,
+        "Compute the layers of --frozen_layers once for every training example, and keep what they "
+        "give in a temporary file (below TMPDIR): 4 bytes x hidden size x word pieces.",
+        Role.DEVICES,
+    ),
+    _row(
         "adapter_name",
         "string",
         None,

@@ -65,6 +65,16 @@ METHOD = (
         only_with=("tuning", ("top_k",)),
     ),
     Row(
+        "frozen_layers",
+        "integer",
+        0,
+        "Leave the embeddings and this many lowest layers as the base has them: no adapters, "
+        "LayerNorms frozen, no dropout. They are computed without gradients, once a step, or with "
+        "--cache_frozen once.",
+        Role.METHOD,
+        lowest=0,
+    ),
+    Row(
         "train_layer_norm",
         "boolean",
         True,

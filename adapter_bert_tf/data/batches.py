@@ -6,6 +6,8 @@ import functools
 import numpy as np
 import tensorflow as tf
 
+from adapter_bert_tf.adapters.parts import FROZEN_OUTPUT
+from adapter_bert_tf.data.frozen import FrozenOutputs
 from adapter_bert_tf.data.share import WHOLE
 
 TOKENIZE_AT_ONCE = 1024
@@ -25,6 +27,7 @@ class Features:
       cut: bool `[examples]`, whether the input was longer.
       task_ids: int32 `[examples]`, of the task of each, which its input then says; None: there is
         one task.
+      frozen: `FrozenOutputs` of the examples, which their inputs then bring; None: they do not.
     """
 
     ids: tf.RaggedTensor
@@ -33,6 +36,7 @@ class Features:
     lengths: np.ndarray
     cut: np.ndarray
     task_ids: np.ndarray | None = None
+    frozen: FrozenOutputs | None = None
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -209,6 +213,9 @@ def planned_batches(features, plan, max_seq_length, pad_to=8, share=WHOLE):
         if features.task_ids is not None:
             task_ids = tf.gather(features.task_ids, rows)
             inputs["task_ids"] = tf.ensure_shape(task_ids, static_shape[:1])
+        if features.frozen is not None:
+            found = features.frozen.gather(rows, width)
+            inputs[FROZEN_OUTPUT] = tf.ensure_shape(found, [*static_shape, None])
         return inputs, tf.gather(features.labels, rows)
 
     dataset = share.split(tf.data.Dataset.from_tensor_slices((plan, widths)))

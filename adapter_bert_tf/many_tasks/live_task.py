@@ -10,6 +10,7 @@ import numpy as np
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.members import Member
+from adapter_bert_tf.training.trained import Tuning
 
 
 @dataclasses.dataclass
@@ -46,6 +47,12 @@ class LiveTask:
         return digest.hexdigest()
 
     @property
+    def tuning(self) -> Tuning:
+        """What was trained of it."""
+        found: Tuning = contents.tuning_of(self.config)
+        return found
+
+    @property
     def shares_base(self) -> bool:
         """Whether it is the shared base and small parts; full and top-k tuning are not."""
-        return not contents.tuning_of(self.config).changes_base
+        return not self.tuning.changes_base

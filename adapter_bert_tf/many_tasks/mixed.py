@@ -44,7 +44,8 @@ def pass_key(config: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """
     adapter = contents.adapter_of(config)
     own = name if adapter is not None and not adapter.stackable else ""
-    return repr(config["adapter"]), config["head"], own
+    frozen = contents.tuning_of(config).frozen_layers
+    return repr(config["adapter"]), config["head"], str(frozen), own
 
 
 def stack(

@@ -11,7 +11,6 @@ import tensorflow as tf
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.adapters.ops import Tensor
-from adapter_bert_tf.adapters.specs import POOLER
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import InputError
@@ -282,14 +281,20 @@ class AdapterModel:
     ) -> AdapterBertEncoder | TaskEncoder:
         """An encoder that shares of the base what the tuning leaves alone."""
         if tuning.changes_base:
-            return self.base.build_encoder()
-        specs, depth = self.encoder.specs(), self.encoder.config["num_layers"]
+            encoder = self.base.new_encoder(frozen_layers=tuning.frozen_layers)
+            self.base.assign(encoder.named_variables())
+            return encoder
+        depth = self.encoder.config["num_layers"]
+        trained = {
+            spec.group for spec in self.encoder.specs().values() if is_trained(spec, depth, tuning)
+        }
+        brought = adapter.brought if adapter else ()
         return TaskEncoder(
             self.encoder,
             adapter,
-            own_norms=is_trained(specs["bert/embeddings/LayerNorm/gamma"], depth, tuning)
-            or bool(adapter and "LayerNorm" in adapter.brought),
-            own_pooler=is_trained(specs[f"{POOLER}/kernel"], depth, tuning),
+            own_norms="LayerNorm" in {*trained, *brought},
+            own_pooler="pooler" in trained,
+            frozen_layers=tuning.frozen_layers,
         )
 
     def _find(self, name: str) -> LiveTask:

@@ -8,14 +8,16 @@ import tensorflow as tf
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.ops import ROWS
+from adapter_bert_tf.adapters.parts import FROZEN_OUTPUT
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.many_tasks.fusions import logits_together, together
 from adapter_bert_tf.many_tasks.live_task import LiveTask
 from adapter_bert_tf.many_tasks.mixed import Group, pass_key, put_together, stack
+from adapter_bert_tf.many_tasks.shared import Shared, frozen_layers, shared_layers
 from adapter_bert_tf.store import contents
 
-Key = tuple[str, str]
+Key = tuple[str, str, int]
 
 
 class Passes:
@@ -51,7 +53,8 @@ class Passes:
             key = pass_key(task.config, name) if task.shares_base else (name,)
             groups.setdefault(key, Group([], [])).add(row, task)
         found = list(groups.values())
-        return put_together(found, [self._group(group, inputs) for group in found])
+        shared = shared_layers([tasks[name] for name in names], inputs, self._frozen)
+        return put_together(found, [self._group(group, inputs, shared) for group in found])
 
     def with_members(
         self, name: str, task: LiveTask, inputs: Mapping[str, tf.Tensor]
@@ -61,17 +64,27 @@ class Passes:
         configs = [config for config, _ in tasks.values()]
         described = [(config["adapter"], config["head"]) for config in configs]
         run = functools.partial(logits_together, self.encoder, configs)
-        function = self._kept((repr(described), "with members"), run)
+        function = self._kept((repr(described), "with members", 0), run)
         return dict(zip(tasks, function(inputs, [v for _, v in tasks.values()]), strict=True))
 
     def forget_all_but(self, tasks: Iterable[LiveTask]) -> None:
         """Lets go of the passes that none of the tasks needs."""
         used = {_key(task.config) for task in tasks}
+        used |= {("", "frozen", frozen_layers(task)) for task in tasks}
         self._functions = {key: f for key, f in list(self._functions.items()) if key in used}
 
-    def _group(self, group: Group, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
+    def _frozen(self, layers: int, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
+        """What the base's lowest layers give."""
+        run = functools.partial(self.encoder.frozen, frozen_layers=layers)
+        return self._kept(("", "frozen", layers), run)(inputs)
+
+    def _group(
+        self, group: Group, inputs: Mapping[str, tf.Tensor], shared: Mapping[int, Shared]
+    ) -> tf.Tensor:
         inputs = {name: tf.gather(value, group.rows) for name, value in inputs.items()}
         first, *others = group.tasks
+        if (layers := frozen_layers(first)) in shared:
+            inputs[FROZEN_OUTPUT] = shared[layers].of(group.rows)
         if not others:
             return self.one(first, inputs)
         values = stack([task.values for task in group.tasks], self.encoder.base_variables())
@@ -82,6 +95,10 @@ class Passes:
     def _function(self, config: Mapping[str, Any]) -> Callable[..., tf.Tensor]:
         """The compiled pass for a kind of head and of parts."""
         adapter, head = contents.adapter_of(config), head_of(config)
+        frozen = contents.tuning_of(config).frozen_layers
+        encoder: Any = self.encoder
+        if frozen:
+            encoder = functools.partial(encoder, frozen_layers=frozen)
 
         def run(
             inputs: dict[str, tf.Tensor],
@@ -91,7 +108,7 @@ class Passes:
         ) -> tf.Tensor:
             if which is not None:
                 values = {name: tf.gather(value, which) for name, value in values.items()}
-            return head.logits_of(self.encoder, inputs, adapter, values, stacked)
+            return head.logits_of(encoder, inputs, adapter, values, stacked)
 
         return self._kept(_key(config), run)
 
@@ -105,4 +122,4 @@ class Passes:
 
 
 def _key(config: Mapping[str, Any]) -> Key:
-    return repr(config["adapter"]), config["head"]
+    return repr(config["adapter"]), config["head"], contents.tuning_of(config).frozen_layers

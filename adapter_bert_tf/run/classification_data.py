@@ -10,6 +10,7 @@ import tensorflow as tf
 from adapter_bert_tf.data.batches import Features
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.folds import Fold
+from adapter_bert_tf.data.frozen import FrozenOutputs
 from adapter_bert_tf.heads import HEADS, Head
 from adapter_bert_tf.tasks import OWN, Task
 
@@ -57,6 +58,7 @@ class ClassificationData:
       among: its place among several tasks; None where it is the only one.
       called: what its adapter calls it, alone; None for the task's name.
       fold: which part of the training data is the development set, or None.
+      frozen: what frozen layers give for the training examples, or None: it is not known.
     """
 
     task: Task
@@ -68,6 +70,7 @@ class ClassificationData:
     among: Among | None = None
     called: str | None = None
     fold: Fold | None = None
+    frozen: FrozenOutputs | None = None
 
     @property
     def name(self) -> str:
@@ -114,7 +117,7 @@ class ClassificationData:
     @functools.cached_property
     def training_features(self) -> Features:
         """What is trained on; scores are standardized."""
-        features = self.features["train"]
+        features = dataclasses.replace(self.features["train"], frozen=self.frozen)
         if self.scale is None:
             return features
         scores = (features.labels.numpy() - self.scale.mean) / self.scale.deviation

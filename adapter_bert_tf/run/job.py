@@ -92,7 +92,8 @@ def _build(plan: Plan) -> Job:
 def new_model(plan: Plan) -> EncoderModel:
     """The model with the base's weights, and the saved adapter's if there is one."""
     _, product_dtype = PRECISIONS[plan.precision]
-    encoder = plan.base.new_encoder(plan.method.parts, plan.dropout, product_dtype)
+    frozen = plan.method.tuning.frozen_layers
+    encoder = plan.base.new_encoder(plan.method.parts, plan.dropout, product_dtype, frozen)
     model = plan.kind.new_model(plan, encoder)
     model.compile(jit_compile=plan.training.jit_compile)
     untouched = plan.base.assign(model.named_variables())
@@ -168,7 +169,7 @@ def _train(job: Job) -> None:
     progress = train(
         job.model,
         job.trained,
-        lambda start, share: plan.kind.train_batches(plan, start, share),
+        lambda start, share: plan.kind.train_batches(job.plan, start, share),
         plan.training,
         _evaluation(job),
     )

@@ -65,15 +65,32 @@ def of(
         return _of_start(flags, given, base, start, names)
     check_members(members, base)
     tuning = Tuning(
-        flags.tuning, flags.top_k, flags.train_layer_norm, flags.train_pooler, flags.train_members
+        flags.tuning,
+        flags.top_k,
+        flags.train_layer_norm,
+        flags.train_pooler,
+        flags.train_members,
+        flags.frozen_layers,
     )
     tuning.check_depth(depth)
     if not tuning.needs_adapter:
         return Method(None, tuning, flags.adapter_dtype)
     chosen = _chosen(flags, members, names, base.config.hidden_size)
-    chosen = chosen.without_lowest(flags.adapter_drop, depth)
+    _check_above_frozen(flags)
+    chosen = chosen.without_lowest(max(flags.adapter_drop, flags.frozen_layers), depth)
     chosen.specs(dataclasses.asdict(base.config))
     return Method(chosen, tuning, flags.adapter_dtype)
+
+
+def _check_above_frozen(flags: Part) -> None:
+    """Adapters cannot be asked for in layers that are frozen. Raises `InputError`."""
+    layers = _layers(flags)
+    if layers and min(layers) < flags.frozen_layers:
+        raise InputError(
+            f"--adapter_layers={flags.adapter_layers} and --frozen_layers={flags.frozen_layers}: "
+            "the lowest layers are left as they are. Leave --adapter_layers out, and all layers "
+            "above have adapters."
+        )
 
 
 def _chosen(
@@ -141,6 +158,7 @@ def _as_flags(
         "train_layer_norm": flags.train_layer_norm == tuning.train_layer_norm,
         "train_pooler": flags.train_pooler == tuning.train_pooler,
         "train_members": flags.train_members == tuning.train_members,
+        "frozen_layers": flags.frozen_layers == tuning.frozen_layers,
         "fusion_cooling_steps": isinstance(parts, FusionConfig)
         and flags.fusion_cooling_steps == parts.cooling_steps,
         "adapter": parts is not None and _is_named(flags, parts, depth),

@@ -1,5 +1,7 @@
 """Runs of one task of classes or scores, of one or two texts."""
 
+import dataclasses
+
 import numpy as np
 from absl import logging
 
@@ -16,7 +18,7 @@ from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.run.read_task import read_task, task_of
 from adapter_bert_tf.store.several import require_one_task
 from adapter_bert_tf.tasks import metrics, role
-from adapter_bert_tf.training import inference
+from adapter_bert_tf.training import frozen, inference
 from adapter_bert_tf.training.progress import Seen
 
 SPAN, SETS = HEADS["span"], HEADS["multi_label"]
@@ -70,6 +72,9 @@ class Classification(Kind):
         if task.scale is not None and start and start.has_head_of(task):
             mean, deviation = task.scale.mean, task.scale.deviation
             job.model.rescale_head(-mean / deviation, 1 / deviation)
+        if job.plan.cache_frozen:
+            kept = dataclasses.replace(task, frozen=frozen_outputs(job))
+            job.plan = dataclasses.replace(job.plan, tasks=(kept,))
 
     def finish_training(self, job):
         scale = job.plan.only_task.scale
@@ -201,6 +206,14 @@ def _check_texts(trained_on, task):
             "The saved adapter says that it was trained on single texts, and gets pairs. If that "
             "is not so, save it again with texts=2."
         )
+
+
+def frozen_outputs(job):
+    """What the frozen layers give for the training examples, computed before the first step."""
+    plan, features = job.plan, job.plan.only_task.features["train"]
+    batches = plan.batches
+    size = plan.no_larger(max(batches.train, batches.evaluate), len(features))
+    return frozen.outputs(job.model, features, size, batches.max_seq_length, batches.pad_to)
 
 
 def write_predictions(job, task, predictions, before=""):

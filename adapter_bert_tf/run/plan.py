@@ -132,6 +132,7 @@ class Plan:
       flags: dict of all flags, for `run.json`.
       start: the saved adapter that the training begins from, or None.
       members: of a fusion that is trained.
+      cache_frozen: whether what frozen layers give is computed once, before the first step.
     """
 
     kind: "Kind"
@@ -151,6 +152,7 @@ class Plan:
     flags: dict[str, Any]
     start: Start | None = None
     members: tuple[Member, ...] = ()
+    cache_frozen: bool = False
 
     @property
     def writes(self) -> bool:

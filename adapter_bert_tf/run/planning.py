@@ -84,10 +84,20 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
         kind=kind, tasks=tasks, actions=actions, places=places, base=base, method=chosen,
         saved=saved, batches=batches, training=training, choice=_choice(flags), strategy=strategy,
         precision=flags.precision, dropout=flags.dropout, folder=folder, flags=recorded(flags),
-        start=start, members=members,
+        start=start, members=members, cache_frozen=_cache_frozen(flags, kind, chosen),
     )  # fmt: skip
     _check_choice(plan)
     return plan
+
+
+def _cache_frozen(flags: RunFlags, kind: Kind, chosen: Method) -> bool:
+    """Whether to keep what frozen layers give. Raises `InputError` where there is nothing to."""
+    wanted = flags.do_train and getattr(flags, "cache_frozen", False)
+    if wanted and kind.together:
+        raise InputError("--cache_frozen is of one task. Leave it out.")
+    if wanted and not chosen.tuning.frozen_layers:
+        raise InputError("--cache_frozen: no layer is frozen. Add --frozen_layers=N, or leave it.")
+    return wanted
 
 
 def strategy_of(flags: RunFlags, reused: Reused) -> tf.distribute.Strategy:

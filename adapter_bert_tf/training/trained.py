@@ -27,9 +27,11 @@ class Tuning:
       train_layer_norm: whether the methods with adapters train all LayerNorms, the embeddings' too.
       train_pooler: whether the methods that leave the base's layers alone train the pooler.
       train_members: whether `fusion` trains its members too.
+      frozen_layers: the embeddings and so many lowest layers are left as they are, whatever the
+        method; 0: it decides alone.
 
     Raises:
-      InputError: for an unknown method.
+      InputError: for an unknown method, or numbers that are none.
     """
 
     method: str = "adapters"
@@ -37,6 +39,7 @@ class Tuning:
     train_layer_norm: bool = True
     train_pooler: bool = False
     train_members: bool = False
+    frozen_layers: int = 0
 
     def __post_init__(self) -> None:
         if self.method not in PREDICATES:
@@ -44,9 +47,15 @@ class Tuning:
                 f"tuning must be one of {list(PREDICATES)}. Received: {shown(self.method)}",
                 "tuning",
             )
-        if not isinstance(self.top_k, int):
+        for name in ("top_k", "frozen_layers"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 0:
+                raise InputError(f"{name} must be a whole number. Received: {shown(value)}", name)
+        if self.frozen_layers and self.method in IN_ALL_LAYERS:
             raise InputError(
-                f"top_k must be a whole number. Received: {shown(self.top_k)}", "top_k"
+                f"{self.method} has parts in all layers, and none can be frozen. Received: "
+                f"frozen_layers={self.frozen_layers}",
+                f"frozen_layers={self.frozen_layers}",
             )
 
     @property
@@ -72,12 +81,26 @@ class Tuning:
         return self.method in SEVERAL_TASKS
 
     def check_depth(self, num_layers: int) -> None:
-        """`top_k` must fit the base. Raises `InputError`."""
+        """`top_k` and `frozen_layers` must fit the base. Raises `InputError`."""
         if self.method == "top_k" and not 1 <= self.top_k <= num_layers:
             raise InputError(
                 f"top_k must be 1 to {num_layers}, the base's layer count. Received: {self.top_k}",
                 "top_k",
             )
+        most = num_layers - (self.top_k if self.method == "top_k" else 1)
+        if self.frozen_layers > most:
+            raise InputError(
+                f"frozen_layers must be 0 to {most}: the base has {num_layers} layers, and "
+                f"{self.method} trains upper ones. Received: {self.frozen_layers}",
+                "frozen_layers",
+            )
+
+    def freezes(self, spec: Spec) -> bool:
+        """Whether a variable is of the embeddings or layers that are left as they are."""
+        if spec.layer is not None:
+            return spec.layer < self.frozen_layers
+        # The one LayerNorm outside the layers is the embeddings'.
+        return self.frozen_layers > 0 and spec.group in ("embeddings", "LayerNorm")
 
 
 Predicate = Callable[[Spec, "Tuning", int], bool]
@@ -120,6 +143,7 @@ OF_PARTS = {
     "hyperformer++": "hypernetwork",
     "pals": "pals",
 }
+IN_ALL_LAYERS = ("fusion", "pals")
 # A method is a predicate over (variable, tuning, number of layers); the head is always trained.
 PREDICATES: dict[str, Predicate] = {
     # Houlsby et al. 2019, section 2: adapters, LayerNorm and the head.
@@ -171,7 +195,7 @@ def is_trained(spec: Spec, num_layers: int, tuning: Tuning, unused: Collection[s
       unused: groups that never are.
     """
     chosen = spec.group == "head" or PREDICATES[tuning.method](spec, tuning, num_layers)
-    return chosen and spec.group not in unused
+    return chosen and spec.group not in unused and not tuning.freezes(spec)
 
 
 def select_trained(model: Any, tuning: Tuning) -> dict[str, tf.Variable]:
@@ -195,6 +219,7 @@ def select_trained(model: Any, tuning: Tuning) -> dict[str, tf.Variable]:
     _check_known(named, specs)
     tuning.check_depth(num_layers)
     _check_any(specs, tuning)
+    _check_above_frozen(specs, tuning)
     trained = {
         name: variable
         for name, variable in named.items()
@@ -215,6 +240,21 @@ def _check_any(specs: Mapping[str, Spec], tuning: Tuning) -> None:
         + ".",
         f"tuning={tuning.method!r}",
     )
+
+
+def _check_above_frozen(specs: Mapping[str, Spec], tuning: Tuning) -> None:
+    """Parts in frozen layers would stay as they began."""
+    beside = {
+        spec.layer or 0
+        for spec in specs.values()
+        if spec.group not in BASE_GROUPS and tuning.freezes(spec)
+    }
+    if beside:
+        raise InputError(
+            f"frozen_layers={tuning.frozen_layers}: nothing below is trained, and there are parts "
+            f"in the layers {sorted(beside)}. Give them other layers.",
+            f"frozen_layers={tuning.frozen_layers}",
+        )
 
 
 def _check_known(named: Mapping[str, tf.Variable], specs: Mapping[str, Spec]) -> None:

@@ -52,6 +52,7 @@ METHOD = (
     "adapter_layers",
     "adapter_init_scale",
     "top_k",
+    "frozen_layers",
     "train_layer_norm",
     "train_pooler",
     "train_members",

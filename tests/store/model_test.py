@@ -13,11 +13,13 @@ from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.many_tasks.model import AdapterModel
+from adapter_bert_tf.many_tasks.shared import shared_layers
 from adapter_bert_tf.store import load_adapter, save_adapter
 from adapter_bert_tf.training.trained import Tuning, select_trained
 from tests import support
 
 SMALL = AdapterConfig(4, init_scale=0.3)
+UPPER = AdapterConfig(4, init_scale=0.3, layers=(1,))
 TASKS = {  # name: (labels, config, tuning)
     "two": (("a", "b"), SMALL, Tuning()),
     "three": (("a", "b", "c"), SMALL, Tuning()),
@@ -25,7 +27,11 @@ TASKS = {  # name: (labels, config, tuning)
     "top": (("a", "b"), PRESETS["pfeiffer"], Tuning(train_pooler=True)),
     "norms": (("x", "y"), None, Tuning("layer_norm")),
     "head": (("x", "y"), None, Tuning("head")),
+    "upper": (("x", "y"), UPPER, Tuning(frozen_layers=1)),
+    "upper too": (("x", "y", "z"), UPPER, Tuning(frozen_layers=1)),
+    "upper norms": (("x", "y"), None, Tuning("layer_norm", frozen_layers=1)),
     "full": (("x", "y"), None, Tuning("full")),
+    "upper full": (("x", "y"), None, Tuning("full", frozen_layers=1)),
     "top_k": (("x", "y"), None, Tuning("top_k", top_k=1)),
 }
 
@@ -67,6 +73,7 @@ def test_it_computes_what_its_training_model_computes(name, model, inputs):
         ["two", "three", "two", "three", "three", "two"],
         ["score", "two", "norms", "three", "head", "top"],
         ["full", "two", "top_k", "full", "top", "head"],
+        ["upper", "two", "upper too", "upper", "upper norms", "upper full"],
     ],
     ids=" ".join,
 )
@@ -76,6 +83,27 @@ def test_a_mixed_batch_equals_each_task_alone(names, model, inputs):
         alone = model(inputs, adapter=name).numpy()[row]
         np.testing.assert_allclose(mixed[row, : len(alone)], alone, atol=1e-5)
         assert np.isneginf(mixed[row, len(alone) :]).all()
+
+
+def test_a_text_goes_through_what_tasks_have_in_common_once(model):
+    """Rows 0, 2 and 3 have one text; row 4 has another, and row 1 a task that freezes nothing."""
+    seen, texts = [], [0, 0, 0, 0, 1]
+    inputs = {name: value[texts] for name, value in support.batch(rows=2).items()}
+    names = ["upper", "two", "upper too", "upper norms", "upper"]
+    tasks = [model._find(name) for name in names]
+
+    def frozen(layers, inputs):
+        seen.append((layers, len(inputs["input_word_ids"])))
+        return model.encoder.frozen(inputs, frozen_layers=layers)
+
+    found = shared_layers(tasks, inputs, frozen)
+    assert seen == [(1, 2)] and list(found) == [1]
+    expected = model.encoder.frozen(inputs, frozen_layers=1).numpy()[[0, 2, 3, 4]]
+    np.testing.assert_allclose(found[1].of([0, 2, 3, 4]), expected, atol=1e-6)
+    mixed = model(inputs, adapter=names)
+    for row, name in enumerate(names):
+        alone = model(inputs, adapter=name)[row]
+        np.testing.assert_allclose(mixed[row, : len(alone)], alone, atol=1e-5)
 
 
 def test_spans_of_several_tasks(tiny_base_folder, inputs):
