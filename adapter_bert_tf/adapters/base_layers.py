@@ -3,6 +3,7 @@
 As in the encoder, what a call runs has no `super()`.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -57,3 +58,29 @@ class Dense(tf_keras.layers.EinsumDense):
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"product_dtype": self.product_dtype}
+
+
+def put_dense(holder: Any, names: Sequence[str], product_dtype: str | None) -> None:
+    """Puts a `Dense` in the place of each of a layer's dense layers, if a dtype is asked for."""
+    for name in names if product_dtype else ():
+        config = getattr(holder, name).get_config() | {"product_dtype": product_dtype}
+        setattr(holder, name, Dense.from_config(config))
+
+
+def activated(dense: Any, activation: Any, x: tf.Tensor, training: bool | None) -> tf.Tensor:
+    """A dense layer on sequences and a nonlinearity, `[batch, seq, width]`.
+
+    Outside training as matrices: TensorFlow then makes one kernel of product, bias and gelu. In
+    training gelu also gives its slope, and that needs the product.
+
+    Args:
+      dense: of the base, `Dense` or tf_keras' `EinsumDense`.
+      activation: `Activation`.
+      x: `[batch, seq, hidden]`.
+      training: of the call.
+    """
+    if training or isinstance(dense, Dense) or not dense.built:
+        return activation(dense(x))
+    rows = tf.reshape(tf.cast(x, dense.kernel.dtype), [-1, x.shape[-1]])
+    rows = activation(tf.nn.bias_add(tf.matmul(rows, dense.kernel), dense.bias))
+    return tf.reshape(rows, tf.concat([tf.shape(x)[:-1], tf.shape(rows)[-1:]], 0))

@@ -8,62 +8,19 @@ its variables, and the frame then keeps them alive, the user's trained models am
 """
 
 import functools
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
 import tf_keras
 from official.nlp.modeling import layers, networks
 
-from adapter_bert_tf.adapters.base_layers import Activation, Dense, new_norm
+from adapter_bert_tf.adapters.attention import Attention
+from adapter_bert_tf.adapters.base_layers import Activation, activated, new_norm, put_dense
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, on_vectors
 from adapter_bert_tf.adapters.parts import FROZEN_OUTPUT, Parts, Place
 from adapter_bert_tf.adapters.specs import POOLER, Spec, base_specs, norm_after
 from adapter_bert_tf.errors import InputError
-
-
-def put_dense(holder: Any, names: Sequence[str], product_dtype: str | None) -> None:
-    """Puts a `Dense` in the place of each of a layer's dense layers, if a dtype is asked for."""
-    for name in names if product_dtype else ():
-        config = getattr(holder, name).get_config() | {"product_dtype": product_dtype}
-        setattr(holder, name, Dense.from_config(config))
-
-
-class Attention(tf_keras.layers.MultiHeadAttention):
-    """tf_keras' multi-head attention with a float32 softmax, whatever the compute dtype.
-
-    Args:
-      product_dtype: as in `Dense`; None: the compute dtype.
-    """
-
-    def __init__(self, *args: Any, product_dtype: str | None = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.product_dtype = product_dtype
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {"product_dtype": self.product_dtype}
-
-    def _build_from_signature(self, query: Any, value: Any, key: Any = None) -> None:
-        tf_keras.layers.MultiHeadAttention._build_from_signature(self, query, value, key)
-        names = ("_query_dense", "_key_dense", "_value_dense", "_output_dense")
-        put_dense(self, names, self.product_dtype)
-
-    def _compute_attention(
-        self,
-        query: tf.Tensor,
-        key: tf.Tensor,
-        value: tf.Tensor,
-        attention_mask: tf.Tensor | None = None,
-        training: bool | None = None,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        query = tf.multiply(query, 1.0 / math.sqrt(self._key_dim))
-        scores = tf.cast(tf.einsum("btnh,bsnh->bnts", query, key), tf.float32)
-        if attention_mask is not None:
-            scores += (1.0 - tf.cast(attention_mask[:, tf.newaxis], tf.float32)) * -1e9
-        weights = tf.cast(tf.nn.softmax(scores), value.dtype)
-        weights = self._dropout_layer(weights, training=training)
-        return tf.einsum("bnts,bsnh->btnh", weights, value), weights
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
@@ -139,14 +96,16 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         output_norm = parts.norm(norm_after(layer, "feed_forward"), self._output_layer_norm)
         x = everything[:, :output_range]
 
-        output = self._attention_layer(x, everything, attention_mask=mask)
+        if output_range == 1:
+            output = self._attention_layer.of_first(x, everything, mask)
+        else:
+            output = self._attention_layer(x, everything, attention_mask=mask)
         output = self._attention_dropout(output)
         place = Place(layer, "attention", output, x, attention_norm, everything, mask)
         x = attention_norm(x + parts.adapted(place))
 
-        output = self._intermediate_dense(x)
-        output = self._intermediate_activation_layer(output)
-        output = self._output_dense(output)
+        intermediate = (self._intermediate_dense, self._intermediate_activation_layer)
+        output = self._output_dense(activated(*intermediate, x, training))
         output = self._output_dropout(output)
         place = Place(layer, "feed_forward", output, x, output_norm, everything, mask)
         return output_norm(x + parts.adapted(place))
