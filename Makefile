@@ -69,6 +69,7 @@ bench: $(PARITY)/installed
 	$(PARITY)/bin/python -m benchmarks.costs --data_dir=$(DATA)/glue/MRPC
 	$(PARITY)/bin/python -m benchmarks.predicting --data_dir=$(DATA)/glue/MRPC
 	$(PARITY)/bin/python -m benchmarks.many_tasks
+	$(PARITY)/bin/python -m benchmarks.growth --data_dir=$(DATA)/glue/MRPC
 
 lint: $(VENV)/test-installed
 	$(BIN)/ruff check .

@@ -7,7 +7,10 @@
 - `step N`: a step of MiniLM with adapters of size 64, batch 32, length N, in milliseconds; the
   floating-point operations of its products, and how many a second one product of these shapes
   reaches alone.
-- `20 tasks`: milliseconds for one sentence pair through 20 adapters, by one call and by 20.
+- `20 tasks`: milliseconds for one sentence pair through 20 adapters, by one call and by 20; the
+  same where the lower half of the layers is frozen, so that all tasks have it in common.
+- `latency`, `latency of the peer`: median milliseconds from two raw texts to an answer, one pair of
+  MRPC's dev set after the other: a SavedModel, and the PyTorch library `adapters`.
 - `memory adapters`, `memory full`: the most memory that two steps of a BERT-base of random weights
   add to their process, batch 32, length 128.
 """
@@ -32,7 +35,9 @@ LEDGER = ledger.Ledger(
 STEPS = {"step 56": 56, "step 128": 128}
 MEMORY = {"memory adapters": "adapters", "memory full": "full"}
 ANSWERS, TASKS = "20 tasks", 20
-WHATS = ("start", *STEPS, ANSWERS, *MEMORY)
+UPPER_ANSWERS, FROZEN = "20 tasks, lower half frozen", 3
+LATENCY, LATENCY_OF_PEER = "latency", "latency of the peer"
+WHATS = ("start", *STEPS, ANSWERS, UPPER_ANSWERS, LATENCY, LATENCY_OF_PEER, *MEMORY)
 PAIR = ("The company said its profit rose by a third.", "Profit grew, the company said.")
 BERT_BASE = {
     "hidden_size": 768,
@@ -72,8 +77,11 @@ def measure(what, data_dir):
     """One of them; for a process of its own."""
     if what == "start":
         return {"seconds": _start(data_dir)}
-    if what == ANSWERS:
-        return _answers()
+    if what in (ANSWERS, UPPER_ANSWERS):
+        return _answers(FROZEN if what == UPPER_ANSWERS else 0)
+    if what in (LATENCY, LATENCY_OF_PEER):
+        pairs = list(zip(*_dev_set(data_dir), strict=True))
+        return {"milliseconds": (_latency if what == LATENCY else _latency_of_peer)(pairs)}
     return _memory(MEMORY[what]) if what in MEMORY else _step(STEPS[what])
 
 
@@ -89,14 +97,72 @@ def _start(data_dir):
         return os.path.getmtime(f"{folder}/metrics.jsonl") - began
 
 
-def _answers():
+def _dev_set(data_dir):
+    """The first and the second texts."""
+    from adapter_bert_tf.data.examples import read_examples
+    from adapter_bert_tf.tasks import find_task
+
+    found = read_examples(find_task("mrpc"), data_dir, ["dev"])["dev"]
+    return found.text_a, found.text_b
+
+
+def _latency(pairs):
+    import tensorflow as tf
+
     import adapter_bert_tf as abt
+    from adapter_bert_tf.serving.export import export_task
 
     model = abt.AdapterModel(abt.load_base())
+    trained = model.add_adapter("task", ("0", "1"), abt.AdapterConfig(SIZE), texts=2)
+    with tempfile.TemporaryDirectory() as folder:
+        export_task(f"{folder}/saved", trained, model.config("task"), model.base.vocabulary)
+        served = tf.saved_model.load(f"{folder}/saved").signatures["serving_default"]
+
+    def answer(first, second):
+        answered = served(text_a=tf.constant([first]), text_b=tf.constant([second]))
+        return answered["probabilities"].numpy()
+
+    return _median_of(answer, pairs)
+
+
+def _latency_of_peer(pairs):
+    import torch
+
+    from benchmarks import peer
+
+    torch.set_num_threads(os.cpu_count())
+    model, tokenizer = peer.load(SIZE, 2)
+    model.eval()
+
+    def answer(first, second):
+        inputs = tokenizer(first, second, return_tensors="pt", truncation=True, max_length=LENGTH)
+        with torch.inference_mode():
+            return model(**inputs).logits.softmax(-1).numpy()
+
+    return _median_of(answer, pairs)
+
+
+def _median_of(answer, pairs):
+    """Median milliseconds of an answer; the first ones do not count."""
+    times = []
+    for pair in pairs:
+        began = time.perf_counter()
+        answer(*pair)
+        times.append(1000 * (time.perf_counter() - began))
+    return statistics.median(times[len(times) // 4 :])
+
+
+def _answers(frozen):
+    import adapter_bert_tf as abt
+
+    base = abt.load_base()
+    model = abt.AdapterModel(base)
+    config = abt.AdapterConfig(SIZE, layers=tuple(range(frozen, base.config.num_layers)))
+    tuning = abt.Tuning(frozen_layers=frozen)
     names = [f"task{i}" for i in range(TASKS)]
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
-            model.add_adapter(name, ("0", "1"), abt.AdapterConfig(bottleneck_size=SIZE), texts=2)
+            model.add_adapter(name, ("0", "1"), config, tuning=tuning, texts=2)
             model.save_adapter(name, f"{folder}/{name}")
         predictor = abt.Predictor({name: f"{folder}/{name}" for name in names})
     texts, others = ([text] * TASKS for text in PAIR)
@@ -210,9 +276,11 @@ def _shown(what, rows):
         yield "from the start of the command to its first step, s", values, "{:.1f}"
     elif what in MEMORY:
         yield f"{what}, MB", [row["megabytes"] for row in rows], "{:.0f}"
-    elif what == ANSWERS:
+    elif what in (LATENCY, LATENCY_OF_PEER):
+        yield f"{what}, one sentence pair, ms", [row["milliseconds"] for row in rows], "{:.1f}"
+    elif what in (ANSWERS, UPPER_ANSWERS):
         values = [row["at_once"] for row in rows]
-        yield "one sentence pair through 20 adapters, one call, ms", values, "{:.0f}"
+        yield f"one sentence pair through {what}, one call, ms", values, "{:.0f}"
         values = [row["apart"] / row["at_once"] for row in rows]
         yield "the same by 20 calls, times as long", values, "{:.1f}"
     else:

@@ -1,0 +1,198 @@
+"""How cost grows: with the length of inputs, the batch, the number of tasks and of training rows.
+
+    python -m benchmarks.growth --data_dir=GLUE/MRPC      # runs what is not there yet
+    python -m benchmarks.growth --table                   # only redraws the picture and the table
+
+MiniLM, adapters of size 64. Each kind is measured in a process of its own, each point by the median
+of several steps or calls, with their range; the first ones do not count.
+
+- `length`: a training step and a call, batch 8, all rows of one length.
+- `batch`: the same at length 32.
+- `tasks`: one call, 100 rows of 32 word pieces, which belong to so many tasks.
+- `rows`: reading, tokenizing and planning an epoch of so many pairs of MRPC, again and again, and
+  the memory that this adds.
+"""
+
+import itertools
+import pathlib
+import statistics
+import time
+
+from benchmarks import ledger, measuring, runner
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LEDGER = ledger.Ledger(
+    folder=ROOT / "benchmarks" / "results" / "growth",
+    page=ROOT / "docs" / "performance.md",
+    key=lambda row: row["kind"],
+)
+NAME, FIGURES = "growth", ROOT / "docs" / "figures"
+POINTS = {
+    "length": (32, 64, 128, 256, 512),
+    "batch": (1, 4, 16, 64, 256),
+    "tasks": (1, 3, 10, 30, 100),
+    "rows": (1_000, 10_000, 100_000),
+}
+AXES = {
+    "length": ("word pieces in each of 8 rows", "ms"),
+    "batch": ("rows of 32 word pieces", "ms"),
+    "tasks": ("tasks in a batch of 100 rows", "ms"),
+    "rows": ("training examples", "s before the first step"),
+}
+SIZE, WARMUP, COUNTED, ROWS, SHORT = 64, 2, 7, 100, 32
+
+
+def inputs_of(rows, length):
+    """Random encoder inputs without padding."""
+    import numpy as np
+
+    ids = np.random.default_rng(0).integers(1000, 20000, (rows, length)).astype("i4")
+    return {
+        "input_word_ids": ids,
+        "input_mask": np.ones_like(ids),
+        "input_type_ids": np.zeros_like(ids),
+    }
+
+
+def milliseconds(call):
+    """Of each of some calls, after the first ones."""
+    times = []
+    for _ in range(WARMUP + COUNTED):
+        began = time.perf_counter()
+        call()
+        times.append(1000 * (time.perf_counter() - began))
+    return times[WARMUP:]
+
+
+def measure_batches(shapes):
+    """Milliseconds of training steps and of calls, for batches of (rows, length)."""
+    import tensorflow as tf
+
+    import adapter_bert_tf as abt
+    from adapter_bert_tf.training import loop
+
+    base = abt.load_base()
+    model = abt.Classifier(base.build_encoder(abt.AdapterConfig(bottleneck_size=SIZE)), 2)
+    abt.select_trained(model, abt.Tuning())
+    loop.compile_model(model, loop.TrainingSettings(1000, 1, 1e-3))
+    answer = tf.function(lambda inputs: model(inputs, training=False), autograph=False)
+    step = tf.function(lambda *batch: model.train_step(batch), autograph=False)
+    found = []
+    for rows, length in shapes:
+        inputs = {name: tf.constant(value) for name, value in inputs_of(rows, length).items()}
+        labels = inputs["input_word_ids"][:, 0] % 2
+        trained = milliseconds(lambda inputs=inputs, labels=labels: step(inputs, labels))
+        answered = milliseconds(lambda inputs=inputs: answer(inputs).numpy())
+        found.append({"a training step": trained, "a call": answered})
+    return found
+
+
+def measure_tasks(data_dir):
+    """Milliseconds of calls whose rows belong to several tasks."""
+    import adapter_bert_tf as abt
+
+    model = abt.AdapterModel(abt.load_base())
+    names = [f"task{i}" for i in range(max(POINTS["tasks"]))]
+    for name in names:
+        model.add_adapter(name, ("0", "1"), abt.AdapterConfig(bottleneck_size=SIZE))
+    inputs, found = inputs_of(ROWS, SHORT), []
+    for count in POINTS["tasks"]:
+        of_rows = list(itertools.islice(itertools.cycle(names[:count]), ROWS))
+        found.append({"a call": milliseconds(lambda of_rows=of_rows: model(inputs, of_rows))})
+    return found
+
+
+def measure_rows(data_dir):
+    """Seconds from a table to the plan of an epoch, and MB that this adds to the process."""
+    from adapter_bert_tf.base import load_base
+    from adapter_bert_tf.data.batches import plan_batches
+    from adapter_bert_tf.data.examples import read_examples
+    from adapter_bert_tf.run.output_files import peak_memory_mb
+    from adapter_bert_tf.tasks import find_task
+
+    base, found = load_base(), []
+    few = read_examples(find_task("mrpc"), data_dir, ["train"])["train"]
+    measuring.features(few, base, 128)  # Traced once, whatever follows.
+    for count in POINTS["rows"]:
+        before, began = peak_memory_mb(), time.perf_counter()
+        rows = few.take([i % len(few) for i in range(count)])
+        lengths = measuring.features(rows, base, 128).lengths
+        plan_batches(lengths, 32, count // 32, 0)
+        seconds = time.perf_counter() - began
+        found.append({"seconds": [seconds], "megabytes": [peak_memory_mb() - before]})
+    return found
+
+
+def measure(kind, data_dir):
+    """The values of each of a kind's points; for a process of its own."""
+    if kind == "length":
+        return measure_batches([(8, length) for length in POINTS[kind]])
+    if kind == "batch":
+        return measure_batches([(rows, SHORT) for rows in POINTS[kind]])
+    return measure_tasks(data_dir) if kind == "tasks" else measure_rows(data_dir)
+
+
+def run_missing(data_dir):
+    """Measures what has no line yet."""
+    for kind in LEDGER.missing(POINTS):
+        values = measuring.apart("benchmarks.growth", kind, str(pathlib.Path(data_dir).resolve()))
+        LEDGER.add("rows", [{"kind": kind, "points": POINTS[kind], "values": values}])
+        print(kind, values, flush=True)
+
+
+def growth(there):
+    """Markdown lines: the median of each point."""
+    lines = ["| | " + " | ".join(["what"] + [""] * 5) + " |", "| --- |" + " --- |" * 6]
+    for kind, row in there.items():
+        for what in row["values"][0]:
+            middle = [statistics.median(values[what]) for values in row["values"]]
+            cells = [f"{x:,}: {y:,.1f}" for x, y in zip(row["points"], middle, strict=True)]
+            unit = {"seconds": "", "megabytes": ""}.get(what, ", ms")
+            cells += [""] * (5 - len(cells))
+            lines.append(f"| {AXES[kind][0]} | {what}{unit} | {' | '.join(cells)} |")
+    return lines
+
+
+def draw(there):
+    """The figure: a panel a kind; a grey line shows what grows in proportion."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.4, 6.4), layout="constrained")
+    for panel, (kind, row) in zip(figure.subplots(2, 2).flat, there.items(), strict=True):
+        points = row["points"]
+        for what, look in zip(row["values"][0], ("o-", "s--"), strict=False):
+            if what == "megabytes":
+                continue
+            of_each = [values[what] for values in row["values"]]
+            middle = [statistics.median(values) for values in of_each]
+            below = [m - min(v) for m, v in zip(middle, of_each, strict=True)]
+            above = [max(v) - m for m, v in zip(middle, of_each, strict=True)]
+            panel.errorbar(points, middle, [below, above], fmt=look, capsize=3, label=what)
+            if kind != "tasks":
+                last = middle[-1] / points[-1]
+                panel.plot(points, [last * x for x in points], ":", color="#999999", zorder=0)
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+        panel.set_xticks(points, [f"{x:,}" for x in points], minor=False)
+        panel.minorticks_off()
+        panel.set_xlabel(AXES[kind][0])
+        panel.set_ylabel(AXES[kind][1])
+        panel.grid(color="#dddddd")
+        if len(row["values"][0]) > 1 and kind != "rows":
+            panel.legend(frameon=False)
+    return figure
+
+
+def write_tables():
+    """Replaces the table in its page, and the picture."""
+    from adapter_bert_tf.analysis.outputs import pictures
+
+    LEDGER.write_tables(growth)
+    rows = LEDGER.rows()
+    if len(rows) == len(POINTS):
+        for name, content in pictures(draw(rows), NAME, "python -m benchmarks.growth").items():
+            (FIGURES / name).write_bytes(content)
+
+
+if __name__ == "__main__" and not runner.worker(measure):
+    runner.command(__doc__, run_missing, write_tables, data_dir=(None, "Folder of MRPC."))
