@@ -51,8 +51,8 @@ TURNS, BATCH, SIZE, LENGTH, WARMUP, COUNTED = 3, 32, 64, 128, 4, 20
 def needed(sizes, length, batch=BATCH, size=SIZE):
     """Operations of all products of a step with adapters, forward and back.
 
-    No product needs the gradient of a frozen kernel. The last block computes one position, and the
-    keys and values of all.
+    No product needs the gradient of a frozen kernel. The last block has one query a row, to which
+    the kernels of keys and values go.
 
     Args:
       sizes: `BertConfig`.
@@ -65,12 +65,15 @@ def needed(sizes, length, batch=BATCH, size=SIZE):
     def dense(rows):  # Query and output, the feed-forward sublayer; adapters, thrice.
         return 2 * rows * (2 * hidden**2 + 2 * hidden * inner) * 2 + 2 * rows * hidden * size * 12
 
-    def attention(queries):  # Two products forward, four back.
-        return 2 * 6 * batch * queries * length * hidden
+    def keys(rows):  # And values.
+        return 2 * rows * 2 * hidden**2 * 2
 
-    keys = 2 * pieces * 2 * hidden**2 * 2
-    full = dense(pieces) + keys + attention(length)
-    return (sizes.num_layers - 1) * full + dense(batch) + keys + attention(1)
+    def attention(queries, width):  # Two products forward, four back.
+        return 2 * 6 * batch * queries * length * width
+
+    full = dense(pieces) + keys(pieces) + attention(length, hidden)
+    last = dense(batch) + keys(batch) + attention(1, sizes.num_attention_heads * hidden)
+    return (sizes.num_layers - 1) * full + last
 
 
 def measure(what, data_dir):

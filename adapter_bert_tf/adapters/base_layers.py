@@ -65,22 +65,3 @@ def put_dense(holder: Any, names: Sequence[str], product_dtype: str | None) -> N
     for name in names if product_dtype else ():
         config = getattr(holder, name).get_config() | {"product_dtype": product_dtype}
         setattr(holder, name, Dense.from_config(config))
-
-
-def activated(dense: Any, activation: Any, x: tf.Tensor, training: bool | None) -> tf.Tensor:
-    """A dense layer on sequences and a nonlinearity, `[batch, seq, width]`.
-
-    Outside training as matrices: TensorFlow then makes one kernel of product, bias and gelu. In
-    training gelu also gives its slope, and that needs the product.
-
-    Args:
-      dense: of the base, `Dense` or tf_keras' `EinsumDense`.
-      activation: `Activation`.
-      x: `[batch, seq, hidden]`.
-      training: of the call.
-    """
-    if training or isinstance(dense, Dense) or not dense.built:
-        return activation(dense(x))
-    rows = tf.reshape(tf.cast(x, dense.kernel.dtype), [-1, x.shape[-1]])
-    rows = activation(tf.nn.bias_add(tf.matmul(rows, dense.kernel), dense.bias))
-    return tf.reshape(rows, tf.concat([tf.shape(x)[:-1], tf.shape(rows)[-1:]], 0))

@@ -16,7 +16,7 @@ import tf_keras
 from official.nlp.modeling import layers, networks
 
 from adapter_bert_tf.adapters.attention import Attention
-from adapter_bert_tf.adapters.base_layers import Activation, activated, new_norm, put_dense
+from adapter_bert_tf.adapters.base_layers import Activation, new_norm, put_dense
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, on_vectors
 from adapter_bert_tf.adapters.parts import FROZEN_OUTPUT, Parts, Place
 from adapter_bert_tf.adapters.specs import POOLER, Spec, base_specs, norm_after
@@ -104,8 +104,9 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         place = Place(layer, "attention", output, x, attention_norm, everything, mask)
         x = attention_norm(x + parts.adapted(place))
 
-        intermediate = (self._intermediate_dense, self._intermediate_activation_layer)
-        output = self._output_dense(activated(*intermediate, x, training))
+        output = self._intermediate_dense(x)
+        output = self._intermediate_activation_layer(output)
+        output = self._output_dense(output)
         output = self._output_dropout(output)
         place = Place(layer, "feed_forward", output, x, output_norm, everything, mask)
         return output_norm(x + parts.adapted(place))
