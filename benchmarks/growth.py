@@ -37,7 +37,7 @@ AXES = {
     "length": ("word pieces in each of 8 rows", "ms"),
     "batch": ("rows of 32 word pieces", "ms"),
     "tasks": ("tasks in a batch of 100 rows", "ms"),
-    "rows": ("training examples", "s before the first step"),
+    "rows": ("training examples", "s to tokenize and plan"),
 }
 SIZE, WARMUP, COUNTED, ROWS, SHORT = 64, 2, 7, 100, 32
 
@@ -112,7 +112,7 @@ def measure_rows(data_dir):
 
     base, found = load_base(), []
     few = read_examples(find_task("mrpc"), data_dir, ["train"])["train"]
-    measuring.features(few, base, 128)  # Traced once, whatever follows.
+    measuring.features(few, base, 128)  # Loads what is loaded at its first use.
     for count in POINTS["rows"]:
         before, began = peak_memory_mb(), time.perf_counter()
         rows = few.take([i % len(few) for i in range(count)])
@@ -172,9 +172,12 @@ def draw(there):
                 last = middle[-1] / points[-1]
                 panel.plot(points, [last * x for x in points], ":", color="#999999", zorder=0)
         panel.set_xscale("log")
-        panel.set_yscale("log")
+        if kind == "tasks":
+            panel.set_ylim(0, None)
+        else:
+            panel.set_yscale("log")
         panel.set_xticks(points, [f"{x:,}" for x in points], minor=False)
-        panel.minorticks_off()
+        panel.tick_params(which="minor", bottom=False)
         panel.set_xlabel(AXES[kind][0])
         panel.set_ylabel(AXES[kind][1])
         panel.grid(color="#dddddd")

@@ -66,6 +66,7 @@ PAGES += (
     "hyper_ablations",
     "speed",
     "costs",
+    "growth",
 )
 
 
