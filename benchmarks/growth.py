@@ -177,7 +177,7 @@ def draw(there):
         else:
             panel.set_yscale("log")
         panel.set_xticks(points, [f"{x:,}" for x in points], minor=False)
-        panel.tick_params(which="minor", bottom=False)
+        panel.minorticks_off()
         panel.set_xlabel(AXES[kind][0])
         panel.set_ylabel(AXES[kind][1])
         panel.grid(color="#dddddd")
