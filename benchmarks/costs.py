@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 
-from benchmarks import ledger, measuring, runner
+from benchmarks import ledger, measuring, predicting, runner
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
@@ -83,7 +83,7 @@ def measure(what, data_dir):
     if what in (ANSWERS, UPPER_ANSWERS):
         return _answers(FROZEN if what == UPPER_ANSWERS else 0)
     if what in (LATENCY, LATENCY_OF_PEER):
-        pairs = list(zip(*_dev_set(data_dir), strict=True))
+        pairs = predicting.dev_set("mrpc", data_dir).texts()
         return {"milliseconds": (_latency if what == LATENCY else _latency_of_peer)(pairs)}
     return _memory(MEMORY[what]) if what in MEMORY else _step(STEPS[what])
 
@@ -98,15 +98,6 @@ def _start(data_dir):
             cwd=ROOT, check=True, stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": "."},
         )  # fmt: skip
         return os.path.getmtime(f"{folder}/metrics.jsonl") - began
-
-
-def _dev_set(data_dir):
-    """The first and the second texts."""
-    from adapter_bert_tf.data.examples import read_examples
-    from adapter_bert_tf.tasks import find_task
-
-    found = read_examples(find_task("mrpc"), data_dir, ["dev"])["dev"]
-    return found.text_a, found.text_b
 
 
 def _latency(pairs):
@@ -146,13 +137,10 @@ def _latency_of_peer(pairs):
 
 
 def _median_of(answer, pairs):
-    """Median milliseconds of an answer; the first ones do not count."""
-    times = []
-    for pair in pairs:
-        began = time.perf_counter()
-        answer(*pair)
-        times.append(1000 * (time.perf_counter() - began))
-    return statistics.median(times[len(times) // 4 :])
+    """Median milliseconds of an answer; the first quarter does not count."""
+    left, first = iter(pairs), len(pairs) // 4
+    times = measuring.milliseconds(lambda: answer(*next(left)), first, len(pairs) - first)
+    return statistics.median(times)
 
 
 def _answers(frozen):
@@ -176,12 +164,7 @@ def _answers(frozen):
 
 def _milliseconds(call):
     """Median time of a call, after the first ones."""
-    times = []
-    for _ in range(WARMUP + COUNTED):
-        began = time.perf_counter()
-        call()
-        times.append(1000 * (time.perf_counter() - began))
-    return statistics.median(times[WARMUP:])
+    return statistics.median(measuring.milliseconds(call, WARMUP, COUNTED))
 
 
 def _model(base, method):

@@ -42,26 +42,9 @@ AXES = {
 SIZE, WARMUP, COUNTED, ROWS, SHORT = 64, 2, 7, 100, 32
 
 
-def inputs_of(rows, length):
-    """Random encoder inputs without padding."""
-    import numpy as np
-
-    ids = np.random.default_rng(0).integers(1000, 20000, (rows, length)).astype("i4")
-    return {
-        "input_word_ids": ids,
-        "input_mask": np.ones_like(ids),
-        "input_type_ids": np.zeros_like(ids),
-    }
-
-
-def milliseconds(call):
-    """Of each of some calls, after the first ones."""
-    times = []
-    for _ in range(WARMUP + COUNTED):
-        began = time.perf_counter()
-        call()
-        times.append(1000 * (time.perf_counter() - began))
-    return times[WARMUP:]
+def times(call):
+    """Milliseconds of each of some calls, after the first ones."""
+    return measuring.milliseconds(call, WARMUP, COUNTED)
 
 
 def measure_batches(shapes):
@@ -70,19 +53,20 @@ def measure_batches(shapes):
 
     import adapter_bert_tf as abt
     from adapter_bert_tf.training import loop
+    from benchmarks.many_tasks import batch
 
     base = abt.load_base()
     model = abt.Classifier(base.build_encoder(abt.AdapterConfig(bottleneck_size=SIZE)), 2)
     abt.select_trained(model, abt.Tuning())
     loop.compile_model(model, loop.TrainingSettings(1000, 1, 1e-3))
     answer = tf.function(lambda inputs: model(inputs, training=False), autograph=False)
-    step = tf.function(lambda *batch: model.train_step(batch), autograph=False)
+    step = tf.function(lambda *fed: model.train_step(fed), autograph=False)
     found = []
     for rows, length in shapes:
-        inputs = {name: tf.constant(value) for name, value in inputs_of(rows, length).items()}
+        inputs = {name: tf.constant(value) for name, value in batch(rows, length).items()}
         labels = inputs["input_word_ids"][:, 0] % 2
-        trained = milliseconds(lambda inputs=inputs, labels=labels: step(inputs, labels))
-        answered = milliseconds(lambda inputs=inputs: answer(inputs).numpy())
+        trained = times(lambda inputs=inputs, labels=labels: step(inputs, labels))
+        answered = times(lambda inputs=inputs: answer(inputs).numpy())
         found.append({"a training step": trained, "a call": answered})
     return found
 
@@ -90,15 +74,16 @@ def measure_batches(shapes):
 def measure_tasks(data_dir):
     """Milliseconds of calls whose rows belong to several tasks."""
     import adapter_bert_tf as abt
+    from benchmarks.many_tasks import batch
 
     model = abt.AdapterModel(abt.load_base())
     names = [f"task{i}" for i in range(max(POINTS["tasks"]))]
     for name in names:
         model.add_adapter(name, ("0", "1"), abt.AdapterConfig(bottleneck_size=SIZE))
-    inputs, found = inputs_of(ROWS, SHORT), []
+    inputs, found = batch(ROWS, SHORT), []
     for count in POINTS["tasks"]:
         of_rows = list(itertools.islice(itertools.cycle(names[:count]), ROWS))
-        found.append({"a call": milliseconds(lambda of_rows=of_rows: model(inputs, of_rows))})
+        found.append({"a call": times(lambda of_rows=of_rows: model(inputs, of_rows))})
     return found
 
 
@@ -147,7 +132,7 @@ def growth(there):
         for what in row["values"][0]:
             middle = [statistics.median(values[what]) for values in row["values"]]
             cells = [f"{x:,}: {y:,.1f}" for x, y in zip(row["points"], middle, strict=True)]
-            unit = {"seconds": "", "megabytes": ""}.get(what, ", ms")
+            unit = "" if kind == "rows" else ", ms"
             cells += [""] * (5 - len(cells))
             lines.append(f"| {AXES[kind][0]} | {what}{unit} | {' | '.join(cells)} |")
     return lines

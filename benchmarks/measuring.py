@@ -52,6 +52,16 @@ def rate_of(model, fed, batch, warmup, steps, learning_rate=1e-3):
     return steps * batch / (times[-1] - times[warmup - 1])
 
 
+def milliseconds(call, warmup, counted):
+    """Of each of `counted` calls, after `warmup` ones that do not count."""
+    times = []
+    for _ in range(warmup + counted):
+        began = time.perf_counter()
+        call()
+        times.append(1000 * (time.perf_counter() - began))
+    return times[warmup:]
+
+
 def rate_of_steps(done, batch, warmup, steps):
     """Examples/s of an iterator that takes a step for each of its elements."""
     times = [time.perf_counter() for _ in done]

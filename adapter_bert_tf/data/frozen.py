@@ -67,5 +67,7 @@ def _new_file(size: int) -> BinaryIO:
             "cache_frozen",
         )
     file = tempfile.TemporaryFile()  # noqa: SIM115 - It is mapped as long as it is used.
-    os.posix_fallocate(file.fileno(), 0, size)
+    if hasattr(os, "posix_fallocate"):  # Not so on macOS.
+        os.posix_fallocate(file.fileno(), 0, size)
+    file.truncate(size)
     return file

@@ -48,8 +48,7 @@ class Tuning:
                 "tuning",
             )
         for name in ("top_k", "frozen_layers"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 0:
+            if not isinstance(value := getattr(self, name), int):
                 raise InputError(f"{name} must be a whole number. Received: {shown(value)}", name)
         if self.frozen_layers and self.method in IN_ALL_LAYERS:
             raise InputError(
@@ -88,7 +87,7 @@ class Tuning:
                 "top_k",
             )
         most = num_layers - (self.top_k if self.method == "top_k" else 1)
-        if self.frozen_layers > most:
+        if not 0 <= self.frozen_layers <= most:
             raise InputError(
                 f"frozen_layers must be 0 to {most}: the base has {num_layers} layers, and "
                 f"{self.method} trains upper ones. Received: {self.frozen_layers}",
