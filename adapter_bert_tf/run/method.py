@@ -76,20 +76,22 @@ def of(
     if not tuning.needs_adapter:
         return Method(None, tuning, flags.adapter_dtype)
     chosen = _chosen(flags, members, names, base.config.hidden_size)
-    _check_above_frozen(flags)
+    _check_above_frozen(flags, chosen)
     chosen = chosen.without_lowest(max(flags.adapter_drop, flags.frozen_layers), depth)
     chosen.specs(dataclasses.asdict(base.config))
     return Method(chosen, tuning, flags.adapter_dtype)
 
 
-def _check_above_frozen(flags: Part) -> None:
+def _check_above_frozen(flags: Part, chosen: PartsConfig) -> None:
     """Adapters cannot be asked for in layers that are frozen. Raises `InputError`."""
-    layers = _layers(flags)
+    adapter = chosen.of_one() if isinstance(chosen, OfTasks) else chosen
+    layers = getattr(adapter, "layers", None)
     if layers and min(layers) < flags.frozen_layers:
+        where = "--adapter_layers" if flags.adapter_layers else f"--adapter={flags.adapter}"
         raise InputError(
-            f"--adapter_layers={flags.adapter_layers} and --frozen_layers={flags.frozen_layers}: "
-            "the lowest layers are left as they are. Leave --adapter_layers out, and all layers "
-            "above have adapters."
+            f"{where} names the layers {', '.join(map(str, layers))}, and "
+            f"--frozen_layers={flags.frozen_layers} leaves the lowest as they are. Name none below "
+            f"{flags.frozen_layers}, or no layers at all: then all above have adapters."
         )
 
 

@@ -90,11 +90,21 @@ def test_a_run_that_goes_on_ends_with_the_same_bytes(
 WRONG = {
     "none is frozen": (["--cache_frozen"], "no layer is frozen. Add --frozen_layers=N"),
     "all are": (["--frozen_layers=2"], "--frozen_layers must be 0 to 1"),
-    "adapters there": (["--frozen_layers=1", "--adapter_layers=0-1"], "Leave --adapter_layers out"),
+    "adapters there": (
+        ["--frozen_layers=1", "--adapter_layers=0-1"],
+        "--adapter_layers names the layers 0, 1, and --frozen_layers=1 leaves the lowest",
+    ),
+    "adapters there, by a file": (
+        ["--frozen_layers=1", "--adapter={file}"],
+        "adapter.json names the layers 0, 1, and --frozen_layers=1 leaves the lowest",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_what_cannot_be_is_said(case, mrpc, tiny_base_folder, tmp_path):
     more, message = WRONG[case]
-    assert message in run(mrpc, tiny_base_folder, tmp_path / "out", *more)
+    file = tmp_path / "adapter.json"
+    file.write_text(json.dumps({"layers": [0, 1]}))
+    given = [flag.format(file=file) for flag in more]
+    assert message in run(mrpc, tiny_base_folder, tmp_path / "out", *given)
