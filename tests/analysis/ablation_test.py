@@ -9,6 +9,7 @@ import pytest
 
 from adapter_bert_tf.adapters.task_encoder import new_encoder
 from adapter_bert_tf.analysis import ablation, triangle
+from adapter_bert_tf.analysis.kept import Kept
 from adapter_bert_tf.analysis.removal import NOTHING, SUBLAYERS, spans
 from adapter_bert_tf.heads.classifier import Classifier
 from tests.analysis.looked import LAYERS, SIZES, look, model_of, some_inputs
@@ -85,6 +86,27 @@ def test_the_command(looked_at, tmp_path, capsys, monkeypatch):
     assert look("ablation", looked_at, *asked) is None
     after = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert after == before and after.keys() >= {"ablation.png", "ablation.json"}
+
+
+def test_what_was_kept_of_others(tmp_path, capsys):
+    kept, folder = tmp_path / "ablation.json", str(tmp_path)
+    found = {"metric": "accuracy", "examples": 1, "whole": 0.5, "without": []}
+    Kept(folder, "ablation", "one").add("both", found)
+    assert Kept(folder, "ablation", "one").found == {"both": found}
+    other = Kept(folder, "ablation", "two")
+    assert other.found == {} and not capsys.readouterr().out
+    other.add("attention", found)
+    assert f"Replaced: {kept}" in capsys.readouterr().out
+    assert Kept(folder, "ablation", "two").found == {"attention": found}
+
+
+@pytest.mark.parametrize("content", ['{"mine": 1}', "[]", "notes", '{"found": [], "identity": 1}'])
+def test_a_file_of_somebody_else_stays(content, looked_at, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "ablation.json").write_text(content)
+    asked = (f"--adapter_dir={looked_at.run}/adapter", f"--output_dir={tmp_path}/out")
+    assert "no analysis wrote it" in look("ablation", looked_at, *asked)
+    assert (tmp_path / "out" / "ablation.json").read_text() == content
 
 
 REFUSED = {
