@@ -30,8 +30,8 @@ def run(parsed: Any) -> None:
     sizes = swept.numbers(parsed.sizes, "sizes", int, 1, LARGEST) if parsed.sizes else SIZES
     reused = Reused()
     kind, base = looking.kind_of(parsed), reused.base(flags.part(table.with_role(Role.BASE)))
-    depth = base.config.num_layers
-    tops = swept.numbers(parsed.tops, "tops", int, 1, depth) if parsed.tops else range(1, depth + 1)
+    most = base.config.num_layers - flags.frozen_layers  # Layers that top-k tuning can reach.
+    tops = swept.numbers(parsed.tops, "tops", int, 1, most) if parsed.tops else range(1, most + 1)
     grids: dict[str, dict[str, Any]] = {
         "adapters": {"adapter_size": sizes},
         "top_k": {"tuning": ["top_k"], "top_k": tops},

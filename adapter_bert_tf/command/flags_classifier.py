@@ -52,7 +52,7 @@ ROWS = (
         False,
         "Compute the layers of --frozen_layers once for every training example, and keep what they "
         "give in a temporary file (below TMPDIR): 4 bytes x hidden size x word pieces.",
-        Role.DEVICES,
+        Role.PACE,
     ),
     _row(
         "adapter_name",

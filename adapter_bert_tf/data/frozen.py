@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Sequence
 from typing import BinaryIO
 
@@ -51,8 +52,15 @@ class FrozenOutputs:
         return found
 
     def gather(self, rows: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
-        """`padded`, in a graph of this process."""
-        found = tf.numpy_function(self.padded, [rows, width], tf.float32, stateful=False)
+        """`padded`, in a graph of this process, which does not keep the values alive."""
+        # TensorFlow keeps the function for as long as the process lives.
+        padded = weakref.WeakMethod(self.padded)
+        found = tf.numpy_function(
+            lambda *given: padded()(*given),  # type: ignore[misc]  # It is there while it trains.
+            [rows, width],
+            tf.float32,
+            stateful=False,
+        )
         return tf.ensure_shape(found, [None, None, self._values.shape[1]])
 
 
@@ -61,13 +69,20 @@ def _new_file(size: int) -> BinaryIO:
     folder = tempfile.gettempdir()
     free = shutil.disk_usage(folder).free
     if size > free:
-        raise InputError(
-            f"What the frozen layers give takes {size / 1e9:.1f} GB, and {folder} has "
-            f"{free / 1e9:.1f} GB. Let TMPDIR name another folder, or leave out cache_frozen.",
-            "cache_frozen",
-        )
+        raise _no_place(size, folder, f"{free / 1e6:,.1f} MB are free")
     file = tempfile.TemporaryFile()  # noqa: SIM115 - It is mapped as long as it is used.
-    if hasattr(os, "posix_fallocate"):  # Not so on macOS.
-        os.posix_fallocate(file.fileno(), 0, size)
-    file.truncate(size)
+    try:
+        if hasattr(os, "posix_fallocate"):  # Not so on macOS.
+            os.posix_fallocate(file.fileno(), 0, size)
+        file.truncate(size)
+    except OSError as error:
+        raise _no_place(size, folder, error.strerror) from error
     return file
+
+
+def _no_place(size: int, folder: str, there: str | None) -> InputError:
+    return InputError(
+        f"What the frozen layers give takes {size / 1e6:,.1f} MB in {folder}: {there}. Let TMPDIR "
+        "name another folder, or leave out cache_frozen.",
+        "cache_frozen",
+    )

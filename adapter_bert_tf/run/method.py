@@ -136,10 +136,12 @@ def _of_start(
         if name in given and not theirs.get(name, False)
     ]
     if different:
+        said = [tuning.method, parts.summary() if parts else "no adapters"]
+        if tuning.frozen_layers:
+            said.append(f"of the layers the lowest {tuning.frozen_layers} frozen")
         raise InputError(
             f"{', '.join(different)}: the adapter in --init_from={start.folder} was trained "
-            f"otherwise ({tuning.method}; {parts.summary() if parts else 'no adapters'}). Leave "
-            "the flag out, or train from the beginning."
+            f"otherwise ({'; '.join(said)}). Leave the flag out, or train from the beginning."
         )
     if isinstance(parts, OfTasks) and names:
         sources = {name: name if name in parts.tasks else start.task for name in names}

@@ -26,11 +26,12 @@ def page(config):
 
 def card(config):
     """Markdown text made from an adapter's config; no name in it makes a line."""
-    base, adapter = config["base"], adapter_of(config)
+    base, adapter, frozen = config["base"], adapter_of(config), tuning_of(config).frozen_layers
     rows = {
         **(_tasks(config) if is_several(config) else _task(config)),
         "Method": config["method"],
         "Adapter": adapter.summary() if adapter else "none",
+        **({"Frozen layers": f"the lowest {frozen}"} if frozen else {}),
         "Trained parameters": f"{trained_size(config):,}",
         "Base": f"{base['num_layers']} layers, {base['hidden_size']} wide, "
         f"{'un' if base['lower_case'] else ''}cased, {base['vocab_size']:,} word pieces",

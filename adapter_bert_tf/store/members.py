@@ -90,6 +90,8 @@ def fusion_of(members: Sequence[Member], cooling_steps: int = 0) -> FusionConfig
     for other in others:
         _check_alike(first, other)
     own_norms = any(NORM in name for name in first.weights)
+    if own_norms:
+        _check_all_norms(first)
     adapter = contents.adapter_of(first.config)
     assert isinstance(adapter, AdapterConfig)
     return FusionConfig(adapter, tuple(names), cooling_steps, own_norms)
@@ -107,6 +109,18 @@ def _check_kind(member: Member) -> None:
         )
     if adapter.placement != "serial":
         raise InputError(f"The member {shown(member.name)} is a parallel adapter: {WHY_SERIAL}.")
+
+
+def _check_all_norms(member: Member) -> None:
+    frozen = contents.tuning_of(member.config).frozen_layers
+    if frozen:
+        raise InputError(
+            f"The member {shown(member.name)} brings LayerNorms of its upper layers, the lowest "
+            f"{frozen} being frozen, and a fusion has LayerNorms of all layers or none. Train "
+            "members with train_layer_norm=False, or with frozen_layers=0.",
+            "train_layer_norm=False",
+            "frozen_layers=0",
+        )
 
 
 def _check_alike(first: Member, other: Member) -> None:

@@ -10,6 +10,7 @@ import tf_keras
 from official.nlp.modeling import networks
 
 from adapter_bert_tf.adapters.attention import Attention
+from adapter_bert_tf.adapters.base_layers import Dense
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder, AdapterEncoderBlock
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder, new_encoder
@@ -301,6 +302,16 @@ def test_products_in_bfloat16_and_all_else_in_float32():
     assert tf.bfloat16 in products and others == {tf.float32}
     found, expected = (e(support.batch())["sequence_output"] for e in (encoder, exact))
     assert 1e-6 < np.abs(found - expected).max() < 0.1
+
+
+def test_only_what_is_multiplied_is_rounded():
+    """Not the bias: 1 + 2**-10 has no bfloat16."""
+    plain = tf_keras.layers.EinsumDense("abc,cd->abd", output_shape=(None, 2), bias_axes="d")
+    layer = Dense(**plain.get_config() | {"product_dtype": "bfloat16"})
+    x = np.full((1, 1, 2), 1 + 2**-10, "f4")
+    layer.build(x.shape)
+    layer.set_weights([np.eye(2, dtype="f4"), np.full(2, 1 + 2**-10, "f4")])
+    np.testing.assert_array_equal(layer(x), np.full((1, 1, 2), 1 + (1 + 2**-10), "f4"))
 
 
 def test_golden_forward_pass():

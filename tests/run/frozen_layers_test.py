@@ -1,6 +1,7 @@
 """`--frozen_layers` and `--cache_frozen`, by the command."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -81,10 +82,28 @@ def test_a_run_that_goes_on_ends_with_the_same_bytes(
     with monkeypatch.context() as patch:
         patch.setattr(Progress, "on_train_batch_end", stop_at_seven)
         assert run(mrpc, tiny_base_folder, tmp_path / "out", *flags) == "130"
+    shutil.copytree(tmp_path / "out", tmp_path / "without")
     assert run(mrpc, tiny_base_folder, tmp_path / "out", *flags) is None
     assert json.loads((tmp_path / "out/run.json").read_text())["resumed_from_step"] == 6
     for name, value in left(runs / "once")[1].items():
         np.testing.assert_array_equal(left(tmp_path / "out")[1][name], value, err_msg=name)
+    # Where there is no more room for what is kept, it goes on without.
+    assert run(mrpc, tiny_base_folder, tmp_path / "without", flags[0], flags[2]) is None
+    assert json.loads((tmp_path / "without/run.json").read_text())["resumed_from_step"] == 6
+    assert left(tmp_path / "without")[2] == pytest.approx(left(runs / "once")[2], abs=1e-4)
+
+
+def test_it_is_said_that_nothing_is_kept_without_training(runs, mrpc, tiny_base_folder, caplog):
+    more = [f"--adapter_dir={runs}/once/adapter", "--nodo_train", "--cache_frozen", "--dry_run"]
+    with caplog.at_level("WARNING"):
+        assert run(mrpc, tiny_base_folder, runs / "asked", *more) is None
+    assert "Not used, as nothing is trained: --cache_frozen" in caplog.text
+
+
+def test_an_adapter_to_begin_from_says_what_is_frozen(runs, mrpc, tiny_base_folder, tmp_path):
+    more = [f"--init_from={runs}/once/adapter", "--frozen_layers=0"]
+    message = run(mrpc, tiny_base_folder, tmp_path / "out", *more)
+    assert "--frozen_layers=0" in message and "the lowest 1 frozen" in message
 
 
 WRONG = {

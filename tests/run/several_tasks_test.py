@@ -278,6 +278,19 @@ def test_adapters_that_were_trained_together_are_fused(trained, glue, tiny_base_
     assert record(tmp_path)["adapter"]["own_norms"] is True
 
 
+def test_those_of_upper_layers_are_refused_by_a_fusion(glue, tiny_base_folder, tmp_path):
+    """Before it trains: their LayerNorms are of the upper layers only."""
+    more = ("--tuning=per_task_adapters", "--frozen_layers=1", "--num_train_epochs=1")
+    together = run(glue, tiny_base_folder, tmp_path / "two", "--do_train", *more, tasks="cola,mrpc")
+    assert together is None
+    members = ",".join(f"{tmp_path}/two/adapter/tasks/{task}" for task in ("cola", "mrpc"))
+    fusion = ("--tuning=fusion", f"--fuse={members}", "--do_train", f"--output_dir={tmp_path}/out")
+    alone = ("--task_name=mrpc", f"--data_dir={glue}/MRPC", *base_flags(tiny_base_folder))
+    message = command(*alone, "--max_seq_length=16", *fusion)
+    assert "LayerNorms of its upper layers" in message and "--notrain_layer_norm" in message
+    assert not (tmp_path / "out" / "adapter").exists()
+
+
 def test_one_task_of_the_whole_is_asked_for(trained, glue, tiny_base_folder, tmp_path):
     """By its own folder, as if it were alone."""
     _, out = trained

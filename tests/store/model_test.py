@@ -6,6 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
+import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
@@ -13,7 +14,7 @@ from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.many_tasks.model import AdapterModel
-from adapter_bert_tf.many_tasks.shared import shared_layers
+from adapter_bert_tf.many_tasks.shared import Shared, shared_layers
 from adapter_bert_tf.store import load_adapter, save_adapter
 from adapter_bert_tf.training.trained import Tuning, select_trained
 from tests import support
@@ -104,6 +105,27 @@ def test_a_text_goes_through_what_tasks_have_in_common_once(model):
     for row, name in enumerate(names):
         alone = model(inputs, adapter=name)[row]
         np.testing.assert_allclose(mixed[row, : len(alone)], alone, atol=1e-5)
+
+
+@pytest.mark.parametrize("changed", ["input_mask", "input_type_ids"])
+def test_texts_with_the_same_pieces_may_differ_otherwise(changed, model):
+    inputs = {name: value[[0, 0]] for name, value in support.batch(rows=1).items()}
+    other = np.array(inputs[changed])
+    other[1, -1] = 1 - other[1, -1]
+    inputs[changed] = tf.constant(other)
+    mixed = model(inputs, adapter=["upper", "upper too"])
+    for row, name in enumerate(("upper", "upper too")):
+        alone = model(inputs, adapter=name)[row]
+        np.testing.assert_allclose(mixed[row, : len(alone)], alone, atol=1e-5)
+
+
+def test_tasks_go_on_from_what_they_have_in_common(model, inputs, monkeypatch):
+    """What is computed once is what they read: with something else they answer something else."""
+    names = ["upper", "upper too"] * 3
+    expected = model(inputs, adapter=names)
+    plain = Shared.of
+    monkeypatch.setattr(Shared, "of", lambda shared, rows: 0 * plain(shared, rows))
+    assert np.abs(model(inputs, adapter=names) - expected)[:, :2].max() > 1e-3
 
 
 def test_spans_of_several_tasks(tiny_base_folder, inputs):

@@ -1,7 +1,11 @@
 """Frozen lower layers: what is trained then, and that to keep their output changes nothing."""
 
 import dataclasses
+import errno
+import functools
+import gc
 import shutil
+import weakref
 
 import numpy as np
 import pytest
@@ -173,5 +177,26 @@ def test_rows_of_different_lengths_come_back_padded():
 def test_no_room_on_the_disk_is_said_before_anything_is_computed(monkeypatch):
     usage = shutil._ntuple_diskusage(10, 9, 1)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
-    with pytest.raises(InputError, match=r"takes 4\.0 GB.*TMPDIR.*cache_frozen"):
+    with pytest.raises(InputError, match=r"takes 4,000\.0 MB.*0\.0 MB are free.*TMPDIR"):
         FrozenOutputs(np.array([1_000_000]), 1000)
+
+
+def test_a_file_that_may_not_be_so_large_is_said_so(monkeypatch):
+    def refuse(*given):
+        raise OSError(errno.EFBIG, "File too large")
+
+    monkeypatch.setattr("os.posix_fallocate", refuse, raising=False)
+    with pytest.raises(InputError, match=r"takes 0\.0 MB.*File too large.*cache_frozen"):
+        FrozenOutputs(np.array([3]), 2)
+
+
+def test_the_file_goes_with_its_training():
+    """TensorFlow keeps a graph's Python functions for ever; they must not keep what they read."""
+    kept = FrozenOutputs(np.array([2]), 2)
+    kept.put([0], np.ones((1, 2, 2), "f4"))
+    data = tf.data.Dataset.from_tensors([0]).map(functools.partial(kept.gather, width=2))
+    assert [value.numpy().sum() for value in data] == [4]
+    values = weakref.ref(kept._values)
+    del kept, data
+    gc.collect()
+    assert values() is None
