@@ -21,8 +21,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 # What follows from the roles, by hand: a change of a role must be a decision.
 FREE = """
     output_dir do_eval do_predict do_export export_dir eval_batch_size predict_batch_size overwrite
-    config dry_run report cache_frozen save_checkpoints_steps iterations_per_loop verbose_logging features_dir
-    question context tpu_name tpu_zone gcp_project master num_tpu_cores
+    config dry_run report cache_frozen save_checkpoints_steps iterations_per_loop verbose_logging
+    features_dir question context tpu_name tpu_zone gcp_project master num_tpu_cores
 """
 ONLY_RESULTS = """
     predict_file n_best_size max_answer_length null_score_diff_threshold adapter_name
