@@ -62,14 +62,17 @@ test-browser: $(VENV)/test-installed
 	$(BIN)/python -m pytest $(WATCHED) -m browser tests/report
 
 # Speed, memory and latency beside what one would use instead, one after the other; needs a quiet
-# machine. DATA holds glue/MRPC, glue/CoLA and squad. What has a line in benchmarks/results stays.
+# machine. DATA holds glue/MRPC, glue/CoLA and squad. What has a line in benchmarks/results stays;
+# RESULTS=FOLDER measures all of it anew, into a folder of yours, and prints the tables.
 DATA ?= $(ADAPTER_BERT_DATA)
+bench: export ADAPTER_BERT_RESULTS = $(abspath $(RESULTS))
 bench: $(PARITY)/installed
 	$(PARITY)/bin/python -m benchmarks.speed --data_dir=$(DATA)
 	$(PARITY)/bin/python -m benchmarks.costs --data_dir=$(DATA)/glue/MRPC
 	$(PARITY)/bin/python -m benchmarks.predicting --data_dir=$(DATA)/glue/MRPC
 	$(PARITY)/bin/python -m benchmarks.many_tasks
 	$(PARITY)/bin/python -m benchmarks.growth --data_dir=$(DATA)/glue/MRPC
+	$(PARITY)/bin/python -m benchmarks.techniques
 
 lint: $(VENV)/test-installed
 	$(BIN)/ruff check .

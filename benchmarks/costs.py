@@ -28,7 +28,7 @@ from benchmarks import ledger, measuring, predicting, runner
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
-    folder=ROOT / "benchmarks" / "results" / "costs",
+    folder=ledger.RESULTS / "costs",
     page=ROOT / "docs" / "performance.md",
     key=lambda row: (row["what"], row["turn"]),
 )
@@ -236,6 +236,7 @@ def run_missing(data_dir, turns):
     for what, turn in LEDGER.missing(plan):
         row = {"what": what, "turn": turn}
         row |= measuring.apart("benchmarks.costs", what, str(pathlib.Path(data_dir).resolve()))
+        row |= measuring.machine()
         print(row, flush=True)
         LEDGER.add("rows", [row])
 

@@ -19,7 +19,7 @@ from benchmarks import ledger, runner, training_code
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
-    folder=ROOT / "benchmarks" / "results" / "few_shot",
+    folder=ledger.RESULTS / "few_shot",
     page=ROOT / "docs" / "results.md",
     key=lambda row: (row["task"], row["examples"], row["method"], row["seed"]),
 )

@@ -22,7 +22,7 @@ from benchmarks import ledger, results, runner, training_code
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
-    folder=ROOT / "benchmarks" / "results" / "fusion",
+    folder=ledger.RESULTS / "fusion",
     page=ROOT / "docs" / "results.md",
     key=lambda row: (row["task"], row["method"], row["seed"]),
 )

@@ -16,7 +16,7 @@ from benchmarks import ledger, measuring, runner
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
-    folder=ROOT / "benchmarks" / "results" / "fusion_speed",
+    folder=ledger.RESULTS / "fusion_speed",
     page=ROOT / "docs" / "fusion.md",
     key=lambda row: (row["members"], row["turn"]),
 )

@@ -9,8 +9,8 @@ of several steps or calls, with their range; the first ones do not count.
 - `length`: a training step and a call, batch 8, all rows of one length.
 - `batch`: the same at length 32.
 - `tasks`: one call, 100 rows of 32 word pieces, which belong to so many tasks.
-- `rows`: reading, tokenizing and planning an epoch of so many pairs of MRPC, again and again, and
-  the memory that this adds.
+- `rows`: tokenizing so many pairs of MRPC, which has 3,668, and planning an epoch of them, and the
+  memory that this adds; three processes each.
 """
 
 import itertools
@@ -22,7 +22,7 @@ from benchmarks import ledger, measuring, runner
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
-    folder=ROOT / "benchmarks" / "results" / "growth",
+    folder=ledger.RESULTS / "growth",
     page=ROOT / "docs" / "performance.md",
     key=lambda row: row["kind"],
 )
@@ -39,7 +39,8 @@ AXES = {
     "tasks": ("tasks in a batch of 100 rows", "ms"),
     "rows": ("training examples", "s to tokenize and plan"),
 }
-SIZE, WARMUP, COUNTED, ROWS, SHORT = 64, 2, 7, 100, 32
+SIZE, WARMUP, COUNTED, ROWS, SHORT, TURNS = 64, 2, 7, 100, 32, 3
+MODULE, ONE = "benchmarks.growth", "one number of rows"
 
 
 def times(call):
@@ -88,6 +89,15 @@ def measure_tasks(data_dir):
 
 
 def measure_rows(data_dir):
+    """Seconds and MB of several numbers of rows, each in processes of its own."""
+    found = []
+    for count in POINTS["rows"]:
+        rows = [measuring.apart(MODULE, ONE, data_dir, str(count)) for _ in range(TURNS)]
+        found.append({name: [row[name] for row in rows] for name in rows[0]})
+    return found
+
+
+def measure_one(data_dir, count):
     """Seconds from a table to the plan of an epoch, and MB that this adds to the process."""
     from adapter_bert_tf.base import load_base
     from adapter_bert_tf.data.batches import plan_batches
@@ -95,21 +105,21 @@ def measure_rows(data_dir):
     from adapter_bert_tf.run.output_files import peak_memory_mb
     from adapter_bert_tf.tasks import find_task
 
-    base, found = load_base(), []
+    base = load_base()
     few = read_examples(find_task("mrpc"), data_dir, ["train"])["train"]
-    measuring.features(few, base, 128)  # Loads what is loaded at its first use.
-    for count in POINTS["rows"]:
-        before, began = peak_memory_mb(), time.perf_counter()
-        rows = few.take([i % len(few) for i in range(count)])
-        lengths = measuring.features(rows, base, 128).lengths
-        plan_batches(lengths, 32, count // 32, 0)
-        seconds = time.perf_counter() - began
-        found.append({"seconds": [seconds], "megabytes": [peak_memory_mb() - before]})
-    return found
+    measuring.features(few.take(list(range(32))), base, 128)  # Loads what its first use loads.
+    before, began = peak_memory_mb(), time.perf_counter()
+    rows = few.take([i % len(few) for i in range(count)])
+    lengths = measuring.features(rows, base, 128).lengths
+    plan_batches(lengths, 32, count // 32, 0)
+    seconds = time.perf_counter() - began
+    return {"seconds": seconds, "megabytes": peak_memory_mb() - before}
 
 
-def measure(kind, data_dir):
+def measure(kind, data_dir, count="0"):
     """The values of each of a kind's points; for a process of its own."""
+    if kind == ONE:
+        return measure_one(data_dir, int(count))
     if kind == "length":
         return measure_batches([(8, length) for length in POINTS[kind]])
     if kind == "batch":
@@ -120,8 +130,9 @@ def measure(kind, data_dir):
 def run_missing(data_dir):
     """Measures what has no line yet."""
     for kind in LEDGER.missing(POINTS):
-        values = measuring.apart("benchmarks.growth", kind, str(pathlib.Path(data_dir).resolve()))
-        LEDGER.add("rows", [{"kind": kind, "points": POINTS[kind], "values": values}])
+        values = measuring.apart(MODULE, kind, str(pathlib.Path(data_dir).resolve()))
+        row = {"kind": kind, "points": POINTS[kind], "values": values}
+        LEDGER.add("rows", [row | measuring.machine()])
         print(kind, values, flush=True)
 
 
@@ -141,6 +152,7 @@ def growth(there):
 def draw(there):
     """The figure: a panel a kind; a grey line shows what grows in proportion."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullLocator
 
     figure = Figure(figsize=(8.4, 6.4), layout="constrained")
     for panel, (kind, row) in zip(figure.subplots(2, 2).flat, there.items(), strict=True):
@@ -162,7 +174,11 @@ def draw(there):
         else:
             panel.set_yscale("log")
         panel.set_xticks(points, [f"{x:,}" for x in points], minor=False)
-        panel.minorticks_off()
+        panel.xaxis.set_minor_locator(NullLocator())
+        if kind != "tasks":
+            panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            panel.yaxis.set_minor_locator(NullLocator())
+            panel.yaxis.set_major_formatter("{x:,g}")
         panel.set_xlabel(AXES[kind][0])
         panel.set_ylabel(AXES[kind][1])
         panel.grid(color="#dddddd")
@@ -177,7 +193,7 @@ def write_tables():
 
     LEDGER.write_tables(growth)
     rows = LEDGER.rows()
-    if len(rows) == len(POINTS):
+    if len(rows) == len(POINTS) and ledger.RESULTS == ledger.COMMITTED:
         for name, content in pictures(draw(rows), NAME, "python -m benchmarks.growth").items():
             (FIGURES / name).write_bytes(content)
 

@@ -14,7 +14,7 @@ from benchmarks import ledger, runner, several_tasks
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
-    folder=ROOT / "benchmarks" / "results" / "hyper_ablations",
+    folder=ledger.RESULTS / "hyper_ablations",
     page=ROOT / "docs" / "results.md",
     key=lambda row: (row["method"], row["seed"]),
 )

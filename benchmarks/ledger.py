@@ -1,15 +1,20 @@
 """A ledger of what takes long to make: a JSON line for each result, and tables of them in a page.
 
-What has a line is not made again, so a run that was cut short goes on where it was.
+What has a line is not made again, so a run that was cut short goes on where it was. Rows are those
+of this repository, or of a folder that ADAPTER_BERT_RESULTS names: what another machine measured is
+not mixed with these, and its tables are printed.
 """
 
 import dataclasses
 import json
+import os
 import pathlib
 from collections.abc import Callable, Hashable, Iterable
 
 from benchmarks import training_code
 
+COMMITTED = pathlib.Path(__file__).resolve().parent / "results"
+RESULTS = pathlib.Path(os.environ.get("ADAPTER_BERT_RESULTS") or COMMITTED)
 CODE = "training_code"  # In a row: the digest of the code that made it.
 OLDER = "†"  # After the name of what was measured with older code than other rows.
 
@@ -65,12 +70,15 @@ class Ledger:
             lines.writelines(json.dumps(row) + "\n" for row in rows)
 
     def write_tables(self, *tables: Callable[[Rows], list[str]]) -> None:
-        """Replaces the tables in the page.
+        """Replaces the tables in the page; prints them where the rows are of another folder.
 
         Args:
           *tables: functions from the rows to Markdown lines; a function's name is its table's.
         """
         rows, text = self.rows(), self.page.read_text()
+        if not self.folder.is_relative_to(COMMITTED):
+            print(*("\n".join(table(rows)) for table in tables), sep="\n\n", flush=True)
+            return
         for table in tables:
             begin, end = f"<!-- {table.__name__} -->", f"<!-- end of {table.__name__} -->"
             before, _, rest = text.partition(begin)

@@ -20,7 +20,7 @@ from benchmarks import ledger, measuring, runner, training_code
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
-    folder=ROOT / "benchmarks" / "results" / "little_data",
+    folder=ledger.RESULTS / "little_data",
     page=ROOT / "docs" / "results.md",
     key=lambda row: (row["task"], row["examples"], row["system"], row["seed"]),
 )

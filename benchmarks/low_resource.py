@@ -19,7 +19,7 @@ from benchmarks import ledger, runner, several_tasks, training_code
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
-    folder=ROOT / "benchmarks" / "results" / "low_resource",
+    folder=ledger.RESULTS / "low_resource",
     page=ROOT / "docs" / "results.md",
     key=lambda row: (row["method"], row["examples"], row["task"], row["seed"]),
 )

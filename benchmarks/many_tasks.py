@@ -1,18 +1,20 @@
 """What many tasks on one base cost: bytes on disk, resident memory, time.
 
-    python -m benchmarks.many_tasks            # MiniLM, adapters of size 64
+    python -m benchmarks.many_tasks            # runs what is not there yet
+    python -m benchmarks.many_tasks --table    # only rewrites its page
 
-Prints each figure beside its bound, and exits with status 1 if one is missed.
+MiniLM, adapters of size 64, random ones. Memory is that of a process that has loaded so many and
+called each once. Times are those of 32 rows of several tasks, against 32 rows of one, medians of 7
+calls in turns; in `of 1,000` so many adapters are loaded.
 """
 
 import functools
 import gc
+import itertools
 import os
 import pathlib
 import statistics
-import sys
 import tempfile
-import time
 
 import numpy as np
 import tensorflow as tf
@@ -20,8 +22,16 @@ import tensorflow as tf
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.many_tasks.model import AdapterModel
 from adapter_bert_tf.serving.many import join
+from benchmarks import ledger, measuring, runner
 
-TASKS, BATCH, LENGTH, SHORT = 20, 32, 128, 32
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LEDGER = ledger.Ledger(
+    folder=ledger.RESULTS / "many_tasks",
+    page=ROOT / "docs" / "performance.md",
+    key=lambda row: row["what"],
+)
+TASKS, BATCH, LENGTH, SHORT, TIMES = 20, 32, 128, 32, 7
+LOADED = (1, 20, 100, 1000)
 
 
 def folder_bytes(folder):
@@ -46,28 +56,6 @@ def batch(rows=BATCH, length=LENGTH):
     }
 
 
-def seconds(function, times=7):
-    """The median of several calls, after one to warm up."""
-    function()
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        function()
-        taken.append(time.perf_counter() - start)
-    return statistics.median(taken)
-
-
-def check(what, value, bound, at_least=False):
-    """Prints a figure and its bound; returns whether it holds."""
-    holds = value >= bound if at_least else value <= bound
-    print(
-        f"{'ok    ' if holds else 'MISSED'} {what}: {value:,.4g} "
-        f"({'at least' if at_least else 'at most'} {bound:,.4g})",
-        flush=True,
-    )
-    return holds
-
-
 def save_all(base, folder):
     """Saves random adapters of `TASKS` tasks; returns their folders and bytes of weights."""
     model, folders = AdapterModel(base), []
@@ -84,65 +72,84 @@ def save_all(base, folder):
 
 
 def measure_memory(base, folders, weights):
-    """Resident memory with 1, 20 and 100 tasks, each called once."""
+    """Resident memory that each further task takes, in bytes of its weights."""
     model, inputs, sizes = AdapterModel(base), batch(1, 16), {}
-    for number in range(100):
+    for number in range(LOADED[-1]):
         name = model.load_adapter(folders[number % TASKS], f"loaded{number}")
         model(inputs, adapter=name)
-        if number + 1 in (1, 20, 100):
+        if number + 1 in LOADED:
             sizes[number + 1] = resident_bytes()
-    print({count: f"{size / 1e6:.0f} MB" for count, size in sizes.items()})
-    return [
-        check(
-            f"memory of a task, {first} to {last}, in adapters",
-            (sizes[last] - sizes[first]) / (last - first) / weights,
-            1.1,
-        )
-        for first, last in ((1, 20), (20, 100))
-    ]
+    for first, last in itertools.pairwise(LOADED):
+        value = (sizes[last] - sizes[first]) / (last - first) / weights
+        yield f"memory of an adapter, {first:,} to {last:,}, in its weights", [value], 1.1
 
 
 def measure_speed(base, folders):
-    """Time of a batch of eight tasks and of as many as rows, against one task's."""
+    """Times of batches of several tasks, in those of one task."""
     model = AdapterModel(base)
     names = [model.load_adapter(folders[i % TASKS], str(i)) for i in range(BATCH)]
-    held = []
     for count, length, bound in ((8, LENGTH, 1.4), (BATCH, LENGTH, 1.3), (BATCH, SHORT, 1.3)):
-        inputs, mixed = batch(length=length), (names[:count] * BATCH)[:BATCH]
-        one, many = (seconds(functools.partial(model, inputs, a)) for a in (names[0], mixed))
-        what = f"time of {BATCH} rows of {length} pieces and {count} tasks, in those of one task"
-        held.append(check(what, many / one, bound))
-    return held
+        values = shares(model, names[:count], length)
+        yield f"{BATCH} rows of {length} pieces and {count} tasks, in time of one", values, bound
+    for i in range(BATCH, LOADED[-1]):
+        model.load_adapter(folders[i % TASKS], str(i))
+    for length in (LENGTH, SHORT):
+        what = (
+            f"{BATCH} rows of {length} pieces and {BATCH} tasks of {LOADED[-1]:,}, in time of one"
+        )
+        yield what, shares(model, names, length), 1.3
 
 
-def main():
-    """Measures everything."""
+def shares(model, names, length):
+    """How many times as long a batch of several tasks takes as one of the first task, in turns."""
+    inputs, mixed = batch(length=length), (names * BATCH)[:BATCH]
+    calls = [functools.partial(model, inputs, asked) for asked in (names[0], mixed)]
+    taken = [[], []]
+    for _ in range(TIMES):
+        for call, times in zip(calls, taken, strict=True):
+            times += measuring.milliseconds(call, 1, 1)
+    return [many / one for one, many in zip(*taken, strict=True)]
+
+
+def measure():
+    """(what, values, bound) of everything."""
     base = load_base()
     with tempfile.TemporaryDirectory() as folder:
         folders, weights = save_all(base, folder)
-        held = [
-            check(
-                "adapter directory, in bytes of its weights",
-                folder_bytes(folders[0]) / weights,
-                1.05,
-            )
-        ]
-        held += measure_memory(base, folders, weights)
-        held += measure_speed(base, folders)
-        base_bytes = 4 * sum(
-            v.shape.num_elements() for v in base.build_encoder().base_variables().values()
-        )
+        size = folder_bytes(folders[0]) / weights
+        yield "adapter directory, in bytes of its weights", [size], 1.05
+        yield from measure_memory(base, folders, weights)
+        yield from measure_speed(base, folders)
+        variables = base.build_encoder().base_variables().values()
+        base_bytes = 4 * sum(v.shape.num_elements() for v in variables)
         join(folders, base, os.path.join(folder, "served"))
-        held += [
-            check(
-                "SavedModel of 20 tasks, MB",
-                folder_bytes(f"{folder}/served") / 1e6,
-                (base_bytes + TASKS * 1.2 * weights) / 1e6,
-            )
-        ]
-    sys.exit(not all(held))
+        bound = (base_bytes + TASKS * 1.2 * weights) / 1e6
+        yield f"SavedModel of {TASKS} tasks, MB", [folder_bytes(f"{folder}/served") / 1e6], bound
+
+
+def run_missing():
+    """Measures all, if there are no lines yet."""
+    if LEDGER.rows():
+        return
+    found = [{"what": what, "values": v, "bound": bound} for what, v, bound in measure()]
+    LEDGER.add("rows", [row | measuring.machine() for row in found])
+
+
+def many_tasks(there):
+    """Markdown lines: medians, ranges, and what was wanted."""
+    lines = ["| what | median | range | at most |", "| --- | --- | --- | --- |"]
+    for what, row in there.items():
+        values, bound = row["values"], row["bound"]
+        spread = f"{min(values):.2f}-{max(values):.2f}" if len(values) > 1 else ""
+        lines.append(f"| {what} | {statistics.median(values):.2f} | {spread} | {bound:.2f} |")
+    return lines
+
+
+def write_tables():
+    """Replaces the table in its page."""
+    LEDGER.write_tables(many_tasks)
 
 
 if __name__ == "__main__":
     tf.get_logger().setLevel("ERROR")
-    main()
+    runner.command(__doc__, run_missing, write_tables)

@@ -1,13 +1,35 @@
 """What measurements of training have in common: a rate, and processes of their own."""
 
+import importlib.metadata
 import json
 import pathlib
+import platform
 import statistics
 import subprocess
 import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+OURS, PEERS = ("tensorflow", "tf-models-official"), ("torch", "transformers", "adapters", "peft")
+
+
+def machine(packages=(*OURS, *PEERS)):
+    """What a measurement depends on besides the code: the processor and the packages."""
+    found = {name: _version(name) for name in packages}
+    return {"processor": _processor(), "versions": {n: v for n, v in found.items() if v}}
+
+
+def _version(name):
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _processor():
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    named = next((line for line in lines if line.startswith("model name")), platform.machine())
+    return named.partition(": ")[2] or named
 
 
 def features(examples, base, length):

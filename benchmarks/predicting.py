@@ -23,7 +23,7 @@ from benchmarks import ledger, measuring, runner
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
-    folder=ROOT / "benchmarks" / "results" / "predicting",
+    folder=ledger.RESULTS / "predicting",
     page=ROOT / "docs" / "results.md",
     key=lambda row: (row["case"], row["turn"]),
 )
@@ -111,7 +111,7 @@ def run_missing(data_dir):
     for run in LEDGER.missing(PLAN):
         found = measuring.apart("benchmarks.predicting", run.case, data_dir)
         print(tuple(run), found, flush=True)
-        LEDGER.add("rows", [run._asdict() | found])
+        LEDGER.add("rows", [run._asdict() | found | measuring.machine()])
 
 
 def predicting(there):

@@ -31,7 +31,7 @@ from benchmarks.result_cases import (
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
-    folder=ROOT / "benchmarks" / "results",
+    folder=ledger.RESULTS,
     page=ROOT / "docs" / "results.md",
     key=lambda row: (row["task"], row["method"], row["seed"]),
 )

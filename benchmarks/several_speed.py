@@ -18,7 +18,7 @@ from benchmarks import ledger, measuring, runner
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
-    folder=ROOT / "benchmarks" / "results" / "several_speed",
+    folder=ledger.RESULTS / "several_speed",
     page=ROOT / "docs" / "several_tasks.md",
     key=lambda row: (row["tasks"], row["method"], row["turn"]),
 )

@@ -19,7 +19,7 @@ from benchmarks import ledger, results, runner, training_code
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
-    folder=ROOT / "benchmarks" / "results" / "several_tasks",
+    folder=ledger.RESULTS / "several_tasks",
     page=ROOT / "docs" / "results.md",
     key=lambda row: (row["method"], row["seed"]),
 )

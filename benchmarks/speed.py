@@ -13,7 +13,6 @@ measurement is a process of its own; they take turns, and the first steps are no
 import collections
 import dataclasses
 import pathlib
-import platform
 import statistics
 import tempfile
 
@@ -21,7 +20,7 @@ from benchmarks import ledger, measuring, runner
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
-    folder=ROOT / "benchmarks" / "results" / "speed",
+    folder=ledger.RESULTS / "speed",
     page=ROOT / "docs" / "performance.md",
     key=lambda row: (row["data"], row["system"], row["turn"]),
 )
@@ -67,26 +66,14 @@ def measure(data, system, folder):
     found = read(data, folder)
     is_ours = system in (OURS, OURS_BF16, FULL, GARDEN, UPPER, KEPT)
     rate = (_ours if is_ours else _peer)(data, system, found)
-    return {
-        "examples_per_second": rate,
-        "peak_memory_mb": peak_memory_mb(),
-        "processor": _processor(),
-        "versions": _versions(is_ours, system),
-    }
+    found = {"examples_per_second": rate, "peak_memory_mb": peak_memory_mb()}
+    return found | measuring.machine(_packages(is_ours, system))
 
 
-def _processor():
-    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-    named = next((line for line in lines if line.startswith("model name")), platform.machine())
-    return named.partition(": ")[2] or named
-
-
-def _versions(is_ours, system):
-    import importlib.metadata
-
-    names = ("tensorflow", "tf-models-official") if is_ours else ("torch", "transformers")
-    names += () if is_ours else ("peft" if system == LORA else "adapters",)
-    return {name: importlib.metadata.version(name) for name in names}
+def _packages(is_ours, system):
+    if is_ours:
+        return measuring.OURS
+    return ("torch", "transformers", "peft" if system == LORA else "adapters")
 
 
 def _ours(data, system, found):

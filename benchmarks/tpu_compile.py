@@ -25,7 +25,7 @@ from benchmarks.tpu_hlo import CHIPS, Case
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / "gcs_configs"
 LEDGER = ledger.Ledger(
-    folder=ROOT / "benchmarks" / "results" / "tpu",
+    folder=ledger.RESULTS / "tpu",
     page=ROOT / "docs" / "tpu.md",
     key=lambda row: Case(**row["case"]),
 )

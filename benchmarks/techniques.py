@@ -1,0 +1,158 @@
+"""What each technique is worth: a training step with it and without it, in turns, in one process.
+
+    python -m benchmarks.techniques            # runs what is not there yet
+    python -m benchmarks.techniques --table    # only rewrites its page
+
+MiniLM with adapters of size 64, 32 rows of one length; the first steps do not count. What shows in
+whole epochs only, as the lengths of batches do, is in `benchmarks.speed`.
+"""
+
+import contextlib
+import pathlib
+import statistics
+from unittest import mock
+
+from benchmarks import ledger, measuring, runner
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LEDGER = ledger.Ledger(
+    folder=ledger.RESULTS / "techniques",
+    page=ROOT / "docs" / "performance.md",
+    key=lambda row: (row["technique"], row["length"]),
+)
+LENGTHS = (16, 56, 128)
+SIZE, BATCH, WARMUP, COUNTED = 64, 32, 3, 15
+
+
+def _plain_gelu():
+    from adapter_bert_tf.adapters import gradients
+
+    return mock.patch.object(gradients, "IN_TRAINING", {})
+
+
+def _plain_norm():
+    import tf_keras
+
+    from adapter_bert_tf.adapters import base_layers
+
+    def call(layer, inputs, training=None):
+        return tf_keras.layers.LayerNormalization.call(layer, inputs)
+
+    return mock.patch.object(base_layers.Norm, "call", call)
+
+
+def _bits_of_tensorflow():
+    """Its own dropout, of 32 bits a value."""
+    import tensorflow as tf
+
+    from adapter_bert_tf.training import dropout
+
+    def dropped(inputs, rate, shape, seed):
+        return tf.nn.experimental.stateless_dropout(inputs, rate, seed, noise_shape=shape)
+
+    return mock.patch.object(dropout, "dropped", dropped)
+
+
+def _all_positions():
+    """The last block computes all of them, the [CLS] row and the others."""
+    from adapter_bert_tf.adapters.encoder import AdapterEncoderBlock
+
+    plain = AdapterEncoderBlock.call
+
+    def call(block, inputs, output_range=None, parts=None, layer=0, training=None):
+        return plain(block, inputs, None, parts, layer, training)
+
+    return mock.patch.object(AdapterEncoderBlock, "call", call)
+
+
+def _keys_of_all():
+    """[CLS] asks as any query does: keys and values of all positions are computed."""
+    from adapter_bert_tf.adapters.attention import Attention
+
+    def of_first(layer, x, everything, mask):
+        return layer(x, everything, attention_mask=mask)
+
+    return mock.patch.object(Attention, "of_first", of_first)
+
+
+# What takes a technique away.
+WITHOUT = {
+    "gelu's gradient written out": _plain_gelu,
+    "LayerNorm's gradient written out": _plain_norm,
+    "dropout of 16 bits": _bits_of_tensorflow,
+    "the last block computes [CLS] only": _all_positions,
+    "its kernels of keys and values go to the one query": _keys_of_all,
+}
+# What an argument of the encoder brings.
+WITH = {
+    "`--precision=bfloat16_base`": {"product_dtype": "bfloat16"},
+    "`--frozen_layers=3`": {"frozen_layers": 3},
+}
+TECHNIQUES = (*WITHOUT, *WITH)
+
+
+def new_step(length, **encoder):
+    """A function without arguments that takes a training step."""
+    import tensorflow as tf
+
+    import adapter_bert_tf as abt
+    from adapter_bert_tf.training import loop
+    from benchmarks.many_tasks import batch
+
+    base, frozen = abt.load_base(), encoder.get("frozen_layers", 0)
+    config = abt.AdapterConfig(SIZE, layers=tuple(range(frozen, base.config.num_layers)))
+    model = abt.Classifier(base.new_encoder(config, **encoder), 2)
+    base.assign(model.named_variables())
+    abt.select_trained(model, abt.Tuning(frozen_layers=frozen))
+    loop.compile_model(model, loop.TrainingSettings(1000, BATCH, 1e-3))
+    inputs = {name: tf.constant(value) for name, value in batch(BATCH, length).items()}
+    labels = inputs["input_word_ids"][:, 0] % 2
+    step = tf.function(lambda: model.train_step((inputs, labels)), autograph=False)
+    step()  # It is traced while its technique is, or is not, there.
+    return step
+
+
+def measure(technique, length):
+    """Milliseconds of steps with and without; for a process of its own."""
+    length, added = int(length), WITH.get(technique)
+    steps = {"with": new_step(length, **(added or {}))}
+    absent = WITHOUT[technique]() if technique in WITHOUT else contextlib.nullcontext()
+    with absent:
+        steps["without"] = new_step(length)
+    found = {name: [] for name in steps}
+    for turn in range(WARMUP + COUNTED):
+        for name, step in steps.items():
+            taken = measuring.milliseconds(step, 0, 1)
+            found[name] += taken if turn >= WARMUP else []
+    return found
+
+
+def run_missing():
+    """Measures what has no line yet."""
+    for technique, length in LEDGER.missing([(t, n) for t in TECHNIQUES for n in LENGTHS]):
+        row = {"technique": technique, "length": length}
+        row |= measuring.apart("benchmarks.techniques", technique, str(length))
+        print(technique, length, *map(statistics.median, (row["with"], row["without"])), flush=True)
+        LEDGER.add("rows", [row | measuring.machine()])
+
+
+def techniques(there):
+    """Markdown lines: medians and ranges, with and without."""
+    lines = ["| technique | word pieces | with, ms | without, ms | |", "| --- |" + " --- |" * 4]
+    for (technique, length), row in there.items():
+        cells = [
+            f"{statistics.median(row[name]):.0f} ({min(row[name]):.0f}-{max(row[name]):.0f})"
+            for name in ("with", "without")
+        ]
+        saved = 1 - statistics.median(row["with"]) / statistics.median(row["without"])
+        lines.append(f"| {technique} | {length} | {' | '.join(cells)} | {-saved:+.0%} |")
+    return lines
+
+
+def write_tables():
+    """Replaces the table in its page."""
+    LEDGER.write_tables(techniques)
+
+
+if __name__ == "__main__" and not runner.worker(measure):
+    runner.command(__doc__, run_missing, write_tables)
