@@ -9,12 +9,14 @@ import dataclasses
 import json
 import os
 import pathlib
+import threading
 from collections.abc import Callable, Hashable, Iterable
 
 from benchmarks import training_code
 
 COMMITTED = pathlib.Path(__file__).resolve().parent / "results"
 RESULTS = pathlib.Path(os.environ.get("ADAPTER_BERT_RESULTS") or COMMITTED)
+ADDING = threading.Lock()  # Runs side by side end at the same time.
 CODE = "training_code"  # In a row: the digest of the code that made it.
 OLDER = "†"  # After the name of what was measured with older code than other rows.
 
@@ -64,10 +66,21 @@ class Ledger:
         return next((row[CODE] for row in rows if CODE in row), None)
 
     def add(self, file: str, rows: Iterable[Row]) -> None:
-        """Adds rows at the end of a file of the folder, `file` without `.jsonl`."""
+        """Adds rows at the end of a file of the folder; those of the same results before them go.
+
+        Args:
+          file: without `.jsonl`.
+          rows: of it.
+        """
+        new = {self.key(row): row for row in rows}
         self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / f"{file}.jsonl").open("a") as lines:
-            lines.writelines(json.dumps(row) + "\n" for row in rows)
+        path = self.folder / f"{file}.jsonl"
+        beside = path.with_suffix(".tmp")
+        with ADDING:
+            there = {self.key(row): row for row in self._all(file)}
+            kept = {key: row for key, row in there.items() if key not in new}
+            beside.write_text("".join(json.dumps(row) + "\n" for row in (kept | new).values()))
+            beside.replace(path)
 
     def write_tables(self, *tables: Callable[[Rows], list[str]]) -> None:
         """Replaces the tables in the page; prints them where the rows are of another folder.
@@ -76,7 +89,7 @@ class Ledger:
           *tables: functions from the rows to Markdown lines; a function's name is its table's.
         """
         rows, text = self.rows(), self.page.read_text()
-        if not self.folder.is_relative_to(COMMITTED):
+        if RESULTS != COMMITTED:
             print(*("\n".join(table(rows)) for table in tables), sep="\n\n", flush=True)
             return
         for table in tables:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import json
 import pathlib
 import re
 
@@ -39,6 +40,8 @@ def test_what_is_of_older_code_is_wanted_again(book):
     assert book.missing("abcd") == ["d"] and book.missing("abcd", "new") == ["a", "b", "d"]
     book.add("first", [{"name": "b", "value": 4, ledger.CODE: "new"}])
     assert book.missing("abcd", "new") == ["a", "d"] and book.rows()["b"]["value"] == 4
+    lines = (book.folder / "first.jsonl").read_text().splitlines()
+    assert [json.loads(line)["value"] for line in lines] == [1, 3, 4]  # The older one is gone.
 
 
 def test_what_is_of_code_that_trains_alike_is_not_wanted_again(book, tmp_path, monkeypatch):
@@ -67,6 +70,8 @@ PAGES += (
     "speed",
     "costs",
     "growth",
+    "many_tasks",
+    "techniques",
 )
 
 
@@ -79,6 +84,14 @@ def test_the_pages_are_what_the_rows_make(name, tmp_path, monkeypatch):
     assert len(module.LEDGER.rows()) > 1
     module.write_tables()
     assert page.read_bytes() == committed
+
+
+def test_what_another_machine_measured_is_printed(book, monkeypatch, capsys):
+    monkeypatch.setattr(ledger, "RESULTS", book.folder)
+    book.add("rows", [{"name": "a", "value": 1}])
+    before = book.page.read_text()
+    book.write_tables(table)
+    assert capsys.readouterr().out == "a: 1\n" and book.page.read_text() == before
 
 
 def test_no_benchmark_looks_for_modules_by_itself():
