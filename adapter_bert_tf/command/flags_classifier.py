@@ -53,6 +53,7 @@ ROWS = (
         "Compute the layers of --frozen_layers once for every training example, and keep what they "
         "give in a temporary file (below TMPDIR): 4 bytes x hidden size x word pieces.",
         Role.PACE,
+        only_with=("do_train", (True,)),
     ),
     _row(
         "adapter_name",

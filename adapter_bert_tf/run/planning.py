@@ -92,10 +92,7 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
 
 def _cache_frozen(flags: RunFlags, kind: Kind, chosen: Method) -> bool:
     """Whether to keep what frozen layers give. Raises `InputError` where there is nothing to."""
-    wanted = getattr(flags, "cache_frozen", False)
-    if wanted and not flags.do_train:
-        logging.warning("Not used, as nothing is trained: --cache_frozen")
-        return False
+    wanted = flags.do_train and getattr(flags, "cache_frozen", False)
     if wanted and kind.together:
         raise InputError("--cache_frozen is of one task. Leave it out.")
     if wanted and not chosen.tuning.frozen_layers:

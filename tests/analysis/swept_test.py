@@ -55,6 +55,17 @@ def test_by_size(looked_at, tmp_path):
     assert [row | {"setting": ""} for row in joined] == [row | {"setting": ""} for row in found]
 
 
+def test_by_size_above_frozen_layers(looked_at, tmp_path):
+    """Top-k tuning goes no deeper than what is not frozen; more is refused before the first run."""
+    asked = (f"--output_dir={tmp_path}/out", "--sizes=2", "--frozen_layers=1", *SHORT)
+    assert look("size", looked_at, *asked) is None
+    found = [(row["method"], row["setting"]) for row in rows(tmp_path / "out" / "size.csv")]
+    assert found == [("adapters", "2"), ("top_k", "top_k,1"), ("layer_norm", "layer_norm")]
+    other = (f"--output_dir={tmp_path}/other", *asked[1:], "--tops=1,2")
+    assert "--tops are different numbers from 1 to 1" in look("size", looked_at, *other)
+    assert not (tmp_path / "other").exists()
+
+
 def ledger_of(path, run, **changes):
     """A ledger with one row: what `run` says, with changes."""
     record = json.loads((run / "run.json").read_text())

@@ -51,6 +51,7 @@ def test_what_the_lowest_layers_have_is_the_bases(runs):
     config, weights, _ = left(runs / "each step")
     assert config["tuning"]["frozen_layers"] == 1 and config["adapter"]["layers"] == [1]
     assert "adapters/layer_1/attention/down_kernel" in weights
+    assert "| Frozen layers | the lowest 1 |" in (runs / "each step/adapter/README.md").read_text()
     assert not any("layer_0" in name or "embeddings" in name for name in weights)
 
 
@@ -97,7 +98,7 @@ def test_it_is_said_that_nothing_is_kept_without_training(runs, mrpc, tiny_base_
     more = [f"--adapter_dir={runs}/once/adapter", "--nodo_train", "--cache_frozen", "--dry_run"]
     with caplog.at_level("WARNING"):
         assert run(mrpc, tiny_base_folder, runs / "asked", *more) is None
-    assert "Not used, as nothing is trained: --cache_frozen" in caplog.text
+    assert "--cache_frozen=True has no effect without --do_train." in caplog.text
 
 
 def test_an_adapter_to_begin_from_says_what_is_frozen(runs, mrpc, tiny_base_folder, tmp_path):
