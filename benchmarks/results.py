@@ -141,7 +141,7 @@ def comparison(there):
         )
         differences.append(adapters - full)
         lines.append(
-            f"| {task} | {metric} | {cell(groups[0], metric)} | "
+            f"| {task}{_mark([*groups[0], *groups[1]])} | {metric} | {cell(groups[0], metric)} | "
             f"{cell(groups[1], metric)} | {differences[-1]:+.1f} | "
             f"{min(map(len, groups))} |"
         )
