@@ -19,6 +19,10 @@ import tensorflow as tf
 from adapter_bert_tf.patience import is_remote, patient
 from adapter_bert_tf.patience import reason as reason  # Said of files, by those who read them.
 
+# What reading a damaged checkpoint of TensorFlow raises. An index may lead past its end, or to a
+# block of so many bytes that no machine has them.
+DAMAGED_CHECKPOINT = (tf.errors.OpError, IndexError, MemoryError, ValueError)
+
 exists = patient(tf.io.gfile.exists)
 glob = patient(tf.io.gfile.glob)
 stat = patient(tf.io.gfile.stat)

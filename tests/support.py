@@ -190,5 +190,14 @@ def _norm(prefix, size):
 
 def past_its_end(index):
     """The bytes of a checkpoint's index, changed so that they lead to some behind the last."""
-    places = bytes([0, 8, 0xFF, 0x7F, 14])  # Offsets and sizes of two blocks, 7 bits a byte.
+    return _with_places(index, bytes([0, 8, 0xFF, 0x7F, 14]))
+
+
+def too_large_for_memory(index):
+    """The bytes of a checkpoint's index, changed so that a block of it has 2**49 bytes."""
+    return _with_places(index, bytes([0, 8, 0, *[0x80] * 7, 1]))
+
+
+def _with_places(index, places):
+    """With other offsets and sizes of its two blocks, 7 bits a byte."""
     return index[:-48] + places.ljust(40, b"\0") + index[-8:]

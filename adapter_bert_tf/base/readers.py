@@ -111,7 +111,7 @@ def _checkpoint(path):
     """The reader of a TensorFlow checkpoint whose data is all there. Raises `InputError`."""
     try:
         reader = tf.train.load_checkpoint(_local_checkpoint(path))
-    except (tf.errors.OpError, IndexError, ValueError) as error:
+    except storage.DAMAGED_CHECKPOINT as error:
         raise InputError(
             f"Cannot read the checkpoint {path!r}: {_first_line(error)} Copy or download all of "
             "its files again."
@@ -134,7 +134,7 @@ def _first_line(error):
 def _read_tensor(path, reader, name):
     try:
         return reader.get_tensor(name)
-    except (tf.errors.OpError, IndexError, RuntimeError, ValueError) as error:
+    except (*storage.DAMAGED_CHECKPOINT, RuntimeError) as error:
         raise InputError(
             f"The checkpoint {path!r} is damaged: {name} cannot be read ({_first_line(error)}). "
             "Copy or download all of its files again."

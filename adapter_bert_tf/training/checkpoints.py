@@ -65,7 +65,7 @@ class Checkpoints:
         for path in paths:
             try:
                 self.checkpoint.restore(path, self.options).expect_partial()
-            except (tf.errors.OpError, IndexError, ValueError) as error:
+            except storage.DAMAGED_CHECKPOINT as error:
                 logging.warning("The checkpoint %s is damaged: %s", path, error)
                 continue
             step = int(self.optimizer.iterations.numpy())
@@ -161,7 +161,7 @@ def _has_index(prefix):
     """Whether the index of a checkpoint can be read: TensorFlow writes its end last."""
     try:
         tf.train.load_checkpoint(prefix)
-    except (tf.errors.OpError, IndexError, ValueError):
+    except storage.DAMAGED_CHECKPOINT:
         return False
     return True
 

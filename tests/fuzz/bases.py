@@ -75,11 +75,11 @@ def checkpoints(draw):
     return Case(files | {name: draw(values.edited(files[name]))})
 
 
-def with_index_past_its_end():
+def with_index(change):
     """The case of a checkpoint whose index is damaged so."""
     files = dict(sound("google"))
     name = next(name for name in files if name.endswith(".index"))
-    return Case(files | {name: support.past_its_end(files[name])})
+    return Case(files | {name: change(files[name])})
 
 
 def read(folder, settings):

@@ -1,7 +1,8 @@
 """What was found: each row stays, and holds the property since."""
 
+from tests import support
 from tests.fuzz.adapters import changed, with_header
-from tests.fuzz.bases import with_index_past_its_end
+from tests.fuzz.bases import with_index
 from tests.fuzz.cases import Case, Link
 
 TABLE = {
@@ -139,7 +140,14 @@ FOUND = {
     ),
     "weights whose type is a list": ("adapter directories", with_header(dtype=[])),
     "weights whose type is a number": ("adapter directories", with_header(dtype=2**70)),
-    "a checkpoint whose index leads past its end": ("base checkpoints", with_index_past_its_end()),
+    "a checkpoint whose index leads past its end": (
+        "base checkpoints",
+        with_index(support.past_its_end),
+    ),
+    "a checkpoint with a block of 2**49 bytes": (
+        "base checkpoints",
+        with_index(support.too_large_for_memory),
+    ),
     "windows without number": (
         "windows kept",
         Case({"fc458e6ff9a1e3f7/done.json": b'{"count": Infinity, "name": "a", "sha256": []}'}),

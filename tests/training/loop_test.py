@@ -136,17 +136,19 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(tiny_base_folder, tmp_
         np.testing.assert_array_equal(again[name], value, err_msg=name)
 
 
-@pytest.mark.parametrize("length", [0, 1, 100, -1, None])
+CUT = [lambda index, n=n: index[:n] for n in (0, 1, 100, -1)]
+
+
+@pytest.mark.parametrize("change", [*CUT, support.past_its_end, support.too_large_for_memory])
 @pytest.mark.parametrize("named", [None, 4])
 def test_an_index_that_was_cut_short_is_never_a_checkpoint(
-    named, length, tiny_base_folder, tmp_path, capsys
+    named, change, tiny_base_folder, tmp_path, capsys
 ):
     """TensorFlow writes the index in place, and what names it comes after that."""
     _, whole = _train(tiny_base_folder, tmp_path)
     folder = tmp_path / "checkpoints"
     index = folder / "ckpt-6.index"
-    content = index.read_bytes()
-    index.write_bytes(support.past_its_end(content) if length is None else content[:length])
+    index.write_bytes(change(index.read_bytes()))
     (folder / "checkpoint").unlink()
     if named:
         (folder / "checkpoint").write_text(f'model_checkpoint_path: "ckpt-{named}"\n')
