@@ -8,6 +8,7 @@ from absl import flags as absl_flags
 
 from adapter_bert_tf.command.row import Value
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shortened
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,9 +86,11 @@ class RunFlags:
             raise InputError(f"Unknown flag {name!r}.")
         if value is None:
             return None
-        text = value if isinstance(value, bool) else str(value)
+        text = str(value)
         try:
-            parsed: Value = self.definitions[name].parser.parse(text)
+            given = value if isinstance(value, bool) else text
+            parsed: Value = self.definitions[name].parser.parse(given)
         except (ValueError, TypeError, absl_flags.IllegalFlagValueError) as error:
-            raise InputError(f"--{name}={value}: {error.args[0]}") from error
+            why = shortened(str(error.args[0]), 400)
+            raise InputError(f"--{name}={shortened(text, 200)}: {why}") from error
         return parsed

@@ -18,7 +18,7 @@ from adapter_bert_tf.command.wording import for_command, for_python
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict import frames
 from adapter_bert_tf.predict.predictor import Predictor
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.received import shortened, shown
 from adapter_bert_tf.run import classification, given_tables, output_files, results
 from adapter_bert_tf.serving.export import export_task
 
@@ -155,7 +155,7 @@ def _parsed(flags: dict[str, Any], **ours: Any) -> absl_flags.FlagValues:
     try:
         values(["train", *words])
     except absl_flags.Error as error:
-        raise InputError(for_python(str(error))) from error
+        raise InputError(for_python(shortened(str(error), 400))) from error
     return values
 
 

@@ -27,7 +27,10 @@ from adapter_bert_tf.tasks import OWN, Task, find_task, letters, role
 def parts_of(flags: Part) -> dict[str, Part]:
     """Dict from each task's name to its own flags. Raises `InputError`."""
     found = entries(flags.task_name)
-    check_task_names(tuple(entry.name for entry in found))
+    try:
+        check_task_names(tuple(entry.name for entry in found))
+    except InputError as error:
+        raise InputError(f"--task_name={shown(flags.task_name)}: {error}") from error
     return {entry.name: _part_of(flags, entry, len(found) == 1) for entry in found}
 
 

@@ -4,6 +4,7 @@ from tests import support
 from tests.fuzz.adapters import changed, with_header
 from tests.fuzz.bases import with_index
 from tests.fuzz.cases import Case, Link
+from tests.fuzz.yamls import TASKS
 
 TABLE = {
     "columns": ("0", "1", "2"),
@@ -67,6 +68,14 @@ FOUND = {
                 b'[{"text": "b", "answer_start": 0}]}]}]}]}'
             }
         ),
+    ),
+    "a value of a sweep of 3,000 letters": (
+        "sweeps",
+        Case({"flags.yaml": b'{"learning_rate": "%s"}' % (b"x" * 3000)}),
+    ),
+    "a task with the name of a folder above": (
+        "task lists",
+        Case(TASKS | {"tasks.yaml": b'{"../b": {"text_a_column": false}}'}),
     ),
     "a folder in the place of a note": (
         "windows kept",

@@ -159,6 +159,10 @@ WRONG = {
     "a flag of ours": (lambda **f: abt.train(["a"], ["c"], data_dir="x", **f), "no arguments"),
     "a file of flags": (lambda **f: abt.train(["a"], ["c"], config="x", **f), "no arguments"),
     "a wrong value": (lambda **f: abt.train(["a"], ["c"], tuning="x", **f), "tuning"),
+    "a long value": (
+        lambda **f: abt.train(["a"], ["c"], learning_rate="x" * 3000, **f),
+        r"^(?s:.{,500})$",
+    ),
     "wrong weights": (
         lambda **f: abt.train(*sentences(32), class_weights="bad:2", **f),
         "^class_weights is balanced or LABEL=WEIGHT",
