@@ -24,7 +24,8 @@ from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.serving.many import join
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.tasks import GLUE, TASKS
-from adapter_bert_tf.training.trained import Tuning, report, select_trained
+from adapter_bert_tf.training.trained import Tuning, select_trained
+from adapter_bert_tf.training.trained_report import report
 from tests import support
 from tests.runs import ROOT, command, write_mrpc
 from tests.tasks import glue_test

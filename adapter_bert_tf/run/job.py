@@ -20,7 +20,8 @@ from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.evaluation import Evaluation
 from adapter_bert_tf.training.loop import train
 from adapter_bert_tf.training.strategy import PRECISIONS, set_precision
-from adapter_bert_tf.training.trained import by_group, count, select_trained
+from adapter_bert_tf.training.trained import select_trained
+from adapter_bert_tf.training.trained_report import by_group, count
 
 
 @dataclasses.dataclass

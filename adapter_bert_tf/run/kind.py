@@ -20,7 +20,7 @@ from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.store import SavedAdapter, contents, save_adapter, schema
 from adapter_bert_tf.store.members import trained_further
 from adapter_bert_tf.store.several import require_one_task
-from adapter_bert_tf.training.trained import report
+from adapter_bert_tf.training.trained_report import report
 
 if TYPE_CHECKING:
     from adapter_bert_tf.run.job import Job

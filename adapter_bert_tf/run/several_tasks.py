@@ -22,7 +22,8 @@ from adapter_bert_tf.run.several_data import mixed_features, parts_of, read_task
 from adapter_bert_tf.serving.together import export_together, signatures_of
 from adapter_bert_tf.store.directory import of_task
 from adapter_bert_tf.store.several import heads_of, is_several, whole
-from adapter_bert_tf.training.trained import SEVERAL_TASKS, per_task_report
+from adapter_bert_tf.training.trained import SEVERAL_TASKS
+from adapter_bert_tf.training.trained_report import per_task_report
 
 AVERAGE = "eval_average"
 

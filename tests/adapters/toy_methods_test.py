@@ -26,7 +26,8 @@ from adapter_bert_tf.many_tasks.model import AdapterModel
 from adapter_bert_tf.store import contents, load_adapter, save_adapter, schema
 from adapter_bert_tf.store.weights import digest
 from adapter_bert_tf.training.loop import TrainingSettings, train
-from adapter_bert_tf.training.trained import Tuning, report, select_trained
+from adapter_bert_tf.training.trained import Tuning, select_trained
+from adapter_bert_tf.training.trained_report import report
 from tests import support
 from tests.adapters import toy_methods
 from tests.adapters.toy_methods import ToyHypernetwork, ToyMixture

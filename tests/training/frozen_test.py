@@ -24,7 +24,8 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.training import frozen
 from adapter_bert_tf.training.loop import TrainingSettings, train
-from adapter_bert_tf.training.trained import Tuning, count, select_trained
+from adapter_bert_tf.training.trained import Tuning, select_trained
+from adapter_bert_tf.training.trained_report import count
 from tests import support
 
 # Of the tiny base, per layer: attention 4 (16*16 + 16), feed-forward 16*32 + 32 + 32*16 + 16.

@@ -20,14 +20,8 @@ from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.training.loop import TrainingSettings, train
-from adapter_bert_tf.training.trained import (
-    PREDICATES,
-    Tuning,
-    count,
-    per_task_report,
-    report,
-    select_trained,
-)
+from adapter_bert_tf.training.trained import PREDICATES, Tuning, select_trained
+from adapter_bert_tf.training.trained_report import count, per_task_report, report
 from tests import support
 
 # Per layer of the tiny base: attention 4 (16*16 + 16), feed-forward 16*32 + 32 + 32*16 + 16.
