@@ -161,17 +161,17 @@ def import_adapters(parsed: argparse.Namespace) -> int:
     """Writes another library's adapter as an adapter directory."""
     require_free(parsed.output)
     base, (source,) = load_base(parsed.base_model), parsed.folders
+    labels = [label for label in parsed.labels.split(",") if label]
     inputs = {"texts": parsed.texts}
     if parsed.max_seq_length is not None:
         inputs["max_seq_length"] = parsed.max_seq_length
     if storage.isdir(source) and is_adapterhub(source):
-        return _write(import_adapter(source, base, **inputs), parsed)
+        return _write(import_adapter(source, base, parsed.task, labels, **inputs), parsed)
     if not parsed.task:
         raise InputError(
             f"{source!r} holds no files of AdapterHub. For a checkpoint of "
             "adapter-bert add --task=NAME and --labels=A,B,..."
         )
-    labels = [label for label in parsed.labels.split(",") if label]
     return _write(import_checkpoint(source, base, parsed.task, labels, **inputs), parsed)
 
 

@@ -22,8 +22,8 @@ from adapter_bert_tf.exchange.adapterhub_format import (
     require,
     variable_names,
 )
-from adapter_bert_tf.received import parse_json
-from adapter_bert_tf.store import checks, schema
+from adapter_bert_tf.received import parse_json, shown
+from adapter_bert_tf.store import checks, contents, schema
 from adapter_bert_tf.store.directory import SavedAdapter
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.store.weights import DTYPES, LARGEST_FILE, check_finite
@@ -37,7 +37,7 @@ def is_adapterhub(folder):
     )
 
 
-def import_adapter(folder, base, **inputs):
+def import_adapter(folder, base, task=None, labels=(), **inputs):
     """A `SavedAdapter` from a folder of the library.
 
     The first layer of its classification head, dense and tanh on [CLS], is what BERT calls the
@@ -46,6 +46,8 @@ def import_adapter(folder, base, **inputs):
     Args:
       folder: path.
       base: `Base` that the adapter was trained on. The files do not say which that was.
+      task: what it was trained for; None: it is called as the adapter is.
+      labels: label strings in the order of their ids, where the files only number them.
       **inputs: `texts`, 2 for pairs, and `max_seq_length`; the files do not say these either.
 
     Raises:
@@ -67,13 +69,33 @@ def import_adapter(folder, base, **inputs):
     for ours, theirs in variable_names(adapter, base.config.num_layers, name).items():
         weights[ours] = _take(tensors, theirs)
     require(not tensors, "weights that we have no place for", sorted(tensors)[:5])
-    labels, head = _import_head(folder, name)
-    return _saved(name, labels, adapter, weights | head, base, described, inputs)
+    found, head = _import_head(folder, name)
+    labels = _labels(found, list(labels))
+    config = _described(name, task or name, labels, adapter, base, described, inputs)
+    return SavedAdapter(config, weights | head)
 
 
-def _saved(name, labels, adapter, weights, base, described, inputs):
+def _labels(found, given):
+    """The labels: those of the files, or those given for them. Raises `InputError`.
+
+    Others than those that the files name would be answers that mean something else.
+    """
+    if not given or given == found:
+        return found
+    numbered = all(label in (str(i), f"LABEL_{i}") for i, label in enumerate(found))
+    if not numbered or len(given) != len(found):
+        raise InputError(
+            f"{HEAD_CONFIG} has the labels {shown(found)}. "
+            + ("Name as many (labels)." if numbered else "Leave others out (labels).")
+            + f" Received: {shown(given)}",
+            "labels",
+        )
+    return given
+
+
+def _described(name, task, labels, adapter, base, described, inputs):
     config = schema.describe(
-        name,
+        task,
         labels,
         base.fingerprint(),
         Tuning(train_layer_norm=False, train_pooler=True),
@@ -81,8 +103,8 @@ def _saved(name, labels, adapter, weights, base, described, inputs):
         inputs=inputs,
         versions=versions() | {"imported from": str(described.get("version"))},
     )
-    checks.check(config, f"Adapter {name!r}")
-    return SavedAdapter(config, weights)
+    checks.check(config := contents.named(config, name), f"Adapter {name!r}")
+    return config
 
 
 def _adapter_config(hub, tensors, num_layers):

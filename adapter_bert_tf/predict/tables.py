@@ -63,7 +63,7 @@ def answer_file(
     check_places(path, output, overwrite)
     form = form_of(path, delimiter, header, quoted, encoding)
     written = form_of(output, delimiter if _ending(output) == _ending(path) else None, header)
-    with open_table(path, form) as table, _whole(output) as place:
+    with open_table(path, form) as table, _whole(output, overwrite) as place:
         columns = [] if table.is_empty else columns_of(table.names)
         called = free(names, table.names or ())
         with open_written(place, written, table, called) as write:
@@ -84,6 +84,11 @@ def check_places(path: str, output: str, overwrite: bool) -> None:
         raise InputError(f"There is no file {path!r}.")
     if storage.real(path) == storage.real(output):
         raise InputError(f"The output must be another file than what is read. Received: {path!r}")
+    if storage.is_link(output):
+        raise InputError(
+            f"{output!r} is a symbolic link to {os.path.realpath(output)!r} and will not be "
+            "replaced. Name the file itself, or remove the link."
+        )
     if storage.exists(output) and (storage.isdir(output) or not overwrite):
         raise InputError(
             f"{output!r} is there already. Choose another place, or say overwrite=True.",
@@ -156,23 +161,60 @@ def _say_odd(path: str, table: Table) -> None:
 
 
 @contextlib.contextmanager
-def _whole(path: str) -> Iterator[str]:
-    """Yields where to write a file that is at `path` in the end, if nothing fails."""
+def _whole(path: str, overwrite: bool) -> Iterator[str]:
+    """Yields where to write a file that is at `path` in the end, if nothing fails.
+
+    Raises:
+      InputError: when something has come to be at `path` that may not be replaced. What was written
+        stays, and the message says where.
+    """
     folder = tempfile.gettempdir() if is_remote(path) else os.path.dirname(path) or "."
     storage.makedirs(folder)
-    ending = _ending(path) + (".gz" if path.endswith(".gz") else "")
-    number, temporary = tempfile.mkstemp(ending, ".unfinished-", folder)
-    os.close(number)
+    temporary = _new_file(folder, ".unfinished-", path)
     try:
         yield temporary
-        if is_remote(path):
-            tf.io.gfile.copy(temporary, path, overwrite=True)
-        else:
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, path)
+        os.chmod(temporary, 0o666 & ~_umask())
+        try:
+            _put(temporary, path, overwrite)
+        except (FileExistsError, tf.errors.AlreadyExistsError) as error:
+            kept = _new_file(folder, "answers-", path)
+            os.replace(temporary, kept)
+            raise InputError(
+                f"{path!r} came to be there while the rows were answered, and is not replaced. The "
+                f"answers are in {kept!r}."
+            ) from error
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.remove(temporary)
+
+
+def _new_file(folder: str, beginning: str, path: str) -> str:
+    """An empty file with a name of its own, and the ending of `path`."""
+    ending = _ending(path) + (".gz" if path.endswith(".gz") else "")
+    number, made = tempfile.mkstemp(ending, beginning, folder)
+    os.close(number)
+    return made
+
+
+def _put(written: str, path: str, overwrite: bool) -> None:
+    """Gives a file its place. Raises `FileExistsError`, or TensorFlow's, for one that is taken."""
+    if is_remote(path):
+        tf.io.gfile.copy(written, path, overwrite=overwrite)
+    elif overwrite:
+        os.replace(written, path)
+    else:
+        _put_new(written, path)
+
+
+def _put_new(written: str, path: str) -> None:
+    """A second name, which unlike a rename replaces nothing; some file systems have none."""
+    try:
+        os.link(written, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+        os.replace(written, path)
 
 
 def _umask() -> int:

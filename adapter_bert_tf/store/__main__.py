@@ -50,8 +50,10 @@ def parse(arguments=None):
     for sub in (average, generated, imported):
         sub.add_argument("--dtype", default="float32", choices=("float32", "float16", "bfloat16"))
     generated.add_argument("--task", required=True, help="one of those trained together")
-    imported.add_argument("--task", help="name of the task, for adapter-bert's checkpoints")
-    imported.add_argument("--labels", default="", help="its labels in order, separated by commas")
+    imported.add_argument("--task", help="name of the task (default: AdapterHub's of the adapter)")
+    imported.add_argument(
+        "--labels", default="", help="in order, with commas between, where the files name none"
+    )
     imported.add_argument("--texts", type=int, default=1, choices=(1, 2), help="2 for pairs")
     imported.add_argument(
         "--max_seq_length", type=int, help="in word pieces (default: 128, or what the base reads)"

@@ -32,7 +32,7 @@ def read(folder: str) -> tuple[dict[str, Any], dict[str, np.ndarray], bytes]:
     try:
         config = read_config(os.path.join(folder, CONFIG))
         weights, content = _weights(os.path.join(folder, WEIGHTS), config)
-    except (tf.errors.OpError, UnicodeDecodeError) as error:
+    except tf.errors.OpError as error:
         raise InputError(f"The adapter directory {folder!r} is damaged: {error}") from error
     return config, weights, content
 
@@ -68,7 +68,11 @@ def read_config(path: str) -> dict[str, Any]:
     """The config in a file. Raises `InputError`."""
     if _size(path) > schema.LARGEST_CONFIG:
         raise InputError(f"{path} is damaged: it has more than {schema.LARGEST_CONFIG:,} bytes.")
-    return schema.parse(storage.read_text(path), path)
+    try:
+        text = storage.read_text(path)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is damaged: it is no UTF-8 text ({error}).") from error
+    return schema.parse(text, path)
 
 
 @storage.patient

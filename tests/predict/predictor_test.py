@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shutil
 
 import numpy as np
 import pandas
@@ -166,6 +167,13 @@ def test_what_is_wrong_is_said(case, pairs, several):
     predictor = pairs if case == "one text of two" else several
     with pytest.raises(InputError, match=message):
         call(predictor)
+
+
+def test_a_directory_that_is_damaged_before_its_base_is_known(tmp_path):
+    folder = shutil.copytree(PAIRS, tmp_path / "a")
+    (folder / "adapter_config.json").write_bytes(b"\xff\xfe\0")
+    with pytest.raises(InputError, match="is damaged: it is no UTF-8 text"):
+        Predictor(folder)
 
 
 def test_texts_of_any_characters_are_answered(pairs):

@@ -20,12 +20,12 @@ def answers_of(rows):
     ]
 
 
-def answer(source, output, columns=("text",), **reading):
+def answer(source, output, columns=("text",), answers=answers_of, **reading):
     def columns_of(names):
         assert names is None or all(c in names for c in columns if isinstance(c, str))
         return list(columns)
 
-    return tables.answer_file(str(source), str(output), NAMES, columns_of, answers_of, **reading)
+    return tables.answer_file(str(source), str(output), NAMES, columns_of, answers, **reading)
 
 
 def written(path):
@@ -194,6 +194,55 @@ def test_a_file_may_be_replaced_if_one_says_so(tmp_path):
     (tmp_path / "b.csv").write_text("old")
     answer(source, tmp_path / "b.csv", overwrite=True)
     assert "<x>" in (tmp_path / "b.csv").read_text()
+
+
+@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_comes_to_be_there_meanwhile(overwrite, links, tmp_path, monkeypatch):
+    """It is replaced only by who may; whose answers have no place finds them beside it."""
+    source, output = put(tmp_path, "a.csv", "text\nx\n"), tmp_path / "b.csv"
+
+    def late(rows):
+        output.write_text("mine")
+        return answers_of(rows)
+
+    if not links:
+        monkeypatch.setattr(os, "link", _refused)
+    if overwrite:
+        answer(source, output, answers=late, overwrite=True)
+        assert sorted(os.listdir(tmp_path)) == ["a.csv", "b.csv"]
+        assert "<x>" in output.read_text()
+        return
+    with pytest.raises(InputError, match="came to be there") as refused:
+        answer(source, output, answers=late)
+    assert output.read_text() == "mine"
+    (kept,) = set(os.listdir(tmp_path)) - {"a.csv", "b.csv"}
+    assert kept in str(refused.value)
+    assert "<x>" in (tmp_path / kept).read_text()
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_where_files_have_one_name_only(links, tmp_path, monkeypatch):
+    if not links:
+        monkeypatch.setattr(os, "link", _refused)
+    answer(put(tmp_path, "a.csv", "text\nx\n"), tmp_path / "b.csv")
+    assert sorted(os.listdir(tmp_path)) == ["a.csv", "b.csv"]
+    assert "<x>" in (tmp_path / "b.csv").read_text()
+
+
+def _refused(*names):
+    raise PermissionError(1, "Operation not permitted")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_is_not_replaced(there, tmp_path):
+    source, target = put(tmp_path, "a.csv", "text\nx\n"), tmp_path / "target.csv"
+    if there:
+        target.write_text("mine")
+    (tmp_path / "b.csv").symlink_to(target)
+    with pytest.raises(InputError, match=r"symbolic link to .*target\.csv"):
+        answer(source, tmp_path / "b.csv", overwrite=True)
+    assert (tmp_path / "b.csv").is_symlink() and target.exists() == there
 
 
 def test_a_missing_file(tmp_path):

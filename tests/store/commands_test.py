@@ -80,7 +80,11 @@ def test_import_and_export(tmp_path, capsys):
     ours, theirs, base = tmp_path / "ours", tmp_path / "theirs", f"--base_model={HUB / 'base'}"
     assert main(["import", str(HUB / "pfeiffer"), f"--output={ours}", base]) == 0
     assert main(["export", str(ours), f"--output={theirs}", base]) == 0
-    assert main(["import", str(theirs), f"--output={tmp_path / 'again'}", base]) == 0
+    again = ["import", str(theirs), f"--output={tmp_path / 'again'}", base, "--task=tsv"]
+    assert main([*again, "--labels=no,yes"]) == 1
+    assert "Leave others out (--labels)" in capsys.readouterr().err
+    assert main(again) == 0
+    assert load_adapter(str(tmp_path / "again")).config["task"] == "tsv"
     np.testing.assert_equal(
         load_adapter(str(ours)).weights, load_adapter(str(tmp_path / "again")).weights
     )

@@ -63,6 +63,37 @@ def test_exporting_gives_the_librarys_own_files_back(name, base, tmp_path):
     assert again.config["adapter"] == saved.config["adapter"]
 
 
+def test_a_task_of_another_name_than_the_adapter(base):
+    saved = import_adapter(str(HUB / "pfeiffer"), base, "tsv")
+    assert (saved.config["task"], saved.config["name"]) == ("tsv", "pfeiffer")
+    assert "name" not in import_adapter(str(HUB / "pfeiffer"), base, "pfeiffer").config
+
+
+THREE = ["no", "maybe", "yes"]
+LABELS = {  # What the file says, what is given, and what comes of it.
+    "as the file": ({"no": 0, "maybe": 1, "yes": 2}, THREE, THREE),
+    "only numbered": (None, ["a", "b", "c"], ["a", "b", "c"]),
+    "named by number": ({f"LABEL_{i}": i for i in range(3)}, ["a", "b", "c"], ["a", "b", "c"]),
+    "another order": ({"no": 0, "maybe": 1, "yes": 2}, THREE[::-1], "Leave others out"),
+    "others": ({"no": 0, "maybe": 1, "yes": 2}, ["a", "b", "c"], "Leave others out"),
+    "too few": (None, ["a", "b"], "Name as many"),
+    "one twice": (None, ["a", "a", "b"], "labels"),
+}
+
+
+@pytest.mark.parametrize("case", LABELS)
+def test_labels_that_are_given(case, base, tmp_path):
+    ids, given, expected = LABELS[case]
+    folder = shutil.copytree(HUB / "pfeiffer", tmp_path / "a")
+    _edit("head_config.json", lambda v: v["config"].update(label2id=ids))(folder)
+    if isinstance(expected, list):
+        saved = import_adapter(str(folder), base, labels=given)
+        assert saved.config["labels"] == expected
+        return
+    with pytest.raises(InputError, match=expected):
+        import_adapter(str(folder), base, labels=given)
+
+
 def _edit(file, change):
     def edit(folder):
         values = json.loads((folder / file).read_text())
