@@ -176,6 +176,7 @@ def import_adapters(parsed: argparse.Namespace) -> int:
 
 
 def _write(saved: SavedAdapter, parsed: argparse.Namespace) -> int:
+    require_free(parsed.output)  # Still: to make it took a while.
     save_adapter(parsed.output, saved.config, saved.weights, parsed.dtype, saved.members)
     print(f"Adapter of {saved.config['task']!r}: {parsed.output}")
     return 0

@@ -60,7 +60,7 @@ def export_adapter(saved, folder, base):
         HEAD_CONFIG: _json(about | {"config": _hub_head(config)}),
         HEAD_WEIGHTS: _tensors(weights, head_names(name)),
     }
-    write_files(folder, files)
+    write_files(folder, files, require_free)
 
 
 def _exportable(saved: SavedAdapter) -> AdapterConfig:

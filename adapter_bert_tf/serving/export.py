@@ -48,6 +48,6 @@ def write(folder, module, signatures):
     require_export_place(folder)
     if storage.is_remote(folder):
         mark_older(folder)
-    with replacing(folder, last=MODEL) as temporary:
+    with replacing(folder, MODEL, require_export_place) as temporary:
         tf.saved_model.save(module, temporary, signatures=signatures)
         mark(temporary)

@@ -3,7 +3,7 @@
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import contents, schema
 from adapter_bert_tf.store import weights as weight_bytes
-from adapter_bert_tf.store.folders import replacing
+from adapter_bert_tf.store.folders import replacing, require_place
 from adapter_bert_tf.store.place import CONFIG, WEIGHTS
 
 
@@ -37,14 +37,17 @@ def read(folder: str) -> tuple[dict[str, Any], dict[str, np.ndarray], bytes]:
     return config, weights, content
 
 
-def write_files(folder: str, files: Mapping[str, bytes]) -> None:
+def write_files(
+    folder: str, files: Mapping[str, bytes], check: Callable[[str], None] = require_place
+) -> None:
     """Writes a folder under a temporary name, then renames it; what is there is replaced.
 
     Args:
       folder: path.
       files: dict from name to bytes; without the first file the folder counts as empty.
+      check: as of `replacing`.
     """
-    with replacing(folder, last=next(iter(files))) as temporary:
+    with replacing(folder, next(iter(files)), check) as temporary:
         for name, data in files.items():
             storage.write_bytes(os.path.join(temporary, name), data)
 

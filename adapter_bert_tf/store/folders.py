@@ -91,7 +91,7 @@ def require_free(folder):
 
 
 @contextlib.contextmanager
-def replacing(folder, last):
+def replacing(folder, last, check=require_place):
     """Yields a temporary path beside `folder`, which takes its place when all went well.
 
     What is at `folder` is moved aside before and removed after that, so that the old or the new
@@ -102,20 +102,24 @@ def replacing(folder, last):
     Args:
       folder: path, local or remote.
       last: name of the file without which the folder counts as empty.
+      check: raises `InputError` where what is at a path may not be replaced; asked before and after
+        the content was written, which may take minutes.
 
     Raises:
-      InputError: when `folder` is a symbolic link.
+      InputError: when `folder` is a symbolic link, or `check` says so.
     """
-    require_place(folder)
+    check(folder)
     if storage.is_remote(folder):
         with tempfile.TemporaryDirectory() as place:
             local = os.path.join(place, "folder")
             yield local
+            check(folder)
             storage.upload(local, folder, last)
         return
     temporary = _beside(folder)
     try:
         yield temporary
+        check(folder)
         _put(temporary, folder)
     finally:
         storage.rmtree(temporary)

@@ -57,6 +57,20 @@ def test_what_a_replacement_leaves_out_is_said(written, tiny_base_folder, tmp_pa
     assert place.signatures_of(str(tmp_path / "none")) == []
 
 
+def test_what_comes_to_be_there_while_it_is_made(tiny_base_folder, tmp_path, monkeypatch):
+    save, folder = tf.saved_model.save, tmp_path / "model"
+
+    def late(*arguments, **more):
+        save(*arguments, **more)
+        folder.mkdir()
+        (folder / "mine.txt").write_text("mine")
+
+    monkeypatch.setattr(tf.saved_model, "save", late)
+    with pytest.raises(InputError, match="no SavedModel that this package wrote"):
+        export(tiny_base_folder, folder)
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["mine.txt", "model"]
+
+
 @pytest.fixture
 def model(written, tmp_path):
     """A copy of a SavedModel of ours."""

@@ -1,5 +1,6 @@
 """The adapter directory: round trip into another model, and what is refused."""
 
+import pathlib
 from concurrent import futures
 
 import numpy as np
@@ -10,10 +11,11 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base, open_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
+from adapter_bert_tf.serving.place import require_export_place
 from adapter_bert_tf.store import checks, load_adapter, save_adapter, schema
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.files import write_files
-from adapter_bert_tf.store.folders import replacing
+from adapter_bert_tf.store.folders import replacing, require_free
 from adapter_bert_tf.training.trained import Tuning, select_trained
 from tests import support
 
@@ -89,6 +91,20 @@ def test_a_failure_at_the_very_end_puts_the_old_one_back(tmp_path):
     with pytest.raises(tf.errors.OpError), replacing(str(tmp_path / "a"), "old"):
         pass  # Nothing was written that could take the place.
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["a", "a/old"]
+
+
+@pytest.mark.parametrize("check", [require_free, require_export_place])
+def test_what_comes_to_be_there_meanwhile_stays(check, tmp_path):
+    folder = tmp_path / "a"
+    with (
+        pytest.raises(InputError, match="will not be replaced"),
+        replacing(str(folder), "new", check) as place,
+    ):
+        pathlib.Path(place).mkdir()
+        pathlib.Path(place, "new").touch()
+        folder.mkdir()
+        (folder / "mine").write_text("mine")
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["a", "mine"]
 
 
 def test_several_writers_of_one_folder(tmp_path):
