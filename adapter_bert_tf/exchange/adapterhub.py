@@ -85,7 +85,7 @@ def _labels(found, given):
     numbered = all(label in (str(i), f"LABEL_{i}") for i, label in enumerate(found))
     if not numbered or len(given) != len(found):
         raise InputError(
-            f"{HEAD_CONFIG} has the labels {shown(found)}. "
+            f"{HEAD_CONFIG} calls its classes {shown(found)}. "
             + ("Name as many (labels)." if numbered else "Leave others out (labels).")
             + f" Received: {shown(given)}",
             "labels",
