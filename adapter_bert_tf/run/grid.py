@@ -50,7 +50,7 @@ def read_grid(flags):
     if empty or not grid:
         raise InputError(
             f"--sweep={flags.sweep} must hold `flag: [values]` lines. "
-            + (f"{', '.join(empty)} has no values." if empty else "It is empty.")
+            + (f"There are no values of {shown(empty)}." if empty else "It is empty.")
         )
     fixed = [name for name in grid if name in table.NOT_SWEPT]
     if fixed:
@@ -103,6 +103,7 @@ def all_runs(flags, grid):
         for seed, fold in itertools.product(seeds, folds):
             changed = _changed(flags, dict(zip(grid, values, strict=True)) | {"seed": seed} | fold)
             setting = {name: getattr(changed, name) for name in grid}
+            folder = _folder(flags.sweep, setting | fold, seed)
             common = {
                 "adapter_dir": None,
                 "sweep": None,
@@ -111,7 +112,7 @@ def all_runs(flags, grid):
                 "do_predict": False,
                 "do_export": False,
                 "export_dir": None,
-                "output_dir": os.path.join(flags.output_dir, _folder(setting | fold, seed)),
+                "output_dir": os.path.join(flags.output_dir, folder),
             }
             if "features_dir" in flags.definitions and not flags.features_dir:
                 common["features_dir"] = os.path.join(flags.output_dir, "features")
@@ -133,15 +134,15 @@ def _changed(flags, values):
         raise InputError(f"--sweep={flags.sweep}: {error}") from error
 
 
-def _folder(setting, seed):
+def _folder(sweep, setting, seed):
     """`learning_rate=0.001,seed=0`; a value of null is the flag's default."""
     parts = {name: "default" if value is None else value for name, value in setting.items()}
     named = ",".join(f"{name}={value}" for name, value in (parts | {"seed": seed}).items())
     folder = printable(named).replace("/", "_")
     if len(folder.encode()) > LONGEST_NAME:
         raise InputError(
-            f"The values of a setting name its folder, in at most {LONGEST_NAME} bytes. Use "
-            f"shorter ones. Received: {shown(folder)}"
+            f"--sweep={sweep}: the values of a setting name its folder, in at most {LONGEST_NAME} "
+            f"bytes. Use shorter ones. Received: {shown(folder)}"
         )
     return folder
 

@@ -73,6 +73,14 @@ FOUND = {
         "sweeps",
         Case({"flags.yaml": b'{"learning_rate": "%s"}' % (b"x" * 3000)}),
     ),
+    "a setting too long for a folder": (
+        "sweeps",
+        Case({"flags.yaml": b"adapter: " + b"x" * 300}),
+    ),
+    "flags of 900 letters without values": (
+        "sweeps",
+        Case({"flags.yaml": b"".join(b"%s: []\n" % (name * 900) for name in (b"x", b"y", b"z"))}),
+    ),
     "a task with the name of a folder above": (
         "task lists",
         Case(TASKS | {"tasks.yaml": b'{"../b": {"text_a_column": false}}'}),

@@ -193,7 +193,7 @@ BAD = {
     "what is common": ("task_name: [rte, mrpc]", "cannot vary task_name"),
     "no grid": ("- 1", "must hold"),
     "empty": ("", "It is empty"),
-    "no values": ("adapter_size: []", "adapter_size has no values"),
+    "no values": ("adapter_size: []", "There are no values of"),
     "twice": ("learning_rate: [1e-3, 0.001]", "the same setting comes twice"),
     "too deep": ("adapter_layers: [0, 0-5]", "must be below 2"),
     "no such layer": ("tuning: top_k\ntop_k: [1, 3]", "--top_k must be 1 to 2"),
