@@ -86,9 +86,8 @@ def _labels(found, given):
     if not numbered or len(given) != len(found):
         raise InputError(
             f"{HEAD_CONFIG} calls its classes {shown(found)}. "
-            + ("Name as many (labels)." if numbered else "Leave others out (labels).")
-            + f" Received: {shown(given)}",
-            "labels",
+            + ("Name as many labels." if numbered else "Leave other labels out.")
+            + f" Received: {shown(given)}"
         )
     return given
 

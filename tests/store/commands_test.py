@@ -82,7 +82,7 @@ def test_import_and_export(tmp_path, capsys):
     assert main(["export", str(ours), f"--output={theirs}", base]) == 0
     again = ["import", str(theirs), f"--output={tmp_path / 'again'}", base, "--task=tsv"]
     assert main([*again, "--labels=no,yes"]) == 1
-    assert "Leave others out (--labels)" in capsys.readouterr().err
+    assert "Leave other labels out" in capsys.readouterr().err
     assert main(again) == 0
     assert load_adapter(str(tmp_path / "again")).config["task"] == "tsv"
     np.testing.assert_equal(

@@ -74,9 +74,9 @@ LABELS = {  # What the file says, what is given, and what comes of it.
     "as the file": ({"no": 0, "maybe": 1, "yes": 2}, THREE, THREE),
     "only numbered": (None, ["a", "b", "c"], ["a", "b", "c"]),
     "named by number": ({f"LABEL_{i}": i for i in range(3)}, ["a", "b", "c"], ["a", "b", "c"]),
-    "another order": ({"no": 0, "maybe": 1, "yes": 2}, THREE[::-1], "Leave others out"),
-    "others": ({"no": 0, "maybe": 1, "yes": 2}, ["a", "b", "c"], "Leave others out"),
-    "too few": (None, ["a", "b"], "Name as many"),
+    "another order": ({"no": 0, "maybe": 1, "yes": 2}, THREE[::-1], "Leave other labels out"),
+    "others": ({"no": 0, "maybe": 1, "yes": 2}, ["a", "b", "c"], "Leave other labels out"),
+    "too few": (None, ["a", "b"], "Name as many labels"),
     "one twice": (None, ["a", "a", "b"], "labels"),
 }
 
