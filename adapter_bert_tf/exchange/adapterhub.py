@@ -102,7 +102,8 @@ def _described(name, task, labels, adapter, base, described, inputs):
         inputs=inputs,
         versions=versions() | {"imported from": str(described.get("version"))},
     )
-    checks.check(config := contents.named(config, name), f"Adapter {name!r}")
+    config = contents.named(config, name)
+    checks.check(config, f"Adapter {name!r}")
     return config
 
 

@@ -18,6 +18,7 @@ from adapter_bert_tf.predict.pace import Pace
 from adapter_bert_tf.predict.reading import Record, Table, open_table
 from adapter_bert_tf.predict.writing import open_written
 from adapter_bert_tf.received import lines_of
+from adapter_bert_tf.store.folders import require_place
 
 AT_ONCE = 2048  # Rows in memory.
 Texts: TypeAlias = tuple[str, ...]
@@ -84,11 +85,7 @@ def check_places(path: str, output: str, overwrite: bool) -> None:
         raise InputError(f"There is no file {path!r}.")
     if storage.real(path) == storage.real(output):
         raise InputError(f"The output must be another file than what is read. Received: {path!r}")
-    if storage.is_link(output):
-        raise InputError(
-            f"{output!r} is a symbolic link to {os.path.realpath(output)!r} and will not be "
-            "replaced. Name the file itself, or remove the link."
-        )
+    require_place(output)
     if storage.exists(output) and (storage.isdir(output) or not overwrite):
         raise InputError(
             f"{output!r} is there already. Choose another place, or say overwrite=True.",
@@ -176,7 +173,7 @@ def _whole(path: str, overwrite: bool) -> Iterator[str]:
         os.chmod(temporary, 0o666 & ~_umask())
         try:
             _put(temporary, path, overwrite)
-        except (FileExistsError, tf.errors.AlreadyExistsError) as error:
+        except (FileExistsError, IsADirectoryError, tf.errors.AlreadyExistsError) as error:
             kept = _new_file(folder, "answers-", path)
             os.replace(temporary, kept)
             raise InputError(

@@ -33,8 +33,8 @@ def require_place(folder):
     if storage.is_link(folder):
         target = os.path.realpath(folder)
         raise InputError(
-            f"{folder!r} is a symbolic link to {target!r} and will not be replaced. Name the "
-            "folder itself, or remove the link."
+            f"{folder!r} is a symbolic link to {target!r} and will not be replaced. Name what it "
+            "leads to, or remove the link."
         )
     above = _nearest_above(folder)
     if above and not storage.isdir(above):

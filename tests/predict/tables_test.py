@@ -221,6 +221,19 @@ def test_what_comes_to_be_there_meanwhile(overwrite, links, tmp_path, monkeypatc
     assert "<x>" in (tmp_path / kept).read_text()
 
 
+def test_a_folder_that_comes_to_be_there_meanwhile(tmp_path):
+    """Nobody may replace it by a file; the answers stay."""
+    source, output = put(tmp_path, "a.csv", "text\nx\n"), tmp_path / "b.csv"
+
+    def late(rows):
+        output.mkdir()
+        return answers_of(rows)
+
+    with pytest.raises(InputError, match="The answers are in"):
+        answer(source, output, answers=late, overwrite=True)
+    assert len(os.listdir(tmp_path)) == 3 and output.is_dir()
+
+
 @pytest.mark.parametrize("links", [True, False])
 def test_where_files_have_one_name_only(links, tmp_path, monkeypatch):
     if not links:
