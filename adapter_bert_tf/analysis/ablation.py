@@ -23,7 +23,8 @@ from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.training.progress import Seen
 from adapter_bert_tf.training.strategy import set_precision
 
-NAME = "ablation"  # Of the files, with `.csv`, `.png`, `.svg`.
+NAME = "ablation"
+FILES = (*looking.pictures_of(NAME), f"{NAME}.json")
 BOTH = "both"
 FIELDS = ("task", "removed", "first_layer", "last_layer", "metric", "value", "change")
 # Word pieces of all spans together, in one product; more take memory and save no time.
@@ -40,7 +41,7 @@ def run(parsed: Any) -> None:
     Raises:
       InputError: when there is nothing to remove, or something is wrong with the data.
     """
-    flags = looking.checked(parsed, NAME, [*looking.pictures_of(NAME), f"{NAME}.json"])
+    flags = looking.checked(parsed, NAME, FILES)
     asked = _asked(parsed.sublayers)
     plan = looking.plan_to_look(looking.kind_of(parsed), flags)
     config = plan.method.parts
@@ -58,7 +59,7 @@ def run(parsed: Any) -> None:
     if plan.actions.dry_run:
         print(f"{plan.places.adapter_dir} can be looked at: {config.summary()}.", flush=True)
         return
-    with held(plan.places.output_dir, True):
+    with held(plan.places.output_dir, True, FILES):
         _write(plan, {name: _found(plan, name) for name in asked})
 
 

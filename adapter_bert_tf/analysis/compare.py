@@ -48,7 +48,7 @@ def run(parsed: Any) -> None:
     if first.actions.dry_run:
         print(f"{len(plans)} adapters can be compared: {', '.join(plans)}.", flush=True)
         return
-    with held(first.places.output_dir, True):
+    with held(first.places.output_dir, True, FILES):
         dev = looking.dev_set(first)
         _write(first, dev, {name: _answers(plan, dev) for name, plan in plans.items()})
 

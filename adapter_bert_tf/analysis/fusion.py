@@ -21,7 +21,8 @@ from adapter_bert_tf.run.planning import plan_run
 from adapter_bert_tf.run.reused import Reused
 from adapter_bert_tf.training.strategy import set_precision
 
-NAME = "fusion_attention"  # Of the files, with `.csv`, `.png`, `.svg`.
+NAME = "fusion_attention"
+FILES = looking.pictures_of(NAME)
 FIELDS = ("target", "layer", "sublayer", "member", "attention")
 
 Inputs = Mapping[str, tf.Tensor]
@@ -37,7 +38,7 @@ def run(parsed: Any) -> None:
     Raises:
       InputError: when the adapter is no fusion, or something is wrong with the data.
     """
-    flags = looking.checked(parsed, "fusion", looking.pictures_of(NAME))
+    flags = looking.checked(parsed, "fusion", FILES)
     plan = plan_run(looking.kind_of(parsed), flags, Reused())
     config = plan.method.parts
     if not isinstance(config, FusionConfig) or plan.saved is None:
@@ -50,10 +51,11 @@ def run(parsed: Any) -> None:
         return
     shares = mean_attention(plan, config)
     target, folder = plan.only_task.name, plan.places.output_dir
-    with held(folder, True):
-        paths = outputs.write(folder, {f"{NAME}.csv": _table(target, config, shares)})
-        made = heat_map.pictures(NAME, heat_map.read(paths), output_files.command())
-        paths += outputs.write(folder, made)
+    with held(folder, True, FILES):
+        name, table = f"{NAME}.csv", _table(target, config, shares)
+        panels = heat_map.panels(name, table)
+        made = heat_map.pictures(NAME, panels, output_files.command())
+        paths = outputs.write(folder, {name: table} | made)
     print(f"Mean attention on each member: {', '.join(paths)}", flush=True)
 
 

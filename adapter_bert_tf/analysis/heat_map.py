@@ -24,15 +24,20 @@ def read(paths: Sequence[str]) -> list[Panel]:
     Raises:
       InputError: when one is missing, or none of these.
     """
-    return [panel for path in paths for panel in _panels(path)]
+    return [panel for path in paths for panel in panels(path, _content(path))]
 
 
-def _panels(path: str) -> list[Panel]:
+def _content(path: str) -> bytes:
     if not storage.exists(path) or storage.isdir(path):
         raise InputError(f"There is no file {path!r}. `analysis fusion` writes such a table.")
-    content = storage.read_bytes(path, LARGEST_TABLE + 1)
+    content: bytes = storage.read_bytes(path, LARGEST_TABLE + 1)
     if len(content) > LARGEST_TABLE:
         raise InputError(f"{path} is no table of `analysis fusion`: it is larger than these are.")
+    return content
+
+
+def panels(path: str, content: bytes) -> list[Panel]:
+    """Panels of the content of a file of `fusion`, as of `read`; the path is for messages."""
     try:
         rows = csv.DictReader(io.StringIO(content.decode("utf-8-sig")))
         values = dict(_value(row) for row in rows)
@@ -65,15 +70,15 @@ def _panel(target: str, values: dict[tuple[str, str, int, str], float]) -> Panel
     return target, members, names, shares
 
 
-def pictures(name: str, panels: Sequence[Panel], command: str) -> dict[str, bytes]:
+def pictures(name: str, drawn: Sequence[Panel], command: str) -> dict[str, bytes]:
     """The files `NAME.png` and `NAME.svg`; of the same panels and command the same bytes.
 
     Args:
       name: of the files.
-      panels: of `read`.
+      drawn: panels of `read`.
       command: that made them; it is kept in the files.
     """
-    return outputs.pictures(draw(panels), name, command)
+    return outputs.pictures(draw(drawn), name, command)
 
 
 def draw(panels: Sequence[Panel]) -> Any:

@@ -20,6 +20,7 @@ from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.training.strategy import set_precision
 
 NAME = "influence"
+FILES = looking.pictures_of(NAME)
 FIELDS = ("task", "layer", "sublayer", "relative_change", "pieces")
 LOOKS = {"attention": ("#1f4e79", "//"), "feed_forward": ("#e0a030", "")}  # Colour and hatch.
 Changes = dict[tuple[int, str], float]
@@ -63,7 +64,7 @@ def run(parsed: Any) -> None:
     Raises:
       InputError: when nothing changes a sublayer, or something is wrong with the data.
     """
-    flags = looking.checked(parsed, NAME, looking.pictures_of(NAME))
+    flags = looking.checked(parsed, NAME, FILES)
     plan = looking.plan_to_look(looking.kind_of(parsed), flags)
     if plan.method.parts is None:
         raise InputError(
@@ -73,7 +74,7 @@ def run(parsed: Any) -> None:
     if plan.actions.dry_run:
         print(f"{plan.places.adapter_dir} can be looked at.", flush=True)
         return
-    with held(plan.places.output_dir, True):
+    with held(plan.places.output_dir, True, FILES):
         _write(plan, *mean_changes(plan))
 
 

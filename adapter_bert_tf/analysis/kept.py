@@ -12,8 +12,8 @@ from adapter_bert_tf.run.output_files import command, read_record
 class Kept:
     """The file `NAME.json` of an analysis.
 
-    What is there of other weights or data is left out, and written over by the first `add`, which
-    says so.
+    What is there of other weights, data or settings is left out, and written over by the first
+    `add`, which says so.
 
     Args:
       folder: `--output_dir`.
@@ -48,7 +48,7 @@ class Kept:
     def add(self, name: str, value: Any) -> None:
         """Adds what was found, and writes the file."""
         if self._is_of_others:
-            print(f"Replaced: {self._path}, of other weights or data", flush=True)
+            print(f"Replaced: {self._path}, of other weights, data or settings", flush=True)
             self._is_of_others = False
         self.found[name] = value
         record = {"command": command(), "identity": self._identity, "found": self.found}

@@ -10,9 +10,10 @@ from adapter_bert_tf.analysis import outputs
 from adapter_bert_tf.analysis.class_set import ClassSet
 from adapter_bert_tf.analysis.dev_set import DevSet
 from adapter_bert_tf.analysis.question_set import QuestionSet
+from adapter_bert_tf.command import table
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run.identity import digest
+from adapter_bert_tf.run.identity import decisive, digest
 from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.run.one_task import Classification
 from adapter_bert_tf.run.plan import Plan
@@ -88,8 +89,15 @@ def pictures_of(name: str) -> list[str]:
 
 
 def identity(plan: Plan) -> str:
-    """Digest of what decides what an analysis finds: the adapter, its base, the data."""
+    """Digest of what decides what an analysis finds: the adapter, its base, data and settings."""
     saved = plan.saved
     assert saved is not None
     weights = {name: sha256(value.tobytes()).hexdigest() for name, value in saved.weights.items()}
-    return digest([weights, saved.config["base"], plan.only_task.record(), plan.precision])
+    found = [weights, saved.config["base"], plan.only_task.record(), plan.precision]
+    return digest([*found, _settings(plan), list(plan.metrics)])
+
+
+def _settings(plan: Plan) -> dict[str, Any]:
+    """The flags that decide how the data is read, cut and answered; paths are in its digest."""
+    values = decisive(plan.flags, table.PATHS)
+    return {name: value for name, value in values.items() if name in table.DATA}

@@ -12,13 +12,15 @@ from adapter_bert_tf.run import output_files
 from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.folders import require_place
 
+PICTURES = (".png", ".svg")
+
 
 def require(folder: str, names: Collection[str]) -> None:
     """An analysis may write files of these names in a folder, there already or not.
 
     Raises:
-      InputError: for a file where the folder goes, a folder where a file goes, and the directory of
-        an adapter, in which nothing else may be.
+      InputError: for a file where the folder goes, a folder where a file goes, a file that no
+        analysis wrote, and the directory of an adapter, in which nothing else may be.
     """
     if not storage.isdir(folder):
         require_place(os.path.join(folder, "file"))
@@ -34,12 +36,41 @@ def require(folder: str, names: Collection[str]) -> None:
             f"{linked[0]} is a link, and the analysis writes a file there. Move it away, or choose "
             "another --output_dir."
         )
+    if foreign := _foreign(folder, names):
+        raise InputError(
+            f"{foreign[0]} is there, and no analysis wrote it, or not the one that writes it now. "
+            "Move it away, or choose another --output_dir."
+        )
+
+
+def _foreign(folder: str, names: Collection[str]) -> list[str]:
+    """Paths of the files of these names that no analysis wrote.
+
+    A picture has the command that drew it, what is kept says of what it is; a table is theirs if
+    one of these is beside it, so pictures are written first.
+    """
+    there = [path for name in names if storage.exists(path := os.path.join(folder, name))]
+    marked = [path for path in there if _is_marked(path)]
+    return [
+        path
+        for path in there
+        if (path.endswith(PICTURES) and path not in marked)
+        or (path.endswith(".csv") and not marked)
+    ]
+
+
+def _is_marked(path: str) -> bool:
+    """Whether a picture, or what was kept, says that an analysis made it."""
+    if path.endswith(PICTURES):
+        head = storage.read_bytes(path, 2**16)
+        return b"escription" in head and b"analy" in head
+    return path.endswith(".json") and "identity" in (output_files.read_record(path) or {})
 
 
 def write(folder: str, files: Mapping[str, bytes]) -> list[str]:
     """Writes files, each whole or not at all; says which it replaced. Returns their paths."""
-    for name, content in files.items():
-        path = os.path.join(folder, name)
+    for name in sorted(files, key=lambda name: not name.endswith(PICTURES)):
+        path, content = os.path.join(folder, name), files[name]
         if storage.exists(path) and storage.read_bytes(path) != content:
             print(f"Replaced: {path}", flush=True)
         storage.write_bytes(path, content)

@@ -25,6 +25,8 @@ def check(flags: RunFlags) -> None:
         check_task_name(flags)
     if "train_file" in flags.values:
         check_questions(flags)
+        if flags.do_train:  # To apply an adapter, its own settings count.
+            check_room(flags)
 
 
 def check_words(words: Sequence[str]) -> None:
@@ -113,7 +115,7 @@ def check_task_name(flags: RunFlags | Part) -> None:
 
 
 def check_questions(flags: RunFlags | Part) -> None:
-    """What is to be learned and answered, and room for it."""
+    """What is to be learned and answered."""
     if (flags.question is None) != (flags.context is None):
         raise InputError("--question and --context belong together. Received one of them.")
     if flags.question is not None and not flags.do_predict:
@@ -125,6 +127,10 @@ def check_questions(flags: RunFlags | Part) -> None:
         )
     if flags.data_source == "tsv":
         _check_question_files(flags)
+
+
+def check_room(flags: RunFlags | Part) -> None:
+    """Room for contexts beside questions; to apply an adapter, by its own settings."""
     if flags.max_seq_length <= flags.max_query_length + 3:
         raise InputError(
             f"--max_seq_length={flags.max_seq_length} leaves no room for a context: "

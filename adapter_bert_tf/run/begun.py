@@ -6,8 +6,7 @@ from typing import Any
 from adapter_bert_tf import storage
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.run_flags import RunFlags
-from adapter_bert_tf.run.leftovers import OWNER
-from adapter_bert_tf.run.output_files import read_record
+from adapter_bert_tf.run.output_files import OWNER, read_record
 
 RECORDS = ("sweep.json", f"checkpoints/{OWNER}", "run.json")
 

@@ -16,9 +16,9 @@ from adapter_bert_tf.data.labels import is_known
 from adapter_bert_tf.received import shortened
 from adapter_bert_tf.run.calibration import calibration
 from adapter_bert_tf.run.classification_data import ClassificationData
+from adapter_bert_tf.run.result_names import after_split
 from adapter_bert_tf.tasks.metrics import SURE
 
-FILES = "*eval_details*.json"
 MOST_ERRORS = 25
 MOST_POINTS = 500
 MOST_LABELS = 100  # In a table of them.
@@ -39,7 +39,7 @@ def write(
     for split, predicted in predictions.items():
         truth = task.labels[split]
         if truth is not None and is_known(truth).any():
-            name = "_".join([f"{before}eval_details", *split.split("_")[1:]])
+            name = after_split(f"{before}eval_details", split)
             write_file(folder, name, task.name, split, of_split(task, split, predicted))
 
 

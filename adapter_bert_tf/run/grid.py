@@ -14,7 +14,6 @@ from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import printable, shown
 from adapter_bert_tf.run.identity import decisive
-from adapter_bert_tf.run.leftovers import clear
 from adapter_bert_tf.run.output_files import read_record
 
 # Houlsby et al. 2019, section 3.1.
@@ -147,21 +146,25 @@ def _folder(sweep, setting, seed):
     return folder
 
 
-def note_sweep(flags, grid, patterns):
-    """Notes in `--output_dir` which sweep it holds. Raises `InputError` if it holds another.
+def note_sweep(flags, grid):
+    """Notes in `--output_dir` which sweep it holds.
 
     Args:
       flags: `RunFlags`.
       grid: what `read_grid` returns.
-      patterns: of the task's own files, which `--overwrite` removes too.
     """
-    check_sweep(flags, grid)
-    if flags.dry_run:
-        return
-    if flags.overwrite:
-        clear(flags.output_dir, patterns)
     path = os.path.join(flags.output_dir, RECORD)
     storage.write_text(path, json.dumps(_identity(flags, grid), indent=2))
+
+
+def is_interrupted(flags, grid):
+    """Whether `--output_dir` holds this very sweep, begun and not finished.
+
+    Then even `--overwrite` goes on with it: who restarts a preempted command wants no other.
+    """
+    held = read_record(os.path.join(flags.output_dir, RECORD))
+    finished = storage.exists(os.path.join(flags.output_dir, "run.json"))
+    return held is not None and not finished and _is_same(flags, held, _identity(flags, grid))
 
 
 def check_sweep(flags, grid):

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -13,7 +13,7 @@ from adapter_bert_tf.adapters.fusion_config import FusionConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.run import leftovers, output_files, reporting, results
-from adapter_bert_tf.run.lock import locked
+from adapter_bert_tf.run.lock import locked, remove_dead
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.store.members import stacked
 from adapter_bert_tf.store.versions import versions
@@ -51,11 +51,12 @@ def run_plan(plan: Plan) -> dict[str, Any]:
         out = plan.places.output_dir
         if plan.folder.is_finished():
             print(f"{out} holds the results of this very run. --overwrite repeats it.", flush=True)
-            _report_missing(plan)
+            _clean_finished(plan)
             return output_files.read_record(os.path.join(out, "run.json"))
         if lost := plan.folder.lost():
             print(f"Not as this run left it, so made again: {', '.join(lost)}.", flush=True)
-    with held(plan.places.output_dir, not plan.actions.dry_run and plan.writes):
+    names = plan.kind.output_files(plan.tasks)
+    with held(plan.places.output_dir, not plan.actions.dry_run and plan.writes, names):
         if plan.actions.train and not plan.actions.overwrite:
             plan.folder.check_same_run()  # Another process may have been here since.
             plan.folder.check_same_content()
@@ -71,14 +72,20 @@ def run_plan(plan: Plan) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def held(folder: str, writes: bool) -> Iterator[None]:
-    """A context in which a folder is this process' own, if it writes there."""
+def held(folder: str, writes: bool, names: Collection[str] = ()) -> Iterator[None]:
+    """A context in which a folder is this process' own, if it writes there.
+
+    Args:
+      folder: path.
+      writes: whether it does.
+      names: of what it writes besides what all runs do; patterns.
+    """
     if not writes:
         yield
         return
     output_files.require_files(folder)
     with locked(folder):
-        leftovers.remove_leftovers(folder)
+        leftovers.remove_leftovers(folder, names)
         yield
 
 
@@ -121,9 +128,11 @@ def _assign_members(variables: dict[str, tf.Variable], plan: Plan) -> None:
 
 def _carry_out(job: Job) -> None:
     plan = job.plan
-    before = {} if plan.actions.train or not plan.writes else _results(plan)
+    before = _results(plan) if plan.writes and not plan.actions.overwrite else {}
     if plan.actions.train:
         _train(job)
+    elif plan.writes:
+        output_files.note_begun(plan.places.output_dir, _run_record(job))
     if plan.kind.is_evaluated(plan):
         _evaluate(job)
     if plan.actions.predict:
@@ -141,11 +150,16 @@ def _carry_out(job: Job) -> None:
             reporting.write(plan.places.output_dir)
 
 
-def _report_missing(plan: Plan) -> None:
-    """Draws the page of a finished run that has none: it was not asked for, or the run killed."""
+def _clean_finished(plan: Plan) -> None:
+    """What a finished run that was killed at its very end owes: its page, and its lock's removal.
+
+    The page may also be missing as it was not asked for.
+    """
     out = plan.places.output_dir
-    wanted = plan.actions.report and plan.writes and not plan.actions.dry_run
-    if wanted and not reporting.is_there(out):
+    if plan.actions.dry_run or not plan.writes:
+        return
+    remove_dead(out)
+    if plan.actions.report and not reporting.is_there(out):
         with held(out, True):
             reporting.write(out)
 

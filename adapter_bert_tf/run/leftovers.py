@@ -1,5 +1,6 @@
 """What earlier runs and killed processes left in an output folder, and what of it is removed."""
 
+import fnmatch
 import os
 import re
 from collections.abc import Collection
@@ -8,42 +9,40 @@ from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run.output_files import remove
+from adapter_bert_tf.run.output_files import OWNER, RECORDS, WRITTEN, remove
 from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.folders import TEMPORARY
 from adapter_bert_tf.store.place import require_adapter_place
 from adapter_bert_tf.training.best import Best
 from adapter_bert_tf.training.checkpoints import PREFIX, STATE
 
-# What a run leaves behind; `--overwrite` removes these and nothing else.
-RUN_FILES = (
-    "eval_results.txt",
-    "metrics.jsonl",
-    "run.json",
-    "sweep.json",
-    "sweep.csv",
-    "report.html",
-    "events.out.tfevents.*",
-    "error-*.log",
-)
-OWNER = "flags.json"
+# What a run leaves behind; `--overwrite` removes these, the results, and nothing else.
+RUN_FILES = (*WRITTEN, "report.html", f"events.out.tfevents.{'[0-9]' * 10}.*.v2")
 CHECKPOINT = re.compile(rf"{PREFIX}\d+(\.index|\.data-|_temp/?$)")
 HALF_FOLDER = re.compile(rf"(adapter|saved_model){re.escape(TEMPORARY)}[0-9a-f]{{12}}")
-LEFT = re.compile(r".*\.[0-9a-f]{8}\.tmp|\.lock\.[0-9a-f]{32}")  # By a killed process.
+LEFT = re.compile(r"(.*)\.[0-9a-f]{8}\.tmp|(\.lock)\.[0-9a-f]{32}")  # By a killed process.
+IN_CHECKPOINTS = (OWNER, "best.json", "best-*.safetensors", STATE)
 
 
 def clear(folder: str, patterns: Collection[str]) -> None:
     """Removes what an earlier run left in `folder`, and files of the task's own `patterns`.
 
-    Checkpoints go first, then whose they are: killed at any point, it is done again.
+    Checkpoints go first, and what says whose the rest is goes last: killed at any point, it is done
+    again, and never looks like an interrupted run, which has an owner and no record.
     """
+    recorded = any(storage.exists(os.path.join(folder, name)) for name in RECORDS)
     Best.clean(os.path.join(folder, "checkpoints"), None)
-    for path in [*checkpoint_files(folder), os.path.join(folder, "checkpoints", OWNER)]:
+    for path in checkpoint_files(folder):
         if storage.exists(path) and not storage.isdir(path):
             storage.remove(path)
+    if recorded:
+        remove(os.path.join(folder, "checkpoints"), [OWNER])
     if adapter_exists(os.path.join(folder, "adapter")):
         _remove_adapter(os.path.join(folder, "adapter"))
-    remove(folder, (*RUN_FILES, *patterns))
+    remove(folder, {*RUN_FILES, *patterns} - {*RECORDS})
+    for name in RECORDS:
+        remove(folder, [name])
+    remove(os.path.join(folder, "checkpoints"), [OWNER])
 
 
 def _remove_adapter(folder: str) -> None:
@@ -67,20 +66,33 @@ def checkpoint_files(folder: str) -> list[str]:
     ]
 
 
-def remove_leftovers(output_dir: str) -> None:
-    """Removes what a killed process had begun to write in a folder that is locked."""
-    for folder in (output_dir, os.path.join(output_dir, "checkpoints")):
+def remove_leftovers(output_dir: str, patterns: Collection[str]) -> None:
+    """Removes what a killed process had begun to write in a folder that is locked.
+
+    Args:
+      output_dir: the folder.
+      patterns: of the files that this command writes in it, besides `RUN_FILES`.
+    """
+    places = {"": (".lock", *RUN_FILES, *patterns), "checkpoints": IN_CHECKPOINTS}
+    for below, written in places.items():
+        folder = os.path.join(output_dir, below) if below else output_dir
         for name in storage.listdir(folder) if storage.isdir(folder) else []:
             path = os.path.join(folder, name.rstrip("/"))
             if HALF_FOLDER.fullmatch(name.rstrip("/")):
                 if storage.isdir(path):  # A file of this name is not of our making.
                     storage.rmtree(path)
-            elif LEFT.fullmatch(name) and not storage.isdir(path):
+            elif _is_left(name, written) and not storage.isdir(path):
                 storage.remove(path)
     paths = [path.rstrip("/") for path in checkpoint_files(output_dir)]
     for path in paths:
         if _is_half(path, paths):
             (storage.rmtree if storage.isdir(path) else storage.remove)(path)
+
+
+def _is_left(name: str, written: Collection[str]) -> bool:
+    """Whether a name is what one of the files that are written is called before it is whole."""
+    found = LEFT.fullmatch(name)
+    return bool(found) and any(fnmatch.fnmatchcase(found[1] or found[2], p) for p in written)
 
 
 def _is_half(path: str, paths: Collection[str]) -> bool:

@@ -71,6 +71,13 @@ def locked(folder):
             storage.remove(path)
 
 
+def remove_dead(folder):
+    """Removes the lock that a process left which is gone; says nothing, as nothing is begun."""
+    path = os.path.join(folder, FILE)
+    if storage.exists(path) and not _is_alive(owner := _read(path)):
+        _break(path, owner)
+
+
 def _take(path, mark):
     if not _create(path, mark):
         owner = _read(path)

@@ -12,7 +12,7 @@ from adapter_bert_tf.data.tokenization import text_encoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.heads.losses import cross_entropy
-from adapter_bert_tf.run import details, output_files, per_class
+from adapter_bert_tf.run import details, output_files, per_class, result_names
 from adapter_bert_tf.run.class_weights import parse_weights
 from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.run.read_task import read_task, task_of
@@ -121,20 +121,7 @@ class Classification(Kind):
                 write_metrics(job, score(task, predictions, "test"))
 
     def output_files(self, tasks):
-        names = {task.task.title for task in tasks}
-        names |= {
-            task.task.submission(split)
-            for task in tasks
-            for layout in task.task.layouts
-            for split in layout
-        }
-        return [
-            per_class.FILES,
-            details.FILES,
-            "test_results*.tsv",
-            "test_metrics.txt",
-            *(f"{name}.tsv" for name in names),
-        ]
+        return result_names.names_of(tasks, self.together)
 
 
 def check_task(saved, task, split_seed=0):

@@ -13,6 +13,7 @@ import tensorflow as tf
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import parse_json, printable
+from adapter_bert_tf.run.result_names import raw_of
 from adapter_bert_tf.store.folders import require_outside_fusions
 from adapter_bert_tf.tasks.metrics import SURE
 from adapter_bert_tf.tasks.task import BETWEEN_LABELS
@@ -93,6 +94,38 @@ def require_files(folder, patterns=()):
             raise InputError(_wrong_place(path, "a file", "a folder"))
 
 
+RECORDS = ("sweep.json", "run.json")
+OWNER = "flags.json"  # In `checkpoints`.
+# What a run writes besides the results of its tasks.
+WRITTEN = ("eval_results.txt", "metrics.jsonl", "sweep.csv", *RECORDS)
+
+
+def require_own(folder, patterns):
+    """Files that a run would replace must be those of a run. Raises `InputError`.
+
+    Args:
+      folder: `--output_dir`. It is a run's, or a sweep's, if a record of one is in it.
+      patterns: of the files of results of its tasks.
+    """
+    if _is_a_runs(folder):
+        return
+    names = storage.listdir(folder) if storage.isdir(folder) else []
+    foreign = [n for n in names if any(fnmatch.fnmatchcase(n, p) for p in (*WRITTEN, *patterns))]
+    if foreign:
+        raise InputError(
+            f"{os.path.join(folder, min(foreign))} is there, and nothing says that a run wrote it. "
+            "A run would replace it. Move it away, or choose another --output_dir."
+        )
+
+
+def _is_a_runs(folder):
+    """Whether there is a record of a run; a damaged one counts, as a power cut may leave it."""
+    there = [path for name in RECORDS if storage.exists(path := os.path.join(folder, name))]
+    records = [read_record(path) for path in there]
+    owned = storage.exists(os.path.join(folder, "checkpoints", OWNER))
+    return owned or any(record is None or "flags" in record for record in records)
+
+
 def _wrong_place(path, found, wanted):
     return (
         f"{path} is {found}, and a run writes {wanted} there. Move it away, or choose another "
@@ -124,7 +157,7 @@ def write_predictions(folder, task, split, indices, predicted, before=""):
       before: what the name of the former begins with.
     """
     rows = predicted.reshape(len(predicted), -1).tolist()
-    raw = os.path.join(folder, f"{before}{split.replace('test', 'test_results')}.tsv")
+    raw = os.path.join(folder, f"{before}{raw_of(split)}.tsv")
     storage.write_text(raw, "".join("\t".join(map(str, row)) + "\n" for row in rows))
     lines = [
         f"{i}\t{printable(label)}"
@@ -158,6 +191,16 @@ def print_predictions(task, examples, predicted, rows=6):
         print(printable(f"  {label}{sure}  {' | '.join(text[:200] for text in texts)}"))
 
 
+BEGUN = "begun"  # In a record of an evaluation that has not ended.
+
+
+def note_begun(folder, values):
+    """Notes in a folder without a record that an evaluation writes there, so that it is known."""
+    path = os.path.join(folder, "run.json")
+    if not storage.exists(path):
+        storage.write_text(path, json.dumps({BEGUN: True, **values}, indent=2) + "\n")
+
+
 def write_run(folder, values, trained):
     """Writes `run.json`, all that another run needs to repeat this one.
 
@@ -165,7 +208,7 @@ def write_run(folder, values, trained):
     """
     path = os.path.join(folder, "run.json")
     training = None if trained else read_record(path)
-    if training:
+    if training and not training.get(BEGUN):
         earlier = training.get("later_runs")
         earlier = earlier if isinstance(earlier, list) else []
         values = training | {"later_runs": [*earlier, values]}

@@ -14,10 +14,11 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shown
 from adapter_bert_tf.run import results
 from adapter_bert_tf.run.identity import agrees, decisive, is_own_place, not_replaced, run_digest
-from adapter_bert_tf.run.leftovers import OWNER, checkpoint_files
-from adapter_bert_tf.run.output_files import is_whole, read_record, remove
+from adapter_bert_tf.run.leftovers import checkpoint_files
+from adapter_bert_tf.run.output_files import OWNER, is_whole, read_record, remove
 from adapter_bert_tf.store.directory import adapter_exists, check_tasks, load_adapter
 from adapter_bert_tf.store.place import run_of
+from adapter_bert_tf.tasks import role
 
 BEGUN_FROM = ("init_from", "members")  # Of the content, where a training begins from adapters.
 MADE_OF = "made of"  # What the training read, among the owner's flags.
@@ -79,7 +80,9 @@ class Folder:
             return
         theirs = owner.get(MADE_OF)
         theirs = theirs if isinstance(theirs, dict) else {}
-        ours = self._read_in_training()
+        ours = self._read_in_training() | {
+            n: v for n, v in self._chosen_by().items() if n in theirs
+        }
         different = [name for name, value in ours.items() if not agrees(theirs.get(name), value)]
         if different:
             raise InputError(
@@ -184,7 +187,7 @@ class Folder:
 
     def claim(self) -> None:
         """Notes in the folder which run its checkpoints belong to, and that it is not finished."""
-        owner = decisive(self.flags) | {MADE_OF: self._read_in_training()}
+        owner = decisive(self.flags) | {MADE_OF: self._read_in_training() | self._chosen_by()}
         remove(self.path, ["run.json"])
         storage.write_text(self._owner_path, json.dumps(owner, indent=2))
 
@@ -195,6 +198,16 @@ class Folder:
             "adapter": self.content["adapter"],
         }
         return read | {name: self.content[name] for name in BEGUN_FROM if name in self.content}
+
+    def _chosen_by(self) -> dict[str, Any]:
+        """What decides which weights are kept; scores of other examples cannot be compared.
+
+        It is no part of `run_id`, and owners did not say it once.
+        """
+        chosen = self.flags.get("keep") == "best" or self.flags.get("patience")
+        digests = self.content["data_sha256"]
+        dev = {name: value for name, value in digests.items() if role(name) == "dev"}
+        return {"development data": dev} if chosen else {}
 
     @property
     def _record_path(self) -> str:

@@ -11,10 +11,10 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.data.labels import is_known
 from adapter_bert_tf.received import printable
 from adapter_bert_tf.run.classification_data import ClassificationData
+from adapter_bert_tf.run.result_names import after_split
 from adapter_bert_tf.tasks.metrics import SURE
 
 HEADER = ["label", "precision", "recall", "f1", "examples"]
-FILES = "*eval_classes*.tsv"
 MOST_SHOWN = 20  # Classes; the file has all.
 LONGEST = 24  # Characters of a label on the screen.
 
@@ -105,7 +105,7 @@ def write(
             table = of_each_label(task.labels_in_order, ids, predicted)
         else:
             table = of_each_class(task.labels_in_order, ids[known], predicted[known].argmax(-1))
-        name = "_".join([f"{before}eval_classes", *split.split("_")[1:]])
+        name = after_split(f"{before}eval_classes", split)
         path = os.path.join(folder, f"{name}.tsv")
         storage.write_text(path, _tsv(table))
         print(shown(title, table), flush=True)

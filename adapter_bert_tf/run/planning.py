@@ -21,7 +21,7 @@ from adapter_bert_tf.run.begun import as_begun
 from adapter_bert_tf.run.content import content_of, warn_of_other_data
 from adapter_bert_tf.run.fusing import find_members
 from adapter_bert_tf.run.kind import Kind, TaskData
-from adapter_bert_tf.run.output_files import require_files
+from adapter_bert_tf.run.output_files import require_files, require_own
 from adapter_bert_tf.run.ownership import Folder
 from adapter_bert_tf.run.plan import Actions, Batches, Choice, Method, Places, Plan
 from adapter_bert_tf.run.reused import Reused
@@ -71,6 +71,7 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     kind.check_method(chosen, start)
     tasks = reused.data(asked, base.vocabulary, saved, kind.read)
     require_files(places.output_dir, kind.output_files(tasks))
+    require_own(places.output_dir, kind.output_files(tasks))
     folder = _folder(flags, places, content_of(tasks, base, chosen, start, members))
     warn_of_other_data(flags.config, folder.content)
     if takes_up:

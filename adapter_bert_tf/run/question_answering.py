@@ -9,7 +9,7 @@ import numpy as np
 import tf_keras
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.command.checks import check_questions
+from adapter_bert_tf.command.checks import check_questions, check_room
 from adapter_bert_tf.data import records, spans
 from adapter_bert_tf.heads import Head
 from adapter_bert_tf.run import details, output_files, question_data, span_details, sweep
@@ -35,6 +35,7 @@ class QuestionAnswering(Kind):
 
     def check(self, flags, saved):
         check_questions(flags)
+        check_room(flags)
         if saved:
             question_data.check_saved(flags, saved)
 
@@ -94,7 +95,7 @@ class QuestionAnswering(Kind):
             answers.write(job.plan.places.output_dir)
 
     def output_files(self, tasks):
-        return ["predictions.json", "nbest_predictions.json", "null_odds.json", details.FILES]
+        return ["predictions.json", "nbest_predictions.json", "null_odds.json", "eval_details.json"]
 
     def _answers(self, job, batch_size):
         """The `Answers` of a job, found once."""

@@ -18,6 +18,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shown
 from adapter_bert_tf.run.classification_data import Among, ClassificationData
 from adapter_bert_tf.run.read_task import read_task, task_of
+from adapter_bert_tf.run.result_names import raw_of
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.directory import of_task
 from adapter_bert_tf.store.several import heads_of
@@ -119,7 +120,7 @@ def check_apart(tasks: Sequence[ClassificationData]) -> None:
 def files_of(task: ClassificationData) -> set[str]:
     """Names of the files of a task's predictions, without `.tsv`."""
     splits = {split for layout in task.task.layouts for split in layout if role(split) == "test"}
-    raw = {f"{task.name}_{split.replace('test', 'test_results')}" for split in splits}
+    raw = {f"{task.name}_{raw_of(split)}" for split in splits}
     return raw | {task.task.submission(split) for split in splits}
 
 

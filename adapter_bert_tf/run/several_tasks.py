@@ -120,10 +120,6 @@ class SeveralTasks(Classification):
         if job.plan.writes:
             write_metrics(job, results)
 
-    def output_files(self, tasks):
-        named = [f"{task.name}_test_results*.tsv" for task in tasks]
-        return [*super().output_files(tasks), *named]
-
     def description(self, job):
         tasks = [
             task.adapter_config() | {"metric": metric_of(job, task)} for task in job.plan.tasks

@@ -21,15 +21,18 @@ from adapter_bert_tf.run.grid import (
     all_runs,
     check_sweep,
     folds_of,
+    is_interrupted,
     note_sweep,
     read_grid,
 )
 from adapter_bert_tf.run.identity import digest, is_own_place, not_replaced
 from adapter_bert_tf.run.job import held, run_plan
+from adapter_bert_tf.run.leftovers import clear
 from adapter_bert_tf.run.output_files import (
     command,
     read_record,
     require_files,
+    require_own,
     write_eval_results,
 )
 from adapter_bert_tf.run.planning import (
@@ -100,6 +103,8 @@ class Sweep:
         first = self._plan(self.runs[0][1])
         metrics, patterns = first.metrics, self.kind.output_files(first.tasks)
         require_files(flags.output_dir, patterns)
+        require_own(flags.output_dir, patterns)
+        self._check_base(first.base)
         # Of more seeds it is the same sweep.
         self.run_id = digest([self.grid, first.folder.run_id])
         check_sweep(flags, self.grid)
@@ -107,12 +112,24 @@ class Sweep:
         if flags.do_predict:  # What to predict must be there before hours of training.
             asked = self.runs[0][1].changed(do_train=False, do_eval=False, do_predict=True)
             self.kind.read(data_flags(asked), first.base.vocabulary, None)
-        with held(flags.output_dir, not flags.dry_run and first.writes):
+        with held(flags.output_dir, not flags.dry_run and first.writes, patterns):
             del first  # Its data may be other data than that of the runs to come.
-            note_sweep(flags, self.grid, patterns)
+            if not flags.dry_run:
+                self._begin(patterns)
             rows = self._rows()
             if not flags.dry_run:
                 self._finish(rows, metrics)
+
+    def _begin(self, patterns):
+        """Notes which sweep it is; with `--overwrite` everything of an earlier one goes."""
+        flags = self.flags
+        check_sweep(flags, self.grid)
+        if flags.overwrite and not is_interrupted(flags, self.grid):
+            clear(flags.output_dir, patterns)
+            for _, run_flags in self.runs:
+                with held(run_flags.output_dir, storage.isdir(run_flags.output_dir), patterns):
+                    clear(run_flags.output_dir, patterns)
+        note_sweep(flags, self.grid)
 
     def _check(self):
         """Plans all runs before the first. Raises `InputError`."""
@@ -132,6 +149,16 @@ class Sweep:
         with silent if folds_of(flags) else contextlib.nullcontext():
             for _, run_flags in self.runs:
                 self._plan(run_flags)
+
+    def _check_base(self, base):
+        """What is asked after the runs needs the base that they had. Raises `InputError`."""
+        asked = [f"--{n}" for n in ("do_predict", "do_export") if getattr(self.flags, n)]
+        if asked and base.weights_path is None:
+            raise InputError(
+                f"{' and '.join(asked)} of a sweep need the base of its runs, and one of random "
+                "weights is not there any more then. Name weights with --base_model or "
+                f"--init_checkpoint, or leave out {' and '.join(asked)}."
+            )
 
     def _check_adapter(self):
         """An adapter that is where the best is to go must be this sweep's. Raises `InputError`."""
@@ -156,7 +183,7 @@ class Sweep:
     def _rows(self):
         """The row of each run, in their order; runs those that are not finished."""
         flags, table = self.flags, os.path.join(self.flags.output_dir, "sweep.csv")
-        rows = {} if flags.overwrite or flags.dry_run else self._finished()
+        rows = {} if flags.dry_run else self._finished()
         began, before = time.monotonic(), len(rows)
         for number, (setting, run_flags) in enumerate(self.runs, start=1):
             folder = run_flags.output_dir
@@ -194,7 +221,7 @@ class Sweep:
     def _one_run(self, run_flags):
         """Runs once; returns its row."""
         plan = self._plan(run_flags)
-        if not self.flags.overwrite and plan.folder.goes_on():
+        if plan.folder.goes_on():
             plan = self._plan(run_flags, overwrite=False)
         tf_keras.backend.clear_session()
         try:

@@ -96,11 +96,13 @@ class Checkpoints:
 
         A power cut may leave it empty; in a folder that was copied it may name the checkpoints of
         the other one, which TensorFlow would remove when its turn comes. A killed process may not
-        have named its last one, which TensorFlow would then keep for ever, and remove none for it.
+        have named its last one, which TensorFlow would then keep for ever, and remove none for it;
+        or not have removed the one for which there was no room any more.
         """
         path, whole = os.path.join(self.local, STATE), self._whole()
         named = self._named()
-        if set(whole[:1]) <= named <= set(whole) or not (whole or os.path.exists(path)):
+        sound = set(whole[:1]) <= named <= set(whole) and len(whole) <= KEPT
+        if sound or not (whole or os.path.exists(path)):
             return
         if not whole:
             os.remove(path)

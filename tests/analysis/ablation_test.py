@@ -88,6 +88,37 @@ def test_the_command(looked_at, tmp_path, capsys, monkeypatch):
     assert after == before and after.keys() >= {"ablation.png", "ablation.json"}
 
 
+@pytest.mark.parametrize(
+    "setting, column, found",
+    [("--max_seq_length=6", "value", None), ("--metric=f1", "metric", "f1")],
+)
+def test_other_settings_are_other_results(setting, column, found, looked_at, tmp_path, capsys):
+    asked = (f"--adapter_dir={looked_at.run}/adapter", "--sublayers=both")
+    rows = []
+    for folder, *more in (("a",), ("a", setting), ("b", setting)):
+        assert (
+            look("ablation", looked_at, *asked, f"--output_dir={tmp_path}/{folder}", *more) is None
+        )
+        rows.append(list(csv.DictReader((tmp_path / folder / "ablation.csv").open())))
+    assert rows[1] == rows[2] != rows[0]
+    assert found is None or rows[1][0][column] == found
+    assert f"Replaced: {tmp_path}/a/ablation.json, of other" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["influence.csv", "influence.png", "influence.svg"])
+def test_a_table_or_picture_of_somebody_else_stays(name, looked_at, tmp_path):
+    asked = (f"--adapter_dir={looked_at.run}/adapter", f"--output_dir={tmp_path}/out")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).write_text("mine")
+    assert "no analysis wrote it" in look("influence", looked_at, *asked)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [name]
+    assert (tmp_path / "out" / name).read_text() == "mine"
+    (tmp_path / "out" / name).unlink()
+    assert look("influence", looked_at, *asked) is None
+    (tmp_path / "out" / "influence.csv").write_text("changed,by,hand")
+    assert look("influence", looked_at, *asked) is None  # Its pictures say whose it is.
+
+
 def test_what_was_kept_of_others(tmp_path, capsys):
     kept, folder = tmp_path / "ablation.json", str(tmp_path)
     found = {"metric": "accuracy", "examples": 1, "whole": 0.5, "without": []}

@@ -92,6 +92,16 @@ def test_takes_over(changes, tmp_path, capsys):
 RESTARTED = {"machine": "this one, before"}
 
 
+def test_a_dead_lock_is_removed_and_a_living_one_stays(tmp_path):
+    write(tmp_path)
+    lock.remove_dead(str(tmp_path))
+    assert os.listdir(tmp_path) == [lock.FILE]
+    write(tmp_path, pid=dead_pid())
+    for _ in range(2):  # The second time there is none.
+        lock.remove_dead(str(tmp_path))
+        assert not os.listdir(tmp_path)
+
+
 def test_this_machine_before_a_restart_is_waited_for(tmp_path, clock, capsys):
     write(tmp_path, **RESTARTED)
     began = clock.now

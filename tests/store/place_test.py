@@ -118,7 +118,7 @@ def test_clearing_an_output_folder_leaves_links_and_others_files(saved, tmp_path
     for name in ("linked", "mixed", "ours", "theirs"):
         leftovers.clear(str(tmp_path / name), ())
     assert tree(tmp_path) == before
-    leftovers.remove_leftovers(str(tmp_path / "leftover"))
+    leftovers.remove_leftovers(str(tmp_path / "leftover"), ())
     assert tree(tmp_path / "v1") and not tree(tmp_path / "leftover")
 
 

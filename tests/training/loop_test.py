@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -160,6 +161,20 @@ def test_an_index_that_was_cut_short_is_never_a_checkpoint(
     assert ("Resuming from step 4:" in capsys.readouterr().out) == bool(named)
     for name, value in whole.items():
         np.testing.assert_array_equal(again[name], value, err_msg=name)
+
+
+def test_one_that_was_not_removed_any_more_goes(tiny_base_folder, tmp_path):
+    """A process may be killed after the last save, before the one too many is removed."""
+    _train(tiny_base_folder, tmp_path)
+    folder = tmp_path / "checkpoints"
+    before = {path.name for path in folder.iterdir()}
+    for path in folder.glob("ckpt-4.*"):
+        shutil.copy(path, folder / path.name.replace("ckpt-4", "ckpt-2"))
+    names = "".join(f'all_model_checkpoint_paths: "ckpt-{step}"\n' for step in (2, 4, 6))
+    (folder / "checkpoint").write_text(f'model_checkpoint_path: "ckpt-6"\n{names}')
+    _train(tiny_base_folder, tmp_path)
+    assert {path.name for path in folder.iterdir()} == before
+    assert "ckpt-2" not in (folder / "checkpoint").read_text()
 
 
 def test_no_checkpoint_that_can_be_read(tiny_base_folder, tmp_path):
