@@ -49,6 +49,26 @@ def test_another_content_under_the_same_name_is_another_run(
     assert f"a run whose {named} had another content" in error
 
 
+@pytest.mark.parametrize(
+    ("more", "refused"),
+    [(("--keep=best",), True), (("--patience=3",), True), (("--keep=last",), False)],
+)
+def test_weights_are_chosen_by_one_dev_set(more, refused, mrpc, base, tmp_path):
+    """The best score on other examples would stay the one to beat."""
+    flags = (ONE_EPOCH, "--do_eval", "--eval_every_steps=2", *more)
+    out = train(mrpc, base, tmp_path / "out", *flags)
+    (out / "run.json").unlink()
+    lines = (mrpc / "dev.tsv").read_text().splitlines()
+    (mrpc / "dev.tsv").write_text("\n".join(lines[:-4]) + "\n")
+    error = try_to_train(mrpc, base, out, *flags) or ""
+    assert ("a run whose development data had another content" in error) == refused
+    owner = out / "checkpoints" / "flags.json"
+    record = json.loads(owner.read_text())  # Those of earlier versions did not say it.
+    record["made of"].pop("development data", None)
+    owner.write_text(json.dumps(record))
+    assert try_to_train(mrpc, base, out, *flags) is None
+
+
 @pytest.mark.parametrize("lost", ["eval_results.txt", "adapter/adapter.safetensors", "adapter"])
 def test_a_run_without_its_results_is_not_finished(lost, mrpc, base, tmp_path, capsys):
     out = train(mrpc, base, tmp_path / "out", ONE_EPOCH, "--do_eval")

@@ -166,6 +166,17 @@ def test_a_saved_adapter_answers_alike_without_training_data(trained, tmp_path):
     assert config["task"] == "squad" and config["metric"]["name"] == "f1"
 
 
+def test_a_longer_question_than_the_adapter_takes_is_not_assumed(trained, tmp_path):
+    """Beside a length that is given, the adapter's own --max_query_length counts."""
+    folder, _ = trained
+    status, printed, errors = squad(
+        *base_flags(folder / "base"),
+        *("--do_predict", "--max_seq_length=22", f"--adapter_dir={folder}/out/adapter"),
+        *("--question=why", f"--context={CONTEXTS[0]}", f"--output_dir={tmp_path}/out"),
+    )
+    assert status == 0 and "the adapter 20" in errors, errors
+
+
 def test_one_question(trained, tmp_path):
     folder, _ = trained
     status, printed, errors = squad(
@@ -281,6 +292,7 @@ def test_what_is_refused(case, tmp_path, monkeypatch):
     flags = types.SimpleNamespace(**FLAGS | changes)
     with pytest.raises(InputError, match=message):
         checks.check_questions(flags)
+        checks.check_room(flags)
         question_data.read(flags, vocabulary=None)
 
 

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.base import loading
 from adapter_bert_tf.run import grid, sweep
-from tests.runs import ROOT, base_flags, command, train, write_mrpc
+from tests.runs import ROOT, base_flags, command, train, try_to_train, write_mrpc
 
 
 @pytest.fixture
@@ -132,6 +132,40 @@ def test_finished_runs_are_skipped(mrpc, tiny_base_folder, tmp_path, capsys):
 
 
 @pytest.mark.long
+def test_one_that_overwrites_goes_on_too(mrpc, tiny_base_folder, tmp_path, monkeypatch, capsys):
+    """Who restarts a preempted command wants no other; a new one begins with its first run."""
+    more = ("--do_eval", "--num_train_epochs=1", "--num_trials=3")
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", *more)
+    before = tree(out)
+    run_plan, runs = sweep.run_plan, iter([sweep.run_plan])  # One, and no more.
+    monkeypatch.setattr(sweep, "run_plan", lambda plan: next(runs)(plan))
+    assert try_to_train(mrpc, tiny_base_folder, out, *more, "--overwrite")
+    assert not (out / "run.json").exists() and not (out / "seed=2" / "run.json").exists()
+    monkeypatch.setattr(sweep, "run_plan", run_plan)
+    capsys.readouterr()
+    train(mrpc, tiny_base_folder, out, *more, "--overwrite")
+    assert re.findall(r"Run (\d) of 3", capsys.readouterr().out) == ["2", "3"]
+    assert tree(out) == before
+    train(mrpc, tiny_base_folder, out, *more, "--overwrite")
+    assert re.findall(r"Run (\d) of 3", capsys.readouterr().out) == ["1", "2", "3"]
+
+
+def tree(folder):
+    """Contents of the adapters below a folder, and of the results."""
+    names = ("adapter.safetensors", "eval_results.txt")
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.name in names}
+
+
+@pytest.mark.parametrize("action", ["--do_predict", "--do_export"])
+def test_random_weights_are_refused_before_the_first_run(action, mrpc, tiny_base_folder, tmp_path):
+    vocabulary, config, _ = base_flags(tiny_base_folder)
+    words = ("--task_name=mrpc", f"--data_dir={mrpc}", vocabulary, config, "--max_seq_length=16")
+    more = ("--do_train", "--do_eval", "--num_trials=2", action, f"--output_dir={tmp_path}/out")
+    said = command(*words, *more)
+    assert f"{action} of a sweep need the base of its runs" in said
+    assert not (tmp_path / "out").exists()
+
+
 def test_runs_on_other_data_are_done_again(mrpc, tiny_base_folder, tmp_path, capsys):
     arguments = ["--do_eval", "--num_train_epochs=1", "--num_trials=2"]
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *arguments)
