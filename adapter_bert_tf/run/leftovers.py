@@ -92,7 +92,8 @@ def remove_leftovers(output_dir: str, patterns: Collection[str]) -> None:
 def _is_left(name: str, written: Collection[str]) -> bool:
     """Whether a name is what one of the files that are written is called before it is whole."""
     found = LEFT.fullmatch(name)
-    return bool(found) and any(fnmatch.fnmatchcase(found[1] or found[2], p) for p in written)
+    whole = (found[1] or found[2]) if found else ""
+    return any(fnmatch.fnmatchcase(whole, pattern) for pattern in written)
 
 
 def _is_half(path: str, paths: Collection[str]) -> bool:

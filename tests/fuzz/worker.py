@@ -82,7 +82,7 @@ def main(name: str, seconds: float, seed: int, path: str) -> None:
     limit()
     while time.monotonic() < end:
         try:
-            search(KINDS[name], counts.see, EXAMPLES, seed=seed)
+            search(KINDS[name], counts.see, EXAMPLES, end, seed=seed)
         except Exception as error:
             counts.find(error)
         seed += 1

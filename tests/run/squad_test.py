@@ -169,7 +169,7 @@ def test_a_saved_adapter_answers_alike_without_training_data(trained, tmp_path):
 def test_a_longer_question_than_the_adapter_takes_is_not_assumed(trained, tmp_path):
     """Beside a length that is given, the adapter's own --max_query_length counts."""
     folder, _ = trained
-    status, printed, errors = squad(
+    status, _, errors = squad(
         *base_flags(folder / "base"),
         *("--do_predict", "--max_seq_length=22", f"--adapter_dir={folder}/out/adapter"),
         *("--question=why", f"--context={CONTEXTS[0]}", f"--output_dir={tmp_path}/out"),
