@@ -14,7 +14,7 @@ from adapter_bert_tf.adapters.fusion_config import FusionConfig
 from adapter_bert_tf.adapters.parts import Place
 from adapter_bert_tf.analysis import heat_map, looking, outputs
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run import output_files
+from adapter_bert_tf.run import output_files, paths
 from adapter_bert_tf.run.job import held, new_model
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.planning import plan_run
@@ -38,6 +38,7 @@ def run(parsed: Any) -> None:
       InputError: when the adapter is no fusion, or something is wrong with the data.
     """
     flags = looking.checked(parsed, "fusion", looking.pictures_of(NAME))
+    paths.check(flags)
     plan = plan_run(looking.kind_of(parsed), flags, Reused())
     config = plan.method.parts
     if not isinstance(config, FusionConfig) or plan.saved is None:
@@ -51,10 +52,10 @@ def run(parsed: Any) -> None:
     shares = mean_attention(plan, config)
     target, folder = plan.only_task.name, plan.places.output_dir
     with held(folder, True):
-        paths = outputs.write(folder, {f"{NAME}.csv": _table(target, config, shares)})
-        made = heat_map.pictures(NAME, heat_map.read(paths), output_files.command())
-        paths += outputs.write(folder, made)
-    print(f"Mean attention on each member: {', '.join(paths)}", flush=True)
+        written = outputs.write(folder, {f"{NAME}.csv": _table(target, config, shares)})
+        made = heat_map.pictures(NAME, heat_map.read(written), output_files.command())
+        written += outputs.write(folder, made)
+    print(f"Mean attention on each member: {', '.join(written)}", flush=True)
 
 
 def mean_attention(plan: Plan, config: FusionConfig) -> Shares:

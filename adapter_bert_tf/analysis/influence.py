@@ -14,6 +14,7 @@ from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.analysis import looking, outputs
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import printable
+from adapter_bert_tf.run import paths
 from adapter_bert_tf.run.job import held, new_model
 from adapter_bert_tf.run.output_files import command
 from adapter_bert_tf.run.plan import Plan
@@ -64,6 +65,7 @@ def run(parsed: Any) -> None:
       InputError: when nothing changes a sublayer, or something is wrong with the data.
     """
     flags = looking.checked(parsed, NAME, looking.pictures_of(NAME))
+    paths.check(flags)
     plan = looking.plan_to_look(looking.kind_of(parsed), flags)
     if plan.method.parts is None:
         raise InputError(

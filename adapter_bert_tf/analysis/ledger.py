@@ -64,9 +64,10 @@ def checked(point: Point, may_diverge: bool = False) -> Point:
         if not isinstance(getattr(point, name), str):
             raise ValueError(f"{name} must be text. Received: {shown(getattr(point, name))}")
     value: Any = point.value
-    if type(value) not in (int, float) or not math.isfinite(value):
-        if not (may_diverge and type(value) is float and math.isnan(value)):
-            raise ValueError(f"{point.metric} must be a finite number. Received: {shown(value)}")
+    if type(value) not in (int, float) or not (
+        math.isfinite(value) or (may_diverge and math.isnan(value))
+    ):
+        raise ValueError(f"{point.metric} must be a finite number. Received: {shown(value)}")
     for name, lowest in (("seed", 0), ("trained", 0), ("examples", 1)):
         number = getattr(point, name)
         if type(number) is not int or not lowest <= number < LARGEST_NUMBER:
