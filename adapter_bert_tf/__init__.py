@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from adapter_bert_tf.base import load_base as load_base
     from adapter_bert_tf.data.conversion import examples as examples
     from adapter_bert_tf.data.tokenization import TextEncoder as TextEncoder
+    from adapter_bert_tf.errors import InputError as InputError
     from adapter_bert_tf.heads.classifier import Classifier as Classifier
     from adapter_bert_tf.many_tasks.model import AdapterModel as AdapterModel
     from adapter_bert_tf.predict.predictor import Predictor as Predictor
@@ -40,6 +41,7 @@ _HOME = {
     "Predictor": "adapter_bert_tf.predict.predictor",
     "train": "adapter_bert_tf.run.from_python",
     "examples": "adapter_bert_tf.data.conversion",
+    "InputError": "adapter_bert_tf.errors",
     "TextEncoder": "adapter_bert_tf.data.tokenization",
     "load_adapter": "adapter_bert_tf.store",
     "save_adapter": "adapter_bert_tf.store",

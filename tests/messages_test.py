@@ -139,6 +139,9 @@ def test_other_errors_are_as_they_are():
 def test_a_command_is_told_of_its_own_flags_only():
     error = InputError("Use base_model or adapter_dir", "base_model", "adapter_dir")
     assert for_command(error, ["base_model"]) == "Use --base_model or adapter_dir"
+    error = InputError("Use another (adapter_dir), or train (top_k=2).", "adapter_dir", "top_k=2")
+    assert for_command(error, ["base_model"]) == "Use another, or train."
+    assert for_command(error, ["top_k"]) == "Use another, or train (--top_k=2)."
 
 
 def test_python_is_told_of_arguments():

@@ -3,18 +3,20 @@
 Such as benchmarks/results/classification.jsonl; `data_sha256` says of which data they are.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.analysis.swept import Point, share
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import parse_json, shortened
+from adapter_bert_tf.received import parse_json, shortened, shown
 from adapter_bert_tf.run.kind import TaskData
 
 # Of what a row calls an evaluation, the metric that counts.
 FIRST = ("eval_mcc", "eval_spearman", "eval_accuracy", "f1")
 LARGEST = 64 << 20
+LARGEST_NUMBER = 2**63  # A float can be made of it, and a picture.
 
 
 def point(row: Mapping[str, Any], metric: str | None = None) -> Point:
@@ -25,15 +27,63 @@ def point(row: Mapping[str, Any], metric: str | None = None) -> Point:
       metric: key of `eval`; None for the first of `FIRST` that is there.
 
     Raises:
-      KeyError, TypeError, ValueError, AttributeError: if it is none.
+      KeyError, ValueError: if it is none.
     """
-    found = row["eval"]
+    found = _part(row, "eval", dict)
+    if metric is None and not found.keys() & set(FIRST):
+        raise ValueError(f"eval has none of {', '.join(FIRST)}. Received: {shown(found)}")
     metric = metric or min(found.keys() & set(FIRST), key=FIRST.index)
-    method, _, setting = row["method"].partition(" ")
-    return Point(
-        row["task"], method, setting, int(row["seed"]), int(row["trained"]),
-        metric.removeprefix("eval_"), share(metric, found[metric]), int(row["examples"]["dev"]),
-    )  # fmt: skip
+    method, _, setting = _part(row, "method", str).partition(" ")
+    value, dev = found[metric], _part(row, "examples", dict)["dev"]
+    value = share(metric, value) if type(value) in (int, float) else value
+    name = metric.removeprefix("eval_")
+    return checked(
+        Point(row["task"], method, setting, row["seed"], row["trained"], name, value, dev)
+    )
+
+
+def _part(row: Mapping[str, Any], name: str, kind: type) -> Any:
+    """What a row says of a name. Raises `KeyError` or `ValueError`."""
+    if not isinstance(row[name], kind):
+        what = "text" if kind is str else "an object"
+        raise ValueError(f"{name} must be {what}. Received: {shown(row[name])}")
+    return row[name]
+
+
+def checked(point: Point, may_diverge: bool = False) -> Point:
+    """A point whose parts are texts and numbers as they should be.
+
+    Args:
+      point: as a file says it, its parts of any type.
+      may_diverge: whether its value may be NaN.
+
+    Raises:
+      ValueError: for a part that is wrong.
+    """
+    for name in ("task", "method", "setting", "metric"):
+        if not isinstance(getattr(point, name), str):
+            raise ValueError(f"{name} must be text. Received: {shown(getattr(point, name))}")
+    value: Any = point.value
+    if type(value) not in (int, float) or not (
+        math.isfinite(value) or (may_diverge and math.isnan(value))
+    ):
+        raise ValueError(f"{point.metric} must be a finite number. Received: {shown(value)}")
+    for name, lowest in (("seed", 0), ("trained", 0), ("examples", 1)):
+        number = getattr(point, name)
+        if type(number) is not int or not lowest <= number < LARGEST_NUMBER:
+            raise ValueError(
+                f"{name} must be a whole number, at least {lowest}. Received: {shown(number)}"
+            )
+    return point
+
+
+def read(path: str) -> list[Point]:
+    """The points of a ledger, each by the first metric that it has.
+
+    Raises:
+      InputError: when a line is none of a ledger.
+    """
+    return [_point(place, row, None) for place, row in _rows(path)]
 
 
 def of_task(paths: Sequence[str], task: TaskData) -> list[Point]:
@@ -44,37 +94,51 @@ def of_task(paths: Sequence[str], task: TaskData) -> list[Point]:
     """
     found, others = [], 0
     for path in paths:
-        for row in _rows(path):
+        if not storage.exists(path) or storage.isdir(path):
+            raise InputError(f"--rows: there is no file {path!r}.")
+        for place, row in _rows(path):
             same = row.get("data_sha256") == task.record()["data_sha256"]
             if row.get("task") == task.name and same:
-                found.append(_checked(path, row, task.metric))
+                found.append(_point(place, row, task.metric))
             others += row.get("task") == task.name and not same
     unlike = f"; {others} are of other data" if others else ""
     print(f"{len(found)} runs of {task.name} are in {', '.join(paths)}{unlike}.", flush=True)
     return found
 
 
-def _rows(path: str) -> list[dict[str, Any]]:
-    if not storage.exists(path) or storage.isdir(path):
-        raise InputError(f"--rows: there is no file {path!r}.")
+def _rows(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields (file and line, row). Raises `InputError`."""
     try:
-        rows = list(map(parse_json, storage.read_bytes(path, LARGEST).decode().splitlines()))
-    except ValueError as error:
+        texts = storage.read_bytes(path, LARGEST).decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
         raise _no_ledger(path, error) from error
-    if not all(isinstance(row, dict) for row in rows):
-        raise _no_ledger(path, "a line is no object")
-    return rows
+    for line, text in enumerate(texts, 1):
+        place = f"{path}, line {line}"
+        try:
+            row = parse_json(text)
+        except ValueError as error:
+            raise _no_ledger(place, error) from error
+        if not isinstance(row, dict):
+            raise _no_ledger(place, ValueError(f"a row is an object. Received: {shown(row)}"))
+        yield place, row
 
 
-def _checked(path: str, row: Mapping[str, Any], metric: str) -> Point:
+def _point(place: str, row: Mapping[str, Any], metric: str | None) -> Point:
     try:
         return point(row, metric)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise _no_ledger(path, error) from error
+    except (KeyError, ValueError) as error:
+        raise _no_ledger(place, error) from error
 
 
-def _no_ledger(path: str, why: object) -> InputError:
+def _no_ledger(place: str, error: Exception) -> InputError:
     return InputError(
-        f"--rows: {path} is no ledger of runs, JSON lines with task, method, seed, trained, eval, "
-        f"examples and data_sha256: {shortened(repr(why), 200)}"
+        f"{place}: {why(error)}. So it is no ledger of runs, a JSON object a line with task, "
+        "method, seed, trained, eval and examples. Mend the line, or name another file."
     )
+
+
+def why(error: Exception) -> str:
+    """What is wrong with a row, in short."""
+    if isinstance(error, KeyError):
+        return f"there is no {shortened(str(error), 200)}"
+    return shortened(str(error), 300)

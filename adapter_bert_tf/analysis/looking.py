@@ -13,6 +13,7 @@ from adapter_bert_tf.analysis.question_set import QuestionSet
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run import paths
 from adapter_bert_tf.run.identity import decisive, digest
 from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.run.one_task import Classification
@@ -45,6 +46,7 @@ def checked(parsed: Any, analysis: str, names: Collection[str]) -> RunFlags:
             f"Received: {', '.join(f'--{name}' for name in others)}. Leave that out."
         )
     outputs.require(flags.output_dir, names)
+    paths.check(flags)
     return flags
 
 

@@ -8,7 +8,7 @@ import collections
 import csv
 import io
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.analysis import ledger, lines, looking, outputs
 from adapter_bert_tf.analysis.swept import Point, finished, table
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import parse_json, printable, shortened
+from adapter_bert_tf.received import printable, shown
 
 NAME = "size_map"
 QUANTILES = (0.2, 0.5, 0.8)  # Of tasks, as in the paper's figures.
@@ -30,30 +30,49 @@ def read(path: str) -> list[Point]:
     """The points of a file. Raises `InputError` if it is none of these."""
     if not storage.exists(path) or storage.isdir(path):
         raise InputError(f"There is no file {path!r}. `analysis size` writes size.csv.")
-    try:
-        text = storage.read_bytes(path, ledger.LARGEST).decode("utf-8-sig")
-        found = list((_of_ledger if path.endswith(".jsonl") else _of_table)(text))
-    except (AttributeError, KeyError, TypeError, ValueError, csv.Error) as error:
-        raise InputError(
-            f"{path} is no table of `analysis size`, and no ledger of runs: "
-            f"{shortened(repr(error), 200)}"
-        ) from error
+    found = ledger.read(path) if path.endswith(".jsonl") else _of_table(path)
     if not found:
         raise InputError(f"{path} holds no runs.")
     return found
 
 
-def _of_table(text: str) -> Iterator[Point]:
-    for row in csv.DictReader(io.StringIO(text)):
-        of_method = row["setting"].removeprefix(row["method"]).removeprefix(",")  # As in ledgers.
-        yield Point(
-            row["task"], row["method"], of_method, int(row["seed"]), int(row["trained"]),
-            row["metric"], float(row["value"]), int(row["examples"]),
-        )  # fmt: skip
+def _of_table(path: str) -> list[Point]:
+    """The points of a table of `analysis size`. Raises `InputError`."""
+    found, place = list[Point](), path
+    try:
+        text = storage.read_bytes(path, ledger.LARGEST).decode("utf-8-sig")
+        reader = csv.DictReader(io.StringIO(text))
+        for row in reader:
+            place = f"{path}, line {reader.line_num}"
+            found.append(_point(row))
+            place = f"{path}, after line {reader.line_num}"
+    except (ValueError, csv.Error) as error:
+        raise InputError(
+            f"{place}: {ledger.why(error)}. So it is no table of `analysis size`, with the columns "
+            f"{', '.join(Point._fields)}. Mend the line, or name another file."
+        ) from error
+    return found
 
 
-def _of_ledger(text: str) -> Iterator[Point]:
-    return map(ledger.point, map(parse_json, text.splitlines()))
+def _point(row: Mapping[str, Any]) -> Point:
+    """The point of a row of texts. Raises `ValueError` if it is none."""
+    if missing := [name for name in Point._fields if row.get(name) is None]:
+        raise ValueError(f"there is no {', '.join(missing)}")
+    of_method = row["setting"].removeprefix(row["method"]).removeprefix(",")  # As in ledgers.
+    point = Point(
+        row["task"], row["method"], of_method, _number(row["seed"], int),
+        _number(row["trained"], int), row["metric"], _number(row["value"], float),
+        _number(row["examples"], int),
+    )  # fmt: skip
+    return ledger.checked(point, may_diverge=True)
+
+
+def _number(text: str, kind: Callable[[str], Any]) -> Any:
+    """The number that a text says; of any other the text, to be refused by name."""
+    try:
+        return kind(text)
+    except ValueError:
+        return text
 
 
 def once(found: Sequence[Point]) -> list[Point]:
@@ -160,13 +179,30 @@ def run(parsed: Any, command: str) -> None:
     """Joins tables and draws them. Raises `InputError`."""
     outputs.require(parsed.output_dir, looking.pictures_of(NAME))
     found = once([point for path in parsed.tables for point in read(path)])
-    tasks = parsed.tasks.split(",") if parsed.tasks else {point.task for point in found}
-    found = [p for p in found if p.task in tasks]
-    if unknown := {p.method for p in found} - lines.LOOKS.keys():
-        print(f"Left out, as no method of `analysis size`: {printable(', '.join(sorted(unknown)))}")
-    found = [p for p in found if p.method in lines.LOOKS]
-    if not found:
-        raise InputError(f"There are no runs of these tasks. Received: --tasks={parsed.tasks}")
+    found = _drawn(_of_tasks(found, parsed.tasks))
     made = {f"{NAME}.csv": table(found)}
     made |= outputs.pictures(draw(finished(found)), NAME, command)
     print(", ".join(outputs.write(parsed.output_dir, made)))
+
+
+def _of_tasks(found: Sequence[Point], named: str | None) -> Sequence[Point]:
+    """The points of the tasks that `--tasks` names. Raises `InputError` for one without any."""
+    if not named:
+        return found
+    tasks, there = [name.strip() for name in named.split(",")], {point.task for point in found}
+    if unknown := [task for task in tasks if task not in there]:
+        raise InputError(
+            f"--tasks={shown(named)}: there are no runs of {shown(unknown)}. The tables have runs "
+            f"of {shown(sorted(there))}."
+        )
+    return [point for point in found if point.task in tasks]
+
+
+def _drawn(found: Sequence[Point]) -> list[Point]:
+    """The points of methods with a look; says which are left out. Raises `InputError`."""
+    if unknown := {p.method for p in found} - lines.LOOKS.keys():
+        print(f"Left out, as no method of `analysis size`: {printable(', '.join(sorted(unknown)))}")
+    drawn = [point for point in found if point.method in lines.LOOKS]
+    if not drawn:
+        raise InputError(f"There are no runs of a method that is drawn: {', '.join(lines.LOOKS)}.")
+    return drawn

@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection
 
 from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.permissions import denied
+from adapter_bert_tf.received import printable
 
 NO_MEMORY = "The memory of this machine is not enough. Use smaller batches, or a shorter length."
 NO_ROOM = "There is no room left on the disk. Make some, and give the same command again."
@@ -52,10 +54,14 @@ def attempted(run: Callable[[], int], flags: Collection[str]) -> int:
 def last_words(error: BaseException, folder: str | None) -> str:
     """One message for an error that is no `InputError`; its traceback goes to a log.
 
+    A place that is closed to the user is named without a log: he can open it, or name another.
+
     Args:
       error: that ended the command.
       folder: for the log, if it is there: the run's own; else it goes among temporary files.
     """
+    if said := denied(error):
+        return printable(said)
     return f"{_what(error)} The traceback is {_log(error, folder)}"
 
 

@@ -14,6 +14,7 @@ from adapter_bert_tf.exchange import hub
 from adapter_bert_tf.exchange.adapter_bert import import_checkpoint
 from adapter_bert_tf.exchange.adapterhub import import_adapter, is_adapterhub
 from adapter_bert_tf.exchange.adapterhub_export import export_adapter
+from adapter_bert_tf.permissions import require_open
 from adapter_bert_tf.received import printable
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.card import card, number
@@ -61,6 +62,7 @@ def find(folder: str) -> list[str]:
     """
     if adapter_exists(folder):
         return [folder]
+    require_open(folder)
     if not storage.isdir(folder):
         raise InputError(f"There is no folder {folder!r}.")
     places = {

@@ -56,12 +56,20 @@ def entries(task_name: str) -> list[Entry]:
     names = [entry.name.lower() for entry in found]  # Folders and files are called so.
     twice = sorted({name for name in names if names.count(name) > 1})
     if not found or twice:
-        raise InputError(
-            f"--task_name={shown(task_name)} must list tasks, each once. "
-            + (f"Received twice: {shown(twice)}." if twice else "There is none.")
-            + " In a YAML file two can have one task_name, and names of their own."
-        )
+        what = _said_of_none(task_name)
+        if twice:
+            what = (
+                f"Received twice: {shown(twice)}. In a YAML file two can have one task_name, and "
+                "names of their own."
+            )
+        raise InputError(f"--task_name={shown(task_name)} must list tasks, each once. {what}")
     return found
+
+
+def _said_of_none(task_name: str) -> str:
+    if task_name.endswith(YAML):
+        return "There is none. Write a line `name:` or `name: {flag: value}` for each."
+    return "There is none. Write their names with commas between."
 
 
 def _of_text(text: str) -> list[Entry]:
@@ -96,7 +104,12 @@ def _entry(path: str, name: Any, settings: Any) -> Entry:
         raise InputError(
             f"{path}: the name of a task must be text. Received: {shown(name)}. Put it in quotes."
         )
-    if not isinstance(settings, dict) or unknown:
+    if unknown:
+        raise InputError(
+            f"{path}: the task {shown(name)} can have no {shown(unknown)} of its own, only some of "
+            f"{list(known)}. Mend the name, or leave it out."
+        )
+    if not isinstance(settings, dict):
         raise InputError(
             f"{path} must hold a task's name and its settings in each entry, some of "
             f"{list(known)}. Received: {shown({name: settings})}"

@@ -22,7 +22,9 @@ RENAMED = {
 def for_command(error: Exception, flags: Collection[str] = FLAGS) -> str:
     """The message of an error, with flags instead of the arguments that it names.
 
-    An argument is left alone in a path or in quotes: there it is something of the user's.
+    An argument is left alone in a path or in quotes: there it is something of the user's. One in
+    brackets by itself, ` (adapter_dir)`, says where to give something: it is left out where the
+    command has no such flag.
 
     Args:
       error: the arguments are those of an `InputError`.
@@ -33,7 +35,12 @@ def for_command(error: Exception, flags: Collection[str] = FLAGS) -> str:
         return str(error)
     either = "|".join(map(re.escape, arguments))
     alone = rf"(?<![\w.'\"/=-])({either})(?![\w'\"/-]|\.\w)"
-    return re.sub(alone, lambda found: _flag(found[0], flags), str(error))
+    said = re.sub(
+        rf" \(({either})\)",
+        lambda found: "" if _flag(found[1], flags) == found[1] else found[0],
+        str(error),
+    )
+    return re.sub(alone, lambda found: _flag(found[0], flags), said)
 
 
 def for_python(message: str) -> str:

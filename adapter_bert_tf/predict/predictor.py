@@ -199,7 +199,9 @@ class Predictor:
         if adapter is None and len(self.adapters) == 1:
             return self.adapters[0]
         known = [adapter] if isinstance(adapter, str) else adapter
-        if isinstance(known, list | tuple) and all(name in self._configs for name in known):
+        if isinstance(known, list | tuple) and all(
+            isinstance(name, str) and name in self._configs for name in known
+        ):
             return adapter if isinstance(adapter, str) else list(known)
         raise InputError(
             f"adapter=NAME, or one for each row, says which of {self.adapters} to ask. "

@@ -12,6 +12,7 @@ import tensorflow as tf
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.patience import is_remote
+from adapter_bert_tf.permissions import plainly
 from adapter_bert_tf.predict.cells import cells_of, free
 from adapter_bert_tf.predict.forms import form_of
 from adapter_bert_tf.predict.pace import Pace
@@ -24,6 +25,7 @@ AT_ONCE = 2048  # Rows in memory.
 Texts: TypeAlias = tuple[str, ...]
 
 
+@plainly()
 def answer_file(
     path: str,
     output: str,
@@ -59,7 +61,8 @@ def answer_file(
       the number of rows.
 
     Raises:
-      InputError: for a missing or damaged file, a row without its texts, an output that is there.
+      InputError: for a missing or damaged file, a row without its texts, an output that is there,
+        or a place that this user may not read or write.
     """
     check_places(path, output, overwrite)
     form = form_of(path, delimiter, header, quoted, encoding)

@@ -12,6 +12,7 @@ import tf_keras
 from adapter_bert_tf.adapters.fusion_config import FusionConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.task_model import EncoderModel
+from adapter_bert_tf.received import printable
 from adapter_bert_tf.run import leftovers, output_files, reporting, results
 from adapter_bert_tf.run.lock import locked, remove_dead
 from adapter_bert_tf.run.plan import Plan
@@ -145,7 +146,7 @@ def _carry_out(job: Job) -> None:
             print(f"Replaced: {os.path.join(plan.places.output_dir, name)}", flush=True)
         output_files.write_run(plan.places.output_dir, _run_record(job), plan.actions.train)
         if plan.actions.train:
-            print(f"Adapter: {plan.places.adapter_dir}", flush=True)
+            print(printable(f"Adapter: {plan.places.adapter_dir}"), flush=True)
         if plan.actions.report:
             reporting.write(plan.places.output_dir)
 

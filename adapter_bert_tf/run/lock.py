@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.permissions import plainly
 from adapter_bert_tf.run import output_files
 
 FILE = ".lock"
@@ -42,7 +43,8 @@ def locked(folder):
     if that machine has this one's name, it is waited for.
 
     Raises:
-      InputError: when another process holds it; says which, and since when.
+      InputError: when another process holds it; says which, and since when. Or when this user may
+        not write there.
     """
     path = os.path.join(folder, FILE)
     if path in _held:
@@ -56,7 +58,8 @@ def locked(folder):
         "since": time.time(),
         "id": uuid.uuid4().hex,
     }
-    _take(path, mark)
+    with plainly():
+        _take(path, mark)
     _held.add(path)
     done = threading.Event()
     beating = threading.Thread(target=_beat, args=(path, mark, done), daemon=True)

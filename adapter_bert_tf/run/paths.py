@@ -9,6 +9,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.task_list import folders
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.permissions import denied
 from adapter_bert_tf.store.directory import named_folder
 from adapter_bert_tf.training.strategy import tpu_runtime
 
@@ -97,9 +98,10 @@ def check_writable(name, folder):
         storage.write_text(probe, "")
         storage.remove(probe)
     except tf.errors.OpError as error:
-        raise InputError(f"{name} cannot be written: {storage.reason(error)}") from error
+        said = denied(error) or storage.reason(error)
+        raise InputError(f"{name} cannot be written: {said}") from error
     except (OSError, InputError) as error:
-        raise InputError(f"{name} cannot be written: {error}") from error
+        raise InputError(f"{name} cannot be written: {denied(error) or error}") from error
 
 
 def _nearest(folder):

@@ -5,6 +5,7 @@ import os
 from absl import logging
 
 from adapter_bert_tf import report, storage
+from adapter_bert_tf.received import printable
 
 
 def write(folder: str) -> None:
@@ -13,14 +14,14 @@ def write(folder: str) -> None:
     What goes wrong is a warning: the run is finished, and all that it found is written.
     """
     try:
-        print(f"Report: {report.write(folder)}", flush=True)
+        print(printable(f"Report: {report.write(folder)}"), flush=True)
     except Exception as error:
         logging.warning(
             "The report could not be drawn (%s: %.300s). All else of the run is there; "
             "`adapter-bert analyze report --output_dir=%s` draws it again.",
             type(error).__name__,
-            error,
-            folder,
+            printable(str(error)),
+            printable(folder),
         )
 
 

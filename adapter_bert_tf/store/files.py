@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.permissions import plainly, require_open
 from adapter_bert_tf.store import contents, schema
 from adapter_bert_tf.store import weights as weight_bytes
 from adapter_bert_tf.store.folders import replacing, require_place
@@ -21,8 +22,10 @@ def read(folder: str) -> tuple[dict[str, Any], dict[str, np.ndarray], bytes]:
     """An adapter's config, its weights by common name, and the bytes of the weights' file.
 
     Raises:
-      InputError: when nothing is there, or not what `save_adapter` writes.
+      InputError: when nothing is there, or not what `save_adapter` writes, or what this user may
+        not read.
     """
+    require_open(folder)
     if not storage.exists(os.path.join(folder, CONFIG)):
         raise InputError(
             f"No adapter in {folder!r}: {CONFIG} is not there. Train one, or name the directory of "
@@ -67,6 +70,7 @@ def _size(path: str) -> int:
     return storage.stat(path).length
 
 
+@plainly()
 def read_config(path: str) -> dict[str, Any]:
     """The config in a file. Raises `InputError`."""
     if _size(path) > schema.LARGEST_CONFIG:
@@ -78,6 +82,7 @@ def read_config(path: str) -> dict[str, Any]:
     return schema.parse(text, path)
 
 
+@plainly()
 @storage.patient
 def _weights(path: str, config: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], bytes]:
     shapes = contents.expected_shapes(config)

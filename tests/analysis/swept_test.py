@@ -208,23 +208,82 @@ def test_variants_write_over_nothing(looked_at, tmp_path):
     assert "is a link" in look("variants", looked_at, *asked)
 
 
+def line_of(**changes):
+    row = {"task": "t", "method": "adapters 8", "seed": 0, "trained": 5, "examples": {"dev": 3}}
+    return json.dumps(row | {"eval": {"eval_accuracy": 0.5}} | changes) + "\n"
+
+
+def table_of(**changes):
+    row = points(0.5)[0]._asdict() | changes
+    return swept.table(points(0.5, 0.6)).decode() + ",".join(map(str, row.values())) + "\n"
+
+
 WRONG = {
-    "no columns": ("a.csv", "x\n1\n", "KeyError"),
+    "no columns": ("a.csv", "x\n1\n", "a.csv, line 2: there is no task, method, setting, seed"),
+    "a short row": ("a.csv", table_of() + "t,full\n", "line 5: there is no setting, seed"),
     "no rows": ("a.csv", "task,method\n", "holds no runs"),
-    "no JSON": ("a.jsonl", "{", "no ledger of runs"),
-    "a list": ("a.jsonl", "[1]", "no ledger of runs"),
-    "no metric": ("a.jsonl", '{"task": "a", "eval": {}}', "no ledger of runs"),
+    "no UTF-8": ("a.csv", "\udcff", "a.csv: 'utf-8' codec"),
+    "no JSON": ("a.jsonl", "{", "a.jsonl, line 1: .* no ledger of runs"),
+    "no UTF-8 lines": ("a.jsonl", "\udcff", "a.jsonl: 'utf-8' codec"),
+    "a list": (
+        "a.jsonl",
+        line_of() + "[1]",
+        r"line 2: .* Received: \[1\]. So it is no ledger of runs",
+    ),
+    "no metric": ("a.jsonl", '{"task": "a", "eval": {}}', "eval has none of eval_mcc"),
+    "no eval": ("a.jsonl", line_of() + '{"task": "a"}', "line 2: there is no 'eval'"),
+    "no sets": ("a.jsonl", line_of(examples=3), "line 1: examples must be an object. Received: 3"),
+    "no dev set": ("a.jsonl", line_of(examples={}), "line 1: there is no 'dev'"),
+    "no method": ("a.jsonl", line_of(method=3), "line 1: method must be text. Received: 3"),
+    "no task": ("a.jsonl", line_of(task=["t"]), r"line 1: task must be text. Received: \['t'\]"),
 }
+NUMBERS = {  # (part, what it is): message.
+    ("seed", "x"): "seed must be a whole number, at least 0. Received: 'x'",
+    ("seed", -1): "seed must be a whole number, at least 0. Received: ",
+    ("trained", -5): "trained must be a whole number, at least 0. Received: ",
+    ("trained", True): "trained must be a whole number, at least 0. Received: ",
+    ("trained", 2.5): "trained must be a whole number, at least 0. Received: ",
+    ("trained", 10**200): "trained must be a whole number, at least 0. Received: ",
+    ("examples", 0): "examples must be a whole number, at least 1. Received: ",
+    ("value", "x"): "must be a finite number. Received: 'x'",
+    ("value", float("inf")): "must be a finite number. Received: inf",
+}
+ONLY_IN_LINES = {
+    ("seed", 0.0): "seed must be a whole number",
+    ("value", True): "must be a finite number. Received: True",
+    ("value", None): "must be a finite number. Received: None",
+    ("value", float("nan")): "must be a finite number. Received: nan",
+}
+NAMES = {"value": ("eval", "eval_accuracy"), "examples": ("examples", "dev")}
+for (part, given), said in (NUMBERS | ONLY_IN_LINES).items():
+    name, key = NAMES.get(part, (part, None))
+    content = line_of() + line_of(**{name: {key: given} if key else given})
+    WRONG[f"a line: {part} {given}"] = ("a.jsonl", content, f"a.jsonl, line 2: .*{said}")
+for (part, given), said in NUMBERS.items():
+    WRONG[f"a row: {part} {given}"] = (
+        "a.csv", table_of(**{part: given}), f"a.csv, line 4: .*{said}",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_no_table(case, tmp_path):
     name, content, said = WRONG[case]
-    (tmp_path / name).write_text(content)
+    (tmp_path / name).write_bytes(content.encode(errors="surrogateescape"))
     with pytest.raises(InputError, match=said):
         size_map.read(str(tmp_path / name))
     assert main(["size_map", str(tmp_path / name), f"--output_dir={tmp_path}/out"]) == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_tasks_that_are_not_there_are_named(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_bytes(swept.table(points(0.5) + points(0.6, task="u")))
+    asked = ["size_map", f"--output_dir={tmp_path}/out", str(path)]
+    assert main([*asked, "--tasks=t,x, y"]) == 1
+    said = "--tasks='t,x, y': there are no runs of ['x', 'y']. The tables have runs of ['t', 'u']."
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert main([*asked, "--tasks=t, u"]) == 0
 
 
 def test_defaults():

@@ -1,6 +1,7 @@
 """Exit codes and messages: whatever ends a job, the user reads one message."""
 
 import errno
+import os
 import re
 import signal
 import sys
@@ -49,7 +50,7 @@ FULL = OSError(errno.ENOSPC, "No space left on device", "out/x")
 UNFORESEEN = {  # Error: what is said of it.
     MemoryError(): "The memory of this machine is not enough",
     FULL: r"There is no room left on the disk. .* \(.*out/x'\)",
-    PermissionError(errno.EACCES, "Permission denied", "out/x"): "Permission denied: 'out/x'",
+    PermissionError(errno.EPERM, "No number of a process"): "No number of a process.",
     tf.errors.ResourceExhaustedError(None, None, "OOM when allocating"): "The memory of this mach",
     tf.errors.DataLossError(
         None, None, "truncated\nrecord"
@@ -66,6 +67,25 @@ def test_what_nobody_foresaw_is_one_line_and_a_log(error, ending, tmp_path):
     assert found and "\n" not in message, message
     (log,) = tmp_path.glob("error-*.log")
     assert str(log) == found[1] and type(error).__name__ in log.read_text()
+
+
+CLOSED = [
+    PermissionError(errno.EACCES, "Permission denied", "FOLDER/.lock.c9aa"),
+    PermissionError(errno.EACCES, "Permission denied", b"FOLDER/deep/x"),
+    tf.errors.PermissionDeniedError(None, None, "FOLDER/x.csv.8bc4.tmp; Permission denied"),
+    tf.errors.PermissionDeniedError(None, None, "{{node a}} FOLDER/x; Permission denied"),
+]
+
+
+@pytest.mark.parametrize("error", CLOSED, ids=str)
+def test_what_is_closed_to_the_user_is_one_line_without_a_log(error, ending, monkeypatch, tmp_path):
+    """What is named is the user's own: where nothing is, the folder above."""
+    monkeypatch.setattr(os, "access", lambda place, mode: mode != os.W_OK)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "FOLDER").mkdir()
+    said = "the folder 'FOLDER' may not be written by this user. Change that by chmod, or name"
+    assert ending(error) == f"error: Permission denied: {said} another."
+    assert [path.name for path in tmp_path.iterdir()] == ["FOLDER"]
 
 
 def test_where_no_log_can_be_written_the_traceback_is_shown(monkeypatch):

@@ -158,6 +158,8 @@ WRONG = {
     "too few names": (lambda p: p(["a", "b"], adapter=["score"]), "One adapter a row"),
     "too many names": (lambda p: p(["a"], adapter=["score"] * 2), "2 names for 1 rows"),
     "nobody named": (lambda p: p("a"), "which of"),
+    "lists for names": (lambda p: p("a", adapter=[["score"]]), r"Received: \[\['score'\]\]"),
+    "a list for a name": (lambda p: p.labels([["score"]]), r"Received: \[\['score'\]\]"),
 }
 
 

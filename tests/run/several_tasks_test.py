@@ -357,7 +357,7 @@ def test_overwrite_removes_what_the_last_run_wrote_of_other_tasks(finished, glue
 
 REFUSED = {  # name: (tasks, flags, what the message says)
     "one twice": ("cola,mrpc,CoLA", (), r"each once\. Received twice: \['cola'\]"),
-    "no task": (",", (), "each once. There is none"),
+    "no task": (",", (), "each once. There is none. Write their names with commas between"),
     "an unknown one": ("cola,nope", (), "Unknown task 'nope'"),
     "no folder": ("cola,rte", (), "must hold one folder for each task. For 'rte' it holds none"),
     "another folder": ("cola,rte=/nowhere", (), "The task 'rte': .*nowhere"),
@@ -451,11 +451,17 @@ def test_one_of_them_goes_on_alone(trained, glue, tiny_base_folder, tmp_path, ca
 FILES = {  # What a YAML file of tasks may not say.
     "a list": ("- cola", "`name: {flag: value}` lines, one a task"),
     "a number for a name": ("1: {task_name: cola}", "name of a task must be text. Received: 1"),
-    "names that differ in case": ("cola:\nCoLA: {task_name: mrpc}", "Received twice"),
+    "names that differ in case": (
+        "cola:\nCoLA: {task_name: mrpc}",
+        "Received twice: .'cola'.. In a YAML",
+    ),
     "columns that are missing": ("a: {task_name: tsv, data_dir: x}", "The task 'a': "),
-    "nothing": ("", "There is none"),
+    "nothing": ("", r"yaml' must list tasks, each once. There is none. Write a line .*for each\.$"),
     "a setting of nothing": ("cola: {data_dir: }", "data_dir of .cola. must be one value"),
-    "an unknown setting": ("cola: {max_seq_length: 8}", "some of .* Received: {'cola'"),
+    "an unknown setting": (
+        "cola: {max_seq_length: 8, data_dir: x, dat_dir: x}",
+        r"the task 'cola' can have no \['max_seq_length', 'dat_dir'\] of its own, only some of \[",
+    ),
     "no settings": ("cola: CoLA", "some of .*Received: {'cola': 'CoLA'}"),
     "a number for yes": ("a: {text_a_column: x, regression: 1}", "must be true or false"),
     "a text for a number": ("cola: {split_seed: x}", "must be a whole number"),

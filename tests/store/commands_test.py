@@ -54,6 +54,11 @@ def test_verify(folder, tiny_base_folder, capsys):
     assert main(["verify", *both, f"--base_model={tiny_base_folder}"]) == 0
     assert main(["verify", *both, f"--base_model={HUB / 'base'}"]) == 1
     assert "refused" in capsys.readouterr().out
+    assert main(["verify", str(folder / "none")]) == 1
+    said = "is not there. Train one, or name the directory of another.\n"
+    assert said in capsys.readouterr().out
+    assert main(["show", str(folder / "none")]) == 1
+    assert said in capsys.readouterr().err
     assert main(["verify", str(HUB / "houlsby")]) == 1
     assert "`import` reads it" in capsys.readouterr().out
 

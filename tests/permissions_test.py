@@ -1,0 +1,108 @@
+"""Files and folders with real permissions: what is closed is named, and is not called damaged."""
+
+import pathlib
+import shutil
+
+import pytest
+
+from adapter_bert_tf import permissions, storage
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.predict.tables import answer_file
+from adapter_bert_tf.run.lock import locked
+from adapter_bert_tf.run.paths import check_writable
+from adapter_bert_tf.store import load_adapter
+from adapter_bert_tf.store.__main__ import main as store
+from tests.support import GOLDEN
+
+ADAPTER = GOLDEN.parent / "written_before" / "adapters" / "houlsby"
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    """Closed files and folders in the folder of this process; skips where root may do all."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("closed", "of_closed_files"):
+        shutil.copytree(ADAPTER, tmp_path / name)
+    for name in ("open.csv", "closed.csv"):
+        pathlib.Path(name).write_text("text\na\n")
+    pathlib.Path("full").mkdir()
+    modes = {"closed.csv": 0, "closed": 0, "of_closed_files/adapter.safetensors": 0, "full": 0o555}
+    for name, mode in modes.items():
+        pathlib.Path(name).chmod(mode)
+    try:
+        pathlib.Path("closed.csv").read_bytes()
+        pytest.skip("this user may read everything")
+    except PermissionError:
+        yield
+    finally:
+        for name in modes:
+            pathlib.Path(name).chmod(0o755)
+
+
+def answer(path, output):
+    answer_file(path, output, ["label"], lambda names: ["text"], lambda rows: [{}] * len(rows))
+
+
+def hold(folder):
+    with locked(folder):
+        pass
+
+
+CLOSED = {  # What is done: what is said.
+    "a table": (lambda: answer("closed.csv", "o.csv"), "'closed.csv' may not be read or written"),
+    "a table's place": (
+        lambda: answer("open.csv", "full/o.csv"),
+        "the folder '.*/full' may not be wr",
+    ),
+    "a lock": (lambda: hold("full"), "the folder 'full' may not be written"),
+    "a new folder": (lambda: hold("full/new"), "the folder 'full' may not be written"),
+    "an output": (
+        lambda: check_writable("--output_dir=full", "full"),
+        "--output_dir=full cannot be written: .* the folder 'full' may not be written by this user",
+    ),
+    "an adapter": (lambda: load_adapter("closed"), "the folder 'closed' may not be read"),
+    "below one": (lambda: load_adapter("closed/a/b"), "the folder 'closed' may not be read"),
+    "its weights": (
+        lambda: load_adapter("of_closed_files"),
+        "Permission denied: 'of_closed_files/adapter.safetensors' may not be read or written",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CLOSED)
+def test_what_is_closed_is_named(case, places):
+    act, said = CLOSED[case]
+    with pytest.raises(InputError, match=said):
+        act()
+
+
+def test_commands_of_the_store_name_it(places, capsys):
+    assert store(["list", "closed"]) == 1
+    assert "the folder 'closed' may not be read" in capsys.readouterr().err
+    assert store(["verify", "closed", "of_closed_files"]) == 1
+    assert "damaged" not in (said := capsys.readouterr().out) and said.count("refused") == 2
+
+
+def test_an_open_folder_and_other_errors_are_left_alone(tmp_path):
+    permissions.require_open(str(tmp_path / "none"))
+    permissions.require_open("gs://bucket/none")
+    with pytest.raises(FileNotFoundError), permissions.plainly():
+        (tmp_path / "none").read_bytes()
+
+
+def test_a_folder_that_seems_empty_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(permissions, "_lacking", lambda place: ["read"])
+    with pytest.raises(
+        InputError, match=f"the folder {str(tmp_path)!r} may not be read by this us"
+    ):
+        load_adapter(str(tmp_path / "adapter"))
+
+
+def test_a_file_that_cannot_be_opened(tmp_path, monkeypatch):
+    def closed(path):
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(storage, "read_text", closed)
+    shutil.copytree(ADAPTER, tmp_path / "a")
+    with pytest.raises(InputError, match=r"Permission denied: .*config\.json' may not be used so"):
+        load_adapter(str(tmp_path / "a"))
