@@ -13,6 +13,7 @@ from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.folders import require_place
 
 PICTURES = (".png", ".svg")
+MARK = "drawn by an analysis of adapter_bert_tf"
 
 
 def require(folder: str, names: Collection[str]) -> None:
@@ -46,8 +47,8 @@ def require(folder: str, names: Collection[str]) -> None:
 def _foreign(folder: str, names: Collection[str]) -> list[str]:
     """Paths of the files of these names that no analysis wrote.
 
-    A picture has the command that drew it, what is kept says of what it is; a table is theirs if
-    one of these is beside it, so pictures are written first.
+    A picture says so (of earlier versions by its command), what is kept says of what it is; a table
+    is theirs if one of these is beside it, so pictures are written first.
     """
     there = [path for name in names if storage.exists(path := os.path.join(folder, name))]
     marked = [path for path in there if _is_marked(path)]
@@ -63,7 +64,7 @@ def _is_marked(path: str) -> bool:
     """Whether a picture, or what was kept, says that an analysis made it."""
     if path.endswith(PICTURES):
         head = storage.read_bytes(path, 2**16)
-        return b"escription" in head and b"analy" in head
+        return MARK.encode() in head or (b"escription" in head and b"analy" in head)
     return path.endswith(".json") and "identity" in (output_files.read_record(path) or {})
 
 
@@ -101,7 +102,7 @@ def pictures(figure: Any, name: str, command: str) -> dict[str, bytes]:
         content = io.BytesIO()
         undated = {"Date": None} if kind == "svg" else {}  # A PNG has no date by itself.
         with matplotlib.rc_context({"svg.hashsalt": name}):
-            metadata = {"Description": command, **undated}
+            metadata = {"Title": MARK, "Description": command, **undated}
             figure.savefig(content, format=kind, dpi=150, metadata=metadata)
         found[f"{name}.{kind}"] = content.getvalue()
     return found

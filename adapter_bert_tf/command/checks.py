@@ -25,7 +25,8 @@ def check(flags: RunFlags) -> None:
         check_task_name(flags)
     if "train_file" in flags.values:
         check_questions(flags)
-        if flags.do_train:  # To apply an adapter, its own settings count.
+        # To apply an adapter, its own settings count where none are given.
+        if flags.do_train or flags.given >= {"max_seq_length", "max_query_length"}:
             check_room(flags)
 
 
