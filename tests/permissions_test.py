@@ -1,7 +1,10 @@
 """Files and folders with real permissions: what is closed is named, and is not called damaged."""
 
+import os
 import pathlib
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -81,6 +84,18 @@ def test_commands_of_the_store_name_it(places, capsys):
     assert "the folder 'closed' may not be read" in capsys.readouterr().err
     assert store(["verify", "closed", "of_closed_files"]) == 1
     assert "damaged" not in (said := capsys.readouterr().out) and said.count("refused") == 2
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("setpriv") is None,
+    reason="only root reads what is closed to it, and setpriv takes that away",
+)
+def test_the_same_of_a_root_that_may_not_read_everything():
+    """The tests above, which this user skips."""
+    without = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-m", "pytest"]
+    asked = ["-v", "-p", "no:cacheprovider", __file__, "-k", "is_named or name_it"]
+    done = subprocess.run([*without, *asked], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and f"{len(CLOSED) + 1} passed" in done.stdout, done.stdout
 
 
 def test_an_open_folder_and_other_errors_are_left_alone(tmp_path):
