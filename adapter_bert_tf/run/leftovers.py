@@ -21,6 +21,8 @@ RUN_FILES = (*WRITTEN, "report.html", f"events.out.tfevents.{'[0-9]' * 10}.*.v2"
 CHECKPOINT = re.compile(rf"{PREFIX}\d+(\.index|\.data-|_temp/?$)")
 HALF_FOLDER = re.compile(rf"(adapter|saved_model){re.escape(TEMPORARY)}[0-9a-f]{{12}}")
 LEFT = re.compile(r"(.*)\.[0-9a-f]{8}\.tmp|(\.lock)\.[0-9a-f]{32}")  # By a killed process.
+# Of every command: the lock, and the file by which it sees that it may write.
+ALWAYS = (".lock", ".writable", ".writable.*.tmp")
 IN_CHECKPOINTS = (OWNER, "best.json", "best-*.safetensors", STATE)
 
 
@@ -73,7 +75,7 @@ def remove_leftovers(output_dir: str, patterns: Collection[str]) -> None:
       output_dir: the folder.
       patterns: of the files that this command writes in it, besides `RUN_FILES`.
     """
-    places = {"": (".lock", *RUN_FILES, *patterns), "checkpoints": IN_CHECKPOINTS}
+    places = {"": (*ALWAYS, *RUN_FILES, *patterns), "checkpoints": IN_CHECKPOINTS}
     for below, written in places.items():
         folder = os.path.join(output_dir, below) if below else output_dir
         for name in storage.listdir(folder) if storage.isdir(folder) else []:

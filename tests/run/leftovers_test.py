@@ -12,6 +12,8 @@ LEFT = (
     "MRPC.tsv.1f0c6932.tmp",
     "checkpoints/best-2.safetensors.b9383cd1.tmp",
     ".lock.b9383cd1.tmp",
+    ".writable.273e7548.tmp",
+    ".writable.273e7548.tmp.39485c9b.tmp",
     "checkpoints/flags.json.5ed1064b.tmp",
     ".lock.471c1c6777864d38af787f4dff0f8a03",
     "checkpoints/checkpoint.tmp123",
