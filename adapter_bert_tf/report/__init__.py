@@ -2,4 +2,5 @@
 
 from adapter_bert_tf.report.page import FILE as FILE
 from adapter_bert_tf.report.page import build as build
+from adapter_bert_tf.report.page import is_ours as is_ours
 from adapter_bert_tf.report.page import write as write

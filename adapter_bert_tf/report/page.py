@@ -38,11 +38,15 @@ def write(path: str) -> str:
 def _require_place(target: str) -> None:
     """A report may be written where nothing is, or an earlier one. Raises `InputError`."""
     what = "a folder" if storage.isdir(target) else "a link" if storage.is_link(target) else None
-    if what is None and storage.exists(target):
-        beginning = storage.read_bytes(target, LONGEST_HEAD)
-        what = None if OURS in beginning else "no report of ours"
+    if what is None and storage.exists(target) and not is_ours(target):
+        what = "no report of ours"
     if what:
         raise InputError(f"{target} is {what}, and the report is a file there. Move it away.")
+
+
+def is_ours(target: str) -> bool:
+    """Whether a file is such a page."""
+    return OURS in storage.read_bytes(target, LONGEST_HEAD)
 
 
 def build(path: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from absl import logging
 
-from adapter_bert_tf import storage
+from adapter_bert_tf import report, storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.output_files import OWNER, RECORDS, WRITTEN, remove
 from adapter_bert_tf.store.directory import adapter_exists
@@ -17,7 +17,7 @@ from adapter_bert_tf.training.best import Best
 from adapter_bert_tf.training.checkpoints import PREFIX, STATE
 
 # What a run leaves behind; `--overwrite` removes these, the results, and nothing else.
-RUN_FILES = (*WRITTEN, "report.html", f"events.out.tfevents.{'[0-9]' * 10}.*.v2")
+RUN_FILES = (*WRITTEN, report.FILE, f"events.out.tfevents.{'[0-9]' * 10}.*.v2")
 CHECKPOINT = re.compile(rf"{PREFIX}\d+(\.index|\.data-|_temp/?$)")
 HALF_FOLDER = re.compile(rf"(adapter|saved_model){re.escape(TEMPORARY)}[0-9a-f]{{12}}")
 LEFT = re.compile(r"(.*)\.[0-9a-f]{8}\.tmp|(\.lock)\.[0-9a-f]{32}")  # By a killed process.
@@ -41,7 +41,9 @@ def clear(folder: str, patterns: Collection[str]) -> None:
         remove(os.path.join(folder, "checkpoints"), [OWNER])
     if adapter_exists(os.path.join(folder, "adapter")):
         _remove_adapter(os.path.join(folder, "adapter"))
-    remove(folder, {*RUN_FILES, *patterns} - {*RECORDS})
+    page = os.path.join(folder, report.FILE)
+    foreign = storage.exists(page) and not storage.isdir(page) and not report.is_ours(page)
+    remove(folder, {*RUN_FILES, *patterns} - {*RECORDS} - ({report.FILE} if foreign else set()))
     for name in RECORDS:
         remove(folder, [name])
     remove(os.path.join(folder, "checkpoints"), [OWNER])

@@ -52,7 +52,7 @@ def test_only_the_runs_own_files_are_cleared(tmp_path):
     mine = (
         *("notes.txt", "events.out.tfevents.mine/x", "checkpoints/ckpt-9.notes"),
         *("events.out.tfevents.mine.v2", "error-analysis.log", "test_results_baseline.tsv"),
-        *("my_eval_classes.tsv", "old_eval_details.json"),
+        *("my_eval_classes.tsv", "old_eval_details.json", "report.html"),
         *("checkpoints/ckpt-mine/weights", "checkpoints/ckpt-3.index/x", "MRPC.tsv/x"),
     )
     for name in (
