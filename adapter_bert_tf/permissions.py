@@ -32,13 +32,14 @@ def plainly() -> Iterator[None]:
         raise InputError(said) from error
 
 
-def require_open(folder: str) -> None:
+def require_open(folder: str | os.PathLike[str]) -> None:
     """A local folder must not be closed to this user: what is in it would seem not to be there.
 
     Raises:
       InputError: for one that is closed, or below one that is.
     """
-    if "://" not in folder and "read" in _lacking(place := _there(folder)):
+    path = os.fspath(folder)
+    if "://" not in path and "read" in _lacking(place := _there(path)):
         raise InputError(_sentence(place))
 
 

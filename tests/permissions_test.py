@@ -121,3 +121,9 @@ def test_a_file_that_cannot_be_opened(tmp_path, monkeypatch):
     shutil.copytree(ADAPTER, tmp_path / "a")
     with pytest.raises(InputError, match=r"Permission denied: .*config\.json' may not be used so"):
         load_adapter(str(tmp_path / "a"))
+
+
+def test_a_path_is_as_good_as_its_text(tmp_path):
+    permissions.require_open(tmp_path / "none")
+    shutil.copytree(ADAPTER, tmp_path / "a")
+    assert load_adapter(tmp_path / "a").weights

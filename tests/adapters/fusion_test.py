@@ -93,7 +93,8 @@ def test_a_layer_by_hand(kind, training):
     expected = at.output + np.einsum("bsn,bsnh->bsh", shares, z @ own["value_kernel"])
     assert shares.std() > 0.1  # It does decide.
     scale = np.abs(expected).max()
-    np.testing.assert_allclose(found / scale, expected / scale, atol=1e-6)
+    # Three products of float32 against float64; 1.4e-6 on a processor without AVX-512.
+    np.testing.assert_allclose(found / scale, expected / scale, atol=2e-6)
 
 
 def exactly(config, sizes, members):
