@@ -155,10 +155,9 @@ def _write(plan: Plan, found: dict[str, dict[str, Any]]) -> None:
         for name, of in found.items()
         for first, last, value in [[-1, -1, of["whole"]], *of["without"]]
     ]
-    folder, said = plan.places.output_dir, command()
-    paths = outputs.write(folder, {f"{NAME}.csv": outputs.table(FIELDS, rows)})
-    figure = triangle.draw(task, found)
-    paths += outputs.write(folder, outputs.pictures(figure, NAME, said))
+    made = {f"{NAME}.csv": outputs.table(FIELDS, rows)}
+    made |= outputs.pictures(triangle.draw(task, found), NAME, command())
+    paths = outputs.write(plan.places.output_dir, made)
     print(_summary(found), flush=True)
     print(f"Without the adapters of each span of layers: {', '.join(paths)}", flush=True)
 

@@ -12,7 +12,7 @@ from adapter_bert_tf.run import output_files
 from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.folders import require_place
 
-PICTURES = (".png", ".svg")
+DRAWN = (".png", ".svg")
 MARK = "drawn by an analysis of adapter_bert_tf"
 
 
@@ -55,14 +55,13 @@ def _foreign(folder: str, names: Collection[str]) -> list[str]:
     return [
         path
         for path in there
-        if (path.endswith(PICTURES) and path not in marked)
-        or (path.endswith(".csv") and not marked)
+        if (path.endswith(DRAWN) and path not in marked) or (path.endswith(".csv") and not marked)
     ]
 
 
 def _is_marked(path: str) -> bool:
     """Whether a picture, or what was kept, says that an analysis made it."""
-    if path.endswith(PICTURES):
+    if path.endswith(DRAWN):
         head = storage.read_bytes(path, 2**16)
         return MARK.encode() in head or (b"escription" in head and b"analy" in head)
     return path.endswith(".json") and "identity" in (output_files.read_record(path) or {})
@@ -70,7 +69,7 @@ def _is_marked(path: str) -> bool:
 
 def write(folder: str, files: Mapping[str, bytes]) -> list[str]:
     """Writes files, each whole or not at all; says which it replaced. Returns their paths."""
-    for name in sorted(files, key=lambda name: not name.endswith(PICTURES)):
+    for name in sorted(files, key=lambda name: not name.endswith(DRAWN)):
         path, content = os.path.join(folder, name), files[name]
         if storage.exists(path) and storage.read_bytes(path) != content:
             print(f"Replaced: {path}", flush=True)

@@ -167,6 +167,17 @@ def is_interrupted(flags, grid):
     return held is not None and not finished and _is_same(flags, held, _identity(flags, grid))
 
 
+def check_base(flags, base):
+    """What is asked after the runs needs the base that they had. Raises `InputError`."""
+    asked = " and ".join(f"--{n}" for n in ("do_predict", "do_export") if getattr(flags, n))
+    if asked and base.weights_path is None:
+        raise InputError(
+            f"{asked} of a sweep need the base of its runs, and one of random weights is not there "
+            f"any more then. Name weights with --base_model or --init_checkpoint, or leave out "
+            f"{asked}."
+        )
+
+
 def check_sweep(flags, grid):
     """An `--output_dir` that is not overwritten holds no other sweep. Raises `InputError`."""
     if not flags.overwrite:

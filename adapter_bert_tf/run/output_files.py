@@ -59,11 +59,14 @@ def is_whole(record, evaluated):
     )
 
 
+RECORDS = ("sweep.json", "run.json")
+OWNER = "flags.json"  # In `checkpoints`.
+# What a run writes besides the results of its tasks.
+WRITTEN = ("eval_results.txt", "metrics.jsonl", "sweep.csv", *RECORDS)
 # What is a file in an output folder, and what must be a folder, if they are there.
 FILES = (
-    *(".lock", "run.json", "metrics.jsonl", "eval_results.txt", "sweep.json", "sweep.csv"),
-    "report.html",
-    *("checkpoints/flags.json", "checkpoints/best.json", "checkpoints/checkpoint"),
+    *(".lock", *WRITTEN, "report.html"),
+    *(f"checkpoints/{OWNER}", "checkpoints/best.json", "checkpoints/checkpoint"),
 )
 FOLDERS = ("checkpoints",)
 
@@ -92,12 +95,6 @@ def require_files(folder, patterns=()):
             raise InputError(_wrong_place(path, "a link that leads nowhere", "a folder"))
         if storage.exists(path) and not storage.isdir(path):
             raise InputError(_wrong_place(path, "a file", "a folder"))
-
-
-RECORDS = ("sweep.json", "run.json")
-OWNER = "flags.json"  # In `checkpoints`.
-# What a run writes besides the results of its tasks.
-WRITTEN = ("eval_results.txt", "metrics.jsonl", "sweep.csv", *RECORDS)
 
 
 def require_own(folder, patterns):

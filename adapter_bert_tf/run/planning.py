@@ -66,12 +66,13 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     if actions.train:  # An adapter to begin from has decided it for itself.
         flags = pooler.decided(flags, base, kind.uses_pooler and not start)
     roles = table.with_role(Role.METHOD, Role.LEFT_OUT)
-    names = kind.task_names(asked)
-    chosen = method.of(flags.part(roles), flags.given, base, saved, start, members, names)
+    tasks_named = kind.task_names(asked)
+    chosen = method.of(flags.part(roles), flags.given, base, saved, start, members, tasks_named)
     kind.check_method(chosen, start)
     tasks = reused.data(asked, base.vocabulary, saved, kind.read)
-    require_files(places.output_dir, kind.output_files(tasks))
-    require_own(places.output_dir, kind.output_files(tasks))
+    names = kind.output_files(tasks)
+    require_files(places.output_dir, names)
+    require_own(places.output_dir, names)
     folder = _folder(flags, places, content_of(tasks, base, chosen, start, members))
     warn_of_other_data(flags.config, folder.content)
     if takes_up:

@@ -19,6 +19,7 @@ from adapter_bert_tf.run.begun import as_begun
 from adapter_bert_tf.run.grid import (
     RECORD,
     all_runs,
+    check_base,
     check_sweep,
     folds_of,
     is_interrupted,
@@ -104,7 +105,7 @@ class Sweep:
         metrics, patterns = first.metrics, self.kind.output_files(first.tasks)
         require_files(flags.output_dir, patterns)
         require_own(flags.output_dir, patterns)
-        self._check_base(first.base)
+        check_base(flags, first.base)
         # Of more seeds it is the same sweep.
         self.run_id = digest([self.grid, first.folder.run_id])
         check_sweep(flags, self.grid)
@@ -149,16 +150,6 @@ class Sweep:
         with silent if folds_of(flags) else contextlib.nullcontext():
             for _, run_flags in self.runs:
                 self._plan(run_flags)
-
-    def _check_base(self, base):
-        """What is asked after the runs needs the base that they had. Raises `InputError`."""
-        asked = [f"--{n}" for n in ("do_predict", "do_export") if getattr(self.flags, n)]
-        if asked and base.weights_path is None:
-            raise InputError(
-                f"{' and '.join(asked)} of a sweep need the base of its runs, and one of random "
-                "weights is not there any more then. Name weights with --base_model or "
-                f"--init_checkpoint, or leave out {' and '.join(asked)}."
-            )
 
     def _check_adapter(self):
         """An adapter that is where the best is to go must be this sweep's. Raises `InputError`."""
