@@ -163,8 +163,18 @@ def is_interrupted(flags, grid):
     Then even `--overwrite` goes on with it: who restarts a preempted command wants no other.
     """
     held = read_record(os.path.join(flags.output_dir, RECORD))
-    finished = storage.exists(os.path.join(flags.output_dir, "run.json"))
-    return held is not None and not finished and _is_same(flags, held, _identity(flags, grid))
+    same = held is not None and _is_same(flags, held, _identity(flags, grid))
+    return same and not _is_finished(os.path.join(flags.output_dir, "run.json"))
+
+
+def _is_finished(path):
+    """Whether a sweep wrote its record, and then the predictions and the export it speaks of."""
+    if not storage.exists(path):
+        return False
+    record = read_record(path) or {}
+    asked = record["flags"] if isinstance(record.get("flags"), dict) else {}
+    to_come = asked.get("do_predict") or asked.get("do_export")
+    return not to_come or bool(record.get("later_runs"))
 
 
 def check_base(flags, base):

@@ -150,6 +150,23 @@ def test_one_that_overwrites_goes_on_too(mrpc, tiny_base_folder, tmp_path, monke
     assert re.findall(r"Run (\d) of 3", capsys.readouterr().out) == ["1", "2", "3"]
 
 
+@pytest.mark.long
+def test_one_that_was_stopped_before_its_predictions_goes_on(
+    mrpc, tiny_base_folder, tmp_path, monkeypatch, capsys
+):
+    more = ("--do_eval", "--do_predict", "--num_train_epochs=1", "--num_trials=2", "--overwrite")
+    with monkeypatch.context() as changed:
+        changed.setattr(sweep.Sweep, "_apply", lambda *_: next(iter(())))
+        assert try_to_train(mrpc, tiny_base_folder, tmp_path / "out", *more)
+    assert not (tmp_path / "out" / "MRPC.tsv").exists()
+    capsys.readouterr()
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", *more)
+    assert not re.findall(r"Run (\d) of 2", capsys.readouterr().out)
+    assert (out / "MRPC.tsv").exists()
+    train(mrpc, tiny_base_folder, out, *more)
+    assert re.findall(r"Run (\d) of 2", capsys.readouterr().out) == ["1", "2"]
+
+
 def tree(folder):
     """Contents of the adapters below a folder, and of the results."""
     names = ("adapter.safetensors", "eval_results.txt")
