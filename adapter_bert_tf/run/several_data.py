@@ -147,8 +147,9 @@ def _read(
 
 def _bare(error: InputError, name: str) -> str:
     """A message without the task that it begins with, which is said already."""
-    said = str(error).removeprefix(f"The task {name!r} ")
-    return said[0].upper() + said[1:]
+    before = f"The task {name!r} "
+    said = str(error).removeprefix(before)  # A path stays as it is.
+    return said[0].upper() + said[1:] if said != str(error) else said
 
 
 def called(name: str, task: Task) -> Task:

@@ -13,7 +13,7 @@ import tensorflow as tf
 import adapter_bert_tf as abt
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.classification_data import Among, ClassificationData
-from adapter_bert_tf.run.several_data import called, check_apart
+from adapter_bert_tf.run.several_data import _bare, called, check_apart
 from adapter_bert_tf.store.__main__ import main
 from adapter_bert_tf.tasks import find_task
 from tests import support
@@ -636,6 +636,17 @@ def test_thirty_tasks_at_once(glue, tiny_base_folder, tmp_path):
     )
     assert error is None
     assert len(list((tmp_path / "out" / "adapter" / "tasks").iterdir())) == 30
+
+
+@pytest.mark.parametrize(
+    ("said", "bare"),
+    [
+        ("The task 'a' has no training data.", "Has no training data."),
+        ("tab/train.tsv holds no examples.", "tab/train.tsv holds no examples."),
+    ],
+)
+def test_a_message_says_the_task_once_and_paths_as_they_are(said, bare):
+    assert _bare(InputError(said), "a") == bare
 
 
 def test_labels_that_differ_between_splits_are_refused(glue, tiny_base_folder, tmp_path):
