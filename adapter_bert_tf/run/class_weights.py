@@ -21,23 +21,27 @@ def parse_weights(text: str | None, labels: Sequence[str], ids: np.ndarray) -> l
         weighs N / (labels n), as in scikit-learn; one that none has weighs 1.
 
     Raises:
-      InputError: for an unknown label, or a weight that is no number above 0.
+      InputError: for an unknown label or one named twice, or a weight that is no number above 0.
     """
     if text is None:
         return [1.0] * len(labels)
     if text == BALANCED:
         counts = np.bincount(ids, minlength=len(labels))
         return [len(ids) / (len(labels) * n) if n else 1.0 for n in counts.tolist()]
-    weights = dict.fromkeys(labels, 1.0)
+    named = dict[str, float]()
     for part in text.split(","):
         label, equals, number = part.rpartition("=")
-        if not equals or label.strip() not in weights:
+        if not equals or label.strip() not in labels:
             raise InputError(
                 f"--class_weights is {BALANCED} or LABEL=WEIGHT with commas between, of the labels "
                 f"{shown(list(labels))}. Received: {shown(part)}"
             )
-        weights[label.strip()] = _weight(number)
-    return list(weights.values())
+        if label.strip() in named:
+            raise InputError(
+                f"--class_weights: a label has one weight. Received twice: {shown(label.strip())}"
+            )
+        named[label.strip()] = _weight(number)
+    return [named.get(label, 1.0) for label in labels]
 
 
 def _weight(text: str) -> float:

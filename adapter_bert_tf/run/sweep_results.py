@@ -16,14 +16,18 @@ from adapter_bert_tf import storage
 
 
 def row_of(record):
-    """What a table says of a finished run, from its `run.json`."""
+    """What a table says of a finished run, from its `run.json`.
+
+    One that was interrupted knows only the seconds since, and has no time in the table.
+    """
+    resumed = "resumed_from_step" in record
     return {
         "status": "finished",
         "results": record["eval"],
         "trained_parameters": record["parameters"]["trained"],
         "total_parameters": record["parameters"]["total"],
-        "seconds": record["train_seconds"],
-        "examples_per_second": record["examples_per_second"],
+        "seconds": None if resumed else record["train_seconds"],
+        "examples_per_second": None if resumed else record["examples_per_second"],
     }
 
 

@@ -27,7 +27,9 @@ def test_weights_are_read(text, expected):
     assert parse_weights(text, ["a", "b", "c=1"], IDS) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("text", ["", "even", "x=1", "a=0", "a=-1", "a=nan", "a=x", "a=inf", "a="])
+@pytest.mark.parametrize(
+    "text", ["", "even", "x=1", "a=0", "a=-1", "a=nan", "a=x", "a=inf", "a=", "a=2, a=3"]
+)
 def test_wrong_weights_are_refused(text):
     with pytest.raises(InputError, match="--class_weights"):
         parse_weights(text, ["a", "b", "c=1"], IDS)

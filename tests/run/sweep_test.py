@@ -129,6 +129,8 @@ def test_finished_runs_are_skipped(mrpc, tiny_base_folder, tmp_path, capsys):
     assert [{k: v for k, v in row.items() if k not in timings} for row in _rows(out)] == [
         {k: v for k, v in row.items() if k not in timings} for row in before
     ]
+    # What was taken up again knows only the time since.
+    assert [row["seconds"] == "" for row in _rows(out)] == [False, True, False]
 
 
 @pytest.mark.long
