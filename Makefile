@@ -22,13 +22,14 @@ TINY = TF_ENABLE_ONEDNN_OPTS=0
 
 # Two processes share the files. None takes the place of one that died: pytest-xdist would give it
 # files that are done, and wait for ever (docs/design.md, "A process that dies").
+SHARED = --numprocesses=2 --max-worker-restart=0 --dist=loadfile
 test: $(VENV)/test-installed lint
-	$(TINY) $(BIN)/python -m pytest $(WATCHED) --numprocesses=2 --max-worker-restart=0 --dist=loadfile
+	$(TINY) $(BIN)/python -m pytest $(WATCHED) $(SHARED)
 
 # Processes that are killed, lose each other, or talk to buckets that stumble; the notebook; a
 # SavedModel on real data.
 test-long: $(VENV)/test-installed
-	$(TINY) $(BIN)/python -m pytest $(WATCHED) -m "long and not slow"
+	$(TINY) $(BIN)/python -m pytest $(WATCHED) $(SHARED) -m "long and not slow"
 
 test-slow: $(PARITY)/installed
 	$(PARITY)/bin/python -m pytest -m slow

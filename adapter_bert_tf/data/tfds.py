@@ -1,13 +1,21 @@
 """GLUE and SQuAD from TensorFlow Datasets, which downloads and prepares them once."""
 
 import os
+import re
 from typing import Any
 
+import tensorflow as tf
+from google.protobuf import json_format
+
+from adapter_bert_tf import storage
 from adapter_bert_tf.data.examples import Examples, require_roles
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shortened, shown
 from adapter_bert_tf.tasks import role
 
 ROLES = {"train": "train", "validation": "dev", "test": "test"}
+# What TensorFlow Datasets raises for files that are missing, changed or cut off.
+DAMAGE = (OSError, ValueError, KeyError, AssertionError, tf.errors.OpError, json_format.Error)
 
 
 def read_tfds(task, folder, roles):
@@ -43,21 +51,49 @@ def _prepared(name, folder):
     try:
         builder = tfds.builder(name, data_dir=folder, try_gcs=False)
         if not builder.data_path.exists():
+            _refuse_tables(name, folder)
             print(f"Preparing {name} in {builder.data_path}: a download, once.", flush=True)
         builder.download_and_prepare()
-    except (
-        OSError,
-        ValueError,
-        tfds.download.DownloadError,
-        tfds.core.DatasetNotFoundError,
-    ) as error:
+    except (*DAMAGE, tfds.download.DownloadError, tfds.core.DatasetNotFoundError) as error:
         place = folder or "~/tensorflow_datasets"
         raise InputError(
-            f"TensorFlow Datasets cannot load {name!r}: {error}. Prepared data is "
-            f"looked for in {place} (data_dir).",
+            f"TensorFlow Datasets cannot load {name!r}: {_why(error)}. Prepared data is "
+            f"looked for in {place} (data_dir); where it is damaged, remove it there: it is "
+            "prepared again.",
             "data_dir",
         ) from error
     return builder
+
+
+def _refuse_tables(name, folder):
+    """Nothing is downloaded into a folder of tables. Raises `InputError`."""
+    names = storage.listdir(folder) if folder and storage.isdir(folder) else []
+    if tables := sorted(name for name in names if name.endswith((".tsv", ".csv", ".jsonl"))):
+        raise InputError(
+            f"{folder} (data_dir) holds tables, {shown(tables[0])} among them, and not the {name} "
+            "that TensorFlow Datasets prepares: tables are read with data_source='tsv'.",
+            "data_dir",
+            "data_source='tsv'",
+        )
+
+
+def _why(error):
+    """A message without TensorFlow's place in its graph."""
+    said = re.sub(r"^{{.*?}} | \[Op:.*| \[\[{{.*", "", str(error), flags=re.DOTALL)
+    return shortened(said.rstrip("."), 400)
+
+
+def _rows(builder, split):
+    """The rows of a split, all that were prepared. Raises `InputError` if they are damaged."""
+    import tensorflow_datasets as tfds
+
+    try:
+        return list(tfds.as_numpy(builder.as_dataset(split)))
+    except DAMAGE as error:
+        raise InputError(
+            f"What TensorFlow Datasets prepared in {builder.data_path} is damaged, split "
+            f"{split}: {_why(error)}. Remove that folder: it is prepared again."
+        ) from error
 
 
 def _split_name(name):
@@ -68,9 +104,7 @@ def _split_name(name):
 
 def _read(task, builder, split):
     """`Examples` of one split; -1, TensorFlow Datasets' label of hidden ones, is no label."""
-    import tensorflow_datasets as tfds
-
-    rows = sorted(tfds.as_numpy(builder.as_dataset(split)), key=lambda row: int(row["idx"]))
+    rows = sorted(_rows(builder, split), key=lambda row: int(row["idx"]))
     columns = [[row[name].decode() for row in rows] for name in task.tfds[1:]]
     hidden = all(row["label"] == -1 for row in rows)
     place = os.path.join(str(builder.data_path), split)
@@ -102,11 +136,9 @@ def read_tfds_squad(name, folder, split):
     Raises:
       InputError: when it cannot be downloaded.
     """
-    import tensorflow_datasets as tfds
-
     builder = _prepared(name, folder)
     articles: dict[str, dict[str, list[Any]]] = {}
-    for row in tfds.as_numpy(builder.as_dataset({"train": "train", "dev": "validation"}[split])):
+    for row in _rows(builder, {"train": "train", "dev": "validation"}[split]):
         answers = [
             {"text": text.decode(), "answer_start": int(start)}
             for text, start in zip(

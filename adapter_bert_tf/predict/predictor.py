@@ -176,6 +176,8 @@ class Predictor:
         Raises:
           InputError: for a missing or damaged file, a row without its texts, an unknown column.
         """
+        if frames.is_frame(path):
+            raise InputError("predict_file takes a file. Give the DataFrame to the predictor.")
         name = self._one(adapter)
         return tables.answer_file(
             os.fspath(path),

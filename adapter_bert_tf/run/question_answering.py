@@ -35,9 +35,9 @@ class QuestionAnswering(Kind):
 
     def check(self, flags, saved):
         check_questions(flags)
-        check_room(flags)
         if saved:
             question_data.check_saved(flags, saved)
+        check_room(flags)  # After that: the lengths may be those of the saved adapter.
 
     def read(self, flags, vocabulary, saved):
         return (question_data.read(flags, vocabulary),)

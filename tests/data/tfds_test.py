@@ -1,6 +1,9 @@
 """GLUE from TensorFlow Datasets: prepared data, not a mock of it."""
 
+import pathlib
+
 import pytest
+import tensorflow as tf
 import tensorflow_datasets as tfds
 
 from adapter_bert_tf.data.labels import label_ids
@@ -30,6 +33,13 @@ def test_tasks_that_are_not_there(tmp_path):
         read_tfds(find_task("sms_spam_collection"), str(tmp_path), ["train"])
 
 
+def test_nothing_is_downloaded_into_a_folder_of_tables(tmp_path):
+    (tmp_path / "train.tsv").write_text("0\ta\n")
+    with pytest.raises(InputError, match=r"'train.tsv' among them.*data_source='tsv'"):
+        read_tfds(find_task("rte"), str(tmp_path), ["train"])
+    assert [path.name for path in tmp_path.iterdir()] == ["train.tsv"]
+
+
 def test_no_network_is_one_message(tmp_path, monkeypatch):
     def refuse(self, *arguments, **named):
         raise ConnectionError("no route to host")
@@ -37,3 +47,46 @@ def test_no_network_is_one_message(tmp_path, monkeypatch):
     monkeypatch.setattr(tfds.core.DatasetBuilder, "download_and_prepare", refuse)
     with pytest.raises(InputError, match=r"cannot load 'glue/rte': no route.*\(data_dir\)"):
         read_tfds(find_task("rte"), str(tmp_path), ["train"])
+
+
+def _cut(path):
+    path.write_bytes(path.read_bytes()[:-5])
+
+
+def _less(path):
+    """Without its last record, as if the file had always ended there."""
+    first = next(iter(tf.data.TFRecordDataset(str(path)))).numpy()
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        writer.write(first)
+
+
+def _flipped(path):
+    content = bytearray(path.read_bytes())
+    content[20] ^= 1
+    path.write_bytes(content)
+
+
+DAMAGED = {
+    "records that are cut off": ("*train.tfrecord*", _cut, "split train: "),
+    "a record less": (
+        "*train.tfrecord*",
+        _less,
+        "expected to contain 2 elements",
+    ),
+    "a bit that is flipped": ("*train.tfrecord*", _flipped, "split train: "),
+    "no records": ("*train.tfrecord*", pathlib.Path.unlink, "split train: |cannot load"),
+    "info that is no JSON": ("dataset_info.json", _cut, "cannot load 'glue/rte'"),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_what_is_damaged_is_named(case, tmp_path):
+    files, damage, message = DAMAGED[case]
+    write_tfds(tmp_path, "rte")
+    (path,) = tmp_path.rglob(files)
+    damage(path)
+    with pytest.raises(InputError, match=message) as raised:
+        read_tfds(find_task("rte"), str(tmp_path), ["train"])
+    said = str(raised.value)
+    assert str(tmp_path) in said and "it is prepared again" in said
+    assert "{{" not in said and "[Op" not in said

@@ -137,6 +137,8 @@ def test_a_data_frame_keeps_its_columns(pairs):
     assert list(pairs(frame.iloc[:0]).columns) == list(found.columns)
     series = pairs(frame["#1 String"], pandas.Series([*frame["#2 String"][:2], ""]))
     assert series == expected
+    with pytest.raises(InputError, match="Give the DataFrame to the predictor"):
+        pairs.predict_file(frame, "answers.csv")
 
 
 WRONG = {

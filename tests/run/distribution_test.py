@@ -146,10 +146,18 @@ def trained(outputs, base, mrpc, tmp_path_factory):
     return trained
 
 
-METHODS = ("multitask_full", "multitask_adapters", "per_task_adapters", "hyperformer++", "pals")
+# Each takes two minutes and more on two slow cores.
+METHODS = [
+    None,
+    "hyperformer++",
+    *(
+        pytest.param(method, marks=pytest.mark.slow)
+        for method in ("multitask_full", "multitask_adapters", "per_task_adapters", "pals")
+    ),
+]
 
 
-@pytest.mark.parametrize("method", [None, *METHODS])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ["two", "workers"])
 def test_trains_to_the_same_loss_and_weights(method, name, trained):
     outputs = trained(method)

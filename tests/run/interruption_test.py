@@ -134,7 +134,13 @@ def test_sigterm_loses_no_step(mrpc, tiny_base_folder, tmp_path, uninterrupted):
     assert_same(tmp_path / "out", uninterrupted)
 
 
-@pytest.mark.parametrize("method", ["per_task_adapters", "hyperformer++", "pals"])
+METHODS = [
+    "hyperformer++",
+    *(pytest.param(method, marks=pytest.mark.slow) for method in ("per_task_adapters", "pals")),
+]
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_several_tasks_go_on_as_one(method, mrpc, tiny_base_folder, tmp_path):
     """Stopped and killed, a run of mixed batches ends with the same adapters of all tasks."""
     if not (mrpc.parent / "CoLA").exists():
