@@ -3,9 +3,11 @@
 A script that runs many commands may give all of them the same flags.
 """
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from adapter_bert_tf.command import table
+from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.row import Row, Value
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.received import shown
@@ -14,10 +16,24 @@ Needed: TypeAlias = tuple[str, tuple[Value, ...]]  # As `Row.only_with`.
 
 
 def unused(flags: RunFlags) -> list[str]:
-    """A sentence for each flag without effect; none of a sweep, whose runs have other flags."""
-    rows = [row for row in table.ROWS if row.only_with and _is_given(row, flags)]
-    missing = [] if flags.sweep else [(row, _missing(row, flags)) for row in rows]
-    return [_said(row, needed, flags) for row, needed in missing if needed]
+    """A sentence for each flag without effect, and one for those of training where none is.
+
+    None of a sweep, whose runs have other flags.
+    """
+    if flags.sweep:
+        return []
+    given = [row for row in table.ROWS if _is_given(row, flags)]
+    of_training = [] if flags.do_train else [row for row in given if row.role is Role.TRAINING]
+    missing = [(row, _missing(row, flags)) for row in given if row not in of_training]
+    return [
+        *([_all_without_training(of_training)] if of_training else []),
+        *(_said(row, needed, flags) for row, needed in missing if needed),
+    ]
+
+
+def _all_without_training(rows: Sequence[Row]) -> str:
+    names = ", ".join(f"--{row.name}" for row in rows)
+    return f"{names} {'has' if len(rows) == 1 else 'have'} no effect without --do_train."
 
 
 def _is_given(row: Row, flags: RunFlags) -> bool:

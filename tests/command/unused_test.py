@@ -26,7 +26,17 @@ NAMED = {
     "scores": (CLASSIFIER, "--task_name=mrpc --regression", "without --task_name=tsv"),
     "a column": (CLASSIFIER, "--task_name=mrpc --text_a_column=x", "without --task_name=tsv"),
     "quotes": (CLASSIFIER, "--task_name=mrpc --noquoted", "without --task_name=tsv"),
-    "the best": (CLASSIFIER, "--keep=best", "without --eval_every_steps"),
+    "the best": (CLASSIFIER, "--do_train --keep=best", "without --eval_every_steps"),
+    "training": (
+        CLASSIFIER,
+        "--do_eval --class_weights=a=2 --keep=best --learning_rate=1 --eval_batch_size=9",
+        "--class_weights, --learning_rate, --keep have no effect without --do_train.",
+    ),
+    "training on questions": (
+        SQUAD,
+        "--do_predict --num_train_epochs=9",
+        "--num_train_epochs has no effect without --do_train.",
+    ),
     "no answers": (SQUAD, "--null_score_diff_threshold=1", "without --version_2_with_negative."),
     "a projector": (
         CLASSIFIER,
@@ -45,7 +55,9 @@ SILENT = {
     "what is the default": (CLASSIFIER, "--top_k=2 --tuning=full --noregression"),
     "a projector": (CLASSIFIER, "--tuning=hyperformer --projected_size=5 --projector_size=1"),
     "a table": (CLASSIFIER, "--task_name=TSV --regression --delimiter=,"),
-    "the best of many": (CLASSIFIER, "--keep=best --eval_every_steps=5"),
+    "the best of many": (CLASSIFIER, "--do_train --keep=best --eval_every_steps=5"),
+    "training": (CLASSIFIER, "--do_train --do_eval --learning_rate=1 --train_batch_size=9"),
+    "rates of a sweep": (CLASSIFIER, "--sweep=grid.yaml --learning_rate=1"),
     "a sweep may have it": (CLASSIFIER, "--sweep=grid.yaml --top_k=3"),
     "no answers": (SQUAD, "--version_2_with_negative --null_score_diff_threshold=1"),
 }
