@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from adapter_bert_tf.command.edge import attempted, program
+from adapter_bert_tf.command.home import expanded
 
 
 class Alone(NamedTuple):
@@ -21,7 +22,8 @@ class Alone(NamedTuple):
     arguments: tuple[tuple[str, dict[str, Any]], ...]
 
 
-OUTPUT = ("--output_dir", {"required": True, "help": "for the table and the pictures"})
+PATH = {"required": True, "type": expanded}
+OUTPUT = ("--output_dir", {**PATH, "help": "for the table and the pictures"})
 ALONE = {
     "fusion_map": Alone(
         "adapter_bert_tf.analysis.heat_map",
@@ -37,11 +39,11 @@ ALONE = {
     ),
     "embeddings": Alone(
         "adapter_bert_tf.analysis.embeddings",
-        (("--adapter_dir", {"required": True, "help": "of a HyperFormer, as a whole"}), OUTPUT),
+        (("--adapter_dir", {**PATH, "help": "of a HyperFormer, as a whole"}), OUTPUT),
     ),
     "report": Alone(
         "adapter_bert_tf.report.again",
-        (("--output_dir", {"required": True, "help": "of a run, a sweep or an analysis"}),),
+        (("--output_dir", {**PATH, "help": "of a run, a sweep or an analysis"}),),
     ),
 }
 

@@ -5,6 +5,7 @@ from typing import Any
 from absl import flags
 
 from adapter_bert_tf.command import table
+from adapter_bert_tf.command.home import PathParser
 from adapter_bert_tf.command.row import Command, Row
 
 flags.disclaim_key_flags()  # They count as the command's own, and `--help` lists them.
@@ -18,6 +19,9 @@ def define_flags(command: Command, flag_values: flags.FlagValues = flags.FLAGS) 
 
 def _define(row: Row, default: Any, **where: flags.FlagValues) -> None:
     match row.kind:
+        case "string" if row.path is not None:
+            serializer = flags.ArgumentSerializer()
+            flags.DEFINE(PathParser(), row.name, default, row.help, serializer=serializer, **where)
         case "string":
             flags.DEFINE_string(row.name, default, row.help, **where)
         case "boolean":

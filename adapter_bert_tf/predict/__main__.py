@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 
 from adapter_bert_tf.command.edge import attempted, program
+from adapter_bert_tf.command.home import expanded
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -25,15 +26,16 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--adapter_dir", required=True, help="directory of a trained adapter")
-    add("--predict_file", help="the table to answer")
-    add("--output", help="the table to write")
+    add("--adapter_dir", required=True, type=expanded, help="directory of a trained adapter")
+    add("--predict_file", type=expanded, help="the table to answer")
+    add("--output", type=expanded, help="the table to write")
     add("--text_a", help="one text to answer; of a question adapter the question")
     add("--text_b", help="the second text of a pair; the context of the question")
     add("--text_a_column", help="by name or by number from 0 (default: as it was trained)")
     add("--text_b_column", help="of pairs, and of contexts")
     add(
         "--base_model",
+        type=expanded,
         help="its base: a folder, a package, a name on a hub (default: what it names)",
     )
     add("--batch_size", type=int, default=32, help="the most rows of a batch (default: 32)")

@@ -12,6 +12,7 @@ from absl import flags as absl_flags
 from adapter_bert_tf import storage
 from adapter_bert_tf.command import checks
 from adapter_bert_tf.command.definitions import define_flags
+from adapter_bert_tf.command.home import expanded
 from adapter_bert_tf.command.row import Command
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.command.wording import for_command, for_python
@@ -138,7 +139,7 @@ def _dev(dev: Any, labels: Any) -> tuple[Any, Any, Any]:
 
 def _folder(output_dir: str | os.PathLike[str] | None) -> str:
     if output_dir is not None:
-        return os.fspath(output_dir)
+        return expanded(os.fspath(output_dir))
     folder = tempfile.mkdtemp(prefix="adapter_bert_")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

@@ -6,7 +6,6 @@ import os
 import numpy as np
 from absl import logging
 
-from adapter_bert_tf import storage
 from adapter_bert_tf.data import checks
 from adapter_bert_tf.data.batches import tokenize
 from adapter_bert_tf.data.examples import read_examples
@@ -18,6 +17,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.patience import is_remote
 from adapter_bert_tf.received import printable, shown
 from adapter_bert_tf.run.classification_data import ClassificationData
+from adapter_bert_tf.run.own_files import own_files, say_other_names
 from adapter_bert_tf.tasks import OWN, find_task, metrics, own_task
 
 
@@ -30,7 +30,7 @@ def task_of(flags):
         raise InputError(
             "--task_name=tsv needs --data_dir, the folder with train.tsv or train.csv."
         )
-    extension, train = _files(flags.data_dir) if reads else ("tsv", "train")
+    extension, train = own_files(flags.data_dir) if reads else ("tsv", "train")
     if not flags.text_a_column or (not flags.label_column and flags.do_train | flags.do_eval):
         raise InputError(
             "--task_name=tsv needs --text_a_column and --label_column, by name or by "
@@ -50,27 +50,6 @@ def task_of(flags):
         skip_bad_rows=flags.skip_bad_rows,
         train=train,
     )
-
-
-def _files(folder):
-    """(extension of a folder's tables, what that of the training data is called without it).
-
-    A table of any name is the training data if it is the only one.
-    """
-    files = storage.listdir(folder) if storage.isdir(folder) else []
-    names = {name.removesuffix(".gz") for name in files}
-    stems = ("train", "dev", "test")
-    found = {end for end in ("csv", "tsv") if any(f"{stem}.{end}" in names for stem in stems)}
-    tables = [name for name in sorted(names) if name.endswith((".csv", ".tsv"))]
-    if not found and len(tables) == 1:
-        stem, _, extension = tables[0].rpartition(".")
-        return extension, stem
-    if len(found) == 2:
-        raise InputError(
-            f"{folder} holds both .csv and .tsv files: {sorted(names)[:12]}. Keep one "
-            "kind in a folder of its own."
-        )
-    return found.pop() if found else "tsv", "train"
 
 
 def _columns_there(flags, extension, train):
@@ -202,6 +181,8 @@ def _has_dev_file(task, folder):
 def _read_source(flags, task, roles):
     if flags.data_source == "tfds":
         return read_tfds(task, flags.data_dir, roles)
+    if task.name == OWN and "dev" in roles and not _has_dev_file(task, flags.data_dir):
+        say_other_names(flags.data_dir, task.layouts[0]["dev"].file)
     return read_examples(task, data_folder(flags, task), roles, flags.split_seed)
 
 

@@ -10,6 +10,7 @@ import argparse
 import sys
 
 from adapter_bert_tf.command.edge import attempted, program
+from adapter_bert_tf.command.home import expanded
 
 
 def main(arguments=None):
@@ -19,9 +20,13 @@ def main(arguments=None):
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("folders", nargs="+", metavar="[NAME=]DIR", help="an adapter directory")
-    parser.add_argument("--output", required=True, help="the SavedModel to write")
-    parser.add_argument("--base_model", help="the adapters' base (default: the installed one)")
+    parser.add_argument(
+        "folders", nargs="+", type=expanded, metavar="[NAME=]DIR", help="an adapter directory"
+    )
+    parser.add_argument("--output", required=True, type=expanded, help="the SavedModel to write")
+    parser.add_argument(
+        "--base_model", type=expanded, help="the adapters' base (default: the installed one)"
+    )
     parsed = parser.parse_args(arguments)
     return attempted(lambda: _join(parsed), vars(parsed))
 

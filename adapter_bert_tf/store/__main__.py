@@ -15,6 +15,7 @@ import argparse
 import sys
 
 from adapter_bert_tf.command.edge import attempted, program
+from adapter_bert_tf.command.home import expanded
 
 
 def parse(arguments=None):
@@ -44,9 +45,11 @@ def parse(arguments=None):
     pulled = commands.add_parser("pull", help="downloads one from the Hugging Face Hub")
     pulled.add_argument("name", metavar="OWNER/NAME[@REVISION]")
     for sub in (average, generated, imported, exported, pulled):
-        sub.add_argument("--output", required=True, help="the folder to write")
+        sub.add_argument("--output", required=True, type=expanded, help="the folder to write")
     for sub in (verify, imported, exported):
-        sub.add_argument("--base_model", help="the adapter's base (default: the installed one)")
+        sub.add_argument(
+            "--base_model", type=expanded, help="the adapter's base (default: the installed one)"
+        )
     for sub in (average, generated, imported):
         sub.add_argument("--dtype", default="float32", choices=("float32", "float16", "bfloat16"))
     generated.add_argument("--task", required=True, help="one of those trained together")

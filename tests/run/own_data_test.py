@@ -1,5 +1,6 @@
 """`--task_name=tsv`: tables of the user's own, as TSV and CSV, by name and by number."""
 
+import gzip
 import json
 import re
 
@@ -314,6 +315,10 @@ BAD = {
         lambda folder: (folder / "dev.csv").write_text("x") and [],
         "holds both .csv and .tsv",
     ),
+    "a table twice": (
+        lambda folder: (folder / "dev.tsv.gz").write_bytes(gzip.compress(b"x")) and [],
+        "holds both dev.tsv and dev.tsv.gz",
+    ),
     "too few to divide": (
         lambda folder: (
             (folder / "dev.tsv").unlink()
@@ -427,6 +432,18 @@ def test_a_table_of_any_name_alone_in_its_folder_is_found(tiny_base_folder, tmp_
     (tmp_path / "data" / "others.csv").write_text("x\n")  # Then no one knows which.
     error = run(tmp_path / "data", tiny_base_folder, tmp_path / "two", *more)
     assert "No data file" in error and "found ['others.csv', 'reviews.csv']" in error
+
+
+def test_a_development_set_that_is_called_otherwise_is_named(tiny_base_folder, tmp_path, caplog):
+    folder = write(tmp_path / "data", splits=("train", "validation"))
+    more = (*NAMES, "--do_train", "--do_eval", "--num_train_epochs=1", "--dry_run")
+    assert run(folder, tiny_base_folder, tmp_path / "out", *more) is None
+    said = f"{folder}/validation.tsv is not read: a development set is called dev.tsv."
+    assert caplog.text.count(said) == 1 and "No dev file" in caplog.text
+    caplog.clear()
+    (folder / "validation.tsv").rename(folder / "dev.tsv")
+    assert run(folder, tiny_base_folder, tmp_path / "out", *more) is None
+    assert "is not read" not in caplog.text
 
 
 RAGGED = {4: "é,only,three", 7: "é,one,two, too,yes", 9: "é"}
