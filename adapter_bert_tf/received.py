@@ -1,6 +1,7 @@
 """What others wrote: read within bounds, and shown within bounds; imports nothing of ours."""
 
 import json
+import math
 import re
 import reprlib
 from collections.abc import Sequence
@@ -80,13 +81,14 @@ def parse_json(content: str | bytes, distinct: bool = False) -> Any:
       distinct: whether a name may stand only once in an object.
 
     Raises:
-      ValueError: when it is none, holds a whole number that no float reaches, or nests too deeply.
+      ValueError: when it is none, holds a number that no float reaches, or nests too deeply.
     """
     text = content.decode("utf-8") if isinstance(content, bytes) else content
     try:
         return json.loads(
             text.removeprefix("\ufeff"),
             parse_int=_whole_number,
+            parse_float=_number,
             object_pairs_hook=_distinct if distinct else None,
         )
     except RecursionError as error:
@@ -97,6 +99,12 @@ def _whole_number(digits: str) -> int:
     if len(digits) > MOST_DIGITS:
         raise ValueError(f"it holds a number of {len(digits):,} digits")
     return int(digits)
+
+
+def _number(text: str) -> float:
+    if math.isinf(number := float(text)):
+        raise ValueError(f"it holds a number that no float reaches: {shortened(text, 40)}")
+    return number
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -162,7 +162,13 @@ def generate_adapters(parsed: argparse.Namespace) -> int:
 def import_adapters(parsed: argparse.Namespace) -> int:
     """Writes another library's adapter as an adapter directory."""
     require_free(parsed.output)
-    base, (source,) = load_base(parsed.base_model), parsed.folders
+    (source,) = parsed.folders
+    if not storage.exists(source) and not storage.exists(f"{source}.index"):
+        raise InputError(
+            f"There is no {source!r}. Name a folder of AdapterHub's files, or a checkpoint of "
+            "adapter-bert without its ending: .../model.ckpt-1000."
+        )
+    base = load_base(parsed.base_model)
     labels = [label for label in parsed.labels.split(",") if label]
     inputs = {"texts": parsed.texts}
     if parsed.max_seq_length is not None:

@@ -84,8 +84,10 @@ def check_places(path: str, output: str, overwrite: bool) -> None:
     """What is read is there, and what is written is another file. Raises `InputError`."""
     for place in (path, output):
         form_of(place)
-    if not storage.exists(path) or storage.isdir(path):
+    if not storage.exists(path):
         raise InputError(f"There is no file {path!r}.")
+    if storage.isdir(path):
+        raise InputError(f"{path!r} is a folder. Name one of its files.")
     if storage.real(path) == storage.real(output):
         raise InputError(f"The output must be another file than what is read. Received: {path!r}")
     require_place(output)

@@ -3,7 +3,10 @@
 from absl import logging
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.data.tables import find_file, read_table
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shown
+from adapter_bert_tf.tasks.own import is_number
 
 STEMS, ENDS = ("train", "dev", "test"), ("csv", "tsv")
 ALSO_CALLED = ("validation", "valid", "val", "eval")  # By others, what is `dev` here.
@@ -53,3 +56,32 @@ def say_other_names(folder, dev):
     others = [dev.replace("dev", stem) for stem in ALSO_CALLED]
     if found := [name for name in others if {name, f"{name}.gz"} & there]:
         logging.warning("%s/%s is not read: a development set is called %s.", folder, found[0], dev)
+
+
+def say_other_columns(task, folder, roles):
+    """Names a column that is given by its number and is called otherwise in another file.
+
+    Args:
+      task: `Task` of the user's own.
+      folder: of its files, local or gs://.
+      roles: of `train`, `dev`, `test`: the files that are read.
+    """
+    columns = task.layouts[0]["train"].columns
+    asked = [c for c in (columns.text_a, columns.text_b, columns.label) if c and is_number(c)]
+    headers = _headers(task, folder, roles) if asked else {}
+    for column in asked:
+        called = {
+            file: names[int(column)]
+            for file, names in headers.items()
+            if column not in names and int(column) < len(names)
+        }
+        if len(set(called.values())) > 1:
+            said = ", ".join(f"{shown(name)} in {file}" for file, name in called.items())
+            logging.warning("%s: column %s is %s. Is it the same?", folder, column, said)
+
+
+def _headers(task, folder, roles):
+    """Dict from each file that is read, and names its columns, to these names."""
+    sources = [task.layouts[0][role] for role in ("train", "dev", "test") if role in roles]
+    there = [s for s in sources if s.has_header and find_file(s, folder)]
+    return {s.file: [cell.strip() for cell in read_table(s, folder)[0]] for s in there}

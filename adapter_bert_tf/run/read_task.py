@@ -17,7 +17,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.patience import is_remote
 from adapter_bert_tf.received import printable, shown
 from adapter_bert_tf.run.classification_data import ClassificationData
-from adapter_bert_tf.run.own_files import own_files, say_other_names
+from adapter_bert_tf.run.own_files import own_files, say_other_columns, say_other_names
 from adapter_bert_tf.tasks import OWN, find_task, metrics, own_task
 
 
@@ -181,8 +181,10 @@ def _has_dev_file(task, folder):
 def _read_source(flags, task, roles):
     if flags.data_source == "tfds":
         return read_tfds(task, flags.data_dir, roles)
-    if task.name == OWN and "dev" in roles and not _has_dev_file(task, flags.data_dir):
-        say_other_names(flags.data_dir, task.layouts[0]["dev"].file)
+    if task.name == OWN:
+        say_other_columns(task, flags.data_dir, roles)
+        if "dev" in roles and not _has_dev_file(task, flags.data_dir):
+            say_other_names(flags.data_dir, task.layouts[0]["dev"].file)
     return read_examples(task, data_folder(flags, task), roles, flags.split_seed)
 
 

@@ -155,6 +155,14 @@ def test_many_rows_come_in_their_order(tmp_path, monkeypatch):
     assert labels == [f"<t{i}>" for i in range(50)]
 
 
+def test_a_number_that_no_float_reaches_is_not_written_as_another(tmp_path):
+    source = put(tmp_path, "a.jsonl", '{"text": "x", "n": 1.5}\n{"text": "y", "n": 1e400}\n')
+    with pytest.raises(InputError, match=r"line 2: no JSON: .*no float reaches: 1e400"):
+        answer(source, tmp_path / "b.jsonl")
+    assert answer(source, tmp_path / "b.jsonl", skip_bad_rows=True) == 2
+    assert "Infinity" not in (tmp_path / "b.jsonl").read_text()
+
+
 WRONG = {  # (name, content, settings, output): message.
     "no such form": ("a.txt", "x", {}, "b.csv", "name ends with"),
     "no such form to write": ("a.csv", "text\nx\n", {}, "b.xlsx", "name ends with"),
@@ -260,4 +268,7 @@ def test_a_link_is_not_replaced(there, tmp_path):
 
 def test_a_missing_file(tmp_path):
     with pytest.raises(InputError, match="There is no file"):
+        answer(tmp_path / "a.csv", tmp_path / "b.csv")
+    (tmp_path / "a.csv").mkdir()
+    with pytest.raises(InputError, match=r"a\.csv' is a folder"):
         answer(tmp_path / "a.csv", tmp_path / "b.csv")

@@ -446,6 +446,19 @@ def test_a_development_set_that_is_called_otherwise_is_named(tiny_base_folder, t
     assert "is not read" not in caplog.text
 
 
+def test_a_column_by_number_that_is_called_otherwise_is_named(tiny_base_folder, tmp_path, caplog):
+    folder = write(tmp_path / "data", splits=("train", "dev"))
+    text = (folder / "dev.tsv").read_text()
+    (folder / "dev.tsv").write_text(text.replace("first\tsecond", "second\tfirst", 1))
+    more = ("--label_column=3", "--do_train", "--do_eval", "--num_train_epochs=1", "--dry_run")
+    names = (["--text_a_column=1"], ["--text_a_column=first"])
+    for columns, said in zip(names, (1, 0), strict=True):
+        caplog.clear()
+        assert run(folder, tiny_base_folder, tmp_path / "out", *more, *columns) is None
+        found = caplog.text.count("column 1 is 'first' in train.tsv, 'second' in dev.tsv. Is it")
+        assert found == said and "column 3" not in caplog.text
+
+
 RAGGED = {4: "é,only,three", 7: "é,one,two, too,yes", 9: "é"}
 
 

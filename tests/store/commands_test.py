@@ -93,6 +93,9 @@ def test_import_and_export(tmp_path, capsys):
     np.testing.assert_equal(
         load_adapter(str(ours)).weights, load_adapter(str(tmp_path / "again")).weights
     )
+    nothing = ["import", str(tmp_path / "nothing"), f"--output={tmp_path / 'tf1'}", "--task=a"]
+    assert main(nothing) == 1
+    assert "nothing'. Name a folder of AdapterHub's files" in capsys.readouterr().err
     checkpoint = [
         "import",
         str(GOLDEN / "adapter_model.ckpt"),
