@@ -83,7 +83,7 @@ lint: $(VENV)/test-installed
 # Compares with PyTorch's libraries, and compiles a step for a TPU (4 GB). In an environment of its
 # own: TensorFlow imports JAX where it finds it (docs/design.md, "A process that dies").
 parity: $(PARITY)/installed
-	$(PARITY)/bin/python -m pytest $(WATCHED) -m "parity and not slow"
+	$(PARITY)/bin/python -m pytest $(WATCHED) $(SHARED) -m "parity and not slow"
 
 # The site, in build/site; a link that leads nowhere is an error. The docstrings are only read.
 docs: $(DOCS)/installed
