@@ -14,6 +14,7 @@ import tensorflow as tf
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.permissions import plainly
+from adapter_bert_tf.received import printable, shortened
 from adapter_bert_tf.run import output_files
 
 FILE = ".lock"
@@ -87,7 +88,7 @@ def _take(path, mark):
         if _is_alive(owner) and not _falls_silent(path, owner):
             raise InputError(_refusal(path, owner))
         print(
-            f"Taking over from process {owner['pid']} on {owner['host']}, which is gone."
+            f"Taking over from process {owner['pid']} on {_host(owner)}, which is gone."
             if owner
             else f"{path} is damaged, and is taken over.",
             flush=True,
@@ -98,6 +99,11 @@ def _take(path, mark):
         time.sleep(1.0)  # Of two that wrote at once, the later one stays.
     if (owner := _read(path)).get("id") != mark["id"]:
         raise InputError(_refusal(path, owner))
+
+
+def _host(owner):
+    """The machine's name, of a file that anybody may have written."""
+    return shortened(printable(owner["host"]), 100)
 
 
 def _break(path, owner):
@@ -202,7 +208,7 @@ def _refusal(path, owner):
         return f"{path} changes hands at this moment. Start again in a minute."
     age, silent = (time.time() - owner[key] for key in ("since", "beat"))
     return (
-        f"{os.path.dirname(path)} is in use by process {owner['pid']} on {owner['host']}, for "
+        f"{os.path.dirname(path)} is in use by process {owner['pid']} on {_host(owner)}, for "
         f"{age:.0f} s (last sign of life {silent:.0f} s ago). Wait for it, or choose another "
         f"--output_dir. If that machine is dead, its lock counts no more after {STALE:.0f} s "
         f"of silence; {path} may also be removed by hand."

@@ -121,6 +121,10 @@ FOUND = {
             {"overwrite": False},
         ),
     ),
+    "a lock of a machine of two lines": (
+        "output folders",
+        Case({".lock": LOCK.replace(b'"another"', b'"\\r\\n"')}, {"overwrite": False}),
+    ),
     "a file like what a killed run leaves": (
         "output folders",
         Case({"adapter.tmp-0123": b"", "saved_model.tmp-0123": b""}, {"overwrite": False}),
