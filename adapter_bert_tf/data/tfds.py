@@ -1,5 +1,6 @@
 """GLUE and SQuAD from TensorFlow Datasets, which downloads and prepares them once."""
 
+import contextlib
 import os
 import re
 from typing import Any
@@ -48,21 +49,31 @@ def read_tfds(task, folder, roles):
 def _prepared(name, folder):
     import tensorflow_datasets as tfds  # Takes a second, and only this source needs it.
 
-    try:
+    with _loading(name, folder):
         builder = tfds.builder(name, data_dir=folder, try_gcs=False)
-        if not builder.data_path.exists():
-            _refuse_tables(name, folder)
-            print(f"Preparing {name} in {builder.data_path}: a download, once.", flush=True)
+    if not builder.data_path.exists():
+        _refuse_tables(name, folder)
+        print(f"Preparing {name} in {builder.data_path}: a download, once.", flush=True)
+    with _loading(name, folder):
         builder.download_and_prepare()
+    return builder
+
+
+@contextlib.contextmanager
+def _loading(name, folder):
+    """Makes one message of what goes wrong. Raises `InputError`."""
+    import tensorflow_datasets as tfds
+
+    try:
+        yield
     except (*DAMAGE, tfds.download.DownloadError, tfds.core.DatasetNotFoundError) as error:
         place = folder or "~/tensorflow_datasets"
         raise InputError(
             f"TensorFlow Datasets cannot load {name!r}: {_why(error)}. Prepared data is "
-            f"looked for in {place} (data_dir); where it is damaged, remove it there: it is "
-            "prepared again.",
+            f"looked for in {place} (data_dir); if the folder {name} in it is damaged, remove that "
+            "one: it is prepared again.",
             "data_dir",
         ) from error
-    return builder
 
 
 def _refuse_tables(name, folder):

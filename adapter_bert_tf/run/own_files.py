@@ -26,11 +26,11 @@ def own_files(folder):
     files = storage.listdir(folder) if storage.isdir(folder) else []
     names = {name.removesuffix(".gz") for name in files}
     found = {end for end in ENDS if any(f"{stem}.{end}" in names for stem in STEMS)}
-    tables = [name for name in sorted(names) if name.endswith((".csv", ".tsv"))]
+    tables = [name for name in names if name.endswith((".csv", ".tsv"))]
+    train = "train"
     if not found and len(tables) == 1:
-        found, train = {tables[0].rpartition(".")[2]}, tables[0].rpartition(".")[0]
-    else:
-        train = "train"
+        train, _, extension = tables[0].rpartition(".")
+        found = {extension}
     if len(found) == 2:
         raise InputError(
             f"{folder} holds both .csv and .tsv files: {sorted(names)[:12]}. Keep one "

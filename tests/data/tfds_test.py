@@ -35,8 +35,11 @@ def test_tasks_that_are_not_there(tmp_path):
 
 def test_nothing_is_downloaded_into_a_folder_of_tables(tmp_path):
     (tmp_path / "train.tsv").write_text("0\ta\n")
-    with pytest.raises(InputError, match=r"'train.tsv' among them.*data_source='tsv'"):
+    with pytest.raises(InputError, match=r"'train.tsv' among them.*data_source='tsv'") as raised:
         read_tfds(find_task("rte"), str(tmp_path), ["train"])
+    # His tables are not what he is to remove, and the command says its own flags.
+    assert "remove" not in str(raised.value)
+    assert raised.value.arguments == ("data_dir", "data_source='tsv'")
     assert [path.name for path in tmp_path.iterdir()] == ["train.tsv"]
 
 
@@ -68,11 +71,7 @@ def _flipped(path):
 
 DAMAGED = {
     "records that are cut off": ("*train.tfrecord*", _cut, "split train: "),
-    "a record less": (
-        "*train.tfrecord*",
-        _less,
-        "expected to contain 2 elements",
-    ),
+    "a record less": ("*train.tfrecord*", _less, "expected to contain 2 elements"),
     "a bit that is flipped": ("*train.tfrecord*", _flipped, "split train: "),
     "no records": ("*train.tfrecord*", pathlib.Path.unlink, "split train: |cannot load"),
     "info that is no JSON": ("dataset_info.json", _cut, "cannot load 'glue/rte'"),
