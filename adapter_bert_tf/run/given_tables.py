@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict import frames
 from adapter_bert_tf.received import shown
@@ -118,14 +117,11 @@ def _one_of(value: Any, place: int) -> str:
     return label
 
 
-def write(tables: Mapping[str, Given], folder: str) -> str:
-    """Writes tables into a folder that is called by their content, below another; returns it."""
+def files_of(tables: Mapping[str, Given], folder: str) -> dict[str, bytes]:
+    """Paths and content of tables, below a folder of theirs that is called by their content."""
     files = {f"{split}.csv": _csv(*table) for split, table in tables.items()}
     digest = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()[:12]
-    place = os.path.join(folder, f"data-{digest}")
-    for name, content in files.items():
-        storage.write_bytes(os.path.join(place, name), content)
-    return place
+    return {os.path.join(folder, f"data-{digest}", name): files[name] for name in files}
 
 
 def _csv(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
