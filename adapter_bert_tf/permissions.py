@@ -43,6 +43,12 @@ def require_open(folder: str | os.PathLike[str]) -> None:
         raise InputError(_sentence(place))
 
 
+def require_writable(folder: str) -> None:
+    """A local folder must be one that this user may write into. Raises `InputError` else."""
+    if "written" in _lacking(folder):
+        raise InputError(_sentence(folder))
+
+
 def _is_path(name: object) -> bool:
     return isinstance(name, str | bytes) and bool(name)
 

@@ -10,11 +10,12 @@ import pytest
 
 from adapter_bert_tf import permissions, storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.predict.tables import answer_file
+from adapter_bert_tf.predict.tables import answer_file, check_places
 from adapter_bert_tf.run.lock import locked
 from adapter_bert_tf.run.paths import check_writable
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.store.__main__ import main as store
+from adapter_bert_tf.store.folders import require_place
 from tests.support import GOLDEN
 
 ADAPTER = GOLDEN.parent / "written_before" / "adapters" / "houlsby"
@@ -57,6 +58,11 @@ CLOSED = {  # What is done: what is said.
         lambda: answer("open.csv", "full/o.csv"),
         "the folder '.*/full' may not be wr",
     ),
+    "a place, before what takes long": (
+        lambda: check_places("open.csv", "full/o.csv", False),
+        "Permission denied: the folder '.*/full' may not be written",
+    ),
+    "a new adapter": (lambda: require_place("full/a/b"), "the folder '.*/full' may not be wr"),
     "a lock": (lambda: hold("full"), "the folder 'full' may not be written"),
     "a new folder": (lambda: hold("full/new"), "the folder 'full' may not be written"),
     "an output": (

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.permissions import require_writable
 
 CONFIG = "adapter_config.json"  # Without it a folder is no adapter directory.
 # Folders in an adapter directory, with adapters in them: of a fusion its members, of several tasks
@@ -22,7 +23,7 @@ IN_BETWEEN = (tf.errors.AlreadyExistsError, tf.errors.FailedPreconditionError)
 
 
 def require_place(folder):
-    """A folder must be none that a link stands for, and what is above it folders.
+    """A folder must be none that a link stands for, and what is above it open folders.
 
     A new folder would take the place of the link alone, or the old one would be emptied behind it;
     nobody can tell which is wanted.
@@ -42,6 +43,8 @@ def require_place(folder):
         raise InputError(
             f"{folder!r} cannot be made: {above!r} is {found}, not a folder. Choose another folder."
         )
+    if above:
+        require_writable(above)
 
 
 def require_outside_fusions(folder):
