@@ -55,10 +55,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path == "/api/repos/create":
             asked = json.loads(body)
             repo = f"{asked['organization']}/{asked['name']}"
-            if repo in self.server.repos:
-                return self._refuse(409, None)
-            self.server.repos[repo] = {}
-            return self._json({"url": f"{self.server.address}/{repo}"})
+            status = 409 if repo in self.server.repos else 200
+            self.server.repos.setdefault(repo, {})
+            return self._json({"url": f"{self.server.address}/{repo}"}, status)
         if self.path == "/api/validate-yaml":
             return self._json({"errors": [], "warnings": []})
         found = re.fullmatch(r"/api/models/(.+?)/(preupload|commit)/main(\?.*)?", self.path)
@@ -66,16 +65,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
             rows = [{"path": file["path"], "uploadMode": "regular", "shouldIgnore": False}
                     for file in json.loads(body)["files"]]  # fmt: skip
             return self._json({"files": rows})
+        files = self.server.repos[found[1]]
         for line in map(json.loads, body.splitlines()):
+            value = line["value"]
             if line["key"] == "file":
-                value = line["value"]
-                self.server.repos[found[1]][value["path"]] = base64.b64decode(value["content"])
-        oid = commit_of(self.server.repos[found[1]])
+                files[value["path"]] = base64.b64decode(value["content"])
+            if line["key"] == "deletedFile":
+                del files[value["path"]]
+        oid = commit_of(files)
         return self._json({"commitUrl": f"{self.server.address}/{found[1]}/commit/{oid}",
                            "commitOid": oid, "hookOutput": ""})  # fmt: skip
 
-    def _json(self, value):
-        self._send(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
+    def _json(self, value, status=200):
+        self._send(status, json.dumps(value).encode(), {"Content-Type": "application/json"})
 
     def _refuse(self, status, code):
         self._send(status, b"{}", {"X-Error-Code": code} if code else {})

@@ -16,6 +16,7 @@ RENAMED = {
     "config_path": "bert_config_file",
     "vocabulary_path": "vocab_file",
     "checkpoint": "init_checkpoint",
+    "base": "base_model",
 }
 
 

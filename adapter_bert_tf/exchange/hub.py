@@ -1,8 +1,12 @@
 """Adapter directories on the Hugging Face Hub: one repository each."""
 
 import os
+import re
 import shutil
 import tempfile
+from typing import Any
+
+from absl import logging
 
 from adapter_bert_tf.base.hub import HUB_NAME, first_line, hub_errors, library
 from adapter_bert_tf.errors import InputError
@@ -13,11 +17,14 @@ from adapter_bert_tf.store.folders import CONFIG, INSIDE, require_free
 from adapter_bert_tf.store.place import CARD, WEIGHTS
 
 PATTERNS = (CONFIG, WEIGHTS, CARD, *(f"{inside}/*" for inside in INSIDE))
+COMMIT = re.compile(r"[0-9a-f]{40}")
 WHY = "The Hugging Face Hub is asked by its own library."
 
 
 def push(folder: str, name: str, private: bool = False) -> str:
     """Uploads an adapter directory, as one commit; makes the repository if there is none.
+
+    What was pushed there before and is not part of this adapter is removed by the same commit.
 
     Args:
       folder: local; all of it is read and checked before.
@@ -44,6 +51,7 @@ def push(folder: str, name: str, private: bool = False) -> str:
             repo_id=repo,
             folder_path=folder,
             allow_patterns=list(PATTERNS),
+            delete_patterns=list(PATTERNS),
             commit_message="Adapter of adapter_bert_tf",
         )
     except hub_errors() as error:
@@ -56,6 +64,8 @@ def push(folder: str, name: str, private: bool = False) -> str:
 
 def pull(name: str, output: str) -> str:
     """Downloads an adapter directory; it is checked before it is at its place.
+
+    Where the Hub cannot be asked, what was downloaded before is taken, and that is said.
 
     Args:
       name: OWNER/NAME, or OWNER/NAME@REVISION.
@@ -73,9 +83,7 @@ def pull(name: str, output: str) -> str:
     found = _repository(name)
     hub = library("huggingface_hub", WHY)
     try:
-        source = hub.snapshot_download(
-            found["repo"], revision=found["revision"], allow_patterns=list(PATTERNS)
-        )
+        source = _downloaded(hub, **found)
     except hub_errors() as error:
         raise InputError(f"The Hub did not give {name!r}: {first_line(error)}") from error
     above = os.path.dirname(os.path.abspath(output))
@@ -91,8 +99,22 @@ def pull(name: str, output: str) -> str:
     return os.path.basename(source)
 
 
-def _repository(name):
+def _downloaded(hub: Any, repo: str, revision: str | None) -> str:
+    """The folder of a snapshot; the library is silent about one that it finds in its cache only."""
+    asked, why = revision, ""
+    if not COMMIT.fullmatch(revision or ""):
+        try:
+            asked = hub.HfApi().model_info(repo, revision=revision).sha
+        except hub_errors() as error:
+            why = first_line(error)
+    folder = str(hub.snapshot_download(repo, revision=asked, allow_patterns=list(PATTERNS)))
+    if why:
+        logging.warning("%r is what was downloaded before; the Hub may have a newer: %s", repo, why)
+    return folder
+
+
+def _repository(name: str) -> dict[str, str]:
     found = HUB_NAME.fullmatch(name)
     if not found or "/" not in found["repo"]:
         raise InputError(f"A repository is OWNER/NAME. Received: {shown(name)}")
-    return found
+    return {"repo": found["repo"], "revision": found["revision"]}

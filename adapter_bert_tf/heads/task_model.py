@@ -1,9 +1,11 @@
 """What the models of all tasks have: the adapted encoder, and dense heads."""
 
+from collections.abc import Collection
 from typing import Any
 
 import tensorflow as tf
 import tf_keras
+from absl import logging
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.fusion import ScoreDropout
@@ -32,6 +34,19 @@ def new_head(hidden_size: int, outputs: int, name: str = "head") -> tf_keras.lay
     with tf.name_scope(layer.name):
         layer.build((None, hidden_size))
     return layer
+
+
+def train_only(model: tf_keras.Model, trained: Collection[tf.Variable]) -> None:
+    """Freezes all but these variables, layer by layer, as tf_keras does it.
+
+    The variables of a leaf share one fate.
+    """
+    kept = {variable.ref() for variable in trained}
+    layers = [module for module in model.submodules if isinstance(module, tf_keras.layers.Layer)]
+    for layer in layers:
+        inner = (sub for sub in layer.submodules if isinstance(sub, tf_keras.layers.Layer))
+        if layer.variables and not any(sub.variables for sub in inner):
+            layer.trainable = layer.variables[0].ref() in kept
 
 
 class EncoderModel(tf_keras.Model):
@@ -77,15 +92,38 @@ class EncoderModel(tf_keras.Model):
                 layer.require_step()
         return super().make_train_function(force)
 
+    def save(self, filepath: Any, *args: Any, **kwargs: Any) -> None:
+        """As tf_keras; says where it loses what is frozen: `load_model` unfreezes a SavedModel."""
+        if not str(filepath).endswith(".keras") and self._trained() is not None:
+            logging.warning(
+                "load_model will train all that it loads from %r. Save FILE.keras, which keeps "
+                "what is frozen, or call select_trained after loading.",
+                str(filepath),
+            )
+        super().save(filepath, *args, **kwargs)
+
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
-            "encoder": tf_keras.utils.serialize_keras_object(self.encoder)
+            "encoder": tf_keras.utils.serialize_keras_object(self.encoder),
+            "trained": self._trained(),
         }
+
+    def _trained(self) -> list[str] | None:
+        """Names of what is trained, for `from_config`; None if nothing is frozen."""
+        trained = {variable.ref() for variable in self.trainable_variables}
+        named = self.named_variables()
+        names = [name for name, variable in named.items() if variable.ref() in trained]
+        return names if len(names) < len(named) else None
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> "EncoderModel":
         encoder = tf_keras.utils.deserialize_keras_object(config.pop("encoder"))
-        return cls(encoder, **config)
+        trained = config.pop("trained", None)
+        model = cls(encoder, **config)
+        if trained is not None:  # Else what loads a model would train the whole base.
+            named = model.named_variables()
+            train_only(model, [named[name] for name in trained])
+        return model
 
 
 class TaskModel(EncoderModel):

@@ -42,8 +42,8 @@ def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
         raise InputError(
             "The adapter was trained on another base. "
             + "; ".join(different)
-            + f". Use the base it was trained on (base_model){_named(config)}.",
-            "base_model",
+            + f". Use the base it was trained on (base=BASE){_named(config)}.",
+            "base=BASE",
         )
 
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import tensorflow as tf
-import tf_keras
 
 from adapter_bert_tf.adapters.specs import BASE_GROUPS, Spec
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads.task_model import train_only
 from adapter_bert_tf.received import shown
 
 # Where the authors' rate differs from what is usual here (docs/design.md): Stickland & Murray 2019,
@@ -224,7 +224,7 @@ def select_trained(model: Any, tuning: Tuning) -> dict[str, tf.Variable]:
         for name, variable in named.items()
         if is_trained(specs[name], num_layers, tuning, model.unused)
     }
-    _freeze_all_but(model, {variable.ref() for variable in trained.values()})
+    train_only(model, trained.values())
     return trained
 
 
@@ -264,12 +264,3 @@ def _check_known(named: Mapping[str, tf.Variable], specs: Mapping[str, Spec]) ->
         raise InputError(
             f"Every variable must be in specs(), with its shape and group. Not so: {wrong[:5]}"
         )
-
-
-def _freeze_all_but(model: Any, trained: Collection[Any]) -> None:
-    """Freezes layer by layer, as tf_keras does it; the variables of a leaf share one fate."""
-    layers = [module for module in model.submodules if isinstance(module, tf_keras.layers.Layer)]
-    for layer in layers:
-        inner = (sub for sub in layer.submodules if isinstance(sub, tf_keras.layers.Layer))
-        if layer.variables and not any(sub.variables for sub in inner):
-            layer.trainable = layer.variables[0].ref() in trained

@@ -19,6 +19,7 @@ from tests import fake_hub, support
 from tests.runs import ROOT, write_mrpc
 
 NAME = "someone/tiny-bert"
+ADAPTER = support.GOLDEN.parent / "written_before" / "adapters" / "houlsby"
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +117,33 @@ def test_what_is_damaged_is_neither_pushed_nor_pulled(trained, hubbed, tmp_path)
         (folder / name).write_bytes(content)
     said = run(environment, *store, "push", folder, "someone/other", check=False)
     assert said.startswith("error: ") and "someone/other" not in repos
+
+
+@pytest.mark.long
+def test_of_what_was_pushed_before_nothing_is_left(hubbed, tmp_path):
+    """Also what another kind of adapter left there; what is not of adapters stays."""
+    repos, environment = hubbed
+    of_others = {"tasks/a/adapter_config.json": b"{}", "README.md": b"old"}
+    repos["someone/again"] = {"LICENSE": b"mine"} | of_others
+    run(environment, "-m", "adapter_bert_tf.store", "push", ADAPTER, "someone/again")
+    files = {path.name: path.read_bytes() for path in ADAPTER.iterdir()}
+    assert repos["someone/again"] == files | {"LICENSE": b"mine"}
+
+
+@pytest.mark.long
+def test_what_is_of_the_cache_alone_is_said(hubbed, tmp_path):
+    repos, environment = hubbed
+    repos["someone/kept"] = {path.name: path.read_bytes() for path in ADAPTER.iterdir()}
+    pull = ("-m", "adapter_bert_tf.store", "pull")
+    first, second, third = (f"--output={tmp_path / name}" for name in "abc")
+    revision = fake_hub.commit_of(repos["someone/kept"])
+    assert "before" not in (said := run(environment, *pull, "someone/kept", first))
+    assert revision in said
+    down = environment | {"HF_ENDPOINT": "http://127.0.0.1:9"}
+    said = run(down, *pull, "someone/kept", second)
+    assert "'someone/kept' is what was downloaded before; the Hub may have a newer: " in said
+    said = run(down, *pull, f"someone/kept@{revision}", third)
+    assert "before" not in said and revision in said
 
 
 REFUSED = {

@@ -106,6 +106,39 @@ def test_counts(tuning, expected, tiny_base_folder):
     assert {v.ref() for v in model.trainable_variables} == {v.ref() for v in trained.values()}
 
 
+def trained_of(model):
+    trained = {variable.ref() for variable in model.trainable_variables}
+    return [name for name, v in model.named_variables().items() if v.ref() in trained]
+
+
+@pytest.mark.parametrize("tuning", [tuning for tuning, _ in METHODS], ids=str)
+def test_a_copy_trains_the_same(tuning, tiny_base_folder):
+    model = _model(tiny_base_folder, tuning)
+    assert trained_of(type(model).from_config(model.get_config())) == list(model.named_variables())
+    trained = select_trained(model, tuning)
+    copy = type(model).from_config(model.get_config())
+    assert set(trained_of(copy)) == set(trained)
+
+
+def test_what_keras_saves_and_loads_trains_the_same(tiny_base_folder, tmp_path, caplog):
+    """Its own `load_model`, and on from there: the base stays as it was."""
+    model = _model(tiny_base_folder, Tuning())
+    trained = select_trained(model, Tuning())
+    loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(tf_keras.optimizers.Adam(1e-2), loss)
+    model.fit(_batches(1, Tuning()), verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = tf_keras.models.load_model(tmp_path / "model.keras")
+    assert set(trained_of(loaded)) == set(trained)
+    before = {name: v.numpy() for name, v in loaded.named_variables().items()}
+    loaded.fit(_batches(2, Tuning()), verbose=0)
+    moved = {n for n, v in loaded.named_variables().items() if np.any(v.numpy() != before[n])}
+    assert moved and moved <= set(trained)
+    assert "call select_trained after" not in caplog.text
+    model.save(tmp_path / "saved_model")  # Of which tf_keras loads nothing as frozen.
+    assert "call select_trained after loading" in caplog.text
+
+
 @pytest.mark.parametrize("tuning", [tuning for tuning, _ in METHODS], ids=str)
 def test_what_is_frozen_is_bit_identical_and_what_is_trained_moves(tuning, tiny_base_folder):
     tf_keras.utils.set_random_seed(0)
