@@ -101,16 +101,20 @@ def pull(name: str, output: str) -> str:
 
 def _downloaded(hub: Any, repo: str, revision: str | None) -> str:
     """The folder of a snapshot; the library is silent about one that it finds in its cache only."""
-    asked, why = revision, ""
-    if not COMMIT.fullmatch(revision or ""):
-        try:
-            asked = hub.HfApi().model_info(repo, revision=revision).sha
-        except hub_errors() as error:
-            why = first_line(error)
-    folder = str(hub.snapshot_download(repo, revision=asked, allow_patterns=list(PATTERNS)))
+    why = "" if COMMIT.fullmatch(revision or "") else _unanswered(hub, repo, revision)
+    folder = str(hub.snapshot_download(repo, revision=revision, allow_patterns=list(PATTERNS)))
     if why:
         logging.warning("%r is what was downloaded before; the Hub may have a newer: %s", repo, why)
     return folder
+
+
+def _unanswered(hub: Any, repo: str, revision: str | None) -> str:
+    """Why the Hub does not say what a revision is; nothing if it does."""
+    try:
+        hub.HfApi().model_info(repo, revision=revision)
+    except hub_errors() as error:
+        return first_line(error)
+    return ""
 
 
 def _repository(name: str) -> dict[str, str]:
