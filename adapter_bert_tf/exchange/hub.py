@@ -117,8 +117,8 @@ def _unanswered(hub: Any, repo: str, revision: str | None) -> str:
     return ""
 
 
-def _repository(name: str) -> dict[str, str]:
+def _repository(name: str) -> dict[str, Any]:
     found = HUB_NAME.fullmatch(name)
     if not found or "/" not in found["repo"]:
         raise InputError(f"A repository is OWNER/NAME. Received: {shown(name)}")
-    return {"repo": found["repo"], "revision": found["revision"]}
+    return found.groupdict()
