@@ -280,9 +280,9 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         self, inputs: Mapping[str, tf.Tensor], parts: Parts, training: bool | None = None
     ) -> tf.Tensor:
         """The first block's input, float32 `[batch, seq, hidden]`; arguments as of `call`."""
-        x = self._get_embeddings(
-            inputs["input_word_ids"], inputs["input_type_ids"], None, None, None
-        )
+        words = inputs["input_word_ids"]
+        _require_positions(words.shape[-1], self.config["max_sequence_length"])
+        x = self._get_embeddings(words, inputs["input_type_ids"], None, None, None)
         norm = parts.norm("bert/embeddings/LayerNorm", self._embedding_norm_layer)
         return self._embedding_dropout(norm(x), training=training)
 
@@ -321,6 +321,14 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         cls, config: dict[str, Any], custom_objects: Any = None
     ) -> "AdapterBertEncoder":
         return cls(**config)
+
+
+def _require_positions(length: int | None, positions: int) -> None:
+    if length is not None and length > positions:
+        raise InputError(
+            f"The base has positions for {positions} word pieces. Received: texts of {length}; "
+            f"make them with abt.TextEncoder(vocabulary, {positions}), or shorter."
+        )
 
 
 def _block_variables(prefix: str, block: AdapterEncoderBlock) -> dict[str, tf.Variable]:

@@ -15,7 +15,7 @@ from adapter_bert_tf.exchange.adapter_bert import import_checkpoint
 from adapter_bert_tf.exchange.adapterhub import import_adapter, is_adapterhub
 from adapter_bert_tf.exchange.adapterhub_export import export_adapter
 from adapter_bert_tf.permissions import require_open
-from adapter_bert_tf.received import printable
+from adapter_bert_tf.received import printable, shown
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.card import card, number
 from adapter_bert_tf.store.combine import average
@@ -145,6 +145,9 @@ def verify_adapters(parsed: argparse.Namespace) -> int:
 def average_adapters(parsed: argparse.Namespace) -> int:
     """Writes the mean of adapters of one shape."""
     require_free(parsed.output)
+    places = [storage.real(folder) for folder in parsed.folders]
+    if len(set(places)) < len(places):
+        raise InputError(f"An average is of different adapters. Received: {shown(parsed.folders)}")
     saved = average([load_adapter(folder) for folder in parsed.folders])
     return _write(saved, parsed)
 

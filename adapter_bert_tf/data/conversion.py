@@ -1,6 +1,6 @@
 """Raw texts and labels as what `fit` of a Keras model takes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,10 @@ from adapter_bert_tf.received import shown
 
 def examples(
     encoder: TextEncoder,
-    texts: Sequence[str],
-    labels: Sequence[Any],
+    texts: Iterable[str],
+    labels: Iterable[Any],
     names: Sequence[str] = (),
-    others: Sequence[str] | None = None,
+    others: Iterable[str] | None = None,
 ) -> tuple[dict[str, tf.Tensor], np.ndarray]:
     """Texts and labels, converted for `fit`.
 
@@ -40,7 +40,8 @@ def examples(
     Raises:
       InputError: for an unknown label, a score that is no number, or lists of different lengths.
     """
-    columns = [texts] if others is None else [texts, others]
+    given = [texts, labels] if others is None else [texts, others, labels]
+    *columns, labels = [x if hasattr(x, "__len__") else list(x) for x in given]  # Generators.
     lengths = [len(column) for column in (*columns, labels)]
     if len(set(lengths)) > 1:
         raise InputError(f"Each text has one label. Received: lists of the lengths {lengths}.")

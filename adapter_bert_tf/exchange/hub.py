@@ -18,6 +18,7 @@ from adapter_bert_tf.store.place import CARD, WEIGHTS
 
 PATTERNS = (CONFIG, WEIGHTS, CARD, *(f"{inside}/*" for inside in INSIDE))
 COMMIT = re.compile(r"[0-9a-f]{40}")
+NO_TOKEN = "It asks for a token with the right to write there: hf auth login, or HF_TOKEN."
 WHY = "The Hugging Face Hub is asked by its own library."
 
 
@@ -55,10 +56,9 @@ def push(folder: str, name: str, private: bool = False) -> str:
             commit_message="Adapter of adapter_bert_tf",
         )
     except hub_errors() as error:
-        raise InputError(
-            f"The Hub did not take {repo!r}: {first_line(error)} It asks for a token with the "
-            "right to write there: hf auth login, or HF_TOKEN."
-        ) from error
+        answered = getattr(error, "response", None) is not None
+        advice = NO_TOKEN if answered else "Is there a network?"
+        raise InputError(f"The Hub did not take {repo!r}: {first_line(error)} {advice}") from error
     return str(done.commit_url)
 
 

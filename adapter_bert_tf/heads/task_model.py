@@ -1,5 +1,6 @@
 """What the models of all tasks have: the adapted encoder, and dense heads."""
 
+import numbers
 from collections.abc import Collection
 from typing import Any
 
@@ -11,7 +12,9 @@ from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.fusion import ScoreDropout
 from adapter_bert_tf.adapters.specs import Spec
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
+from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.losses import Loss
+from adapter_bert_tf.received import shown
 
 
 def head_specs(hidden_size: int, outputs: int, name: str = "head") -> dict[str, Spec]:
@@ -23,7 +26,13 @@ def head_specs(hidden_size: int, outputs: int, name: str = "head") -> dict[str, 
 
 
 def new_head(hidden_size: int, outputs: int, name: str = "head") -> tf_keras.layers.Dense:
-    """A dense layer on hidden states, in float32 whatever the precision, with its variables."""
+    """A dense layer on hidden states, in float32 whatever the precision, with its variables.
+
+    Raises:
+      InputError: when there are no outputs.
+    """
+    if not isinstance(outputs, numbers.Integral) or outputs < 1:
+        raise InputError(f"A head has 1 or more outputs, one a label. Received: {shown(outputs)}")
     layer = tf_keras.layers.Dense(
         outputs,
         name=name,

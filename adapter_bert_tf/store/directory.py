@@ -14,6 +14,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.fusion_config import FusionConfig
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.received import shown
 from adapter_bert_tf.store import contents, schema
 from adapter_bert_tf.store import weights as weight_bytes
 from adapter_bert_tf.store.base_match import check_base
@@ -191,13 +192,19 @@ def check_tasks(folder: str, saved: SavedAdapter) -> None:
     """Beside what was trained on several tasks there must be the adapter of each, as it makes them.
 
     Raises:
-      InputError: for one that is gone, damaged or another.
+      InputError: for one that is gone, damaged or another, or those of what is of one task.
     """
+    beside = os.path.join(folder, TASKS)
+    if not is_several(saved.config) and storage.exists(beside):
+        raise InputError(
+            f"It is the adapter of one task, {shown(saved.config['task'])}, and {beside!r} is not "
+            "of it. Move that elsewhere."
+        )
     of_each = each_task(saved.config, saved.weights) if is_several(saved.config) else []
     # What is made once more on another machine is rounded otherwise, and is in a file of any type.
     same = _about_the_same if of_each and is_made(saved.config) else np.array_equal
     for task in of_each:
-        path = os.path.join(folder, TASKS, task.name)
+        path = os.path.join(beside, task.name)
         theirs = load_adapter(path).weights
         if theirs.keys() != task.weights.keys() or not all(
             same(theirs[name], task.weights[name]) for name in theirs

@@ -261,6 +261,22 @@ def test_the_page_of_training_shows_the_block_as_it_is():
     assert code and "\n".join(block).count(code[0].strip()) == 1
 
 
+def test_more_word_pieces_than_positions_are_refused():
+    """Also while a step is traced, where TensorFlow makes the error one of its own."""
+    encoder = AdapterBertEncoder(**SIZES)
+    longest = SIZES["max_sequence_length"]
+    inputs = {name: tf.zeros([2, longest + 1], tf.int32) for name in encoder.inputs}
+    for called, error in ((encoder, InputError), (tf.function(encoder), Exception)):
+        with pytest.raises(error, match=f"positions for {longest} .* of {longest + 1}"):
+            called(inputs)
+
+
+@pytest.mark.parametrize("outputs", [0, -1, "two", 2.0])
+def test_a_head_of_no_labels_is_refused(outputs):
+    with pytest.raises(InputError, match="1 or more outputs, one a label"):
+        Classifier(AdapterBertEncoder(**SIZES), outputs)
+
+
 def test_norm_first_is_refused():
     with pytest.raises(InputError, match="norm_first=True"):
         AdapterEncoderBlock(

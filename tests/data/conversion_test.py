@@ -32,6 +32,16 @@ def encoder(tiny_base_folder):
     return abt.TextEncoder(read_vocabulary(f"{tiny_base_folder}/vocab.txt"), 16)
 
 
+def test_texts_and_labels_of_generators(encoder):
+    labels, names, expected = CASES["labels"]
+    expected_inputs, _ = abt.examples(encoder, TEXTS, labels, names, TEXTS)
+    given = [(x for x in column) for column in (TEXTS, labels)]
+    inputs, found = abt.examples(encoder, *given, names, (x for x in TEXTS))
+    np.testing.assert_array_equal(found, expected)
+    for name in inputs:
+        np.testing.assert_array_equal(inputs[name], expected_inputs[name])
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_labels(case, encoder):
     labels, names, expected = CASES[case]

@@ -1,5 +1,7 @@
 """`python -m adapter_bert_tf.store`, and averages."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -63,7 +65,7 @@ def test_verify(folder, tiny_base_folder, capsys):
     assert "`import` reads it" in capsys.readouterr().out
 
 
-def test_average(folder):
+def test_average(folder, capsys):
     places = [str(folder / name / "adapter") for name in "ab"]
     assert main(["average", *places, f"--output={folder / 'mean'}"]) == 0
     first, second, mean = map(load_adapter, [*places, str(folder / "mean")])
@@ -79,6 +81,17 @@ def test_average(folder):
     assert main(["average", *places, f"--output={places[0]}"]) == 1
     with pytest.raises(InputError, match="at least two"):
         average([first])
+    assert main(["average", places[0], f"{places[0]}/", f"--output={folder / 'same'}"]) == 1
+    assert "of different adapters" in capsys.readouterr().err
+
+
+def test_adapters_of_tasks_beside_one_of_one_task_are_not_its_own(folder, tmp_path, capsys):
+    one = tmp_path / "one"
+    shutil.copytree(folder / "a" / "adapter", one)
+    assert main(["verify", str(one)]) == 0
+    shutil.copytree(folder / "b" / "adapter", one / "tasks" / "b")
+    assert main(["verify", str(one)]) == 1
+    assert "tasks' is not of it. Move that elsewhere." in capsys.readouterr().out
 
 
 def test_import_and_export(tmp_path, capsys):
