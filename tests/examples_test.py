@@ -19,8 +19,10 @@ def test_every_example_is_run():
     assert {path.name for path in (ROOT / "examples").iterdir() if path.suffix} == set(SAID)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", SAID)
+MARKS = dict.fromkeys(SAID, pytest.mark.slow) | {"sentiment.py": pytest.mark.long}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS[name]) for name in SAID])
 def test_an_example(name, tmp_path):
     done = subprocess.run(
         [sys.executable, ROOT / "examples" / name],

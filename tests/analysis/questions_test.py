@@ -108,7 +108,7 @@ def test_the_comparison_of_question_adapters(two_runs, tmp_path):
     assert sum(right) <= len(differing)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_sizes_of_question_adapters(two_runs, tmp_path):
     folder, read = two_runs
     more = (f"--train_file={folder}/train.json", "--num_train_epochs=2", "--num_trials=1", *TINY)

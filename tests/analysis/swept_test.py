@@ -115,7 +115,7 @@ def test_a_file_that_is_no_ledger(text, said, looked_at, tmp_path, capsys):
     assert said in (error or capsys.readouterr().out)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_by_kind(looked_at, tmp_path, monkeypatch, capsys):
     kept = ("houlsby", "depth_2", "attention_only")
     monkeypatch.setattr(variants, "VARIANTS", {name: variants.VARIANTS[name] for name in kept})

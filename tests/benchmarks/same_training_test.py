@@ -13,7 +13,7 @@ CHANGES = {  # (file, what, by what): the cases that differ.
 }
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CHANGES)
 def test_another_version_of_the_code(case, tiny_base_folder, tmp_path):
     file, what, by_what, expected = CHANGES[case]

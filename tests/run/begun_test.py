@@ -39,7 +39,7 @@ def test_an_interrupted_run_goes_on_with_its_order(mrpc, tiny_base_folder, tmp_p
     )
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_record_is_repeated_in_its_order(mrpc, tiny_base_folder, tmp_path):
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *SHORT)
     assert order_of(out) == "epoch"

@@ -181,6 +181,7 @@ def mean_loss(out):
     return np.average([row["loss"] for row in rows], weights=steps)
 
 
+@pytest.mark.slow
 def test_a_fusion_is_held_near_the_identity_once(base, mrpc, tmp_path):
     """What is added to the loss is added once, and not for each replica."""
     model = AdapterModel(load_base(str(base)))
@@ -262,6 +263,7 @@ def _until(condition, process, seconds=120):
         time.sleep(0.2)
 
 
+@pytest.mark.slow
 def test_a_batch_in_parts_is_the_same_on_two_devices_and_compiled(base, mrpc, tmp_path):
     """Each replica cuts its own share; XLA takes the loop over the parts."""
     parts = ("--train_batch_size=8", "--gradient_accumulation_steps=2")

@@ -99,7 +99,7 @@ def test_the_same_call_again_finds_itself_done(trained, tiny_base_folder, capsys
     assert abt.Predictor(f"{trained.output_dir}/adapter", base=str(tiny_base_folder))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_several_seeds_have_results_and_folds_are_for_the_command(tiny_base_folder):
     texts, labels = sentences(32)
     settings = {"base_model": str(tiny_base_folder), "num_train_epochs": 1, **SMALL}
@@ -110,7 +110,7 @@ def test_several_seeds_have_results_and_folds_are_for_the_command(tiny_base_fold
         abt.train(texts, labels, folds=2, **settings)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_frames_pairs_and_scores(tiny_base_folder):
     first, second = sentences(32)[0], sentences(32, seed=1)[0]
     frame = pandas.DataFrame({"id": range(32), "said": first, "heard": second})

@@ -146,7 +146,7 @@ def test_training_goes_on_from_a_fusion(mrpc, fused, tiny_base_folder, tmp_path)
     assert not np.array_equal(ours.weights[name], theirs.weights[name])
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_sweep_over_what_is_fused(mrpc, members, tiny_base_folder, tmp_path):
     (tmp_path / "grid.yaml").write_text(f"fuse: [a={members[0]}, a={members[1]}]\n")
     sweep = (f"--sweep={tmp_path}/grid.yaml", "--do_eval", "--tuning=fusion")
@@ -271,7 +271,7 @@ def test_where_it_cannot_look(case, mrpc, fused, tiny_base_folder, tmp_path):
     assert digests(fused) == before and not (tmp_path / "out").exists()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_looking_again_leaves_the_same(mrpc, fused, tiny_base_folder, tmp_path, capsys):
     asked = (f"--adapter_dir={fused}/adapter", f"--output_dir={tmp_path}/out")
     assert look(mrpc, tiny_base_folder, *asked, "--dry_run") is None
@@ -327,7 +327,7 @@ def test_a_map_of_other_tables(mrpc, tmp_path, capsys):
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_analysis_as_a_command(mrpc, fused, members, tiny_base_folder, tmp_path):
     data = ("--task_name=mrpc", f"--data_dir={mrpc}", f"--base_model={tiny_base_folder}")
     out = f"--output_dir={tmp_path}/out"

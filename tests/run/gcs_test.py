@@ -172,6 +172,7 @@ def test_what_cannot_be_stops_before_training(flags, service, message, objects, 
     assert "What MRPC holds" not in text and "Trying again" not in text
 
 
+@pytest.mark.slow
 def test_a_fusion_and_its_members_in_a_bucket(objects, tmp_path):
     """Members are read from the bucket and copied into it; the fusion is whole without them."""
     with FakeGcs(dict(objects), buckets=("out",), faults=Faults(0.05)) as fake:

@@ -102,7 +102,8 @@ def assert_same(out, other):
     assert not [path for path in out.rglob("*") if re.search(r"\.tmp|\.lock|tempstate", path.name)]
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.slow  # tests/kill does it at each change of a file, in `make test-long` at some.
+@pytest.mark.parametrize("kills", [3, 20])
 def test_kill_at_random_moments(kills, mrpc, tiny_base_folder, tmp_path, uninterrupted):
     """Most fall between a checkpoint and the steps after it, some in the midst of starting."""
     moments, out, killed = random.Random(kills), tmp_path / "out", 0

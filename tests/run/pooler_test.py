@@ -67,7 +67,7 @@ def test_what_is_trained(case, untrained, tiny_base_folder, mrpc, tmp_path):
     assert trains_pooler(out) is expected
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_answers_do_not_come_from_the_pooler(untrained, tmp_path):
     file = squad_test.write(tmp_path, "train")
     flags = [*base_flags(untrained), f"--train_file={file}", *squad_test.TINY, *SHORT]
@@ -106,7 +106,7 @@ def test_a_new_run_in_the_place_of_a_finished_one_asks_the_base(untrained, mrpc,
     assert trains_pooler(out)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_sweep_of_earlier_goes_on(untrained, mrpc, tmp_path, capsys):
     arguments = [*SHORT, "--do_eval", "--num_trials=2"]
     out = train(mrpc, untrained, tmp_path / "out", *arguments, "--notrain_pooler")

@@ -86,15 +86,16 @@ METHODS = {
     "pals": ("--pal_size=24", "--learning_rate=1e-3"),
 }
 WHOLE = ("multitask_full", "pals")  # These change the base, so that no task is apart.
-IN_THE_DEFAULT_SUITE = ("per_task_adapters", "hyperformer++")
+MARKS = dict.fromkeys(METHODS, pytest.mark.slow) | {  # The others go the ways of these.
+    "per_task_adapters": (),
+    "hyperformer++": (),
+    "pals": pytest.mark.long,
+}
 
 
 @pytest.fixture(
     scope="module",
-    params=[
-        method if method in IN_THE_DEFAULT_SUITE else pytest.param(method, marks=pytest.mark.long)
-        for method in METHODS
-    ],
+    params=[pytest.param(method, marks=MARKS[method]) for method in METHODS],
 )
 def trained(request, glue, tiny_base_folder, tmp_path_factory):
     """(method, output folder) of a run of three tasks."""
@@ -486,7 +487,7 @@ def test_a_file_that_lists_no_tasks_is_refused(case, glue, tiny_base_folder, tmp
     assert re.search(message, error or ""), error
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_thirty_tasks_numbers_for_one_and_one_layer(glue, tiny_base_folder, tmp_path):
     lines = [f"t{i}: {{task_name: cola, data_dir: {glue}/CoLA}}" for i in range(30)]
     (tmp_path / "tasks.yaml").write_text("\n".join(lines) + "\n")
@@ -588,7 +589,7 @@ def test_the_best_step_is_that_of_the_best_average(glue, tiny_base_folder, tmp_p
     assert kept["eval"]["eval_average"] == pytest.approx(averages[best], abs=1e-6)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_sweep_over_the_methods(glue, tiny_base_folder, tmp_path):
     methods = ["multitask_adapters", "hyperformer++", "pals"]
     (tmp_path / "grid.yaml").write_text(f"tuning: {methods}\n")

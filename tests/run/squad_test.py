@@ -195,7 +195,7 @@ def test_one_question(trained, tmp_path):
     assert CONTEXTS[1][int(found[2]) : int(found[3])] == found[1]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_version_2_and_trials(trained, tmp_path):
     folder, _ = trained
     train, dev = (write(tmp_path, name, impossible=True) for name in ("train", "dev"))
@@ -309,7 +309,7 @@ def test_a_question_without_its_answer_is_not_learned_and_named(tmp_path, caplog
     assert "train-0-0" in caplog.text
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_sweep_does_not_mix_scores_of_two_files(trained, tmp_path):
     folder, _ = trained
     arguments = [

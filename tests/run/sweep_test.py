@@ -55,7 +55,7 @@ def test_trials_report_median_and_range(mrpc, tiny_base_folder, tmp_path):
     ).read_bytes()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_run_of_a_sweep_equals_the_run_by_itself(mrpc, tiny_base_folder, tmp_path):
     sweeping = _grid(tmp_path, "adapter_size: [2, 4]\n")
     out = train(
@@ -133,7 +133,7 @@ def test_finished_runs_are_skipped(mrpc, tiny_base_folder, tmp_path, capsys):
     assert [row["seconds"] == "" for row in _rows(out)] == [False, True, False]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_one_that_overwrites_goes_on_too(mrpc, tiny_base_folder, tmp_path, monkeypatch, capsys):
     """Who restarts a preempted command wants no other; a new one begins with its first run."""
     more = ("--do_eval", "--num_train_epochs=1", "--num_trials=3")
@@ -369,7 +369,7 @@ def start_on_two_devices(text, mrpc, base, out):
     return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_sweep_over_devices_uses_them(mrpc, tiny_base_folder, tmp_path):
     text = "distribution: [one_device, mirrored]\ntrain_batch_size: [8]"
     done = start_on_two_devices(text, mrpc, tiny_base_folder, tmp_path / "out")

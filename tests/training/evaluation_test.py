@@ -472,7 +472,7 @@ def test_two_devices_keep_what_one_keeps(tmp_path, capsys):
     assert read[0].results == pytest.approx(read[1].results, abs=1e-5)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_two_workers_evaluate_alike_and_one_of_them_writes(tmp_path):
     """The second time they are taken up again at step 6, whose best is that of step 4."""
     out, found = str(tmp_path / "out"), []
