@@ -71,11 +71,10 @@ def _column_number(column, header, place):
     if column not in header:
         if number is not None:
             return number
-        raise InputError(
-            f"{place}: the header has no column {shown(column)}. Received: {_shown(header)}. Is "
-            "delimiter right?",
-            "delimiter",
-        )
+        said = f"{place}: the header has no column {shown(column)}. Received: {_shown(header)}."
+        if header[0].startswith("sep="):
+            raise InputError(f"{said} The first line is Excel's own: remove it.")
+        raise InputError(f"{said} Is delimiter right?", "delimiter")
     if number is not None and header.index(column) != number:
         raise InputError(
             f"{place}: {shown(column)} is the name of column {header.index(column)} and "

@@ -38,19 +38,35 @@ def examples(
       `[batch, labels]` of 0 and 1 for lists of labels, or float32 `[batch]` scores).
 
     Raises:
-      InputError: for an unknown label, a score that is no number, or lists of different lengths.
+      InputError: for an unknown label, a score that is no number, lists of different lengths, or
+        names that are not different.
     """
-    given = [texts, labels] if others is None else [texts, others, labels]
-    *columns, labels = [x if hasattr(x, "__len__") else list(x) for x in given]  # Generators.
-    lengths = [len(column) for column in (*columns, labels)]
+    columns = [_column(texts)] if others is None else [_column(texts), _column(others)]
+    given = _column(labels)
+    lengths = [len(column) for column in (*columns, given)]
     if len(set(lengths)) > 1:
         raise InputError(f"Each text has one label. Received: lists of the lengths {lengths}.")
-    convert = _ids if names else _scores
-    return encoder.inputs(*columns), convert(labels, list(names))
+    as_texts = list(map(str, names))
+    if len(set(as_texts)) < len(as_texts):
+        raise InputError(f"The names of labels differ, as texts. Received: {shown(names)}")
+    convert = _ids if as_texts else _scores
+    return encoder.inputs(*columns), convert(given, as_texts)
+
+
+def _column(values: Iterable[Any]) -> Sequence[Any]:
+    """The values, of a generator a list."""
+    return values if hasattr(values, "__len__") else list(values)  # type: ignore[return-value]
 
 
 def _ids(labels: Sequence[Any], names: list[str]) -> np.ndarray:
-    if all(isinstance(label, list | tuple | set) for label in labels):
+    are_sets = [isinstance(label, list | tuple | set) for label in labels]
+    if any(are_sets) and not all(are_sets):
+        other = are_sets.index(not are_sets[0])
+        raise InputError(
+            "Either all rows have a list or set of labels or each has one label. "
+            f"Received, at 0 and {other}: {shown(labels[0])}, {shown(labels[other])}"
+        )
+    if all(are_sets):
         found = np.zeros((len(labels), len(names)), np.float32)
         for number, (row, of_one) in enumerate(zip(found, labels, strict=True)):
             row[[_id(label, names, number) for label in of_one]] = 1.0

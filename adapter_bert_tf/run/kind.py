@@ -16,6 +16,7 @@ from adapter_bert_tf.heads import Head
 from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.run import output_files
+from adapter_bert_tf.run.saved_settings import as_read
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.store import SavedAdapter, contents, save_adapter, schema
 from adapter_bert_tf.store.members import trained_further
@@ -213,11 +214,15 @@ class Kind(abc.ABC):
             **of_task,
         )
 
+    def exported(self, job: "Job") -> dict[str, Any]:
+        """What a SavedModel is built by: it reads and answers as the predictions of this run."""
+        saved = job.plan.saved
+        return as_read(saved.config, job.plan.tasks) if saved else self.description(job)
+
     def export(self, job: "Job") -> None:
         """Writes the SavedModel."""
         plan = job.plan
-        config = plan.saved.config if plan.saved else self.description(job)
-        export_task(plan.places.export_dir, job.model, config, plan.base.vocabulary)
+        export_task(plan.places.export_dir, job.model, self.exported(job), plan.base.vocabulary)
         print(f"SavedModel: {plan.places.export_dir}", flush=True)
 
 

@@ -9,7 +9,7 @@ from adapter_bert_tf.command import table
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.store import SavedAdapter
-from adapter_bert_tf.store.several import TASKS, is_several
+from adapter_bert_tf.store.several import TASKS, called, is_several
 
 # Settings of an adapter whose flags have another name.
 RENAMED = {"null_allowed": "version_2_with_negative"}
@@ -31,6 +31,24 @@ def applied(flags: RunFlags, saved: SavedAdapter) -> RunFlags:
     if other:
         logging.warning("Not as the adapter was trained: %s.", "; ".join(other))
     return flags.changed(**{n: value for n, value in theirs.items() if n not in flags.given})
+
+
+def as_read(config: Mapping[str, Any], tasks: Sequence[Any]) -> dict[str, Any]:
+    """What a saved adapter says of itself, with its inputs as a run reads them; for its export.
+
+    Args:
+      config: of the adapter. Of several tasks, those that the run has not keep what they have.
+      tasks: the run's `TaskData`.
+    """
+    ours = {task.name: task.adapter_config()["inputs"] for task in tasks}
+    if is_several(config):
+        return {**config, TASKS: [_reading(t, ours.get(called(t), {})) for t in config[TASKS]]}
+    (inputs,) = ours.values()
+    return _reading(config, inputs)
+
+
+def _reading(config: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    return {**config, "inputs": {**config["inputs"], **inputs}}
 
 
 def _settings(saved: SavedAdapter) -> dict[str, Any]:

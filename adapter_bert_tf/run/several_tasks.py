@@ -130,8 +130,7 @@ class SeveralTasks(Classification):
 
     def export(self, job):
         plan = job.plan
-        config = plan.saved.config if plan.saved else self.description(job)
-        export_together(plan.places.export_dir, job.model, config, plan.base.vocabulary)
+        export_together(plan.places.export_dir, job.model, self.exported(job), plan.base.vocabulary)
         print(f"SavedModel: {plan.places.export_dir}", flush=True)
 
 

@@ -11,6 +11,8 @@ TEXTS = ["the house", "a red door", "not"]
 CASES = {  # labels, names: expected.
     "labels": (["good", "bad", "good"], ["bad", "good"], np.array([1, 0, 1], np.int32)),
     "numbers": ([1, 0, np.int64(1)], ["0", "1"], np.array([1, 0, 1], np.int32)),
+    "numbers by their names": ([1, 0, np.int64(1)], [0, 1], np.array([1, 0, 1], np.int32)),
+    "truths": ([True, False, "True"], [False, True], np.array([1, 0, 1], np.int32)),
     "sets": (
         [["a", "c"], [], {"b"}],
         ["a", "b", "c"],
@@ -21,6 +23,8 @@ CASES = {  # labels, names: expected.
 WRONG = {  # labels, names: message.
     "an unknown label": (["good", "Bad", "bad"], ["bad", "good"], "Received, at 1: 'Bad'"),
     "one of a set": ([["a"], ["x"], []], ["a"], "Received, at 1: 'x'"),
+    "one name twice": (["a", "a", "a"], ["a", "a"], r"names of labels differ.*\['a', 'a'\]"),
+    "sets and labels": ([["a"], "b", ["a"]], ["a", "b"], r"at 0 and 1: \['a'\], 'b'"),
     "no score": ([1, "two", 3], [], "each is a score"),
     "no number": ([1, float("nan"), 3], [], "finite"),
     "too few": (["a"], ["a"], r"lists of the lengths \[3, 1\]"),

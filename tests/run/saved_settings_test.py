@@ -1,9 +1,12 @@
 """What a saved adapter says of its inputs holds, unless the user says otherwise."""
 
+import dataclasses
 import json
 import shutil
 
+import numpy as np
 import pytest
+import tensorflow as tf
 from absl import flags
 
 from adapter_bert_tf.command.definitions import define_flags
@@ -78,6 +81,43 @@ def test_another_flag_wins_and_is_named(flag, named, trained, tmp_path, caplog):
     name, value = flag.lstrip("-").split("=")
     assert str(results(tmp_path / "out")["flags"][name]) == value
     assert (f"Not as the adapter was trained: {named}." in caplog.text) == bool(named)
+
+
+def test_a_saved_model_reads_as_the_predictions_of_its_run(trained, tmp_path):
+    """With the length that this run was given, and not the adapter's."""
+    longer = (*"--do_predict --do_export".split(), "--max_seq_length=16")
+    assert apply(trained, tmp_path / "out", *longer) is None
+    rows = [line.split("\t") for line in (trained[1] / "test.tsv").read_text().splitlines()[1:]]
+    served = tf.saved_model.load(str(tmp_path / "out" / "saved_model"))
+    texts = {
+        name: tf.constant([row[i] for row in rows]) for name, i in (("text_a", 1), ("text_b", 2))
+    }
+    found = served.signatures["serving_default"](**texts)["probabilities"]
+    np.testing.assert_allclose(found, np.loadtxt(tmp_path / "out" / "test_results.tsv"), atol=1e-5)
+    assert apply(trained, tmp_path / "short", "--do_predict") is None
+    assert np.abs(found - np.loadtxt(tmp_path / "short" / "test_results.tsv")).max() > 1e-4
+
+
+@dataclasses.dataclass
+class Read:
+    """What `as_read` asks of the data of a task."""
+
+    name: str
+    inputs: dict
+
+    def adapter_config(self):
+        return {"inputs": self.inputs}
+
+
+def test_what_is_exported_of_several_is_read_as_in_the_run():
+    """Tasks that it has not keep what they have."""
+    tasks = [
+        {"task": name, "inputs": {"texts": 1, "max_seq_length": 8}} for name in ("cola", "rte")
+    ]
+    config = {"head": "several", "inputs": {}, "tasks": tasks}
+    found = saved_settings.as_read(config, [Read("rte", {"texts": 1, "max_seq_length": 16})])
+    assert [task["inputs"]["max_seq_length"] for task in found["tasks"]] == [8, 16]
+    assert [task["inputs"]["max_seq_length"] for task in config["tasks"]] == [8, 8]
 
 
 def test_pairs_are_not_answered_by_one_text(trained, tmp_path):
