@@ -68,7 +68,7 @@ def rows_of(path):
     return list(csv.DictReader(path.open()))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_ablation_of_questions(two_runs, tmp_path):
     folder, read = two_runs
     adapter = f"--adapter_dir={folder}/many/adapter"

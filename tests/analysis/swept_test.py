@@ -41,7 +41,7 @@ def test_by_the_start(looked_at, tmp_path, capsys):
     assert {p.name: p.read_bytes() for p in (tmp_path / "out").glob("init_scale.*")} == before
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_by_size(looked_at, tmp_path):
     asked = (f"--output_dir={tmp_path}/out", "--sizes=2,4", "--tops=1", *SHORT)
     assert look("size", looked_at, *asked) is None

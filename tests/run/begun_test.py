@@ -49,7 +49,7 @@ def test_a_record_is_repeated_in_its_order(mrpc, tiny_base_folder, tmp_path):
     assert order_of(train(mrpc, tiny_base_folder, out, *SHORT, "--overwrite")) == "epoch"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_an_interrupted_sweep_goes_on_with_its_order(mrpc, tiny_base_folder, tmp_path):
     arguments = (*SHORT, "--do_eval", "--num_trials=2")
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *arguments, "--group_by_length=run")

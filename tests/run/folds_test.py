@@ -123,7 +123,7 @@ def test_what_has_no_meaning_is_refused(case, mrpc, tiny_base_folder, tmp_path):
     assert message in (error or ""), error
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_settings_are_ranked_by_the_mean_of_their_folds(mrpc, tiny_base_folder, tmp_path, capsys):
     (tmp_path / "grid.yaml").write_text("learning_rate: [1.0e-9, 1.0e-2]\n")
     out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=12",

@@ -134,7 +134,7 @@ def test_numbers_are_labels_by_their_text(tiny_base_folder):
     assert not task.output_dir.startswith(str(pathlib.Path.cwd()))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_folder_goes_with_the_process_if_none_is_given(tiny_base_folder, tmp_path):
     texts, labels = sentences(16)
     settings = {"max_seq_length": 16, "train_batch_size": 8, "base_model": str(tiny_base_folder)}

@@ -135,13 +135,8 @@ def test_sigterm_loses_no_step(mrpc, tiny_base_folder, tmp_path, uninterrupted):
     assert_same(tmp_path / "out", uninterrupted)
 
 
-METHODS = [
-    "hyperformer++",
-    *(pytest.param(method, marks=pytest.mark.slow) for method in ("per_task_adapters", "pals")),
-]
-
-
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["hyperformer++", "per_task_adapters", "pals"])
 def test_several_tasks_go_on_as_one(method, mrpc, tiny_base_folder, tmp_path):
     """Stopped and killed, a run of mixed batches ends with the same adapters of all tasks."""
     if not (mrpc.parent / "CoLA").exists():

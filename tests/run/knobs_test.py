@@ -112,7 +112,7 @@ def weights_of(out):
     return safetensors.numpy.load_file(out / "adapter" / "adapter.safetensors")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_accumulated_batches_are_one_batch_and_dropout_can_be_none(
     uneven, tiny_base_folder, tmp_path
 ):

@@ -621,7 +621,7 @@ def test_tasks_of_tensorflow_datasets(tiny_base_folder, tmp_path):
     assert (tmp_path / "out" / "RTE.tsv").exists()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_thirty_tasks_at_once(glue, tiny_base_folder, tmp_path):
     lines = [f"t{i}: {{task_name: cola, data_dir: {glue}/CoLA}}" for i in range(30)]
     (tmp_path / "tasks.yaml").write_text("\n".join(lines) + "\n")

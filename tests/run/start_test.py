@@ -179,7 +179,7 @@ def run_squad(*arguments):
     question_answering.run(values)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_questions_begin_from_questions_and_from_pairs(parent, tiny_base_folder, tmp_path, capsys):
     path = write(tmp_path, "train")
     shared = ["--do_train", "--do_eval", f"--train_file={path}", f"--predict_file={path}"]

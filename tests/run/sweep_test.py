@@ -115,7 +115,7 @@ def test_a_grid_of_any_flags(mrpc, tiny_base_folder, tmp_path, monkeypatch, caps
     assert len(record["runs"]) == 4 and len(record["later_runs"]) == 1
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_finished_runs_are_skipped(mrpc, tiny_base_folder, tmp_path, capsys):
     arguments = ["--do_eval", "--num_train_epochs=1", "--num_trials=3"]
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *arguments)
