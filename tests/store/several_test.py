@@ -282,7 +282,7 @@ def test_damage_is_refused(method, damage, said, tmp_path):
 
 def test_wholes_of_the_same_tasks_are_averaged(tmp_path, capsys):
     """Their mean has no results yet, neither as a whole nor of a task."""
-    both = [str(GOLDEN / EACH)] * 2
+    both = [str(GOLDEN / EACH), str(shutil.copytree(GOLDEN / EACH, tmp_path / "again"))]
     assert main(["average", *both, f"--output={tmp_path}/mean"]) == 0
     mean, one = load_adapter(str(tmp_path / "mean")), load_adapter(both[0])
     assert mean.weights.keys() == one.weights.keys()
