@@ -147,7 +147,10 @@ def average_adapters(parsed: argparse.Namespace) -> int:
     require_free(parsed.output)
     places = [storage.real(folder) for folder in parsed.folders]
     if len(set(places)) < len(places):
-        raise InputError(f"An average is of different adapters. Received: {shown(parsed.folders)}")
+        raise InputError(
+            "An average is of different adapters: name each once. "
+            f"Received: {shown(parsed.folders)}"
+        )
     saved = average([load_adapter(folder) for folder in parsed.folders])
     return _write(saved, parsed)
 
