@@ -102,8 +102,12 @@ $(VENV)/installed: setup.py
 	$(BIN)/$(INSTALL) --no-deps $(BASE)
 	touch $@
 
-$(PARITY)/installed: setup.py
+# It sees what the tests' environment has, and installs only the rest.
+SITE = -c "import sysconfig; print(sysconfig.get_path('purelib'))"
+$(PARITY)/installed: setup.py | $(VENV)/test-installed
 	$(PYTHON) -m venv $(PARITY)
+	echo "import site; site.addsitedir('$$($(BIN)/python $(SITE))')" \
+	  > "$$($(PARITY)/bin/python $(SITE))/tests_environment.pth"
 	$(PARITY)/bin/$(INSTALL) -e ".[test,parity,tpu-compiler]"
 	$(PARITY)/bin/$(INSTALL) --no-deps $(BASE)
 	touch $@

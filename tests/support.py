@@ -6,6 +6,7 @@ import pathlib
 import re
 
 import numpy as np
+import pytest
 import safetensors.numpy
 import tensorflow as tf
 from official.legacy.bert import configs
@@ -142,6 +143,11 @@ def write_model_garden(
     tf.train.Checkpoint(encoder=model).write(f"{folder}/bert_model.ckpt")
     tf.io.gfile.rmtree(f"{folder}/tf1")
     return weights
+
+
+def seldom(values, often):
+    """`values` as parameters of a test; those not `often` run in `make test-slow` only."""
+    return [pytest.param(v, marks=() if v in often else pytest.mark.slow) for v in values]
 
 
 def batch(seed=0, rows=3, length=7):

@@ -28,7 +28,7 @@ EXPECTED, EXPECTED_LATER = (
     json.loads((folder / "expected.json").read_text()) for folder in (GOLDEN, LATER)
 )
 ADAPTERS, INTERRUPTED = EXPECTED["adapters"], EXPECTED["interrupted"]
-# Evaluated by the command in `make test-long` only: others go the same ways, and `AdapterModel`
+# Evaluated by the command in `make test-slow` only: others go the same ways, and `AdapterModel`
 # evaluates those that classify in any case.
 SELDOM = (
     *("adapter_bert", "parallel", "adapter_drop", "float16", "bfloat16"),
@@ -43,8 +43,8 @@ def of_script(table, script):
 
 
 def cases(names):
-    """The names as parameters of a test; some are left to `make test-long`."""
-    return [pytest.param(name, marks=pytest.mark.long if name in SELDOM else ()) for name in names]
+    """The names as parameters of a test; some are left to `make test-slow`."""
+    return [pytest.param(name, marks=pytest.mark.slow if name in SELDOM else ()) for name in names]
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from adapter_bert_tf.analysis import ablation, triangle
 from adapter_bert_tf.analysis.kept import Kept
 from adapter_bert_tf.analysis.removal import NOTHING, SUBLAYERS, spans
 from adapter_bert_tf.heads.classifier import Classifier
+from tests import support
 from tests.analysis.looked import LAYERS, SIZES, look, model_of, some_inputs
 from tests.runs import train
 
@@ -34,8 +35,17 @@ def without(model, span, sublayers):
     return logits
 
 
-@pytest.mark.parametrize("preset", ["houlsby", "pfeiffer", "scaled_parallel"])
-@pytest.mark.parametrize("sublayers", [SUBLAYERS, SUBLAYERS[:1], SUBLAYERS[1:]])
+@pytest.mark.parametrize(
+    "preset, sublayers",
+    [
+        ("houlsby", SUBLAYERS),
+        ("houlsby", SUBLAYERS[:1]),
+        ("houlsby", SUBLAYERS[1:]),
+        ("pfeiffer", SUBLAYERS),
+        ("pfeiffer", SUBLAYERS[:1]),
+        ("scaled_parallel", SUBLAYERS[1:]),
+    ],
+)
 def test_each_span_is_as_if_its_adapters_were_zero(preset, sublayers):
     model = model_of(preset)
     order = [NOTHING, *spans(LAYERS)]
@@ -90,7 +100,10 @@ def test_the_command(looked_at, tmp_path, capsys, monkeypatch):
 
 @pytest.mark.parametrize(
     "setting, column, found",
-    [("--max_seq_length=6", "value", None), ("--metric=f1", "metric", "f1")],
+    [
+        ("--max_seq_length=6", "value", None),
+        pytest.param("--metric=f1", "metric", "f1", marks=pytest.mark.slow),
+    ],
 )
 def test_other_settings_are_other_results(setting, column, found, looked_at, tmp_path, capsys):
     asked = (f"--adapter_dir={looked_at.run}/adapter", "--sublayers=both")
@@ -105,7 +118,9 @@ def test_other_settings_are_other_results(setting, column, found, looked_at, tmp
     assert f"Replaced: {tmp_path}/a/ablation.json, of other" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["influence.csv", "influence.png", "influence.svg"])
+@pytest.mark.parametrize(
+    "name", support.seldom(["influence.csv", "influence.png", "influence.svg"], ("influence.csv",))
+)
 def test_a_table_or_picture_of_somebody_else_stays(name, looked_at, tmp_path):
     asked = (f"--adapter_dir={looked_at.run}/adapter", f"--output_dir={tmp_path}/out")
     (tmp_path / "out").mkdir()

@@ -25,7 +25,7 @@ def without(path, name):
     path.write_text(json.dumps(record))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_with_its_order(mrpc, tiny_base_folder, tmp_path):
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *SHORT, "--group_by_length=run")
     (out / "run.json").unlink()

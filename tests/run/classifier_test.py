@@ -113,7 +113,12 @@ def test_the_adapter_holds_what_was_trained(mrpc, tiny_base_folder, tmp_path):
     assert all("LayerNorm" in name for name in weights if name.startswith("bert/"))
 
 
-@pytest.mark.parametrize("tuning", ["adapters", "full", "top_k", "layer_norm", "head"])
+@pytest.mark.parametrize(
+    "tuning",
+    support.seldom(
+        ["adapters", "full", "top_k", "layer_norm", "head"], ("adapters", "full", "top_k")
+    ),
+)
 def test_every_method_is_evaluated_alike_by_a_new_run(tuning, mrpc, tiny_base_folder, tmp_path):
     out = train(
         mrpc,
@@ -318,13 +323,16 @@ def test_an_interrupted_run_does_not_go_on_with_other_data(mrpc, tiny_base_folde
 
 MODES = [
     ["--precision=bfloat16"],
-    ["--precision=bfloat16_base"],
+    pytest.param(["--precision=bfloat16_base"], marks=pytest.mark.slow),
     pytest.param(["--jit_compile"], marks=pytest.mark.long),
     ["--distribution=mirrored"],
-    ["--adapter=pfeiffer"],
+    pytest.param(["--adapter=pfeiffer"], marks=pytest.mark.slow),
     ["--adapter=adapter_bert", "--optimizer=adapter_bert"],
-    ["--adapter_layers=1", "--adapter_size=3", "--adapter_init_scale=1e-2"],
-    ["--tuning=head", "--train_pooler"],
+    pytest.param(
+        ["--adapter_layers=1", "--adapter_size=3", "--adapter_init_scale=1e-2"],
+        marks=pytest.mark.slow,
+    ),
+    pytest.param(["--tuning=head", "--train_pooler"], marks=pytest.mark.slow),
     ["--eval_batch_size=5", "--predict_batch_size=3"],
 ]
 

@@ -35,7 +35,10 @@ def change_adapter(base, adapter):
 
 
 @pytest.mark.parametrize("finished", [True, False])
-@pytest.mark.parametrize(("change", "named"), [(change_base, "base"), (change_adapter, "adapter")])
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [(change_base, "base"), pytest.param(change_adapter, "adapter", marks=pytest.mark.slow)],
+)
 def test_another_content_under_the_same_name_is_another_run(
     change, named, finished, mrpc, base, tmp_path
 ):
@@ -51,7 +54,11 @@ def test_another_content_under_the_same_name_is_another_run(
 
 @pytest.mark.parametrize(
     ("more", "refused"),
-    [(("--keep=best",), True), (("--patience=3",), True), (("--keep=last",), False)],
+    [
+        (("--keep=best",), True),
+        pytest.param(("--patience=3",), True, marks=pytest.mark.slow),
+        (("--keep=last",), False),
+    ],
 )
 def test_weights_are_chosen_by_one_dev_set(more, refused, mrpc, base, tmp_path):
     """The best score on other examples would stay the one to beat."""
@@ -69,7 +76,13 @@ def test_weights_are_chosen_by_one_dev_set(more, refused, mrpc, base, tmp_path):
     assert try_to_train(mrpc, base, out, *flags) is None
 
 
-@pytest.mark.parametrize("lost", ["eval_results.txt", "adapter/adapter.safetensors", "adapter"])
+@pytest.mark.parametrize(
+    "lost",
+    support.seldom(
+        ["eval_results.txt", "adapter/adapter.safetensors", "adapter"],
+        ("eval_results.txt", "adapter"),
+    ),
+)
 def test_a_run_without_its_results_is_not_finished(lost, mrpc, base, tmp_path, capsys):
     out = train(mrpc, base, tmp_path / "out", ONE_EPOCH, "--do_eval")
     path = out / lost

@@ -93,7 +93,7 @@ def test_one_fold_by_itself_is_that_run(crossed, mrpc, tiny_base_folder, tmp_pat
     assert (out / "adapter" / "adapter.safetensors").read_bytes() == theirs.read_bytes()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_an_adapter_of_a_fold_is_evaluated_on_its_own_part_only(
     crossed, mrpc, tiny_base_folder, tmp_path
 ):

@@ -125,7 +125,7 @@ def test_frames_pairs_and_scores(tiny_base_folder):
     assert np.isfinite(found["score"]).all() and found["score"].nunique() > 4
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_numbers_are_labels_by_their_text(tiny_base_folder):
     texts, labels = sentences(32)
     numbers = [float(label == "good") for label in labels]

@@ -135,7 +135,7 @@ def test_members_may_be_trained_too(mrpc, members, tiny_base_folder, tmp_path):
         assert member.config["metric"] is None
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_training_goes_on_from_a_fusion(mrpc, fused, tiny_base_folder, tmp_path):
     start = f"--init_from={fused / 'adapter'}"
     out = train(mrpc, tiny_base_folder, tmp_path / "out", start, "--num_train_epochs=1")

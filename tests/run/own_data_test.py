@@ -72,7 +72,7 @@ TABLES = {
 
 # Of the others they differ only in how a file is read.
 ALSO = ("tsv by number", "semicolons", "latin-1")
-CASES = [pytest.param(c, marks=[pytest.mark.long] if c in ALSO else []) for c in TABLES]
+CASES = [pytest.param(c, marks=[pytest.mark.slow] if c in ALSO else []) for c in TABLES]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -8,6 +8,7 @@ import types
 import pytest
 
 from adapter_bert_tf.run import output_files
+from tests import support
 from tests.runs import command, train, write_mrpc
 
 ALL = ("--num_train_epochs=1", "--do_eval", "--do_predict", "--do_export")
@@ -32,7 +33,7 @@ DAMAGE = {
     ),
 }
 
-OFTEN = ("no SavedModel",)  # The others are `long`.
+OFTEN = ("no SavedModel", "a damaged adapter")
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +66,7 @@ def test_what_is_whole_is_not_made_again(mrpc, tiny_base_folder, out, capsys):
     assert before == {path: path.stat().st_mtime_ns for path in before}
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(c, marks=[] if c in OFTEN else pytest.mark.long) for c in DAMAGE]
-)
+@pytest.mark.parametrize("case", support.seldom(DAMAGE, OFTEN))
 def test_what_is_not_is_made_again(case, mrpc, tiny_base_folder, out, capsys):
     name, damage = DAMAGE[case]
     before = _contents(out)

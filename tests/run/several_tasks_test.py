@@ -89,7 +89,6 @@ WHOLE = ("multitask_full", "pals")  # These change the base, so that no task is 
 MARKS = dict.fromkeys(METHODS, pytest.mark.slow) | {  # The others go the ways of these.
     "per_task_adapters": (),
     "hyperformer++": (),
-    "pals": pytest.mark.long,
 }
 
 
@@ -257,7 +256,7 @@ def test_the_saved_model_answers_as_the_run(trained, glue, tiny_base_folder, tmp
     np.testing.assert_allclose(mixed["score"][16:], found["sts-b"], atol=1e-5)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_adapters_that_were_trained_together_are_fused(trained, glue, tiny_base_folder, tmp_path):
     """They have the same LayerNorms, which come along."""
     method, out = trained
@@ -347,7 +346,7 @@ def test_an_adapter_of_a_task_that_is_lost_is_made_again(case, finished, capsys)
     assert main(["verify", str(out / "adapter")]) == 0
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_overwrite_removes_what_the_last_run_wrote_of_other_tasks(finished, glue):
     out, again = finished
     error = again("--overwrite", tasks="cola,mrpc")

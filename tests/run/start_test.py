@@ -162,7 +162,7 @@ def test_another_content_is_another_run(mrpc, parent, tiny_base_folder, tmp_path
     assert f"--init_from: '{folder}' there, None here" in error
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_trials_begin_from_it_too(mrpc, parent, tiny_base_folder, tmp_path, capsys):
     more = ["--do_eval", "--do_predict", f"--init_from={parent}/adapter", "--num_trials=2", *STILL]
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *more)

@@ -31,7 +31,7 @@ def weights(folder):
     return safetensors.numpy.load_file(folder / "adapter" / "adapter.safetensors")
 
 
-@pytest.mark.parametrize("method", [SHARED, EACH, PLUS])
+@pytest.mark.parametrize("method", support.seldom([SHARED, EACH, PLUS], (PLUS,)))
 def test_a_task_goes_on_alone(method, tmp_path, capsys):
     """With the head too, as its labels are the same: an ordinary adapter is trained."""
     assert run(tmp_path, method, *MRPC, "--init_task=pairs", "--do_eval") is None

@@ -32,7 +32,7 @@ def _rows(out):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_trials_report_median_and_range(mrpc, tiny_base_folder, tmp_path):
     out = train(
         mrpc,
@@ -152,7 +152,7 @@ def test_one_that_overwrites_goes_on_too(mrpc, tiny_base_folder, tmp_path, monke
     assert re.findall(r"Run (\d) of 3", capsys.readouterr().out) == ["1", "2", "3"]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_one_that_was_stopped_before_its_predictions_goes_on(
     mrpc, tiny_base_folder, tmp_path, monkeypatch, capsys
 ):

@@ -139,7 +139,9 @@ def test_spans_of_several_tasks(tiny_base_folder, inputs):
         np.testing.assert_allclose(mixed[row], model.model(name)(inputs)[row], atol=1e-5)
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize(
+    "name", support.seldom(TASKS, ("two", "score", "top", "norms", "upper", "full"))
+)
 def test_what_is_saved_is_loaded_beside_others(name, model, inputs, tiny_base_folder, tmp_path):
     model.save_adapter(name, str(tmp_path / "a"))
     other = AdapterModel(load_base(tiny_base_folder))
@@ -182,7 +184,7 @@ def test_an_adapter_of_a_run_is_loaded(tiny_base_folder, inputs, tmp_path):
 
 
 def _fit(trained, inputs, labels):
-    trained.compile("adam", trained.training_loss())
+    trained.compile("adam", trained.training_loss(), run_eagerly=True)  # No graph for 3 steps.
     trained.fit(inputs, np.array(labels), epochs=3, verbose=0)
 
 

@@ -32,7 +32,7 @@ def evaluated(out, folder, *flags):
     return json.loads((out / "run.json").read_text())["eval"]
 
 
-@pytest.mark.parametrize("method", EXPECTED)
+@pytest.mark.parametrize("method", support.seldom(EXPECTED, (WHOLE, EACH, PLUS, PALS)))
 def test_the_first_that_was_written(method, tmp_path):
     tasks = "--task_name=../several/tasks.yaml"
     found = evaluated(tmp_path, GOLDEN / method, tasks)
@@ -41,7 +41,7 @@ def test_the_first_that_was_written(method, tmp_path):
         assert found[name] == pytest.approx(value, abs=1e-5), name
 
 
-@pytest.mark.parametrize("method", [SHARED, EACH, HYPER, PLUS])
+@pytest.mark.parametrize("method", support.seldom([SHARED, EACH, HYPER, PLUS], (EACH, PLUS)))
 def test_the_first_adapter_of_a_task_that_was_written(method, tmp_path):
     task = ("--task_name=mrpc", "--data_dir=mrpc")
     found = evaluated(tmp_path, GOLDEN / method / "tasks" / "pairs", *task)

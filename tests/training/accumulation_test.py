@@ -60,7 +60,7 @@ def test_each_part_has_masks_of_its_own():
             assert 0.4 < (one == other).mean() < 0.6
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_masks_go_along_with_the_parts(tiny_base_folder):
     """With dropout, a batch of copies has a gradient of many masks only if the parts differ."""
     one, again, four = (trained_in(n, tiny_base_folder, "adapters", 0.5) for n in (1, 1, 4))

@@ -38,28 +38,49 @@ def _train(folder, output_dir, steps=6, **changes):
     return model, after
 
 
-def test_checkpoints_hold_what_is_trained_and_nothing_else(tiny_base_folder, tmp_path):
-    _, trained = _train(tiny_base_folder, tmp_path)
-    latest = tf.train.latest_checkpoint(tmp_path / "checkpoints")
+def _train_toy(output_dir):
+    """The same of `tiny.Toy`, for what is of files alone; its values."""
+    model, trained = tiny.setup_toy()
+    settings = TrainingSettings(6, 4, 1e-2, save_every=2, output_dir=output_dir and str(output_dir))
+    train(model, trained, tiny.toy_batches(6), settings)
+    return tiny.values(trained)
+
+
+def _same(found, expected):
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
+@pytest.fixture(scope="module")
+def whole(tiny_base_folder, tmp_path_factory):
+    """(folder, values) of a training that nothing stopped; tests must not write to it."""
+    folder = tmp_path_factory.mktemp("whole")
+    return folder, _train(tiny_base_folder, folder)[1]
+
+
+def test_checkpoints_hold_what_is_trained_and_nothing_else(whole):
+    folder, trained = whole
+    latest = tf.train.latest_checkpoint(folder / "checkpoints")
     names = [name for name, _ in tf.train.list_variables(latest)]
     values = [n for n in names if n.startswith("trained/") and "OPTIMIZER_SLOT" not in n]
     assert len(values) == len(trained)
     assert not any("word_embeddings" in name for name in names)
 
 
-def test_a_finished_run_is_not_repeated(tiny_base_folder, tmp_path, capsys):
-    _, first = _train(tiny_base_folder, tmp_path)
+def test_a_finished_run_is_not_repeated(whole, tiny_base_folder, tmp_path, capsys):
+    folder, first = whole
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     capsys.readouterr()
     _, second = _train(tiny_base_folder, tmp_path)
     assert "Resuming from step 6" in capsys.readouterr().out
-    for name, value in first.items():
-        np.testing.assert_array_equal(second[name], value)
+    _same(second, first)
 
 
-@pytest.mark.parametrize("stop", [2, 3, 4])
-def test_an_interrupted_run_ends_with_the_same_bytes(stop, tiny_base_folder, tmp_path, capsys):
+@pytest.mark.parametrize("stop", [3, 4])
+def test_an_interrupted_run_ends_with_the_same_bytes(
+    stop, whole, tiny_base_folder, tmp_path, capsys
+):
     """Dropout is on; the checkpoint is the one of step 2 or 4."""
-    _, whole = _train(tiny_base_folder, None)
     model, trained = tiny.setup(tiny_base_folder)
     settings = TrainingSettings(
         steps=6, batch_size=4, learning_rate=1e-2, save_every=2, output_dir=str(tmp_path)
@@ -70,14 +91,13 @@ def test_an_interrupted_run_ends_with_the_same_bytes(stop, tiny_base_folder, tmp
     capsys.readouterr()
     _, resumed = _train(tiny_base_folder, tmp_path)
     assert f"Resuming from step {stop // 2 * 2}:" in capsys.readouterr().out
-    for name, value in whole.items():
-        np.testing.assert_array_equal(resumed[name], value, err_msg=name)
+    _same(resumed, whole[1])
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == sorted({row["step"] for row in rows})
 
 
-def test_several_steps_in_one_call_are_the_same_steps(tiny_base_folder, tmp_path):
-    _, one = _train(tiny_base_folder, None)
+def test_several_steps_in_one_call_are_the_same_steps(whole, tiny_base_folder, tmp_path):
+    _, one = whole
     _, four = _train(tiny_base_folder, tmp_path, steps_per_loop=4)  # And then the last two.
     for name, value in one.items():
         np.testing.assert_allclose(four[name], value, atol=1e-6, err_msg=name)
@@ -86,12 +106,10 @@ def test_several_steps_in_one_call_are_the_same_steps(tiny_base_folder, tmp_path
     assert tf.train.latest_checkpoint(tmp_path / "checkpoints").endswith("ckpt-6")
 
 
-def test_this_machine_may_write_the_checkpoints_of_another(tiny_base_folder, tmp_path, monkeypatch):
+def test_this_machine_may_write_the_checkpoints_of_another(tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "io_device", lambda strategy: "/job:localhost")  # As with a TPU.
-    _, first = _train(tiny_base_folder, tmp_path)
-    _, again = _train(tiny_base_folder, tmp_path)
-    for name, value in first.items():
-        np.testing.assert_array_equal(again[name], value)
+    first = _train_toy(tmp_path)
+    _same(_train_toy(tmp_path), first)
 
 
 def test_data_that_ends_early_is_no_end_of_training(tmp_path):
@@ -118,23 +136,19 @@ def test_a_checkpoint_that_cannot_be_written_ends_the_training(error, tmp_path, 
     with pytest.raises(InputError, match=r"of step 4 cannot be written.*File too large"):
         train(model, trained, tiny.toy_batches(6), settings)
     monkeypatch.undo()
-    model, again = tiny.setup_toy()
-    train(model, again, tiny.toy_batches(6), settings)
-    model, whole = tiny.setup_toy()
-    train(model, whole, tiny.toy_batches(6), dataclasses.replace(settings, output_dir=None))
-    for name, value in tiny.values(whole).items():
-        np.testing.assert_array_equal(tiny.values(again)[name], value)
+    _same(_train_toy(tmp_path), _train_toy(None))
 
 
-def test_a_damaged_checkpoint_gives_way_to_the_one_before(tiny_base_folder, tmp_path, capsys):
-    _, whole = _train(tiny_base_folder, tmp_path)
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(
+    whole, tiny_base_folder, tmp_path, capsys
+):
+    shutil.copytree(whole[0], tmp_path, dirs_exist_ok=True)
     data = tmp_path / "checkpoints" / "ckpt-6.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:100])
     capsys.readouterr()
     _, again = _train(tiny_base_folder, tmp_path)
     assert "Resuming from step 4:" in capsys.readouterr().out
-    for name, value in whole.items():
-        np.testing.assert_array_equal(again[name], value, err_msg=name)
+    _same(again, whole[1])
 
 
 CUT = [lambda index, n=n: index[:n] for n in (0, 1, 100, -1)]
@@ -142,11 +156,9 @@ CUT = [lambda index, n=n: index[:n] for n in (0, 1, 100, -1)]
 
 @pytest.mark.parametrize("change", [*CUT, support.past_its_end, support.too_large_for_memory])
 @pytest.mark.parametrize("named", [None, 4])
-def test_an_index_that_was_cut_short_is_never_a_checkpoint(
-    named, change, tiny_base_folder, tmp_path, capsys
-):
+def test_an_index_that_was_cut_short_is_never_a_checkpoint(named, change, tmp_path, capsys):
     """TensorFlow writes the index in place, and what names it comes after that."""
-    _, whole = _train(tiny_base_folder, tmp_path)
+    values = _train_toy(tmp_path)
     folder = tmp_path / "checkpoints"
     index = folder / "ckpt-6.index"
     index.write_bytes(change(index.read_bytes()))
@@ -157,40 +169,39 @@ def test_an_index_that_was_cut_short_is_never_a_checkpoint(
         for path in folder.glob("ckpt-4.*"):
             path.unlink()
     capsys.readouterr()
-    _, again = _train(tiny_base_folder, tmp_path)
+    again = _train_toy(tmp_path)
     assert ("Resuming from step 4:" in capsys.readouterr().out) == bool(named)
-    for name, value in whole.items():
-        np.testing.assert_array_equal(again[name], value, err_msg=name)
+    _same(again, values)
 
 
-def test_one_that_was_not_removed_any_more_goes(tiny_base_folder, tmp_path):
+def test_one_that_was_not_removed_any_more_goes(tmp_path):
     """A process may be killed after the last save, before the one too many is removed."""
-    _train(tiny_base_folder, tmp_path)
+    _train_toy(tmp_path)
     folder = tmp_path / "checkpoints"
     before = {path.name for path in folder.iterdir()}
     for path in folder.glob("ckpt-4.*"):
         shutil.copy(path, folder / path.name.replace("ckpt-4", "ckpt-2"))
     names = "".join(f'all_model_checkpoint_paths: "ckpt-{step}"\n' for step in (2, 4, 6))
     (folder / "checkpoint").write_text(f'model_checkpoint_path: "ckpt-6"\n{names}')
-    _train(tiny_base_folder, tmp_path)
+    _train_toy(tmp_path)
     assert {path.name for path in folder.iterdir()} == before
     assert "ckpt-2" not in (folder / "checkpoint").read_text()
 
 
-def test_no_checkpoint_that_can_be_read(tiny_base_folder, tmp_path):
-    _train(tiny_base_folder, tmp_path)
+def test_no_checkpoint_that_can_be_read(tmp_path):
+    _train_toy(tmp_path)
     for path in (tmp_path / "checkpoints").glob("*.data-*"):
         path.write_bytes(b"")
     with pytest.raises(InputError, match="ckpt-6 is damaged, and there is no other"):
-        _train(tiny_base_folder, tmp_path)
+        _train_toy(tmp_path)
 
 
-def test_metrics_are_logged(tiny_base_folder, tmp_path):
-    _train(tiny_base_folder, tmp_path)
-    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+def test_metrics_are_logged(whole):
+    folder, _ = whole
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert rows[-1]["step"] == 6
     assert {"loss", "learning_rate", "examples_per_second"} <= rows[-1].keys()
-    assert list(tmp_path.glob("events.out.tfevents.*"))
+    assert list(folder.glob("events.out.tfevents.*"))
 
 
 @pytest.mark.long
