@@ -19,19 +19,24 @@ Those of a task take the flags of run_classifier.py; for questions those of run_
 (--train_file=..., --predict_file=...).
 """
 
+import contextlib
+import itertools
 import sys
 from collections.abc import Sequence
 
 from absl import app
 
 from adapter_bert_tf.analysis import alone, options
+from adapter_bert_tf.command.config_file import settings_of
 from adapter_bert_tf.command.definitions import define_flags
 from adapter_bert_tf.command.main import run_job
 from adapter_bert_tf.command.row import Command
+from adapter_bert_tf.errors import InputError
 
 # With the flags of the command whose task it is.
 JOBS = ("ablation", "influence", "compare", "init_scale", "size", "variants", "fusion")
 QUESTIONS = ("predict_file", "train_file")  # Flags of which only run_squad.py knows.
+CONFIG = ("--config", "-config")
 ROOM = "adapter_bert_tf.analysis"
 # What those that train begin their command line with; what the user says comes after, and counts.
 TRAINING = ("--do_train", "--num_trials=3")
@@ -55,12 +60,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         names = ", ".join([*JOBS, *alone.ALONE])
         print(f"error: give one of the analyses {names}. Received: {name!r}", file=sys.stderr)
         return 2
-    squad = any(word.lstrip("-").startswith(QUESTIONS) for word in rest)
-    define_flags(Command.SQUAD if squad else Command.CLASSIFIER)
+    define_flags(Command.SQUAD if of_questions(rest) else Command.CLASSIFIER)
     options.define(name)
     first = ("--do_eval", *FIRST.get(name, ()))
     app.run(lambda words: run_job(f"{ROOM}.{name}", words), [f"analysis {name}", *first, *rest])
     return 0
+
+
+def of_questions(words: Sequence[str]) -> bool:
+    """Whether flags of questions are given, here or in the file of `--config`."""
+    named = [word.lstrip("-") for word in words]
+    files = [word.partition("=")[2] for word in named if word.startswith("config=")]
+    files += [following for word, following in itertools.pairwise(words) if word in CONFIG]
+    for file in files:
+        with contextlib.suppress(InputError):  # The command reads it again, and says what is wrong.
+            named += settings_of(file)
+    return any(name.startswith(QUESTIONS) for name in named)
 
 
 if __name__ == "__main__":

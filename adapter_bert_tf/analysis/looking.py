@@ -12,6 +12,7 @@ from adapter_bert_tf.analysis.dev_set import DevSet
 from adapter_bert_tf.analysis.question_set import QuestionSet
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.run_flags import RunFlags
+from adapter_bert_tf.command.task_list import is_several
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import paths
 from adapter_bert_tf.run.identity import decisive, digest
@@ -40,6 +41,7 @@ def checked(parsed: Any, analysis: str, names: Collection[str]) -> RunFlags:
       InputError: when more is asked for, or there is no place for the files.
     """
     flags = RunFlags.of(parsed)
+    require_one_task(flags, analysis)
     if others := [name for name in OTHER_ACTIONS if flags.values.get(name)]:
         raise InputError(
             f"`analysis {analysis}` reads an adapter and its dev set, and does nothing else. "
@@ -48,6 +50,16 @@ def checked(parsed: Any, analysis: str, names: Collection[str]) -> RunFlags:
     outputs.require(flags.output_dir, names)
     paths.check(flags)
     return flags
+
+
+def require_one_task(flags: RunFlags, analysis: str) -> None:
+    """Raises `InputError` where `--task_name` says several."""
+    named = getattr(flags, "task_name", None)
+    if is_several(named):
+        raise InputError(
+            f"`analysis {analysis}` is of one task. Received: --task_name={named}. Name one, and "
+            "of what was trained together the adapter of it, ADAPTER_DIR/tasks/NAME."
+        )
 
 
 def kind_of(parsed: Any) -> Kind:

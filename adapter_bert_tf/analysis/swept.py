@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.analysis import outputs
+from adapter_bert_tf.analysis.looking import require_one_task
 from adapter_bert_tf.command import table as flag_table
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import RunFlags
@@ -53,6 +54,7 @@ class Point(NamedTuple):
 def flags_of(parsed: Any, analysis: str, names: Sequence[str]) -> RunFlags:
     """The flags of an analysis that trains. Raises `InputError` for those that it decides."""
     flags = RunFlags.of(parsed)
+    require_one_task(flags, analysis)
     if taken := [name for name in NOT_HERE if flags.values.get(name) not in (None, False)]:
         raise InputError(
             f"`analysis {analysis}` decides what is trained. Received: "

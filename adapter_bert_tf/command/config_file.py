@@ -32,7 +32,7 @@ def apply_config_file(values: flags.FlagValues) -> None:
     """
     if not values.config:
         return
-    settings = _settings(values.config)
+    settings = settings_of(values.config)
     if settings.get("config") is not None:
         raise InputError(
             f"{values.config}: a file of flags cannot name another. Received: config: "
@@ -46,8 +46,8 @@ def apply_config_file(values: flags.FlagValues) -> None:
             _set(values[name], value, values.config)
 
 
-def _settings(path: str) -> dict[str, Any]:
-    """Dict from flag to value, as the file says it."""
+def settings_of(path: str) -> dict[str, Any]:
+    """Dict from flag to value, as a file of `--config` says it. Raises `InputError`."""
     settings = read_yaml(_found(path), "--config")
     recorded = settings.get("flags")
     return _repeated(recorded) if isinstance(recorded, dict) else settings
@@ -76,6 +76,10 @@ def _repeated(recorded: dict[str, Any]) -> dict[str, Any]:
 
 
 def _set(flag: flags.Flag, value: Any, path: str) -> None:
+    if isinstance(value, bool) and not flag.boolean:
+        raise InputError(
+            f"{path}: {flag.name} is true or false there. If it is meant as text, put it in quotes."
+        )
     try:
         flag.parse(value if isinstance(value, bool) else text_of(value))
     except InputError as error:

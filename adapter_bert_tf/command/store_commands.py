@@ -181,6 +181,11 @@ def import_adapters(parsed: argparse.Namespace) -> int:
         inputs["max_seq_length"] = parsed.max_seq_length
     if storage.isdir(source) and is_adapterhub(source):
         return _write(import_adapter(source, base, parsed.task, labels, **inputs), parsed)
+    if adapter_exists(source):
+        raise InputError(
+            f"{source!r} is an adapter of this package already. Use it as it is, or copy its folder"
+            " elsewhere."
+        )
     if not parsed.task:
         raise InputError(
             f"{source!r} holds no files of AdapterHub. For a checkpoint of "

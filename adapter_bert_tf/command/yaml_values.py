@@ -3,6 +3,8 @@
 import collections
 import contextlib
 import math
+import re
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -11,20 +13,23 @@ from adapter_bert_tf.received import shortened, shown
 if TYPE_CHECKING:
     import yaml
 
+INTEGER = "tag:yaml.org,2002:int"
+PLAIN = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]|\.[0-9]*[1-9])?")
 MOST_VALUES = 200_000  # With every alias (`*name`) written out.
 
 
 def parse_yaml(text: str) -> Any:
     """What a YAML text says; None for an empty one.
 
+    A number is one only if it is written as Python writes it. Others stay text: 01 is no 1 where a
+    name is wanted, nor 2026_11_26 a number, as YAML 1.1 has it.
+
     Raises:
       ValueError: when it is none, nests too deeply, gives a name two values, or names parts of
         itself so often that it stands for more than `MOST_VALUES` values.
     """
-    import yaml
-
     with _said():
-        loader = yaml.SafeLoader(text)
+        loader = _loader()(text)
         node = loader.get_single_node()
         if node is None:
             return None
@@ -35,6 +40,24 @@ def parse_yaml(text: str) -> Any:
             )
         _require_distinct(node, set())
         return loader.construct_document(node)
+
+
+def _loader() -> "type[yaml.SafeLoader]":
+    """PyYAML's safe loader, but for numbers."""
+    import yaml
+
+    class AsWritten(yaml.SafeLoader):
+        """Keeps the text of numbers that are written otherwise than Python writes them."""
+
+        def number(self, node: yaml.ScalarNode) -> Any:
+            of_kind = {INTEGER: self.construct_yaml_int}.get(node.tag, self.construct_yaml_float)
+            value = of_kind(node)  # A wrong one is an error, whatever stays text.
+            is_plain = PLAIN.fullmatch(node.value) or not abs(value) <= sys.float_info.max
+            return value if is_plain else node.value
+
+    for tag in (INTEGER, "tag:yaml.org,2002:float"):
+        AsWritten.add_constructor(tag, AsWritten.number)
+    return AsWritten
 
 
 @contextlib.contextmanager

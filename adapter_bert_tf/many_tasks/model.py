@@ -29,6 +29,7 @@ from adapter_bert_tf.many_tasks.passes import Passes
 from adapter_bert_tf.received import shown
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.base_match import check_base
+from adapter_bert_tf.store.checks import plain_metric
 from adapter_bert_tf.store.combine import without_lowest
 from adapter_bert_tf.store.directory import load_adapter, save_adapter
 from adapter_bert_tf.store.members import Member, fusion_of, stacked, trained_further
@@ -181,7 +182,7 @@ class AdapterModel:
         """
         task = self._find(name)
         described = task.described()
-        config = described | {"metric": metric or described["metric"]}
+        config = described | {"metric": plain_metric(metric) or described["metric"]}
         config.pop("run", None)  # What is saved here may have been trained further.
         if not overwrite:
             require_same_task(os.fspath(folder), config)

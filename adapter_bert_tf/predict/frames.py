@@ -14,15 +14,20 @@ def is_frame(value: Any) -> bool:
     return all(hasattr(value, name) for name in ("columns", "iloc", "assign"))
 
 
+def require_one(frame: Any, columns: Sequence[str | int]) -> None:
+    """Raises `InputError` where two columns of a frame have one of the names."""
+    names = list(frame.columns)
+    if twice := [c for c in columns if isinstance(c, str) and names.count(c) > 1]:
+        raise InputError(f"The DataFrame has two columns {twice[0]!r}. Rename one of them.")
+
+
 def rows(frame: Any, columns: Sequence[str | int]) -> Iterator[tuple[str, ...]]:
     """The texts of each row; what is missing is an empty text, and a warning.
 
     Raises:
       InputError: when two columns of the frame have one name.
     """
-    names = list(frame.columns)
-    if twice := [c for c in columns if isinstance(c, str) and names.count(c) > 1]:
-        raise InputError(f"The DataFrame has two columns {twice[0]!r}. Rename one of them.")
+    require_one(frame, columns)
     found = [frame.iloc[:, c] if isinstance(c, int) else frame[c] for c in columns]
     gone = zip(*(column.isna() for column in found), strict=True)
     if missing := [str(number) for number, of_row in enumerate(gone) if any(of_row)]:

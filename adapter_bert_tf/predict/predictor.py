@@ -53,7 +53,8 @@ class Predictor:
         base: Base | str | None = None,
         batch_size: int = 32,
     ) -> None:
-        if not adapters or isinstance(batch_size, bool) or batch_size < 1:
+        is_size = isinstance(batch_size, int | np.integer) and not isinstance(batch_size, bool)
+        if not adapters or not is_size or batch_size < 1:
             raise InputError(
                 "A Predictor takes adapter directories, and a batch_size of 1 or more. Received: "
                 f"{shown(adapters)}, {shown(batch_size)}"

@@ -29,7 +29,7 @@ def parse_weights(text: str | None, labels: Sequence[str], ids: np.ndarray) -> l
         counts = np.bincount(ids, minlength=len(labels))
         return [len(ids) / (len(labels) * n) if n else 1.0 for n in counts.tolist()]
     named = dict[str, float]()
-    for part in text.split(","):
+    for part in _parts(text, labels):
         label, equals, number = part.rpartition("=")
         if not equals or label.strip() not in labels:
             raise InputError(
@@ -42,6 +42,25 @@ def parse_weights(text: str | None, labels: Sequence[str], ids: np.ndarray) -> l
             )
         named[label.strip()] = _weight(number)
     return [named.get(label, 1.0) for label in labels]
+
+
+def _parts(text: str, labels: Sequence[str]) -> list[str]:
+    """What stands between commas, but for those within labels."""
+    parts: list[str] = []
+    before = ""
+    for piece in text.split(","):
+        before += piece
+        label, equals, _ = before.rpartition("=")
+        if (equals and label.strip() in labels) or not _begins(before, labels):
+            parts, before = [*parts, before], ""
+        else:
+            before += ","
+    return [*parts, before.removesuffix(",")] if before else parts
+
+
+def _begins(text: str, labels: Sequence[str]) -> bool:
+    """Whether a label with a comma begins so."""
+    return any(label.startswith(f"{text.strip()},") for label in labels)
 
 
 def _weight(text: str) -> float:

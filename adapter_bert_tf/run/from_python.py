@@ -20,7 +20,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict import frames
 from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.received import shortened, shown
-from adapter_bert_tf.run import classification, given_tables, output_files, results
+from adapter_bert_tf.run import classification, given_tables, output_files, paths, results
 from adapter_bert_tf.serving.export import export_task
 
 # What the texts decide, or `TrainedTask` does.
@@ -112,6 +112,7 @@ def train(
     values = _parsed(flags, **data, output_dir=folder, base_model=base_model)
     try:
         checks.check(RunFlags.of(values))
+        paths.check_writable(f"--output_dir={folder}", folder)
         for path, content in files.items():
             storage.write_bytes(path, content)
         classification.run(values)

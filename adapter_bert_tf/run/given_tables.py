@@ -4,7 +4,7 @@ import csv
 import hashlib
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
 from adapter_bert_tf.errors import InputError
@@ -13,6 +13,7 @@ from adapter_bert_tf.received import shown
 from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
 TEXTS, LABEL = ("text_a", "text_b"), "label"
+NO_LIST = (str, bytes, Mapping, Set)  # None, or one without an order.
 MISSING = ("None", "nan", "<NA>", "NaT")  # What Python, NumPy and pandas call a gap.
 # Names of the columns, the label's last, and the rows.
 Given: TypeAlias = tuple[list[str], list[list[str]]]
@@ -41,7 +42,7 @@ def given(
         named = [column for column in columns if column is not None]
         return _of_frame(texts, labels, named, sets)
     lists = [texts, *([] if others is None else [others]), labels]
-    if any(isinstance(values, str) or not hasattr(values, "__len__") for values in lists):
+    if any(isinstance(v, NO_LIST) or not hasattr(v, "__len__") for v in lists):
         raise InputError(
             f"Texts and labels are lists, or a DataFrame and the name of its labels' column. "
             f"Received: {shown(texts)} and {shown(labels)}"
@@ -72,6 +73,7 @@ def _of_frame(frame: Any, label: Any, columns: list[str], sets: bool) -> Given:
             "text_a_column",
             "text_b_column",
         )
+    frames.require_one(frame, [label])
     texts = [list(row) for row in frames.rows(frame, columns)]
     _require_texts([[*row, ""] for row in texts])
     labels = [_label(value, number, sets) for number, value in enumerate(frame[label])]
@@ -86,7 +88,7 @@ def _require_texts(rows: Sequence[Sequence[Any]]) -> None:
 
 def _label(value: Any, place: int, sets: bool) -> str:
     """A label as text: `1` of 1 and of 1.0, which a column with gaps makes of it."""
-    if isinstance(value, list | tuple | set):
+    if _is_several(value):
         if not sets:
             raise InputError(
                 "An example has one label, or with multi_label=True a list of them. Received, at "
@@ -97,6 +99,8 @@ def _label(value: Any, place: int, sets: bool) -> str:
     if isinstance(value, str):
         return value
     number = value.item() if hasattr(value, "item") else value
+    if isinstance(number, bytes | Mapping):
+        raise InputError(f"A label is a text or a number. Received, at {place}: {shown(value)}")
     if str(number) in MISSING:
         raise InputError(
             f"A label is missing, at {place}. Received: {shown(value)}. Leave such rows out."
@@ -104,6 +108,16 @@ def _label(value: Any, place: int, sets: bool) -> str:
     if isinstance(number, float) and number.is_integer():
         return str(int(number))
     return str(number)
+
+
+def _is_several(value: Any) -> bool:
+    """Whether these are labels in a list, a set or an array; of numbers that is one for each."""
+    if getattr(value, "ndim", 0) and value.dtype.kind in "biuf":
+        raise InputError(
+            "Several labels of an example are a list of those that it has, and not a number for "
+            f"each label. Received: {shown(value)}"
+        )
+    return isinstance(value, list | tuple | Set) or bool(getattr(value, "ndim", 0))
 
 
 def _one_of(value: Any, place: int) -> str:

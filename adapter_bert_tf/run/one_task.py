@@ -16,6 +16,7 @@ from adapter_bert_tf.run import details, output_files, per_class, result_names
 from adapter_bert_tf.run.class_weights import parse_weights
 from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.run.read_task import read_task, task_of
+from adapter_bert_tf.store.combine import SEVERAL_DIVISIONS
 from adapter_bert_tf.store.several import require_one_task
 from adapter_bert_tf.tasks import metrics, role
 from adapter_bert_tf.training import frozen, inference
@@ -166,6 +167,12 @@ def check_fold(saved, flags, task):
     Raises `InputError`.
     """
     trained = saved.config.get("fold")
+    if trained == SEVERAL_DIVISIONS and (flags.folds or task.is_divided()):
+        raise InputError(
+            "The saved adapter is a mean of adapters of several divisions of the training data: "
+            "any part of it was trained on. Evaluate it on a file of its own (dev), or average "
+            "adapters of one division."
+        )
     asked = [flags.folds, flags.fold if flags.folds else None, flags.split_seed]
     theirs = [trained.get("count"), trained.get("number"), trained.get("seed")] if trained else []
     if trained and (flags.folds or task.is_divided()) and asked != theirs:
@@ -247,6 +254,8 @@ def score(task, predictions, prefix):
         if task.labels[split] is not None:
             known = is_known(task.labels[split])
             labels = task.labels[split][known]
+            if task.task.regression and len(labels) < 2:
+                logging.warning("%s has one score: its correlations are 0.", task.shown(split))
             scores = task.head.evaluate(task.task.metrics, labels, predicted[known])
             name = "_".join([prefix, *split.split("_")[1:]])
             results |= {f"{name}_{metric}": value for metric, value in scores.items()}

@@ -2,6 +2,7 @@
 
 import fnmatch
 import json
+import math
 import os
 import resource
 import shlex
@@ -171,7 +172,9 @@ def write_predictions(folder, task, split, indices, predicted, before=""):
 def _written(task, predicted):
     """Predictions as GLUE wants them: label strings, or scores within their range."""
     if task.regression:
-        return [f"{score:.3f}" for score in task.clip(predicted)]
+        # GLUE's; where the scores may be of any size, those that float32 has.
+        digits = ".3f" if math.isfinite(task.score_range[1]) else ".7g"
+        return [format(score, digits) for score in task.clip(predicted)]
     if task.multi_label:
         return [
             BETWEEN_LABELS.join(task.labels[i] for i in np.flatnonzero(row >= SURE))

@@ -59,7 +59,7 @@ def of_each_label(
 
 def _rows(labels, numbers):
     return [
-        [label, f"{p:.4f}", f"{r:.4f}", f"{f:.4f}", str(n)]
+        [label, f"{p:.4f}", f"{r:.4f}", f"{f:.4f}", str(int(n))]  # They may be floats.
         for label, p, r, f, n in zip(labels, *numbers, strict=True)
     ]
 

@@ -25,7 +25,7 @@ from adapter_bert_tf.run.output_files import require_files, require_own
 from adapter_bert_tf.run.ownership import Folder
 from adapter_bert_tf.run.plan import Actions, Batches, Choice, Method, Places, Plan
 from adapter_bert_tf.run.reused import Reused
-from adapter_bert_tf.run.start import find_start, recorded
+from adapter_bert_tf.run.start import find_start, recorded, warn_of_division
 from adapter_bert_tf.serving.place import require_export_place
 from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
 from adapter_bert_tf.store.combine import without_lowest
@@ -70,6 +70,8 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     chosen = method.of(flags.part(roles), flags.given, base, saved, start, members, tasks_named)
     kind.check_method(chosen, start)
     tasks = reused.data(asked, base.vocabulary, saved, kind.read)
+    if start and not kind.together:
+        warn_of_division(start, tasks[0])
     names = kind.output_files(tasks)
     require_files(places.output_dir, names)
     require_own(places.output_dir, names)

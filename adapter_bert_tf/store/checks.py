@@ -5,6 +5,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from adapter_bert_tf.adapters.fusion_config import FusionConfig
 from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.adapters.of_tasks import OfTasks, check_task_names
@@ -150,8 +152,14 @@ def _check_task(config: Mapping[str, Any], where: str) -> None:
     _check_metric(config["metric"], where)
 
 
+def plain_metric(metric: Any) -> Any:
+    """A metric as JSON can say it: its value may be NumPy's."""
+    value = metric.get("value") if isinstance(metric, Mapping) else None
+    return {**metric, "value": value.item()} if isinstance(value, np.generic) else metric
+
+
 def _check_metric(metric: Any, where: str) -> None:
-    if metric is not None and not _is_metric(metric):
+    if metric is not None and not (isinstance(metric, Mapping) and _is_metric(metric)):
         raise InputError(
             f"{where}: metric needs a name, a finite value and a split. Received: {shown(metric)}"
         )

@@ -10,6 +10,8 @@ from adapter_bert_tf.store.several import TASKS, unmeasured
 
 SAME = ("method", "tuning", "adapter", "head", "labels", "regression", "inputs", "base")
 OF_SOME = ("members", TASKS)
+DIVISION = ("fold", "split_seed")  # How the training data was divided.
+SEVERAL_DIVISIONS = {"parts": "several"}  # As `fold`: all of the training data was trained on.
 
 
 def without_lowest(saved, layers):
@@ -58,4 +60,6 @@ def average(adapters):
     tasks = dict.fromkeys(saved.config["task"] for saved in adapters)
     config = {name: value for name, value in first.items() if name != "run"}
     config |= {"task": "+".join(tasks)}
+    if any(saved.config.get(key) != first.get(key) for saved in adapters for key in DIVISION):
+        config |= {"fold": SEVERAL_DIVISIONS, "split_seed": None}
     return SavedAdapter(config, weights, adapters[0].members)

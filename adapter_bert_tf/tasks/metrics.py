@@ -20,11 +20,13 @@ def _of_labels(name, **options):
 
 
 def _correlation(name):
-    """scipy's correlation of a name; 0, not NaN, when all scores are the same."""
+    """scipy's correlation of a name; 0, not NaN, when all scores are the same, as one is."""
 
     def correlate(labels, scores):
         import scipy.stats
 
+        if len(labels) < 2:
+            return 0.0
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", scipy.stats.ConstantInputWarning)
             return np.nan_to_num(getattr(scipy.stats, name)(labels, scores).statistic)

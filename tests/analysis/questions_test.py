@@ -12,6 +12,7 @@ import tf_keras
 from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.adapters.task_encoder import new_encoder
 from adapter_bert_tf.analysis import ablation
+from adapter_bert_tf.analysis.__main__ import of_questions
 from adapter_bert_tf.analysis.removal import NOTHING, SUBLAYERS, spans
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from tests.analysis.looked import LAYERS, SIZES, some_inputs
@@ -120,3 +121,14 @@ def test_sizes_of_question_adapters(two_runs, tmp_path):
     ]
     run = json.loads((tmp_path / "adapters" / "adapter_size=2,seed=0" / "run.json").read_text())
     assert float(rows[0]["value"]) == pytest.approx(run["eval"]["f1"] / 100, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("predict_file: dev.json", True), ("task_name: mrpc", False), ("[", False)],
+)
+@pytest.mark.parametrize("words", [["--config={}"], ["--config", "{}"]])
+def test_a_file_of_flags_says_what_kind_of_task_it_is(words, text, expected, tmp_path):
+    (tmp_path / "a.yaml").write_text(text)
+    asked = ["ablation", *(word.format(tmp_path / "a.yaml") for word in words)]
+    assert of_questions(asked) is expected

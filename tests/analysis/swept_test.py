@@ -130,6 +130,10 @@ def test_by_kind(looked_at, tmp_path, monkeypatch, capsys):
 REFUSED = {
     "a sweep": (("--sweep=paper",), "decides what is trained. Received: --sweep"),
     "predictions": (("--do_predict",), "Received: --do_predict"),
+    "several tasks": (
+        ("--task_name=cola,mrpc", "--tuning=multitask_adapters"),
+        "of one task. Received: --task_name=cola,mrpc",
+    ),
     "no numbers": (("--scales=1,x",), "--scales are numbers"),
     "a negative one": (("--scales=-1",), "--scales are different numbers from 1e-12 to 100"),
     "an infinite one": (("--scales=1,inf",), "Received: '1,inf'"),

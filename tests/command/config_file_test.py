@@ -76,3 +76,24 @@ def test_a_wrong_file_is_one_message(text, message, tmp_path):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match="Cannot read --config="):
         parsed(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(
+    "written", ["2026_11_26", "007", "1.10", "12:30", "0x1F", "1e3", "2026-11-26", "7", "0.5", "-1"]
+)
+def test_names_are_what_is_written(written, tmp_path):
+    """YAML 1.1 takes many of them for numbers."""
+    path = tmp_path / "config.yaml"
+    path.write_text(f"output_dir: {written}\nmax_seq_length: 032\nlearning_rate: 1.50e-3\n")
+    values = parsed(path)
+    assert values.output_dir == written
+    assert (values.max_seq_length, values.learning_rate) == (32, 0.0015)
+
+
+def test_a_truth_is_no_name(tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text("label_column: no\n")
+    with pytest.raises(InputError, match=r"label_column is true or false there.*in quotes"):
+        parsed(path)
+    path.write_text("label_column: 'no'\ndo_eval: yes\n")
+    assert (parsed(path).label_column, parsed(path).do_eval) == ("no", True)

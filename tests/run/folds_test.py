@@ -11,6 +11,7 @@ import pytest
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.folds import Fold
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.store.__main__ import main as store
 from tests.runs import base_flags, command, train, write_mrpc
 
 
@@ -105,6 +106,17 @@ def test_an_adapter_of_a_fold_is_evaluated_on_its_own_part_only(
     assert again == pytest.approx(json.loads((adapter.parent / "run.json").read_text())["eval"])
     error = command(*applied, "--folds=3", "--fold=2", f"--output_dir={tmp_path / 'other'}")
     assert "was trained with --folds=3 --fold=1" in error
+
+
+def test_the_mean_of_two_folds_has_seen_all_of_the_data(crossed, mrpc, tiny_base_folder, tmp_path):
+    adapters = [str(crossed / f"fold={i},seed=0" / "adapter") for i in range(2)]
+    mean = f"{tmp_path}/mean"
+    assert store(["average", *adapters, f"--output={mean}"]) == 0
+    applied = ("--task_name=mrpc", f"--data_dir={mrpc}", *base_flags(tiny_base_folder),
+               f"--adapter_dir={mean}", f"--output_dir={tmp_path}/out")  # fmt: skip
+    error = command(*applied, "--do_eval", "--folds=3", "--fold=0")
+    assert "a mean of adapters of several divisions" in error
+    assert command(*applied, "--do_eval", "--max_seq_length=16") is None  # On a file of its own.
 
 
 REFUSED = {

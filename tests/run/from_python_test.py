@@ -197,6 +197,29 @@ WRONG = {
         lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), ["b"], text_a_column="a", **f),
         r"labels is the name of a column.*Received: labels \['b'\]",
     ),
+    "several in an array": (
+        lambda **f: abt.train(["a"], [np.array(["c"])], **f),
+        "has one label, or with multi_label=True",
+    ),
+    "a number for each label": (
+        lambda **f: abt.train(["a"], np.array([[0, 1]]), multi_label=True, **f),
+        r"not a number for each label. Received: array\(\[0, 1\]\)",
+    ),
+    "bytes": (
+        lambda **f: abt.train(["a"], np.array([b"c"]), **f),
+        "A label is a text or a number. Received, at 0: ",
+    ),
+    "a dict": (lambda **f: abt.train(["a"], [{"c": 1}], **f), "A label is a text or a number"),
+    "a set of texts": (lambda **f: abt.train({"a"}, ["c"], **f), "Texts and labels are lists"),
+    "two columns of the label": (
+        lambda **f: abt.train(
+            pandas.DataFrame([["x", "y", "z"]], columns=["a", "b", "b"]),
+            "b",
+            text_a_column="a",
+            **f,
+        ),
+        "has two columns 'b'",
+    ),
     "no column": (lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), "a", **f), "text_a_column"),
 }
 
@@ -224,6 +247,22 @@ def test_texts_of_any_characters_and_pairs_become_the_same_table(tmp_path):
     task = own_task("text_a", "text_b", "label", extension="csv")
     examples = read_examples(task, folder, ["train"])["train"]
     assert examples.texts() == pairs and examples.labels == ["x", "1", "2", "y"]
+
+
+@pytest.mark.parametrize(
+    "value", [["b", "a"], ("a", "b"), {"a", "b"}, frozenset("ab"), {"a": 1, "b": 2}.keys(),
+              np.array(["b", "a"])]
+)  # fmt: skip
+def test_several_labels_are_in_anything_that_holds_them(value):
+    assert given_tables.given(["x"], [value], sets=True)[1] == [["x", "a|b"]]
+
+
+def test_a_file_in_the_place_of_the_folder(tiny_base_folder, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    settings = {"base_model": str(tiny_base_folder), "output_dir": tmp_path / "notes.txt"}
+    with pytest.raises(InputError, match=r"output_dir=.*notes.txt cannot be written"):
+        abt.train(["a", "b"], ["c", "d"], **settings)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
 def test_a_flag_may_be_a_dict(tiny_base_folder):

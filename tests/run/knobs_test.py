@@ -28,6 +28,14 @@ def test_weights_are_read(text, expected):
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a,b=2", [2, 1, 1]), ("a=3,a,b=2,b=4", [2, 3, 4]), ("b=4,a,b=2", [2, 1, 4])],
+)
+def test_labels_with_commas_are_weighed(text, expected):
+    assert parse_weights(text, ["a,b", "a", "b"], IDS) == expected
+
+
+@pytest.mark.parametrize(
     "text", ["", "even", "x=1", "a=0", "a=-1", "a=nan", "a=x", "a=inf", "a=", "a=2, a=3"]
 )
 def test_wrong_weights_are_refused(text):

@@ -11,7 +11,9 @@ import tensorflow as tf
 
 import adapter_bert_tf as abt
 from adapter_bert_tf.data.labels import infer_labels
+from adapter_bert_tf.run.output_files import write_predictions
 from adapter_bert_tf.serving.many import join
+from adapter_bert_tf.tasks import find_task, own_task
 from tests import support
 from tests.runs import base_flags, command, sentence
 
@@ -535,3 +537,18 @@ def test_an_export_needs_no_data(tiny_base_folder, tmp_path):
              f"--adapter_dir={tmp_path / 'out' / 'adapter'}", "--do_export")  # fmt: skip
     assert command(*words) is None
     assert (tmp_path / "served" / "saved_model" / "saved_model.pb").exists()
+
+
+@pytest.mark.parametrize(
+    ("task", "written"),
+    [
+        (own_task("text", label="label", regression=True), ["7.8e-05", "-2", "1234.568"]),
+        (find_task("sts-b"), ["0.000", "0.000", "5.000"]),  # As GLUE takes them, within its range.
+    ],
+    ids=["own", "sts-b"],
+)
+def test_scores_keep_their_digits(task, written, tmp_path):
+    scores = np.array([7.8e-5, -2, 1234.5678], "f4")
+    write_predictions(str(tmp_path), task, "test", range(3), scores)
+    lines = (tmp_path / f"{task.submission('test')}.tsv").read_text().splitlines()
+    assert lines[1:] == [f"{i}\t{score}" for i, score in enumerate(written)]

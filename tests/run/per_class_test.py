@@ -21,6 +21,12 @@ def test_by_hand():
     assert per_class.of_each_class("abc", IDS, PREDICTED) == BY_HAND
 
 
+def test_where_nothing_is_right():
+    """scikit-learn counts with floats there."""
+    table = per_class.of_each_class("abc", IDS, (IDS + 1) % 3)
+    assert [row[3:5] for row in table[1:]] == [["0.0000", n] for n in "321"]
+
+
 def test_what_is_shown():
     lines = per_class.shown("Title", BY_HAND).splitlines()
     assert lines[0] == "Title" and lines[2].split() == BY_HAND[1]

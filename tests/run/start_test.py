@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import shutil
+import types
 
 import numpy as np
 import pytest
@@ -20,8 +21,8 @@ from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.many_tasks.model import AdapterModel
 from adapter_bert_tf.run import method, question_answering
-from adapter_bert_tf.run.start import Start, find_start, recorded
-from adapter_bert_tf.store import load_adapter
+from adapter_bert_tf.run.start import Start, find_start, recorded, warn_of_division
+from adapter_bert_tf.store import SavedAdapter, load_adapter
 from adapter_bert_tf.training.trained import Tuning
 from tests import support
 from tests.run.squad_test import TINY, write
@@ -301,3 +302,23 @@ def test_a_record_leaves_the_method_to_the_adapter():
     left = recorded(run_flags)
     assert left["adapter_size"] == 8 and "tuning" not in left and "adapter" not in left
     assert recorded(parsed("--output_dir=o"))["tuning"] == "adapters"
+
+
+DIVIDED = {"task": "tsv", "name": "data", "split_seed": 0}
+BEGUN = {  # What the adapter and the run say of their data, and whether it is warned of.
+    "the same": (DIVIDED, DIVIDED, False),
+    "another part": (DIVIDED, DIVIDED | {"split_seed": 1}, True),
+    "all of it": (DIVIDED | {"split_seed": None}, DIVIDED, True),
+    "another fold": (DIVIDED | {"fold": {"number": 0}}, DIVIDED | {"fold": {"number": 1}}, True),
+    "a dev file": (DIVIDED, DIVIDED | {"split_seed": None}, False),
+    "another table": (DIVIDED, DIVIDED | {"name": "more", "split_seed": 1}, False),
+}
+
+
+@pytest.mark.parametrize("case", BEGUN)
+def test_what_it_has_seen_of_the_development_set(case, caplog):
+    theirs, ours, warned = BEGUN[case]
+    task = types.SimpleNamespace(adapter_config=lambda: ours)
+    with caplog.at_level("WARNING"):
+        warn_of_division(Start("parent", SavedAdapter(theirs, {})), task)
+    assert ("trained on another part of the data of 'data'" in caplog.text) is warned

