@@ -81,6 +81,10 @@ class RunFlags:
         """The same flags with values that the user did not give."""
         return RunFlags(self.definitions, self.values | values, self.given)
 
+    def as_default(self, names: Iterable[str]) -> "RunFlags":
+        """The same flags, of which these count as not given."""
+        return RunFlags(self.definitions, self.values, self.given - set(names))
+
     def _parse(self, name: str, value: Value) -> Value:
         if name not in self.definitions:
             raise InputError(f"Unknown flag {name!r}.")

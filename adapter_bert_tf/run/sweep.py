@@ -11,6 +11,8 @@ import time
 import tf_keras
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.command import table
+from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import Diverged, InputError
@@ -306,4 +308,6 @@ class Sweep:
             init_from=None,
             report=False,
         )
+        # The run was of that method: nobody is told that its flags do not count.
+        asked = asked.as_default(table.with_role(Role.METHOD))
         run_plan(plan_run(self.kind, asked, self.reused))

@@ -84,7 +84,7 @@ def test_a_run_of_a_sweep_equals_the_run_by_itself(mrpc, tiny_base_folder, tmp_p
         assert files[0].read_bytes() == files[1].read_bytes()
 
 
-def test_a_grid_of_any_flags(mrpc, tiny_base_folder, tmp_path, monkeypatch, capsys):
+def test_a_grid_of_any_flags(mrpc, tiny_base_folder, tmp_path, monkeypatch, capsys, caplog):
     reads = []
     monkeypatch.setattr(
         loading,
@@ -109,6 +109,7 @@ def test_a_grid_of_any_flags(mrpc, tiny_base_folder, tmp_path, monkeypatch, caps
     config = json.loads((out / "adapter" / "adapter_config.json").read_text())
     assert config["metric"]["value"] == best
     assert (out / "MRPC.tsv").exists()
+    assert "Not used" not in caplog.text
     said = capsys.readouterr().out
     assert "Best on dev (eval_accuracy" in said and "3 of 4 runs are done, ETA 0:" in said
     record = json.loads((out / "run.json").read_text())
