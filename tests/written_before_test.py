@@ -33,6 +33,7 @@ ADAPTERS, INTERRUPTED = EXPECTED["adapters"], EXPECTED["interrupted"]
 SELDOM = (
     *("adapter_bert", "parallel", "adapter_drop", "float16", "bfloat16"),
     *("layer_norm_and_pooler", "scores_full", "kinds", "squad_full"),
+    *("variation", "notrain_layer_norm", "train_pooler"),
 )
 PREDICTED = ("houlsby", "scores")  # By the command, too; all by `AdapterModel`.
 

@@ -115,9 +115,7 @@ def test_the_adapter_holds_what_was_trained(mrpc, tiny_base_folder, tmp_path):
 
 @pytest.mark.parametrize(
     "tuning",
-    support.seldom(
-        ["adapters", "full", "top_k", "layer_norm", "head"], ("adapters", "full", "top_k")
-    ),
+    support.seldom(["adapters", "full", "top_k", "layer_norm", "head"], ("adapters", "top_k")),
 )
 def test_every_method_is_evaluated_alike_by_a_new_run(tuning, mrpc, tiny_base_folder, tmp_path):
     out = train(
@@ -187,12 +185,10 @@ def test_a_fresh_process_evaluates_the_same(mrpc, tiny_base_folder, tmp_path):
 
 def test_the_same_seed_gives_the_same_adapter(mrpc, tiny_base_folder, tmp_path):
     contents = []
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        out = train(
-            mrpc, tiny_base_folder, tmp_path / name, "--num_train_epochs=1", f"--seed={seed}"
-        )
+    for name in "ab":
+        out = train(mrpc, tiny_base_folder, tmp_path / name, "--num_train_epochs=1", "--seed=1")
         contents.append((out / "adapter" / "adapter.safetensors").read_bytes())
-    assert contents[0] == contents[1] != contents[2]
+    assert contents[0] == contents[1]
 
 
 def evaluate_golden(task, folder, out):
@@ -299,7 +295,7 @@ def test_overwriting_never_goes_on_from_another_run(mrpc, tiny_base_folder, tmp_
     assert (out / "checkpoints" / "mine.txt").exists()  # A user's file stays.
 
 
-@pytest.mark.parametrize("more", [[], ["--overwrite"]])
+@pytest.mark.parametrize("more", support.seldom([[], ["--overwrite"]], ([],)))
 def test_an_interrupted_run_goes_on(more, mrpc, tiny_base_folder, tmp_path, capsys):
     flags_of_both = ["--num_train_epochs=1", "--save_checkpoints_steps=4"]
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *flags_of_both)
@@ -327,13 +323,13 @@ MODES = [
     pytest.param(["--jit_compile"], marks=pytest.mark.long),
     ["--distribution=mirrored"],
     pytest.param(["--adapter=pfeiffer"], marks=pytest.mark.slow),
-    ["--adapter=adapter_bert", "--optimizer=adapter_bert"],
+    pytest.param(["--adapter=adapter_bert", "--optimizer=adapter_bert"], marks=pytest.mark.slow),
     pytest.param(
         ["--adapter_layers=1", "--adapter_size=3", "--adapter_init_scale=1e-2"],
         marks=pytest.mark.slow,
     ),
     pytest.param(["--tuning=head", "--train_pooler"], marks=pytest.mark.slow),
-    ["--eval_batch_size=5", "--predict_batch_size=3"],
+    pytest.param(["--eval_batch_size=5", "--predict_batch_size=3"], marks=pytest.mark.slow),
 ]
 
 

@@ -154,6 +154,7 @@ def test_a_sweep_over_what_is_fused(mrpc, members, tiny_base_folder, tmp_path):
     assert len((tmp_path / "out" / "sweep.csv").read_text().splitlines()) == 3
 
 
+@pytest.mark.slow
 def test_a_fusion_of_a_sweep(mrpc, members, tiny_base_folder, tmp_path):
     out = tmp_path / "out"
     sweep = ("--num_trials=2", "--do_eval")

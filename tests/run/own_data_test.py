@@ -72,12 +72,8 @@ TABLES = {
 }
 
 
-# Of the others they differ only in how a file is read.
-ALSO = ("tsv by number", "semicolons", "latin-1")
-CASES = [pytest.param(c, marks=[pytest.mark.slow] if c in ALSO else []) for c in TABLES]
-
-
-@pytest.mark.parametrize("case", CASES)
+# The others differ from these only in how a file is read.
+@pytest.mark.parametrize("case", support.seldom(TABLES, ("tsv by name", "no dev file")))
 def test_any_table(case, tiny_base_folder, tmp_path):
     layout, columns = TABLES[case]
     folder = write(tmp_path / "data", **layout)
@@ -121,6 +117,7 @@ def test_any_table(case, tiny_base_folder, tmp_path):
     assert (tmp_path / "again" / "predictions.tsv").read_text().splitlines() == lines
 
 
+@pytest.mark.slow
 def test_an_adapter_is_called_as_the_user_says(tiny_base_folder, tmp_path, capsys):
     folder, more = write(tmp_path / "data"), [*NAMES, "--do_train", "--num_train_epochs=0.3"]
     for name in ("", "two\nlines", " "):
@@ -509,6 +506,7 @@ def test_spaces_around_the_names_of_columns(tiny_base_folder, tmp_path):
     assert run(tmp_path / "data", tiny_base_folder, tmp_path / "out", *more) is None
 
 
+@pytest.mark.slow
 def test_two_tables_live_side_by_side(tiny_base_folder, tmp_path):
     for name in ("reviews", "letters"):
         write(tmp_path / name, splits=("train",))
@@ -528,6 +526,7 @@ def test_two_tables_live_side_by_side(tiny_base_folder, tmp_path):
     assert set(answer["label"].numpy()) <= {b"no", b"yes"}
 
 
+@pytest.mark.slow
 def test_an_export_needs_no_data(tiny_base_folder, tmp_path):
     folder = write(tmp_path / "data", splits=("train",))
     assert run(folder, tiny_base_folder, tmp_path / "out", *NAMES, "--do_train",

@@ -86,16 +86,10 @@ METHODS = {
     "pals": ("--pal_size=24", "--learning_rate=1e-3"),
 }
 WHOLE = ("multitask_full", "pals")  # These change the base, so that no task is apart.
-MARKS = dict.fromkeys(METHODS, pytest.mark.slow) | {  # The others go the ways of these.
-    "per_task_adapters": (),
-    "hyperformer++": (),
-}
 
 
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(method, marks=MARKS[method]) for method in METHODS],
-)
+# The others go the ways of this.
+@pytest.fixture(scope="module", params=support.seldom(METHODS, ("hyperformer++",)))
 def trained(request, glue, tiny_base_folder, tmp_path_factory):
     """(method, output folder) of a run of three tasks."""
     out = tmp_path_factory.mktemp(request.param) / "out"
@@ -544,6 +538,7 @@ def write_table(folder, name, labels, rows, column="text", label="label"):
     (folder / f"{name}.tsv").write_text("\n".join([f"{column}\t{label}", *lines]) + "\n")
 
 
+@pytest.mark.slow
 def test_tables_of_ones_own_each_with_its_columns(glue, tiny_base_folder, tmp_path):
     """From a YAML file, beside a GLUE task under another name; one of scores, one tiny."""
     write_table(tmp_path / "a", "train", ["good", "bad", "none"], 200)
