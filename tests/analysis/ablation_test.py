@@ -173,7 +173,11 @@ def test_what_is_refused(case, looked_at, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "analysis, said", [("ablation", "has no adapters of"), ("influence", "no")]
+    "analysis, said",
+    [
+        ("ablation", "has no adapters of"),
+        pytest.param("influence", "no", marks=pytest.mark.slow),
+    ],
 )
 def test_what_has_no_adapters(analysis, said, looked_at, tmp_path):
     out = train(looked_at.data, looked_at.base, tmp_path / "ln", "--tuning=layer_norm")

@@ -224,6 +224,7 @@ def test_says_on_how_many_replicas_it_ran(name, replicas, outputs):
 LONG_RUN = ["--save_checkpoints_steps=5", "--num_train_epochs=2000"]
 
 
+@pytest.mark.slow
 def test_a_lost_worker_is_noticed_and_both_go_on_after_a_restart(base, mrpc, tmp_path):
     chief, other = workers(tmp_path / "out", mrpc, base, *LONG_RUN)
     _until(lambda: _saved(tmp_path / "out"), chief)

@@ -67,7 +67,7 @@ def test_refused_before_training(mrpc, tiny_base_folder, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_best_of_several_seeds_is_exported(mrpc, tiny_base_folder, tmp_path):
     out = train(
         mrpc,

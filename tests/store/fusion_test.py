@@ -154,6 +154,7 @@ def test_it_is_the_same_in_another_process(saved, model, inputs, tiny_base_folde
     np.testing.assert_allclose(np.load(out), model(inputs, "f"), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_beside_ordinary_adapters_in_one_saved_model(saved, model, tiny_base_folder, tmp_path):
     model.save_adapter("a", tmp_path / "a")
     base = load_base(tiny_base_folder)

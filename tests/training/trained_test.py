@@ -198,9 +198,7 @@ OF_EIGHT = {
 }
 
 
-@pytest.mark.parametrize(
-    "method", support.seldom(EIGHT, ("per_task_adapters", "hyperformer++", "pals"))
-)
+@pytest.mark.parametrize("method", support.seldom(EIGHT, ("hyperformer++",)))
 def test_the_counts_of_bert_base_with_eight_tasks(method):
     """They are derived in docs/several_tasks.md."""
     heads = [HeadOf(task, outputs, task == "sts-b") for task, outputs in GLUE.items()]
