@@ -29,8 +29,9 @@ from adapter_bert_tf.store.directory import (
     save_adapter,
     single,
 )
+from adapter_bert_tf.store.files import read_config
 from adapter_bert_tf.store.folders import TEMPORARY, require_free
-from adapter_bert_tf.store.place import MEMBERS
+from adapter_bert_tf.store.place import CONFIG, MEMBERS
 from adapter_bert_tf.store.several import is_several, require_one_task
 
 ROW = "{:<24}{:<20}{:>6}{:>12}{:>10}  {:<24}{}"
@@ -174,6 +175,7 @@ def import_adapters(parsed: argparse.Namespace) -> int:
             f"There is no {source!r}. Name a folder of AdapterHub's files, or a checkpoint of "
             "adapter-bert without its ending: .../model.ckpt-1000."
         )
+    _require_foreign(source)
     base = load_base(parsed.base_model)
     labels = [label for label in parsed.labels.split(",") if label]
     inputs = {"texts": parsed.texts}
@@ -181,17 +183,25 @@ def import_adapters(parsed: argparse.Namespace) -> int:
         inputs["max_seq_length"] = parsed.max_seq_length
     if storage.isdir(source) and is_adapterhub(source):
         return _write(import_adapter(source, base, parsed.task, labels, **inputs), parsed)
-    if adapter_exists(source):
-        raise InputError(
-            f"{source!r} is an adapter of this package already. Use it as it is, or copy its folder"
-            " elsewhere."
-        )
     if not parsed.task:
         raise InputError(
             f"{source!r} holds no files of AdapterHub. For a checkpoint of "
             "adapter-bert add --task=NAME and --labels=A,B,..."
         )
     return _write(import_checkpoint(source, base, parsed.task, labels, **inputs), parsed)
+
+
+def _require_foreign(folder: str) -> None:
+    """Raises `InputError` for one of our own adapter directories."""
+    if not adapter_exists(folder):
+        return
+    try:
+        read_config(os.path.join(folder, CONFIG))
+    except InputError:
+        return  # AdapterHub's have a file of that name, too.
+    raise InputError(
+        f"{folder!r} is an adapter of this package already. Use it as it is, or copy it elsewhere."
+    )
 
 
 def _write(saved: SavedAdapter, parsed: argparse.Namespace) -> int:

@@ -3,7 +3,6 @@
 import collections
 import contextlib
 import math
-import re
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -13,8 +12,6 @@ from adapter_bert_tf.received import shortened, shown
 if TYPE_CHECKING:
     import yaml
 
-INTEGER = "tag:yaml.org,2002:int"
-PLAIN = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]|\.[0-9]*[1-9])?")
 MOST_VALUES = 200_000  # With every alias (`*name`) written out.
 
 
@@ -49,14 +46,19 @@ def _loader() -> "type[yaml.SafeLoader]":
     class AsWritten(yaml.SafeLoader):
         """Keeps the text of numbers that are written otherwise than Python writes them."""
 
-        def number(self, node: yaml.ScalarNode) -> Any:
-            of_kind = {INTEGER: self.construct_yaml_int}.get(node.tag, self.construct_yaml_float)
-            value = of_kind(node)  # A wrong one is an error, whatever stays text.
-            is_plain = PLAIN.fullmatch(node.value) or not abs(value) <= sys.float_info.max
-            return value if is_plain else node.value
+        def integer(self, node: yaml.ScalarNode) -> Any:
+            return self._written(self.construct_yaml_int(node), node)
 
-    for tag in (INTEGER, "tag:yaml.org,2002:float"):
-        AsWritten.add_constructor(tag, AsWritten.number)
+        def real(self, node: yaml.ScalarNode) -> Any:
+            return self._written(self.construct_yaml_float(node), node)
+
+        def _written(self, value: float, node: yaml.ScalarNode) -> Any:
+            if not abs(value) <= sys.float_info.max:  # Of those Python writes none, or not all.
+                return value
+            return value if str(value) == node.value else node.value
+
+    AsWritten.add_constructor("tag:yaml.org,2002:int", AsWritten.integer)
+    AsWritten.add_constructor("tag:yaml.org,2002:float", AsWritten.real)
     return AsWritten
 
 

@@ -1,6 +1,7 @@
 """`--class_weights`: how much an example counts in training, by its label."""
 
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -46,21 +47,8 @@ def parse_weights(text: str | None, labels: Sequence[str], ids: np.ndarray) -> l
 
 def _parts(text: str, labels: Sequence[str]) -> list[str]:
     """What stands between commas, but for those within labels."""
-    parts: list[str] = []
-    before = ""
-    for piece in text.split(","):
-        before += piece
-        label, equals, _ = before.rpartition("=")
-        if (equals and label.strip() in labels) or not _begins(before, labels):
-            parts, before = [*parts, before], ""
-        else:
-            before += ","
-    return [*parts, before.removesuffix(",")] if before else parts
-
-
-def _begins(text: str, labels: Sequence[str]) -> bool:
-    """Whether a label with a comma begins so."""
-    return any(label.startswith(f"{text.strip()},") for label in labels)
+    known = "|".join(map(re.escape, labels))
+    return re.findall(rf"(?:^|,)(\s*(?:{known})\s*=[^,=]*(?=,|$)|[^,]*)", text)
 
 
 def _weight(text: str) -> float:

@@ -70,8 +70,7 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     chosen = method.of(flags.part(roles), flags.given, base, saved, start, members, tasks_named)
     kind.check_method(chosen, start)
     tasks = reused.data(asked, base.vocabulary, saved, kind.read)
-    if start and not kind.together:
-        warn_of_division(start, tasks[0])
+    warn_of_division(start, tasks)
     names = kind.output_files(tasks)
     require_files(places.output_dir, names)
     require_own(places.output_dir, names)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from absl import logging
@@ -133,9 +134,11 @@ def find_start(flags: RunFlags, together: bool = False) -> Start | None:
         raise InputError(f"--init_from={folder}: {error}", *error.arguments) from error
 
 
-def warn_of_division(start: Start, task: "TaskData") -> None:
-    """Warns where a development set was drawn from what the adapter to begin from has seen."""
-    theirs, ours = start.saved.config, task.adapter_config()
+def warn_of_division(start: Start | None, tasks: Sequence["TaskData"]) -> None:
+    """Warns where one task's development set was drawn from what `start` has seen."""
+    if start is None or len(tasks) > 1:
+        return
+    theirs, ours = start.saved.config, tasks[0].adapter_config()
     is_drawn = ours.get("fold") or ours.get("split_seed") is not None
     of_same = all(theirs.get(key) == ours.get(key) for key in ("task", "name"))
     if is_drawn and of_same and any(theirs.get(key) != ours.get(key) for key in DIVISION):

