@@ -20,6 +20,7 @@ import safetensors.numpy
 import tensorflow as tf
 
 import adapter_bert_tf
+from tests import support
 from tests.runs import ROOT, command
 
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "written_before"
@@ -45,7 +46,7 @@ def of_script(table, script):
 
 def cases(names):
     """The names as parameters of a test; some are left to `make test-slow`."""
-    return [pytest.param(name, marks=pytest.mark.slow if name in SELDOM else ()) for name in names]
+    return support.seldom(names, [name for name in names if name not in SELDOM])
 
 
 @pytest.fixture(scope="module")

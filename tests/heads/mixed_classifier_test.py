@@ -128,14 +128,9 @@ def test_each_row_has_the_adapter_of_its_task(base):
         )
 
 
+@pytest.mark.parametrize("head", [A, HeadOf("a", 1, is_score=True)], ids=["classes", "score"])
 @pytest.mark.parametrize(
-    "method, head",
-    [
-        ("multitask_full", A),
-        ("multitask_adapters", A),
-        ("per_task_adapters", A),
-        ("per_task_adapters", HeadOf("a", 1, is_score=True)),
-    ],
+    "method", support.seldom(METHODS, ("multitask_adapters", "per_task_adapters"))
 )
 def test_one_task_is_trained_as_by_itself(method, head, base):
     rng = np.random.default_rng(0)
