@@ -229,7 +229,7 @@ class AdapterModel:
           has, -inf where a row's task has fewer. `[batch, 2, seq]` for spans.
 
         Raises:
-          InputError: for an unknown name, a wrong number of names, or both kinds of heads at once.
+          InputError: for an unknown name, a wrong number of names, or spans and classes at once.
         """
         inputs = encoder_inputs(inputs, self.base.config)
         if isinstance(adapter, str):

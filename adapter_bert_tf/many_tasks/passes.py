@@ -42,7 +42,7 @@ class Passes:
         self, names: Sequence[str], tasks: Mapping[str, LiveTask], inputs: Mapping[str, tf.Tensor]
     ) -> tf.Tensor:
         """Logits of each row by the task of its name. Raises `InputError`."""
-        if len({task.config["head"] for task in tasks.values()}) > 1:
+        if len({head_of(task.config).logits for task in tasks.values()}) > 1:
             raise InputError(
                 "Spans and classes cannot be in one batch. Received: "
                 f"{ {name: task.config['head'] for name, task in tasks.items()} }"

@@ -34,7 +34,10 @@ TASKS = {  # name: (labels, config, tuning)
     "full": (("x", "y"), None, Tuning("full")),
     "upper full": (("x", "y"), None, Tuning("full", frozen_layers=1)),
     "top_k": (("x", "y"), None, Tuning("top_k", top_k=1)),
+    "sets": (("a", "b", "c", "d"), SMALL, Tuning()),
+    "span": ((), SMALL, Tuning()),
 }
+HEADS_OF = {"sets": "multi_label", "span": "span"}
 
 
 def _noise(variables, seed):
@@ -45,7 +48,9 @@ def _noise(variables, seed):
 
 def _add(model, name, seed=0):
     labels, config, tuning = TASKS[name]
-    _noise(model.add_adapter(name, labels, config, tuning=tuning).trainable_variables, seed)
+    head = HEADS_OF.get(name, "classification")
+    added = model.add_adapter(name, labels, config, head, tuning)
+    _noise(added.trainable_variables, seed)
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +78,7 @@ def test_it_computes_what_its_training_model_computes(name, model, inputs):
         ["two"] * 6,
         ["two", "three", "two", "three", "three", "two"],
         ["score", "two", "norms", "three", "head", "top"],
+        ["sets", "two", "score", "sets", "three", "sets"],
         ["full", "two", "top_k", "full", "top", "head"],
         ["upper", "two", "upper too", "upper", "upper norms", "upper full"],
     ],
@@ -302,6 +308,10 @@ REFUSED = {
     "unknown in a row": (lambda m, i: m(i, adapter=["two"] * 5 + ["cola"]), "No adapter 'cola'"),
     "too few": (lambda m, i: m(i, adapter=["two"]), "1 names for 6 rows"),
     "no rows": (lambda m, i: m({k: v[:0] for k, v in i.items()}, adapter=[]), "0 names for 0 rows"),
+    "spans and classes": (
+        lambda m, i: m(i, adapter=["two", "span"] * 3),
+        "Spans and classes cannot be in one batch.*'span': 'span'",
+    ),
     "nothing for the rows": (lambda m, i: m(i, adapter=None), "An adapter is a name"),
     "unknown preset": (lambda m, i: m.add_adapter("new", ["a"], "lora"), "config is one of"),
     "a dict": (lambda m, i: m.add_adapter("new", ["a"], {"depth": 2}), "config is one of"),
