@@ -5,8 +5,11 @@ python run_classifier.py --task_name=MRPC --data_dir=GLUE/MRPC --do_train --do_e
     --learning_rate=1e-3 --num_train_epochs=5 --output_dir=out/mrpc
 """
 
+import sys
+
 from absl import app
 
+from adapter_bert_tf.command import usage
 from adapter_bert_tf.command.definitions import define_flags
 from adapter_bert_tf.command.main import run_job
 from adapter_bert_tf.command.row import Command
@@ -19,4 +22,5 @@ def main(words):
 
 
 if __name__ == "__main__":
+    usage.answer(sys.argv[1:])
     app.run(main)

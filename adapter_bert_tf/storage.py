@@ -16,8 +16,10 @@ import uuid
 
 import tensorflow as tf
 
+from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.patience import is_remote, patient
 from adapter_bert_tf.patience import reason as reason  # Said of files, by those who read them.
+from adapter_bert_tf.received import shown
 
 # What reading a damaged checkpoint of TensorFlow raises. An index may lead past its end, or to a
 # block of so many bytes that no machine has them.
@@ -26,6 +28,13 @@ DAMAGED_CHECKPOINT = (tf.errors.OpError, IndexError, MemoryError, ValueError)
 exists = patient(tf.io.gfile.exists)
 glob = patient(tf.io.gfile.glob)
 stat = patient(tf.io.gfile.stat)
+
+
+def path_of(given):
+    """A path as text. Raises `InputError` for what is neither text nor an `os.PathLike`."""
+    if isinstance(given, str | os.PathLike):
+        return os.fspath(given)
+    raise InputError(f"A file or folder is named by text or by a path. Received: {shown(given)}")
 
 
 @patient

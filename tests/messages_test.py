@@ -23,6 +23,8 @@ NAMED = {
     # The command line on a card.
     "heads/__init__.py": {"--task_name"},
     "store/card.py": {"--task_name", "--tuning", "--do_eval", "--do_predict", "--adapter_dir"},
+    # The command that exports one adapter, said by that which exports several.
+    "serving/many.py": {"--adapter_dir", "--do_export"},
     # Commands of their own, with the flags that they define.
     "store/__main__.py": {
         *("--output", "--base_model", "--dtype"),

@@ -27,6 +27,7 @@ from collections.abc import Sequence
 from absl import app
 
 from adapter_bert_tf.analysis import alone, options
+from adapter_bert_tf.command import usage
 from adapter_bert_tf.command.config_file import settings_of
 from adapter_bert_tf.command.definitions import define_flags
 from adapter_bert_tf.command.main import run_job
@@ -62,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     define_flags(Command.SQUAD if of_questions(rest) else Command.CLASSIFIER)
     options.define(name)
+    about = f"What `analyze {name}` takes; `analyze --help` says what it does.\n"
+    usage.answer(rest, f"analyze {name}", about)
     first = ("--do_eval", *FIRST.get(name, ()))
     app.run(lambda words: run_job(f"{ROOM}.{name}", words), [f"analysis {name}", *first, *rest])
     return 0

@@ -1,7 +1,6 @@
 """Two or more adapters on the same development set: metrics, and whether they differ by chance."""
 
 import itertools
-import os
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from adapter_bert_tf.received import printable, shown
 from adapter_bert_tf.run.job import held, new_model
 from adapter_bert_tf.run.output_files import command
 from adapter_bert_tf.run.plan import Plan
-from adapter_bert_tf.store.directory import adapter_exists
+from adapter_bert_tf.store.directory import adapter_in, named_folders
 from adapter_bert_tf.training import inference
 from adapter_bert_tf.training.progress import Seen
 from adapter_bert_tf.training.strategy import set_precision
@@ -56,15 +55,11 @@ def run(parsed: Any) -> None:
 def _adapters(text: str | None) -> dict[str, str]:
     """Dict from name to adapter directory, of `--adapters=[NAME=]DIR,...`."""
     found: dict[str, str] = {}
-    for part in filter(None, (text or "").split(",")):
-        given, equals, rest = part.partition("=")
-        folder = rest if equals else part
-        inside = os.path.join(folder, "adapter")
-        folder = inside if not adapter_exists(folder) and adapter_exists(inside) else folder
-        name = printable(given if equals else part.rstrip("/"))
+    for given, folder in named_folders(text or ""):
+        name = printable(given or folder.rstrip("/"))
         if name in found:
             raise InputError(f"--adapters: {shown(name)} is there twice. Write NAME=DIR.")
-        found[name] = folder
+        found[name] = adapter_in(folder) or folder
     if len(found) < 2:
         raise InputError(
             "--adapters are two or more adapter directories or output folders, with commas between "

@@ -58,7 +58,8 @@ def require_one_task(flags: RunFlags, analysis: str) -> None:
     if is_several(named):
         raise InputError(
             f"`analysis {analysis}` is of one task. Received: --task_name={named}. Name one, and "
-            "of what was trained together the adapter of it, ADAPTER_DIR/tasks/NAME."
+            "of what was trained together the adapter of it, ADAPTER_DIR/tasks/NAME (methods that "
+            "train the base too, such as pals, leave none)."
         )
 
 

@@ -147,6 +147,7 @@ def points(
         ours = flags.changed(sweep=path, output_dir=place, do_train=True)
         sweep = Sweep(kind, ours, reused or Reused())
     if flags.dry_run:
+        sweep.warn_of_unused()
         print(f"{place}: {len(sweep.runs)} runs of {', '.join(grid)}.", flush=True)
         return []
     sweep.run()

@@ -57,7 +57,7 @@ class BaseFiles:
     origin: Origin
 
 
-def find_base(source: str) -> BaseFiles:
+def find_base(source: str | os.PathLike[str]) -> BaseFiles:
     """Files of the base at `source`.
 
     Args:
@@ -71,11 +71,12 @@ def find_base(source: str) -> BaseFiles:
     Raises:
       InputError: when it is not there or not complete, with what was found.
     """
+    place = storage.path_of(source)
     try:
-        folder, weights, origin = _locate(source)
+        folder, weights, origin = _locate(place)
         names = sorted(storage.listdir(folder))
     except tf.errors.OpError as error:
-        raise InputError(f"Cannot read the base at {source!r}: {error}") from error
+        raise InputError(f"Cannot read the base at {place!r}: {error}") from error
     _check_tokenizer(folder, names)
     configs = [GOOGLE_CONFIG, HUGGING_FACE_CONFIG]
     if weights.endswith(".safetensors") if weights else "model.safetensors" in names:

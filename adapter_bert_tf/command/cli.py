@@ -15,8 +15,9 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from absl import app, flags
+from absl import app
 
+from adapter_bert_tf.command import usage
 from adapter_bert_tf.command.definitions import define_flags
 from adapter_bert_tf.command.main import run_job
 from adapter_bert_tf.command.row import Command
@@ -60,9 +61,7 @@ def _run(name: str, words: Sequence[str]) -> None:
     command, module = JOBS[name]
     sys.argv[0] = f"adapter-bert {name}"
     define_flags(command)
-    for row in flags.FLAGS.flags_by_module_dict()[__name__]:  # `--help` lists those of argv[0].
-        flags.FLAGS.register_key_flag_for_module(sys.argv[0], row)
-    sys.modules["__main__"].__doc__ = _about(name)
+    usage.answer(words, sys.argv[0], _about(name))
     app.run(lambda given: run_job(module, given), [sys.argv[0], *words])
 
 

@@ -3,7 +3,8 @@
 A script that runs many commands may give all of them the same flags.
 """
 
-from collections.abc import Sequence
+import collections
+from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
 from adapter_bert_tf.command import table
@@ -18,17 +19,47 @@ Needed: TypeAlias = tuple[str, tuple[Value, ...]]  # As `Row.only_with`.
 def unused(flags: RunFlags) -> list[str]:
     """A sentence for each flag without effect, and one for those of training where none is.
 
-    None of a sweep, whose runs have other flags.
+    None of a sweep, whose runs have other flags: see `unused_in_sweep`.
     """
     if flags.sweep:
         return []
     given = [row for row in table.ROWS if _is_given(row, flags)]
     of_training = [] if flags.do_train else [row for row in given if row.role is Role.TRAINING]
-    missing = [(row, _missing(row, flags)) for row in given if row not in of_training]
+    others = [row for row in given if row not in of_training]
     return [
         *([_all_without_training(of_training)] if of_training else []),
-        *(_said(row, needed, flags) for row, needed in missing if needed),
+        *_without_effect(others, flags).values(),
     ]
+
+
+def unused_in_sweep(flags: RunFlags, grid: Collection[str], runs: Sequence[RunFlags]) -> list[str]:
+    """A sentence for each flag that has no effect in the runs of a sweep.
+
+    Args:
+      flags: of the command.
+      grid: names of the flags that vary.
+      runs: the flags of each run.
+    """
+    varied = [row for row in map(table.row_of, grid) if _is_given(row, flags)]
+    found: collections.Counter[tuple[str, str]] = collections.Counter()
+    for run in runs:
+        given = [row for row in table.ROWS if _is_given(row, run)]
+        found.update(_without_effect(given, run).items())
+    return [
+        *(f"{_named(row, flags)} has no effect: each run has its own." for row in varied),
+        *(sentence for (_, sentence), times in found.items() if times == len(runs)),
+        *(
+            f"{sentence} So it is in {times} of {len(runs)} runs."
+            for (name, sentence), times in found.items()
+            if name in grid and times < len(runs)
+        ),
+    ]
+
+
+def _without_effect(rows: Sequence[Row], flags: RunFlags) -> dict[str, str]:
+    """Dict from the flag to the sentence, of those that others are needed for."""
+    missing = [(row, _missing(row, flags)) for row in rows]
+    return {row.name: _said(row, needed, flags) for row, needed in missing if needed}
 
 
 def _all_without_training(rows: Sequence[Row]) -> str:
@@ -65,4 +96,8 @@ def _said(row: Row, beside: Needed, flags: RunFlags) -> str:
     other, wanted = beside
     words = [f"--{other}" if value is True else f"--{other}={value}" for value in wanted]
     needed = " or ".join(words) or f"--{other}"
-    return f"--{row.name}={shown(flags.values[row.name])} has no effect without {needed}."
+    return f"{_named(row, flags)} has no effect without {needed}."
+
+
+def _named(row: Row, flags: RunFlags) -> str:
+    return f"--{row.name}={shown(flags.values[row.name])}"

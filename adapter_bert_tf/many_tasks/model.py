@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.adapters.ops import Tensor
@@ -142,8 +143,9 @@ class AdapterModel:
         Raises:
           InputError: when the name is taken, the directory is damaged, or the base another one.
         """
-        saved = without_lowest(load_adapter(os.fspath(folder)), drop_lowest)
-        require_one_task(saved.config, os.fspath(folder))
+        path = storage.path_of(folder)
+        saved = without_lowest(load_adapter(path), drop_lowest)
+        require_one_task(saved.config, path)
         if name is not None:
             check_name(name, self.list_adapters())
         else:
@@ -180,14 +182,14 @@ class AdapterModel:
         Raises:
           InputError: when another adapter is there, or something else.
         """
-        task = self._find(name)
+        task, path = self._find(name), storage.path_of(folder)
         described = task.described()
         config = described | {"metric": plain_metric(metric) or described["metric"]}
         config.pop("run", None)  # What is saved here may have been trained further.
         if not overwrite:
-            require_same_task(os.fspath(folder), config)
+            require_same_task(path, config)
         members = trained_further(task.members, task.values)
-        save_adapter(os.fspath(folder), config, task.values, dtype, members)
+        save_adapter(path, config, task.values, dtype, members)
 
     def list_adapters(self) -> list[str]:
         """Names of the tasks, in the order in which they came."""

@@ -181,8 +181,8 @@ class Predictor:
             raise InputError("predict_file takes a file. Give the DataFrame to the predictor.")
         name = self._one(adapter)
         return tables.answer_file(
-            os.fspath(path),
-            os.fspath(output),
+            storage.path_of(path),
+            storage.path_of(output),
             cells.names_of(self._configs[name]),
             lambda names: columns.of_texts(
                 self._configs[name], names, text_a_column, text_b_column
@@ -265,7 +265,7 @@ def _named(adapter: Folder | Mapping[str, Folder]) -> list[tuple[str | None, Fol
 
 def _base_of(folder: Folder) -> str | None:
     """The base that an adapter names, for `load_base`; None for the installed one."""
-    path = os.path.join(os.fspath(folder), CONFIG)
+    path = os.path.join(storage.path_of(folder), CONFIG)
     # What is not there is refused where it is loaded.
     origin = read_config(path).get("base_model") if storage.exists(path) else None
     if not origin or origin["kind"] == "folder":

@@ -10,7 +10,7 @@ from typing import Any
 from absl import flags as absl_flags
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.command import checks
+from adapter_bert_tf.command import checks, table
 from adapter_bert_tf.command.definitions import define_flags
 from adapter_bert_tf.command.home import expanded
 from adapter_bert_tf.command.row import Command
@@ -52,7 +52,7 @@ class TrainedTask(Predictor):
         """Writes a SavedModel that takes texts. Raises `InputError` if something else is there."""
         name = self.adapters[0]
         config, vocabulary = self.model.config(name), self.model.base.vocabulary
-        export_task(os.fspath(folder), self.model.model(name), config, vocabulary)
+        export_task(storage.path_of(folder), self.model.model(name), config, vocabulary)
 
 
 def _of_several(output_dir: str) -> dict[str, float]:
@@ -143,7 +143,7 @@ def _dev(dev: Any, labels: Any) -> tuple[Any, Any, Any]:
 
 def _folder(output_dir: str | os.PathLike[str] | None) -> str:
     if output_dir is not None:
-        return expanded(os.fspath(output_dir))
+        return expanded(storage.path_of(output_dir))
     folder = tempfile.mkdtemp(prefix="adapter_bert_")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -156,12 +156,20 @@ def _parsed(flags: dict[str, Any], **ours: Any) -> absl_flags.FlagValues:
     unknown = [name for name in flags if name not in values or name in (*DECIDED, *NOT_HERE, *ours)]
     if unknown:
         raise InputError(f"train has no arguments {shown(unknown)}.")
+    _require_paths(flags)
     words = [f"--{n}={_text(v)}" for n, v in (ours | flags).items() if v is not None]
     try:
         values(["train", *words])
     except absl_flags.Error as error:
         raise InputError(for_python(shortened(str(error), 400))) from error
     return values
+
+
+def _require_paths(flags: Mapping[str, Any]) -> None:
+    """What names a file is no dict of what could be in it. Raises `InputError`."""
+    for name in (row.name for row in table.ROWS if row.path or row.name == "sweep"):
+        if isinstance(flags.get(name), Mapping):
+            raise InputError(f"{name} names a file or folder. Received: {shown(flags[name])}", name)
 
 
 def _text(value: Any) -> str:

@@ -7,9 +7,9 @@ from adapter_bert_tf.command.checks import check_fusion
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shown
-from adapter_bert_tf.run.paths import named_paths
 from adapter_bert_tf.run.start import Start
 from adapter_bert_tf.store.base_match import check_base
+from adapter_bert_tf.store.directory import named_folders
 from adapter_bert_tf.store.fused import load_member
 from adapter_bert_tf.store.members import Member
 
@@ -32,7 +32,7 @@ def find_members(flags: RunFlags, start: Start | None) -> tuple[Member, ...]:
         return ()
     check_fusion(flags)
     members = []
-    for name, folder in named_paths(flags.fuse or ""):
+    for name, folder in named_folders(flags.fuse or ""):
         try:
             members.append(load_member(folder, name or None))
         except InputError as error:

@@ -15,7 +15,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import Head
 from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.heads.task_model import EncoderModel
-from adapter_bert_tf.run import output_files
+from adapter_bert_tf.run import division, output_files
 from adapter_bert_tf.run.saved_settings import as_read
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.store import SavedAdapter, contents, save_adapter, schema
@@ -196,9 +196,7 @@ class Kind(abc.ABC):
 
     def description(self, job: "Job") -> dict[str, Any]:
         """What the adapter directory of a trained job says."""
-        return self.described(
-            job, metric=metric_of(job, job.plan.only_task), **job.plan.only_task.adapter_config()
-        )
+        return self.described(job, **task_as_saved(job, job.plan.only_task))
 
     def described(self, job: "Job", **of_task: Any) -> dict[str, Any]:
         """What the adapter directory of a trained job says, with what is said of its task."""
@@ -226,8 +224,13 @@ class Kind(abc.ABC):
         print(f"SavedModel: {plan.places.export_dir}", flush=True)
 
 
-def metric_of(job: "Job", task: TaskData) -> dict[str, Any] | None:
-    """What an adapter directory says of a task's result, if there is one."""
+def task_as_saved(job: "Job", task: TaskData) -> dict[str, Any]:
+    """What an adapter directory says of a task and of its result, if there is one."""
+    config = division.adapter_config(task, job.plan.start, job.plan.members)
+    return config | {"metric": division.marked(_metric_of(job, task), config)}
+
+
+def _metric_of(job: "Job", task: TaskData) -> dict[str, Any] | None:
     results = job.record.get("eval")
     if not results:
         return None

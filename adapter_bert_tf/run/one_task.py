@@ -17,7 +17,6 @@ from adapter_bert_tf.run.class_weights import parse_weights
 from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.run.read_task import read_task, task_of
 from adapter_bert_tf.store.combine import SEVERAL_DIVISIONS
-from adapter_bert_tf.store.several import require_one_task
 from adapter_bert_tf.tasks import metrics, role
 from adapter_bert_tf.training import frozen, inference
 from adapter_bert_tf.training.progress import Seen
@@ -127,7 +126,6 @@ class Classification(Kind):
 
 def check_task(saved, task, split_seed=0):
     """A saved adapter must have been trained for the task and its labels. Raises `InputError`."""
-    require_one_task(saved.config, "ADAPTER_DIR")
     if saved.config["head"] == SPAN.name:
         raise InputError(
             "The saved adapter answers questions with a span of a text. Received: the task "
@@ -166,13 +164,8 @@ def check_fold(saved, flags, task):
 
     Raises `InputError`.
     """
+    check_divisions(saved, task, bool(flags.folds))
     trained = saved.config.get("fold")
-    if trained == SEVERAL_DIVISIONS and (flags.folds or task.is_divided()):
-        raise InputError(
-            "The saved adapter is a mean of adapters of several divisions of the training data: "
-            "any part of it was trained on. Evaluate it on a file of its own (dev), or average "
-            "adapters of one division."
-        )
     asked = [flags.folds, flags.fold if flags.folds else None, flags.split_seed]
     theirs = [trained.get("count"), trained.get("number"), trained.get("seed")] if trained else []
     if trained and (flags.folds or task.is_divided()) and asked != theirs:
@@ -185,6 +178,19 @@ def check_fold(saved, flags, task):
         raise InputError(
             "--folds divides the training data, and the saved adapter was trained on all of it. "
             "Leave it out."
+        )
+
+
+def check_divisions(saved, task, in_folds=False):
+    """What was trained on several divisions has seen any part of the training data.
+
+    Raises `InputError`.
+    """
+    if saved.config.get("fold") == SEVERAL_DIVISIONS and (in_folds or task.is_divided()):
+        raise InputError(
+            "The saved adapter comes from several divisions of the training data, by a mean of "
+            "adapters, by --init_from or by --fuse: any part of it was trained on. Evaluate it on "
+            "a file of its own (dev), or begin from adapters of one division."
         )
 
 

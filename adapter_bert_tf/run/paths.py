@@ -10,7 +10,7 @@ from adapter_bert_tf.command import table
 from adapter_bert_tf.command.task_list import folders
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.permissions import denied
-from adapter_bert_tf.store.directory import named_folder
+from adapter_bert_tf.store.directory import named_folders
 from adapter_bert_tf.training.strategy import tpu_runtime
 
 PLACEHOLDER = "YOUR_"  # In gcs_configs/.
@@ -44,13 +44,7 @@ def check(flags):
 
 def paths_of(name, value):
     """The paths that a flag names."""
-    return [path for _, path in named_paths(value)] if table.row_of(name).several else [value]
-
-
-def named_paths(value):
-    """Pairs (name, path) of `NAME=PATH,PATH,...`; the name is "" where there is none."""
-    pairs = [named_folder(text.strip()) for text in value.split(",") if text.strip()]
-    return [(name.strip(), path.strip()) for name, path in pairs]
+    return [path for _, path in named_folders(value)] if table.row_of(name).several else [value]
 
 
 def _check_filled_in(values):

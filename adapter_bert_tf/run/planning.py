@@ -16,7 +16,7 @@ from adapter_bert_tf.command.task_list import takes_subsets
 from adapter_bert_tf.data.mixture import Temperature, parse_temperature
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.losses import Loss
-from adapter_bert_tf.run import collisions, method, pooler, saved_settings
+from adapter_bert_tf.run import collisions, division, method, pooler, saved_settings
 from adapter_bert_tf.run.begun import as_begun
 from adapter_bert_tf.run.content import content_of, warn_of_other_data
 from adapter_bert_tf.run.fusing import find_members
@@ -25,12 +25,13 @@ from adapter_bert_tf.run.output_files import require_files, require_own
 from adapter_bert_tf.run.ownership import Folder
 from adapter_bert_tf.run.plan import Actions, Batches, Choice, Method, Places, Plan
 from adapter_bert_tf.run.reused import Reused
-from adapter_bert_tf.run.start import find_start, recorded, warn_of_division
+from adapter_bert_tf.run.start import find_start, recorded
 from adapter_bert_tf.serving.place import require_export_place
 from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
 from adapter_bert_tf.store.combine import without_lowest
 from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.place import require_adapter_place
+from adapter_bert_tf.store.several import require_one_task
 from adapter_bert_tf.training.loop import TrainingSettings
 
 
@@ -55,7 +56,7 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     takes_up = actions.train and not actions.overwrite
     if takes_up:
         _folder(flags, places, {}).check_same_run()
-    saved = None if actions.train else _find_saved(flags, places)
+    saved = None if actions.train else _find_saved(kind, flags, places)
     flags = saved_settings.applied(flags, saved) if saved else flags
     asked = data_flags(flags)
     kind.check(asked, saved)
@@ -70,7 +71,7 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     chosen = method.of(flags.part(roles), flags.given, base, saved, start, members, tasks_named)
     kind.check_method(chosen, start)
     tasks = reused.data(asked, base.vocabulary, saved, kind.read)
-    warn_of_division(start, tasks)
+    division.warn(tasks, start, members)
     names = kind.output_files(tasks)
     require_files(places.output_dir, names)
     require_own(places.output_dir, names)
@@ -153,10 +154,12 @@ def _folder(flags: RunFlags, places: Places, content: dict[str, Any]) -> Folder:
     )
 
 
-def _find_saved(flags: RunFlags, places: Places) -> SavedAdapter | None:
+def _find_saved(kind: Kind, flags: RunFlags, places: Places) -> SavedAdapter | None:
     """The saved adapter to evaluate, or None if a trained checkpoint is to be used instead."""
     if adapter_exists(places.adapter_dir) or flags.adapter_dir or not flags.init_checkpoint:
         saved = load_adapter(places.adapter_dir)
+        if not kind.together:
+            require_one_task(saved.config, places.adapter_dir)
         applied = without_lowest(saved, flags.adapter_drop)
         if contents.expected_shapes(applied.config) != contents.expected_shapes(saved.config):
             logging.warning(

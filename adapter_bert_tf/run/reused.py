@@ -1,10 +1,11 @@
 """What the runs of one process share: bases, devices and tokenized data, each made once."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import tensorflow as tf
+from absl import logging
 
 from adapter_bert_tf.base import Base, open_base
 from adapter_bert_tf.base.vocabulary import Vocabulary
@@ -21,6 +22,7 @@ class Reused:
         self._bases: dict[Part, Base] = {}
         self._data: dict[Any, Any] = {}
         self._strategies: dict[tuple[Any, ...], tf.distribute.Strategy] = {}
+        self._warned: set[str] = set()
 
     def strategy(self, distribution: str, *address: str | None) -> tf.distribute.Strategy:
         """The strategy of `--distribution`, see `make_strategy`; says what several devices are."""
@@ -33,6 +35,13 @@ class Reused:
                 print(f"{type(strategy).__name__}, {replicas} replicas; {found}", flush=True)
             self._strategies[key] = strategy
         return self._strategies[key]
+
+    def warn(self, sentences: Iterable[str]) -> None:
+        """Warns of each once, for whatever number of runs or sweeps it is true."""
+        for sentence in dict.fromkeys(sentences):
+            if sentence not in self._warned:
+                self._warned.add(sentence)
+                logging.warning("%s", sentence)
 
     def base(self, flags: Part) -> Base:
         """The `Base` that the flags of that role name."""

@@ -8,9 +8,10 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
 from adapter_bert_tf.received import shown
 from adapter_bert_tf.run import start_together
-from adapter_bert_tf.run.kind import metric_of
+from adapter_bert_tf.run.kind import task_as_saved
 from adapter_bert_tf.run.one_task import (
     Classification,
+    check_divisions,
     check_task,
     predict_all,
     score,
@@ -45,7 +46,10 @@ class SeveralTasks(Classification):
             except InputError as error:
                 raise InputError(f"The task {name!r}: {error}", *error.arguments) from error
             if saved:
-                check_task(of_task(saved, name), task, part.split_seed)
+                saved_one = of_task(saved, name)
+                check_task(saved_one, task, part.split_seed)
+                if flags.do_eval:
+                    check_divisions(saved_one, task)
 
     def read(self, flags, vocabulary, saved):
         return read_tasks(flags, vocabulary, saved)
@@ -121,9 +125,7 @@ class SeveralTasks(Classification):
             write_metrics(job, results)
 
     def description(self, job):
-        tasks = [
-            task.adapter_config() | {"metric": metric_of(job, task)} for task in job.plan.tasks
-        ]
+        tasks = [task_as_saved(job, task) for task in job.plan.tasks]
         average = job.record.get("eval", {}).get(AVERAGE)
         metric = average is not None and {"name": "average", "value": average, "split": "dev"}
         return self.described(job, **whole(tasks, metric or None))

@@ -2,10 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-from absl import logging
 
 from adapter_bert_tf.adapters.specs import groups
 from adapter_bert_tf.command import table
@@ -17,8 +14,7 @@ from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.run.identity import digest
 from adapter_bert_tf.store import SavedAdapter, load_adapter
-from adapter_bert_tf.store.combine import DIVISION, SAME, without_lowest
-from adapter_bert_tf.store.contents import name_of
+from adapter_bert_tf.store.combine import SAME, without_lowest
 from adapter_bert_tf.store.directory import adapter_exists, single
 from adapter_bert_tf.store.several import TASKS, config_of, is_several, names_of, unmeasured
 
@@ -132,22 +128,6 @@ def find_start(flags: RunFlags, together: bool = False) -> Start | None:
         return Start(folder, single(saved, task), has_head=task is not None)
     except InputError as error:
         raise InputError(f"--init_from={folder}: {error}", *error.arguments) from error
-
-
-def warn_of_division(start: Start | None, tasks: Sequence["TaskData"]) -> None:
-    """Warns where one task's development set was drawn from what `start` has seen."""
-    if start is None or len(tasks) > 1:
-        return
-    theirs, ours = start.saved.config, tasks[0].adapter_config()
-    is_drawn = ours.get("fold") or ours.get("split_seed") is not None
-    of_same = all(theirs.get(key) == ours.get(key) for key in ("task", "name"))
-    if is_drawn and of_same and any(theirs.get(key) != ours.get(key) for key in DIVISION):
-        logging.warning(
-            "The adapter in --init_from=%s was trained on another part of the data of %r: "
-            "development examples of this run may be among its training data, and their scores "
-            "too good. The same --split_seed, --folds and --fold avoid it.",
-            *(start.folder, name_of(ours)),
-        )
 
 
 def recorded(flags: RunFlags) -> dict[str, Value]:

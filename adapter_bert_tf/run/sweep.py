@@ -14,6 +14,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import RunFlags
+from adapter_bert_tf.command.unused import unused_in_sweep
 from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import Diverged, InputError
 from adapter_bert_tf.run import collisions, paths, reporting
@@ -123,6 +124,12 @@ class Sweep:
             if not flags.dry_run:
                 self._finish(rows, metrics)
 
+    def warn_of_unused(self):
+        """Warns of flags without effect, of a grid; of other runs the command does."""
+        if self.grid:
+            of_runs = [run_flags for _, run_flags in self.runs]
+            self.reused.warn(unused_in_sweep(self.flags, self.grid, of_runs))
+
     def _begin(self, patterns):
         """Notes which sweep it is; with `--overwrite` everything of an earlier one goes."""
         flags = self.flags
@@ -146,6 +153,7 @@ class Sweep:
         check_places(actions, places)
         folders = [run_flags.output_dir for _, run_flags in self.runs]
         collisions.check(flags, actions, places, self.kind.output_files(()), folders)
+        self.warn_of_unused()
         # What each fold holds is said at its turn; what all runs share, here.
         strategy_of(self.runs[0][1], self.reused)
         silent = contextlib.redirect_stdout(io.StringIO())

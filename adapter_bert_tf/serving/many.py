@@ -1,13 +1,13 @@
 """One SavedModel for many tasks: the base once, the small weights of all tasks in banks."""
 
 import dataclasses
-import os
 import re
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.ops import ROWS
 from adapter_bert_tf.data.tokenization import TextEncoder, equally_long, padded
 from adapter_bert_tf.errors import InputError
@@ -44,7 +44,8 @@ def join(folders, base, output):
       InputError: when an adapter is damaged or of another base, two have the same task, or one
         changes the base (full and top-k tuning), or something else is at `output`.
     """
-    require_export_place(os.fspath(output))
+    output = storage.path_of(output)
+    require_export_place(output)
     tasks = _load(folders, base)
     encoder = base.build_encoder()
     pieces = Pieces(TextEncoder(base.vocabulary, base.config.max_sequence_length))
@@ -59,7 +60,7 @@ def join(folders, base, output):
     classifying = [bank for bank in banks if bank.head == "classification"]
     if classifying:
         signatures[ALL] = all_tasks(classifying, pieces)
-    write(os.fspath(output), module, signatures)
+    write(output, module, signatures)
     return list(signatures)
 
 
@@ -82,12 +83,10 @@ def _load(folders, base):
                 f"{contents.name_of(saved.config)!r} in {folder}"
             )
         if contents.tuning_of(saved.config).changes_base:
-            tuning = f"tuning={saved.config['tuning']['method']!r}"
+            alone = head_of(saved.config).command.format(task=saved.config["task"])
             raise InputError(
-                f"{folder} changes the base itself ({tuning}); export it by itself, with "
-                "export=True.",
-                tuning,
-                "export=True",
+                f"{folder} changes the base itself ({saved.config['method']}), and no other can be "
+                f"beside it. {alone} --adapter_dir={path} --do_export exports it by itself."
             )
         tasks[name] = saved
     return tasks

@@ -112,7 +112,7 @@ def single(saved: SavedAdapter, task: str | None) -> SavedAdapter:
 
 
 def save_adapter(
-    folder: str,
+    folder: str | os.PathLike[str],
     config: Mapping[str, Any],
     variables: Mapping[str, Tensor | np.ndarray],
     dtype: str = "float32",
@@ -131,19 +131,20 @@ def save_adapter(
       InputError: when `folder` holds something else than an adapter, a weight is not finite, or
         the variables are not those that the config describes.
     """
-    require_adapter_place(folder)
+    path = storage.path_of(folder)
+    require_adapter_place(path)
     if members:
         config = {**config, "members": [member.config["sha256"] for member in members]}
     borrowed = _borrowed(config, members)
     arrays = {n: np.asarray(variable) for n, variable in variables.items() if n not in borrowed}
     content = weight_bytes.pack(arrays, dtype)
     config = schema.seal(config, weight_bytes.digest(content))
-    schema.parse(json.dumps(config), f"The config of {folder!r}")
+    schema.parse(json.dumps(config), f"The config of {path!r}")
     weight_bytes.check_header(
         io.BytesIO(content).read,
         len(content),
         contents.expected_shapes(config),
-        f"What is to go to {folder!r}",
+        f"What is to go to {path!r}",
     )
     files = {
         CONFIG: config_bytes(config),
@@ -155,7 +156,7 @@ def save_adapter(
     if is_several(config):
         for task in each_task(config, variables, dtype):
             files |= task.files(f"{TASKS}/{task.name}")
-    write_files(folder, files)
+    write_files(path, files)
 
 
 def _borrowed(config: Mapping[str, Any], members: Sequence[Member]) -> dict[str, np.ndarray]:
@@ -221,14 +222,39 @@ def adapter_exists(folder: str) -> bool:
     return storage.exists(os.path.join(folder, CONFIG))
 
 
+def adapter_in(folder: str) -> str | None:
+    """The adapter directory at `folder`, or in it as a run leaves it; None if there is none."""
+    places = [folder, os.path.join(folder, "adapter")] if folder else []
+    return next((place for place in places if adapter_exists(place)), None)
+
+
 def named_folder(text: str) -> tuple[str, str]:
     """(name, path) of `NAME=FOLDER`; the name is "" where `=` only stands in a path."""
     name, equals, path = text.partition("=")
-    is_named = equals and "/" not in name and not adapter_exists(text)
+    is_named = equals and ("/" not in name or adapter_in(path)) and not adapter_in(text)
     return (name, path) if is_named else ("", text)
 
 
-def load_adapter(folder: str) -> SavedAdapter:
+def named_folders(text: str) -> list[tuple[str, str]]:
+    """Pairs (name, path) of `FOLDER,NAME=FOLDER,...`.
+
+    A comma is in the name of a local folder, as of a run of a sweep, where that is an adapter's.
+    """
+    parts, found = text.split(","), []
+    while parts:
+        longer = range(1, len(parts) + 1)
+        count = next((n for n in longer if _is_local_adapter(",".join(parts[:n]))), 1)
+        found.append(named_folder(",".join(parts[:count]).strip()))
+        parts = parts[count:]
+    return [(name.strip(), path.strip()) for name, path in found if name or path]
+
+
+def _is_local_adapter(text: str) -> bool:
+    _, path = named_folder(text.strip())
+    return not storage.is_remote(path) and adapter_in(path.strip()) is not None
+
+
+def load_adapter(folder: str | os.PathLike[str]) -> SavedAdapter:
     """Reads an adapter directory; nothing in it is run, and nothing outside it is read.
 
     Raises:
@@ -236,6 +262,7 @@ def load_adapter(folder: str) -> SavedAdapter:
         refused before its weights are read if their number, names or shapes are not those that
         its config implies.
     """
-    config, weights, _ = read(folder)
-    members = read_members(folder, config)
+    path = storage.path_of(folder)
+    config, weights, _ = read(path)
+    members = read_members(path, config)
     return SavedAdapter(config, weights | _borrowed(config, members), members)

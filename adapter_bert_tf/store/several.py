@@ -60,7 +60,7 @@ def whole(
 
     Args:
       tasks: what a config says of each: `task`, `head`, `labels`, `regression`, `inputs`, `metric`
-        and, where there is something to say, `name`, `split_seed` and `table`.
+        and, where there is something to say, `name`, `split_seed`, `fold` and `table`.
       metric: of all of them, if they were evaluated.
     """
     return {

@@ -124,6 +124,7 @@ def test_every_flag_of_a_command_has_one_row(of):
         text=True,
         check=False,
     )
+    assert done.returncode == 0, done.stderr
     in_help = re.findall(r"^  --(?:\[no\])?(\w+):", done.stdout.split("absl.")[0], re.M)
     assert in_help == sorted(row.name for row in table.rows_of(of))
     assert len(set(in_help)) == len(in_help)

@@ -1,5 +1,7 @@
 """Flags that have no effect beside the others are named; nothing else is."""
 
+import itertools
+
 import pytest
 from absl import flags
 
@@ -7,7 +9,7 @@ from adapter_bert_tf.command import table
 from adapter_bert_tf.command.definitions import define_flags
 from adapter_bert_tf.command.row import Command
 from adapter_bert_tf.command.run_flags import RunFlags
-from adapter_bert_tf.command.unused import unused
+from adapter_bert_tf.command.unused import unused, unused_in_sweep
 
 CLASSIFIER, SQUAD = Command.CLASSIFIER, Command.SQUAD
 NAMED = {
@@ -80,6 +82,34 @@ def test_named(case):
 @pytest.mark.parametrize("case", SILENT)
 def test_silent(case):
     assert unused(parsed(*SILENT[case])) == []
+
+
+ADAPTERS = " or ".join(f"--tuning={n}" for n in table.row_of("adapter_size").only_with[1])
+RUNS = {  # Flags of the command, the grid, and what is said.
+    "a flag that varies": ("--learning_rate=5e-3", {"learning_rate": [1e-3, 3e-4]}, [
+        "--learning_rate=0.005 has no effect: each run has its own.",
+    ]),
+    "sizes of no adapter": ("", {"tuning": ["adapters", "head"], "adapter_size": [4, 8]}, [
+        f"--adapter_size=4 has no effect without {ADAPTERS}. So it is in 1 of 4 runs.",
+        f"--adapter_size=8 has no effect without {ADAPTERS}. So it is in 1 of 4 runs.",
+    ]),
+    "what no run needs": ("--top_k=3", {"learning_rate": [1e-3]}, [
+        "--top_k=3 has no effect without --tuning=top_k.",
+    ]),
+    "what one of them needs": ("--top_k=3", {"tuning": ["adapters", "top_k"]}, []),
+    "nothing": ("--adapter_size=8", {"learning_rate": [1e-3, 3e-4]}, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", RUNS)
+def test_in_a_sweep(case):
+    text, grid, said = RUNS[case]
+    flags_of_all = parsed(CLASSIFIER, f"--do_train --do_eval --sweep=grid.yaml {text}")
+    runs = [
+        flags_of_all.changed(sweep=None, seed=0, **dict(zip(grid, values, strict=True)))
+        for values in itertools.product(*grid.values())
+    ]
+    assert unused_in_sweep(flags_of_all, grid, runs) == said
 
 
 def test_a_condition_is_another_flag_of_the_same_commands():

@@ -75,12 +75,16 @@ def test_all_commands_have_one_name(capsys):
 HELP = {"--help": "doctor", "classify --help": "--task_name", "squad --help": "--train_file"}
 HELP |= {"predict --help": "--predict_file", "store --help": "average"}
 HELP |= {"serve --help": "--output", "analyze --help": "embeddings"}
+HELP |= {"analyze compare --help": "--adapters", "analyze size -h": "--tops"}
+HELP |= {"analyze variants --predict_file=x --helpshort": "--doc_stride"}
+HELP |= {"classify --helpfull": "--verbosity"}
 
 
 @pytest.mark.parametrize("words", HELP)
 def test_help_needs_no_tensorflow(words):
     script = "import sys; from adapter_bert_tf.command.cli import main\n"
-    script += "try: main()\nexcept SystemExit: pass\nassert 'tensorflow' not in sys.modules"
+    script += "try: status = main()\nexcept SystemExit as end: status = end.code\n"
+    script += "assert not status\nassert 'tensorflow' not in sys.modules"
     done = subprocess.run(
         [sys.executable, "-c", script, *words.split()], capture_output=True, text=True, timeout=60
     )

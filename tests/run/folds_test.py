@@ -11,7 +11,9 @@ import pytest
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.folds import Fold
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.run import division
 from adapter_bert_tf.store.__main__ import main as store
+from adapter_bert_tf.store.combine import SEVERAL_DIVISIONS
 from tests.runs import base_flags, command, train, write_mrpc
 
 
@@ -115,8 +117,21 @@ def test_the_mean_of_two_folds_has_seen_all_of_the_data(crossed, mrpc, tiny_base
     applied = ("--task_name=mrpc", f"--data_dir={mrpc}", *base_flags(tiny_base_folder),
                f"--adapter_dir={mean}", f"--output_dir={tmp_path}/out")  # fmt: skip
     error = command(*applied, "--do_eval", "--folds=3", "--fold=0")
-    assert "a mean of adapters of several divisions" in error
+    assert "comes from several divisions of the training data" in error
     assert command(*applied, "--do_eval", "--max_seq_length=16") is None  # On a file of its own.
+
+
+def test_what_began_from_another_fold_says_so(crossed, mrpc, tiny_base_folder, tmp_path):
+    start = f"--init_from={crossed}/fold=0,seed=0/adapter"
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", *FLAGS, "--fold=1", start)
+    config = json.loads((out / "adapter" / "adapter_config.json").read_text())
+    assert config["fold"] == SEVERAL_DIVISIONS
+    assert config["metric"]["split"] == division.PARTLY_SEEN
+    assert f"({division.PARTLY_SEEN})" in (out / "adapter" / "README.md").read_text()
+    error = command("--task_name=mrpc", f"--data_dir={mrpc}", *base_flags(tiny_base_folder),
+                    "--do_eval", "--folds=3", "--fold=1", f"--adapter_dir={out}/adapter",
+                    f"--output_dir={tmp_path}/again")  # fmt: skip
+    assert "comes from several divisions of the training data" in error
 
 
 REFUSED = {

@@ -159,6 +159,10 @@ WRONG = {
     ),
     "a flag of ours": (lambda **f: abt.train(["a"], ["c"], data_dir="x", **f), "no arguments"),
     "a file of flags": (lambda **f: abt.train(["a"], ["c"], config="x", **f), "no arguments"),
+    "a grid in the place of its file": (
+        lambda **f: abt.train(["a"], ["c"], sweep={"learning_rate": [1e-3]}, **f),
+        r"^sweep names a file or folder. Received: \{'learning_rate': \[0.001\]\}",
+    ),
     "a wrong value": (lambda **f: abt.train(["a"], ["c"], tuning="x", **f), "tuning"),
     "a long value": (
         lambda **f: abt.train(["a"], ["c"], learning_rate="x" * 3000, **f),

@@ -17,6 +17,7 @@ from adapter_bert_tf.run.several_data import _bare, called, check_apart
 from adapter_bert_tf.store.__main__ import main
 from adapter_bert_tf.tasks import find_task
 from tests import support
+from tests.analysis.looked import LookedAt, look
 from tests.runs import base_flags, command, sentence, write_mrpc
 from tests.tfds_data import write_tfds
 
@@ -194,6 +195,14 @@ def test_training_goes_on_from_the_whole(trained, glue, tiny_base_folder, tmp_pa
     assert weights[0].keys() == weights[1].keys()
     for name in weights[0]:
         np.testing.assert_allclose(weights[1][name], weights[0][name], atol=1e-4, err_msg=name)
+
+
+def test_an_analysis_is_not_of_all_together(trained, glue, tiny_base_folder, tmp_path):
+    method, out = trained
+    at = LookedAt(f"{glue}/MRPC", tiny_base_folder, None)
+    error = look("influence", at, f"--adapter_dir={out}/adapter", f"--output_dir={tmp_path}/look")
+    assert error.startswith(f"error: '{out}/adapter' holds ") and " tasks that " in error
+    assert ("the tasks cola,mrpc" if method in WHOLE else f"{out}/adapter/tasks/cola") in error
 
 
 def test_python_takes_the_adapter_of_a_task(trained, tiny_base_folder):

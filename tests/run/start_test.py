@@ -20,9 +20,10 @@ from adapter_bert_tf.command.row import Command
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.many_tasks.model import AdapterModel
-from adapter_bert_tf.run import method, question_answering
-from adapter_bert_tf.run.start import Start, find_start, recorded, warn_of_division
+from adapter_bert_tf.run import division, method, question_answering
+from adapter_bert_tf.run.start import Start, find_start, recorded
 from adapter_bert_tf.store import SavedAdapter, load_adapter
+from adapter_bert_tf.store.combine import SEVERAL_DIVISIONS
 from adapter_bert_tf.training.trained import Tuning
 from tests import support
 from tests.run.squad_test import TINY, write
@@ -315,10 +316,21 @@ BEGUN = {  # What the adapter and the run say of their data, and whether it is w
 }
 
 
+@pytest.mark.parametrize("before", ["start", "member", "one of several"])
 @pytest.mark.parametrize("case", BEGUN)
-def test_what_it_has_seen_of_the_development_set(case, caplog):
+def test_what_it_has_seen_of_the_development_set(case, before, caplog):
+    """By whatever way the training begins from it, also later."""
     theirs, ours, warned = BEGUN[case]
+    several = {"head": "several", "tasks": [{"task": "mrpc"}, theirs]}
+    config = several if before == "one of several" else theirs
+    start = None if before == "member" else Start("parent", SavedAdapter(config, {}))
+    members = [types.SimpleNamespace(name="a", config=theirs)] if before == "member" else []
     task = types.SimpleNamespace(adapter_config=lambda: ours)
     with caplog.at_level("WARNING"):
-        warn_of_division(Start("parent", SavedAdapter(theirs, {})), [task])
+        division.warn([task], start, members)
     assert ("trained on another part of the data of 'data'" in caplog.text) is warned
+    said = division.adapter_config(task, start, members)
+    assert said == (ours | {"fold": SEVERAL_DIVISIONS, "split_seed": None} if warned else ours)
+    metric = division.marked({"name": "f1", "value": 0.5, "split": "dev"}, said)
+    assert (metric["split"] == "dev") is not warned
+    assert division.marked(None, said) is None

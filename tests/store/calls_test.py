@@ -11,6 +11,8 @@ from adapter_bert_tf.base import load_base
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.many_tasks.model import AdapterModel
+from adapter_bert_tf.predict.predictor import Predictor
+from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.training.trained import Tuning
 
 SIZES = AdapterConfig(4)
@@ -104,6 +106,20 @@ def test_names_of_another_type(model, inputs):
     for name in ("b", None, ["a"], 3):
         with pytest.raises(InputError, match="No adapter"):
             model.config(name)
+
+
+@pytest.mark.parametrize("given", [None, 3, ["a"], b"a"])
+def test_places_of_another_type(given, model):
+    for call in (
+        model.load_adapter,
+        load_adapter,
+        load_base if given else model.load_adapter,  # None is the default base.
+        lambda place: model.save_adapter("a", place),
+        lambda place: Predictor({"a": place}, base=model.base),
+        lambda place: Predictor({"a": place}),
+    ):
+        with pytest.raises(InputError, match="A file or folder is named by"):
+            call(given)
 
 
 def test_no_row_is_no_error_and_a_graph_is_the_callers(model, inputs):

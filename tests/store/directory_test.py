@@ -1,5 +1,6 @@
 """The adapter directory: round trip into another model, and what is refused."""
 
+import os
 import pathlib
 from concurrent import futures
 
@@ -12,7 +13,7 @@ from adapter_bert_tf.base import load_base, open_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.serving.place import require_export_place
-from adapter_bert_tf.store import checks, load_adapter, save_adapter, schema
+from adapter_bert_tf.store import checks, directory, load_adapter, save_adapter, schema
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.files import write_files
 from adapter_bert_tf.store.folders import replacing, require_free
@@ -35,6 +36,33 @@ def _save(base_folder, folder, method="adapters"):
     config = support.adapter_config(load_base(base_folder), adapter, method)
     save_adapter(str(folder), config, trained)
     return model
+
+
+RUN = "out/lr=0.1,size=4,seed=0"
+LISTS = {  # What is written: the pairs of name and path.
+    "plain": ("a,b", [("", "a"), ("", "b")]),
+    "names": ("x=a, y = b", [("x", "a"), ("y", "b")]),
+    "a run of a sweep": (f"{RUN},a", [("", RUN), ("", "a")]),
+    "its adapter": (f"a,{RUN}/adapter", [("", "a"), ("", f"{RUN}/adapter")]),
+    "a name for it": (f"r={RUN}/adapter,s={RUN}", [("r", f"{RUN}/adapter"), ("s", RUN)]),
+    "from within": ("lr=0.1,size=4,seed=0,a", [("", "lr=0.1,size=4,seed=0"), ("", "a")]),
+    "a name with a slash": ("x/1=a,b", [("x/1", "a"), ("", "b")]),
+    "not there": ("out/lr=1,seed=0", [("", "out/lr=1"), ("seed", "0")]),
+    "nothing": ("", []),
+    "gaps": (",a,,", [("", "a")]),
+    "a bucket": ("x=gs://b/a=1,gs://b/c", [("x", "gs://b/a=1"), ("", "gs://b/c")]),
+}
+
+
+@pytest.mark.parametrize("case", LISTS)
+def test_a_comma_may_be_in_the_name_of_a_folder(case, tmp_path, monkeypatch):
+    for place in ("a", "b", f"{RUN}/adapter", f"{RUN[4:]}/adapter"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "adapter_config.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    text, pairs = LISTS[case]
+    monkeypatch.setattr(directory.storage, "exists", os.path.exists)  # No bucket is looked into.
+    assert directory.named_folders(text) == pairs
 
 
 @pytest.mark.parametrize("method", ["adapters", "full", "layer_norm"])
