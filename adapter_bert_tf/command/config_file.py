@@ -4,12 +4,14 @@ import datetime
 import os
 import pathlib
 import sys
+from collections.abc import Collection
 from typing import Any
 
 from absl import flags
 
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.roles import Role
+from adapter_bert_tf.command.row import Command
 from adapter_bert_tf.command.yaml_values import parse_yaml
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.received import shortened, shown
@@ -40,10 +42,17 @@ def apply_config_file(values: flags.FlagValues) -> None:
         )
     unknown = [name for name in settings if name not in values]
     if unknown:
-        raise InputError(f"{values.config}: unknown flags {shown(unknown)}.")
+        raise InputError(f"{values.config}: unknown flags {shown(unknown)}.{_whose(unknown)}")
     for name, value in settings.items():
         if not values[name].present and value is not None:
             _set(values[name], value, values.config)
+
+
+def _whose(unknown: Collection[str]) -> str:
+    """Which command has all of these flags, if one has."""
+    having = (c for c in Command if {*unknown} <= {row.name for row in table.rows_of(c)})
+    command = next(having, None)
+    return f" They are of {command.value}.py: give it the file." if command else ""
 
 
 def settings_of(path: str) -> dict[str, Any]:

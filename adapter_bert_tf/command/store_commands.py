@@ -207,7 +207,7 @@ def _require_foreign(folder: str) -> None:
 def _write(saved: SavedAdapter, parsed: argparse.Namespace) -> int:
     require_free(parsed.output)  # Still: to make it took a while.
     save_adapter(parsed.output, saved.config, saved.weights, parsed.dtype, saved.members)
-    print(f"Adapter of {saved.config['task']!r}: {parsed.output}")
+    print(f"Adapter of {name_of(saved.config)!r}: {parsed.output}")
     return 0
 
 

@@ -13,7 +13,7 @@ from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
-from adapter_bert_tf.base import Base
+from adapter_bert_tf.base import Base, load_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.task_model import TaskModel
@@ -46,12 +46,17 @@ class AdapterModel:
     task changes no other, and not the base.
 
     Args:
-      base: `Base`.
+      base: `Base`, or what `load_base` takes.
+
+    Raises:
+      InputError: when there is no such base.
     """
 
-    def __init__(self, base: Base) -> None:
+    def __init__(self, base: Base | str | os.PathLike[str] | None = None) -> None:
+        if not isinstance(base, Base):
+            base = load_base(None if base is None else storage.path_of(base))
         self.base = base
-        self.encoder = base.build_encoder()
+        self.encoder = self.base.build_encoder()
         self.encoder.trainable = False
         self._tasks: dict[str, LiveTask] = {}
         self._passes = Passes(self.encoder)

@@ -1,6 +1,6 @@
 """Answers as columns of a table."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from adapter_bert_tf.tasks.task import BETWEEN_LABELS
@@ -19,13 +19,18 @@ def names_of(config: Mapping[str, Any]) -> list[str]:
 
 
 def cells_of(answer: Mapping[str, Any]) -> list[Any]:
-    """An answer as cells, in the order of `names_of`; what there is not is an empty text."""
+    """An answer as cells, in the order of `names_of`; None where there is nothing."""
     single = [_cell(value) for name, value in answer.items() if name != "probabilities"]
     return [*single, *answer.get("probabilities", {}).values()]
 
 
 def _cell(value: Any) -> Any:
-    return BETWEEN_LABELS.join(value) if isinstance(value, list) else "" if value is None else value
+    return BETWEEN_LABELS.join(value) if isinstance(value, list) else value
+
+
+def filled(cells: Iterable[Any]) -> list[Any]:
+    """The cells of a table, where nothing is an empty text."""
+    return ["" if cell is None else cell for cell in cells]
 
 
 def free(names: Sequence[str], taken: Collection[str]) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 from absl import logging
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.predict.cells import cells_of, free
+from adapter_bert_tf.predict.cells import cells_of, filled, free
 
 
 def is_frame(value: Any) -> bool:
@@ -40,6 +40,7 @@ def rows(frame: Any, columns: Sequence[str | int]) -> Iterator[tuple[str, ...]]:
 
 def with_answers(frame: Any, answers: Sequence[dict[str, Any]], names: Sequence[str]) -> Any:
     """A copy of a frame with columns of the answers, called by the names or, if taken, others."""
-    values = list(zip(*map(cells_of, answers), strict=True)) or [()] * len(names)
+    rows = (filled(cells_of(answer)) for answer in answers)
+    values = list(zip(*rows, strict=True)) or [()] * len(names)
     called = free(names, frame.columns)
     return frame.assign(**{name: list(v) for name, v in zip(called, values, strict=True)})

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, TypeAlias
 
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.predict.cells import filled
 from adapter_bert_tf.predict.forms import Form
 from adapter_bert_tf.predict.reading import Record, Table
 from adapter_bert_tf.received import shown
@@ -36,7 +37,7 @@ def open_written(path: str, form: Form, table: Table, more: Sequence[str]) -> It
         if table.names is not None and form.header:
             write([*table.names, *more])
         width = len(table.names) if table.names else 0
-        yield lambda record, cells: write([*_in_columns(record, table, width), *cells])
+        yield lambda record, cells: write([*_in_columns(record, table, width), *filled(cells)])
 
 
 def _write_object(file: IO[str], record: Record, answer: dict[str, Any]) -> None:

@@ -54,7 +54,12 @@ def _settings(contents: Contents) -> Table | None:
         rows.append(["adapter_size", number(size)])
     if record.get("learning_rate") is not None:
         rows.append(["learning_rate", f"{record['learning_rate']:.3g}"])
-    rows += [[said, number(record[name], 1)] for name, said in MEASURED if name in record]
+    since = record.get("resumed_from_step")
+    rows += [
+        [_since(since, name, said), number(record[name], 1)]
+        for name, said in MEASURED
+        if name in record
+    ]
     return (
         Table(["setting", "value"], rows, "Settings, and what it took", words=True, place="tall")
         if rows
@@ -69,6 +74,14 @@ MEASURED = (
     ("replicas", "devices"),
     ("peak_memory_mb", "peak memory, MB"),
 )
+
+
+TIMED = ("train_seconds", "examples_per_second")
+
+
+def _since(step: Any, name: str, said: str) -> str:
+    """What was measured of a part: a run that goes on knows only the time since."""
+    return f"{said}, since step {number(step)}" if step and name in TIMED else said
 
 
 def _is_told(name: str, flags: dict[str, Any]) -> bool:

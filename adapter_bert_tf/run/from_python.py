@@ -105,7 +105,8 @@ def train(
     columns, sets = (text_a_column, text_b_column), bool(flags.get("multi_label"))
     tables = {"train": given_tables.given(texts, labels, others, columns, sets)}
     if dev is not None:
-        tables["dev"] = given_tables.given(*_dev(dev, labels), columns, sets)
+        tables["dev"] = _given_dev(dev, labels, columns, sets)
+    _require_same_columns(tables)
     folder = _folder(output_dir)
     files = given_tables.files_of(tables, folder)
     data = _of_data(tables["train"][0], os.path.dirname(next(iter(files))))
@@ -127,6 +128,24 @@ def _of_data(names: Sequence[str], folder: str) -> dict[str, Any]:
     columns = dict(zip(("text_a_column", "text_b_column"), texts, strict=False))
     actions = {"do_train": True, "do_eval": True}
     return {"task_name": "tsv", "data_dir": folder, **columns, "label_column": label, **actions}
+
+
+def _given_dev(dev: Any, *more: Any) -> given_tables.Given:
+    labels, *how = more
+    try:
+        return given_tables.given(*_dev(dev, labels), *how)
+    except InputError as error:
+        raise InputError(f"dev: {error}", *error.arguments) from error
+
+
+def _require_same_columns(tables: Mapping[str, given_tables.Given]) -> None:
+    """What is evaluated has as many texts as what is trained on. Raises `InputError`."""
+    there = {split: names for split, (names, _) in tables.items()}
+    if len({*map(len, there.values())}) > 1:
+        raise InputError(
+            "dev is (texts, labels), of pairs (texts, labels, others), as the training data is. "
+            f"Received: {' and '.join(f'{split} of {shown(n)}' for split, n in there.items())}"
+        )
 
 
 def _dev(dev: Any, labels: Any) -> tuple[Any, Any, Any]:

@@ -45,7 +45,7 @@ def given(
     if any(isinstance(v, NO_LIST) or not hasattr(v, "__len__") for v in lists):
         raise InputError(
             f"Texts and labels are lists, or a DataFrame and the name of its labels' column. "
-            f"Received: {shown(texts)} and {shown(labels)}"
+            f"Received: {' and '.join(map(shown, lists))}"
         )
     if len({len(values) for values in lists}) > 1:
         numbers = ", ".join(str(len(values)) for values in lists)

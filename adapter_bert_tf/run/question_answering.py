@@ -12,7 +12,14 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.command.checks import check_questions, check_room
 from adapter_bert_tf.data import records, spans
 from adapter_bert_tf.heads import Head
-from adapter_bert_tf.run import details, output_files, question_data, span_details, sweep
+from adapter_bert_tf.run import (
+    details,
+    output_files,
+    question_checks,
+    question_data,
+    span_details,
+    sweep,
+)
 from adapter_bert_tf.run.kind import Kind
 from adapter_bert_tf.tasks import squad_metrics
 from adapter_bert_tf.tasks.span_decoding import Decoder
@@ -40,7 +47,9 @@ class QuestionAnswering(Kind):
         check_room(flags)  # After that: the lengths may be those of the saved adapter.
 
     def read(self, flags, vocabulary, saved):
-        return (question_data.read(flags, vocabulary),)
+        data = question_data.read(flags, vocabulary)
+        question_data.warn(data, flags.train_file or "train", flags.predict_file or "dev")
+        return (data,)
 
     def train_batches(self, plan, start, share):
         batches = plan.batches
@@ -72,7 +81,10 @@ class QuestionAnswering(Kind):
     def write_details(self, job):
         task, answers = job.plan.only_task, job.found["answers"]
         of_each = squad_metrics.of_each(task.articles, answers.texts, task.decoding.null_allowed)
-        found = span_details.of_answers(task.asked, of_each, answers.texts, answers.n_best)
+        expected = question_checks.answer_texts(task.articles)
+        found = span_details.of_answers(
+            task.asked, of_each, answers.texts, answers.n_best, expected
+        )
         folder = job.plan.places.output_dir
         details.write_file(folder, "eval_details", task.name, "dev", found)
 

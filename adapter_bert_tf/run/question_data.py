@@ -18,6 +18,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS, Head
 from adapter_bert_tf.heads.span_labeler import LABELS
 from adapter_bert_tf.received import shown
+from adapter_bert_tf.run import question_checks
 from adapter_bert_tf.tasks.span_decoding import DecodingSettings
 from adapter_bert_tf.tasks.squad_metrics import count_unlabelled
 
@@ -173,6 +174,19 @@ def read(flags, vocabulary):
     )
 
 
+def warn(data, train, dev):
+    """Warns of what is odd about the questions.
+
+    Args:
+      data: `SpanData`.
+      train, dev: what to call their sources.
+    """
+    for source, questions in ((train, data.learned), (dev, data.asked)):
+        question_checks.warn_of_cut(questions, data.encoder, data.settings.max_query_length, source)
+    question_checks.warn_of_seen(data.learned, data.asked, dev)
+    question_checks.warn_of_misplaced(data.asked, data.articles, dev)
+
+
 def _metric(flags):
     if flags.metric not in (None, *METRICS):
         raise InputError(
@@ -186,6 +200,8 @@ def _read(flags, split, path):
         path = "squad_v2" if flags.version_2_with_negative else "squad"
         articles = read_tfds_squad(path, flags.data_dir, split)
     else:
+        if str(path).endswith(".gz"):
+            raise InputError(f"{path} is packed, and questions are read as JSON: gunzip it first.")
         articles = read_articles(path)
     questions = read_questions(articles, path)
     if any(q.impossible for q in questions) and not flags.version_2_with_negative:

@@ -19,6 +19,7 @@ def of_answers(
     scores: Mapping[str, tuple[float, float]],
     texts: Mapping[str, str],
     n_best: Mapping[str, Sequence[Mapping[str, Any]]],
+    expected: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:
     """The details of answers; of equal F1 those come first that the model was surest of.
 
@@ -27,6 +28,7 @@ def of_answers(
       scores: dict from question id to (exact match, F1), from 0 to 1.
       texts: the answers, "" for none.
       n_best: lists of dicts, see `Decoder.answer`.
+      expected: what the answers were scored by, none where there is no answer.
     """
     chosen = [_row(n_best[q.id], texts[q.id]) for q in questions]
     sure = np.array([row["probability"] for row in chosen])
@@ -40,7 +42,9 @@ def of_answers(
         "calibration": calibration(sure, exact > 0),
         "f1_counts": counts.tolist(),
         "errors": len(wrong),
-        "shown": [_said(questions[i], chosen[i], texts[questions[i].id], f1[i]) for i in order],
+        "shown": [
+            _said(questions[i], chosen[i], texts[questions[i].id], f1[i], expected) for i in order
+        ],
     }
 
 
@@ -49,11 +53,17 @@ def _row(rows: Sequence[Mapping[str, Any]], text: str) -> Mapping[str, Any]:
     return next((row for row in rows if row["text"] == text), {"probability": 0.0})
 
 
-def _said(question: Question, row: Mapping[str, Any], text: str, f1: float) -> dict[str, Any]:
-    expected = list(dict.fromkeys(answer for answer, _ in question.answers))[:3]
+def _said(
+    question: Question,
+    row: Mapping[str, Any],
+    text: str,
+    f1: float,
+    expected: Mapping[str, Sequence[str]],
+) -> dict[str, Any]:
+    different = list(dict.fromkeys(expected[question.id]))[:3]
     return {
         "question": shortened(question.text, LONGEST_TEXT),
-        "expected": [shortened(answer, LONGEST_TEXT) for answer in expected],
+        "expected": [shortened(answer, LONGEST_TEXT) for answer in different],
         "given": shortened(text, LONGEST_TEXT),
         "f1": round(float(f1), 4),
         "probability": round(float(row["probability"]), 6),

@@ -21,7 +21,7 @@ def without_lowest(saved, layers):
       InputError: when there is nothing to drop, or nothing would be left.
     """
     adapter = contents.adapter_of(saved.config)
-    if not isinstance(layers, int) or layers < 0:
+    if type(layers) is not int or layers < 0:
         raise InputError(f"The number of layers to leave out is 0 or more. Received: {layers!r}")
     if not layers:
         return saved

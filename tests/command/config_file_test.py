@@ -61,6 +61,8 @@ def test_what_did_not_train_reads_the_same_adapter(adapter_dir, read, tmp_path):
     [
         ("sead: 1", r"unknown flags \['sead'\]"),
         ("seed: [1, 2]", "seed must be one value"),
+        ("train_file: a\nseed: 1", r"\['train_file'\]. They are of run_squad.py: give it the file"),
+        ("train_file: a\nsead: 1", r"unknown flags \['train_file', 'sead'\]\.$"),
         ("seed: -1", "seed"),
         ("- seed", "must hold `flag: value` lines"),
         ("seed: {", "Cannot read --config="),

@@ -147,6 +147,25 @@ def test_lines_that_are_no_objects_are_named_and_may_be_skipped(tmp_path):
     assert [row.get("id") for row in rows] == [None, 1, None, 2]
 
 
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        ("jsonl", '{"text": "x", "label": null, "probability_no": 1}'),
+        ("csv", "x,,1"),
+        ("tsv", "x\t\t1"),
+    ],
+)
+def test_what_there_is_not(ending, said, tmp_path):
+    """Nothing, where a file can say so."""
+    source = put(tmp_path, "a.csv", "text\nx\n")
+
+    def answers(rows):
+        return [{"label": None, "probabilities": {"no": 1}} for _ in rows]
+
+    answer(source, tmp_path / f"out.{ending}", answers=answers)
+    assert written(tmp_path / f"out.{ending}").splitlines()[-1] == said
+
+
 def test_many_rows_come_in_their_order(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "AT_ONCE", 7)
     source = put(tmp_path, "a.csv", "text\n" + "".join(f"t{i}\n" for i in range(50)))

@@ -80,11 +80,14 @@ def test_the_worst_answers_come_first_with_their_contexts():
         "b": [{"text": "here", "probability": 0.6}, {"text": "", "probability": 0.4}],
         "c": [{"text": "xx", "probability": 0.8, "start": 3, "end": 5}],
     }
-    found = of_answers(questions, {"a": (1, 1), "b": (0, 0), "c": (0, 0)}, texts, n_best)
+    expected = {"a": ["here"], "b": ["here", "here", "there"], "c": []}
+    scores = {"a": (1, 1), "b": (0, 0), "c": (0, 0)}
+    found = of_answers(questions, scores, texts, n_best, expected)
     assert (found["errors"], found["f1_counts"]) == (2, [2, *[0] * 8, 1])
     first, second = found["shown"]
     assert (first["given"], first["expected"], first["context"][1]) == ("xx", [], "xx")
-    assert (second["given"], second["expected"], second["probability"]) == ("", ["here"], 0.4)
+    assert (second["given"], second["probability"]) == ("", 0.4)
+    assert second["expected"] == ["here", "there"]  # Also one that stands elsewhere.
     before, at, after = second["context"]
     assert (len(before), at, len(after)) == (AROUND + 4, "here", AROUND + 4)
     assert before.startswith("... x") and before.endswith("x ") and after.endswith("y ...")

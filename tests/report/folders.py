@@ -134,7 +134,7 @@ def spans(folder):
     n_best = {i: [{"text": text, "probability": p}] for (i, text), p in
               zip(texts.items(), (0.9, 0.6, 0.8), strict=True)}  # fmt: skip
     scored = {"a": (1, 1.0), "b": (0, 2 / 3), "c": (0, 0.0)}
-    found = of_answers(questions, scored, texts, n_best)
+    found = of_answers(questions, scored, texts, n_best, {name: ["1779"] for name in "abc"})
     details.write_file(str(folder), "eval_details", "squad", "dev", found)
 
 

@@ -112,6 +112,15 @@ def test_it_says_what_was_trained_and_on_what(run):
     assert folders.record()["command"] in found.text
 
 
+def test_a_run_that_went_on_knows_the_time_since(tmp_path):
+    folders.classes_run(tmp_path)
+    record = json.loads((tmp_path / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps(record | {"resumed_from_step": 1200}))
+    found = parsed(tmp_path)
+    assert ["seconds of training, since step 1,200", "12.2"] in found.rows
+    assert not [row for row in found.rows if row[0] == "seconds of training"]
+
+
 def test_it_says_what_the_errors_are(run):
     found = parsed(run)
     assert ["<b>no</b>", "0.6667", "0.5000", "0.5714", "4"] in found.rows

@@ -163,6 +163,14 @@ WRONG = {
         lambda **f: abt.train(["a"], ["c"], sweep={"learning_rate": [1e-3]}, **f),
         r"^sweep names a file or folder. Received: \{'learning_rate': \[0.001\]\}",
     ),
+    "a dev of single texts": (
+        lambda **f: abt.train(["a"], ["c"], others=["b"], dev=(["a"], ["c"]), **f),
+        r"^dev is \(texts, labels\), of pairs .* dev of \['text_a', 'label'\]$",
+    ),
+    "a dev whose second texts are none": (
+        lambda **f: abt.train(["a"], ["c"], dev=(["a"], ["c"], 1), **f),
+        r"^dev: Texts and labels are lists.* Received: \['a'\] and 1 and \['c'\]$",
+    ),
     "a wrong value": (lambda **f: abt.train(["a"], ["c"], tuning="x", **f), "tuning"),
     "a long value": (
         lambda **f: abt.train(["a"], ["c"], learning_rate="x" * 3000, **f),

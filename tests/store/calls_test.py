@@ -117,9 +117,15 @@ def test_places_of_another_type(given, model):
         lambda place: model.save_adapter("a", place),
         lambda place: Predictor({"a": place}, base=model.base),
         lambda place: Predictor({"a": place}),
+        AdapterModel if given else model.load_adapter,
     ):
         with pytest.raises(InputError, match="A file or folder is named by"):
             call(given)
+
+
+def test_a_model_of_a_folder(model, inputs, tiny_base_folder):
+    other = AdapterModel(tiny_base_folder)
+    assert other.base.fingerprint() == model.base.fingerprint()
 
 
 def test_no_row_is_no_error_and_a_graph_is_the_callers(model, inputs):

@@ -337,3 +337,5 @@ def test_the_lowest_layers_are_left_out_of_all_tasks():
     assert any("layer_1" in name for name in kept.weights if name.startswith("tasks/"))
     with pytest.raises(InputError, match="no adapter is left"):
         without_lowest(load_adapter(str(GOLDEN / EACH)), 2)
+    with pytest.raises(InputError, match="Received: True"):
+        without_lowest(load_adapter(str(GOLDEN / EACH)), True)
