@@ -68,7 +68,7 @@ def panel(axes: Any, found: Sequence[Point], place: Callable[[Point], float]) ->
             marker=marker, linestyle=line, capsize=3, markersize=6,
         )  # fmt: skip
     first = found[0]
-    axes.set_xscale("log")
+    in_powers_of_ten(axes)
     axes.set_ylabel(f"{first.metric}, dev (%)")
     axes.set_title(
         f"{printable(first.task)[:40]} (n = {first.examples:,}, {_drawn(scored)})",
@@ -76,6 +76,16 @@ def panel(axes: Any, found: Sequence[Point], place: Callable[[Point], float]) ->
         parse_math=False,
     )
     axes.grid(color="#dddddd")
+
+
+def in_powers_of_ten(axes: Any) -> None:
+    """A logarithmic x axis; over more than a decade labels between powers of ten would overlap."""
+    from matplotlib import ticker
+
+    axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    if high > 10 * low:
+        axes.xaxis.set_minor_formatter(ticker.NullFormatter())
 
 
 def seeds_of(found: Sequence[Point]) -> str:

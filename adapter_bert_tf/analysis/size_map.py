@@ -166,7 +166,7 @@ def _percentiles(axes: Any, rows: Sequence[tuple[str, float, list[float]]]) -> N
             linestyle=line, capsize=3,
         )  # fmt: skip
     axes.axhline(0, color="#222222", linewidth=0.8)
-    axes.set_xscale("log")
+    lines.in_powers_of_ten(axes)
     axes.set_xlabel("trained parameters")
     axes.set_ylabel("points above full fine-tuning")
     counts = sorted({len(changes) for _, _, changes in rows})
