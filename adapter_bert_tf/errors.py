@@ -1,6 +1,8 @@
 """The exceptions that end a command with one message."""
 
-from adapter_bert_tf.received import printable, shortened
+from typing import Any
+
+from adapter_bert_tf.received import printable, shortened, shown
 
 LONGEST = 8000  # Characters of a message.
 
@@ -21,6 +23,13 @@ class InputError(ValueError):
     def __init__(self, message: str, *arguments: str) -> None:
         super().__init__(shortened(printable(message, keep="\n\t"), LONGEST))
         self.arguments = arguments
+
+
+def require_truths(**values: Any) -> None:
+    """Raises `InputError` for an argument that is neither True nor False: "no" would be true."""
+    for name, value in values.items():
+        if not isinstance(value, bool):
+            raise InputError(f"{name} is True or False. Received: {shown(value)}", name)
 
 
 class Diverged(InputError):

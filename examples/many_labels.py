@@ -20,12 +20,13 @@ ROWS = [
     ("Friendly staff and good coffee.", ""),
     ("Late again, and the toilets were filthy.", "delay|cleanliness"),
 ]
-folder = pathlib.Path("complaints")
-folder.mkdir(exist_ok=True)
-with (folder / "complaints.csv").open("w", newline="") as file:
-    writer = csv.writer(file)
-    writer.writerow(["text", "topics"])
-    writer.writerows((f"{text} ({i})", topics) for i in range(5) for text, topics in ROWS)
+table = pathlib.Path("complaints", "complaints.csv")
+table.parent.mkdir(exist_ok=True)
+if not table.exists():
+    with table.open("x", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "topics"])
+        writer.writerows((f"{text} ({i})", topics) for i in range(5) for text, topics in ROWS)
 
 COMMON = ["--task_name=tsv", "--data_dir=complaints", "--text_a_column=text", "--multi_label",
           "--label_column=topics", "--do_train", "--do_eval", "--max_seq_length=32",

@@ -14,7 +14,7 @@ from adapter_bert_tf.adapters.kinds import PartsConfig
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.base import Base, load_base
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, require_truths
 from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.task_model import TaskModel
 from adapter_bert_tf.many_tasks.fusions import members_of
@@ -187,6 +187,7 @@ class AdapterModel:
         Raises:
           InputError: when another adapter is there, or something else.
         """
+        require_truths(overwrite=overwrite)
         task, path = self._find(name), storage.path_of(folder)
         described = task.described()
         config = described | {"metric": plain_metric(metric) or described["metric"]}

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import tensorflow as tf
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, require_truths
 from adapter_bert_tf.patience import is_remote
 from adapter_bert_tf.permissions import plainly
 from adapter_bert_tf.predict.cells import cells_of, free
@@ -64,6 +64,11 @@ def answer_file(
       InputError: for a missing or damaged file, a row without its texts, an output that is there,
         or a place that this user may not read or write.
     """
+    require_truths(
+        header=header, skip_bad_rows=skip_bad_rows, overwrite=overwrite, progress=progress
+    )
+    if quoted is not None:
+        require_truths(quoted=quoted)
     check_places(path, output, overwrite)
     form = form_of(path, delimiter, header, quoted, encoding)
     written = form_of(output, delimiter if _ending(output) == _ending(path) else None, header)

@@ -103,6 +103,12 @@ def train(
       InputError: for whatever can be mended, before training.
     """
     columns, sets = (text_a_column, text_b_column), bool(flags.get("multi_label"))
+    if columns != (None, None) and not frames.is_frame(texts):
+        raise InputError(
+            f"text_a_column and text_b_column are of a DataFrame. Received: {shown(columns)}",
+            "text_a_column",
+            "text_b_column",
+        )
     tables = {"train": given_tables.given(texts, labels, others, columns, sets)}
     if dev is not None:
         tables["dev"] = _given_dev(dev, labels, columns, sets)

@@ -147,6 +147,15 @@ def test_lines_that_are_no_objects_are_named_and_may_be_skipped(tmp_path):
     assert [row.get("id") for row in rows] == [None, 1, None, 2]
 
 
+@pytest.mark.parametrize("name", ["overwrite", "header", "quoted", "skip_bad_rows", "progress"])
+def test_a_word_is_no_truth(name, tmp_path):
+    """It would count as true, and a file be replaced for `overwrite="no"`."""
+    source, output = put(tmp_path, "a.csv", "text\nx\n"), put(tmp_path, "b.csv", "mine")
+    with pytest.raises(InputError, match=f"^{name} is True or False. Received: 'no'"):
+        answer(source, output, **{name: "no"})
+    assert output.read_text() == "mine"
+
+
 @pytest.mark.parametrize(
     ("ending", "said"),
     [

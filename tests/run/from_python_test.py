@@ -171,6 +171,10 @@ WRONG = {
         lambda **f: abt.train(["a"], ["c"], dev=(["a"], ["c"], 1), **f),
         r"^dev: Texts and labels are lists.* Received: \['a'\] and 1 and \['c'\]$",
     ),
+    "columns of a list": (
+        lambda **f: abt.train(["a"], ["c"], text_b_column="b", **f),
+        r"are of a DataFrame. Received: \(None, 'b'\)$",
+    ),
     "a wrong value": (lambda **f: abt.train(["a"], ["c"], tuning="x", **f), "tuning"),
     "a long value": (
         lambda **f: abt.train(["a"], ["c"], learning_rate="x" * 3000, **f),

@@ -321,6 +321,10 @@ REFUSED = {
         lambda m, i: m.save_adapter("two", "none", {"name": "f1", "value": 1.0}),
         "metric needs",
     ),
+    "a word for a truth": (
+        lambda m, i: m.save_adapter("two", "none", overwrite="no"),
+        "overwrite is True or False. Received: 'no'",
+    ),
     "too long": (lambda m, i: m.add_adapter("new", ["a"], max_seq_length=25), "at most 24"),
     "taken": (lambda m, i: m.add_adapter("two", ["a", "b"]), "no other has"),
     "no name": (lambda m, i: m.add_adapter("", ["a", "b"]), "no other has"),
