@@ -39,8 +39,13 @@ def require_open(folder: str | os.PathLike[str]) -> None:
       InputError: for one that is closed, or below one that is.
     """
     path = os.fspath(folder)
-    if "://" not in path and "read" in _lacking(place := _there(path)):
+    if "://" not in path and is_closed(place := _there(path)):
         raise InputError(_sentence(place))
+
+
+def is_closed(place: str) -> bool:
+    """Whether this user may not read a local file, or not list and enter a folder."""
+    return "read" in _lacking(place)
 
 
 def require_writable(folder: str) -> None:

@@ -88,6 +88,8 @@ def test_what_is_closed_is_named(case, places):
 def test_commands_of_the_store_name_it(places, capsys):
     assert store(["list", "closed"]) == 1
     assert "the folder 'closed' may not be read" in capsys.readouterr().err
+    assert store(["list", "."]) == 1
+    assert "./closed: refused. Permission denied: the folder './closed'" in capsys.readouterr().out
     assert store(["verify", "closed", "of_closed_files"]) == 1
     assert "damaged" not in (said := capsys.readouterr().out) and said.count("refused") == 2
 

@@ -14,7 +14,7 @@ from adapter_bert_tf.exchange import hub
 from adapter_bert_tf.exchange.adapter_bert import import_checkpoint
 from adapter_bert_tf.exchange.adapterhub import import_adapter, is_adapterhub
 from adapter_bert_tf.exchange.adapterhub_export import export_adapter
-from adapter_bert_tf.permissions import require_open
+from adapter_bert_tf.permissions import is_closed, require_open
 from adapter_bert_tf.received import printable, shown
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.card import card, number
@@ -56,7 +56,7 @@ def list_adapters(parsed: argparse.Namespace) -> int:
 
 
 def find(folder: str) -> list[str]:
-    """The adapter directories at or below a folder, sorted.
+    """The adapter directories at or below a folder, sorted; and closed folders, which may be some.
 
     A link to an adapter directory counts; one to another folder is not followed, because it may
     lead back.
@@ -70,7 +70,16 @@ def find(folder: str) -> list[str]:
         os.path.join(place, name) for place, folders, _ in storage.walk(folder) for name in folders
     }
     found = [place for place in places if TEMPORARY not in place[len(folder) :]]
-    return sorted(place for place in found if adapter_exists(place) and not _is_member(place))
+    return sorted(
+        place
+        for place in found
+        if _seems_closed(place) or (adapter_exists(place) and not _is_member(place))
+    )
+
+
+def _seems_closed(place: str) -> bool:
+    """Whether it is a local folder, and not behind a link, that this user may not look into."""
+    return not storage.is_remote(place) and not storage.is_link(place) and is_closed(place)
 
 
 def _is_member(place: str) -> bool:
