@@ -7,6 +7,7 @@ from absl import logging
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict.cells import cells_of, filled, free
+from adapter_bert_tf.received import shown
 
 
 def is_frame(value: Any) -> bool:
@@ -36,6 +37,22 @@ def rows(frame: Any, columns: Sequence[str | int]) -> Iterator[tuple[str, ...]]:
             *(len(missing), len(frame), ", ".join(missing[:10])),
         )
     return zip(*(column.where(column.notna(), "") for column in found), strict=True)
+
+
+def require_use(texts: Any, others: Any, *of_columns: Any) -> None:
+    """Columns are of a DataFrame, second texts of a list. Raises `InputError` for the other way."""
+    if is_frame(texts) and others is not None:
+        raise InputError(
+            "The second texts of a DataFrame are a column of it: text_b_column. Received: others",
+            "text_b_column",
+        )
+    if not is_frame(texts) and any(column is not None for column in of_columns):
+        raise InputError(
+            "text_a_column and text_b_column are of a DataFrame; other second texts are others. "
+            f"Received: {shown(of_columns)}",
+            "text_a_column",
+            "text_b_column",
+        )
 
 
 def with_answers(frame: Any, answers: Sequence[dict[str, Any]], names: Sequence[str]) -> Any:

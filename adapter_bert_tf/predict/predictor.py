@@ -116,7 +116,7 @@ class Predictor:
         Raises:
           InputError: for an unknown adapter, one text where it takes two, or what is no text.
         """
-        _require_use(frames.is_frame(texts), others, text_a_column, text_b_column)
+        frames.require_use(texts, others, text_a_column, text_b_column)
         if frames.is_frame(texts):
             config = self._configs[self._one(adapter)]
             names = list(texts.columns)
@@ -250,22 +250,6 @@ class Predictor:
             for i, answer in zip(mine, answers, strict=True):
                 found[i] = answer
         return found
-
-
-def _require_use(is_frame: bool, others: Any, *of_columns: Any) -> None:
-    """Columns are of a DataFrame, second texts of a list. Raises `InputError` for the other way."""
-    if is_frame and others is not None:
-        raise InputError(
-            "The second texts of a DataFrame are a column of it: text_b_column. Received: others",
-            "text_b_column",
-        )
-    if not is_frame and any(column is not None for column in of_columns):
-        raise InputError(
-            "text_a_column and text_b_column are of a DataFrame; other second texts are others. "
-            f"Received: {shown(of_columns)}",
-            "text_a_column",
-            "text_b_column",
-        )
 
 
 def _named(adapter: Folder | Mapping[str, Folder]) -> list[tuple[str | None, Folder]]:

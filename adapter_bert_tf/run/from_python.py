@@ -103,12 +103,7 @@ def train(
       InputError: for whatever can be mended, before training.
     """
     columns, sets = (text_a_column, text_b_column), bool(flags.get("multi_label"))
-    if columns != (None, None) and not frames.is_frame(texts):
-        raise InputError(
-            f"text_a_column and text_b_column are of a DataFrame. Received: {shown(columns)}",
-            "text_a_column",
-            "text_b_column",
-        )
+    frames.require_use(texts, others, *columns)
     tables = {"train": given_tables.given(texts, labels, others, columns, sets)}
     if dev is not None:
         tables["dev"] = _given_dev(dev, labels, columns, sets)
@@ -136,10 +131,12 @@ def _of_data(names: Sequence[str], folder: str) -> dict[str, Any]:
     return {"task_name": "tsv", "data_dir": folder, **columns, "label_column": label, **actions}
 
 
-def _given_dev(dev: Any, *more: Any) -> given_tables.Given:
-    labels, *how = more
+def _given_dev(
+    dev: Any, labels: Any, columns: Sequence[str | None], sets: bool
+) -> given_tables.Given:
+    """The table of the development set. Raises `InputError`, which says that it is of it."""
     try:
-        return given_tables.given(*_dev(dev, labels), *how)
+        return given_tables.given(*_dev(dev, labels), columns, sets)
     except InputError as error:
         raise InputError(f"dev: {error}", *error.arguments) from error
 

@@ -173,7 +173,13 @@ WRONG = {
     ),
     "columns of a list": (
         lambda **f: abt.train(["a"], ["c"], text_b_column="b", **f),
-        r"are of a DataFrame. Received: \(None, 'b'\)$",
+        r"are of a DataFrame; .* Received: \(None, 'b'\)$",
+    ),
+    "others of a frame": (
+        lambda **f: abt.train(
+            pandas.DataFrame({"a": ["x"], "b": ["y"]}), "b", ["z"], text_a_column="a", **f
+        ),
+        "second texts of a DataFrame are a column of it",
     ),
     "a wrong value": (lambda **f: abt.train(["a"], ["c"], tuning="x", **f), "tuning"),
     "a long value": (
