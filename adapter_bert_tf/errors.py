@@ -1,5 +1,6 @@
 """The exceptions that end a command with one message."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from adapter_bert_tf.received import printable, shortened, shown
@@ -30,6 +31,27 @@ def require_truths(**values: Any) -> None:
     for name, value in values.items():
         if not isinstance(value, bool):
             raise InputError(f"{name} is True or False. Received: {shown(value)}", name)
+
+
+def require_lists(**values: Any) -> None:
+    """Raises `InputError` for what is no list nor like one: without an order, or one text."""
+    for name, value in values.items():
+        other = isinstance(value, str | bytes | Mapping | set | frozenset)
+        if other or not isinstance(value, Iterable):
+            raise InputError(f"{name} is a list. Received: {shown(value)}", name)
+
+
+def require_kind(name: str, value: Any, kind: type, example: str) -> None:
+    """Raises `InputError` for an argument of another kind.
+
+    Args:
+      name: of the argument.
+      value: what was received.
+      kind: that it has to be of.
+      example: such a value, as one writes it.
+    """
+    if not isinstance(value, kind):
+        raise InputError(f"{name} is a {kind.__name__}: {example}. Received: {shown(value)}", name)
 
 
 class Diverged(InputError):

@@ -32,8 +32,9 @@ stat = patient(tf.io.gfile.stat)
 
 def path_of(given):
     """A path as text. Raises `InputError` for what is neither text nor an `os.PathLike`."""
-    if isinstance(given, str | os.PathLike):
-        return os.fspath(given)
+    path = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+    if isinstance(path, str) and path and "\0" not in path:
+        return path
     raise InputError(f"A file or folder is named by text or by a path. Received: {shown(given)}")
 
 

@@ -61,6 +61,12 @@ def test_denied_access_is_said_at_once_with_the_fix():
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize("path", ["", "a\0b", b"bytes", None, 7])
+def test_what_is_no_path_is_said(path):
+    with pytest.raises(InputError, match=r"named by text or by a path\. Received: "):
+        storage.path_of(path)
+
+
 def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     path = tmp_path / "new" / "file"
     storage.write_text(str(path), "old ä")

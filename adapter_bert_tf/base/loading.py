@@ -20,7 +20,7 @@ from adapter_bert_tf.base.assign import assign_weights, check_shapes
 from adapter_bert_tf.base.config import BertConfig, read_config
 from adapter_bert_tf.base.readers import read_shapes, read_weights
 from adapter_bert_tf.base.vocabulary import Vocabulary, read_vocabulary
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, require_kind
 
 DROPOUTS = ("output_dropout", "attention_dropout")  # Fields of a `BertConfig`.
 
@@ -60,7 +60,12 @@ class Base:
         Returns:
           `AdapterBertEncoder`, or a `TaskEncoder` around one. Its adapters are fresh, unless the
           checkpoint holds trained ones.
+
+        Raises:
+          InputError: for an adapter that is no `PartsConfig`.
         """
+        if adapter is not None:
+            require_kind("adapter", adapter, PartsConfig, 'PRESETS["houlsby"], for example')
         encoder = self.new_encoder(adapter)
         self.assign(encoder.named_variables())
         return encoder

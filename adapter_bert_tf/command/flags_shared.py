@@ -92,6 +92,7 @@ PLACES = (
         "Where. Default: OUTPUT_DIR/saved_model.",
         Role.PLACE,
         path="written",
+        only_with=("do_export", (True,)),
     ),
     Row(
         "adapter_dir",

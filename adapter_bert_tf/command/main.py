@@ -12,7 +12,7 @@ from adapter_bert_tf.command import checks
 from adapter_bert_tf.command.config_file import apply_config_file
 from adapter_bert_tf.command.edge import before_tensorflow, last_words
 from adapter_bert_tf.command.run_flags import RunFlags
-from adapter_bert_tf.command.unused import unused
+from adapter_bert_tf.command.unused import warn_of_unused
 from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import InputError, Interrupted, WorkerLost
 
@@ -45,8 +45,7 @@ def run_job(module: str, words: Sequence[str] | None = None) -> None:
 
 def _check(given: RunFlags) -> None:
     checks.check(given)
-    for sentence in unused(given):
-        logging.warning("%s", sentence)
+    warn_of_unused(given)
 
 
 def _prepare_process() -> None:

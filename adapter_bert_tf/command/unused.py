@@ -4,8 +4,10 @@ A script that runs many commands may give all of them the same flags.
 """
 
 import collections
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeAlias
+
+from absl import logging
 
 from adapter_bert_tf.command import table
 from adapter_bert_tf.command.roles import Role
@@ -16,13 +18,27 @@ from adapter_bert_tf.received import shown
 Needed: TypeAlias = tuple[str, tuple[Value, ...]]  # As `Row.only_with`.
 
 
+def warn_of_unused(flags: RunFlags, worded: Callable[[str], str] = str) -> None:
+    """Logs what `unused` says.
+
+    Args:
+      flags: of the command.
+      worded: makes of a sentence what is logged.
+    """
+    for sentence in unused(flags):
+        logging.warning("%s", worded(sentence))
+
+
 def unused(flags: RunFlags) -> list[str]:
     """A sentence for each flag without effect, and one for those of training where none is.
 
-    None of a sweep, whose runs have other flags: see `unused_in_sweep`.
+    Of a sweep, whose runs have other flags, only the empty ones: see `unused_in_sweep`.
     """
-    if flags.sweep:
-        return []
+    empty = [row for row in table.ROWS if _is_empty(row, flags)]
+    return [*map(_counts_as_not_given, empty), *([] if flags.sweep else _unused_in_run(flags))]
+
+
+def _unused_in_run(flags: RunFlags) -> list[str]:
     given = [row for row in table.ROWS if _is_given(row, flags)]
     of_training = [] if flags.do_train else [row for row in given if row.role is Role.TRAINING]
     others = [row for row in given if row not in of_training]
@@ -67,9 +83,19 @@ def _all_without_training(rows: Sequence[Row]) -> str:
     return f"{names} {'has' if len(rows) == 1 else 'have'} no effect without --do_train."
 
 
+def _is_empty(row: Row, flags: RunFlags) -> bool:
+    """Whether a flag was given nothing, as `--init_from=$DIR` is where the shell has no `DIR`."""
+    free = row.default is None and row.role is not Role.ONE_QUESTION
+    return free and row.name in flags.given and flags.values.get(row.name) == ""
+
+
+def _counts_as_not_given(row: Row) -> str:
+    return f"--{row.name} is empty, and counts as not given."
+
+
 def _is_given(row: Row, flags: RunFlags) -> bool:
     """Whether the user gave a flag another value than its usual one."""
-    if row.name not in flags.given or row.name not in flags.values:
+    if row.name not in flags.given or row.name not in flags.values or _is_empty(row, flags):
         return False
     return flags.values[row.name] not in (flags.definitions[row.name].default, row.earlier)
 

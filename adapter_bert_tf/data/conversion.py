@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from adapter_bert_tf.data.tokenization import TextEncoder
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, require_lists
 from adapter_bert_tf.received import shown
 
 
@@ -38,9 +38,12 @@ def examples(
       `[batch, labels]` of 0 and 1 for lists of labels, or float32 `[batch]` scores).
 
     Raises:
-      InputError: for an unknown label, a score that is no number, lists of different lengths, or
-        names that are not different.
+      InputError: for an unknown label, a score that is no number, lists of different lengths,
+        names that are not different, or what is no list.
     """
+    require_lists(texts=texts, labels=labels, names=names)
+    if others is not None:
+        require_lists(others=others)
     columns = [_column(texts)] if others is None else [_column(texts), _column(others)]
     given = _column(labels)
     lengths = [len(column) for column in (*columns, given)]

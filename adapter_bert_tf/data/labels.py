@@ -53,6 +53,8 @@ def _warn_of_twins(labels):
 
 
 LARGEST_SCORE = 1e30  # Squares of what is not far above have no place in a float32.
+# What `float` takes besides, `1_0` and the digits of other scripts, is hardly meant as a score.
+_NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 UNKNOWN = -1  # Id of a row of a test file whose label is not known; a score is NaN there.
 
 
@@ -106,10 +108,7 @@ def _shown(labels):
 
 
 def _score(label, place):
-    try:
-        score = float(label)
-    except ValueError:
-        score = math.nan
+    score = float(label) if _NUMBER.fullmatch(label) else math.nan
     if not abs(score) <= LARGEST_SCORE:  # NaN is not, either.
         raise InputError(
             f"{place[0]}, line {place[1]}: the score must be a number, and at most "

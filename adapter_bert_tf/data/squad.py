@@ -131,7 +131,7 @@ def _answers(qa, place):
     return [
         (
             _field(answer, "text", str, place),
-            answer["answer_start"] if isinstance(answer.get("answer_start"), int) else -1,
+            answer["answer_start"] if type(answer.get("answer_start")) is int else -1,
         )
         for answer in _field(qa, "answers", list, place)
     ]

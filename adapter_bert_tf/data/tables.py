@@ -46,10 +46,19 @@ def read_table(source, folder):
 
 
 def find_file(source, folder):
-    """Path of a source's file, plain or gzipped; None if it is not there."""
+    """Path of a source's file, plain or gzipped; None if it is not there.
+
+    Raises:
+      InputError: for a link that leads nowhere: the file is there for its owner.
+    """
     path = os.path.join(folder, source.file)
     candidates = [path] if source.file.endswith("/") else [path, f"{path}.gz"]
-    return next((p for p in candidates if storage.exists(p)), None)
+    found = next((p for p in candidates if storage.exists(p) or storage.is_link(p)), None)
+    if found and not storage.exists(found):
+        raise InputError(
+            f"{found} is a link to {os.readlink(found)!r}, where nothing is. Mend or remove it."
+        )
+    return found
 
 
 def _hint(source):

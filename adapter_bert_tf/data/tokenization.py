@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_text as text
 from official.nlp.modeling import layers
@@ -171,11 +172,11 @@ def text_encoder(vocabulary: "Vocabulary", max_seq_length: int) -> TextEncoder:
 
 
 def _room(max_seq_length: int) -> int:
-    if not isinstance(max_seq_length, int) or max_seq_length < 5:
+    if not isinstance(max_seq_length, int | np.integer) or max_seq_length < 5:
         raise InputError(
             f"max_seq_length is a whole number of 5 or more. Received: {shown(max_seq_length)}"
         )
-    return max_seq_length
+    return int(max_seq_length)
 
 
 def _strings(column: tf.Tensor | Sequence[str]) -> tf.Tensor:

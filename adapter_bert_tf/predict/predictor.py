@@ -60,7 +60,7 @@ class Predictor:
                 f"{shown(adapters)}, {shown(batch_size)}"
             )
         named = [pair for adapter in adapters for pair in _named(adapter)]
-        base = _base_of(named[0][1]) if base is None and named else base
+        base = _base_of(named[0][1]) if base is None else base
         self.model = AdapterModel(base if isinstance(base, Base) else load_base(base))
         self.batch_size = batch_size
         for name, folder in named:
@@ -202,6 +202,7 @@ class Predictor:
     def _names(self, adapter: str | Sequence[str] | None) -> str | list[str]:
         if adapter is None and len(self.adapters) == 1:
             return self.adapters[0]
+        adapter = _listed(adapter)
         known = [adapter] if isinstance(adapter, str) else adapter
         if isinstance(known, list | tuple) and all(
             isinstance(name, str) and name in self._configs for name in known
@@ -254,7 +255,7 @@ class Predictor:
 
 def _named(adapter: Folder | Mapping[str, Folder]) -> list[tuple[str | None, Folder]]:
     """Pairs of a name, None for the adapter's own, and a directory."""
-    if isinstance(adapter, Mapping):
+    if isinstance(adapter, Mapping) and adapter:
         return list(adapter.items())
     if isinstance(adapter, str | os.PathLike):
         return [(None, adapter)]
@@ -299,14 +300,19 @@ def _encodable(row: Row) -> Row:
     return tuple(text.encode("utf-8", "replace").decode() for text in row)
 
 
+def _listed(values: Any) -> Any:
+    """A list of an array or of a pandas Series; anything else as it is."""
+    return values.tolist() if hasattr(values, "tolist") else values
+
+
 def _rows(texts: Any, others: Any) -> list[Row]:
     """Rows of what a call is given: a list of texts or pairs, and the second texts."""
-    texts, others = (v.tolist() if hasattr(v, "tolist") else v for v in (texts, others))
+    texts, others = _listed(texts), _listed(others)
     if not isinstance(texts, list | tuple):
         raise InputError(f"texts are a text, a list, or a DataFrame. Received: {shown(texts)}")
     if others is None:
         return [tuple(text) if isinstance(text, list | tuple) else (text,) for text in texts]
-    if isinstance(others, str) or len(others) != len(texts):
+    if not isinstance(others, list | tuple) or len(others) != len(texts):
         raise InputError(
             f"others has a text for each of texts. Received: {len(texts)} texts and {shown(others)}"
         )

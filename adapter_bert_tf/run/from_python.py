@@ -15,6 +15,7 @@ from adapter_bert_tf.command.definitions import define_flags
 from adapter_bert_tf.command.home import expanded
 from adapter_bert_tf.command.row import Command
 from adapter_bert_tf.command.run_flags import RunFlags
+from adapter_bert_tf.command.unused import warn_of_unused
 from adapter_bert_tf.command.wording import for_command, for_python
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict import frames
@@ -26,7 +27,7 @@ from adapter_bert_tf.serving.export import export_task
 # What the texts decide, or `TrainedTask` does.
 DECIDED = ("task_name", "data_dir", "label_column", "do_predict", "do_export", "adapter_dir")
 # What only a command line can mean, and what leaves no one adapter.
-NOT_HERE = ("config", "dry_run", "folds", "fold")
+NOT_HERE = ("config", "dry_run", "folds", "fold", "export_dir")
 
 
 class TrainedTask(Predictor):
@@ -114,6 +115,7 @@ def train(
     values = _parsed(flags, **data, output_dir=folder, base_model=base_model)
     try:
         checks.check(RunFlags.of(values))
+        warn_of_unused(RunFlags.of(values), for_python)
         paths.check_writable(f"--output_dir={folder}", folder)
         for path, content in files.items():
             storage.write_bytes(path, content)

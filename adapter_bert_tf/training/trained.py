@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.specs import BASE_GROUPS, Spec
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, require_kind, require_truths
 from adapter_bert_tf.heads.task_model import train_only
 from adapter_bert_tf.received import shown
 
@@ -42,14 +42,17 @@ class Tuning:
     frozen_layers: int = 0
 
     def __post_init__(self) -> None:
-        if self.method not in PREDICATES:
+        if not isinstance(self.method, str) or self.method not in PREDICATES:
             raise InputError(
                 f"tuning must be one of {list(PREDICATES)}. Received: {shown(self.method)}",
                 "tuning",
             )
         for name in ("top_k", "frozen_layers"):
-            if not isinstance(value := getattr(self, name), int):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool):
                 raise InputError(f"{name} must be a whole number. Received: {shown(value)}", name)
+        truths = ("train_layer_norm", "train_pooler", "train_members")
+        require_truths(**{name: getattr(self, name) for name in truths})
         if self.frozen_layers and self.method in IN_ALL_LAYERS:
             raise InputError(
                 f"{self.method} has parts in all layers, and none can be frozen. Received: "
@@ -213,6 +216,7 @@ def select_trained(model: Any, tuning: Tuning) -> dict[str, tf.Variable]:
       InputError: when `top_k` exceeds the base, there are no adapters to train, or it is not known
         what a variable is.
     """
+    require_kind("tuning", tuning, Tuning, 'Tuning("adapters")')
     named, specs = model.named_variables(), model.specs()
     num_layers = model.encoder.config["num_layers"]
     _check_known(named, specs)

@@ -39,6 +39,17 @@ NAMED = {
         "--do_predict --num_train_epochs=9",
         "--num_train_epochs has no effect without --do_train.",
     ),
+    "nothing in a variable of the shell": (
+        CLASSIFIER,
+        "--do_train --init_from=",
+        "--init_from is empty, and counts as not given.",
+    ),
+    "nothing, and a sweep": (
+        CLASSIFIER,
+        "--sweep=grid.yaml --base_model=",
+        "--base_model is empty",
+    ),
+    "a place of nothing": (CLASSIFIER, "--do_train --export_dir=x", "without --do_export"),
     "no answers": (SQUAD, "--null_score_diff_threshold=1", "without --version_2_with_negative."),
     "a projector": (
         CLASSIFIER,
@@ -52,6 +63,8 @@ NAMED = {
     ),
 }
 SILENT = {
+    "a question of nothing": (SQUAD, "--do_predict --question= --context=x"),
+    "a place of a model": (CLASSIFIER, "--do_export --export_dir=x"),
     "adapters": (CLASSIFIER, "--adapter_size=8 --notrain_layer_norm --train_pooler"),
     "upper layers": (CLASSIFIER, "--tuning=top_k --top_k=3"),
     "what is the default": (CLASSIFIER, "--top_k=2 --tuning=full --noregression"),

@@ -21,6 +21,11 @@ CASES = {  # labels, names: expected.
     "scores": ([1, 2.5, "3"], [], np.array([1, 2.5, 3], np.float32)),
 }
 WRONG = {  # labels, names: message.
+    "a set of names": (["a", "b", "a"], {"a", "b"}, "^names is a list. Received: {'a', 'b'}"),
+    "names in a text": (["a", "b", "a"], "ab", "^names is a list. Received: 'ab'"),
+    "labels in a dict": ({"a": 1, "b": 2, "c": 3}, ["a", "b", "c"], "^labels is a list"),
+    "labels in a text": ("aba", ["a", "b"], "^labels is a list. Received: 'aba'"),
+    "no labels": (None, ["a", "b"], "^labels is a list. Received: None"),
     "an unknown label": (["good", "Bad", "bad"], ["bad", "good"], "Received, at 1: 'Bad'"),
     "one of a set": ([["a"], ["x"], []], ["a"], "Received, at 1: 'x'"),
     "one name twice": (["a", "a", "a"], ["a", "a"], r"names of labels differ.*\['a', 'a'\]"),

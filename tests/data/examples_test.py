@@ -91,12 +91,24 @@ def test_bad_files(case, tmp_path):
         label_ids(find_task("mrpc"), _read("mrpc", tmp_path, "train")["train"])
 
 
-def test_a_score_that_is_no_number(tmp_path):
-    _write(tmp_path, "train.tsv", "text\tlabel\na\t1.5\nb\tmany\n")
-    task = own_task("text", label="label", regression=True)
-    examples = read_examples(task, str(tmp_path), ["train"])["train"]
-    with pytest.raises(InputError, match=r"train.tsv, line 3: the score must be a number.*'many'"):
-        label_ids(task, examples)
+SCORED = own_task("text", label="label", regression=True)
+
+
+@pytest.mark.parametrize("score", ["many", "1_0", "\u0661\u0662", "0x1", "1e", ".", "nan", "inf"])
+def test_a_score_that_is_no_number(score, tmp_path):
+    _write(tmp_path, "train.tsv", f"text\tlabel\na\t1.5\nb\t{score}\n")
+    examples = read_examples(SCORED, str(tmp_path), ["train"])["train"]
+    message = rf"train.tsv, line 3: the score must be a number.*'{score}'"
+    with pytest.raises(InputError, match=message):
+        label_ids(SCORED, examples)
+
+
+def test_scores_in_all_ways_to_write_a_number(tmp_path):
+    cells = ["1", "-2.5", "+.5", "3.", " 4 ", "1e-2", "2E+3"]
+    _write(tmp_path, "train.tsv", "text\tlabel\n" + "".join(f"a\t{cell}\n" for cell in cells))
+    examples = read_examples(SCORED, str(tmp_path), ["train"])["train"]
+    expected = np.array([1, -2.5, 0.5, 3, 4, 0.01, 2000], np.float32)
+    np.testing.assert_array_equal(label_ids(SCORED, examples), expected)
 
 
 def test_what_a_task_does_not_have(tmp_path):

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from adapter_bert_tf.data.tables import read_table
+from adapter_bert_tf.data.tables import find_file, read_table
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks import Columns, Source
 
@@ -83,6 +83,14 @@ def test_bad_files(case, tmp_path):
     content, source, message = BAD[case]
     with pytest.raises(InputError, match=message):
         _cells(tmp_path, content, **source)
+
+
+def test_a_link_that_leads_nowhere_is_no_missing_file(tmp_path):
+    (tmp_path / "t.csv").symlink_to(tmp_path / "moved.csv")
+    with pytest.raises(InputError, match=r"t.csv is a link to '.*moved.csv', where nothing is"):
+        find_file(Source("t.csv", NUMBERED), str(tmp_path))
+    (tmp_path / "moved.csv").write_text("a,1\n")
+    assert find_file(Source("t.csv", NUMBERED), str(tmp_path)) == str(tmp_path / "t.csv")
 
 
 def test_a_damaged_gzip_file(tmp_path):

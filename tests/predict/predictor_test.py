@@ -148,6 +148,8 @@ WRONG = {
     "two texts of one": (lambda p: p("a", "b", adapter="score"), "'score' reads one text"),
     "no text": (lambda p: p(["a", 2], adapter="score"), "Received, at 1: \\(2,\\)"),
     "a list of adapters": (lambda p: Predictor([BASE]), "one argument each"),
+    "a dict of none": (lambda p: Predictor({}), r"one argument each.* Received: \{\}"),
+    "others that are none": (lambda p: p(["a"], 5), "others has a text for each of texts"),
     "two columns of a name": (
         lambda p: p(
             pandas.DataFrame([["a", "b"]], columns=["x", "x"]), adapter="score", text_a_column="x"

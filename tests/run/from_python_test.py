@@ -158,6 +158,10 @@ WRONG = {
         r"no arguments \['rate'\]",
     ),
     "a flag of ours": (lambda **f: abt.train(["a"], ["c"], data_dir="x", **f), "no arguments"),
+    "a place of no export": (
+        lambda **f: abt.train(["a"], ["c"], export_dir="x", **f),
+        "no arguments",
+    ),
     "a file of flags": (lambda **f: abt.train(["a"], ["c"], config="x", **f), "no arguments"),
     "a grid in the place of its file": (
         lambda **f: abt.train(["a"], ["c"], sweep={"learning_rate": [1e-3]}, **f),
@@ -285,6 +289,21 @@ def test_a_file_in_the_place_of_the_folder(tiny_base_folder, tmp_path):
     with pytest.raises(InputError, match=r"output_dir=.*notes.txt cannot be written"):
         abt.train(["a", "b"], ["c", "d"], **settings)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_arguments_without_effect_are_named(tiny_base_folder, caplog):
+    with pytest.raises(InputError, match="class_weights"):
+        abt.train(
+            *sentences(32),
+            class_weights={"worst": 2},
+            top_k=3,
+            init_from="",
+            base_model=str(tiny_base_folder),
+            **SMALL,
+        )
+    said = [record.getMessage() for record in caplog.records]
+    assert "top_k=3 has no effect without tuning=top_k." in said
+    assert "init_from is empty, and counts as not given." in said
 
 
 def test_a_flag_may_be_a_dict(tiny_base_folder):

@@ -96,7 +96,7 @@ def test_what_cannot_be_frozen(case, tiny_base_folder):
         model_of(tiny_base_folder, config, tuning)
 
 
-@pytest.mark.parametrize("value", ["2", 1.0])
+@pytest.mark.parametrize("value", ["2", 1.0, True])
 def test_a_number_of_layers_is_one(value):
     with pytest.raises(InputError, match="frozen_layers must be a whole number"):
         Tuning(frozen_layers=value)

@@ -231,6 +231,28 @@ def test_adapters_must_exist(tiny_base_folder):
         select_trained(_model(tiny_base_folder, Tuning("full")), Tuning("adapters"))
 
 
+WRONG_KINDS = {
+    "a name in the place of a tuning": (
+        lambda base: select_trained(Classifier(base.build_encoder(), 2), "adapters"),
+        r'tuning is a Tuning: Tuning\("adapters"\). Received: \'adapters\'',
+    ),
+    "a name in the place of a config": (
+        lambda base: base.build_encoder("houlsby"),
+        "adapter is a PartsConfig: PRESETS.*Received: 'houlsby'",
+    ),
+    "a list of methods": (lambda base: Tuning(["adapters"]), r"Received: \['adapters'\]"),
+    "yes": (lambda base: Tuning(train_members="yes"), "train_members is True or False"),
+    "a number": (lambda base: Tuning(train_layer_norm=5), "train_layer_norm is True or False"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_KINDS)
+def test_values_of_another_kind(case, tiny_base_folder):
+    call, message = WRONG_KINDS[case]
+    with pytest.raises(InputError, match=message):
+        call(load_base(tiny_base_folder))
+
+
 def test_an_unknown_method_names_the_known_ones():
     with pytest.raises(InputError, match="layer_norm"):
         Tuning("lora")
