@@ -3,6 +3,7 @@
 Houlsby et al. 2019, Figures 3 and 4. `size_map` joins several tasks, with percentiles over them.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from adapter_bert_tf.analysis import ledger, lines, looking, outputs, swept
@@ -27,11 +28,15 @@ def run(parsed: Any) -> None:
       InputError: for anything wrong with the flags or the data, before the first run.
     """
     flags = swept.flags_of(parsed, NAME, looking.pictures_of(NAME))
-    sizes = swept.numbers(parsed.sizes, "sizes", int, 1, LARGEST) if parsed.sizes else SIZES
+    sizes: Sequence[int] = SIZES
+    if parsed.sizes is not None:
+        sizes = swept.numbers(parsed.sizes, "sizes", int, 1, LARGEST)
     reused = Reused()
     kind, base = looking.kind_of(parsed), reused.base(flags.part(table.with_role(Role.BASE)))
     most = base.config.num_layers - flags.frozen_layers  # Layers that top-k tuning can reach.
-    tops = swept.numbers(parsed.tops, "tops", int, 1, most) if parsed.tops else range(1, most + 1)
+    tops: Sequence[int] = range(1, most + 1)
+    if parsed.tops is not None:
+        tops = swept.numbers(parsed.tops, "tops", int, 1, most)
     grids: dict[str, dict[str, Any]] = {
         "adapters": {"adapter_size": sizes},
         "top_k": {"tuning": ["top_k"], "top_k": tops},

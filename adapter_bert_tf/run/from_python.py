@@ -191,7 +191,8 @@ def _parsed(flags: dict[str, Any], **ours: Any) -> absl_flags.FlagValues:
 
 def _require_paths(flags: Mapping[str, Any]) -> None:
     """What names a file is no dict of what could be in it. Raises `InputError`."""
-    for name in (row.name for row in table.ROWS if row.path or row.name == "sweep"):
+    paths_of_one = (row for row in table.ROWS if row.path and not row.several)
+    for name in ("sweep", *(row.name for row in paths_of_one)):
         if isinstance(flags.get(name), Mapping):
             raise InputError(f"{name} names a file or folder. Received: {shown(flags[name])}", name)
 

@@ -133,6 +133,7 @@ def save_adapter(
     """
     path = storage.path_of(folder)
     require_adapter_place(path)
+    _require_described(config)
     if members:
         config = {**config, "members": [member.config["sha256"] for member in members]}
     borrowed = _borrowed(config, members)
@@ -157,6 +158,15 @@ def save_adapter(
         for task in each_task(config, variables, dtype):
             files |= task.files(f"{TASKS}/{task.name}")
     write_files(path, files)
+
+
+def _require_described(config: Mapping[str, Any]) -> None:
+    """What sealing asks a config for; all else is checked with it. Raises `InputError`."""
+    if not isinstance(config, Mapping) or not {"adapter", "tuning"} <= config.keys():
+        raise InputError(
+            "The config of an adapter is a dict such as AdapterModel.config(NAME) gives. Received: "
+            f"{shown(config)}"
+        )
 
 
 def _borrowed(config: Mapping[str, Any], members: Sequence[Member]) -> dict[str, np.ndarray]:

@@ -293,3 +293,5 @@ def test_tasks_that_are_not_there_are_named(tmp_path, capsys):
 def test_defaults():
     assert init_scale.SCALES[0] == 1e-7 and init_scale.SCALES[-1] == 1
     assert swept.numbers("1,2", "sizes", int, 1, 2) == [1, 2]
+    with pytest.raises(InputError, match="sizes are numbers with commas between"):
+        swept.numbers("", "sizes", int, 1, 2)

@@ -312,3 +312,12 @@ def test_a_flag_may_be_a_dict(tiny_base_folder):
         abt.train(
             texts, labels, class_weights={"worst": 2}, base_model=str(tiny_base_folder), **SMALL
         )
+    with pytest.raises(InputError, match="No adapter in 'of/a'"):
+        abt.train(
+            texts,
+            labels,
+            fuse={"a": "of/a", "b": "of/b"},
+            tuning="fusion",
+            **SMALL,
+            base_model=str(tiny_base_folder),
+        )

@@ -235,6 +235,13 @@ def test_sixteen_bits_halve_the_file(dtype, rounding, tiny_base_folder, tmp_path
     assert sizes[0] - sizes[1] == pytest.approx(2 * sum(v.size for v in full.values()), abs=64)
 
 
+@pytest.mark.parametrize("config", [{}, {"adapter": None}, None])
+def test_a_config_that_is_none_is_said(config, tmp_path):
+    with pytest.raises(InputError, match=r"config of an adapter is a dict such as.* Received: "):
+        save_adapter(tmp_path / "a", config, {})
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_sixteen_bits_cannot_hold_is_named(tiny_base_folder, tmp_path):
     model = _model(tiny_base_folder)
     trained = select_trained(model, Tuning("adapters"))
