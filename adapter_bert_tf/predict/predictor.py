@@ -10,13 +10,11 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.base import Base, load_base
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.many_tasks.model import AdapterModel
-from adapter_bert_tf.predict import asked, cells, columns, frames, tables
+from adapter_bert_tf.predict import answers, asked, cells, columns, frames, tables
 from adapter_bert_tf.received import shown
 from adapter_bert_tf.store.files import read_config
 from adapter_bert_tf.store.place import CONFIG
-from adapter_bert_tf.tasks.metrics import SURE
 
 Folder: TypeAlias = str | os.PathLike[str]
 Row: TypeAlias = tuple[str, ...]  # One text, or two.
@@ -247,8 +245,8 @@ class Predictor:
         found: list[dict[str, Any]] = [{}] * len(rows)
         for name in dict.fromkeys(names):  # Those of one adapter at once: of one width.
             mine = [i for i, other in enumerate(names) if other == name]
-            answers = _class_answers([logits[i] for i in mine], self._configs[name])
-            for i, answer in zip(mine, answers, strict=True):
+            made = answers.of_classes([logits[i] for i in mine], self._configs[name])
+            for i, answer in zip(mine, made, strict=True):
                 found[i] = answer
         return found
 
@@ -274,25 +272,6 @@ def _base_of(folder: Folder) -> str | None:
         return None
     of_hub = origin["kind"] == "hub" and origin["revision"]
     return f"{origin['name']}@{origin['revision']}" if of_hub else str(origin["name"])
-
-
-def _class_answers(rows: Sequence[np.ndarray], config: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Answers of logits `[outputs]`, of which those after the adapter's own are another's."""
-    if config["regression"]:
-        return [{"score": float(row[0])} for row in rows]
-    logits = np.stack([row[: len(config["labels"])] for row in rows])
-    return [_class_answer(row, config) for row in head_of(config).shares(logits).numpy().tolist()]
-
-
-def _class_answer(shares: Sequence[float], config: Mapping[str, Any]) -> dict[str, Any]:
-    probabilities = dict(zip(config["labels"], shares, strict=True))
-    if config["head"] == "multi_label":
-        sure = [label for label, share in probabilities.items() if share >= SURE]
-        return {"labels": sure, "probabilities": probabilities}
-    return {
-        "label": max(probabilities, key=probabilities.__getitem__),
-        "probabilities": probabilities,
-    }
 
 
 def _encodable(row: Row) -> Row:
