@@ -121,11 +121,13 @@ def measure_apart(run, data_dir):
 
 
 def run_missing(data_dir, only):
-    """Runs what has no line yet, or one of ours with code that trains otherwise."""
+    """Runs what has no line yet; after it what has one of ours with code that trains otherwise."""
     code = training_code.digest(of_several=False)
     ours, peers = (LEDGER.missing(plan(), wanted) for wanted in (code, None))
     missing = [run for run in plan() if run in (ours if run.system in OURS else peers)]
+    there = LEDGER.rows()
     missing = [run for run in missing if run.system in only.split(",")]
+    missing.sort(key=lambda run: (run.examples is None, run in there))
     for number, run in enumerate(missing, 1):
         print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)
         measure = measure_ours if run.system in OURS else measure_apart
