@@ -62,7 +62,10 @@ def unused_in_sweep(flags: RunFlags, grid: Collection[str], runs: Sequence[RunFl
         given = [row for row in table.ROWS if _is_given(row, run)]
         found.update(_without_effect(given, run).items())
     return [
-        *(f"{_named(row, flags)} has no effect: each run has its own." for row in varied),
+        *(
+            f"{_named(row, flags)} has no effect: each run has its own. Leave it out."
+            for row in varied
+        ),
         *(sentence for (_, sentence), times in found.items() if times == len(runs)),
         *(
             f"{sentence} So it is in {times} of {len(runs)} runs."

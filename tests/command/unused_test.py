@@ -100,7 +100,7 @@ def test_silent(case):
 ADAPTERS = " or ".join(f"--tuning={n}" for n in table.row_of("adapter_size").only_with[1])
 RUNS = {  # Flags of the command, the grid, and what is said.
     "a flag that varies": ("--learning_rate=5e-3", {"learning_rate": [1e-3, 3e-4]}, [
-        "--learning_rate=0.005 has no effect: each run has its own.",
+        "--learning_rate=0.005 has no effect: each run has its own. Leave it out.",
     ]),
     "sizes of no adapter": ("", {"tuning": ["adapters", "head"], "adapter_size": [4, 8]}, [
         f"--adapter_size=4 has no effect without {ADAPTERS}. So it is in 1 of 4 runs.",
