@@ -273,7 +273,7 @@ def _steps(flags: RunFlags, examples: int) -> int:
         raise InputError(
             f"No step to train: {examples} examples, {batch_size(flags)} a step "
             "(--train_batch_size times --gradient_accumulation_steps), "
-            f"--num_train_epochs={flags.num_train_epochs}."
+            f"--num_train_epochs={flags.num_train_epochs}. Take smaller batches or more epochs."
         )
     return steps
 

@@ -16,6 +16,7 @@ from adapter_bert_tf.data.tfds import read_tfds
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.patience import is_remote
 from adapter_bert_tf.received import printable, shown
+from adapter_bert_tf.run import label_hints
 from adapter_bert_tf.run.classification_data import ClassificationData
 from adapter_bert_tf.run.own_files import own_files, say_other_columns, say_other_names
 from adapter_bert_tf.tasks import OWN, find_task, metrics, own_task
@@ -102,6 +103,8 @@ def read_task(flags, task, encoder, saved=None):
     examples = _read(flags, task, reads) if reads else {}
     if infers:
         task = task.with_labels(_labels_of(task, examples, both=bool(flags.folds)))
+        if flags.do_train and not task.multi_label:
+            label_hints.warn(task.labels)
     elif task.labels is None and saved_labels:
         task = task.with_labels(saved_labels)
     task = dataclasses.replace(task, metrics=metrics.chosen_first(flags.metric, task))
