@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import math
 import os
 import statistics
@@ -11,13 +10,11 @@ import time
 import tf_keras
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.command import table
-from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.command.unused import unused_in_sweep
 from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import Diverged, InputError
-from adapter_bert_tf.run import collisions, paths, reporting
+from adapter_bert_tf.run import collisions, paths, reporting, sweep_best
 from adapter_bert_tf.run.begun import as_begun
 from adapter_bert_tf.run.grid import (
     RECORD,
@@ -33,7 +30,6 @@ from adapter_bert_tf.run.identity import digest, is_own_place, not_replaced
 from adapter_bert_tf.run.job import held, run_plan
 from adapter_bert_tf.run.leftovers import clear
 from adapter_bert_tf.run.output_files import (
-    command,
     read_record,
     require_files,
     require_own,
@@ -48,7 +44,6 @@ from adapter_bert_tf.run.planning import (
     strategy_of,
 )
 from adapter_bert_tf.run.reused import Reused
-from adapter_bert_tf.run.start import recorded
 from adapter_bert_tf.run.sweep_results import (
     OF_FOLDS,
     OF_SEEDS,
@@ -61,7 +56,6 @@ from adapter_bert_tf.run.sweep_results import (
 )
 from adapter_bert_tf.store.directory import adapter_exists, copy_adapter
 from adapter_bert_tf.store.place import run_of
-from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.progress import minutes
 
 
@@ -251,10 +245,11 @@ class Sweep:
             self._keep_best(best_flags)
         same = [row for s, row in zip(settings, rows, strict=True) if s == setting]
         finished = [row["results"] for row in same if row["results"]]
-        self._record(best_flags, rows, metrics)
-        print(self._said(setting, best_flags, metrics, len(finished), len(same)), flush=True)
+        sweep_best.record(self.flags, self.run_id, best_flags, rows, metrics)
+        of_runs = f"{len(finished)} of {len(same)}"
+        print(sweep_best.said(self.flags, setting, best_flags, metrics, of_runs), flush=True)
         if self.flags.do_predict or self.flags.do_export:
-            self._apply(best_flags, places_of(self.flags).adapter_dir)
+            sweep_best.apply(self.kind, self.flags, best_flags, self.reused)
         summary = summarize(finished, OF_FOLDS if folds else OF_SEEDS)
         write_eval_results(self.flags.output_dir, summary)
         if self.flags.report:
@@ -264,58 +259,3 @@ class Sweep:
         adapter = places_of(self.flags).adapter_dir
         self._check_adapter()
         copy_adapter(places_of(best_flags).adapter_dir, adapter, self.run_id)
-
-    def _said(self, setting, best_flags, metrics, finished, runs):
-        """What was chosen, and where it is."""
-        out, by, shown_setting = (
-            self.flags.output_dir,
-            ", ".join(metrics),
-            setting or "the only setting",
-        )
-        if folds := folds_of(self.flags):
-            return (
-                f"Best on {len(folds)} folds ({by}; {finished} of {runs} runs finished): "
-                f"{shown_setting}. {out}/sweep.csv has every run; train again without --folds for "
-                "an adapter of all data."
-            )
-        return (
-            f"Best on dev ({by}; {finished} of {runs} seeds finished): {shown_setting}; its best "
-            f"seed is {best_flags.seed}. {places_of(self.flags).adapter_dir} holds that adapter, "
-            f"{out}/sweep.csv every run."
-        )
-
-    def _record(self, best_flags, rows, metrics):
-        """Writes the sweep's `run.json`."""
-        flags = self.flags
-        flags_of_all = recorded(flags) | {
-            "sweep": os.path.join(flags.output_dir, RECORD) if flags.sweep else None
-        }
-        record = {
-            "command": command(),
-            "flags": flags_of_all,
-            "versions": versions(),
-            "run": self.run_id,
-            "best": os.path.basename(best_flags.output_dir),
-            "chosen_by": list(metrics),
-            "runs": rows,
-        }
-        path = os.path.join(flags.output_dir, "run.json")
-        storage.write_text(path, json.dumps(record, indent=2))
-
-    def _apply(self, best_flags, adapter):
-        """Predicts and exports with the best run's adapter, in the folder of the sweep."""
-        flags = self.flags
-        asked = best_flags.changed(
-            do_train=False,
-            do_eval=False,
-            do_predict=flags.do_predict,
-            do_export=flags.do_export,
-            export_dir=flags.export_dir,
-            output_dir=flags.output_dir,
-            adapter_dir=adapter,
-            init_from=None,
-            report=False,
-        )
-        # The run was of that method: nobody is told that its flags do not count.
-        asked = asked.as_default(table.with_role(Role.METHOD))
-        run_plan(plan_run(self.kind, asked, self.reused))

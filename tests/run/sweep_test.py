@@ -13,7 +13,7 @@ import safetensors.numpy
 import tensorflow as tf
 
 from adapter_bert_tf.base import loading
-from adapter_bert_tf.run import grid, sweep
+from adapter_bert_tf.run import grid, sweep, sweep_best
 from tests.runs import ROOT, base_flags, command, train, try_to_train, write_mrpc
 
 
@@ -159,7 +159,7 @@ def test_one_that_was_stopped_before_its_predictions_goes_on(
 ):
     more = ("--do_eval", "--do_predict", "--num_train_epochs=1", "--num_trials=2", "--overwrite")
     with monkeypatch.context() as changed:
-        changed.setattr(sweep.Sweep, "_apply", lambda *_: next(iter(())))
+        changed.setattr(sweep_best, "apply", lambda *_: next(iter(())))
         assert try_to_train(mrpc, tiny_base_folder, tmp_path / "out", *more)
     assert not (tmp_path / "out" / "MRPC.tsv").exists()
     capsys.readouterr()
