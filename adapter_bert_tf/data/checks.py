@@ -34,7 +34,7 @@ def _label_counts(task, examples, shown=4):
     return text + (f" and {len(counts) - shown} more" if len(counts) > shown else "")
 
 
-def warn(examples, features, encoder):
+def warn(task, examples, features, encoder):
     """Logs a warning for each thing that is odd about the data."""
     for split, part in examples.items():
         _warn_of_empty_texts(split, part)
@@ -55,7 +55,8 @@ def warn(examples, features, encoder):
                 encoder.max_seq_length,
             )
     _warn_of_overlap(examples)
-    _warn_of_missing_labels(examples)
+    if not task.regression:
+        _warn_of_missing_labels(task, examples)
 
 
 def _warn_of_empty_texts(split, examples):
@@ -92,9 +93,9 @@ def _warn_of_overlap(examples):
                 )
 
 
-def _warn_of_missing_labels(examples):
+def _warn_of_missing_labels(task, examples):
     """A few development examples may all be of some classes; what they say then says little."""
-    known = {name: set(part.labels or ()) - {None} for name, part in examples.items()}
+    known = {name: _labels_there(task, part) for name, part in examples.items()}
     if not 2 <= len(known.get("train", ())) <= FEW_LABELS:
         return
     for split in (name for name in known if role(name) == "dev"):
@@ -102,3 +103,8 @@ def _warn_of_missing_labels(examples):
             logging.warning(
                 "%s has no example of %s.", split, ", ".join(label[:40] for label in missing[:5])
             )
+
+
+def _labels_there(task, part):
+    cells = [cell for cell in part.labels or () if cell is not None]
+    return {label for cell in cells for label in task.labels_in(cell)}

@@ -23,6 +23,7 @@ from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.received import shortened, shown
 from adapter_bert_tf.run import classification, given_tables, output_files, paths, results
 from adapter_bert_tf.serving.export import export_task
+from adapter_bert_tf.serving.place import require_no_result
 
 # What the texts decide, or `TrainedTask` does.
 DECIDED = ("task_name", "data_dir", "label_column", "do_predict", "do_export", "adapter_dir")
@@ -51,9 +52,10 @@ class TrainedTask(Predictor):
 
     def export(self, folder: str | os.PathLike[str]) -> None:
         """Writes a SavedModel that takes texts. Raises `InputError` if something else is there."""
-        name = self.adapters[0]
+        name, path = self.adapters[0], storage.path_of(folder)
+        require_no_result(path, own=self.output_dir)
         config, vocabulary = self.model.config(name), self.model.base.vocabulary
-        export_task(storage.path_of(folder), self.model.model(name), config, vocabulary)
+        export_task(path, self.model.model(name), config, vocabulary)
 
 
 def _of_several(output_dir: str) -> dict[str, float]:

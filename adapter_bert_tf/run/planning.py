@@ -26,7 +26,7 @@ from adapter_bert_tf.run.ownership import Folder
 from adapter_bert_tf.run.plan import Actions, Batches, Choice, Method, Places, Plan
 from adapter_bert_tf.run.reused import Reused
 from adapter_bert_tf.run.start import find_start, recorded
-from adapter_bert_tf.serving.place import require_export_place
+from adapter_bert_tf.serving.place import require_export_place, require_no_result
 from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
 from adapter_bert_tf.store.combine import without_lowest
 from adapter_bert_tf.store.directory import adapter_exists
@@ -137,6 +137,7 @@ def check_places(actions: Actions, places: Places) -> None:
     """What is replaced as a whole must be of our making. Raises `InputError`."""
     if actions.export:
         require_export_place(places.export_dir)
+        require_no_result(places.export_dir, own=places.output_dir)
     if actions.train:
         require_adapter_place(places.adapter_dir)
 

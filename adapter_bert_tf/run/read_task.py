@@ -119,7 +119,7 @@ def read_task(flags, task, encoder, saved=None):
         del examples["train"]
     features = {split: tokenize(part, encoder, labels[split]) for split, part in examples.items()}
     print(checks.report(task, examples, features, _called(flags)), flush=True)
-    checks.warn(examples, features, encoder)
+    checks.warn(task, examples, features, encoder)
     return ClassificationData(
         task,
         examples,

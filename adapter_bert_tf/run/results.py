@@ -8,10 +8,9 @@ from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.received import printable
-from adapter_bert_tf.serving.place import state_of
+from adapter_bert_tf.serving.place import EXPORT, state_of
 
 EVALUATION = "eval_results.txt"
-EXPORT = "saved_model"
 
 
 def note(folder: str, patterns: Collection[str], export_dir: str | None) -> dict[str, Any]:

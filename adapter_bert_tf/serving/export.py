@@ -1,6 +1,9 @@
 """Writes the SavedModel of one task."""
 
+import os
+
 import tensorflow as tf
+from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tokenization import TextEncoder
@@ -46,8 +49,11 @@ def write(folder, module, signatures):
       InputError: when `folder` holds something else than a SavedModel of ours.
     """
     require_export_place(folder)
+    before = storage.exists(os.path.join(folder, MODEL))
     if storage.is_remote(folder):
         mark_older(folder)
     with replacing(folder, MODEL, require_export_place) as temporary:
         tf.saved_model.save(module, temporary, signatures=signatures)
         mark(temporary)
+    if before:
+        logging.warning("%s: the SavedModel that was there is replaced.", folder)

@@ -16,7 +16,7 @@ from adapter_bert_tf.heads.serving_texts import Pieces, id_specs
 from adapter_bert_tf.many_tasks.mixed import pass_key, stack
 from adapter_bert_tf.received import printable
 from adapter_bert_tf.serving.export import write
-from adapter_bert_tf.serving.place import require_export_place
+from adapter_bert_tf.serving.place import require_export_place, require_no_result
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.directory import SavedAdapter, load_adapter, named_folder
@@ -46,6 +46,7 @@ def join(folders, base, output):
     """
     output = storage.path_of(output)
     require_export_place(output)
+    require_no_result(output)
     tasks = _load(folders, base)
     encoder = base.build_encoder()
     pieces = Pieces(TextEncoder(base.vocabulary, base.config.max_sequence_length))

@@ -7,6 +7,7 @@ import pathlib
 import re
 from typing import Any
 
+import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
 
@@ -18,7 +19,8 @@ from adapter_bert_tf.store.folders import require_outside_fusions, require_place
 
 MODEL = "saved_model.pb"  # Without it a folder is no SavedModel.
 MARKER = "adapter_bert_tf.json"
-LARGEST_MARKER, LARGEST_MODEL = 1 << 20, 1 << 30
+RUN, EXPORT = "run.json", "saved_model"  # What a run says of itself, and in it of its SavedModel.
+LARGEST_MARKER, LARGEST_MODEL, LARGEST_RECORD = 1 << 20, 1 << 30, 1 << 24
 FOLDERS = {"assets", "variables"}  # TensorFlow makes them, even if nothing is in them.
 # Before there was a marker all SavedModels of ours had these files and no others,
 FILES = re.compile(r"saved_model\.pb|fingerprint\.pb|variables/variables\.(index|data-\S{14})")
@@ -84,6 +86,38 @@ def require_export_place(folder: str) -> None:
             f"{folder!r} holds {', '.join(map(repr, other[:5]))} besides a SavedModel, and will "
             "not be replaced. Move that elsewhere, or choose another folder."
         )
+
+
+def require_no_result(folder: str, own: str | None = None) -> None:
+    """A SavedModel that a run has left beside its `run.json` is that run's to replace.
+
+    Args:
+      folder: where a SavedModel is to be written.
+      own: the folder of the run that asks, if one does.
+
+    Raises:
+      InputError: for one of another run.
+    """
+    above = os.path.dirname(folder.rstrip("/")) or "."
+    record = os.path.join(above, RUN)
+    if (own and storage.real(own) == storage.real(above)) or not storage.exists(record):
+        return
+    there = state_of(folder)
+    if there and _noted(record) == there:
+        raise InputError(
+            f"{folder!r} is the SavedModel of the run in {above!r}, and will not be replaced. "
+            "Choose another folder, or remove it first."
+        )
+
+
+def _noted(record: str) -> Any:
+    """What a `run.json` says of the run's SavedModel; None if it says nothing."""
+    try:
+        content = parse_json(storage.read_bytes(record, LARGEST_RECORD))
+    except (ValueError, tf.errors.OpError):
+        return None
+    results = content.get("results") if isinstance(content, dict) else None
+    return results.get(EXPORT) if isinstance(results, dict) else None
 
 
 def mark_older(folder: str) -> None:

@@ -8,7 +8,7 @@ from adapter_bert_tf.data import checks
 from adapter_bert_tf.data.batches import tokenize
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.tokenization import TextEncoder
-from adapter_bert_tf.tasks import find_task
+from adapter_bert_tf.tasks import find_task, own_task
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def _examples(texts, labels=None):
 def _warnings(encoder, caplog, **splits):
     examples = {split: _examples(texts) for split, texts in splits.items()}
     features = {split: tokenize(part, encoder) for split, part in examples.items()}
-    checks.warn(examples, features, encoder)
+    checks.warn(find_task("sst-2"), examples, features, encoder)
     return "\n".join(row.getMessage() for row in caplog.records if row.name == "absl")
 
 
@@ -73,7 +73,27 @@ def test_a_development_set_without_a_label(encoder, caplog):
         "test": _examples(["red"], [None]),
     }
     features = {split: tokenize(part, encoder) for split, part in examples.items()}
-    checks.warn(examples, features, encoder)
+    checks.warn(find_task("sst-2"), examples, features, encoder)
     assert [row.getMessage() for row in caplog.records if row.name == "absl"] == [
         "dev has no example of odd, yes."
     ]
+
+
+SEVERAL = own_task("text", label="label", multi_label=True)
+SCORES = own_task("text", label="label", regression=True)
+
+
+@pytest.mark.parametrize(
+    ("task", "train", "dev", "said"),
+    [
+        (SEVERAL, ["a", "b|c"], ["a|b", "c"], []),
+        (SEVERAL, ["a", "b|c"], ["a|b", "a"], ["dev has no example of c."]),
+        (SCORES, ["0.5", "1"], ["2", "3"], []),
+    ],
+)
+def test_single_labels_are_missed_and_no_scores(task, train, dev, said, encoder, caplog):
+    examples = {"train": _examples(["the cat", "a dog"], train), "dev": _examples(["x", "y"], dev)}
+    features = {split: tokenize(part, encoder) for split, part in examples.items()}
+    checks.warn(task, examples, features, encoder)
+    logged = [row.getMessage() for row in caplog.records if row.name == "absl"]
+    assert [text for text in logged if "no example" in text] == said

@@ -1,5 +1,6 @@
 """What a SavedModel may be written over: one of ours, and nothing that holds anything else."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -14,7 +15,7 @@ from adapter_bert_tf.many_tasks.model import AdapterModel
 from adapter_bert_tf.serving import place
 from adapter_bert_tf.serving.__main__ import main
 from adapter_bert_tf.serving.export import export_task
-from adapter_bert_tf.serving.place import MARKER, require_export_place
+from adapter_bert_tf.serving.place import MARKER, require_export_place, require_no_result
 from tests import support
 
 
@@ -85,6 +86,37 @@ def test_ours_is_known_with_a_marker_and_without_one(kind, written, tmp_path):
     require_export_place(str(folder))
     place.mark_older(str(folder))
     assert (folder / MARKER).read_bytes() == (written / kind / MARKER).read_bytes()
+
+
+def test_the_model_of_a_run_is_that_runs_to_replace(model, written, tiny_base_folder, capsys):
+    record = model.parent / "run.json"
+    record.write_text(json.dumps({"results": {"saved_model": place.state_of(str(model))}}))
+    for path in (f"{model}", f"{model}/"):
+        with pytest.raises(InputError, match=r"is the SavedModel of the run in .* Choose another"):
+            require_no_result(path)
+    before = {path: path.read_bytes() for path in model.rglob("*") if path.is_file()}
+    joined = [str(written / "adapters" / "a"), f"--output={model}"]
+    assert main([*joined, f"--base_model={tiny_base_folder}"]) == 1
+    assert "is the SavedModel of the run in" in capsys.readouterr().err
+    assert before == {path: path.read_bytes() for path in model.rglob("*") if path.is_file()}
+    require_no_result(str(model), own=str(model.parent))
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["", "[]", "{}", '{"results": []}', '{"results": {}}', '{"results": {"saved_model": 1}}'],
+)
+def test_a_run_that_has_left_another_model_or_says_nothing(said, model):
+    (model.parent / "run.json").write_text(said)
+    require_no_result(str(model))
+    require_no_result(str(model.parent / "new"))
+
+
+def test_a_replacement_is_said(tiny_base_folder, tmp_path, caplog):
+    for times in (0, 1):
+        export(tiny_base_folder, tmp_path / "model")
+        said = [r for r in caplog.records if "SavedModel that was there" in r.getMessage()]
+        assert len(said) == times
 
 
 FOREIGN = {
