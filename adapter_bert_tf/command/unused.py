@@ -111,7 +111,8 @@ def _missing(row: Row, flags: RunFlags) -> Needed | None:
     if not row.only_with:
         return None
     other, wanted = row.only_with
-    if other == "tuning" and flags.init_from:  # The adapter says what the method is.
+    # A saved adapter says what the method is; what is left out of it is, whatever that was.
+    if other == "tuning" and (flags.init_from or _is_of_saved(row, flags)):
         return None
     if needed := _missing(table.row_of(other), flags):
         return needed
@@ -119,6 +120,10 @@ def _missing(row: Row, flags: RunFlags) -> Needed | None:
     there = there.lower() if isinstance(there, str) else there  # As names of tasks are read.
     has_effect = there in wanted if wanted else there is not None
     return None if has_effect else row.only_with
+
+
+def _is_of_saved(row: Row, flags: RunFlags) -> bool:
+    return row.role is Role.LEFT_OUT and not flags.do_train
 
 
 def _said(row: Row, beside: Needed, flags: RunFlags) -> str:

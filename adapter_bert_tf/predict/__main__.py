@@ -17,6 +17,18 @@ from collections.abc import Sequence
 from adapter_bert_tf.command.edge import attempted, program
 from adapter_bert_tf.command.home import expanded
 
+OF_TABLES = (
+    "output",
+    "text_a_column",
+    "text_b_column",
+    "delimiter",
+    "noheader",
+    "quoted",
+    "encoding",
+    "skip_bad_rows",
+    "overwrite",
+)
+
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
@@ -50,6 +62,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         parser.error("give one of --predict_file and --text_a")
     if parsed.predict_file is not None and not parsed.output:
         parser.error("--predict_file needs --output, the file to write")
+    of_others = OF_TABLES if parsed.predict_file is None else ("text_b",)
+    if given := [f"--{n}" for n in of_others if getattr(parsed, n) != parser.get_default(n)]:
+        asked = "--text_a, whose answer is printed" if parsed.text_a else "--predict_file"
+        parser.error(f"{', '.join(given)}: of no effect with {asked}. Leave it out.")
     return parsed
 
 

@@ -18,7 +18,11 @@ NAMED = {
     "a preset": (CLASSIFIER, "--tuning=head --adapter=pfeiffer", "without --tuning=adapters"),
     "layers": (CLASSIFIER, "--tuning=top_k --adapter_layers=1-2", "without --tuning=adapters"),
     "a start": (CLASSIFIER, "--tuning=top_k --adapter_init_scale=1", "without --tuning=adapters"),
-    "a drop": (CLASSIFIER, "--tuning=top_k --adapter_drop=1", "without --tuning=adapters"),
+    "a drop": (
+        CLASSIFIER,
+        "--do_train --tuning=top_k --adapter_drop=1",
+        "without --tuning=adapters",
+    ),
     "norms": (CLASSIFIER, "--tuning=full --notrain_layer_norm", "without --tuning=adapters"),
     "the pooler": (
         CLASSIFIER,
@@ -63,6 +67,7 @@ NAMED = {
     ),
 }
 SILENT = {
+    "a drop of a saved adapter": (CLASSIFIER, "--do_eval --tuning=full --adapter_drop=1"),
     "a question of nothing": (SQUAD, "--do_predict --question= --context=x"),
     "a place of a model": (CLASSIFIER, "--do_export --export_dir=x"),
     "adapters": (CLASSIFIER, "--adapter_size=8 --notrain_layer_norm --train_pooler"),

@@ -62,6 +62,27 @@ def test_what_is_missing_is_said_at_once(arguments, capsys):
     assert "error" in capsys.readouterr().err
 
 
+OF_NO_EFFECT = {
+    "a file for one text": (
+        "--text_a=x --output=one.json --overwrite",
+        "--output, --overwrite: of",
+    ),
+    "columns of one text": ("--text_a=x --text_a_column=foo", "--text_a_column: of no effect"),
+    "one text beside a file": (
+        "--predict_file=a.csv --output=b.csv --text_b=x",
+        "--text_b: of no effect with --predict_file",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OF_NO_EFFECT)
+def test_what_has_no_effect_is_refused(case, capsys):
+    words, said = OF_NO_EFFECT[case]
+    with pytest.raises(SystemExit, match="2"):
+        main(["--adapter_dir=x", *words.split()])
+    assert said in capsys.readouterr().err
+
+
 def test_all_commands_have_one_name(capsys):
     assert cli.main(["--help"]) == 0
     help = capsys.readouterr().out
