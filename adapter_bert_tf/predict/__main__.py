@@ -64,7 +64,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         parser.error("--predict_file needs --output, the file to write")
     of_others = OF_TABLES if parsed.predict_file is None else ("text_b",)
     if given := [f"--{n}" for n in of_others if getattr(parsed, n) != parser.get_default(n)]:
-        asked = "--text_a, whose answer is printed" if parsed.text_a else "--predict_file"
+        of_one = parsed.predict_file is None
+        asked = "--text_a, whose answer is printed" if of_one else "--predict_file"
         parser.error(f"{', '.join(given)}: of no effect with {asked}. Leave it out.")
     return parsed
 

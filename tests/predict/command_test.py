@@ -67,6 +67,7 @@ OF_NO_EFFECT = {
         "--text_a=x --output=one.json --overwrite",
         "--output, --overwrite: of",
     ),
+    "a file for an empty text": ("--text_a= --output=one.json", "with --text_a, whose answer"),
     "columns of one text": ("--text_a=x --text_a_column=foo", "--text_a_column: of no effect"),
     "one text beside a file": (
         "--predict_file=a.csv --output=b.csv --text_b=x",
