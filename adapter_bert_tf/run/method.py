@@ -68,7 +68,7 @@ def of(
         flags.tuning,
         flags.top_k,
         flags.train_layer_norm,
-        flags.train_pooler,
+        bool(flags.train_pooler),  # None, that the base decides, is left in runs that train nothing
         flags.train_members,
         flags.frozen_layers,
     )
