@@ -28,10 +28,13 @@ def _label_counts(task, examples, shown=4):
     if task.regression:
         scores = sorted(map(float, cells))
         return f"{scores[0]:g} to {scores[-1]:g}, median {scores[len(scores) // 2]:g}"
-    labels = (label for cell in cells for label in task.labels_in(cell) or ("(none)",))
-    counts = collections.Counter(labels).most_common()
-    text = ", ".join(f"{label} {number:,}" for label, number in counts[:shown])
-    return text + (f" and {len(counts) - shown} more" if len(counts) > shown else "")
+    sets = [task.labels_in(cell) for cell in cells]
+    counts = collections.Counter(label for labels in sets for label in labels)
+    text = ", ".join(f"{label} {number:,}" for label, number in counts.most_common(shown))
+    if len(counts) > shown:
+        text += f" and {len(counts) - shown} more"
+    without = sum(not labels for labels in sets)
+    return text + (f", {without:,} without any" if without else "")
 
 
 def warn(task, examples, features, encoder):

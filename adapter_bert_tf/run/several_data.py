@@ -81,14 +81,14 @@ def read_tasks(
       InputError: which names the task that something is wrong with.
     """
     parts, encoder = parts_of(flags), text_encoder(vocabulary, flags.max_seq_length)
+    if sets := [name for name, part in parts.items() if part.multi_label]:
+        raise InputError(
+            f"Several tasks have one label an example each. Received: multi_label of {shown(sets)}"
+        )
     found = [
         _read(name, part, encoder, of_task(saved, name) if saved else None)
         for name, part in parts.items()
     ]
-    if sets := [name for name, data in zip(parts, found, strict=True) if data.task.multi_label]:
-        raise InputError(
-            f"Several tasks have one label an example each. Received: multi_label of {shown(sets)}"
-        )
     widths = _widths(saved, list(parts), found)
     starts = dict(zip(widths, np.cumsum([0, *widths.values()]).tolist(), strict=False))
     order = list(widths)

@@ -83,6 +83,14 @@ SEVERAL = own_task("text", label="label", multi_label=True)
 SCORES = own_task("text", label="label", regression=True)
 
 
+def test_rows_without_any_label_are_counted_apart(encoder):
+    cells = ["a|b", "a|c|d|e", "", "|"]
+    examples = {"train": _examples(["the cat"] * 4, cells)}
+    features = {"train": tokenize(examples["train"], encoder)}
+    line = checks.report(SEVERAL, examples, features).splitlines()[2]
+    assert line.endswith("a 2, b 1, c 1, d 1 and 1 more, 2 without any")
+
+
 @pytest.mark.parametrize(
     ("task", "train", "dev", "said"),
     [

@@ -470,6 +470,10 @@ FILES = {  # What a YAML file of tasks may not say.
     "a text for a number": ("cola: {split_seed: x}", "must be a whole number"),
     "too few": ("cola: {max_train_examples: 1}", "at least 2"),
     "a name of a path": ("../x: {task_name: cola}", "different names of letters"),
+    "any number of labels": (  # Said before a table is read: this one is not there.
+        "a: {task_name: tsv, data_dir: x, text_a_column: x, label_column: y, multi_label: true}",
+        r"one label an example each. Received: multi_label of \['a'\]",
+    ),
     "an alias bomb": ("a: &a [x]\nb: [*a, *a]", "some of"),
 }
 
