@@ -65,6 +65,11 @@ class Ledger:
         rows = reversed(self._all(file))
         return next((row[CODE] for row in rows if CODE in row), None)
 
+    def mark(self, file: str, rows: Iterable[Row]) -> str:
+        """` †` if any of some rows is of code that may train otherwise than the file's newest."""
+        newest = training_code.alike(self.newest_code(file))
+        return "" if all(row.get(CODE) in newest for row in rows) else f" {OLDER}"
+
     def add(self, file: str, rows: Iterable[Row]) -> None:
         """Adds rows at the end of a file of the folder; those of the same results before them go.
 

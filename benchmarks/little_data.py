@@ -148,7 +148,10 @@ def little_data(there):
         ]
         if any(found):
             steps = next(row["steps"] for group in found for row in group)
-            cells = " | ".join(_shown(group, METRIC[cell[0]]) for group in found)
+            cells = " | ".join(
+                _shown(group, METRIC[cell[0]]) + (LEDGER.mark("rows", group) if s in OURS else "")
+                for s, group in zip(SYSTEMS, found, strict=True)
+            )
             rows.append(f"| {cell[0]} | {cell[1] or 'all'} | {steps} | {cells} |")
     return rows
 

@@ -192,8 +192,7 @@ def _groups(there, tasks):
 
 def _mark(rows):
     """A mark for what was measured with code that trains otherwise than the newest row's."""
-    newest = training_code.alike(LEDGER.newest_code(_file(rows[0]["task"], rows[0]["method"])))
-    return "" if all(row.get(ledger.CODE) in newest for row in rows) else f" {ledger.OLDER}"
+    return LEDGER.mark(_file(rows[0]["task"], rows[0]["method"]), rows)
 
 
 def _costs(rows):

@@ -38,6 +38,8 @@ def test_what_is_of_older_code_is_wanted_again(book):
     book.add("first", [{"name": "c", "value": 3, ledger.CODE: "new"}])
     assert book.newest_code("first") == "new" and book.newest_code("second") is None
     assert book.missing("abcd") == ["d"] and book.missing("abcd", "new") == ["a", "b", "d"]
+    old, new = book.rows()["b"], book.rows()["c"]
+    assert book.mark("first", [new]) == "" and book.mark("first", [new, old]) == f" {ledger.OLDER}"
     book.add("first", [{"name": "b", "value": 4, ledger.CODE: "new"}])
     assert book.missing("abcd", "new") == ["a", "d"] and book.rows()["b"]["value"] == 4
     lines = (book.folder / "first.jsonl").read_text().splitlines()
