@@ -13,7 +13,6 @@ from adapter_bert_tf.command import checks, table
 from adapter_bert_tf.command.roles import Role
 from adapter_bert_tf.command.run_flags import Part, RunFlags
 from adapter_bert_tf.command.task_list import takes_subsets
-from adapter_bert_tf.data.mixture import Temperature, parse_temperature
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.run import collisions, division, method, pooler, saved_settings
@@ -23,16 +22,16 @@ from adapter_bert_tf.run.fusing import find_members
 from adapter_bert_tf.run.kind import Kind, TaskData
 from adapter_bert_tf.run.output_files import require_files, require_own
 from adapter_bert_tf.run.ownership import Folder
-from adapter_bert_tf.run.plan import Actions, Batches, Choice, Method, Places, Plan
+from adapter_bert_tf.run.plan import Actions, Choice, Method, Places, Plan
 from adapter_bert_tf.run.reused import Reused
 from adapter_bert_tf.run.start import find_start, recorded
+from adapter_bert_tf.run.step_sizes import batches_of, distribution, training_settings
 from adapter_bert_tf.serving.place import require_export_place, require_no_result
 from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
 from adapter_bert_tf.store.combine import without_lowest
 from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.place import require_adapter_place
 from adapter_bert_tf.store.several import require_one_task
-from adapter_bert_tf.training.loop import TrainingSettings
 
 
 def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
@@ -81,7 +80,7 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
         folder.check_same_content()
     if actions.train and not (takes_up and folder.is_finished()):
         folder.check_adapter(actions.overwrite)
-    training = _training(flags, actions, chosen, sum(task.count for task in tasks))
+    training = training_settings(flags, actions, chosen, sum(task.count for task in tasks))
     if actions.train:
         training = dataclasses.replace(training, loss=_loss(kind, flags, tasks))
     plan = Plan(
@@ -181,58 +180,6 @@ def data_flags(flags: RunFlags) -> Part:
     return flags.part((*names, "seed") if subset else names)
 
 
-def distribution(flags: RunFlags) -> str:
-    """`--distribution`, or what `--use_tpu` means."""
-    return "tpu" if flags.use_tpu else flags.distribution
-
-
-def batches_of(flags: RunFlags, actions: Actions, replicas: int) -> Batches:
-    """The sizes of batches; those of evaluation are rounded up to a multiple of the replicas."""
-    if actions.train and flags.train_batch_size % replicas:
-        below = flags.train_batch_size // replicas * replicas
-        raise InputError(
-            f"--train_batch_size={flags.train_batch_size} is the batch of all "
-            f"{replicas} replicas together, and they must divide it. Use "
-            f"{below or replicas} or {below + replicas}."
-        )
-    return Batches(
-        train=batch_size(flags),
-        evaluate=-(-flags.eval_batch_size // replicas) * replicas,
-        predict=-(-flags.predict_batch_size // replicas) * replicas,
-        max_seq_length=flags.max_seq_length,
-        pad_to=_pad_to(flags),
-        group_by_length=flags.group_by_length,
-        seed=flags.seed,
-        temperature=_temperature(flags),
-        epochs=flags.num_train_epochs,
-    )
-
-
-def batch_size(flags: RunFlags) -> int:
-    """Examples of one step of the optimizer."""
-    return flags.train_batch_size * flags.gradient_accumulation_steps
-
-
-def _temperature(flags: RunFlags) -> Temperature:
-    """How often each of several tasks is drawn. Raises `InputError`, naming the flag."""
-    try:
-        return parse_temperature(getattr(flags, "sampling_temperature", "1"))
-    except InputError as error:
-        raise InputError(f"--sampling_temperature: {error}") from error
-
-
-def _pad_to(flags: RunFlags) -> int | None:
-    """What batch lengths are a multiple of; None for one fixed length."""
-    if flags.pad_to is not None:
-        return flags.pad_to or None
-    if distribution(flags) == "tpu":
-        return None
-    if flags.jit_compile:
-        return 32  # XLA compiles anew for every length.
-    # GPUs multiply multiples of 8 faster; a CPU is only the slower for more padding.
-    return 8 if tf.config.list_physical_devices("GPU") else 2
-
-
 def _check_length(max_seq_length: int, base: Base) -> None:
     longest = base.config.max_sequence_length
     if max_seq_length > longest:
@@ -242,50 +189,9 @@ def _check_length(max_seq_length: int, base: Base) -> None:
         )
 
 
-def _training(flags: RunFlags, actions: Actions, chosen: Method, examples: int) -> TrainingSettings:
-    if actions.train:
-        checks.check_rates(flags)
-    rate = flags.learning_rate
-    return TrainingSettings(
-        steps=_steps(flags, examples) if actions.train else 0,
-        batch_size=batch_size(flags),
-        learning_rate=chosen.tuning.usual_rate if rate is None else rate,
-        warmup_proportion=flags.warmup_proportion,
-        optimizer=flags.optimizer,
-        jit_compile=flags.jit_compile,
-        save_every=flags.save_checkpoints_steps,
-        steps_per_loop=steps_per_loop(flags),
-        output_dir=flags.output_dir,
-        seed=flags.seed,
-        weight_decay=flags.weight_decay,
-        parts=flags.gradient_accumulation_steps,
-    )
-
-
 def _loss(kind: Kind, flags: RunFlags, tasks: Sequence[TaskData]) -> Loss | None:
     weights = getattr(flags, "class_weights", None)
     return kind.training_loss(tasks, weights, getattr(flags, "label_smoothing", 0.0))
-
-
-def _steps(flags: RunFlags, examples: int) -> int:
-    """Number of steps over `examples` training examples, as adapter-bert counts them."""
-    steps = int(examples / batch_size(flags) * flags.num_train_epochs)
-    if steps < 1:
-        raise InputError(
-            f"No step to train: {examples} examples, {batch_size(flags)} a step "
-            "(--train_batch_size times --gradient_accumulation_steps), "
-            f"--num_train_epochs={flags.num_train_epochs}. Take smaller batches or more epochs."
-        )
-    return steps
-
-
-def steps_per_loop(flags: RunFlags) -> int:
-    """Steps in one call: `--iterations_per_loop`; a TPU's host is to be asked seldom.
-
-    Nothing is saved within a call, and no signal is heard.
-    """
-    asked = flags.iterations_per_loop or (100 if distribution(flags) == "tpu" else 1)
-    return min(asked, flags.save_checkpoints_steps)
 
 
 def _choice(flags: RunFlags) -> Choice:

@@ -11,14 +11,13 @@ from adapter_bert_tf.run import start_together
 from adapter_bert_tf.run.kind import task_as_saved
 from adapter_bert_tf.run.one_task import (
     Classification,
-    check_divisions,
-    check_task,
     predict_all,
     score,
     write_metrics,
     write_predictions,
 )
 from adapter_bert_tf.run.read_task import task_of
+from adapter_bert_tf.run.saved_task import check_divisions, check_task
 from adapter_bert_tf.run.several_data import mixed_features, parts_of, read_tasks
 from adapter_bert_tf.serving.together import export_together, signatures_of
 from adapter_bert_tf.store.directory import of_task

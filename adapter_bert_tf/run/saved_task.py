@@ -1,0 +1,93 @@
+"""Whether a saved adapter may be applied to a task: its labels, texts and division of the data."""
+
+from absl import logging
+
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads import HEADS
+from adapter_bert_tf.store.combine import SEVERAL_DIVISIONS
+
+SPAN, SETS = HEADS["span"], HEADS["multi_label"]
+
+
+def check_task(saved, task, split_seed=0):
+    """A saved adapter must have been trained for the task and its labels. Raises `InputError`."""
+    if saved.config["head"] == SPAN.name:
+        raise InputError(
+            "The saved adapter answers questions with a span of a text. Received: the task "
+            f"{task.name!r}. {SPAN.command} applies it."
+        )
+    theirs = (saved.config["task"], saved.config["labels"])
+    ours = (task.adapter_of or task.name, list(task.labels or theirs[1]))
+    _check_number_of_labels(saved.config["head"] == SETS.name, task.multi_label)
+    is_regression = saved.config.get("regression", False)
+    if theirs != ours or is_regression != task.regression:
+        raise InputError(
+            f"The saved adapter was trained for the task {theirs[0]!r} with "
+            f"{'scores' if is_regression else f'labels {theirs[1]}'}. Received: {ours[0]!r} with "
+            f"{'scores' if task.regression else f'labels {ours[1]}'}."
+        )
+    _check_texts(saved.config["inputs"]["texts"], task)
+    divided = saved.config.get("split_seed")
+    if divided not in (None, split_seed):
+        raise InputError(
+            f"The saved adapter was trained with --split_seed={divided}. With "
+            f"{split_seed} the development set would hold its training data."
+        )
+
+
+def _check_number_of_labels(theirs, ours):
+    """An adapter says one label of each example, or any number. Raises `InputError`."""
+    if theirs != ours:
+        raise InputError(
+            f"The saved adapter gives {'any number of labels' if theirs else 'one label'}. "
+            f"{'Add' if theirs else 'Leave out'} --multi_label."
+        )
+
+
+def check_fold(saved, flags, task):
+    """An adapter of cross-validation is evaluated on what it was not trained on.
+
+    Raises `InputError`.
+    """
+    check_divisions(saved, task, bool(flags.folds))
+    trained = saved.config.get("fold")
+    asked = [flags.folds, flags.fold if flags.folds else None, flags.split_seed]
+    theirs = [trained.get("count"), trained.get("number"), trained.get("seed")] if trained else []
+    if trained and (flags.folds or task.is_divided()) and asked != theirs:
+        raise InputError(
+            f"The saved adapter was trained with --folds={theirs[0]} --fold={theirs[1]} "
+            f"--split_seed={theirs[2]}. With others the development set would hold its training "
+            "data."
+        )
+    if flags.folds and not trained:
+        raise InputError(
+            "--folds divides the training data, and the saved adapter was trained on all of it. "
+            "Leave it out."
+        )
+
+
+def check_divisions(saved, task, in_folds=False):
+    """What was trained on several divisions has seen any part of the training data.
+
+    Raises `InputError`.
+    """
+    if saved.config.get("fold") == SEVERAL_DIVISIONS and (in_folds or task.is_divided()):
+        raise InputError(
+            "The saved adapter comes from several divisions of the training data, by a mean of "
+            "adapters, by --init_from or by --fuse: any part of it was trained on. Evaluate it on "
+            "a file of its own (dev), or begin from adapters of one division."
+        )
+
+
+def _check_texts(trained_on, task):
+    """Pairs cannot be answered by one text; two, where one is said, may be what was meant."""
+    if trained_on > task.num_texts:
+        raise InputError(
+            "The saved adapter was trained on pairs of texts. Received: single ones. Add "
+            "--text_b_column, or choose another adapter."
+        )
+    if trained_on < task.num_texts:
+        logging.warning(
+            "The saved adapter says that it was trained on single texts, and gets pairs. If that "
+            "is not so, save it again with texts=2."
+        )
