@@ -28,8 +28,8 @@ SHARED = --numprocesses=2 --max-worker-restart=0 --dist=loadfile
 test: $(VENV)/test-installed lint
 	$(TINY) $(BIN)/python -m pytest $(WATCHED) $(SHARED)
 
-# Processes that are killed, lose each other, or talk to buckets that stumble; the notebook; a
-# SavedModel on real data.
+# What takes whole commands where `make test` looks at the parts; what the pages of docs say;
+# processes that are killed, lose each other, or talk to buckets that stumble; the notebook.
 test-long: $(VENV)/test-installed
 	$(TINY) $(BIN)/python -m pytest $(WATCHED) $(SHARED) -m "long and not slow"
 

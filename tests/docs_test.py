@@ -30,6 +30,8 @@ from tests import support
 from tests.runs import ROOT, command, write_mrpc
 from tests.tasks import glue_test
 
+pytestmark = pytest.mark.long
+
 PAGE = ROOT / "docs" / "extend.md"
 MODULES = ("scaling", "topics")
 

@@ -11,6 +11,8 @@ import adapter_bert_tf as abt
 from tests import support
 from tests.runs import train, write_mrpc
 
+pytestmark = pytest.mark.long
+
 ROOT = pathlib.Path(__file__).parent.parent
 
 

@@ -23,6 +23,8 @@ import adapter_bert_tf
 from tests import support
 from tests.runs import ROOT, command
 
+pytestmark = pytest.mark.long
+
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "written_before"
 LATER = GOLDEN.parent / "runs_written_later"
 EXPECTED, EXPECTED_LATER = (

@@ -34,6 +34,8 @@ from tests.adapters.toy_methods import ToyHypernetwork, ToyMixture
 from tests.runs import command, write_mrpc
 from tests.runs import train as train_by_command
 
+pytestmark = pytest.mark.long
+
 METHODS = {"hypernetwork": ToyHypernetwork(), "mixture": ToyMixture()}
 PLACE = 2 * 16 * 4 + 4 + 16  # Parameters of an adapter of size 4.
 # Trained, and of how many, of the tiny base's two layers.

@@ -68,6 +68,7 @@ def test_spans_by_hand():
     assert len(spans(6)) == 21
 
 
+@pytest.mark.long
 def test_the_command(looked_at, tmp_path, capsys, monkeypatch):
     out = f"--output_dir={tmp_path}/out"
     asked = (f"--adapter_dir={looked_at.run}/adapter", out, "--sublayers=both,attention")
@@ -98,6 +99,7 @@ def test_the_command(looked_at, tmp_path, capsys, monkeypatch):
         pytest.param("--metric=f1", "metric", "f1", marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.long
 def test_other_settings_are_other_results(setting, column, found, looked_at, tmp_path, capsys):
     asked = (f"--adapter_dir={looked_at.run}/adapter", "--sublayers=both")
     rows = []

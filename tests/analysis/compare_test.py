@@ -12,6 +12,8 @@ from adapter_bert_tf.errors import InputError
 from tests.analysis.looked import look
 from tests.runs import train
 
+pytestmark = pytest.mark.long
+
 
 def test_mcnemar_by_hand():
     """Of 10 on which one alone is right, 8 are b's: p = 2 (C(10,0) + C(10,1) + C(10,2)) / 2^10."""

@@ -12,6 +12,8 @@ from adapter_bert_tf.analysis.swept import Point
 from adapter_bert_tf.errors import InputError
 from tests.analysis.looked import look
 
+pytestmark = pytest.mark.long
+
 SHORT = ("--do_train", "--num_train_epochs=1", "--train_batch_size=8", "--max_seq_length=16")
 
 

@@ -132,6 +132,7 @@ def test_each_row_has_the_adapter_of_its_task(base):
 @pytest.mark.parametrize(
     "method", support.seldom(METHODS, ("multitask_adapters", "per_task_adapters"))
 )
+@pytest.mark.long
 def test_one_task_is_trained_as_by_itself(method, head, base):
     rng = np.random.default_rng(0)
     single, several = [], []

@@ -117,6 +117,7 @@ def test_the_adapter_holds_what_was_trained(mrpc, tiny_base_folder, tmp_path):
     "tuning",
     support.seldom(["adapters", "full", "top_k", "layer_norm", "head"], ("adapters", "top_k")),
 )
+@pytest.mark.long
 def test_every_method_is_evaluated_alike_by_a_new_run(tuning, mrpc, tiny_base_folder, tmp_path):
     out = train(
         mrpc,
@@ -287,6 +288,7 @@ def test_evaluation_keeps_the_record_of_the_training(mrpc, tiny_base_folder, tmp
     assert later["parameters"] == before["parameters"]
 
 
+@pytest.mark.long
 def test_overwriting_never_goes_on_from_another_run(mrpc, tiny_base_folder, tmp_path, capsys):
     out = train(mrpc, tiny_base_folder, tmp_path / "out", "--num_train_epochs=1")
     (out / "checkpoints" / "flags.json").unlink()
@@ -298,6 +300,7 @@ def test_overwriting_never_goes_on_from_another_run(mrpc, tiny_base_folder, tmp_
 
 
 @pytest.mark.parametrize("more", support.seldom([[], ["--overwrite"]], ([],)))
+@pytest.mark.long
 def test_an_interrupted_run_goes_on(more, mrpc, tiny_base_folder, tmp_path, capsys):
     flags_of_both = ["--num_train_epochs=1", "--save_checkpoints_steps=4"]
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *flags_of_both)
@@ -336,6 +339,7 @@ MODES = [
 
 
 @pytest.mark.parametrize("more", MODES, ids=" ".join)
+@pytest.mark.long
 def test_modes(more, mrpc, tiny_base_folder, tmp_path):
     """Trains, evaluates and predicts; a new run of the same mode evaluates the same."""
     out = train(

@@ -11,6 +11,8 @@ from adapter_bert_tf.run.planning import content_of
 from tests import support
 from tests.runs import train, try_to_train, write_mrpc
 
+pytestmark = pytest.mark.long
+
 ONE_EPOCH = "--num_train_epochs=1"
 
 

@@ -7,6 +7,8 @@ import tensorflow as tf
 from adapter_bert_tf.store import load_adapter
 from tests.runs import base_flags, command, train, write_mrpc
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def mrpc(tmp_path):

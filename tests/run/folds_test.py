@@ -16,6 +16,8 @@ from adapter_bert_tf.store.__main__ import main as store
 from adapter_bert_tf.store.combine import SEVERAL_DIVISIONS
 from tests.runs import base_flags, command, train, write_mrpc
 
+pytestmark = pytest.mark.long
+
 
 def examples(texts, labels):
     n = len(texts)

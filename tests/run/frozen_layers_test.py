@@ -10,6 +10,8 @@ import safetensors.numpy
 from adapter_bert_tf.training.progress import Progress
 from tests.runs import base_flags, command, write_mrpc
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def mrpc(tmp_path_factory):

@@ -19,6 +19,8 @@ from tests.data.examples_test import _write
 from tests.run.own_data_test import run
 from tests.runs import sentence
 
+pytestmark = pytest.mark.long
+
 COLUMNS = ("--text_a_column=text", "--label_column=topics", "--multi_label")
 TOPICS = {"red": "colour", "not": "denial"}
 

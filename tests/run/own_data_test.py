@@ -74,6 +74,7 @@ TABLES = {
 
 # The others differ from these only in how a file is read.
 @pytest.mark.parametrize("case", support.seldom(TABLES, ("tsv by name", "no dev file")))
+@pytest.mark.long
 def test_any_table(case, tiny_base_folder, tmp_path):
     layout, columns = TABLES[case]
     folder = write(tmp_path / "data", **layout)
@@ -130,6 +131,7 @@ def test_an_adapter_is_called_as_the_user_says(tiny_base_folder, tmp_path, capsy
     assert model.load_adapter(out / "adapter") == "my reviews"
 
 
+@pytest.mark.long
 def test_regression_far_from_zero_is_learned_and_reloaded(tiny_base_folder, tmp_path):
     folder = write(tmp_path / "data", label=lambda i: str(1000 + 500 * (i % 2) + i % 7))
     flags = [*NAMES, "--regression", "--do_eval", "--dropout=0"]

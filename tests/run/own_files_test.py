@@ -8,6 +8,8 @@ import pytest
 from adapter_bert_tf.run import job
 from tests.runs import command, train, try_to_train, write_mrpc
 
+pytestmark = pytest.mark.long
+
 ONE_EPOCH = ("--num_train_epochs=1", "--do_eval", "--do_predict")
 
 

@@ -9,6 +9,8 @@ from tests import support
 from tests.run import squad_test
 from tests.runs import base_flags, train, try_to_train, write_mrpc
 
+pytestmark = pytest.mark.long
+
 BIAS = "bert/pooler/dense/bias"
 SHORT = ("--num_train_epochs=1", "--learning_rate=1e-2")
 

@@ -12,6 +12,8 @@ from adapter_bert_tf.run import reporting
 from tests.runs import command, train, write_mrpc
 from tests.written_before_test import EXPECTED, GOLDEN
 
+pytestmark = pytest.mark.long
+
 ONCE = ("--num_train_epochs=1", "--do_eval", "--report")
 
 

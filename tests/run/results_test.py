@@ -11,6 +11,8 @@ from adapter_bert_tf.run import output_files
 from tests import support
 from tests.runs import command, train, write_mrpc
 
+pytestmark = pytest.mark.long
+
 ALL = ("--num_train_epochs=1", "--do_eval", "--do_predict", "--do_export")
 WHOLE = ("eval_results.txt", "MRPC.tsv", "test_results.tsv", "adapter/adapter.safetensors")
 

@@ -17,6 +17,8 @@ from adapter_bert_tf.store import SavedAdapter
 from tests.run.own_data_test import write
 from tests.runs import base_flags, command
 
+pytestmark = pytest.mark.long
+
 
 def results(folder):
     return json.loads((folder / "run.json").read_text())

@@ -582,6 +582,7 @@ def test_tables_of_ones_own_each_with_its_columns(glue, tiny_base_folder, tmp_pa
     assert model.config("reviews")["labels"] == ["bad", "good", "none"]
 
 
+@pytest.mark.long
 def test_the_best_step_is_that_of_the_best_average(glue, tiny_base_folder, tmp_path):
     more = ("--keep=best", "--eval_every_steps=4", "--num_train_epochs=2", "--learning_rate=1e-2")
     tuning = ("--tuning=multitask_adapters", "--adapter_size=4", "--do_train", "--do_eval")

@@ -166,6 +166,7 @@ def test_a_saved_adapter_answers_alike_without_training_data(trained, tmp_path):
     assert config["task"] == "squad" and config["metric"]["name"] == "f1"
 
 
+@pytest.mark.long
 def test_a_longer_question_than_the_adapter_takes_is_not_assumed(trained, tmp_path):
     """Beside a length that is given, the adapter's own --max_query_length counts."""
     folder, _ = trained

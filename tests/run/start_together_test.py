@@ -12,6 +12,8 @@ from adapter_bert_tf.store.directory import single
 from tests import support
 from tests.runs import base_flags, command
 
+pytestmark = pytest.mark.long
+
 GOLDEN = support.GOLDEN.parent / "several"
 BEFORE = support.GOLDEN.parent / "written_before"
 SHARED, EACH, PLUS, PALS = "multitask_adapters", "per_task_adapters", "hyperformer++", "pals"

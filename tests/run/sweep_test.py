@@ -186,6 +186,7 @@ def test_random_weights_are_refused_before_the_first_run(action, mrpc, tiny_base
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.long
 def test_runs_on_other_data_are_done_again(mrpc, tiny_base_folder, tmp_path, capsys):
     arguments = ["--do_eval", "--num_train_epochs=1", "--num_trials=2"]
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *arguments)
@@ -383,6 +384,7 @@ def test_a_sweep_over_devices_uses_them(mrpc, tiny_base_folder, tmp_path):
     assert found == {"one_device": 1, "mirrored": 2}
 
 
+@pytest.mark.long
 def test_a_batch_that_the_replicas_cannot_divide_stops_a_sweep_before_its_first_run(
     mrpc, tiny_base_folder, tmp_path
 ):

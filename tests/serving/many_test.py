@@ -16,6 +16,8 @@ from adapter_bert_tf.serving import many
 from adapter_bert_tf.serving.__main__ import main
 from adapter_bert_tf.training.trained import Tuning
 
+pytestmark = pytest.mark.long
+
 SMALL = AdapterConfig(4, init_scale=0.3)
 TASKS = {  # name: (labels, config, tuning, inputs)
     "two": (("a", "b"), SMALL, Tuning(), {"max_seq_length": 16}),

@@ -18,6 +18,8 @@ from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.serving.place import MARKER, require_export_place, require_no_result
 from tests import support
 
+pytestmark = pytest.mark.long
+
 
 def export(base_folder, folder, head="classification", labels=("no", "yes"), **inputs):
     base = load_base(base_folder)

@@ -140,6 +140,7 @@ def test_one_pass_of_members_that_read_their_own_norms(rows, tiny_base_folder):
         np.testing.assert_allclose(logits, model(given, name), atol=1e-5)
 
 
+@pytest.mark.long
 def test_it_is_the_same_in_another_process(saved, model, inputs, tiny_base_folder, tmp_path):
     np.savez(tmp_path / "inputs.npz", **inputs)
     code = (
@@ -248,6 +249,7 @@ def test_the_card_counts_what_was_trained(tiny_base_folder, saved, tmp_path, cap
         assert main(["list", str(folder)]) == 0 and f" {count:,} " in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_what_cools_is_refused_before_a_step_that_does_not_know_its_number(tiny_base_folder):
     made = new_model(tiny_base_folder).add_fusion("t", ["a", "b"], ("n", "y"), cooling_steps=9)
     made.compile("adam", made.training_loss())

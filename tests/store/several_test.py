@@ -16,6 +16,8 @@ from adapter_bert_tf.store.schema import seal
 from tests import support
 from tests.runs import base_flags, command
 
+pytestmark = pytest.mark.long
+
 GOLDEN = support.GOLDEN.parent / "several"
 BEFORE = support.GOLDEN.parent / "written_before"
 EXPECTED = json.loads((GOLDEN / "expected.json").read_text())
