@@ -98,6 +98,7 @@ def test_commands_of_the_store_name_it(places, capsys):
     os.geteuid() != 0 or shutil.which("setpriv") is None,
     reason="only root reads what is closed to it, and setpriv takes that away",
 )
+@pytest.mark.long
 def test_the_same_of_a_root_that_may_not_read_everything():
     """The tests above, which this user skips."""
     without = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-m", "pytest"]

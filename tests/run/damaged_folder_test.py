@@ -16,6 +16,8 @@ from adapter_bert_tf.training.checkpoints import Checkpoints
 from adapter_bert_tf.training.metrics_log import MetricsLog
 from tests.runs import command, train, try_to_train, write_mrpc
 
+pytestmark = pytest.mark.long
+
 ONE_EPOCH = ("--num_train_epochs=1", "--do_eval")
 # What stands in a JSON file instead of an object.
 DAMAGE = {

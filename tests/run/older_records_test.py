@@ -6,6 +6,8 @@ import pytest
 
 from tests.runs import train, try_to_train, write_mrpc
 
+pytestmark = pytest.mark.long
+
 NEWER = ("eval_every_steps", "keep", "patience", "adapter_dtype")  # Two with a default.
 ONE_EPOCH = "--num_train_epochs=1"
 

@@ -175,6 +175,7 @@ def test_the_whole_is_evaluated_again(trained, glue, tiny_base_folder, tmp_path)
     assert not any("mrpc" in name for name in again)
 
 
+@pytest.mark.long
 def test_training_goes_on_from_the_whole(trained, glue, tiny_base_folder, tmp_path):
     method, out = trained
     error = run(
@@ -218,6 +219,7 @@ def test_python_takes_the_adapter_of_a_task(trained, tiny_base_folder):
         assert model.load_adapter(out / "adapter" / "tasks" / task) == task
 
 
+@pytest.mark.long
 def test_the_saved_model_answers_as_the_run(trained, glue, tiny_base_folder, tmp_path):
     """By the signature of each task, and by that which takes a task with each row."""
     _, out = trained

@@ -29,6 +29,8 @@ from tests import support
 from tests.run.squad_test import TINY, write
 from tests.runs import base_flags, command, train, try_to_train, write_mrpc
 
+pytestmark = pytest.mark.long
+
 STILL = ["--learning_rate=1e-9", "--num_train_epochs=0.25"]  # Two steps that move next to nothing.
 
 
@@ -109,7 +111,6 @@ def train_table(data, base, out, *more):
     return out
 
 
-@pytest.mark.long
 def test_scores_are_in_their_units_from_the_first_step_and_after_an_interruption(
     tiny_base_folder, tmp_path, capsys
 ):

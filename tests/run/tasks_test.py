@@ -9,6 +9,8 @@ import pytest
 from tests.runs import base_flags, command, sentence, train, write_mrpc
 from tests.tfds_data import write_tfds
 
+pytestmark = pytest.mark.long
+
 MNLI_HEADER = "index\tsentence1\tsentence2\tgold_label"
 LABELS = ("contradiction", "entailment", "neutral")
 

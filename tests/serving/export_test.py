@@ -90,6 +90,7 @@ def test_it_computes_what_the_model_computes(texts, labels, tiny_base_folder, tm
     )
 
 
+@pytest.mark.long
 def test_it_runs_elsewhere_without_the_sources(tmp_path):
     source = tmp_path / "base"
     support.write_google(source)
@@ -172,6 +173,7 @@ def test_answers_are_those_of_the_decoder(null_allowed, tiny_base_folder, tmp_pa
     assert kinds == {True, False}
 
 
+@pytest.mark.long
 def test_no_questions_and_unequal_columns(tiny_base_folder, tmp_path):
     base = load_base(tiny_base_folder)
     model = HEADS["span"].new_model(base.build_encoder(), 2)
