@@ -9,6 +9,7 @@ from typing import Any
 
 # What changes a terminal's lines or their order, and what cannot be written as UTF-8.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_LONE = re.compile(r"[\ud800-\udfff]")  # Also how Python reads a byte that is no UTF-8.
 LONGEST_SHOWN = 200
 MOST_DIGITS = 300  # Of a whole number; one of 309 may be too large for a float.
 
@@ -25,6 +26,11 @@ def printable(text: str, keep: str = "") -> str:
 
 def _escaped(character: str, keep: str) -> str:
     return character if character in keep else character.encode("unicode_escape").decode()
+
+
+def is_utf8(text: object) -> bool:
+    """Whether a text or path can be written as UTF-8: TensorFlow knows no other names of files."""
+    return not _LONE.search(str(text))
 
 
 def shown(value: Any, longest: int = LONGEST_SHOWN) -> str:

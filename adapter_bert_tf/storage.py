@@ -19,13 +19,12 @@ import tensorflow as tf
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.patience import is_remote, patient
 from adapter_bert_tf.patience import reason as reason  # Said of files, by those who read them.
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.received import is_utf8, shown
 
 # What reading a damaged checkpoint of TensorFlow raises. An index may lead past its end, or to a
 # block of so many bytes that no machine has them.
 DAMAGED_CHECKPOINT = (tf.errors.OpError, IndexError, MemoryError, ValueError)
 
-exists = patient(tf.io.gfile.exists)
 glob = patient(tf.io.gfile.glob)
 stat = patient(tf.io.gfile.stat)
 
@@ -33,16 +32,22 @@ stat = patient(tf.io.gfile.stat)
 def path_of(given):
     """A path as text. Raises `InputError` for what is neither text nor an `os.PathLike`."""
     path = os.fspath(given) if isinstance(given, str | os.PathLike) else None
-    if isinstance(path, str) and path and "\0" not in path:
+    if isinstance(path, str) and path and "\0" not in path and is_utf8(path):
         return path
     raise InputError(f"A file or folder is named by text or by a path. Received: {shown(given)}")
+
+
+@patient
+def exists(path):
+    """Whether there is a file or folder."""
+    return is_utf8(path) and tf.io.gfile.exists(path)
 
 
 @patient
 def isdir(path):
     """Whether there is a folder; the client's own answer is also no when a request failed."""
     try:
-        return tf.io.gfile.stat(path).is_directory
+        return is_utf8(path) and tf.io.gfile.stat(path).is_directory
     except (tf.errors.NotFoundError, tf.errors.FailedPreconditionError):  # Below a file.
         return False
 

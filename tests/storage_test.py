@@ -1,5 +1,6 @@
 """Patience with a service that stumbles, and files that are there whole or not at all."""
 
+import os
 import pathlib
 
 import pytest
@@ -61,10 +62,17 @@ def test_denied_access_is_said_at_once_with_the_fix():
     assert len(calls) == 1
 
 
-@pytest.mark.parametrize("path", ["", "a\0b", b"bytes", None, 7])
+@pytest.mark.parametrize("path", ["", "a\0b", "\ud800", b"bytes", None, 7])
 def test_what_is_no_path_is_said(path):
     with pytest.raises(InputError, match=r"named by text or by a path\. Received: "):
         storage.path_of(path)
+
+
+def test_what_no_file_can_be_called_is_not_there(tmp_path):
+    folder = tmp_path / os.fsdecode(b"\xff")
+    folder.mkdir()
+    assert not storage.exists(folder) and not storage.isdir(folder)
+    assert storage.exists(tmp_path) and storage.isdir(tmp_path)
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path):

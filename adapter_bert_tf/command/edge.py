@@ -5,12 +5,12 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from adapter_bert_tf.command.wording import for_command
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.permissions import denied
-from adapter_bert_tf.received import printable
+from adapter_bert_tf.received import is_utf8, printable, shown
 
 NO_MEMORY = "The memory of this machine is not enough. Use smaller batches, or a shorter length."
 NO_ROOM = "There is no room left on the disk. Make some, and give the same command again."
@@ -33,6 +33,22 @@ def program(module: str) -> str:
     return f"python -m {module}"
 
 
+def require_utf8(words: Sequence[str]) -> None:
+    """What a command is given must be text; TensorFlow cannot even look for other names of files.
+
+    Args:
+      words: of the command line.
+
+    Raises:
+      InputError: for one that is no UTF-8.
+    """
+    for word in words:
+        if not is_utf8(word):
+            raise InputError(
+                f"A command is given UTF-8. Received: {shown(word)}. Rename the file or folder."
+            )
+
+
 def attempted(run: Callable[[], int], flags: Collection[str]) -> int:
     """Runs a command that leaves no folder of a run; returns its exit status.
 
@@ -42,6 +58,7 @@ def attempted(run: Callable[[], int], flags: Collection[str]) -> int:
     """
     before_tensorflow()
     try:
+        require_utf8(sys.argv)
         return run()
     except InputError as error:
         said = for_command(error, flags)

@@ -1,6 +1,7 @@
 """From a command line to an exit code: config file, signals, one message for each error."""
 
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from absl import flags, logging
 
 from adapter_bert_tf.command import checks
 from adapter_bert_tf.command.config_file import apply_config_file
-from adapter_bert_tf.command.edge import before_tensorflow, last_words
+from adapter_bert_tf.command.edge import before_tensorflow, last_words, require_utf8
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.command.unused import warn_of_unused
 from adapter_bert_tf.command.wording import for_command
@@ -26,6 +27,7 @@ def run_job(module: str, words: Sequence[str] | None = None) -> None:
     """
     _prepare_process()
     try:
+        require_utf8([*sys.argv, os.getcwd()])
         checks.check_words((words or [])[1:])
         apply_config_file(flags.FLAGS)
         _check(RunFlags.of(flags.FLAGS))

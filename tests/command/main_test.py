@@ -14,7 +14,7 @@ from absl import flags
 from absl.testing import flagsaver
 
 import run_classifier
-from adapter_bert_tf.command.edge import last_words
+from adapter_bert_tf.command.edge import attempted, last_words
 from adapter_bert_tf.command.main import run_job
 from adapter_bert_tf.errors import Diverged, InputError, Interrupted, WorkerLost
 
@@ -92,6 +92,21 @@ def test_where_no_log_can_be_written_the_traceback_is_shown(monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", "/proc")
     said = last_words(KeyError("lost"), None)
     assert "The traceback is this:" in said and "KeyError: 'lost'" in said
+
+
+NO_UTF8 = os.fsdecode(b"/tmp/\xff")
+
+
+def test_names_that_tensorflow_cannot_look_for_are_refused(ending, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["run_classifier.py", f"--data_dir={NO_UTF8}"])
+    message = r"A command is given UTF-8. Received: '--data_dir=/tmp/\udcff'. Rename"
+    assert message in ending(KeyError("never"))
+    assert attempted(lambda: 0, ()) == 1 and message in capsys.readouterr().err
+
+
+def test_so_is_a_folder_to_run_in(ending, monkeypatch):
+    monkeypatch.setattr(os, "getcwd", lambda: NO_UTF8)
+    assert r"Received: '/tmp/\udcff'. Rename" in ending(KeyError("never"))
 
 
 def test_an_interrupted_job_says_how_to_go_on(ending, capsys):

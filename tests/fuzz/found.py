@@ -173,4 +173,8 @@ FOUND = {
         "windows kept",
         Case({"fc458e6ff9a1e3f7/done.json": b'{"count": Infinity, "name": "a", "sha256": []}'}),
     ),
+    "windows of a name that no file can have": (
+        "windows kept",
+        Case({"fc458e6ff9a1e3f7/done.json": b'{"count": 1, "name": "\\ud800", "sha256": []}'}),
+    ),
 }
