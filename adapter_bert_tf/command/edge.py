@@ -34,7 +34,7 @@ def program(module: str) -> str:
 
 
 def require_utf8(words: Sequence[str]) -> None:
-    """What a command is given must be text; TensorFlow cannot even look for other names of files.
+    """What a command is given must be UTF-8: TensorFlow takes no other texts or names of files.
 
     Args:
       words: of the command line.
@@ -45,7 +45,8 @@ def require_utf8(words: Sequence[str]) -> None:
     for word in words:
         if not is_utf8(word):
             raise InputError(
-                f"A command is given UTF-8. Received: {shown(word)}. Rename the file or folder."
+                f"A command is given UTF-8. Received: {shown(word)}. Write a text so, and rename a "
+                "file or folder."
             )
 
 

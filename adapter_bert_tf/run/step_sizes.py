@@ -65,6 +65,17 @@ def _pad_to(flags: RunFlags) -> int | None:
 def training_settings(
     flags: RunFlags, actions: Actions, chosen: Method, examples: int
 ) -> TrainingSettings:
+    """How to train, and for how many steps: none where nothing is trained.
+
+    Args:
+      flags: of the run.
+      actions: that it asks for.
+      chosen: the method, whose usual learning rate counts where none is asked for.
+      examples: of training, of all tasks together.
+
+    Raises:
+      InputError: for rates that cannot be, or too few examples for one step.
+    """
     if actions.train:
         checks.check_rates(flags)
     rate = flags.learning_rate
