@@ -127,7 +127,7 @@ def run_missing(data_dir, only):
     missing = [run for run in plan() if run in (ours if run.system in OURS else peers)]
     there = LEDGER.rows()
     missing = [run for run in missing if run.system in only.split(",")]
-    missing.sort(key=lambda run: (run.examples is None, run in there))
+    missing.sort(key=lambda run: (run in there, run.examples is None))
     for number, run in enumerate(missing, 1):
         print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)
         measure = measure_ours if run.system in OURS else measure_apart
