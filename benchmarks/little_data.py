@@ -31,9 +31,12 @@ EPOCHS = {100: 30, 300: 10, 1000: 3, None: 5}
 CELLS = [(task, n) for n in (1000, 300, 100) for task in FOLDERS] + [("mrpc", None), ("cola", None)]
 BATCH, RATE, SIZE = 32, 1e-3, 64
 PEER = "adapters (PyTorch)"
+# Ours group examples of similar lengths into batches, the peer does not.
+UNGROUPED = "pooler trained, any lengths"
 OURS = {
     "pooler frozen": ["--train_pooler=false"],
     "pooler trained": ["--train_pooler"],
+    UNGROUPED: ["--train_pooler", "--group_by_length=no"],
 }
 SYSTEMS = (*OURS, PEER)
 SEEDS = range(5)
@@ -44,12 +47,13 @@ def plan():
     """Every run; a seed of all small cells first, the whole tasks last."""
     small = [cell for cell in CELLS if cell[1]]
     whole = [cell for cell in CELLS if not cell[1]]
+    of_all = [system for system in SYSTEMS if system != UNGROUPED]
     return [
         Run(*cell, system, seed)
-        for cells in (small, whole)
+        for cells, systems in ((small, SYSTEMS), (whole, of_all))
         for seed in SEEDS
         for cell in cells
-        for system in SYSTEMS
+        for system in systems
     ]
 
 
@@ -126,7 +130,7 @@ def run_missing(data_dir, only):
     ours, peers = (LEDGER.missing(plan(), wanted) for wanted in (code, None))
     missing = [run for run in plan() if run in (ours if run.system in OURS else peers)]
     there = LEDGER.rows()
-    missing = [run for run in missing if run.system in only.split(",")]
+    missing = [run for run in missing if run.system in only.split(";")]
     missing.sort(key=lambda run: (run in there, run.examples is None))
     for number, run in enumerate(missing, 1):
         print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)
@@ -177,5 +181,5 @@ if __name__ == "__main__" and not runner.worker(measure_peer):
         run_missing,
         write_tables,
         data_dir=(None, "Folder of all data."),
-        only=(",".join(SYSTEMS), "Systems, with commas between."),
+        only=(";".join(SYSTEMS), "Systems, with semicolons between."),
     )
