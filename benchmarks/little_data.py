@@ -169,38 +169,70 @@ def run_missing(data_dir, only):
 
 def little_data(there):
     """Markdown lines: a row a cell, the median and range of each system."""
+    systems = [system for system in SYSTEMS if system not in TRIED]
     rows = [
-        "| task | examples | steps | " + " | ".join(SYSTEMS) + " |",
-        "| --- | --- | --- |" + " --- |" * len(SYSTEMS),
+        "| task | examples | steps | " + " | ".join(systems) + " |",
+        "| --- | --- | --- |" + " --- |" * len(systems),
     ]
     for cell in CELLS:
-        found = [
-            [there[Run(*cell, s, seed)] for seed in SEEDS if Run(*cell, s, seed) in there]
-            for s in SYSTEMS
-        ]
+        found = [_seeds(there, cell, system) for system in systems]
         if any(found):
             steps = next(row["steps"] for group in found for row in group)
-            cells = " | ".join(
-                _shown(group, METRIC[cell[0]]) + (LEDGER.mark("rows", group) if s in OURS else "")
-                for s, group in zip(SYSTEMS, found, strict=True)
-            )
+            cells = " | ".join(_shown(group) for group in found)
             rows.append(f"| {cell[0]} | {cell[1] or 'all'} | {steps} | {cells} |")
     return rows
 
 
-def _shown(rows, metric):
-    values = [100 * row["eval"][f"eval_{metric}"] for row in rows]
+def little_data_tried(there):
+    """Markdown lines: a row a system, on 1,000 examples, and how far it is from the peer."""
+    cells = [cell for cell in CELLS if cell[1] == 1000]
+    rows = [
+        "| system | " + " | ".join(task for task, _ in cells) + " | from the peer |",
+        "| --- |" + " --- |" * (len(cells) + 1),
+    ]
+    for system in SYSTEMS:
+        shown = [_shown(_seeds(there, cell, system)) for cell in cells]
+        rows.append(f"| {system} | {' | '.join(shown)} | {from_the_peer(there, cells, system)} |")
+    return rows
+
+
+def from_the_peer(there, cells, system):
+    """`-1.0 ± 0.4 (15 pairs)`: mean difference at equal seeds, and its standard error."""
+    pairs = [
+        [there.get(Run(*cell, name, seed)) for name in (system, PEER)]
+        for cell in cells
+        for seed in SEEDS
+    ]
+    differences = [_score(ours) - _score(peers) for ours, peers in pairs if ours and peers]
+    if system == PEER or len(differences) < 2:
+        return ""
+    error = statistics.stdev(differences) / len(differences) ** 0.5
+    return f"{statistics.mean(differences):+.1f} ± {error:.1f} ({len(differences)} pairs)"
+
+
+def _seeds(there, cell, system):
+    """The rows of a system in a cell."""
+    return [there[run] for seed in SEEDS if (run := Run(*cell, system, seed)) in there]
+
+
+def _score(row):
+    return 100 * row["eval"][f"eval_{METRIC[row['task']]}"]
+
+
+def _shown(rows):
+    values = [_score(row) for row in rows]
     if not values:
         return ""
+    mark = LEDGER.mark("rows", rows) if rows[0]["system"] in OURS else ""
     if len(values) == 1:
-        return f"{values[0]:.1f} (1 seed)"
+        return f"{values[0]:.1f} (1 seed){mark}"
     seeds = "" if len(values) == len(SEEDS) else f", {len(values)} seeds"
-    return f"{statistics.median(values):.1f} ({min(values):.1f}-{max(values):.1f}{seeds})"
+    return f"{statistics.median(values):.1f} ({min(values):.1f}-{max(values):.1f}{seeds}){mark}"
 
 
 def write_tables():
-    """Replaces the table in docs/results.md."""
-    LEDGER.write_tables(little_data)
+    """Replaces the tables in docs/results.md."""
+    LEDGER.write_tables(little_data, little_data_tried)
 
 
 if __name__ == "__main__" and not runner.worker(measure_peer):
