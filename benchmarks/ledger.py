@@ -66,8 +66,11 @@ class Ledger:
         return next((row[CODE] for row in rows if CODE in row), None)
 
     def mark(self, file: str, rows: Iterable[Row]) -> str:
-        """` †` if any of some rows is of code that may train otherwise than the file's newest."""
-        newest = training_code.alike(self.newest_code(file))
+        """` †` if any of some rows is of code that may train otherwise than the file's newest.
+
+        A row that does not say its code was made before rows did.
+        """
+        newest = training_code.alike(self.newest_code(file)) - {None}
         return "" if all(row.get(CODE) in newest for row in rows) else f" {OLDER}"
 
     def add(self, file: str, rows: Iterable[Row]) -> None:

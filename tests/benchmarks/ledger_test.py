@@ -35,6 +35,7 @@ def test_what_has_a_row_is_not_missing(book):
 def test_what_is_of_older_code_is_wanted_again(book):
     assert book.newest_code("first") is None
     book.add("first", [{"name": "a", "value": 1}, {"name": "b", "value": 2, ledger.CODE: "old"}])
+    assert book.mark("second", [book.rows()["a"]]) == f" {ledger.OLDER}"  # It does not say.
     book.add("first", [{"name": "c", "value": 3, ledger.CODE: "new"}])
     assert book.newest_code("first") == "new" and book.newest_code("second") is None
     assert book.missing("abcd") == ["d"] and book.missing("abcd", "new") == ["a", "b", "d"]
