@@ -40,7 +40,7 @@ FRESH = "BASE_WITH_A_FRESH_POOLER"
 # Ours with what the peer has otherwise: one thing of it, another, and all but that.
 TRIED = {
     "pooler begun anew": ["--train_pooler", f"--base_model={FRESH}"],
-    "pooler trained, any lengths": ANY_LENGTHS,
+    "any lengths": ANY_LENGTHS,
     "the peer's settings": [
         *ANY_LENGTHS,
         "--notrain_layer_norm",
@@ -104,10 +104,7 @@ def measure_ours(run, data_dir):
 
 
 def write_fresh(folder, seed):
-    """Writes the default base with a pooler that starts as BERT's did, and not at its own weights.
-
-    Those were never trained, and weight decay has more than halved them: 0.009 instead of 0.02.
-    """
+    """Writes the default base with a pooler that has the spread BERT's begins with."""
     from adapter_bert_tf.base import load_base
 
     base = load_base()
@@ -158,7 +155,7 @@ def run_missing(data_dir, only):
     ours, peers = (LEDGER.missing(plan(), wanted) for wanted in (code, None))
     missing = [run for run in plan() if run in (ours if run.system in OURS else peers)]
     there = LEDGER.rows()
-    missing = [run for run in missing if run.system in only.split(";")]
+    missing = [run for run in missing if run.system in only.split(",")]
     missing.sort(key=lambda run: (run in there, run.examples is None))
     for number, run in enumerate(missing, 1):
         print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)
@@ -241,5 +238,5 @@ if __name__ == "__main__" and not runner.worker(measure_peer):
         run_missing,
         write_tables,
         data_dir=(None, "Folder of all data."),
-        only=(";".join(SYSTEMS), "Systems, with semicolons between."),
+        only=(",".join(SYSTEMS), "Systems, with commas between."),
     )
