@@ -94,16 +94,20 @@ def _whole(path, done):
     """The `Records` that are there whole, or None; what is there and is not is said."""
     if not storage.exists(done):
         return None
+    if (found := _as_written(path, done)) is None:
+        logging.warning("The windows in %s are damaged, and are made anew.", path)
+    return found
+
+
+def _as_written(path, done):
+    """The `Records` that a file tells of, if the shards are what it says; else None."""
     try:
         values = parse_json(storage.read_bytes(done))
-        found = Records(os.path.join(path, str(values["name"])), int(values["count"]))
-        digests = list(values["sha256"])
-    except (ValueError, KeyError, TypeError, OverflowError, tf.errors.OpError):
-        found, digests = None, []
-    if found and _digests(found) == digests:
-        return found
-    logging.warning("The windows in %s are damaged, and are made anew.", path)
-    return None
+        found = Records(os.path.join(path, str(values["name"])), values["count"])
+        whole = _digests(found) == list(values["sha256"]) and _held(found) == found.count
+        return dataclasses.replace(found, count=int(found.count)) if whole else None
+    except (ValueError, KeyError, TypeError, tf.errors.OpError):
+        return None
 
 
 def _digests(records):
@@ -111,6 +115,11 @@ def _digests(records):
     if not all(storage.exists(file) and not storage.isdir(file) for file in records.files()):
         return None
     return [_digest(file) for file in storage.cached(*records.files())]
+
+
+def _held(records):
+    """How many windows the shards hold, as an int."""
+    return _read(records).reduce(0, lambda count, _: count + 1).numpy().item()
 
 
 def _digest(path):

@@ -25,6 +25,11 @@ CASES = {  # (script, arguments): message.
         [*TRAIN, "--task_name=mrpc", "--learning_rate=-1"],
         "--learning_rate must be a number above 0. Received: -1.0",
     ),
+    "a rate that is no number": (
+        "classifier",
+        [*TRAIN, "--task_name=mrpc", "--learning_rate=nan"],
+        "--learning_rate must be a number above 0. Received: nan",
+    ),
     "endless": (
         "classifier",
         [*TRAIN, "--task_name=mrpc", "--num_train_epochs=inf"],

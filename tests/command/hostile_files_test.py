@@ -137,6 +137,9 @@ GRIDS = {
     "a long name": (f"adapter: [{'x' * 300}]", "at most 240 bytes"),
     "names of another kind": ("{1: [1], null: [2]}", "unknown flags"),
     "a grid of text": ("grid: seed", "unknown flags"),
+    "aliases of aliases": (BOMB, "stands for more than 200,000 values"),
+    "no such date": ("learning_rate: [2026-13-45]", "month must be in"),
+    "deep": ("learning_rate: " + "[" * 200_000, "nested too deeply"),
 }
 
 

@@ -52,6 +52,9 @@ UNFORESEEN = {  # Error: what is said of it.
     FULL: r"There is no room left on the disk. .* \(.*out/x'\)",
     PermissionError(errno.EPERM, "No number of a process"): "No number of a process.",
     tf.errors.ResourceExhaustedError(None, None, "OOM when allocating"): "The memory of this mach",
+    tf.errors.ResourceExhaustedError(
+        None, None, "out/x.tmp; No space left on device"
+    ): "There is no room left on the disk",
     tf.errors.DataLossError(
         None, None, "truncated\nrecord"
     ): "TensorFlow failed: truncated record.",

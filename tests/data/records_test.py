@@ -70,6 +70,10 @@ DAMAGES = {
     "no object": lambda folder: (folder / "done.json").write_text("[]"),
     "no text": lambda folder: (folder / "done.json").write_bytes(b"\xff\xfe"),
     "nothing": lambda folder: (folder / "done.json").write_text(""),
+    **{
+        f"a count of {count!r}": lambda folder, count=count: _changed(folder, count=count)
+        for count in (8, 10, 0, -1, "9", 9.7, True, None, [9])
+    },
 }
 
 

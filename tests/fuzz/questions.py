@@ -2,9 +2,12 @@
 
 import functools
 import json
+import os
+import pathlib
 import tempfile
 
 import numpy as np
+import tensorflow as tf
 from hypothesis import strategies as st
 
 from adapter_bert_tf.base.vocabulary import read_vocabulary
@@ -72,30 +75,53 @@ def _encoder():
         return TextEncoder(read_vocabulary(f"{folder}/vocab.txt"), SETTINGS.max_seq_length)
 
 
-DONE = {"count": 1, "name": "0123abcd", "sha256": ["0" * 64] * records.SHARDS, "key": {}}
+NAME = "0123abcd"  # Of the shards; a real one is by chance.
 
 
 @st.composite
 def caches(draw):
-    """A folder of windows with a damaged note of what is whole."""
-    note = draw(values.json_bytes(values.changed(DONE) | values.json_values()))
-    place = f"{_cache_name()}/{records.DONE}"
-    files = {place: note, f"{_cache_name()}/0123abcd-00.tfrecord": draw(st.binary(max_size=20))}
+    """A folder of windows, whole or with damaged shards, with a damaged note of what is whole."""
+    whole = _whole_cache()
+    (place,) = (path for path in whole if path.endswith(records.DONE))
+    note = values.changed(json.loads(whole[place])) | values.json_values()
+    files = whole | {place: draw(values.json_bytes(note))}
+    if draw(st.booleans()):
+        damaged = draw(st.sampled_from(sorted(whole.keys() - {place})))
+        files |= {damaged: draw(st.binary(max_size=20))}
     if draw(st.integers(0, 5)) == 0:
         files = {place: None}
     return Case(files)
 
 
+def counted(count):
+    """A folder of whole windows with another number of them in its note."""
+    whole = _whole_cache()
+    (place,) = (path for path in whole if path.endswith(records.DONE))
+    note = json.loads(whole[place]) | {"count": count}
+    return Case(whole | {place: json.dumps(note).encode()})
+
+
 @functools.cache
-def _cache_name():
+def _whole_cache():
+    """Contents of the files that are kept of one window, by path."""
     with tempfile.TemporaryDirectory() as folder:
-        found = records.cached_records(folder, {}, lambda: iter([]))
-        return found.prefix.split("/")[-2]
+        kept = os.path.basename(_kept(folder).prefix)
+        return {
+            os.path.relpath(path, folder).replace(kept, NAME): path.read_bytes().replace(
+                kept.encode(), NAME.encode()
+            )
+            for path in pathlib.Path(folder).rglob("*.*")
+        }
+
+
+def _kept(folder):
+    row = np.zeros(3, np.int32)
+    window = Window(0, row, 1, row, row, row.astype(bool))
+    return records.cached_records(str(folder), {}, lambda: iter([window]))
 
 
 def cache(folder, settings):
     """What is kept is read whole, or made anew."""
-    row = np.zeros(3, np.int32)
-    window = Window(0, row, 1, row, row, row.astype(bool))
-    found = records.cached_records(str(folder), {}, lambda: iter([window]))
-    assert found.count == 1, json.dumps(found.count)
+    found = _kept(folder)
+    read = sum(1 for _ in tf.data.TFRecordDataset(found.files()))
+    assert found.count == read == 1, f"{found.count}, {read}"

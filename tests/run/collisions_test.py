@@ -10,6 +10,7 @@ from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import collisions
 from adapter_bert_tf.run.planning import actions_of, places_of
+from tests.runs import try_to_train, write_mrpc
 
 TRAIN, EVAL, EXPORT = "--do_train", "--do_eval", "--do_export"
 
@@ -154,3 +155,11 @@ def test_the_runs_of_a_sweep_have_folders_of_their_own(flag, place):
 def test_real_paths(tmp_path):
     assert storage.real("gs://b/a//c/") == "gs://b/a/c"
     assert storage.real(f"{tmp_path}/a/../b/") == str(tmp_path / "b")
+
+
+@pytest.mark.parametrize("more", [(), ("--do_eval", "--num_trials=2")], ids=["a run", "a sweep"])
+def test_a_command_says_it_before_anything_starts(more, tiny_base_folder, tmp_path, capsys):
+    mrpc, out = write_mrpc(tmp_path / "MRPC"), tmp_path / "out"
+    error = try_to_train(mrpc, tiny_base_folder, out, f"--adapter_dir={out}", *more)
+    assert "--adapter_dir" in error and "--output_dir" in error
+    assert not out.exists() and "step" not in capsys.readouterr().out

@@ -1,5 +1,8 @@
 """`--do_export`: in the run that trains, and of a saved adapter."""
 
+import os
+import re
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -54,6 +57,8 @@ def test_it_predicts_what_the_run_predicts(tuning, mrpc, tiny_base_folder, tmp_p
 
 def test_refused_before_training(mrpc, tiny_base_folder, tmp_path):
     (tmp_path / "thesis").mkdir()
+    for name in ("saved_model.pb", "notes.txt"):
+        (tmp_path / "thesis" / name).write_text(name)
     flags = [
         "--task_name=mrpc",
         "--do_train",
@@ -62,10 +67,12 @@ def test_refused_before_training(mrpc, tiny_base_folder, tmp_path):
         *base_flags(tiny_base_folder),
         f"--output_dir={tmp_path}/out",
     ]
-    assert "will not be replaced" in command(*flags, f"--export_dir={tmp_path}/thesis")
-    assert "will not be replaced" in command(
-        *flags, f"--export_dir={tmp_path}/thesis", "--num_trials=2", "--do_eval"
-    )
+    for more in ([], ["--overwrite"], ["--num_trials=2", "--do_eval"]):
+        error = command(*flags, f"--export_dir={tmp_path}/thesis", *more)
+        assert re.search(r"will not be replaced.*notes.txt", error)
+        for path in (tmp_path / "thesis").iterdir():
+            assert path.read_text() == path.name
+    assert len(os.listdir(tmp_path / "thesis")) == 2
     assert not (tmp_path / "out").exists()
 
 

@@ -207,6 +207,31 @@ def test_a_sweep_replaces_its_own(tiny_base_folder, tmp_path):
     assert "another run, which is not replaced" in error
 
 
+@pytest.mark.long
+def test_an_adapter_that_comes_while_a_run_trains_stays(
+    saved, tiny_base_folder, tmp_path, monkeypatch
+):
+    """And the run has lost nothing: it ends where the other is moved away."""
+    mrpc, place = write_mrpc(tmp_path / "MRPC"), tmp_path / "best"
+    claim = Folder.claim
+
+    def and_then_another_comes(folder):
+        claim(folder)
+        copy_adapter(str(saved), folder.adapter_dir, "another")
+
+    arguments = (mrpc, tiny_base_folder, tmp_path / "out", HALF, f"--adapter_dir={place}")
+    with monkeypatch.context() as patch:
+        patch.setattr(Folder, "claim", and_then_another_comes)
+        error = try_to_train(*arguments)
+    assert re.search(r"since this one began.*move the other adapter away", error)
+    assert (place / "adapter.safetensors").read_bytes() == (
+        saved / "adapter.safetensors"
+    ).read_bytes()
+    place.rename(tmp_path / "theirs")
+    train(*arguments)
+    assert run_of(str(place)) not in (None, "another")
+
+
 def sweep(folder):
     (folder / "grid.yaml").write_text("adapter_size: [2]\n")
     return f"--sweep={folder}/grid.yaml"

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -132,6 +133,22 @@ def test_sigterm_loses_no_step(mrpc, tiny_base_folder, tmp_path, uninterrupted):
     again = Run(mrpc, tiny_base_folder, tmp_path / "out")
     assert again.end() == 0, again.text
     assert re.search(r"Resuming from step (\d+)", again.text)[1] == stopped[1]
+    assert_same(tmp_path / "out", uninterrupted)
+
+
+def test_a_full_disk_is_one_message_and_loses_nothing(
+    mrpc, tiny_base_folder, tmp_path, uninterrupted
+):
+    """A limit of a file's size, as a quota has it: the next checkpoint cannot be written."""
+    run = Run(mrpc, tiny_base_folder, tmp_path / "out")
+    run.wait_for(lambda: state(tmp_path / "out"))
+    resource.prlimit(run.process.pid, resource.RLIMIT_FSIZE, (8192, 8192))
+    assert run.end() == 1, run.text
+    assert "Traceback" not in run.text and run.text.count("error: ") == 1
+    assert re.search(r"^error: .*(File too large|no room left)", run.text, re.M), run.text
+    again = Run(mrpc, tiny_base_folder, tmp_path / "out")
+    assert again.end() == 0, again.text
+    assert int(re.search(r"Resuming from step (\d+)", again.text)[1]) > 0
     assert_same(tmp_path / "out", uninterrupted)
 
 

@@ -219,6 +219,14 @@ def test_labels_that_differ_in_case_are_named(caplog):
 
 
 @pytest.mark.long
+def test_a_run_names_labels_that_differ_in_case(tiny_base_folder, tmp_path, caplog):
+    folder = write(tmp_path / "data", label=lambda i: ("business", "BUSINESS", "arts")[i % 3])
+    arguments = [*NAMES, "--do_train", "--num_train_epochs=0.2"]
+    assert run(folder, tiny_base_folder, tmp_path / "out", *arguments) is None
+    assert "'BUSINESS' and 'business' are different labels" in caplog.text
+
+
+@pytest.mark.long
 def test_a_labelled_test_file_is_scored(tiny_base_folder, tmp_path):
     folder = write(tmp_path / "data")
     arguments = [*NAMES, "--do_train", "--do_predict", "--num_train_epochs=0.2"]
@@ -358,6 +366,13 @@ BAD = {
             or ["--text_a_column=1", "--text_b_column=2", "--label_column=3"]
         ),
         "line 1: this row looks like data.*label 'no' is that of other rows.*say --noheader",
+    ),
+    "a first row that is no header, in one file": (
+        lambda folder: (
+            _edit("dev.tsv", lambda b: b.split(b"\n", 1)[1])(folder)
+            or ["--text_a_column=1", "--text_b_column=2", "--label_column=3"]
+        ),
+        r"dev.tsv.*line 1: this row looks like data.*label 'no' is that of other rows",
     ),
     "a first row that is no header, with scores": (
         lambda folder: [

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 
 import numpy as np
@@ -14,6 +15,7 @@ from adapter_bert_tf.command.row import Command
 from adapter_bert_tf.command.run_flags import RunFlags
 from adapter_bert_tf.run import saved_settings
 from adapter_bert_tf.store import SavedAdapter
+from adapter_bert_tf.training.progress import Seen
 from tests.run.own_data_test import write
 from tests.runs import base_flags, command
 
@@ -120,6 +122,21 @@ def test_what_is_exported_of_several_is_read_as_in_the_run():
     found = saved_settings.as_read(config, [Read("rte", {"texts": 1, "max_seq_length": 16})])
     assert [task["inputs"]["max_seq_length"] for task in found["tasks"]] == [8, 16]
     assert [task["inputs"]["max_seq_length"] for task in config["tasks"]] == [8, 8]
+
+
+def test_no_more_rows_are_computed_than_there_are(trained, tmp_path, monkeypatch, capsys):
+    """However large a batch may be; and people see how far it is."""
+    computed, counted = [], Seen.counted
+    monkeypatch.setattr(
+        Seen, "counted", lambda seen, rows: computed.append(len(rows)) or counted(seen, rows)
+    )
+    monkeypatch.setattr(Seen.__init__, "__defaults__", (0.0,))  # Seconds between two lines.
+    large = ("--do_predict", "--eval_batch_size=400000", "--predict_batch_size=400000")
+    assert apply(trained, tmp_path / "out", *large) is None
+    assert computed == [24, 24]
+    assert re.search(r"^.*test: 24 of 24  \d+ rows/s  ETA 0:00$", capsys.readouterr().out, re.M)
+    found, expected = results(tmp_path / "out")["eval"], results(trained[2])["eval"]
+    assert found == pytest.approx(expected, rel=1e-5)
 
 
 def test_pairs_are_not_answered_by_one_text(trained, tmp_path):

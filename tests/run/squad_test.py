@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import types
@@ -151,7 +152,7 @@ def test_a_saved_adapter_answers_alike_without_training_data(trained, tmp_path):
         *base_flags(folder / "base"),
         "--do_predict",
         f"--predict_file={unlabelled}",
-        *TINY,
+        "--noreport",  # Lengths and stride are the adapter's.
         f"--adapter_dir={folder}/out/adapter",
         f"--output_dir={tmp_path}/out",
         "--question=why",
@@ -164,6 +165,24 @@ def test_a_saved_adapter_answers_alike_without_training_data(trained, tmp_path):
     assert not (tmp_path / "out" / "eval_results.txt").exists()
     config = json.loads((folder / "out" / "adapter" / "adapter_config.json").read_text())
     assert config["task"] == "squad" and config["metric"]["name"] == "f1"
+
+
+@pytest.mark.long
+def test_damaged_windows_are_made_anew_and_all_answered(trained, tmp_path):
+    folder, _ = trained
+    shutil.copytree(folder / "out" / "features", tmp_path / "features")
+    damaged = sorted(tmp_path.rglob("*.tfrecord"))
+    for path in damaged:
+        path.write_bytes(b"")
+    status, _, errors = squad(
+        *base_flags(folder / "base"),
+        *("--do_predict", "--noreport", f"--predict_file={folder}/dev.json"),
+        *(f"--adapter_dir={folder}/out/adapter", f"--output_dir={tmp_path}/out"),
+        f"--features_dir={tmp_path}/features",
+    )
+    assert status == 0 and damaged and errors.count("are damaged, and are made anew") == 1, errors
+    found, expected = (path / "out" / "predictions.json" for path in (tmp_path, folder))
+    assert found.read_bytes() == expected.read_bytes()
 
 
 @pytest.mark.long

@@ -298,6 +298,37 @@ def test_tasks_come_and_go_beside_running_calls(tiny_base_folder, inputs):
     assert not failures
 
 
+class Fleeting(dict):
+    """What is looked up in it is gone at once, as if another thread had taken it."""
+
+    def get(self, key, default=None):
+        return self.pop(key, default)
+
+    def __contains__(self, key):
+        return self.pop(key, None) is not None
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model, inputs: model(inputs, "two"),
+        lambda model, inputs: model(inputs, ["two"] * 6),
+        lambda model, inputs: model.delete_adapter("two"),
+        lambda model, inputs: model.config("two"),
+    ],
+    ids=["call", "rows", "delete", "config"],
+)
+def test_a_task_that_goes_meanwhile(ask, tiny_base_folder, inputs):
+    model = AdapterModel(load_base(tiny_base_folder))
+    _add(model, "two")
+    model(inputs, "two")  # Its pass is kept.
+    model._tasks = Fleeting(model._tasks)
+    model._passes._functions = Fleeting(model._passes._functions)
+    ask(model, inputs)
+    with pytest.raises(InputError, match="No adapter 'two'"):
+        ask(model, inputs)
+
+
 def test_a_config_is_a_copy(model):
     model.config("two")["labels"].append("spy")
     assert model.config("two")["labels"] == ["a", "b"]
