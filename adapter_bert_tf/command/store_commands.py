@@ -192,12 +192,17 @@ def import_adapters(parsed: argparse.Namespace) -> int:
         inputs["max_seq_length"] = parsed.max_seq_length
     if storage.isdir(source) and is_adapterhub(source):
         return _write(import_adapter(source, base, parsed.task, labels, **inputs), parsed)
-    if not parsed.task:
+    if not parsed.task or _is_no_checkpoint(source):
         raise InputError(
-            f"{source!r} holds no files of AdapterHub. For a checkpoint of "
-            "adapter-bert add --task=NAME and --labels=A,B,..."
+            f"{source!r} holds no files of AdapterHub: head_config.json is not there, and an "
+            "adapter is imported with its head. For a checkpoint of adapter-bert, name it without its "
+            "ending, .../model.ckpt-1000, and add --task=NAME and --labels=A,B,..."
         )
     return _write(import_checkpoint(source, base, parsed.task, labels, **inputs), parsed)
+
+
+def _is_no_checkpoint(folder: str) -> bool:
+    return storage.isdir(folder) and not storage.exists(os.path.join(folder, "checkpoint"))
 
 
 def _require_foreign(folder: str) -> None:

@@ -130,5 +130,6 @@ def test_ones_own_adapter_is_not_imported(folder, minilm, capsys):
     assert "is an adapter of this package already" in capsys.readouterr().err
     (folder / "part").mkdir()  # Of AdapterHub's files the weights are missing.
     shutil.copy(HUB / "houlsby" / "adapter_config.json", folder / "part")
-    assert main(["import", str(folder / "part"), output]) == 1
-    assert "holds no files of AdapterHub" in capsys.readouterr().err
+    for more in ([], ["--task=mrpc", "--labels=a,b"]):
+        assert main(["import", str(folder / "part"), output, *more]) == 1
+        assert "head_config.json is not there" in capsys.readouterr().err
