@@ -195,8 +195,8 @@ def import_adapters(parsed: argparse.Namespace) -> int:
     if not parsed.task or _is_no_checkpoint(source):
         raise InputError(
             f"{source!r} holds no files of AdapterHub: head_config.json is not there, and an "
-            "adapter is imported with its head. For a checkpoint of adapter-bert, name it without its "
-            "ending, .../model.ckpt-1000, and add --task=NAME and --labels=A,B,..."
+            "adapter is imported with its head. For a checkpoint of adapter-bert, name it without "
+            "its ending, .../model.ckpt-1000, and add --task=NAME and --labels=A,B,..."
         )
     return _write(import_checkpoint(source, base, parsed.task, labels, **inputs), parsed)
 
