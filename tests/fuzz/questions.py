@@ -81,8 +81,7 @@ NAME = "0123abcd"  # Of the shards; a real one is by chance.
 @st.composite
 def caches(draw):
     """A folder of windows, whole or with damaged shards, with a damaged note of what is whole."""
-    whole = _whole_cache()
-    (place,) = (path for path in whole if path.endswith(records.DONE))
+    place, whole = _whole_cache()
     note = values.changed(json.loads(whole[place])) | values.json_values()
     files = whole | {place: draw(values.json_bytes(note))}
     if draw(st.booleans()):
@@ -95,23 +94,24 @@ def caches(draw):
 
 def counted(count):
     """A folder of whole windows with another number of them in its note."""
-    whole = _whole_cache()
-    (place,) = (path for path in whole if path.endswith(records.DONE))
+    place, whole = _whole_cache()
     note = json.loads(whole[place]) | {"count": count}
     return Case(whole | {place: json.dumps(note).encode()})
 
 
 @functools.cache
 def _whole_cache():
-    """Contents of the files that are kept of one window, by path."""
+    """Path of the note, and the contents of all files that are kept of one window, by path."""
     with tempfile.TemporaryDirectory() as folder:
         kept = os.path.basename(_kept(folder).prefix)
-        return {
+        files = {
             os.path.relpath(path, folder).replace(kept, NAME): path.read_bytes().replace(
                 kept.encode(), NAME.encode()
             )
             for path in pathlib.Path(folder).rglob("*.*")
         }
+    (note,) = (path for path in files if path.endswith(records.DONE))
+    return note, files
 
 
 def _kept(folder):

@@ -1,5 +1,7 @@
 """Lines for people who wait, by a clock of the test's own."""
 
+import time
+
 import pytest
 
 from adapter_bert_tf.predict import pace
@@ -8,11 +10,10 @@ from adapter_bert_tf.training import progress
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A list; its last number is the time."""
-    times = [100.0]
-    for module in (progress, pace):
-        monkeypatch.setattr(module.time, "monotonic", lambda: times[-1])
-    return times
+    """A list of one number, the time in seconds."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
 
 
 def test_rows_that_are_done_are_said_every_few_seconds(clock, capsys):
