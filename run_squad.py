@@ -9,18 +9,18 @@ import sys
 
 from absl import app
 
-from adapter_bert_tf.command import usage
-from adapter_bert_tf.command.definitions import define_flags
-from adapter_bert_tf.command.main import run_job
-from adapter_bert_tf.command.row import Command
+from adapter_bert_tf.cli import help_page
+from adapter_bert_tf.cli.run_job import run_job
+from adapter_bert_tf.config.absl_flags import define_flags
+from adapter_bert_tf.config.row import Command
 
 define_flags(Command.SQUAD)
 
 
 def main(words):
-    run_job("adapter_bert_tf.run.question_answering", words)
+    run_job("adapter_bert_tf.jobs.questions", words)
 
 
 if __name__ == "__main__":
-    usage.answer(sys.argv[1:])
+    help_page.print_help_if_asked(sys.argv[1:])
     app.run(main)

@@ -34,7 +34,7 @@ setup(
     },
     cmdclass={"build_py": WithConfigs},
     scripts=["run_classifier.py", "run_squad.py"],
-    entry_points={"console_scripts": ["adapter-bert = adapter_bert_tf.command.cli:main"]},
+    entry_points={"console_scripts": ["adapter-bert = adapter_bert_tf.cli.main:main"]},
     python_requires=">=3.10,<3.14",
     install_requires=[
         # These four are released together; adapters/encoder.py knows Model Garden's attributes.

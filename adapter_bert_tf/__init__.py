@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from adapter_bert_tf.data.tokenization import TextEncoder as TextEncoder
     from adapter_bert_tf.errors import InputError as InputError
     from adapter_bert_tf.heads.classifier import Classifier as Classifier
-    from adapter_bert_tf.many_tasks.model import AdapterModel as AdapterModel
+    from adapter_bert_tf.jobs.train import train as train
+    from adapter_bert_tf.multi_adapter.model import AdapterModel as AdapterModel
     from adapter_bert_tf.predict.predictor import Predictor as Predictor
-    from adapter_bert_tf.run.from_python import train as train
     from adapter_bert_tf.store import load_adapter as load_adapter
     from adapter_bert_tf.store import save_adapter as save_adapter
     from adapter_bert_tf.tasks import TASKS as TASKS
@@ -37,9 +37,9 @@ _HOME = {
     "TASKS": "adapter_bert_tf.tasks",
     "Tuning": "adapter_bert_tf.training.trained",
     "select_trained": "adapter_bert_tf.training.trained",
-    "AdapterModel": "adapter_bert_tf.many_tasks.model",
+    "AdapterModel": "adapter_bert_tf.multi_adapter.model",
     "Predictor": "adapter_bert_tf.predict.predictor",
-    "train": "adapter_bert_tf.run.from_python",
+    "train": "adapter_bert_tf.jobs.train",
     "examples": "adapter_bert_tf.data.conversion",
     "InputError": "adapter_bert_tf.errors",
     "TextEncoder": "adapter_bert_tf.data.tokenization",

@@ -2,7 +2,7 @@
 
 import sys
 
-from adapter_bert_tf.command.cli import main
+from adapter_bert_tf.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

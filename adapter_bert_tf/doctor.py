@@ -12,7 +12,7 @@ import importlib.metadata
 import os
 import sys
 
-from adapter_bert_tf.command.edge import before_tensorflow, program
+from adapter_bert_tf.cli.error_handling import before_tensorflow, program_name
 
 before_tensorflow()
 
@@ -65,7 +65,7 @@ def check_devices():
 
 def check_tpu(name, zone=None, project=None):
     """Yields whether a TPU answers; asked for by name, or looked for in this machine."""
-    from adapter_bert_tf.command.wording import for_command
+    from adapter_bert_tf.config.messages import spell_for_command
     from adapter_bert_tf.errors import InputError
     from adapter_bert_tf.training.strategy import make_strategy, tpu_runtime
 
@@ -82,7 +82,7 @@ def check_tpu(name, zone=None, project=None):
     except InputError as error:
         yield Finding(
             "TPU",
-            f"{runtime}. {for_command(error)[:400]}",
+            f"{runtime}. {spell_for_command(error)[:400]}",
             "Is it created, in this project and zone? gcloud compute tpus tpu-vm list",
             needed=bool(name),
         )
@@ -131,7 +131,7 @@ def check_bucket(path):
 
     from adapter_bert_tf import storage
     from adapter_bert_tf.errors import InputError
-    from adapter_bert_tf.run.paths import check_writable
+    from adapter_bert_tf.run.checks.paths import check_writable
 
     try:
         names = storage.listdir(path) if storage.isdir(path) else []
@@ -164,7 +164,7 @@ def findings(tpu=(None,), buckets=()):
 def main(arguments=None):
     """Prints the findings; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog=program("adapter_bert_tf.doctor"), description="What this machine has for a run."
+        prog=program_name("adapter_bert_tf.doctor"), description="What this machine has for a run."
     )
     parser.add_argument(
         "buckets", nargs="*", metavar="gs://BUCKET/FOLDER", help="folders to try to read and write"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from adapter_bert_tf.received import printable, shortened, shown
+from adapter_bert_tf.sanitize import preview, printable, truncate
 
 LONGEST = 8000  # Characters of a message.
 
@@ -12,7 +12,7 @@ class InputError(ValueError):
     """Something given to us is wrong: an argument, a file, a checkpoint.
 
     The commands print the message without a traceback, with flags for arguments
-    (`command/wording.py`), and exit with status 1. Control characters in it are escaped, because a
+    (`config/messages.py`), and exit with status 1. Control characters in it are escaped, because a
     message may quote what others wrote.
 
     Args:
@@ -22,7 +22,7 @@ class InputError(ValueError):
     """
 
     def __init__(self, message: str, *arguments: str) -> None:
-        super().__init__(shortened(printable(message, keep="\n\t"), LONGEST))
+        super().__init__(truncate(printable(message, keep="\n\t"), LONGEST))
         self.arguments = arguments
 
 
@@ -30,7 +30,7 @@ def require_truths(**values: Any) -> None:
     """Raises `InputError` for an argument that is neither True nor False: "no" would be true."""
     for name, value in values.items():
         if not isinstance(value, bool):
-            raise InputError(f"{name} is True or False. Received: {shown(value)}", name)
+            raise InputError(f"{name} is True or False. Received: {preview(value)}", name)
 
 
 def require_lists(**values: Any) -> None:
@@ -38,7 +38,7 @@ def require_lists(**values: Any) -> None:
     for name, value in values.items():
         other = isinstance(value, str | bytes | Mapping | set | frozenset)
         if other or not isinstance(value, Iterable):
-            raise InputError(f"{name} is a list. Received: {shown(value)}", name)
+            raise InputError(f"{name} is a list. Received: {preview(value)}", name)
 
 
 def require_kind(name: str, value: Any, kind: type, example: str) -> None:
@@ -51,7 +51,9 @@ def require_kind(name: str, value: Any, kind: type, example: str) -> None:
       example: such a value, as one writes it.
     """
     if not isinstance(value, kind):
-        raise InputError(f"{name} is a {kind.__name__}: {example}. Received: {shown(value)}", name)
+        raise InputError(
+            f"{name} is a {kind.__name__}: {example}. Received: {preview(value)}", name
+        )
 
 
 class Diverged(InputError):

@@ -22,7 +22,7 @@ def denied(error: BaseException) -> str | None:
 
 
 @contextlib.contextmanager
-def plainly() -> Iterator[None]:
+def denied_as_input_error() -> Iterator[None]:
     """What is closed to this user is an `InputError` that names it."""
     try:
         yield

@@ -17,16 +17,16 @@ import uuid
 import tensorflow as tf
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.patience import is_remote, patient
-from adapter_bert_tf.patience import reason as reason  # Said of files, by those who read them.
-from adapter_bert_tf.received import is_utf8, shown
+from adapter_bert_tf.retry import is_remote, retried
+from adapter_bert_tf.retry import reason as reason  # Said of files, by those who read them.
+from adapter_bert_tf.sanitize import is_utf8, preview
 
 # What reading a damaged checkpoint of TensorFlow raises. An index may lead past its end, or to a
 # block of so many bytes that no machine has them.
 DAMAGED_CHECKPOINT = (tf.errors.OpError, IndexError, MemoryError, ValueError)
 
-glob = patient(tf.io.gfile.glob)
-stat = patient(tf.io.gfile.stat)
+glob = retried(tf.io.gfile.glob)
+stat = retried(tf.io.gfile.stat)
 
 
 def path_of(given):
@@ -34,16 +34,16 @@ def path_of(given):
     path = os.fspath(given) if isinstance(given, str | os.PathLike) else None
     if isinstance(path, str) and path and "\0" not in path and is_utf8(path):
         return path
-    raise InputError(f"A file or folder is named by text or by a path. Received: {shown(given)}")
+    raise InputError(f"A file or folder is named by text or by a path. Received: {preview(given)}")
 
 
-@patient
+@retried
 def exists(path):
     """Whether there is a file or folder."""
     return is_utf8(path) and tf.io.gfile.exists(path)
 
 
-@patient
+@retried
 def isdir(path):
     """Whether there is a folder; the client's own answer is also no when a request failed."""
     try:
@@ -52,7 +52,7 @@ def isdir(path):
         return False
 
 
-@patient
+@retried
 def listdir(folder):
     """Names of the files and folders in a folder."""
     try:
@@ -83,7 +83,7 @@ def makedirs(folder):
         tf.io.gfile.makedirs(folder)
 
 
-@patient
+@retried
 def remove(path):
     """Removes a file; one that is not there, too, after an answer that was lost."""
     try:
@@ -125,7 +125,7 @@ def rmtree(folder):
         shutil.rmtree(folder)  # TensorFlow's own empties what links in the folder lead to.
 
 
-@patient
+@retried
 def read_bytes(path, limit=-1):
     """Content of a file, or its first `limit` bytes."""
     with tf.io.gfile.GFile(path, "rb") as file:
@@ -137,7 +137,7 @@ def read_text(path):
     return read_bytes(path).decode("utf-8")
 
 
-@patient
+@retried
 def write_bytes(path, content):
     """Writes a file whole or not at all; makes its folder."""
     if is_remote(path):
@@ -231,7 +231,7 @@ def cached(*paths):
     return [str(folder / os.path.basename(path)) for path in paths]
 
 
-@patient
+@retried
 def _download(path, local):
     with tf.io.gfile.GFile(path, "rb") as source, open(local, "wb") as target:
         shutil.copyfileobj(source, target, 2**24)

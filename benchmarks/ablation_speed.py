@@ -13,21 +13,23 @@ import numpy as np
 import tensorflow as tf
 from absl import app, flags
 
-from adapter_bert_tf.analysis import ablation, looking, options
-from adapter_bert_tf.analysis.removal import NOTHING, SUBLAYERS, spans
-from adapter_bert_tf.command.definitions import define_flags
-from adapter_bert_tf.command.row import Command
-from adapter_bert_tf.command.run_flags import RunFlags
+from adapter_bert_tf.analysis import common
+from adapter_bert_tf.analysis.layers import ablation
+from adapter_bert_tf.analysis.layers.removal import NOTHING, SUBLAYERS, spans
+from adapter_bert_tf.cli import analysis_flags
+from adapter_bert_tf.config.absl_flags import define_flags
+from adapter_bert_tf.config.row import Command
+from adapter_bert_tf.config.run_flags import RunFlags
 from adapter_bert_tf.run.job import new_model
-from adapter_bert_tf.run.one_task import Classification
+from adapter_bert_tf.runners.classification.runner import ClassificationRunner
 
 TURNS = 3
 
 
 def main(_):
     """Prints the seconds of both, and their ratio."""
-    plan = looking.plan_to_look(Classification(), RunFlags.of(flags.FLAGS))
-    model, dev = new_model(plan), looking.dev_set(plan)
+    plan = common.plan_analysis(ClassificationRunner(), RunFlags.of(flags.FLAGS))
+    model, dev = new_model(plan), common.dev_set(plan)
     order = [NOTHING, *spans(len(model.encoder.encoder.blocks))]
     plain = tf.function(lambda inputs: model(inputs, training=False), reduce_retracing=True)
     every = tf.function(
@@ -49,5 +51,5 @@ def main(_):
 
 if __name__ == "__main__":
     define_flags(Command.CLASSIFIER)
-    options.define("ablation")
+    analysis_flags.define("ablation")
     app.run(main, [*sys.argv, "--do_eval", "--output_dir=unused"])

@@ -28,7 +28,7 @@ def measure(data_dir, members):
     """Examples/s and MB of a process that trains; for a process of its own."""
     import adapter_bert_tf as abt
     from adapter_bert_tf.data.examples import read_examples
-    from adapter_bert_tf.run.output_files import peak_memory_mb
+    from adapter_bert_tf.output.run_files import peak_memory_mb
     from adapter_bert_tf.tasks import find_task
 
     base = abt.load_base()
@@ -43,7 +43,7 @@ def measure(data_dir, members):
 def new_model(base, members):
     """A model as a run has it, with a base of its own: of one adapter, or of a fusion."""
     import adapter_bert_tf as abt
-    from adapter_bert_tf.adapters.fusion_config import FusionConfig
+    from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
 
     config, tuning = abt.PRESETS["pfeiffer"], abt.Tuning(train_layer_norm=False)
     if members:

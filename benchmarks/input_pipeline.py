@@ -17,18 +17,19 @@ import time
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import adapter_bert_tf as abt
-from adapter_bert_tf.data import batches, records, spans
+from adapter_bert_tf.data import batches
 from adapter_bert_tf.data.examples import read_examples
+from adapter_bert_tf.data.host_shard import WHOLE, HostShard
 from adapter_bert_tf.data.labels import label_ids
-from adapter_bert_tf.data.share import WHOLE, Share
-from adapter_bert_tf.data.squad import read_articles, read_questions
+from adapter_bert_tf.data.questions import records, spans
+from adapter_bert_tf.data.questions.squad import read_articles, read_questions
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.tasks import find_task
 from adapter_bert_tf.training.loop import TrainingSettings, train
 
 BATCH, STEPS = 32, 12
 SHIPPED = pathlib.Path(abt.__file__).parent / "data" / "shipped"
-ONE_OF_FOUR = Share(replicas=32, first=8, local=8)
+ONE_OF_FOUR = HostShard(replicas=32, first=8, local=8)
 ROW = "{:<16}{:<10}{:>14}{:>18}{:>14}{:>8}"
 
 

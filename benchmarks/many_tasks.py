@@ -20,8 +20,8 @@ import numpy as np
 import tensorflow as tf
 
 from adapter_bert_tf.base import load_base
-from adapter_bert_tf.many_tasks.model import AdapterModel
-from adapter_bert_tf.serving.many import join
+from adapter_bert_tf.multi_adapter.model import AdapterModel
+from adapter_bert_tf.serving.joined import join
 from benchmarks import ledger, measuring, runner
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent

@@ -43,7 +43,7 @@ def measure(data_dir, method, tasks):
     """Examples/s and MB of a process that trains; for a process of its own."""
     import adapter_bert_tf as abt
     from adapter_bert_tf.data.examples import read_examples
-    from adapter_bert_tf.run.output_files import peak_memory_mb
+    from adapter_bert_tf.output.run_files import peak_memory_mb
     from adapter_bert_tf.tasks import find_task
 
     base = abt.load_base()
@@ -77,9 +77,9 @@ def new_model(base, tasks, method):
 def parts_of(method, names):
     """The configuration of a case."""
     import adapter_bert_tf as abt
-    from adapter_bert_tf.adapters.hyperformer import HyperFormerConfig
-    from adapter_bert_tf.adapters.per_task import PerTaskConfig
-    from adapter_bert_tf.adapters.projected_attention import PalsConfig
+    from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig
+    from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
+    from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
 
     small = abt.AdapterConfig(12, normalize_output=True)
     return {

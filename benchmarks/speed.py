@@ -46,7 +46,8 @@ PAD_TO = 2  # As runs have it on CPU.
 def read(data, folder):
     """The training examples of a task of sentences, or `Window`s of questions."""
     from adapter_bert_tf.base import load_base
-    from adapter_bert_tf.data import examples, spans, squad
+    from adapter_bert_tf.data import examples
+    from adapter_bert_tf.data.questions import spans, squad
     from adapter_bert_tf.data.tokenization import TextEncoder
     from adapter_bert_tf.tasks import find_task
 
@@ -61,7 +62,7 @@ def read(data, folder):
 
 def measure(data, system, folder):
     """Examples/s and MB of a process that trains; for a process of its own."""
-    from adapter_bert_tf.run.output_files import peak_memory_mb
+    from adapter_bert_tf.output.run_files import peak_memory_mb
 
     found = read(data, folder)
     is_ours = system in (OURS, OURS_BF16, FULL, GARDEN, UPPER, KEPT)
@@ -88,8 +89,9 @@ def _ours(data, system, found):
 
 def _fed(data, system, found, base, steps, folder, model):
     """The batches of `steps` steps; windows of questions are written into a folder."""
-    from adapter_bert_tf.data import batches, records
-    from adapter_bert_tf.training import frozen
+    from adapter_bert_tf.data import batches
+    from adapter_bert_tf.data.questions import records
+    from adapter_bert_tf.training import frozen_layers
 
     length = LENGTHS[data]
     if data == "squad":
@@ -98,7 +100,7 @@ def _fed(data, system, found, base, steps, folder, model):
     features = measuring.features(found, base, length)
     if system == KEPT:
         model.compile()
-        kept = frozen.outputs(model, features, BATCH, length, PAD_TO)
+        kept = frozen_layers.outputs(model, features, BATCH, length, PAD_TO)
         features = dataclasses.replace(features, frozen=kept)
     pad_to = None if system == GARDEN else PAD_TO  # It knows one length for all.
     return batches.train_batches(features, BATCH, steps, 0, length, pad_to)

@@ -123,9 +123,9 @@ def new_model(case):
 
 def of_tasks(name, adapter, tasks):
     """The configuration of several tasks' parts, by the name in a case."""
-    from adapter_bert_tf.adapters.hyperformer import HyperFormerConfig
-    from adapter_bert_tf.adapters.per_task import PerTaskConfig
-    from adapter_bert_tf.adapters.projected_attention import PalsConfig
+    from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig
+    from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
+    from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
 
     tasks = tuple(tasks)
     if name in ("full", "shared"):

@@ -24,13 +24,13 @@ NOT_DECIDING = (
 )
 # What only several tasks, fusions and hypernetworks run: adapters of one task have none of it.
 OF_SEVERAL = (
-    "adapters/fusion.py",
-    "adapters/fusion_config.py",
-    "adapters/hyperformer.py",
-    "adapters/hypernetwork.py",
-    "adapters/of_tasks.py",
-    "adapters/per_task.py",
-    "adapters/projected_attention.py",
+    "adapters/methods/fusion.py",
+    "adapters/methods/fusion_config.py",
+    "adapters/methods/hyperformer.py",
+    "adapters/methods/hypernetwork.py",
+    "adapters/methods/multitask.py",
+    "adapters/methods/per_task.py",
+    "adapters/methods/projected_attention.py",
     "data/mixture.py",
     "heads/mixed_classifier.py",
 )

@@ -17,11 +17,11 @@ import tensorflow as tf
 import tf_keras
 
 import adapter_bert_tf as abt
-from adapter_bert_tf.adapters import kinds
-from adapter_bert_tf.adapters.kinds import PartsConfig
+from adapter_bert_tf.adapters import registry
+from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
-from adapter_bert_tf.serving.many import join
+from adapter_bert_tf.serving.joined import join
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.tasks import GLUE, TASKS
 from adapter_bert_tf.training.trained import Tuning, select_trained
@@ -57,16 +57,16 @@ def page(tmp_path_factory):
     write_mrpc(folder / "MRPC")
     (json_file,) = blocks("Add a method", "json")
     (folder / "scaling.json").write_text(json_file)
-    registries = (kinds.KINDS, HEADS, TASKS)
-    before = [dict(registry) for registry in registries]
+    registries = (registry.MODULE_KINDS, HEADS, TASKS)
+    before = [dict(known) for known in registries]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.syspath_prepend(str(folder))
         tf_keras.utils.set_random_seed(0)
         yield folder, run_page(folder)
-    for registry, content in zip(registries, before, strict=True):
-        registry.clear()
-        registry.update(content)
+    for known, content in zip(registries, before, strict=True):
+        known.clear()
+        known.update(content)
     for module in MODULES:
         sys.modules.pop(module, None)
 
@@ -138,7 +138,7 @@ def test_the_method_mixes_with_others_row_by_row(page):
 
 def test_the_method_refuses_what_it_cannot_mean(page):
     with pytest.raises(InputError, match="true or false"):
-        PartsConfig.from_dict({"kind": "scaling", "attention": 3})
+        ModuleConfig.from_dict({"kind": "scaling", "attention": 3})
 
 
 def test_the_method_through_the_command(page):
@@ -250,4 +250,4 @@ def test_the_head_is_joined(page):
 
 
 def test_the_registries_know_what_the_page_added(page):
-    assert "scaling" in kinds.KINDS and "topics" in HEADS
+    assert "scaling" in registry.MODULE_KINDS and "topics" in HEADS

@@ -11,7 +11,7 @@ import pytest
 import tf_keras
 import yaml
 
-from adapter_bert_tf.command import table
+from adapter_bert_tf.config import table
 from adapter_bert_tf.tasks.glue import GLUE
 from benchmarks import tpu_compile, tpu_hlo
 
@@ -25,7 +25,7 @@ PATHS = table.paths_read(training=True) + table.paths_written(training=True)
 PARSE = """
 import importlib, json, sys
 from absl import flags
-from adapter_bert_tf.command.config_file import apply_config_file
+from adapter_bert_tf.config.config_file import apply_config_file
 module = importlib.import_module(sys.argv[1])
 for path in sys.argv[2:]:
     for name in flags.FLAGS:

@@ -14,8 +14,8 @@ FLOORS = [
     for line in MAP.split("```")[0].splitlines()
     for name in re.match(r"\s+((?:\w+/?,? ?)+)", line)[1].split()
 ]
-# Commands of their own, which stand where `python -m` looks for them.
-COMMANDS = ("store/__main__.py", "serving/__main__.py", "predict/__main__.py")
+# `python -m` looks for a command in its folder; the command itself is in `cli/`.
+COMMANDS = tuple(f"{room}/__main__.py" for room in ("analysis", "store", "serving", "predict"))
 FILES = [str(path.relative_to(PACKAGE)) for path in sorted(PACKAGE.rglob("*.py"))]
 
 

@@ -7,12 +7,15 @@ import re
 import pytest
 
 import adapter_bert_tf
-from adapter_bert_tf.command import table
-from adapter_bert_tf.command.wording import FLAGS, RENAMED, for_command, for_python
+from adapter_bert_tf.config import table
+from adapter_bert_tf.config.messages import FLAGS, RENAMED, spell_for_command, spell_for_python
 from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
 
 PACKAGE = pathlib.Path(adapter_bert_tf.__file__).parent
-ABOVE = ("analysis", "command", "report", "run", "doctor.py")
+ABOVE = (
+    *("analysis", "cli", "config", "jobs", "output", "report", "run", "runners", "sweeps"),
+    "doctor.py",
+)
 FLAG = re.compile(r"(?<![\w-])--[a-z]\w*")
 # Flags that are named below `run/`, by file, and why.
 NAMED = {
@@ -24,18 +27,7 @@ NAMED = {
     "heads/__init__.py": {"--task_name"},
     "store/card.py": {"--task_name", "--tuning", "--do_eval", "--do_predict", "--adapter_dir"},
     # The command that exports one adapter, said by that which exports several.
-    "serving/many.py": {"--adapter_dir", "--do_export"},
-    # Commands of their own, with the flags that they define.
-    "store/__main__.py": {
-        *("--output", "--base_model", "--dtype"),
-        *("--task", "--labels", "--texts", "--max_seq_length", "--private"),
-    },
-    "serving/__main__.py": {"--output", "--base_model"},
-    "predict/__main__.py": {
-        *("--adapter_dir", "--predict_file", "--output", "--text_a", "--text_b"),
-        *("--text_a_column", "--text_b_column", "--base_model", "--batch_size", "--delimiter"),
-        *("--noheader", "--quoted", "--encoding", "--skip_bad_rows", "--overwrite"),
-    },
+    "serving/joined.py": {"--adapter_dir", "--do_export"},
     # Which command writes the file that is missing.
     "tasks/submission.py": {"--task_name", "--do_predict", "--output"},
 }
@@ -92,7 +84,7 @@ def test_every_argument_that_a_message_names_is_in_it_and_has_a_flag():
     for message, arguments in errors:
         for argument in arguments:
             assert argument in message
-            said = for_command(InputError(message, argument), FLAGS | {"skip_bad_rows"})
+            said = spell_for_command(InputError(message, argument), FLAGS | {"skip_bad_rows"})
             assert FLAG.search(said), said
 
 
@@ -130,23 +122,23 @@ def test_flags_of_another_name_are_in_the_table():
 def test_arguments_become_flags(message, arguments, said):
     for kind in (InputError, Diverged):
         error = kind(message, *arguments)
-        assert for_command(error) == said
+        assert spell_for_command(error) == said
         assert (str(error), error.arguments) == (message, tuple(arguments))
 
 
 def test_other_errors_are_as_they_are():
-    assert for_command(WorkerLost("top_k is lost")) == "top_k is lost"
+    assert spell_for_command(WorkerLost("top_k is lost")) == "top_k is lost"
 
 
 def test_a_command_is_told_of_its_own_flags_only():
     error = InputError("Use base_model or adapter_dir", "base_model", "adapter_dir")
-    assert for_command(error, ["base_model"]) == "Use --base_model or adapter_dir"
+    assert spell_for_command(error, ["base_model"]) == "Use --base_model or adapter_dir"
     error = InputError("Use another (adapter_dir), or train (top_k=2).", "adapter_dir", "top_k=2")
-    assert for_command(error, ["base_model"]) == "Use another, or train."
-    assert for_command(error, ["top_k"]) == "Use another, or train (--top_k=2)."
+    assert spell_for_command(error, ["base_model"]) == "Use another, or train."
+    assert spell_for_command(error, ["top_k"]) == "Use another, or train (--top_k=2)."
 
 
 def test_python_is_told_of_arguments():
     said = "--keep=best, --nodo_eval, --top_k: not --this-one, a--tail, nor --unknown"
     expected = "keep=best, do_eval=False, top_k: not --this-one, a--tail, nor --unknown"
-    assert for_python(said) == expected
+    assert spell_for_python(said) == expected

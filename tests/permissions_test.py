@@ -9,12 +9,12 @@ import sys
 import pytest
 
 from adapter_bert_tf import permissions, storage
+from adapter_bert_tf.cli.store import main as store
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.output.lock import locked
 from adapter_bert_tf.predict.tables import answer_file, check_places
-from adapter_bert_tf.run.lock import locked
-from adapter_bert_tf.run.paths import check_writable
+from adapter_bert_tf.run.checks.paths import check_writable
 from adapter_bert_tf.store import load_adapter
-from adapter_bert_tf.store.__main__ import main as store
 from adapter_bert_tf.store.folders import require_place
 from tests.support import GOLDEN
 
@@ -110,7 +110,7 @@ def test_the_same_of_a_root_that_may_not_read_everything():
 def test_an_open_folder_and_other_errors_are_left_alone(tmp_path):
     permissions.require_open(str(tmp_path / "none"))
     permissions.require_open("gs://bucket/none")
-    with pytest.raises(FileNotFoundError), permissions.plainly():
+    with pytest.raises(FileNotFoundError), permissions.denied_as_input_error():
         (tmp_path / "none").read_bytes()
 
 

@@ -6,7 +6,7 @@ import pathlib
 import pytest
 import tensorflow as tf
 
-from adapter_bert_tf import patience, storage
+from adapter_bert_tf import retry, storage
 from adapter_bert_tf.errors import InputError
 
 NOW_AND_THEN = [tf.errors.AbortedError, tf.errors.UnavailableError, tf.errors.InternalError]
@@ -21,7 +21,7 @@ def failing(times, error):
     """An operation that fails so often before it passes, and the list of its calls."""
     calls = []
 
-    @storage.patient
+    @storage.retried
     def operation(path):
         calls.append(path)
         if len(calls) <= times:
@@ -43,7 +43,7 @@ def test_what_fails_for_now_is_tried_again_and_said(error, capsys):
 @pytest.mark.parametrize(
     ("path", "error", "calls"),
     [
-        ("gs://b/x", tf.errors.AbortedError, patience.ATTEMPTS),
+        ("gs://b/x", tf.errors.AbortedError, retry.ATTEMPTS),
         ("gs://b/x", tf.errors.NotFoundError, 1),
         ("/tmp/x", tf.errors.UnavailableError, 1),
     ],

@@ -2,7 +2,7 @@
 
 # A kind of parts is known once its module is imported: one line each.
 from adapter_bert_tf.adapters import config as config
-from adapter_bert_tf.adapters import fusion_config as fusion_config
-from adapter_bert_tf.adapters import hyperformer as hyperformer
-from adapter_bert_tf.adapters import per_task as per_task
-from adapter_bert_tf.adapters import projected_attention as projected_attention
+from adapter_bert_tf.adapters.methods import fusion_config as fusion_config
+from adapter_bert_tf.adapters.methods import hyperformer as hyperformer
+from adapter_bert_tf.adapters.methods import per_task as per_task
+from adapter_bert_tf.adapters.methods import projected_attention as projected_attention

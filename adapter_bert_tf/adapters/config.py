@@ -5,13 +5,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from adapter_bert_tf.adapters.bottleneck import BottleneckParts, variable_shapes
-from adapter_bert_tf.adapters.kinds import UNNAMED, PartsConfig, register
+from adapter_bert_tf.adapters.methods.bottleneck import BottleneckModule, variable_shapes
+from adapter_bert_tf.adapters.modules import AdapterModule, Function
 from adapter_bert_tf.adapters.ops import Tensor
-from adapter_bert_tf.adapters.parts import Function, Parts
-from adapter_bert_tf.adapters.specs import Sizes, Spec
+from adapter_bert_tf.adapters.registry import UNNAMED, ModuleConfig, register
+from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.sanitize import preview
 
 SUBLAYERS = ("attention", "feed_forward")
 ACTIVATIONS = ("gelu", "gelu_erf", "relu", "swish", "tanh", "linear")
@@ -50,7 +50,7 @@ def _are_layers(value: Any) -> bool:
 
 def _require(condition: Any, message: str, received: Any) -> None:
     if not condition:
-        raise InputError(f"Adapter config: {message}. Received: {shown(received)}")
+        raise InputError(f"Adapter config: {message}. Received: {preview(received)}")
 
 
 # What each field must be.
@@ -82,7 +82,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 @register(UNNAMED)
 @dataclasses.dataclass(frozen=True)
-class AdapterConfig(PartsConfig):
+class AdapterConfig(ModuleConfig):
     """One bottleneck adapter a sublayer: sizes, initialization and place.
 
     The defaults are those of Houlsby et al. 2019 (section 2.1 and Figure 2), but for the start: see
@@ -144,11 +144,13 @@ class AdapterConfig(PartsConfig):
             self.placement,
         )
 
-    def specs(self, sizes: Sizes) -> dict[str, Spec]:
+    def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
         """As `PartsConfig.specs`: `adapters/layer_I/SUBLAYER/VARIABLE`, lowest layer first."""
         shapes = variable_shapes(self, sizes["hidden_size"])
         return {
-            f"adapters/layer_{i}/{sublayer}/{name}": Spec(shape, "adapters", i, self._start(name))
+            f"adapters/layer_{i}/{sublayer}/{name}": VariableSpec(
+                shape, "adapters", i, self._start(name)
+            )
             for i in self.layer_indices(sizes["num_layers"])
             for sublayer in self.sublayers
             for name, shape in shapes.items()
@@ -167,9 +169,9 @@ class AdapterConfig(PartsConfig):
         values: Mapping[str, Tensor],
         dropouts: Mapping[str, Function] | None = None,
         stacked: str | None = None,
-    ) -> Parts:
+    ) -> AdapterModule:
         """As `PartsConfig.parts`."""
-        return BottleneckParts(self, values, dropouts, stacked)
+        return BottleneckModule(self, values, dropouts, stacked)
 
     def dropout_rates(self, sizes: Sizes) -> dict[str, float]:
         """One dropout for each adapter, if it has any."""
@@ -241,7 +243,7 @@ def parse_layers(text: str | None) -> tuple[int, ...] | None:
         found = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip())
         if not found:
             raise InputError(
-                f"Layers are written like `6-11` or `0,2,4-6`. Received: {shown(text)}"
+                f"Layers are written like `6-11` or `0,2,4-6`. Received: {preview(text)}"
             )
         first, last = int(found[1]), int(found[2] or found[1])
         _require(last < DEEPEST, f"a layer must be below {DEEPEST}", text)

@@ -17,9 +17,9 @@ from official.nlp.modeling import layers, networks
 
 from adapter_bert_tf.adapters.attention import Attention
 from adapter_bert_tf.adapters.base_layers import Activation, new_norm, put_dense
+from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT, AdapterModule, Place
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, on_vectors
-from adapter_bert_tf.adapters.parts import FROZEN_OUTPUT, Parts, Place
-from adapter_bert_tf.adapters.specs import POOLER, Spec, base_specs, norm_after
+from adapter_bert_tf.adapters.variable_specs import POOLER, VariableSpec, base_specs, norm_after
 from adapter_bert_tf.errors import InputError
 
 
@@ -73,7 +73,7 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         self,
         inputs: tuple[tf.Tensor, tf.Tensor],
         output_range: int | None = None,
-        parts: Parts | None = None,
+        parts: AdapterModule | None = None,
         layer: int = 0,
         training: bool | None = None,
     ) -> tf.Tensor:
@@ -91,7 +91,7 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
           `[batch, output_range or seq, hidden]`, float32.
         """
         everything, mask = inputs
-        parts = parts or Parts()
+        parts = parts or AdapterModule()
         attention_norm = parts.norm(norm_after(layer, "attention"), self._attention_layer_norm)
         output_norm = parts.norm(norm_after(layer, "feed_forward"), self._output_layer_norm)
         x = everything[:, :output_range]
@@ -204,7 +204,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         self,
         inputs: Mapping[str, tf.Tensor],
         output_range: int | None = None,
-        parts: Parts | None = None,
+        parts: AdapterModule | None = None,
         frozen_layers: int | None = None,
     ) -> dict[str, tf.Tensor]:
         """Encodes a batch.
@@ -222,7 +222,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
           dict with `sequence_output [batch, output_range or seq, hidden]` and
           `pooled_output [batch, hidden]`.
         """
-        parts = (parts or Parts()).for_call(inputs)
+        parts = (parts or AdapterModule()).for_call(inputs)
         mask = inputs["input_mask"][:, tf.newaxis, :]
         first = self.frozen_layers if frozen_layers is None else frozen_layers
         x = self._first_input(inputs, parts, first)
@@ -233,7 +233,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         return {"sequence_output": x, "pooled_output": self.pooled(x, parts)}
 
     def _first_input(
-        self, inputs: Mapping[str, tf.Tensor], parts: Parts, frozen_layers: int
+        self, inputs: Mapping[str, tf.Tensor], parts: AdapterModule, frozen_layers: int
     ) -> tf.Tensor:
         """The input of the lowest block that is not frozen."""
         if FROZEN_OUTPUT in inputs:
@@ -245,7 +245,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
     def frozen(
         self,
         inputs: Mapping[str, tf.Tensor],
-        parts: Parts | None = None,
+        parts: AdapterModule | None = None,
         frozen_layers: int | None = None,
     ) -> tf.Tensor:
         """The output of the frozen layers, float32 `[batch, seq, hidden]`; as outside training.
@@ -253,7 +253,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         Args:
           inputs, parts, frozen_layers: as of `call`.
         """
-        parts, mask = parts or Parts(), inputs["input_mask"][:, tf.newaxis, :]
+        parts, mask = parts or AdapterModule(), inputs["input_mask"][:, tf.newaxis, :]
         count = self.frozen_layers if frozen_layers is None else frozen_layers
         x = self.embedded(inputs, parts, training=False)
         for i, block in enumerate(self.blocks[:count]):
@@ -277,7 +277,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         return self._transformer_layers
 
     def embedded(
-        self, inputs: Mapping[str, tf.Tensor], parts: Parts, training: bool | None = None
+        self, inputs: Mapping[str, tf.Tensor], parts: AdapterModule, training: bool | None = None
     ) -> tf.Tensor:
         """The first block's input, float32 `[batch, seq, hidden]`; arguments as of `call`."""
         words = inputs["input_word_ids"]
@@ -286,7 +286,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         norm = parts.norm("bert/embeddings/LayerNorm", self._embedding_norm_layer)
         return self._embedding_dropout(norm(x), training=training)
 
-    def pooled(self, x: tf.Tensor, parts: Parts) -> tf.Tensor:
+    def pooled(self, x: tf.Tensor, parts: AdapterModule) -> tf.Tensor:
         """The pooler of [CLS], `[batch, hidden]`, of the last block's output."""
         pooler = parts.pooler(functools.partial(on_vectors, self._pooler_layer))
         return pooler(x[:, 0])
@@ -308,7 +308,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         """As `base_variables`: there are no others."""
         return self.base_variables()
 
-    def specs(self) -> dict[str, Spec]:
+    def specs(self) -> dict[str, VariableSpec]:
         """Dict from the names of `named_variables` to their `Spec`s."""
         return base_specs(self.config)
 

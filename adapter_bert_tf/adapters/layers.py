@@ -7,9 +7,9 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.adapters.kinds import PartsConfig
-from adapter_bert_tf.adapters.parts import Parts
-from adapter_bert_tf.adapters.specs import Sizes, Spec
+from adapter_bert_tf.adapters.modules import AdapterModule
+from adapter_bert_tf.adapters.registry import ModuleConfig
+from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec
 
 
 class Leaf(tf_keras.layers.Layer):
@@ -19,7 +19,7 @@ class Leaf(tf_keras.layers.Layer):
       specs: dict from the last part of a variable's name to its `Spec`.
     """
 
-    def __init__(self, specs: Mapping[str, Spec], **kwargs: Any) -> None:
+    def __init__(self, specs: Mapping[str, VariableSpec], **kwargs: Any) -> None:
         super().__init__(dtype=tf.float32, autocast=False, **kwargs)
         self.values = {
             name: self.add_weight(
@@ -52,7 +52,7 @@ def _from_identity(weight: float, kernel: tf.Variable) -> tf.Tensor:
     return weight * tf.reduce_sum(tf.square(tf.eye(kernel.shape[0]) - kernel))
 
 
-class PartsLayer(tf_keras.layers.Layer):
+class ModuleLayer(tf_keras.layers.Layer):
     """The variables and dropouts that a configuration asks for.
 
     Args:
@@ -60,18 +60,18 @@ class PartsLayer(tf_keras.layers.Layer):
       sizes: of the encoder.
     """
 
-    def __init__(self, config: PartsConfig, sizes: Sizes, **kwargs: Any) -> None:
+    def __init__(self, config: ModuleConfig, sizes: Sizes, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.config = config
         self.dropouts = config.new_dropouts(sizes)
-        leaves: dict[str, dict[str, Spec]] = {}
+        leaves: dict[str, dict[str, VariableSpec]] = {}
         for name, spec in config.specs(sizes).items():
             prefix, _, last = name.rpartition("/")
             leaves.setdefault(prefix, {})[last] = spec
         self.leaf_names = list(leaves)  # tf_keras sorts the dict.
         self.leaves = {prefix: _leaf(prefix, specs) for prefix, specs in leaves.items()}
 
-    def parts(self) -> Parts:
+    def parts(self) -> AdapterModule:
         """The `Parts` that compute with the variables."""
         return self.config.parts(self.named_variables(), self.dropouts)
 
@@ -84,6 +84,6 @@ class PartsLayer(tf_keras.layers.Layer):
         }
 
 
-def _leaf(prefix: str, specs: Mapping[str, Spec]) -> Leaf:
+def _leaf(prefix: str, specs: Mapping[str, VariableSpec]) -> Leaf:
     with tf.name_scope(prefix):
         return Leaf(specs, name=prefix)

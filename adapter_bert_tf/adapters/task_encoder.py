@@ -8,11 +8,17 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder, new_norm
-from adapter_bert_tf.adapters.kinds import PartsConfig
-from adapter_bert_tf.adapters.layers import PartsLayer
+from adapter_bert_tf.adapters.layers import ModuleLayer
+from adapter_bert_tf.adapters.modules import AdapterModule, ReplacingModule
 from adapter_bert_tf.adapters.ops import on_vectors
-from adapter_bert_tf.adapters.parts import Parts, Replacing
-from adapter_bert_tf.adapters.specs import POOLER, Sizes, Spec, check_specs, norm_names
+from adapter_bert_tf.adapters.registry import ModuleConfig
+from adapter_bert_tf.adapters.variable_specs import (
+    POOLER,
+    Sizes,
+    VariableSpec,
+    check_specs,
+    norm_names,
+)
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
@@ -33,10 +39,10 @@ class TaskEncoder(tf_keras.layers.Layer):
     def __init__(
         self,
         encoder: AdapterBertEncoder,
-        adapter: PartsConfig | Mapping[str, Any] | None = None,
+        adapter: ModuleConfig | Mapping[str, Any] | None = None,
         own_norms: bool = True,
         own_pooler: bool = False,
-        parts: PartsLayer | None = None,
+        parts: ModuleLayer | None = None,
         frozen_layers: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -45,10 +51,10 @@ class TaskEncoder(tf_keras.layers.Layer):
         self.frozen_layers = frozen_layers
         self.config = encoder.config
         self.inputs = encoder.inputs
-        config = PartsConfig.from_dict(adapter) if isinstance(adapter, Mapping) else adapter
+        config = ModuleConfig.from_dict(adapter) if isinstance(adapter, Mapping) else adapter
         if config:
             check_specs(config.specs(self.config), self.config)
-        self.parts = parts or (PartsLayer(config, self.config, name="parts") if config else None)
+        self.parts = parts or (ModuleLayer(config, self.config, name="parts") if config else None)
         shared = encoder.base_variables()
         names = norm_names(self.config["num_layers"]) if own_norms else []
         self.norms = {
@@ -68,12 +74,12 @@ class TaskEncoder(tf_keras.layers.Layer):
         """As `AdapterBertEncoder.frozen`, with its own LayerNorms."""
         return self.encoder.frozen(inputs, self.beside(), self.frozen_layers)
 
-    def beside(self) -> Parts:
+    def beside(self) -> AdapterModule:
         """What runs beside the encoder in a call."""
-        changes = self.parts.parts() if self.parts else Parts()
+        changes = self.parts.parts() if self.parts else AdapterModule()
         norms = {name: _always(layer) for name, layer in self._own_norms().items()}
         pooler = self.own_pooler and functools.partial(on_vectors, self.own_pooler)
-        return Replacing(changes, norms, pooler)
+        return ReplacingModule(changes, norms, pooler)
 
     def _own_norms(self) -> dict[str, tf_keras.layers.LayerNormalization]:
         names = norm_names(self.config["num_layers"]) if self.norms else []
@@ -91,7 +97,7 @@ class TaskEncoder(tf_keras.layers.Layer):
             }
         return named | (self.parts.named_variables() if self.parts else {})
 
-    def specs(self) -> dict[str, Spec]:
+    def specs(self) -> dict[str, VariableSpec]:
         """Dict from the names of `named_variables` to their `Spec`s."""
         return self.encoder.specs() | (self.parts.config.specs(self.config) if self.parts else {})
 
@@ -111,7 +117,7 @@ class TaskEncoder(tf_keras.layers.Layer):
 
 
 def new_encoder(
-    sizes: Sizes, adapter: PartsConfig | None = None
+    sizes: Sizes, adapter: ModuleConfig | None = None
 ) -> AdapterBertEncoder | TaskEncoder:
     """An encoder with random weights of its own, and parts if there is a configuration of some.
 
@@ -123,7 +129,7 @@ def new_encoder(
     """
     if adapter is None:
         return AdapterBertEncoder(**sizes)
-    parts = PartsLayer(adapter, sizes, name="parts")
+    parts = ModuleLayer(adapter, sizes, name="parts")
     return TaskEncoder(AdapterBertEncoder(**sizes), adapter, own_norms=False, parts=parts)
 
 

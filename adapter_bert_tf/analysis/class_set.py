@@ -7,12 +7,12 @@ import tensorflow as tf
 
 from adapter_bert_tf.analysis.dev_set import DevSet
 from adapter_bert_tf.data.batches import eval_batches, eval_plan
+from adapter_bert_tf.data.host_shard import WHOLE, HostShard
 from adapter_bert_tf.data.labels import is_known
-from adapter_bert_tf.data.share import WHOLE, Share
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run.classification_data import ClassificationData
-from adapter_bert_tf.run.one_task import in_file_order
 from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.runners.classification.runner import in_file_order
+from adapter_bert_tf.runners.classification.task_data import ClassificationData
 from adapter_bert_tf.tasks import metrics, role
 from adapter_bert_tf.tasks.metrics import SURE
 from adapter_bert_tf.tasks.task import BETWEEN_LABELS
@@ -53,7 +53,7 @@ class ClassSet(DevSet):
     def __len__(self) -> int:
         return len(self._features)
 
-    def batches(self, share: Share = WHOLE) -> tf.data.Dataset:
+    def batches(self, share: HostShard = WHOLE) -> tf.data.Dataset:
         longest, pad_to = self._batches.max_seq_length, self._batches.pad_to
         return eval_batches(self._features, self._rows, longest, pad_to, share)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run import output_files
+from adapter_bert_tf.output import run_files
 from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.folders import require_place
 
@@ -25,7 +25,7 @@ def require(folder: str, names: Collection[str]) -> None:
     """
     if not storage.isdir(folder):
         require_place(os.path.join(folder, "file"))
-    output_files.require_files(folder, names)
+    run_files.require_files(folder, names)
     if adapter_exists(folder):
         raise InputError(
             f"--output_dir={folder} is an adapter directory, in which nothing else can be. Choose "
@@ -64,7 +64,7 @@ def _is_marked(path: str) -> bool:
     if path.endswith(DRAWN):
         head = storage.read_bytes(path, 2**16)
         return MARK.encode() in head or (b"escription" in head and b"analy" in head)
-    return path.endswith(".json") and "identity" in (output_files.read_record(path) or {})
+    return path.endswith(".json") and "identity" in (run_files.read_record(path) or {})
 
 
 def write(folder: str, files: Mapping[str, bytes]) -> list[str]:

@@ -7,12 +7,12 @@ import numpy as np
 import tensorflow as tf
 
 from adapter_bert_tf.analysis.dev_set import DevSet
-from adapter_bert_tf.data import records
-from adapter_bert_tf.data.share import WHOLE, Share
+from adapter_bert_tf.data.host_shard import WHOLE, HostShard
+from adapter_bert_tf.data.questions import records
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.plan import Plan
-from adapter_bert_tf.run.question_answering import decoded
-from adapter_bert_tf.run.question_data import METRICS, SpanData
+from adapter_bert_tf.runners.questions.runner import decode_answers
+from adapter_bert_tf.runners.questions.task_data import METRICS, SpanData
 from adapter_bert_tf.tasks import squad_metrics
 
 
@@ -55,14 +55,14 @@ class QuestionSet(DevSet):
     def __len__(self) -> int:
         return len(self._task.asked)
 
-    def batches(self, share: Share = WHOLE) -> tf.data.Dataset:
+    def batches(self, share: HostShard = WHOLE) -> tf.data.Dataset:
         longest, pad_to = self._batches.max_seq_length, self._batches.pad_to
         return records.eval_batches(self._task.eval_records, self._size, longest, pad_to, share)
 
     def answers(self, logits: Sequence[np.ndarray]) -> Answered:
         task = self._task
         fields = records.eval_fields(task.eval_records, self._size, self._batches.pad_to)
-        texts = decoded(task, zip(logits, fields, strict=True)).texts
+        texts = decode_answers(task, zip(logits, fields, strict=True)).texts
         return self.from_json([texts[question.id] for question in task.asked])
 
     def to_json(self, answers: Answered) -> list[str]:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from adapter_bert_tf.adapters.specs import Spec
+from adapter_bert_tf.adapters.variable_specs import VariableSpec
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shortened
+from adapter_bert_tf.sanitize import truncate
 
 
 def assign_weights(variables, values, source):
@@ -49,7 +49,7 @@ def assign_weights(variables, values, source):
 
 
 def check_shapes(
-    specs: Mapping[str, Spec], shapes: Mapping[str, tuple[int, ...]], source: str
+    specs: Mapping[str, VariableSpec], shapes: Mapping[str, tuple[int, ...]], source: str
 ) -> None:
     """Checks what a checkpoint holds of a base before anything is built or read.
 
@@ -113,6 +113,6 @@ def _head_fits(variables, values):
 def _listing(title, rows):
     if not rows:
         return ""
-    first = "".join(f"\n    {shortened(row, 160)}" for row in rows[:8])
+    first = "".join(f"\n    {truncate(row, 160)}" for row in rows[:8])
     more = f"\n    ... and {len(rows) - 8} more" if len(rows) > 8 else ""
     return f"\n  {title} ({len(rows)}):{first}{more}"

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import parse_json, shown
+from adapter_bert_tf.sanitize import parse_json, preview
 
 # The same word means two functions: Google's `gelu` is the tanh form, Hugging Face's the exact one.
 GOOGLE_ACTIVATIONS = {"gelu": "gelu", "relu": "relu", "tanh": "tanh", "linear": "linear"}
@@ -116,7 +116,7 @@ def _read_object(path: str) -> dict[str, Any]:
             f"{path} is not valid JSON: {error}. Use the file that came with the checkpoint."
         ) from error
     if not isinstance(values, dict):
-        raise InputError(f"{path} must hold a JSON object. Received: {shown(values)}")
+        raise InputError(f"{path} must hold a JSON object. Received: {preview(values)}")
     return values
 
 
@@ -129,10 +129,10 @@ def _check_is_bert(path: str, values: Mapping[str, Any]) -> None:
     needed = [theirs for ours, theirs in SIZES.items() if ours not in DEFAULTS]
     missing = [name for name in needed if name not in values]
     if missing:
-        raise InputError(f"{path} has no {missing}. Found: {shown(sorted(values))}")
+        raise InputError(f"{path} has no {missing}. Found: {preview(sorted(values))}")
     for key, allowed in (("model_type", "bert"), ("position_embedding_type", "absolute")):
         if values.get(key, allowed) != allowed:
-            raise InputError(f"{path}: {key} must be {allowed!r}. Received: {shown(values[key])}")
+            raise InputError(f"{path}: {key} must be {allowed!r}. Received: {preview(values[key])}")
     if values.get("embedding_size", values.get("hidden_size")) != values.get("hidden_size"):
         raise InputError(f"{path}: factorized embeddings (ALBERT, ELECTRA) are not supported.")
 
@@ -143,13 +143,13 @@ def _check_sizes(path: str, sizes: Mapping[str, Any]) -> None:
         if type(size) is not int or not 0 < size <= LARGEST[name]:
             raise InputError(
                 f"{path}: {SIZES[name]} must be a whole number from 1 to {LARGEST[name]:,}. "
-                f"Received: {shown(size)}"
+                f"Received: {preview(size)}"
             )
     count = _count(**sizes)
     if count > MOST_PARAMETERS:
         raise InputError(
             f"{path}: a model of these sizes has {count:,} parameters; at most "
-            f"{MOST_PARAMETERS:,} are built. Received: {shown(dict(sizes), 400)}"
+            f"{MOST_PARAMETERS:,} are built. Received: {preview(dict(sizes), 400)}"
         )
 
 
@@ -172,7 +172,7 @@ def _number(path: str, values: Mapping[str, Any], name: str) -> float:
     default, is_right, allowed = NUMBERS[name]
     value = values.get(name, default)
     if type(value) not in (int, float) or not is_right(value):
-        raise InputError(f"{path}: {name} must be a number {allowed}. Received: {shown(value)}")
+        raise InputError(f"{path}: {name} must be a number {allowed}. Received: {preview(value)}")
     return float(value)
 
 
@@ -181,6 +181,6 @@ def _activation(path: str, values: Mapping[str, Any]) -> str:
     name = values.get("hidden_act", "gelu")
     if not isinstance(name, str) or name not in table:
         raise InputError(
-            f"{path}: hidden_act must be one of {sorted(table)}. Received: {shown(name)}"
+            f"{path}: hidden_act must be one of {sorted(table)}. Received: {preview(name)}"
         )
     return table[name]

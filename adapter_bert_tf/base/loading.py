@@ -12,9 +12,9 @@ import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
-from adapter_bert_tf.adapters.kinds import PartsConfig
-from adapter_bert_tf.adapters.specs import POOLER, base_specs
+from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder, new_encoder
+from adapter_bert_tf.adapters.variable_specs import POOLER, base_specs
 from adapter_bert_tf.base import files as base_files
 from adapter_bert_tf.base.assign import assign_weights, check_shapes
 from adapter_bert_tf.base.config import BertConfig, read_config
@@ -51,7 +51,9 @@ class Base:
         """Whether the pooler was ever trained: its bias began as zeros. True without weights."""
         return not self.weights or bool(np.any(self.weights[f"{POOLER}/bias"]))
 
-    def build_encoder(self, adapter: PartsConfig | None = None) -> AdapterBertEncoder | TaskEncoder:
+    def build_encoder(
+        self, adapter: ModuleConfig | None = None
+    ) -> AdapterBertEncoder | TaskEncoder:
         """A new encoder with the base's weights.
 
         Args:
@@ -65,14 +67,14 @@ class Base:
           InputError: for an adapter that is no `PartsConfig`.
         """
         if adapter is not None:
-            require_kind("adapter", adapter, PartsConfig, 'PRESETS["houlsby"], for example')
+            require_kind("adapter", adapter, ModuleConfig, 'PRESETS["houlsby"], for example')
         encoder = self.new_encoder(adapter)
         self.assign(encoder.named_variables())
         return encoder
 
     def new_encoder(
         self,
-        adapter: PartsConfig | None = None,
+        adapter: ModuleConfig | None = None,
         dropout: float | None = None,
         product_dtype: str | None = None,
         frozen_layers: int = 0,

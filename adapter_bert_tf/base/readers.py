@@ -18,7 +18,7 @@ import tensorflow as tf
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import tensors
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shortened
+from adapter_bert_tf.sanitize import truncate
 
 NOT_ENCODER = r"^(cls|classifier|qa_outputs)\.|position_ids$"
 VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -268,8 +268,8 @@ def _add(stored, common, found, path):
     """Adds an array. Raises `InputError` for a second one in the same place: which would it be?"""
     if common in stored:
         raise InputError(
-            f"{path} holds {common} twice, as {shortened(stored[common].name, 80)!r} and as "
-            f"{shortened(found.name, 80)!r}. Save the model again with one of them."
+            f"{path} holds {common} twice, as {truncate(stored[common].name, 80)!r} and as "
+            f"{truncate(found.name, 80)!r}. Save the model again with one of them."
         )
     stored[common] = found
 
@@ -279,7 +279,7 @@ def _check_found(path, stored, names):
 
 
 def _fail(path, names):
-    first = "\n  ".join(shortened(name, 80) for name in names[:25])
+    first = "\n  ".join(truncate(name, 80) for name in names[:25])
     raise InputError(
         f"{path} holds no BERT encoder in Google's, Model Garden's or Hugging Face's names. "
         f"It has {len(names)} variables:\n  {first}"

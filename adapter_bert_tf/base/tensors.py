@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shortened, shown
+from adapter_bert_tf.sanitize import preview, truncate
 
 FLOATS: Mapping[str, type] = {
     "F64": np.float64,
@@ -53,7 +53,7 @@ def read_tensors(path: str, left_out: str = "(?!)") -> dict[str, np.ndarray]:
     for name, tensor in tensors.items():
         if tensor["dtype"] not in FLOATS:
             raise InputError(
-                f"{path}: {shown(name)} must be of one of the types {list(FLOATS)}. Received: "
+                f"{path}: {preview(name)} must be of one of the types {list(FLOATS)}. Received: "
                 f"{tensor['dtype']}. Save the model again in one of these."
             )
     return {
@@ -69,9 +69,7 @@ def _damaged(path: str, error: Exception) -> InputError:
     except tf.errors.OpError as missing:
         size = storage.reason(missing)
     said = (
-        storage.reason(error)
-        if isinstance(error, tf.errors.OpError)
-        else shortened(str(error), 400)
+        storage.reason(error) if isinstance(error, tf.errors.OpError) else truncate(str(error), 400)
     )
     return InputError(
         f"Cannot read {path!r}: {said}; {size}. It is damaged or not whole: copy or download it "

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import parse_json, shown
+from adapter_bert_tf.sanitize import parse_json, preview
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 LARGEST_FILE = 256 << 20
@@ -72,7 +72,7 @@ def _check_distinct(path: str, pieces: tuple[str, ...]) -> None:
         if piece in lines:
             raise InputError(
                 f"{path}: lines {lines[piece]} and {number} are the same word piece. Received: "
-                f"{shown(piece)}. Use the file that came with the checkpoint."
+                f"{preview(piece)}. Use the file that came with the checkpoint."
             )
         lines[piece] = number
 
@@ -104,6 +104,6 @@ def _stated_lower_case(vocabulary_path: str) -> bool | None:
     except (ValueError, tf.errors.OpError) as error:
         raise InputError(f"{path} is not valid JSON: {error}. Mend or remove it.") from error
     if not isinstance(values, dict):
-        raise InputError(f"{path} is not a JSON object. Received: {shown(values)}")
+        raise InputError(f"{path} is not a JSON object. Received: {preview(values)}")
     stated = values.get("do_lower_case")
     return stated if isinstance(stated, bool) else None

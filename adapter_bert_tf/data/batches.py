@@ -6,9 +6,9 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.parts import FROZEN_OUTPUT
-from adapter_bert_tf.data.frozen import FrozenOutputs
-from adapter_bert_tf.data.share import WHOLE
+from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT
+from adapter_bert_tf.data.frozen_outputs import FrozenOutputs
+from adapter_bert_tf.data.host_shard import WHOLE
 
 TOKENIZE_AT_ONCE = 1024
 # Batches that are sorted by length together, at most. More pads less; fewer mixes better.

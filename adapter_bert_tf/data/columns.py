@@ -3,7 +3,7 @@
 import dataclasses
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shortened, shown
+from adapter_bert_tf.sanitize import preview, truncate
 from adapter_bert_tf.tasks.own import is_number
 
 
@@ -36,7 +36,7 @@ def check_columns(task, source, header, rows, columns, path):
     if len(set(chosen)) < len(chosen):
         raise InputError(
             f"{path}: the texts and the label must be different columns. Received: "
-            f"{shown(dataclasses.asdict(source.columns))}"
+            f"{preview(dataclasses.asdict(source.columns))}"
         )
     if not source.strict or header is None or "label" not in columns:
         return
@@ -47,7 +47,7 @@ def check_columns(task, source, header, rows, columns, path):
     if _is_number(first) if task.regression else first in others:
         raise InputError(
             f"{path}, line 1: this row looks like data and not like a header: its label "
-            f"{shown(first)} is that of other rows. If the file has no header, say "
+            f"{preview(first)} is that of other rows. If the file has no header, say "
             "header=False; else name the columns by their names.",
             "header=False",
         )
@@ -65,19 +65,19 @@ def _column_number(column, header, place):
     number = int(column) if is_number(str(column)) else None
     if header.count(column) > 1:
         raise InputError(
-            f"{place}: {header.count(column)} columns are called {shown(column)}. Rename them, or "
-            f"say which by its number. Received: {_shown(header)}"
+            f"{place}: {header.count(column)} columns are called {preview(column)}. Rename them, "
+            f"or say which by its number. Received: {_shown(header)}"
         )
     if column not in header:
         if number is not None:
             return number
-        said = f"{place}: the header has no column {shown(column)}. Received: {_shown(header)}."
+        said = f"{place}: the header has no column {preview(column)}. Received: {_shown(header)}."
         if header[0].startswith("sep="):
             raise InputError(f"{said} The first line is Excel's own: remove it.")
         raise InputError(f"{said} Is delimiter right?", "delimiter")
     if number is not None and header.index(column) != number:
         raise InputError(
-            f"{place}: {shown(column)} is the name of column {header.index(column)} and "
+            f"{place}: {preview(column)} is the name of column {header.index(column)} and "
             f"the number of another. Rename it. Received: {_shown(header)}"
         )
     return header.index(column)
@@ -85,4 +85,4 @@ def _column_number(column, header, place):
 
 def _shown(header):
     """The names of the first columns, in short."""
-    return shortened(str([name[:80] for name in header[:30]]), 600)
+    return truncate(str([name[:80] for name in header[:30]]), 600)

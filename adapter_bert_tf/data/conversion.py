@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError, require_lists
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.sanitize import preview
 
 
 def examples(
@@ -51,7 +51,7 @@ def examples(
         raise InputError(f"Each text has one label. Received: lists of the lengths {lengths}.")
     as_texts = list(map(str, names))
     if len(set(as_texts)) < len(as_texts):
-        raise InputError(f"The names of labels differ, as texts. Received: {shown(names)}")
+        raise InputError(f"The names of labels differ, as texts. Received: {preview(names)}")
     convert = _ids if as_texts else _scores
     return encoder.inputs(*columns), convert(given, as_texts)
 
@@ -67,7 +67,7 @@ def _ids(labels: Sequence[Any], names: list[str]) -> np.ndarray:
         other = are_sets.index(not are_sets[0])
         raise InputError(
             "Either all rows have a list or set of labels or each has one label. "
-            f"Received, at 0 and {other}: {shown(labels[0])}, {shown(labels[other])}"
+            f"Received, at 0 and {other}: {preview(labels[0])}, {preview(labels[other])}"
         )
     if all(are_sets):
         found = np.zeros((len(labels), len(names)), np.float32)
@@ -80,7 +80,7 @@ def _ids(labels: Sequence[Any], names: list[str]) -> np.ndarray:
 def _id(label: Any, names: list[str], number: int) -> int:
     if str(label) in names:
         return names.index(str(label))
-    raise InputError(f"A label is one of {shown(names)}. Received, at {number}: {shown(label)}")
+    raise InputError(f"A label is one of {preview(names)}. Received, at {number}: {preview(label)}")
 
 
 def _scores(labels: Sequence[Any], _: list[str]) -> np.ndarray:
@@ -88,8 +88,8 @@ def _scores(labels: Sequence[Any], _: list[str]) -> np.ndarray:
         scores = np.array([float(label) for label in labels], np.float32)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"Without names of labels each is a score, a number. Received: {shown(labels)}"
+            f"Without names of labels each is a score, a number. Received: {preview(labels)}"
         ) from error
     if not np.isfinite(scores).all():
-        raise InputError(f"Scores are finite numbers. Received: {shown(labels)}")
+        raise InputError(f"Scores are finite numbers. Received: {preview(labels)}")
     return scores

@@ -9,7 +9,7 @@ from typing import Any
 from absl import logging
 
 from adapter_bert_tf.data.columns import check_columns, column_numbers
-from adapter_bert_tf.data.ragged import say_left_out, whole_rows
+from adapter_bert_tf.data.malformed_rows import say_left_out, whole_rows
 from adapter_bert_tf.data.splits import divide
 from adapter_bert_tf.data.tables import find_file, read_table
 from adapter_bert_tf.errors import InputError

@@ -8,7 +8,7 @@ from absl import logging
 
 from adapter_bert_tf.data.splits import subset
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.sanitize import preview
 
 
 def infer_labels(labels):
@@ -34,7 +34,7 @@ def require_one_line(labels, places):
         if "\n" in label or "\t" in label:
             raise InputError(
                 f"{path}, line {line}: a label must not hold a tab or a line end. Received: "
-                f"{shown(label)}"
+                f"{preview(label)}"
             )
 
 
@@ -91,7 +91,7 @@ def label_ids(task, examples):
         for label in labels:
             if label not in ids:
                 raise InputError(
-                    f"{path}, line {line}: unknown label {shown(label)}. The task's labels, "
+                    f"{path}, line {line}: unknown label {preview(label)}. The task's labels, "
                     f"those of its training data, are {_shown(task.labels)}."
                 )
     if not task.multi_label:
@@ -103,7 +103,7 @@ def label_ids(task, examples):
 
 
 def _shown(labels):
-    first = ", ".join(shown(label, 60) for label in labels[:30])
+    first = ", ".join(preview(label, 60) for label in labels[:30])
     return f"[{first}{', ...' if len(labels) > 30 else ''}]"
 
 
@@ -112,7 +112,7 @@ def _score(label, place):
     if not abs(score) <= LARGEST_SCORE:  # NaN is not, either.
         raise InputError(
             f"{place[0]}, line {place[1]}: the score must be a number, and at most "
-            f"{LARGEST_SCORE:g}. Received: {shown(label)}"
+            f"{LARGEST_SCORE:g}. Received: {preview(label)}"
         )
     return score
 

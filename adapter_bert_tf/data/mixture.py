@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.data.batches import Features, group
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.sanitize import preview
 
 Temperature = float | Literal["annealed"]
 
@@ -26,7 +26,7 @@ def parse_temperature(text: str) -> Temperature:
     if not value >= 1:
         raise InputError(
             "A sampling temperature is a number from 1 (shares as the numbers of examples), inf "
-            f"(equal shares), or annealed. Received: {shown(text)}"
+            f"(equal shares), or annealed. Received: {preview(text)}"
         )
     return value
 

@@ -13,7 +13,7 @@ from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shortened
+from adapter_bert_tf.sanitize import truncate
 
 csv.field_size_limit(2**31 - 1)
 
@@ -95,7 +95,7 @@ def _decode(path, content, encodings):
             failure = error
         except (LookupError, ValueError) as error:  # Also of encodings that are none of text.
             raise InputError(
-                f"Unknown encoding {encoding!r} for {path}: {shortened(str(error), 200)}. Name one "
+                f"Unknown encoding {encoding!r} for {path}: {truncate(str(error), 200)}. Name one "
                 "that Python knows, such as utf-8, utf-16, latin-1 or cp1252 (encoding=NAME).",
                 "encoding=NAME",
             ) from error

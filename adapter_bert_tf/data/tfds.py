@@ -11,7 +11,7 @@ from google.protobuf import json_format
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.examples import Examples, require_roles
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shortened, shown
+from adapter_bert_tf.sanitize import preview, truncate
 from adapter_bert_tf.tasks import role
 
 ROLES = {"train": "train", "validation": "dev", "test": "test"}
@@ -81,8 +81,8 @@ def _refuse_tables(name, folder):
     names = storage.listdir(folder) if folder and storage.isdir(folder) else []
     if tables := sorted(name for name in names if name.endswith((".tsv", ".csv", ".jsonl"))):
         raise InputError(
-            f"{folder} (data_dir) holds tables, {shown(tables[0])} among them, and not the {name} "
-            "that TensorFlow Datasets prepares: tables are read with data_source='tsv'.",
+            f"{folder} (data_dir) holds tables, {preview(tables[0])} among them, and not the "
+            f"{name} that TensorFlow Datasets prepares: tables are read with data_source='tsv'.",
             "data_dir",
             "data_source='tsv'",
         )
@@ -91,7 +91,7 @@ def _refuse_tables(name, folder):
 def _why(error):
     """A message without TensorFlow's place in its graph."""
     said = re.sub(r"^{{.*?}} | \[Op:.*| \[\[{{.*", "", str(error), flags=re.DOTALL)
-    return shortened(said.rstrip("."), 400)
+    return truncate(said.rstrip("."), 400)
 
 
 def _rows(builder, split):

@@ -14,7 +14,7 @@ from official.nlp.modeling import layers
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.sanitize import preview
 
 if TYPE_CHECKING:
     from adapter_bert_tf.base.vocabulary import Vocabulary
@@ -174,7 +174,7 @@ def text_encoder(vocabulary: "Vocabulary", max_seq_length: int) -> TextEncoder:
 def _room(max_seq_length: int) -> int:
     if not isinstance(max_seq_length, int | np.integer) or max_seq_length < 5:
         raise InputError(
-            f"max_seq_length is a whole number of 5 or more. Received: {shown(max_seq_length)}"
+            f"max_seq_length is a whole number of 5 or more. Received: {preview(max_seq_length)}"
         )
     return int(max_seq_length)
 
@@ -183,7 +183,7 @@ def _strings(column: tf.Tensor | Sequence[str]) -> tf.Tensor:
     try:
         return tf.convert_to_tensor(column, tf.string)
     except (TypeError, ValueError) as error:
-        raise InputError(f"A text is a string. Received: {shown(column)}") from error
+        raise InputError(f"A text is a string. Received: {preview(column)}") from error
 
 
 def equally_long(columns: Collection[tf.Tensor]) -> list[tf.Tensor]:

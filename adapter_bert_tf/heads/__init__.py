@@ -6,13 +6,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from adapter_bert_tf.data.spans import SpanSettings
+from adapter_bert_tf.data.questions.spans import SpanSettings
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import serving_spans, serving_texts
 from adapter_bert_tf.heads.classifier import Classifier, pooled_logits
 from adapter_bert_tf.heads.head import Head
 from adapter_bert_tf.heads.span_labeler import LABELS, SpanLabeler, sequence_logits
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.tasks import metrics, squad_metrics
 from adapter_bert_tf.tasks.span_decoding import DecodingSettings
 
@@ -21,7 +21,7 @@ __all__ = ["HEADS", "Head", "head_of"]
 
 def _check_texts(values: Mapping[str, Any]) -> None:
     if values["texts"] not in (1, 2) or values["max_seq_length"] < 5:
-        raise InputError(f"inputs need 1 or 2 texts and room for them. Received: {shown(values)}")
+        raise InputError(f"inputs need 1 or 2 texts and room for them. Received: {preview(values)}")
 
 
 def _check_spans(values: Mapping[str, Any]) -> None:
@@ -87,6 +87,6 @@ def head_of(config: Mapping[str, Any]) -> Head:
     known = [head.file_name for head in HEADS.values()]
     if name not in known:
         raise InputError(
-            f"head must be one of {list(dict.fromkeys(known))}. Received: {shown(name)}"
+            f"head must be one of {list(dict.fromkeys(known))}. Received: {preview(name)}"
         )
     return HEADS["regression"] if config["regression"] else HEADS[name]

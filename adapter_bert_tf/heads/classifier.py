@@ -7,8 +7,8 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
+from adapter_bert_tf.adapters.modules import AdapterModule
 from adapter_bert_tf.adapters.ops import Tensor, dense, on_vectors
-from adapter_bert_tf.adapters.parts import Parts
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.heads.losses import Loss, binary_cross_entropy, sparse_cross_entropy
 from adapter_bert_tf.heads.task_model import TaskModel
@@ -17,7 +17,7 @@ from adapter_bert_tf.heads.task_model import TaskModel
 def pooled_logits(
     encoder: Any,
     inputs: Mapping[str, tf.Tensor],
-    parts: Parts,
+    parts: AdapterModule,
     kernel: Tensor,
     bias: Tensor,
     stacked: str | None = None,

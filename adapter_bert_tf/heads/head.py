@@ -6,8 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from adapter_bert_tf.adapters.modules import module_from_values
 from adapter_bert_tf.adapters.ops import Tensor
-from adapter_bert_tf.adapters.parts import given_parts
 from adapter_bert_tf.heads.task_model import TaskModel, head_specs
 
 
@@ -73,6 +73,6 @@ class Head:
         Returns:
           float32 `[batch, outputs]`, or `[batch, 2, seq]` for spans.
         """
-        given = given_parts(parts, values, stacked)
+        given = module_from_values(parts, values, stacked)
         kernel, bias = values["head/kernel"], values["head/bias"]
         return self.logits(encoder, inputs, given, kernel, bias, stacked)

@@ -8,10 +8,10 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
-from adapter_bert_tf.adapters.of_tasks import TASK_IDS, TASKS, check_task_names
+from adapter_bert_tf.adapters.methods.multitask import TASK_IDS, TASKS, check_task_names
 from adapter_bert_tf.adapters.ops import dense
-from adapter_bert_tf.adapters.specs import Spec
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
+from adapter_bert_tf.adapters.variable_specs import VariableSpec
 from adapter_bert_tf.heads.losses import Loss, mixed_loss
 from adapter_bert_tf.heads.task_model import EncoderModel, head_specs, new_head
 
@@ -117,7 +117,7 @@ class MixedClassifier(EncoderModel):
             for name, variable in (("kernel", head.kernel), ("bias", head.bias))
         }
 
-    def head_specs(self) -> dict[str, Spec]:
+    def head_specs(self) -> dict[str, VariableSpec]:
         """As `EncoderModel.head_specs`."""
         hidden = self.encoder.config["hidden_size"]
         return mixed_head_specs(hidden, list(self.head_of.values()))
@@ -133,7 +133,7 @@ def _name(task: str) -> str:
     return f"{TASKS}/{task}/head"
 
 
-def mixed_head_specs(hidden_size: int, heads: Sequence[HeadOf]) -> dict[str, Spec]:
+def mixed_head_specs(hidden_size: int, heads: Sequence[HeadOf]) -> dict[str, VariableSpec]:
     """Dict from common name to `Spec` of the heads of several tasks."""
     return {
         name: spec

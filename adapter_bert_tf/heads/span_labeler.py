@@ -7,8 +7,8 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
+from adapter_bert_tf.adapters.modules import AdapterModule
 from adapter_bert_tf.adapters.ops import Tensor, dense
-from adapter_bert_tf.adapters.parts import Parts
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.heads.losses import Loss, sparse_cross_entropy
 from adapter_bert_tf.heads.task_model import TaskModel
@@ -25,7 +25,7 @@ def span_logits(scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
 def sequence_logits(
     encoder: Any,
     inputs: Mapping[str, tf.Tensor],
-    parts: Parts,
+    parts: AdapterModule,
     kernel: Tensor,
     bias: Tensor,
     stacked: str | None = None,

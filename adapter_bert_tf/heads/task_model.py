@@ -9,19 +9,19 @@ import tf_keras
 from absl import logging
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
-from adapter_bert_tf.adapters.fusion import ScoreDropout
-from adapter_bert_tf.adapters.specs import Spec
+from adapter_bert_tf.adapters.methods.fusion import ScoreDropout
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
+from adapter_bert_tf.adapters.variable_specs import VariableSpec
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.losses import Loss
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.sanitize import preview
 
 
-def head_specs(hidden_size: int, outputs: int, name: str = "head") -> dict[str, Spec]:
+def head_specs(hidden_size: int, outputs: int, name: str = "head") -> dict[str, VariableSpec]:
     """Dict from common name to `Spec` of a head's dense layer."""
     return {
-        f"{name}/kernel": Spec((hidden_size, outputs), "head"),
-        f"{name}/bias": Spec((outputs,), "head"),
+        f"{name}/kernel": VariableSpec((hidden_size, outputs), "head"),
+        f"{name}/bias": VariableSpec((outputs,), "head"),
     }
 
 
@@ -32,7 +32,7 @@ def new_head(hidden_size: int, outputs: int, name: str = "head") -> tf_keras.lay
       InputError: when there are no outputs.
     """
     if not isinstance(outputs, numbers.Integral) or outputs < 1:
-        raise InputError(f"A head has 1 or more outputs, one a label. Received: {shown(outputs)}")
+        raise InputError(f"A head has 1 or more outputs, one a label. Received: {preview(outputs)}")
     layer = tf_keras.layers.Dense(
         outputs,
         name=name,
@@ -82,7 +82,7 @@ class EncoderModel(tf_keras.Model):
         """Dict from common name to variable of what follows the encoder."""
         raise NotImplementedError
 
-    def head_specs(self) -> dict[str, Spec]:
+    def head_specs(self) -> dict[str, VariableSpec]:
         """Dict from the names of `head_variables` to their `Spec`s."""
         raise NotImplementedError
 
@@ -90,7 +90,7 @@ class EncoderModel(tf_keras.Model):
         """The encoder's named variables and those of the head or heads."""
         return self.encoder.named_variables() | self.head_variables()
 
-    def specs(self) -> dict[str, Spec]:
+    def specs(self) -> dict[str, VariableSpec]:
         """Dict from the names of `named_variables` to their `Spec`s."""
         return self.encoder.specs() | self.head_specs()
 
@@ -154,6 +154,6 @@ class TaskModel(EncoderModel):
         """The head's `head/kernel` and `head/bias`."""
         return {"head/kernel": self.head.kernel, "head/bias": self.head.bias}
 
-    def head_specs(self) -> dict[str, Spec]:
+    def head_specs(self) -> dict[str, VariableSpec]:
         """As `EncoderModel.head_specs`."""
         return head_specs(self.encoder.config["hidden_size"], self.head.units)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.tasks import OWN, TASKS
 from adapter_bert_tf.tasks.own import is_number
 
@@ -26,7 +26,7 @@ def check_row(config: Mapping[str, Any], name: str, row: Any, number: int) -> No
         if config["head"] == "span":
             wanted = "a question and a context"
         raise InputError(
-            f"The adapter {name!r} reads {wanted}. Received, at {number}: {shown(row)}"
+            f"The adapter {name!r} reads {wanted}. Received, at {number}: {preview(row)}"
         )
 
 
@@ -49,7 +49,7 @@ def of_texts(
     given = [column for column in (text_a, text_b) if column is not None]
     if text_b is not None and num_texts(config) == 1:
         raise InputError(
-            f"The adapter reads single texts: text_a_column. Received: {shown([text_a, text_b])}",
+            f"The adapter reads single texts: text_a_column. Received: {preview([text_a, text_b])}",
             "text_a_column",
         )
     if given:
@@ -72,13 +72,13 @@ def _given(given: Sequence[str | int], names: Sequence[str] | None, count: int) 
     if len(given) < count:
         raise InputError(
             "The adapter reads pairs, or a question and its context: text_a_column and "
-            f"text_b_column. Received: {shown(given)}",
+            f"text_b_column. Received: {preview(given)}",
             "text_a_column",
             "text_b_column",
         )
     if len(given) > count:
         raise InputError(
-            f"The adapter reads single texts: text_a_column. Received: {shown(given)}",
+            f"The adapter reads single texts: text_a_column. Received: {preview(given)}",
             "text_a_column",
         )
     return [_number_or_name(column, names) for column in given]
@@ -90,7 +90,7 @@ def _number_or_name(column: str | int, names: Sequence[str] | None) -> str | int
     if is_number(str(column)) and (names is None or int(column) < len(names)):
         return int(column)
     raise InputError(
-        f"text_a_column or text_b_column: there is no column {shown(column)}. Received: "
+        f"text_a_column or text_b_column: there is no column {preview(column)}. Received: "
         f"{_shown(names)}",
         "text_a_column",
         "text_b_column",
@@ -98,7 +98,7 @@ def _number_or_name(column: str | int, names: Sequence[str] | None) -> str | int
 
 
 def _shown(names: Sequence[str] | None) -> str:
-    return "a table without a header" if names is None else shown(list(names))
+    return "a table without a header" if names is None else preview(list(names))
 
 
 def _candidates(config: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:

@@ -6,8 +6,8 @@ from typing import Any
 from absl import logging
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.predict.cells import cells_of, filled, free
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.predict.output_columns import cells_of, filled, free
+from adapter_bert_tf.sanitize import preview
 
 
 def is_frame(value: Any) -> bool:
@@ -49,7 +49,7 @@ def require_use(texts: Any, others: Any, *of_columns: Any) -> None:
     if not is_frame(texts) and any(column is not None for column in of_columns):
         raise InputError(
             "text_a_column and text_b_column are of a DataFrame; other second texts are others. "
-            f"Received: {shown(of_columns)}",
+            f"Received: {preview(of_columns)}",
             "text_a_column",
             "text_b_column",
         )

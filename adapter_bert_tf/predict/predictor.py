@@ -10,9 +10,16 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.base import Base, load_base
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.many_tasks.model import AdapterModel
-from adapter_bert_tf.predict import answers, asked, cells, columns, frames, tables
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.multi_adapter.model import AdapterModel
+from adapter_bert_tf.predict import (
+    answers,
+    batched_inference,
+    columns,
+    frames,
+    output_columns,
+    tables,
+)
+from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.files import read_config
 from adapter_bert_tf.store.place import CONFIG
 
@@ -55,7 +62,7 @@ class Predictor:
         if not adapters or not is_size or batch_size < 1:
             raise InputError(
                 "A Predictor takes adapter directories, and a batch_size of 1 or more. Received: "
-                f"{shown(adapters)}, {shown(batch_size)}"
+                f"{preview(adapters)}, {preview(batch_size)}"
             )
         named = [pair for adapter in adapters for pair in _named(adapter)]
         base = _base_of(named[0][1]) if base is None else base
@@ -119,7 +126,7 @@ class Predictor:
             config = self._configs[self._one(adapter)]
             names = list(texts.columns)
             found = columns.of_texts(config, names, text_a_column, text_b_column)
-            rows, names = frames.rows(texts, found), cells.names_of(config)
+            rows, names = frames.rows(texts, found), output_columns.names_of(config)
             return frames.with_answers(texts, list(self.stream(rows, adapter)), names)
         if isinstance(texts, str):
             if texts.endswith((".csv", ".tsv", ".jsonl", ".gz")) and storage.exists(texts):
@@ -182,7 +189,7 @@ class Predictor:
         return tables.answer_file(
             storage.path_of(path),
             storage.path_of(output),
-            cells.names_of(self._configs[name]),
+            output_columns.names_of(self._configs[name]),
             lambda names: columns.of_texts(
                 self._configs[name], names, text_a_column, text_b_column
             ),
@@ -195,7 +202,7 @@ class Predictor:
         name = self._names(adapter)
         if isinstance(name, str):
             return name
-        raise InputError(f"A table is answered by one adapter. Received: {shown(adapter)}")
+        raise InputError(f"A table is answered by one adapter. Received: {preview(adapter)}")
 
     def _names(self, adapter: str | Sequence[str] | None) -> str | list[str]:
         if adapter is None and len(self.adapters) == 1:
@@ -208,7 +215,7 @@ class Predictor:
             return adapter if isinstance(adapter, str) else list(known)
         raise InputError(
             f"adapter=NAME, or one for each row, says which of {self.adapters} to ask. "
-            f"Received: {shown(adapter)}"
+            f"Received: {preview(adapter)}"
         )
 
     def _answers(
@@ -231,7 +238,7 @@ class Predictor:
     def _group(self, rows: Sequence[Row], names: Sequence[str]) -> Iterable[dict[str, Any]]:
         """Answers of rows whose adapters have one kind of head and of inputs."""
 
-        def run(numbers: np.ndarray, inputs: asked.Inputs) -> np.ndarray:
+        def run(numbers: np.ndarray, inputs: batched_inference.Inputs) -> np.ndarray:
             of_each = [names[number] for number in numbers]
             adapter = of_each[0] if len(set(of_each)) == 1 else of_each
             logits: np.ndarray = self.model(inputs, adapter=adapter).numpy()
@@ -240,8 +247,10 @@ class Predictor:
         config, texts = self._configs[names[0]], list(zip(*rows, strict=True))
         encoder = self._encoders[config["inputs"]["max_seq_length"]]
         if config["head"] == "span":
-            return asked.span_answers(run, texts, encoder, config["inputs"], self.batch_size)
-        logits = asked.class_logits(run, texts, encoder, self.batch_size)
+            return batched_inference.span_answers(
+                run, texts, encoder, config["inputs"], self.batch_size
+            )
+        logits = batched_inference.class_logits(run, texts, encoder, self.batch_size)
         found: list[dict[str, Any]] = [{}] * len(rows)
         for name in dict.fromkeys(names):  # Those of one adapter at once: of one width.
             mine = [i for i, other in enumerate(names) if other == name]
@@ -259,7 +268,7 @@ def _named(adapter: Folder | Mapping[str, Folder]) -> list[tuple[str | None, Fol
         return [(None, adapter)]
     raise InputError(
         "Adapters are directories, one argument each, or dicts from names to directories. "
-        f"Received: {shown(adapter)}"
+        f"Received: {preview(adapter)}"
     )
 
 
@@ -288,11 +297,12 @@ def _rows(texts: Any, others: Any) -> list[Row]:
     """Rows of what a call is given: a list of texts or pairs, and the second texts."""
     texts, others = _listed(texts), _listed(others)
     if not isinstance(texts, list | tuple):
-        raise InputError(f"texts are a text, a list, or a DataFrame. Received: {shown(texts)}")
+        raise InputError(f"texts are a text, a list, or a DataFrame. Received: {preview(texts)}")
     if others is None:
         return [tuple(text) if isinstance(text, list | tuple) else (text,) for text in texts]
     if not isinstance(others, list | tuple) or len(others) != len(texts):
         raise InputError(
-            f"others has a text for each of texts. Received: {len(texts)} texts and {shown(others)}"
+            f"others has a text for each of texts. Received: {len(texts)} texts and "
+            f"{preview(others)}"
         )
     return list(zip(texts, others, strict=True))

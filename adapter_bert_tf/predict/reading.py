@@ -14,8 +14,8 @@ from typing import IO, Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.predict.forms import Form
-from adapter_bert_tf.received import parse_json, shortened, shown
+from adapter_bert_tf.predict.file_formats import Form
+from adapter_bert_tf.sanitize import parse_json, preview, truncate
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Table:
             raise InputError(f"{self.path} is empty: not even the names of the columns are there.")
         names = [name.strip() for name in header.cells]
         if len(set(names)) < len(names):
-            raise InputError(f"{self.path}: two columns have one name. Received: {shown(names)}")
+            raise InputError(f"{self.path}: two columns have one name. Received: {preview(names)}")
         return names
 
     def _names_of_objects(self) -> list[str] | None:
@@ -135,7 +135,7 @@ class Table:
                 continue
             try:
                 value = parse_json(line, distinct=True)
-                fault = f"a row is a JSON object. Received: {shown(value)}."
+                fault = f"a row is a JSON object. Received: {preview(value)}."
             except ValueError as error:
                 value, fault = None, f"no JSON: {error}."
             if isinstance(value, dict):
@@ -153,7 +153,7 @@ class Table:
         except (UnicodeError, csv.Error, EOFError, gzip.BadGzipFile, zlib.error) as error:
             place = f"after line {line}" if line else "in the first line"
             raise InputError(
-                f"{self.path}, {place}: {shortened(str(error), 200)}. Is it whole, and are "
+                f"{self.path}, {place}: {truncate(str(error), 200)}. Is it whole, and are "
                 f"encoding{_hint(self._raw)} and quoted right?",
                 "encoding",
                 "quoted",

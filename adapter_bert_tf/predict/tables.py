@@ -11,21 +11,21 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError, require_truths
-from adapter_bert_tf.patience import is_remote
-from adapter_bert_tf.permissions import plainly
-from adapter_bert_tf.predict.cells import cells_of, free
-from adapter_bert_tf.predict.forms import form_of
-from adapter_bert_tf.predict.pace import Pace
+from adapter_bert_tf.permissions import denied_as_input_error
+from adapter_bert_tf.predict.file_formats import form_of
+from adapter_bert_tf.predict.output_columns import cells_of, free
+from adapter_bert_tf.predict.progress import RowProgress
 from adapter_bert_tf.predict.reading import Record, Table, open_table
 from adapter_bert_tf.predict.writing import open_written
-from adapter_bert_tf.received import lines_of
+from adapter_bert_tf.retry import is_remote
+from adapter_bert_tf.sanitize import format_lines
 from adapter_bert_tf.store.folders import require_place
 
 AT_ONCE = 2048  # Rows in memory.
 Texts: TypeAlias = tuple[str, ...]
 
 
-@plainly()
+@denied_as_input_error()
 def answer_file(
     path: str,
     output: str,
@@ -76,7 +76,7 @@ def answer_file(
         columns = [] if table.is_empty else columns_of(table.names)
         called = free(names, table.names or ())
         with open_written(place, written, table, called) as write:
-            for part in _parts(table, Pace(os.path.basename(path)) if progress else None):
+            for part in _parts(table, RowProgress(os.path.basename(path)) if progress else None):
                 found = [_texts(record, columns, table, skip_bad_rows) for record in part]
                 answers = iter(answers_of([texts for texts in found if texts is not None]))
                 for record, texts in zip(part, found, strict=True):
@@ -114,7 +114,7 @@ def in_parts(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
         yield part
 
 
-def _parts(table: Table, pace: Pace | None) -> Iterator[list[Record]]:
+def _parts(table: Table, pace: RowProgress | None) -> Iterator[list[Record]]:
     """The rows of a table, some at a time; who comes for the next has done with those before."""
     for part in in_parts(table, AT_ONCE):
         yield part
@@ -163,7 +163,7 @@ def _say_odd(path: str, table: Table) -> None:
         (table.empty, "have an empty text, and an answer to that"),
     ):
         if lines:
-            said = f"{len(lines)} of {table.count} rows {what} ({lines_of(lines)})."
+            said = f"{len(lines)} of {table.count} rows {what} ({format_lines(lines)})."
             print(f"{path}: {said}", flush=True)
 
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, TypeAlias
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.predict.cells import filled
-from adapter_bert_tf.predict.forms import Form
+from adapter_bert_tf.predict.file_formats import Form
+from adapter_bert_tf.predict.output_columns import filled
 from adapter_bert_tf.predict.reading import Record, Table
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.sanitize import preview
 
 Write: TypeAlias = Callable[[Record, Sequence[Any]], None]
 
@@ -53,7 +53,7 @@ def _in_columns(record: Record, table: Table, width: int) -> list[Any]:
         values = dict(zip(record.names or (), cells, strict=True))
         if other := values.keys() - set(table.names or ()):
             raise InputError(
-                f"{table.path}, line {record.line}: the first row has no {shown(sorted(other))}, "
+                f"{table.path}, line {record.line}: the first row has no {preview(sorted(other))}, "
                 "so there is no column for it. Write .jsonl instead."
             )
         cells = [values.get(name) for name in table.names or ()]
@@ -80,7 +80,7 @@ def _delimited(file: IO[str], form: Form) -> Callable[[Sequence[Any]], None]:
         if wrong := next((t for t in texts if form.delimiter in t or "\n" in t or "\r" in t), None):
             raise InputError(
                 f"A cell of a {form.ending} file cannot hold its delimiter or a line end. Write "
-                f".csv or .jsonl instead. Received: {shown(wrong)}"
+                f".csv or .jsonl instead. Received: {preview(wrong)}"
             )
         file.write(form.delimiter.join(texts) + "\n")
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import parse_json, shown
+from adapter_bert_tf.sanitize import parse_json, preview
 
 LARGEST = 64 << 20  # Bytes of a file.
 # What reading a damaged file, or using what is in it, may end in.
@@ -81,7 +81,7 @@ class Contents:
                 raise ValueError("it is larger than any that a run writes")
             return parse(content.decode("utf-8"))
         except (*DAMAGE, csv.Error, tf.errors.OpError) as error:
-            self.damaged.append(f"{name} is left out: it is damaged ({shown(str(error), 120)}).")
+            self.damaged.append(f"{name} is left out: it is damaged ({preview(str(error), 120)}).")
             return otherwise
 
 

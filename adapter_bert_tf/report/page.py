@@ -7,10 +7,10 @@ from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import printable, shown
-from adapter_bert_tf.report import curves, evaluated, folder, pictures, repeat, sweeps, trained
+from adapter_bert_tf.report import curves, evaluation, folder, pictures, repeat, sweeps, trained
 from adapter_bert_tf.report.blocks import Block, Note, Section, number
 from adapter_bert_tf.report.folder import Contents
+from adapter_bert_tf.sanitize import preview, printable
 
 FILE = "report.html"
 MOST_TILES = 8
@@ -75,10 +75,10 @@ def _sections(contents: Contents) -> list[Section]:
         ]))  # fmt: skip
     parts.append(("What was trained", "run.json", [lambda: trained.blocks(contents)]))
     parts.append(("Training", "metrics.jsonl", [lambda: curves.blocks(contents)]))
-    for key in evaluated.keys(contents):
+    for key in evaluation.keys(contents):
         source = "eval_details or eval_classes"
         parts.append(
-            (f"Evaluation: {evaluated.title(key)}", source, evaluated.parts(contents, key))
+            (f"Evaluation: {evaluation.title(key)}", source, evaluation.parts(contents, key))
         )
     for name in pictures.named(contents):
         make = functools.partial(pictures.blocks, contents, name)
@@ -96,7 +96,7 @@ def _guarded(contents: Contents, source: str, part: Callable[[], Any]) -> Any:
     try:
         return part()
     except folder.DAMAGE as error:
-        said = shown(str(error), 100)
+        said = preview(str(error), 100)
         contents.damaged.append(
             f"A part that is drawn from {source} is left out: it is damaged "
             f"({type(error).__name__}: {said})."
@@ -111,7 +111,7 @@ def _title(contents: Contents) -> str:
         name = os.path.basename(os.path.abspath(contents.folder)) or "Report"
     runs = f": {len(contents.runs)} runs" if contents.runs else ""
     tuning = f", {flags['tuning']}" if flags.get("tuning") else ""
-    return f"{shown(str(name), 80)[1:-1]}{tuning}{runs}"
+    return f"{preview(str(name), 80)[1:-1]}{tuning}{runs}"
 
 
 def _tiles(contents: Contents) -> list[tuple[str, str, str]]:

@@ -8,9 +8,9 @@ import os
 import re
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.received import shortened
 from adapter_bert_tf.report.blocks import Block, Note, Picture, Table, number
 from adapter_bert_tf.report.folder import Contents
+from adapter_bert_tf.sanitize import truncate
 
 # Names of the files, without their ends, and what they show.
 ANALYSES = {
@@ -77,4 +77,4 @@ def _table(contents: Contents, name: str) -> list[Block]:
 
 def _cell(text: str) -> str:
     is_long = re.fullmatch(r"-?\d+\.\d{5,}(e-?\d+)?", text)
-    return number(float(text)) if is_long else shortened(text, LONGEST)
+    return number(float(text)) if is_long else truncate(text, LONGEST)

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from adapter_bert_tf.received import shown
 from adapter_bert_tf.report.blocks import Block, Code, Table
 from adapter_bert_tf.report.folder import Contents
+from adapter_bert_tf.sanitize import preview
 
 MOST_LATER = 10  # Commands that came later.
 
@@ -45,4 +45,4 @@ def _again(contents: Contents) -> str:
 def _said(value: Any) -> str:
     if isinstance(value, str):
         return value
-    return shown(json.dumps(value) if isinstance(value, dict | list) else value)
+    return preview(json.dumps(value) if isinstance(value, dict | list) else value)

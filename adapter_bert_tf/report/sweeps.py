@@ -9,10 +9,10 @@ from typing import Any
 from urllib.parse import quote
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.received import printable, shortened
 from adapter_bert_tf.report import charts
 from adapter_bert_tf.report.blocks import Block, Chart, Link, Table, number
 from adapter_bert_tf.report.folder import Contents
+from adapter_bert_tf.sanitize import printable, truncate
 
 # Columns of `sweep.csv` that are neither settings nor results.
 COST = ("trained_parameters", "total_parameters", "seconds", "examples_per_second")
@@ -29,7 +29,7 @@ class Setting:
       rows: of `sweep.csv`, a seed or a fold each.
       scores: of those that finished.
       middle: of the scores: the median, of folds the mean; None if none finished.
-      worth: what the sweep chose by, as `run/sweep_results.py` does.
+      worth: what the sweep chose by, as `sweeps/results.py` does.
     """
 
     values: dict[str, str]
@@ -132,13 +132,13 @@ def spread(contents: Contents) -> list[Block]:
                       label="runs" if y == 0 else None)  # fmt: skip
             axes.plot([one.middle], [y], "|", color=charts.SERIES[1], markersize=15,
                       markeredgewidth=2.5, label=_middle(contents) if y == 0 else None)  # fmt: skip
-        names = [shortened(printable(one.name), LONGEST) for one in found]
+        names = [truncate(printable(one.name), LONGEST) for one in found]
         if len(found) > 1:  # The name of the only one says nothing, and takes room.
             axes.set_yticks(range(len(found)), names)
         else:
             axes.set_yticks([])
         axes.set(
-            xlabel=shortened(_axis(contents), 60),
+            xlabel=truncate(_axis(contents), 60),
             ylabel=_named(contents),
             ylim=(len(found) + 0.6, -1),
         )
@@ -156,7 +156,7 @@ def _middle(contents: Contents) -> str:
 
 def _named(contents: Contents) -> str:
     """What an axis of settings is called, by the flags whose values they are."""
-    return shortened(", ".join(varied(contents)), LONGEST) or "the only setting"
+    return truncate(", ".join(varied(contents)), LONGEST) or "the only setting"
 
 
 def _n(contents: Contents) -> str:
@@ -207,7 +207,7 @@ def _over(contents: Contents, name: str, points: Sequence[tuple[float, float]], 
         if len(values) <= MOST_TICKS:
             axes.set_xticks(values, [f"{value:g}" for value in values])
             axes.set_xticks([], minor=True)
-        axes.set(xlabel=f"--{name}", ylabel=shortened(_axis(contents), 40))
+        axes.set(xlabel=f"--{name}", ylabel=truncate(_axis(contents), 40))
         axes.legend()
 
     about = f"Results over {name}"

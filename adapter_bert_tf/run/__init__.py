@@ -1,1 +1,1 @@
-"""One run of a command: flags, the job, and what it leaves behind."""
+"""One run: from a configuration to a plan, and from a plan to results."""

@@ -7,10 +7,10 @@ from typing import Any
 from absl import logging
 
 from adapter_bert_tf.base import Base
-from adapter_bert_tf.command.config_file import read_yaml
-from adapter_bert_tf.run.kind import TaskData
+from adapter_bert_tf.config.config_file import read_yaml
+from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.run.plan import Method
-from adapter_bert_tf.run.start import Start
+from adapter_bert_tf.run.task_runner import TaskData
 from adapter_bert_tf.store.members import Member
 
 
@@ -18,7 +18,7 @@ def content_of(
     tasks: Sequence[TaskData],
     base: Base,
     chosen: Method,
-    start: Start | None = None,
+    start: InitialAdapter | None = None,
     members: Sequence[Member] = (),
 ) -> dict[str, Any]:
     """What a run is made of besides its flags, as `run.json` says it."""

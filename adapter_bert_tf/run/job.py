@@ -9,13 +9,14 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.adapters.fusion_config import FusionConfig
+from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.task_model import EncoderModel
-from adapter_bert_tf.received import printable
-from adapter_bert_tf.run import leftovers, output_files, reporting, results
-from adapter_bert_tf.run.lock import locked, remove_dead
+from adapter_bert_tf.output import cleanup, result_digests, run_files
+from adapter_bert_tf.output.lock import locked, remove_dead
+from adapter_bert_tf.run import report_page
 from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.store.members import stacked
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.evaluation import Evaluation
@@ -53,7 +54,7 @@ def run_plan(plan: Plan) -> dict[str, Any]:
         if plan.folder.is_finished():
             print(f"{out} holds the results of this very run. --overwrite repeats it.", flush=True)
             _clean_finished(plan)
-            return output_files.read_record(os.path.join(out, "run.json"))
+            return run_files.read_record(os.path.join(out, "run.json"))
         if lost := plan.folder.lost():
             print(f"Not as this run left it, so made again: {', '.join(lost)}.", flush=True)
     names = plan.kind.output_files(plan.tasks)
@@ -84,9 +85,9 @@ def held(folder: str, writes: bool, names: Collection[str] = ()) -> Iterator[Non
     if not writes:
         yield
         return
-    output_files.require_files(folder)
+    run_files.require_files(folder)
     with locked(folder):
-        leftovers.remove_leftovers(folder, names)
+        cleanup.remove_stale_files(folder, names)
         yield
 
 
@@ -133,7 +134,7 @@ def _carry_out(job: Job) -> None:
     if plan.actions.train:
         _train(job)
     elif plan.writes:
-        output_files.note_begun(plan.places.output_dir, _run_record(job))
+        run_files.note_begun(plan.places.output_dir, _run_record(job))
     if plan.kind.is_evaluated(plan):
         _evaluate(job)
     if plan.actions.predict:
@@ -142,13 +143,13 @@ def _carry_out(job: Job) -> None:
         plan.kind.export(job)
     if plan.writes:
         job.record["results"] = now = _results(plan)
-        for name in results.replaced(before, now):
+        for name in result_digests.replaced(before, now):
             print(f"Replaced: {os.path.join(plan.places.output_dir, name)}", flush=True)
-        output_files.write_run(plan.places.output_dir, _run_record(job), plan.actions.train)
+        run_files.write_run(plan.places.output_dir, _run_record(job), plan.actions.train)
         if plan.actions.train:
             print(printable(f"Adapter: {plan.places.adapter_dir}"), flush=True)
         if plan.actions.report:
-            reporting.write(plan.places.output_dir)
+            report_page.write(plan.places.output_dir)
 
 
 def _clean_finished(plan: Plan) -> None:
@@ -160,16 +161,16 @@ def _clean_finished(plan: Plan) -> None:
     if plan.actions.dry_run or not plan.writes:
         return
     remove_dead(out)
-    if plan.actions.report and not reporting.is_there(out):
+    if plan.actions.report and not report_page.is_there(out):
         with held(out, True):
-            reporting.write(out)
+            report_page.write(out)
 
 
 def _results(plan: Plan) -> dict[str, Any]:
     """What `run.json` says of the results."""
     patterns = plan.kind.output_files(plan.tasks)
     export_dir = plan.places.export_dir if plan.actions.export else None
-    return results.note(plan.places.output_dir, patterns, export_dir)
+    return result_digests.note(plan.places.output_dir, patterns, export_dir)
 
 
 def _train(job: Job) -> None:
@@ -177,7 +178,7 @@ def _train(job: Job) -> None:
     plan = job.plan
     if plan.actions.overwrite and plan.writes and not plan.folder.is_interrupted():
         written = plan.folder.results_before()
-        leftovers.clear(plan.places.output_dir, [*plan.kind.output_files(plan.tasks), *written])
+        cleanup.clear_run(plan.places.output_dir, [*plan.kind.output_files(plan.tasks), *written])
     if plan.writes:
         plan.folder.claim()
     plan.kind.begin_training(job)
@@ -232,7 +233,7 @@ def _evaluate(job: Job) -> None:
     if plan.writes:
         steps = job.record.get("global_step", steps)
         plan.kind.write_details(job)
-        output_files.write_eval_results(plan.places.output_dir, scores | {"global_step": steps})
+        run_files.write_eval_results(plan.places.output_dir, scores | {"global_step": steps})
         if plan.actions.train:
             plan.kind.save(job)
 
@@ -241,7 +242,7 @@ def _run_record(job: Job) -> dict[str, Any]:
     """The content of `run.json`: with `--config` it repeats the run."""
     plan = job.plan
     return {
-        "command": output_files.command(),
+        "command": run_files.command(),
         "flags": plan.flags,
         "learning_rate": plan.training.learning_rate,
         "versions": versions(),
@@ -253,5 +254,5 @@ def _run_record(job: Job) -> dict[str, Any]:
         },
         "chosen_by": list(plan.metrics),
         "replicas": plan.strategy.num_replicas_in_sync,
-        "peak_memory_mb": output_files.peak_memory_mb(),
+        "peak_memory_mb": run_files.peak_memory_mb(),
     } | job.record

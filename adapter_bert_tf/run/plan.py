@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.kinds import PartsConfig
+from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.data.mixture import Temperature
-from adapter_bert_tf.run.ownership import Folder
-from adapter_bert_tf.run.start import Start
+from adapter_bert_tf.output.run_folder import RunFolder
+from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.members import Member
 from adapter_bert_tf.training.loop import TrainingSettings
@@ -17,7 +17,7 @@ from adapter_bert_tf.training.strategy import is_chief
 from adapter_bert_tf.training.trained import Tuning
 
 if TYPE_CHECKING:
-    from adapter_bert_tf.run.kind import Kind, TaskData
+    from adapter_bert_tf.run.task_runner import TaskData, TaskRunner
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Method:
       dtype: of the adapter's file.
     """
 
-    parts: PartsConfig | None
+    parts: ModuleConfig | None
     tuning: Tuning
     dtype: str
 
@@ -135,7 +135,7 @@ class Plan:
       cache_frozen: whether what frozen layers give is computed once, before the first step.
     """
 
-    kind: "Kind"
+    kind: "TaskRunner"
     tasks: tuple["TaskData", ...]
     actions: Actions
     places: Places
@@ -148,9 +148,9 @@ class Plan:
     strategy: tf.distribute.Strategy
     precision: str
     dropout: float | None
-    folder: Folder
+    folder: RunFolder
     flags: dict[str, Any]
-    start: Start | None = None
+    start: InitialAdapter | None = None
     members: tuple[Member, ...] = ()
     cache_frozen: bool = False
 

@@ -9,32 +9,34 @@ import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf.base import Base
-from adapter_bert_tf.command import checks, table
-from adapter_bert_tf.command.roles import Role
-from adapter_bert_tf.command.run_flags import Part, RunFlags
-from adapter_bert_tf.command.task_list import takes_subsets
+from adapter_bert_tf.config import checks, table
+from adapter_bert_tf.config.roles import Role
+from adapter_bert_tf.config.run_flags import Part, RunFlags
+from adapter_bert_tf.config.task_list import takes_subsets
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.losses import Loss
-from adapter_bert_tf.run import collisions, division, method, pooler, saved_settings
-from adapter_bert_tf.run.begun import as_begun
+from adapter_bert_tf.output.run_files import require_files, require_own
+from adapter_bert_tf.output.run_folder import RunFolder
+from adapter_bert_tf.run import saved_settings
+from adapter_bert_tf.run.batch_sizes import batches_of, distribution, training_settings
+from adapter_bert_tf.run.checks import path_conflicts, split_history
 from adapter_bert_tf.run.content import content_of, warn_of_other_data
-from adapter_bert_tf.run.fusing import find_members
-from adapter_bert_tf.run.kind import Kind, TaskData
-from adapter_bert_tf.run.output_files import require_files, require_own
-from adapter_bert_tf.run.ownership import Folder
+from adapter_bert_tf.run.earlier_defaults import with_earlier_defaults
+from adapter_bert_tf.run.init_from import load_initial_adapter, recorded_flags
+from adapter_bert_tf.run.method import from_config, pooler
+from adapter_bert_tf.run.method.fusion_members import load_members
 from adapter_bert_tf.run.plan import Actions, Choice, Method, Places, Plan
-from adapter_bert_tf.run.reused import Reused
-from adapter_bert_tf.run.start import find_start, recorded
-from adapter_bert_tf.run.step_sizes import batches_of, distribution, training_settings
-from adapter_bert_tf.serving.place import require_export_place, require_no_result
+from adapter_bert_tf.run.run_cache import RunCache
+from adapter_bert_tf.run.task_runner import TaskData, TaskRunner
+from adapter_bert_tf.serving.saved_model_dir import require_export_place, require_no_result
 from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
 from adapter_bert_tf.store.combine import without_lowest
 from adapter_bert_tf.store.directory import adapter_exists
+from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.store.place import require_adapter_place
-from adapter_bert_tf.store.several import require_one_task
 
 
-def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
+def plan_run(kind: TaskRunner, flags: RunFlags, reused: RunCache) -> Plan:
     """Reads and checks all that a run needs, but for the model.
 
     Args:
@@ -45,18 +47,18 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     Raises:
       InputError: for whatever the user can mend.
     """
-    flags = as_begun(flags)
+    flags = with_earlier_defaults(flags)
     actions, places = actions_of(flags), places_of(flags)
     require_files(places.output_dir)
     check_places(actions, places)
-    collisions.check(flags, actions, places, kind.output_files(()))
-    start = find_start(flags, kind.together)
-    members = find_members(flags, start)
+    path_conflicts.check(flags, actions, places, kind.output_files(()))
+    start = load_initial_adapter(flags, kind.together)
+    members = load_members(flags, start)
     takes_up = actions.train and not actions.overwrite
     if takes_up:
         _folder(flags, places, {}).check_same_run()
     saved = None if actions.train else _find_saved(kind, flags, places)
-    flags = saved_settings.applied(flags, saved) if saved else flags
+    flags = saved_settings.with_saved_settings(flags, saved) if saved else flags
     asked = data_flags(flags)
     kind.check(asked, saved)
     strategy = strategy_of(flags, reused)
@@ -64,13 +66,15 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     base = reused.base(flags.part(table.with_role(Role.BASE)))
     _check_length(flags.max_seq_length, base)
     if actions.train:  # An adapter to begin from has decided it for itself.
-        flags = pooler.decided(flags, base, kind.uses_pooler and not start)
+        flags = pooler.with_pooler_default(flags, base, kind.uses_pooler and not start)
     roles = table.with_role(Role.METHOD, Role.LEFT_OUT)
     tasks_named = kind.task_names(asked)
-    chosen = method.of(flags.part(roles), flags.given, base, saved, start, members, tasks_named)
+    chosen = from_config.method_from_flags(
+        flags.part(roles), flags.given, base, saved, start, members, tasks_named
+    )
     kind.check_method(chosen, start)
     tasks = reused.data(asked, base.vocabulary, saved, kind.read)
-    division.warn(tasks, start, members)
+    split_history.warn(tasks, start, members)
     names = kind.output_files(tasks)
     require_files(places.output_dir, names)
     require_own(places.output_dir, names)
@@ -86,14 +90,15 @@ def plan_run(kind: Kind, flags: RunFlags, reused: Reused) -> Plan:
     plan = Plan(
         kind=kind, tasks=tasks, actions=actions, places=places, base=base, method=chosen,
         saved=saved, batches=batches, training=training, choice=_choice(flags), strategy=strategy,
-        precision=flags.precision, dropout=flags.dropout, folder=folder, flags=recorded(flags),
+        precision=flags.precision, dropout=flags.dropout, folder=folder,
+        flags=recorded_flags(flags),
         start=start, members=members, cache_frozen=_cache_frozen(flags, kind, chosen),
     )  # fmt: skip
     _check_choice(plan)
     return plan
 
 
-def _cache_frozen(flags: RunFlags, kind: Kind, chosen: Method) -> bool:
+def _cache_frozen(flags: RunFlags, kind: TaskRunner, chosen: Method) -> bool:
     """Whether to keep what frozen layers give. Raises `InputError` where there is nothing to."""
     wanted = flags.do_train and getattr(flags, "cache_frozen", False)
     if wanted and kind.together:
@@ -103,7 +108,7 @@ def _cache_frozen(flags: RunFlags, kind: Kind, chosen: Method) -> bool:
     return wanted
 
 
-def strategy_of(flags: RunFlags, reused: Reused) -> tf.distribute.Strategy:
+def strategy_of(flags: RunFlags, reused: RunCache) -> tf.distribute.Strategy:
     """The strategy of the devices that the flags name; says what they are, the first time."""
     return reused.strategy(distribution(flags), flags.tpu_name, flags.tpu_zone, flags.gcp_project)
 
@@ -141,9 +146,9 @@ def check_places(actions: Actions, places: Places) -> None:
         require_adapter_place(places.adapter_dir)
 
 
-def _folder(flags: RunFlags, places: Places, content: dict[str, Any]) -> Folder:
+def _folder(flags: RunFlags, places: Places, content: dict[str, Any]) -> RunFolder:
     asked = table.with_role(Role.APPLY, Role.EXPORT)
-    return Folder(
+    return RunFolder(
         path=places.output_dir,
         adapter_dir=places.adapter_dir,
         export_dir=places.export_dir,
@@ -154,7 +159,7 @@ def _folder(flags: RunFlags, places: Places, content: dict[str, Any]) -> Folder:
     )
 
 
-def _find_saved(kind: Kind, flags: RunFlags, places: Places) -> SavedAdapter | None:
+def _find_saved(kind: TaskRunner, flags: RunFlags, places: Places) -> SavedAdapter | None:
     """The saved adapter to evaluate, or None if a trained checkpoint is to be used instead."""
     if adapter_exists(places.adapter_dir) or flags.adapter_dir or not flags.init_checkpoint:
         saved = load_adapter(places.adapter_dir)
@@ -189,7 +194,7 @@ def _check_length(max_seq_length: int, base: Base) -> None:
         )
 
 
-def _loss(kind: Kind, flags: RunFlags, tasks: Sequence[TaskData]) -> Loss | None:
+def _loss(kind: TaskRunner, flags: RunFlags, tasks: Sequence[TaskData]) -> Loss | None:
     weights = getattr(flags, "class_weights", None)
     return kind.training_loss(tasks, weights, getattr(flags, "label_smoothing", 0.0))
 

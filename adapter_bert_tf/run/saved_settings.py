@@ -5,17 +5,17 @@ from typing import Any
 
 from absl import logging
 
-from adapter_bert_tf.command import table
-from adapter_bert_tf.command.roles import Role
-from adapter_bert_tf.command.run_flags import RunFlags
+from adapter_bert_tf.config import table
+from adapter_bert_tf.config.roles import Role
+from adapter_bert_tf.config.run_flags import RunFlags
 from adapter_bert_tf.store import SavedAdapter
-from adapter_bert_tf.store.several import TASKS, called, is_several
+from adapter_bert_tf.store.multitask import TASKS, is_several, task_title
 
 # Settings of an adapter whose flags have another name.
 RENAMED = {"null_allowed": "version_2_with_negative"}
 
 
-def applied(flags: RunFlags, saved: SavedAdapter) -> RunFlags:
+def with_saved_settings(flags: RunFlags, saved: SavedAdapter) -> RunFlags:
     """The flags, with the adapter's own settings where the user gave none; others are named.
 
     Args:
@@ -42,7 +42,7 @@ def as_read(config: Mapping[str, Any], tasks: Sequence[Any]) -> dict[str, Any]:
     """
     ours = {task.name: task.adapter_config()["inputs"] for task in tasks}
     if is_several(config):
-        return {**config, TASKS: [_reading(t, ours.get(called(t), {})) for t in config[TASKS]]}
+        return {**config, TASKS: [_reading(t, ours.get(task_title(t), {})) for t in config[TASKS]]}
     (inputs,) = ours.values()
     return _reading(config, inputs)
 

@@ -9,7 +9,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.serving_texts import Pieces
-from adapter_bert_tf.serving.place import MODEL, mark, mark_older, require_export_place
+from adapter_bert_tf.serving.saved_model_dir import MODEL, mark, mark_older, require_export_place
 from adapter_bert_tf.store.folders import replacing
 
 

@@ -1,80 +1,8 @@
-"""Adapter directories at the terminal.
+"""`python -m adapter_bert_tf.store` is `adapter-bert store`."""
 
-python -m adapter_bert_tf.store list out            # every adapter below a folder
-python -m adapter_bert_tf.store show out/mrpc/adapter
-python -m adapter_bert_tf.store verify out/*/adapter
-python -m adapter_bert_tf.store average out/seed*/adapter --output=out/mean
-python -m adapter_bert_tf.store generate out/five/adapter --task=mrpc --output=out/mrpc
-python -m adapter_bert_tf.store import FOLDER --output=DIR        # AdapterHub, adapter-bert
-python -m adapter_bert_tf.store export DIR --output=FOLDER        # AdapterHub
-python -m adapter_bert_tf.store push DIR OWNER/NAME               # the Hugging Face Hub
-python -m adapter_bert_tf.store pull OWNER/NAME --output=DIR
-"""
-
-import argparse
 import sys
 
-from adapter_bert_tf.command.edge import attempted, program
-from adapter_bert_tf.command.home import expanded
-
-
-def parse(arguments=None):
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog=program("adapter_bert_tf.store"),
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-
-    def command(name, help, several=True):
-        sub = commands.add_parser(name, help=help)
-        sub.add_argument("folders", nargs="+" if several else 1, metavar="DIR")
-        return sub
-
-    command("list", "one line for each adapter in or below the folders")
-    command("show", "the card, and the weights by group")
-    verify = command("verify", "reads everything; exit status 1 if one is refused")
-    average = command("average", "the mean of adapters of one shape, such as several seeds'")
-    generated = command("generate", "an ordinary adapter of one of several tasks", False)
-    imported = command("import", "reads AdapterHub's files, or adapter-bert's checkpoint", False)
-    exported = command("export", "writes AdapterHub's files", False)
-    pushed = command("push", "uploads it to a repository of the Hugging Face Hub", False)
-    pushed.add_argument("name", metavar="OWNER/NAME")
-    pushed.add_argument("--private", action="store_true", help="of a repository that is made")
-    pulled = commands.add_parser("pull", help="downloads one from the Hugging Face Hub")
-    pulled.add_argument("name", metavar="OWNER/NAME[@REVISION]")
-    for sub in (average, generated, imported, exported, pulled):
-        sub.add_argument("--output", required=True, type=expanded, help="the folder to write")
-    for sub in (verify, imported, exported):
-        sub.add_argument(
-            "--base_model", type=expanded, help="the adapter's base (default: the installed one)"
-        )
-    for sub in (average, generated, imported):
-        sub.add_argument("--dtype", default="float32", choices=("float32", "float16", "bfloat16"))
-    generated.add_argument("--task", required=True, help="one of those trained together")
-    imported.add_argument("--task", help="name of the task (default: AdapterHub's of the adapter)")
-    imported.add_argument(
-        "--labels", default="", help="in order, with commas between, where the files name none"
-    )
-    imported.add_argument("--texts", type=int, default=1, choices=(1, 2), help="2 for pairs")
-    imported.add_argument(
-        "--max_seq_length", type=int, help="in word pieces (default: 128, or what the base reads)"
-    )
-    return parser.parse_args(arguments)
-
-
-def main(arguments=None):
-    """Runs a command; returns the exit status."""
-    parsed = parse(arguments)
-    return attempted(lambda: _run(parsed), vars(parsed))
-
-
-def _run(parsed):
-    from adapter_bert_tf.command import store_commands as commands
-
-    return getattr(commands, f"{parsed.command}_adapters")(parsed)
-
+from adapter_bert_tf.cli.store import main
 
 if __name__ == "__main__":
     sys.exit(main())

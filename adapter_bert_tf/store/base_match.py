@@ -6,7 +6,7 @@ from typing import Any
 from absl import logging
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import checks, contents
 
 WHOLE = ("full", "multitask_full", "pals")  # Of these all weights are in the file.
@@ -32,7 +32,7 @@ def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
             "checkpoint=PATH",
         )
     different = [
-        f"{key}: adapter {shown(expected.get(key))}, base {shown(received.get(key))}"
+        f"{key}: adapter {preview(expected.get(key))}, base {preview(received.get(key))}"
         for key in received
         if expected.get(key) != received[key] and key != checks.NORMS
     ]
@@ -52,8 +52,8 @@ def _named(config: Mapping[str, Any]) -> str:
     origin = config.get("base_model")
     if not origin:
         return ""
-    revision = f" of revision {shown(origin['revision'])}" if origin["revision"] else ""
-    return f": {shown(origin['name'])}{revision}"
+    revision = f" of revision {preview(origin['revision'])}" if origin["revision"] else ""
+    return f": {preview(origin['name'])}{revision}"
 
 
 def _other_norms(expected: str | None, received: str | None) -> list[str]:

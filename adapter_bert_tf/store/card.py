@@ -3,10 +3,10 @@
 import shlex
 
 from adapter_bert_tf.heads import head_of
-from adapter_bert_tf.received import printable
+from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.store.contents import adapter_of, name_of, trained_size, tuning_of
 from adapter_bert_tf.store.hub_metadata import head_of_page, without_head
-from adapter_bert_tf.store.several import NAME, TASKS, is_several, names_of
+from adapter_bert_tf.store.multitask import NAME, TASKS, is_several, names_of
 
 CHANGES = "the base too; its changed weights are in this file, and no other task can share them"
 LONGEST_HEAD = 1 << 16

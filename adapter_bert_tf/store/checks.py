@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from adapter_bert_tf.adapters.fusion_config import FusionConfig
-from adapter_bert_tf.adapters.kinds import PartsConfig
-from adapter_bert_tf.adapters.of_tasks import OfTasks, check_task_names
+from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
+from adapter_bert_tf.adapters.methods.multitask import MultitaskConfig, check_task_names
+from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base.config import LARGEST
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import Head, head_of
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.contents import adapter_of, tuning_of
-from adapter_bert_tf.store.several import NAME, OF_TASK, SEVERAL, TASKS, is_several, names_of
+from adapter_bert_tf.store.multitask import NAME, OF_TASK, SEVERAL, TASKS, is_several, names_of
 from adapter_bert_tf.training.trained import OF_PARTS
 
 FIELDS: dict[str, type | tuple[type, ...]] = {
@@ -79,9 +79,9 @@ def check(config, where):
     """Checks values. Raises `InputError`."""
     _check_sizes(config["base"], where)
     if not isinstance(config.get("name", ""), str):
-        raise InputError(f"{where}: name must be text. Received: {shown(config['name'])}")
+        raise InputError(f"{where}: name must be text. Received: {preview(config['name'])}")
     if not isinstance(config.get("run", ""), str):  # Older ones have none.
-        raise InputError(f"{where}: run must be a string. Received: {shown(config['run'])}")
+        raise InputError(f"{where}: run must be a string. Received: {preview(config['run'])}")
     _check_origin(config.get("base_model"), where)
     if is_several(config):
         _check_tasks(config, where)
@@ -90,13 +90,13 @@ def check(config, where):
     tuning = _known_tuning(config, where)
     if config["method"] != tuning.method:
         raise InputError(
-            f"{where}: method {shown(config['method'])} and tuning {tuning.method!r} "
+            f"{where}: method {preview(config['method'])} and tuning {tuning.method!r} "
             "contradict each other."
         )
     if tuning.of_several_tasks != is_several(config):
         raise InputError(
             f"{where}: {tuning.method!r} trains {'' if tuning.of_several_tasks else 'no '}several "
-            f"tasks together. Received: the head {shown(config['head'])}"
+            f"tasks together. Received: the head {preview(config['head'])}"
         )
     _check_adapter(config, where)
 
@@ -109,7 +109,7 @@ def _check_origin(origin: Any, where: str) -> None:
     if origin is not None and wrong_fields(fields, origin):
         raise InputError(
             f"{where}: base_model has a name, a kind, a revision and a license. Received: "
-            f"{shown(origin)}"
+            f"{preview(origin)}"
         )
 
 
@@ -121,14 +121,14 @@ def _check_tasks(config: Mapping[str, Any], where: str) -> None:
     if not known or any(
         wrong_fields(of_one | {n: OF_SOME[n] for n in OF_SOME if n in task}, task) for task in tasks
     ):
-        raise InputError(f"{where}: tasks must be a list of tasks. Received: {shown(tasks)}")
+        raise InputError(f"{where}: tasks must be a list of tasks. Received: {preview(tasks)}")
     try:
         check_task_names(tuple(names_of(config)))
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
     for task in tasks:
         if task["head"] == SEVERAL:
-            raise InputError(f"{where}: {shown(task['task'])} cannot be several tasks itself.")
+            raise InputError(f"{where}: {preview(task['task'])} cannot be several tasks itself.")
     _check_metric(config["metric"], where)
     for name, task in zip(names_of(config), config[TASKS], strict=True):
         _check_task(config | task, f"{where}: {name}")
@@ -142,10 +142,10 @@ def _check_task(config: Mapping[str, Any], where: str) -> None:
         raise InputError(f"{where}: {error}") from error
     labels = config["labels"]
     if not all(isinstance(label, str) for label in labels) or len(set(labels)) != len(labels):
-        raise InputError(f"{where}: labels must be different strings. Received: {shown(labels)}")
+        raise InputError(f"{where}: labels must be different strings. Received: {preview(labels)}")
     if config["regression"] == bool(labels):
         raise InputError(
-            f"{where}: a classifier has labels, a regression has none. Received: {shown(labels)}"
+            f"{where}: a classifier has labels, a regression has none. Received: {preview(labels)}"
         )
     _check_inputs(config, head, where)
     _check_table(config.get("table", {}), where)
@@ -161,7 +161,7 @@ def plain_metric(metric: Any) -> Any:
 def _check_metric(metric: Any, where: str) -> None:
     if metric is not None and not (isinstance(metric, Mapping) and _is_metric(metric)):
         raise InputError(
-            f"{where}: metric needs a name, a finite value and a split. Received: {shown(metric)}"
+            f"{where}: metric needs a name, a finite value and a split. Received: {preview(metric)}"
         )
 
 
@@ -176,17 +176,18 @@ def _check_adapter(config: Mapping[str, Any], where: str) -> None:
     if group and group not in (adapter.groups if adapter else ()):
         raise InputError(
             f"{where}: the method {config['method']} trains {group!r}, and there is no such part. "
-            f"Received: {shown(config['adapter'])}"
+            f"Received: {preview(config['adapter'])}"
         )
     _check_members(adapter, config.get("members"), where)
     names = names_of(config) if is_several(config) else None
-    if isinstance(adapter, OfTasks) and list(adapter.tasks) != names:
+    if isinstance(adapter, MultitaskConfig) and list(adapter.tasks) != names:
         raise InputError(
-            f"{where}: there must be parts of each task. Received: those of {shown(adapter.tasks)}"
+            f"{where}: there must be parts of each task. Received: those of "
+            f"{preview(adapter.tasks)}"
         )
 
 
-def _check_members(adapter: PartsConfig | None, digests: Any, where: str) -> None:
+def _check_members(adapter: ModuleConfig | None, digests: Any, where: str) -> None:
     """A fusion names the digest of each member; nothing else has members."""
     names = adapter.members if isinstance(adapter, FusionConfig) else ()
     listed = isinstance(digests, list) and all(
@@ -195,10 +196,10 @@ def _check_members(adapter: PartsConfig | None, digests: Any, where: str) -> Non
     if names and (not listed or len(digests) != len(names)):
         raise InputError(
             f"{where}: a fusion of {len(names)} needs as many members, by digest. Received: "
-            f"{shown(digests)}"
+            f"{preview(digests)}"
         )
     if digests is not None and not names:
-        raise InputError(f"{where}: only a fusion has members. Received: {shown(digests)}")
+        raise InputError(f"{where}: only a fusion has members. Received: {preview(digests)}")
 
 
 def _is_metric(metric):
@@ -220,7 +221,7 @@ def _check_inputs(config: Mapping[str, Any], head: Head, where: str) -> None:
     ]
     if wrong or set(values) != set(defaults):
         raise InputError(
-            f"{where}: inputs must be like {dict(defaults)}. Received: {shown(values)}"
+            f"{where}: inputs must be like {dict(defaults)}. Received: {preview(values)}"
         )
     longest = config["base"]["max_sequence_length"]
     if values["max_seq_length"] > longest:
@@ -237,7 +238,7 @@ def _check_inputs(config: Mapping[str, Any], head: Head, where: str) -> None:
 def _check_table(table: Any, where: str) -> None:
     known = isinstance(table, dict) and table.keys() <= TABLE.keys()
     if not known or any(name in table for name in wrong_fields(TABLE, table)):
-        raise InputError(f"{where}: table must be like {list(TABLE)}. Received: {shown(table)}")
+        raise InputError(f"{where}: table must be like {list(TABLE)}. Received: {preview(table)}")
 
 
 def _check_sizes(base, where):
@@ -250,7 +251,9 @@ def _check_sizes(base, where):
     if type(base.get(NORMS)) not in (str, type(None)):
         wrong[NORMS] = base[NORMS]
     if wrong or base["hidden_size"] % base["num_attention_heads"]:
-        raise InputError(f"{where}: these sizes of the base cannot be: {shown(wrong or base, 400)}")
+        raise InputError(
+            f"{where}: these sizes of the base cannot be: {preview(wrong or base, 400)}"
+        )
 
 
 def _known_tuning(config, where):

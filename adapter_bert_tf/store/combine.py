@@ -3,10 +3,10 @@
 import numpy as np
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.directory import SavedAdapter
-from adapter_bert_tf.store.several import TASKS, unmeasured
+from adapter_bert_tf.store.multitask import TASKS, unmeasured
 
 SAME = ("method", "tuning", "adapter", "head", "labels", "regression", "inputs", "base")
 OF_SOME = ("members", TASKS)
@@ -51,7 +51,7 @@ def average(adapters):
             key = different[0]
             raise InputError(
                 f"Only adapters of one shape and base can be averaged; these differ "
-                f"in {different}: {shown(first.get(key))} and {shown(other.get(key))}"
+                f"in {different}: {preview(first.get(key))} and {preview(other.get(key))}"
             )
     weights = {
         name: np.asarray(np.mean([a.weights[name] for a in adapters], 0, np.float64), np.float32)

@@ -7,13 +7,18 @@ from typing import Any
 
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.kinds import PartsConfig
-from adapter_bert_tf.adapters.specs import BASE_GROUPS, Spec, base_specs, norm_names
+from adapter_bert_tf.adapters.registry import ModuleConfig
+from adapter_bert_tf.adapters.variable_specs import (
+    BASE_GROUPS,
+    VariableSpec,
+    base_specs,
+    norm_names,
+)
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.mixed_classifier import mixed_head_specs
-from adapter_bert_tf.received import shown
-from adapter_bert_tf.store.several import heads_of, is_several
+from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.store.multitask import heads_of, is_several
 from adapter_bert_tf.training.trained import Tuning, is_trained
 
 
@@ -28,9 +33,9 @@ def tuning_of(config):
     ]
     if wrong or "method" not in values:
         raise InputError(
-            f"tuning holds {shown(wrong)}, unknown or of another type."
+            f"tuning holds {preview(wrong)}, unknown or of another type."
             if wrong
-            else f"tuning has no method. Received: {shown(values)}"
+            else f"tuning has no method. Received: {preview(values)}"
         )
     return Tuning(**values)
 
@@ -47,9 +52,9 @@ def named(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     return rest if name == config["task"] else rest | {"name": name}
 
 
-def adapter_of(config: Mapping[str, Any]) -> PartsConfig | None:
+def adapter_of(config: Mapping[str, Any]) -> ModuleConfig | None:
     """The `PartsConfig` of a config, or None. Raises `InputError`."""
-    return PartsConfig.from_dict(config["adapter"]) if config["adapter"] else None
+    return ModuleConfig.from_dict(config["adapter"]) if config["adapter"] else None
 
 
 def borrows(config: Mapping[str, Any]) -> bool:
@@ -80,7 +85,7 @@ def trained_size(config: Mapping[str, Any]) -> int:
     return sum(math.prod(spec.shape) for spec in chosen)
 
 
-def _specs(config: Mapping[str, Any]) -> dict[str, Spec]:
+def _specs(config: Mapping[str, Any]) -> dict[str, VariableSpec]:
     """Dict from common name to `Spec` of all variables of an adapter's model."""
     sizes, adapter = config["base"], adapter_of(config)
     specs = base_specs(sizes) | (adapter.specs(sizes) if adapter else {})
@@ -104,7 +109,7 @@ def brings_norms(config: Mapping[str, Any]) -> bool:
 
 
 def kept_names(
-    specs: Mapping[str, Spec],
+    specs: Mapping[str, VariableSpec],
     num_layers: int,
     tuning: Tuning,
     unused: Collection[str] = (),
@@ -129,7 +134,7 @@ def kept_names(
 
 
 def kept_variables(
-    model: Any, tuning: Tuning, adapter: PartsConfig | None = None
+    model: Any, tuning: Tuning, adapter: ModuleConfig | None = None
 ) -> dict[str, tf.Variable]:
     """Dict from common name to variable: all of a model that is not the base's."""
     named, depth = model.named_variables(), model.encoder.config["num_layers"]

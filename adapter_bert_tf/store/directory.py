@@ -11,21 +11,21 @@ import numpy as np
 import tensorflow as tf
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.adapters.fusion_config import FusionConfig
+from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents, schema
 from adapter_bert_tf.store import weights as weight_bytes
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.card import page
-from adapter_bert_tf.store.each_task import apart, each_task, is_made
 from adapter_bert_tf.store.files import config_bytes, read, read_config, write_files
 from adapter_bert_tf.store.folders import TASKS, replacing
-from adapter_bert_tf.store.fused import read_members
+from adapter_bert_tf.store.fusion_files import read_members
 from adapter_bert_tf.store.members import Member, stacked
+from adapter_bert_tf.store.multitask import config_of, is_several, names_of
 from adapter_bert_tf.store.place import CARD, CONFIG, WEIGHTS, require_adapter_place
-from adapter_bert_tf.store.several import config_of, is_several, names_of
+from adapter_bert_tf.store.task_directories import apart, each_task, is_made
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _require_described(config: Mapping[str, Any]) -> None:
     if not isinstance(config, Mapping) or not {"adapter", "tuning"} <= config.keys():
         raise InputError(
             "The config of an adapter is a dict such as AdapterModel.config(NAME) gives. Received: "
-            f"{shown(config)}"
+            f"{preview(config)}"
         )
 
 
@@ -208,8 +208,8 @@ def check_tasks(folder: str, saved: SavedAdapter) -> None:
     beside = os.path.join(folder, TASKS)
     if not is_several(saved.config) and storage.exists(beside):
         raise InputError(
-            f"It is the adapter of one task, {shown(saved.config['task'])}, and {beside!r} is not "
-            "of it. Move that elsewhere."
+            f"It is the adapter of one task, {preview(saved.config['task'])}, and {beside!r} is "
+            "not of it. Move that elsewhere."
         )
     of_each = each_task(saved.config, saved.weights) if is_several(saved.config) else []
     # What is made once more on another machine is rounded otherwise, and is in a file of any type.

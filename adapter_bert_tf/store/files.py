@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.permissions import plainly, require_open
+from adapter_bert_tf.permissions import denied_as_input_error, require_open
 from adapter_bert_tf.store import contents, schema
 from adapter_bert_tf.store import weights as weight_bytes
 from adapter_bert_tf.store.folders import replacing, require_place
@@ -70,7 +70,7 @@ def _size(path: str) -> int:
     return storage.stat(path).length
 
 
-@plainly()
+@denied_as_input_error()
 def read_config(path: str) -> dict[str, Any]:
     """The config in a file. Raises `InputError`."""
     if _size(path) > schema.LARGEST_CONFIG:
@@ -82,8 +82,8 @@ def read_config(path: str) -> dict[str, Any]:
     return schema.parse(text, path)
 
 
-@plainly()
-@storage.patient
+@denied_as_input_error()
+@storage.retried
 def _weights(path: str, config: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], bytes]:
     shapes = contents.expected_shapes(config)
     size = _size(path)

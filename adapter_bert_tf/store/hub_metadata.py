@@ -5,9 +5,9 @@ from typing import Any
 
 import yaml
 
-from adapter_bert_tf.received import printable
+from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.store.contents import adapter_of, name_of
-from adapter_bert_tf.store.several import is_several
+from adapter_bert_tf.store.multitask import is_several
 
 MARK = "---\n"
 PIPELINES = {"span": "question-answering"}

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.adapters.config import AdapterConfig
-from adapter_bert_tf.adapters.fusion_config import WHY_SERIAL, FusionConfig
+from adapter_bert_tf.adapters.methods.fusion_config import WHY_SERIAL, FusionConfig
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents, schema, weights
 from adapter_bert_tf.store.card import page
 from adapter_bert_tf.store.place import CARD, CONFIG, MEMBERS, WEIGHTS
@@ -80,7 +80,7 @@ def fusion_of(members: Sequence[Member], cooling_steps: int = 0) -> FusionConfig
     names = [member.name for member in members]
     if len(set(names)) < len(names):
         raise InputError(
-            f"Members need different names. Received: {shown(names)}. Give one another: a dict "
+            f"Members need different names. Received: {preview(names)}. Give one another: a dict "
             "from names to members (fuse=NAME=FOLDER,...).",
             "fuse=NAME=FOLDER,...",
         )
@@ -101,21 +101,21 @@ def _check_kind(member: Member) -> None:
     tuning, adapter = contents.tuning_of(member.config), contents.adapter_of(member.config)
     if tuning.method != "adapters" or not isinstance(adapter, AdapterConfig):
         raise InputError(
-            f"The member {shown(member.name)} has no bottleneck adapters (tuning="
+            f"The member {preview(member.name)} has no bottleneck adapters (tuning="
             f"{tuning.method!r}). A fusion listens to nothing else: train it with "
             "tuning='adapters'.",
             f"tuning={tuning.method!r}",
             "tuning='adapters'",
         )
     if adapter.placement != "serial":
-        raise InputError(f"The member {shown(member.name)} is a parallel adapter: {WHY_SERIAL}.")
+        raise InputError(f"The member {preview(member.name)} is a parallel adapter: {WHY_SERIAL}.")
 
 
 def _check_all_norms(member: Member) -> None:
     frozen = contents.tuning_of(member.config).frozen_layers
     if frozen:
         raise InputError(
-            f"The member {shown(member.name)} brings LayerNorms of its upper layers, the lowest "
+            f"The member {preview(member.name)} brings LayerNorms of its upper layers, the lowest "
             f"{frozen} being frozen, and a fusion has LayerNorms of all layers or none. Train "
             "members with train_layer_norm=False, or with frozen_layers=0.",
             "train_layer_norm=False",
@@ -124,13 +124,13 @@ def _check_all_norms(member: Member) -> None:
 
 
 def _check_alike(first: Member, other: Member) -> None:
-    pair = f"{shown(first.name)} and {shown(other.name)}"
+    pair = f"{preview(first.name)} and {preview(other.name)}"
     for key, what in ALIKE.items():
         values = [_comparable(key, member) for member in (first, other)]
         different = [n for n in values[0] | values[1] if values[0].get(n) != values[1].get(n)]
         if different:
             said = "; ".join(
-                f"{name}: {shown(values[0].get(name))} and {shown(values[1].get(name))}"
+                f"{name}: {preview(values[0].get(name))} and {preview(values[1].get(name))}"
                 for name in different
             )
             raise InputError(
@@ -140,7 +140,7 @@ def _check_alike(first: Member, other: Member) -> None:
     norms = [{n: w for n, w in member.weights.items() if NORM in n} for member in (first, other)]
     same = norms[0].keys() == norms[1].keys()
     if not same or any(not np.array_equal(norms[0][n], norms[1][n]) for n in norms[0]):
-        own = [shown(m.name) for m, theirs in zip((first, other), norms, strict=True) if theirs]
+        own = [preview(m.name) for m, theirs in zip((first, other), norms, strict=True) if theirs]
         raise InputError(
             f"The members {pair} have different LayerNorms, and a fusion has one set for all its "
             f"members: {' and '.join(own)} brought some of {'their' if own[1:] else 'its'} own. "

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import parse_json, shown
+from adapter_bert_tf.sanitize import parse_json, preview
 from adapter_bert_tf.store import checks, contents, schema
 from adapter_bert_tf.store.card import is_card
 from adapter_bert_tf.store.folders import (
@@ -19,7 +19,7 @@ from adapter_bert_tf.store.folders import (
     require_outside_fusions,
     require_place,
 )
-from adapter_bert_tf.store.several import called
+from adapter_bert_tf.store.multitask import task_title
 from adapter_bert_tf.store.weights import FORMAT, LARGEST_HEADER
 
 WEIGHTS, CARD = "adapter.safetensors", "README.md"
@@ -66,7 +66,7 @@ def _known(config: Mapping[str, Any] | None, inside: str) -> set[str] | None:
         return set()
     if inside == MEMBERS:
         return {str(digest)[:16] for digest in listed}
-    return {called(task) for task in listed if isinstance(task, dict) and "task" in task}
+    return {task_title(task) for task in listed if isinstance(task, dict) and "task" in task}
 
 
 def _require_inside(folder: str, what: str, known: set[str] | None) -> None:
@@ -98,7 +98,8 @@ def require_same_task(folder: str, config: Mapping[str, Any]) -> None:
     name, ours = contents.name_of(theirs), contents.name_of(config)
     if name != ours or any(theirs[key] != config[key] for key in same):
         raise InputError(
-            f"{folder!r} holds the adapter {shown(name)} with {_said(theirs)}, and {shown(ours)} "
+            f"{folder!r} holds the adapter {preview(name)} with {_said(theirs)}, and "
+            f"{preview(ours)} "
             f"with {_said(config)} is to go there. Choose another folder, or say overwrite=True.",
             "overwrite=True",
         )
@@ -106,7 +107,7 @@ def require_same_task(folder: str, config: Mapping[str, Any]) -> None:
 
 def _said(config: Mapping[str, Any]) -> str:
     labels = config["labels"]
-    return f"the labels {shown(labels)}" if labels else "a score"
+    return f"the labels {preview(labels)}" if labels else "a score"
 
 
 def is_ours(folder: str) -> bool:

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adapter_bert_tf.adapters.kinds import PartsConfig
+from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
-from adapter_bert_tf.received import parse_json, shown
+from adapter_bert_tf.sanitize import parse_json, preview
 from adapter_bert_tf.store import checks
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.trained import Tuning
@@ -22,7 +22,7 @@ def describe(
     labels: Sequence[str],
     base: Mapping[str, Any],
     tuning: Tuning,
-    adapter: PartsConfig | None = None,
+    adapter: ModuleConfig | None = None,
     head: str = "classification",
     inputs: Mapping[str, Any] | None = None,
     **more: Any,
@@ -115,5 +115,5 @@ def _check_texts(config: Mapping[str, Any], where: str) -> None:
     try:
         texts.encode("utf-8")
     except UnicodeEncodeError as error:
-        part = shown(texts[max(error.start - 40, 0) : error.end + 40])
+        part = preview(texts[max(error.start - 40, 0) : error.end + 40])
         raise InputError(f"{where} is damaged: a half of a character stands in {part}.") from error

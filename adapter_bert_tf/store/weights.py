@@ -10,7 +10,7 @@ import safetensors
 import safetensors.numpy
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import parse_json, shown
+from adapter_bert_tf.sanitize import parse_json, preview
 
 DTYPES = {
     "float32": ("F32", np.float32),
@@ -129,12 +129,12 @@ def _check_tensors(found, shapes, where):
     for name, (dtype, shape) in found.items():
         if not isinstance(dtype, str) or dtype not in BY_CODE:
             raise InputError(
-                f"{where}: {name} must be one of {list(BY_CODE)}. Received: {shown(dtype)}"
+                f"{where}: {name} must be one of {list(BY_CODE)}. Received: {preview(dtype)}"
             )
         if shape != tuple(shapes[name]):
             raise InputError(
                 f"{where}: {name} must have the shape {tuple(shapes[name])}. "
-                f"Received: {shown(shape)}"
+                f"Received: {preview(shape)}"
             )
 
 

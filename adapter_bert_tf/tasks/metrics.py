@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.sanitize import preview
 
 
 def _of_labels(name, **options):
@@ -65,7 +65,7 @@ def chosen_first(metric, task):
     if metric not in (None, *fitting):
         labels = "a score" if task.regression else f"{len(task.labels)} labels"
         raise InputError(
-            f"metric is one of {fitting}, for {labels}. Received: {shown(metric)}", "metric"
+            f"metric is one of {fitting}, for {labels}. Received: {preview(metric)}", "metric"
         )
     first = (metric,) if metric else ()
     return (*first, *(name for name in task.metrics if name != metric))

@@ -4,7 +4,7 @@ import dataclasses
 import re
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.tasks.task import ANY_SCORE, Columns, Source, Task
 
 OWN = "tsv"  # The name of every such task.
@@ -114,7 +114,7 @@ def _require_numbers(*columns: str | None) -> None:
     for name in filter(None, columns):
         if not is_number(name):
             raise InputError(
-                f"With header=False columns are numbers from 0. Received: {shown(name)}",
+                f"With header=False columns are numbers from 0. Received: {preview(name)}",
                 "header=False",
             )
 

@@ -15,7 +15,7 @@ from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import parse_json, shown
+from adapter_bert_tf.sanitize import parse_json, preview
 
 FILE = "best.json"
 DAMAGED = (
@@ -87,7 +87,7 @@ class Best:
                 logging.warning("%s is damaged, and will be found again: %s", path, error)
                 return None
             raise InputError(
-                f"{path}, or the weights that it names, are damaged: {shown(error)}. They cannot "
+                f"{path}, or the weights that it names, are damaged: {preview(error)}. They cannot "
                 "be found again from the latest checkpoint: start the training from the beginning."
             ) from error
 

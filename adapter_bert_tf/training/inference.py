@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.data.share import Share
+from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.training.strategy import distribute, one_of_several
 
 # What was traced for a model, by what it depends on; a model that is gone takes it along.
@@ -16,7 +16,7 @@ _steps: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictiona
 
 
 def predict(
-    model: tf_keras.Model, batches: Callable[[Share], tf.data.Dataset]
+    model: tf_keras.Model, batches: Callable[[HostShard], tf.data.Dataset]
 ) -> Iterator[np.ndarray]:
     """Runs a model over batches.
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 import tf_keras
 from absl import logging
 
-from adapter_bert_tf.data.share import Share
+from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
 from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.training.accumulation import train_step_of
@@ -21,7 +21,7 @@ from adapter_bert_tf.training.optimizer import OPTIMIZERS, BertAdam, Schedule
 from adapter_bert_tf.training.progress import Progress
 from adapter_bert_tf.training.strategy import distribute, io_device, is_chief, one_of_several
 
-Batches = Callable[[int, Share], tf.data.Dataset]
+Batches = Callable[[int, HostShard], tf.data.Dataset]
 # What collective operations say when another worker is gone.
 LOST = (
     tf.errors.UnavailableError,

@@ -8,7 +8,7 @@ import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.received import parse_json
+from adapter_bert_tf.sanitize import parse_json
 
 FILE = "metrics.jsonl"
 SECONDS_BETWEEN_UPLOADS = 60.0

@@ -6,9 +6,9 @@ import os
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.data.share import WHOLE, Share
+from adapter_bert_tf.data.host_shard import WHOLE, HostShard
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import parse_json
+from adapter_bert_tf.sanitize import parse_json
 
 DISTRIBUTIONS = ("auto", "one_device", "mirrored", "multi_worker", "tpu")
 
@@ -132,7 +132,9 @@ def distribute(strategy, batches):
     """The batches that `batches`, a function of a `Share`, makes for this host's replicas."""
     if strategy.num_replicas_in_sync == 1:
         return batches(WHOLE)
-    return strategy.distribute_datasets_from_function(lambda context: batches(Share.of(context)))
+    return strategy.distribute_datasets_from_function(
+        lambda context: batches(HostShard.of(context))
+    )
 
 
 # By name: tf_keras' policy, and what the products with the base's kernels are computed in.

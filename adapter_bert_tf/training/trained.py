@@ -6,10 +6,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.specs import BASE_GROUPS, Spec
+from adapter_bert_tf.adapters.variable_specs import BASE_GROUPS, VariableSpec
 from adapter_bert_tf.errors import InputError, require_kind, require_truths
 from adapter_bert_tf.heads.task_model import train_only
-from adapter_bert_tf.received import shown
+from adapter_bert_tf.sanitize import preview
 
 # Where the authors' rate differs from what is usual here (docs/design.md): Stickland & Murray 2019,
 # section 4; the configurations of Mahabadi et al. 2021. A step moves all weights of a generator, so
@@ -44,13 +44,13 @@ class Tuning:
     def __post_init__(self) -> None:
         if not isinstance(self.method, str) or self.method not in PREDICATES:
             raise InputError(
-                f"tuning must be one of {list(PREDICATES)}. Received: {shown(self.method)}",
+                f"tuning must be one of {list(PREDICATES)}. Received: {preview(self.method)}",
                 "tuning",
             )
         for name in ("top_k", "frozen_layers"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool):
-                raise InputError(f"{name} must be a whole number. Received: {shown(value)}", name)
+                raise InputError(f"{name} must be a whole number. Received: {preview(value)}", name)
         truths = ("train_layer_norm", "train_pooler", "train_members")
         require_truths(**{name: getattr(self, name) for name in truths})
         if self.frozen_layers and self.method in IN_ALL_LAYERS:
@@ -97,7 +97,7 @@ class Tuning:
                 "frozen_layers",
             )
 
-    def freezes(self, spec: Spec) -> bool:
+    def freezes(self, spec: VariableSpec) -> bool:
         """Whether a variable is of the embeddings or layers that are left as they are."""
         if spec.layer is not None:
             return spec.layer < self.frozen_layers
@@ -105,32 +105,32 @@ class Tuning:
         return self.frozen_layers > 0 and spec.group in ("embeddings", "LayerNorm")
 
 
-Predicate = Callable[[Spec, "Tuning", int], bool]
+Predicate = Callable[[VariableSpec, "Tuning", int], bool]
 
 
-def _pooler(spec: Spec, tuning: Tuning) -> bool:
+def _pooler(spec: VariableSpec, tuning: Tuning) -> bool:
     return spec.group == "pooler" and tuning.train_pooler
 
 
-def _adapters(spec: Spec, tuning: Tuning, depth: int) -> bool:
+def _adapters(spec: VariableSpec, tuning: Tuning, depth: int) -> bool:
     norm = spec.group == "LayerNorm" and tuning.train_layer_norm
     return spec.group == "adapters" or norm or _pooler(spec, tuning)
 
 
-def _hypernetwork(spec: Spec, tuning: Tuning, depth: int) -> bool:
+def _hypernetwork(spec: VariableSpec, tuning: Tuning, depth: int) -> bool:
     norm = spec.group == "LayerNorm" and tuning.train_layer_norm
     return spec.group == "hypernetwork" or norm or _pooler(spec, tuning)
 
 
-def _layer_norm(spec: Spec, tuning: Tuning, depth: int) -> bool:
+def _layer_norm(spec: VariableSpec, tuning: Tuning, depth: int) -> bool:
     return spec.group == "LayerNorm" or _pooler(spec, tuning)
 
 
-def _top_k(spec: Spec, tuning: Tuning, depth: int) -> bool:
+def _top_k(spec: VariableSpec, tuning: Tuning, depth: int) -> bool:
     return spec.group == "pooler" or (spec.layer is not None and spec.layer >= depth - tuning.top_k)
 
 
-def _fusion(spec: Spec, tuning: Tuning, depth: int) -> bool:
+def _fusion(spec: VariableSpec, tuning: Tuning, depth: int) -> bool:
     members = spec.group == "members" and tuning.train_members
     return spec.group == "fusion" or members or _pooler(spec, tuning)
 
@@ -187,7 +187,9 @@ def uses_train_pooler(method: str) -> bool:
     return method not in ("full", "top_k", "multitask_full", "pals")
 
 
-def is_trained(spec: Spec, num_layers: int, tuning: Tuning, unused: Collection[str] = ()) -> bool:
+def is_trained(
+    spec: VariableSpec, num_layers: int, tuning: Tuning, unused: Collection[str] = ()
+) -> bool:
     """Whether a variable is trained.
 
     Args:
@@ -232,7 +234,7 @@ def select_trained(model: Any, tuning: Tuning) -> dict[str, tf.Variable]:
     return trained
 
 
-def _check_any(specs: Mapping[str, Spec], tuning: Tuning) -> None:
+def _check_any(specs: Mapping[str, VariableSpec], tuning: Tuning) -> None:
     group = OF_PARTS.get(tuning.method)
     if group is None or any(spec.group == group for spec in specs.values()):
         return
@@ -245,7 +247,7 @@ def _check_any(specs: Mapping[str, Spec], tuning: Tuning) -> None:
     )
 
 
-def _check_above_frozen(specs: Mapping[str, Spec], tuning: Tuning) -> None:
+def _check_above_frozen(specs: Mapping[str, VariableSpec], tuning: Tuning) -> None:
     """Parts in frozen layers would stay as they began."""
     beside = {
         spec.layer or 0
@@ -260,7 +262,7 @@ def _check_above_frozen(specs: Mapping[str, Spec], tuning: Tuning) -> None:
         )
 
 
-def _check_known(named: Mapping[str, tf.Variable], specs: Mapping[str, Spec]) -> None:
+def _check_known(named: Mapping[str, tf.Variable], specs: Mapping[str, VariableSpec]) -> None:
     wrong = sorted(set(named) ^ set(specs)) or [
         name for name in named if tuple(named[name].shape) != specs[name].shape
     ]

@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.specs import BASE_GROUPS, groups
+from adapter_bert_tf.adapters.variable_specs import BASE_GROUPS, groups
 from adapter_bert_tf.training.trained import Tuning
 
 

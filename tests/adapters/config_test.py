@@ -6,7 +6,7 @@ import json
 import pytest
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig, parse_layers
-from adapter_bert_tf.adapters.per_task import PerTaskConfig
+from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
 from adapter_bert_tf.errors import InputError
 
 SIZES = {"hidden_size": 16, "num_layers": 2}

@@ -9,11 +9,11 @@ import tf_keras
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
-from adapter_bert_tf.adapters.fusion import ScoreDropout
-from adapter_bert_tf.adapters.fusion_config import FusionConfig
-from adapter_bert_tf.adapters.kinds import PartsConfig
-from adapter_bert_tf.adapters.layers import PartsLayer
-from adapter_bert_tf.adapters.parts import Place, given_parts
+from adapter_bert_tf.adapters.layers import ModuleLayer
+from adapter_bert_tf.adapters.methods.fusion import ScoreDropout
+from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
+from adapter_bert_tf.adapters.modules import Place, module_from_values
+from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.training.optimizer import BertAdam
 from tests import support
@@ -117,8 +117,8 @@ def test_one_member_and_the_identity_is_that_member(kind):
     weights = drawn(member.specs(SIZES), seed=3)
     values = exactly(config, SIZES, [weights])
     inputs = support.batch()
-    alone = encoder(inputs, parts=given_parts(member, weights))
-    fused = encoder(inputs, parts=given_parts(config, values))
+    alone = encoder(inputs, parts=module_from_values(member, weights))
+    fused = encoder(inputs, parts=module_from_values(config, values))
     bare = encoder(inputs)
     for name in alone:
         np.testing.assert_allclose(fused[name], alone[name], atol=1e-5)
@@ -135,7 +135,7 @@ def test_equal_members_are_listened_to_alike():
     parts = config.parts(values)
     parts.observe = lambda at, found: shares.append((at.layer, at.sublayer, found))
     fused = encoder(inputs, parts=parts)["sequence_output"]
-    alone = encoder(inputs, parts=given_parts(PFEIFFER, weights))["sequence_output"]
+    alone = encoder(inputs, parts=module_from_values(PFEIFFER, weights))["sequence_output"]
     np.testing.assert_allclose(fused, alone, atol=1e-5)
     assert [(layer, sublayer) for layer, sublayer, _ in shares] == [
         (i, "feed_forward") for i in range(SIZES["num_layers"])
@@ -147,7 +147,7 @@ def test_equal_members_are_listened_to_alike():
 def test_the_start():
     """Q and K from N(0, 0.02), V near the identity, and what holds it there."""
     sizes = SIZES | {"hidden_size": 64, "num_attention_heads": 2}
-    layer = PartsLayer(FusionConfig(PFEIFFER, ("a", "b")), sizes)
+    layer = ModuleLayer(FusionConfig(PFEIFFER, ("a", "b")), sizes)
     named = layer.named_variables()
     at = "fusion/layer_1/feed_forward"
     for name in ("query_kernel", "key_kernel"):
@@ -163,7 +163,7 @@ def test_the_start():
 
 def test_queries_and_keys_start_from_a_whole_normal():
     """Not from one that is cut at two sigma, which has a deviation of 0.0176."""
-    layer = PartsLayer(FusionConfig(PFEIFFER, ("a",)), SIZES | {"hidden_size": 128})
+    layer = ModuleLayer(FusionConfig(PFEIFFER, ("a",)), SIZES | {"hidden_size": 128})
     named = layer.named_variables()
     drawn = np.concatenate([named[f"{at}/{n}_kernel"].numpy().ravel() for at, n in _kernels()])
     assert drawn.std() == pytest.approx(0.02, rel=0.01)
@@ -177,7 +177,7 @@ def _kernels():
 
 def test_values_do_not_decay():
     """Q and K do: weight decay is 0.01 of the learning rate, where there is no gradient."""
-    layer = PartsLayer(FusionConfig(PFEIFFER, ("a",)), SIZES, name="parts")
+    layer = ModuleLayer(FusionConfig(PFEIFFER, ("a",)), SIZES, name="parts")
     named = layer.named_variables()
     before = {name: variable.numpy() for name, variable in named.items()}
     BertAdam(1.0).apply_gradients([(tf.zeros_like(v), v) for v in named.values()])
@@ -203,7 +203,7 @@ def test_counts(sizes, member, expected):
 
 def test_a_config_travels():
     config = FusionConfig(HOULSBY, ("a", "b"), cooling_steps=7, own_norms=True)
-    assert PartsConfig.from_json(config.to_json()) == config
+    assert ModuleConfig.from_json(config.to_json()) == config
     assert config.brought == ("LayerNorm",)
     assert FusionConfig(HOULSBY, ["a", "b"]).brought == ()
     assert "fusion of 2 (a, b)" in config.summary()

@@ -10,12 +10,12 @@ import tf_keras
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
-from adapter_bert_tf.adapters.hyperformer import HyperFormerConfig
-from adapter_bert_tf.adapters.hypernetwork import embedding_of, generated, projected
-from adapter_bert_tf.adapters.kinds import PartsConfig
-from adapter_bert_tf.adapters.parts import Place, given_parts
-from adapter_bert_tf.adapters.specs import norm_names
+from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig
+from adapter_bert_tf.adapters.methods.hypernetwork import embedding_of, generated, projected
+from adapter_bert_tf.adapters.modules import Place, module_from_values
+from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.adapters.task_encoder import new_encoder
+from adapter_bert_tf.adapters.variable_specs import norm_names
 from adapter_bert_tf.errors import InputError
 from tests import support
 
@@ -271,7 +271,7 @@ def test_each_row_gets_what_is_generated_for_its_task(kind):
     alone = []
     for i in range(2):
         own = {name: tensor[i] for name, tensor in made.items()}
-        parts = given_parts(config.adapter, own)
+        parts = module_from_values(config.adapter, own)
         alone.append(encoder(inputs, parts=parts)["pooled_output"].numpy())
     np.testing.assert_allclose(mixed, [alone[1][0], alone[0][1], alone[1][2]], atol=1e-5)
     assert np.abs(alone[0] - alone[1]).max() > 0.01
@@ -280,7 +280,7 @@ def test_each_row_gets_what_is_generated_for_its_task(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_config_travels(kind):
     config = small(kind, start="published")
-    assert PartsConfig.from_json(config.to_json()) == config
+    assert ModuleConfig.from_json(config.to_json()) == config
 
 
 def test_layers_without_adapters_have_no_generators():

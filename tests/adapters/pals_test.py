@@ -8,9 +8,9 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
-from adapter_bert_tf.adapters.kinds import PartsConfig
-from adapter_bert_tf.adapters.parts import Parts
-from adapter_bert_tf.adapters.projected_attention import PalsConfig
+from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
+from adapter_bert_tf.adapters.modules import AdapterModule
+from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.errors import InputError
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "pals"
@@ -93,7 +93,7 @@ def inputs_of(task):
     return found | {"task_ids": tf.fill([2], task)}
 
 
-class Watching(Parts):
+class Watching(AdapterModule):
     """Passes on what other parts do, and keeps what goes into each block after the first."""
 
     def __init__(self, parts, seen):
@@ -126,7 +126,7 @@ def test_an_encoder_with_pals_is_the_original(task, heads, encoder):
 
 
 def test_the_same_base_without_them(encoder):
-    layers, pooled = run(encoder, Parts())
+    layers, pooled = run(encoder, AdapterModule())
     for i, found in enumerate(layers):
         np.testing.assert_allclose(found, EXPECTED[f"output|no_pal|layer|{i}"], atol=1e-5)
     np.testing.assert_allclose(pooled, EXPECTED["output|no_pal|pooled"], atol=1e-5)
@@ -157,7 +157,7 @@ def test_counts():
 
 def test_a_config_travels():
     config = PalsConfig(("a", "b"), 24, 4, "gelu")
-    assert PartsConfig.from_json(config.to_json()) == config
+    assert ModuleConfig.from_json(config.to_json()) == config
 
 
 REFUSED = {

@@ -17,12 +17,12 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.config import AdapterConfig
-from adapter_bert_tf.adapters.kinds import PartsConfig
-from adapter_bert_tf.adapters.parts import given_parts
+from adapter_bert_tf.adapters.modules import module_from_values
+from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
-from adapter_bert_tf.many_tasks.model import AdapterModel
+from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import contents, load_adapter, save_adapter, schema
 from adapter_bert_tf.store.weights import digest
 from adapter_bert_tf.training.loop import TrainingSettings, train
@@ -116,7 +116,7 @@ def test_another_process_computes_the_same(trained, tiny_base_folder):
 def test_the_directory_holds_the_configuration(trained):
     name, _, _, _, folder = trained
     saved = load_adapter(str(folder))
-    assert PartsConfig.from_dict(saved.config["adapter"]) == METHODS[name]
+    assert ModuleConfig.from_dict(saved.config["adapter"]) == METHODS[name]
     assert METHODS[name].kind in (folder / "README.md").read_text()
 
 
@@ -159,7 +159,7 @@ def test_damaged_weights_are_refused(damage, trained, tmp_path):
 )
 def test_a_configuration_of_no_known_kind_is_refused(adapter):
     with pytest.raises(InputError, match="Received"):
-        PartsConfig.from_dict(adapter)
+        ModuleConfig.from_dict(adapter)
 
 
 def test_each_row_has_the_weights_of_its_task(tiny_base_folder):
@@ -186,7 +186,7 @@ def test_a_mixture_is_the_mean_of_its_members(tiny_base_folder):
         for name, variable in encoder.parts.named_variables().items()
         if name.startswith("members/")
     }
-    one = encoder.encoder(support.batch(), parts=given_parts(AdapterConfig(4), halves))
+    one = encoder.encoder(support.batch(), parts=module_from_values(AdapterConfig(4), halves))
     np.testing.assert_allclose(
         encoder(support.batch())["pooled_output"], one["pooled_output"], atol=1e-6
     )
@@ -207,7 +207,7 @@ def test_it_travels_through_the_command(name, tiny_base_folder, tmp_path, capsys
         f"--adapter={tmp_path}/method.json",
     )
     record = json.loads((out / "run.json").read_text())
-    assert PartsConfig.from_dict(record["adapter"]) == METHODS[name]
+    assert ModuleConfig.from_dict(record["adapter"]) == METHODS[name]
     assert (out / "saved_model" / "saved_model.pb").exists()
     again = tmp_path / "again"
     assert (

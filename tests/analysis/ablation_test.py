@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from adapter_bert_tf.adapters.task_encoder import new_encoder
-from adapter_bert_tf.analysis import ablation, triangle
-from adapter_bert_tf.analysis.kept import Kept
-from adapter_bert_tf.analysis.removal import NOTHING, SUBLAYERS, spans
+from adapter_bert_tf.analysis.cache import AnalysisCache
+from adapter_bert_tf.analysis.layers import ablation, span_heatmap
+from adapter_bert_tf.analysis.layers.removal import NOTHING, SUBLAYERS, spans
 from adapter_bert_tf.heads.classifier import Classifier
 from tests import support
 from tests.analysis.looked import LAYERS, SIZES, look, model_of, some_inputs
@@ -132,13 +132,13 @@ def test_a_table_or_picture_of_somebody_else_stays(name, looked_at, tmp_path):
 def test_what_was_kept_of_others(tmp_path, capsys):
     kept, folder = tmp_path / "ablation.json", str(tmp_path)
     found = {"metric": "accuracy", "examples": 1, "whole": 0.5, "without": []}
-    Kept(folder, "ablation", "one").add("both", found)
-    assert Kept(folder, "ablation", "one").found == {"both": found}
-    other = Kept(folder, "ablation", "two")
+    AnalysisCache(folder, "ablation", "one").add("both", found)
+    assert AnalysisCache(folder, "ablation", "one").found == {"both": found}
+    other = AnalysisCache(folder, "ablation", "two")
     assert other.found == {} and not capsys.readouterr().out
     other.add("attention", found)
     assert f"Replaced: {kept}" in capsys.readouterr().out
-    assert Kept(folder, "ablation", "two").found == {"attention": found}
+    assert AnalysisCache(folder, "ablation", "two").found == {"attention": found}
 
 
 @pytest.mark.parametrize("content", ['{"mine": 1}', "[]", "notes", '{"found": [], "identity": 1}'])
@@ -183,10 +183,10 @@ def test_what_has_no_adapters(analysis, said, looked_at, tmp_path):
 
 def test_the_grid_and_the_picture():
     rows = [[0, 0, 0.7], [0, 1, 0.5], [1, 1, 0.8]]
-    grid = triangle.grid(rows, 0.75)
+    grid = span_heatmap.grid(rows, 0.75)
     np.testing.assert_allclose(grid, [[-5, -25], [np.nan, 5]], atol=1e-9)
     found = {"both": {"metric": "accuracy", "examples": 20, "whole": 0.75, "without": rows}}
-    figure = triangle.draw("a $x$ <b>", found)
+    figure = span_heatmap.draw("a $x$ <b>", found)
     axes = figure.axes[0]
     assert [text.get_text() for text in axes.texts] == ["-5.0", "-25.0", "+5.0"]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("last layer removed", "first layer removed")

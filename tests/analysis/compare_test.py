@@ -7,7 +7,7 @@ import types
 import numpy as np
 import pytest
 
-from adapter_bert_tf.analysis import compare, compare_drawn, resampling
+from adapter_bert_tf.analysis.comparison import compare, plot, resampling
 from adapter_bert_tf.errors import InputError
 from tests.analysis.looked import look
 from tests.runs import train
@@ -107,6 +107,6 @@ def test_adapters_that_do_not_answer_alike_are_not_compared(case):
 
 def test_the_picture():
     rows = [["a $x$", "mcc", 0.5, 0.4, 0.6, 1234], ["b" * 60, "mcc", 0.7, 0.6, 0.8, 1234]]
-    axes = compare_drawn.draw("task", rows).axes[0]
+    axes = plot.draw("task", rows).axes[0]
     assert "mcc" in axes.get_xlabel() and "n = 1,234" in axes.get_xlabel()
     assert [text.get_text() for text in axes.texts] == ["0.500", "0.700"]

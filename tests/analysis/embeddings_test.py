@@ -5,9 +5,9 @@ import csv
 import numpy as np
 import pytest
 
-from adapter_bert_tf.adapters.hypernetwork import embedding_of
-from adapter_bert_tf.analysis import embeddings
-from adapter_bert_tf.analysis.__main__ import main
+from adapter_bert_tf.adapters.methods.hypernetwork import embedding_of
+from adapter_bert_tf.analysis.composition import embeddings
+from adapter_bert_tf.cli.analyze import main
 from adapter_bert_tf.store import load_adapter
 from tests import support
 

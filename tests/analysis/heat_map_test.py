@@ -2,8 +2,8 @@
 
 import pytest
 
-from adapter_bert_tf.analysis import heat_map
-from adapter_bert_tf.analysis.__main__ import main
+from adapter_bert_tf.analysis.composition import heat_map
+from adapter_bert_tf.cli.analyze import main
 from adapter_bert_tf.errors import InputError
 
 HEADER = "target,layer,sublayer,member,attention\n"

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.parts import Parts, Place, add
-from adapter_bert_tf.analysis import influence
+from adapter_bert_tf.adapters.modules import AdapterModule, Place, add
+from adapter_bert_tf.analysis.layers import influence
 from tests.analysis.looked import look, model_of, some_inputs
 
 
-class Scaled(Parts):
+class Scaled(AdapterModule):
     """Adds a third of the sublayer's output to it, in one place."""
 
     def adapted(self, place):

@@ -9,8 +9,8 @@ from absl import flags
 
 from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.adapters.task_encoder import new_encoder
-from adapter_bert_tf.analysis import options
-from adapter_bert_tf.command.main import run_job
+from adapter_bert_tf.cli import analysis_flags
+from adapter_bert_tf.cli.run_job import run_job
 from adapter_bert_tf.heads.classifier import Classifier
 from tests.runs import command
 
@@ -21,9 +21,9 @@ SIZES = {
 }  # fmt: skip
 LookedAt = collections.namedtuple("LookedAt", "data base run")
 
-for analysis, rows in options.OPTIONS.items():
+for analysis, rows in analysis_flags.OPTIONS.items():
     if rows[0][0] not in flags.FLAGS:
-        options.define(analysis)
+        analysis_flags.define(analysis)
 
 
 def model_of(preset="houlsby"):

@@ -11,12 +11,12 @@ import tf_keras
 
 from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.adapters.task_encoder import new_encoder
-from adapter_bert_tf.analysis import ablation
-from adapter_bert_tf.analysis.__main__ import of_questions
-from adapter_bert_tf.analysis.removal import NOTHING, SUBLAYERS, spans
+from adapter_bert_tf.analysis.layers import ablation
+from adapter_bert_tf.analysis.layers.removal import NOTHING, SUBLAYERS, spans
+from adapter_bert_tf.cli.analyze import of_questions
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from tests.analysis.looked import LAYERS, SIZES, some_inputs
-from tests.run.squad_test import TINY, squad, write
+from tests.runners.squad_test import TINY, squad, write
 from tests.runs import ROOT
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapter_bert_tf.command.task_list import entries
+from adapter_bert_tf.config.task_list import entries
 from benchmarks import few_shot, hyper_ablations, low_resource, several_tasks
 from tests.benchmarks.several_test import flags_of
 

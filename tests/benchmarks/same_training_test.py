@@ -28,8 +28,8 @@ def test_another_version_of_the_code(case, tiny_base_folder, tmp_path):
 
 
 def test_every_method_has_a_case():
-    from adapter_bert_tf.command.flags_several import SEVERAL
-    from adapter_bert_tf.command.table import row_of
+    from adapter_bert_tf.config.flags_several import SEVERAL
+    from adapter_bert_tf.config.table import row_of
 
     shown = {word.partition("=")[2] for case in same_training.CASES.values() for word in case
              if word.startswith("--tuning=")}  # fmt: skip

@@ -2,10 +2,10 @@
 
 from absl import flags
 
-from adapter_bert_tf.command.definitions import define_flags
-from adapter_bert_tf.command.row import Command
-from adapter_bert_tf.command.run_flags import RunFlags
-from adapter_bert_tf.command.task_list import entries
+from adapter_bert_tf.config.absl_flags import define_flags
+from adapter_bert_tf.config.row import Command
+from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.config.task_list import entries
 from adapter_bert_tf.tasks import find_task
 from benchmarks import results, several_tasks
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from adapter_bert_tf.data import records
-from adapter_bert_tf.data.spans import Window
+from adapter_bert_tf.data.questions import records
+from adapter_bert_tf.data.questions.spans import Window
 from adapter_bert_tf.errors import InputError
 
 KEY = {"data": "x", "max_seq_length": 24}

@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.base.vocabulary import read_vocabulary
-from adapter_bert_tf.data import spans
-from adapter_bert_tf.data.squad import Question, read_articles, read_questions
+from adapter_bert_tf.data.questions import spans
+from adapter_bert_tf.data.questions.squad import Question, read_articles, read_questions
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 

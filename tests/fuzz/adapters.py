@@ -11,13 +11,13 @@ import safetensors.numpy
 from hypothesis import strategies as st
 
 from adapter_bert_tf.adapters.config import AdapterConfig
-from adapter_bert_tf.adapters.hyperformer import HyperFormerConfig
-from adapter_bert_tf.adapters.per_task import PerTaskConfig
-from adapter_bert_tf.adapters.projected_attention import PalsConfig
-from adapter_bert_tf.command import store_commands
+from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig
+from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
+from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
+from adapter_bert_tf.cli import store_commands
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run import method
-from adapter_bert_tf.store import contents, load_adapter, schema, several
+from adapter_bert_tf.run.method import from_config
+from adapter_bert_tf.store import contents, load_adapter, multitask, schema
 from adapter_bert_tf.store.card import card
 from adapter_bert_tf.store.place import is_ours, require_adapter_place, run_of
 from adapter_bert_tf.store.weights import digest
@@ -68,7 +68,7 @@ def sound(method=METHODS[0]):
         config["adapter"] = OF_METHOD[method] and OF_METHOD[method].to_dict()
         one = {name: config[name] for name in OF_ONE}
         scores = one | {"task": "b-2", "labels": [], "regression": True}
-        config |= several.whole([one | {"task": "a"}, scores])
+        config |= multitask.whole([one | {"task": "a"}, scores])
     config |= {"name": "mine", "run": "0", "global_step": 3}
     arrays = {n: np.ones(s, "f4") for n, s in contents.expected_shapes(config).items()}
     config = json.loads(json.dumps(config))
@@ -184,6 +184,6 @@ def read(folder, settings):
         adapter_init_scale=None,
         adapter_layers=settings["layers"],
     )
-    parts = method._parts(flags)
+    parts = from_config._parts(flags)
     parts.without_lowest(0, 1).specs(SIZES)
     parts.summary()

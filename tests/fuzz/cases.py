@@ -15,7 +15,7 @@ from absl import logging as absl_logging
 from hypothesis.strategies import SearchStrategy
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.received import printable
+from adapter_bert_tf.sanitize import printable
 
 LONGEST_MESSAGE = 2500
 MOST_SECONDS = 60

@@ -11,11 +11,11 @@ import tensorflow as tf
 from hypothesis import strategies as st
 
 from adapter_bert_tf.base.vocabulary import read_vocabulary
-from adapter_bert_tf.data import records
-from adapter_bert_tf.data.spans import SpanSettings, Window, make_windows
-from adapter_bert_tf.data.squad import read_articles, read_questions
+from adapter_bert_tf.data.questions import records
+from adapter_bert_tf.data.questions.spans import SpanSettings, Window, make_windows
+from adapter_bert_tf.data.questions.squad import read_articles, read_questions
 from adapter_bert_tf.data.tokenization import TextEncoder
-from adapter_bert_tf.run.question_data import digest
+from adapter_bert_tf.runners.questions.task_data import digest
 from adapter_bert_tf.tasks.squad_metrics import count_unlabelled, evaluate
 from tests import support
 from tests.fuzz import values

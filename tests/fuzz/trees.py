@@ -6,14 +6,14 @@ import re
 
 from hypothesis import strategies as st
 
-from adapter_bert_tf.command.row import Command
-from adapter_bert_tf.command.table import rows_of
+from adapter_bert_tf.config.row import Command
+from adapter_bert_tf.config.table import rows_of
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run import output_files
+from adapter_bert_tf.output import run_files
+from adapter_bert_tf.output.cleanup import RUN_FILES, clear_run
+from adapter_bert_tf.output.run_folder import RunFolder
 from adapter_bert_tf.run.job import held
-from adapter_bert_tf.run.leftovers import RUN_FILES, clear
-from adapter_bert_tf.run.ownership import Folder
-from adapter_bert_tf.serving.place import require_export_place
+from adapter_bert_tf.serving.saved_model_dir import require_export_place
 from adapter_bert_tf.store.folders import require_free
 from adapter_bert_tf.training.best import Best
 from adapter_bert_tf.training.metrics_log import MetricsLog
@@ -23,7 +23,7 @@ from tests.fuzz.cases import Case, Link, contents
 DEFAULTS = {row.name: row.default_of(Command.CLASSIFIER) for row in rows_of(Command.CLASSIFIER)}
 FOREIGN = ("notes.txt", "thesis/a.tex", "adapter/mine.txt", "saved_model/mine", "checkpoints/mine")
 OURS = (
-    *output_files.FILES,
+    *run_files.FILES,
     *(
         "checkpoints",
         "checkpoints/state.tmp1",
@@ -108,7 +108,7 @@ def use(folder, settings):
 
 
 def _use(path, overwrite):
-    run = Folder(
+    run = RunFolder(
         path, f"{path}/adapter", f"{path}/saved_model", FLAGS, DEFAULTS, ("do_eval",), CONTENT
     )
     _tried(lambda: require_export_place(f"{path}/saved_model"))
@@ -121,12 +121,12 @@ def _use(path, overwrite):
             run.check_same_content()
         run.check_adapter(overwrite)
         if overwrite and not run.is_interrupted():
-            clear(path, ("MRPC.tsv", "test_*"))
+            clear_run(path, ("MRPC.tsv", "test_*"))
         run.claim()
         Best.read(f"{path}/checkpoints", 5, None)
         log = MetricsLog(path, 3)
         log.close()
-        output_files.write_run(path, json.loads(json.dumps(RECORD)), False)
+        run_files.write_run(path, json.loads(json.dumps(RECORD)), False)
 
 
 def _tried(function):

@@ -4,13 +4,13 @@ from absl import flags
 from hypothesis import strategies as st
 
 from adapter_bert_tf.base.vocabulary import read_vocabulary
-from adapter_bert_tf.command.config_file import apply_config_file
-from adapter_bert_tf.command.definitions import define_flags
-from adapter_bert_tf.command.row import Command
-from adapter_bert_tf.command.run_flags import RunFlags
-from adapter_bert_tf.run.grid import MOST_RUNS, all_runs, check_sweep, read_grid
+from adapter_bert_tf.config.absl_flags import define_flags
+from adapter_bert_tf.config.config_file import apply_config_file
+from adapter_bert_tf.config.row import Command
+from adapter_bert_tf.config.run_flags import RunFlags
 from adapter_bert_tf.run.planning import data_flags
-from adapter_bert_tf.run.several_data import read_tasks
+from adapter_bert_tf.runners.classification.multitask_data import read_tasks
+from adapter_bert_tf.sweeps.grid import MOST_RUNS, all_runs, check_sweep, read_grid
 from tests import support
 from tests.fuzz import values
 from tests.fuzz.cases import Case

@@ -8,7 +8,7 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.config import AdapterConfig
-from adapter_bert_tf.adapters.per_task import PerTaskConfig
+from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS

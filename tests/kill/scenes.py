@@ -4,7 +4,7 @@ import dataclasses
 import pathlib
 
 from tests import support
-from tests.run import squad_test
+from tests.runners import squad_test
 from tests.runs import base_flags, write_mrpc
 
 CLASSIFY = (

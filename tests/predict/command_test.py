@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from adapter_bert_tf.command import cli
-from adapter_bert_tf.predict.__main__ import main
+from adapter_bert_tf.cli import main as cli
+from adapter_bert_tf.cli.predict import main
 
 BEFORE = pathlib.Path(__file__).parent.parent / "golden" / "written_before"
 FINISHED = BEFORE / "out" / "finished"
@@ -104,7 +104,7 @@ HELP |= {"classify --helpfull": "--verbosity"}
 
 @pytest.mark.parametrize("words", HELP)
 def test_help_needs_no_tensorflow(words):
-    script = "import sys; from adapter_bert_tf.command.cli import main\n"
+    script = "import sys; from adapter_bert_tf.cli.main import main\n"
     script += "try: status = main()\nexcept SystemExit as end: status = end.code\n"
     script += "assert not status\nassert 'tensorflow' not in sys.modules"
     done = subprocess.run(

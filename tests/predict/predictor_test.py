@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import adapter_bert_tf as abt
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.predict.asked import class_logits
+from adapter_bert_tf.predict.batched_inference import class_logits
 from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.predict.tables import AT_ONCE
 from tests.support import WORDS

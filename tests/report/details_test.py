@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.calibration import calibration_curve
 
-from adapter_bert_tf.data.squad import Question
-from adapter_bert_tf.run import details
-from adapter_bert_tf.run.calibration import calibration
-from adapter_bert_tf.run.span_details import AROUND, of_answers
+from adapter_bert_tf.data.questions.squad import Question
+from adapter_bert_tf.runners.classification import details
+from adapter_bert_tf.runners.questions.details import AROUND, answer_details
 from adapter_bert_tf.tasks import squad_metrics
+from adapter_bert_tf.tasks.calibration import calibration
 
 
 def test_calibration_by_hand():
@@ -33,7 +33,7 @@ def test_calibration_divides_as_scikit_learn_does():
 
 def test_errors_of_classes_come_in_the_order_of_how_sure_they_were():
     predicted = np.array([[0.6, 0.4], [0.1, 0.9], [0.2, 0.8], [0.9, 0.1], [0.3, 0.7]])
-    found = details.of_classes(["no", "yes"], np.array([1, 0, 1, 1, 0]), predicted)
+    found = details.class_details(["no", "yes"], np.array([1, 0, 1, 1, 0]), predicted)
     assert found["errors"] == 4
     assert [error["row"] for error in found["shown"]] == [1, 3, 4, 0]  # Of 1 and 3 the first.
     assert found["shown"][0] == {
@@ -43,7 +43,7 @@ def test_errors_of_classes_come_in_the_order_of_how_sure_they_were():
 
 def test_errors_of_any_number_of_labels_are_decisions():
     truth, predicted = np.array([[1, 0], [0, 1]]), np.array([[0.2, 0.6], [0.1, 0.9]])
-    found = details.of_labels(["a", "b"], truth, predicted)
+    found = details.label_details(["a", "b"], truth, predicted)
     assert [(e["row"], e["true"], e["predicted"]) for e in found["shown"]] == [
         (0, "a", "not a"),
         (0, "not b", "b"),
@@ -58,7 +58,7 @@ def test_errors_of_any_number_of_labels_are_decisions():
 def test_scores_have_points_and_residuals():
     truth = np.arange(2000, dtype=np.float32)
     predicted = truth + np.where(truth == 7, 3, -0.5).astype(np.float32)
-    found = details.of_scores(truth, predicted)
+    found = details.score_details(truth, predicted)
     assert found["shown"][0] == {"row": 7, "true": 7.0, "predicted": 10.0}
     assert found["mean_residual"] == pytest.approx(-0.49825)
     assert len(found["points"]) == details.MOST_POINTS and len(found["shown"]) == 25
@@ -82,7 +82,7 @@ def test_the_worst_answers_come_first_with_their_contexts():
     }
     expected = {"a": ["here"], "b": ["here", "here", "there"], "c": []}
     scores = {"a": (1, 1), "b": (0, 0), "c": (0, 0)}
-    found = of_answers(questions, scores, texts, n_best, expected)
+    found = answer_details(questions, scores, texts, n_best, expected)
     assert (found["errors"], found["f1_counts"]) == (2, [2, *[0] * 8, 1])
     first, second = found["shown"]
     assert (first["given"], first["expected"], first["context"][1]) == ("xx", [], "xx")

@@ -5,10 +5,10 @@ import json
 
 import numpy as np
 
-from adapter_bert_tf.data.squad import Question
+from adapter_bert_tf.data.questions.squad import Question
 from adapter_bert_tf.report import sweeps
-from adapter_bert_tf.run import details, per_class
-from adapter_bert_tf.run.span_details import of_answers
+from adapter_bert_tf.runners.classification import details, per_class
+from adapter_bert_tf.runners.questions.details import answer_details
 
 HOSTILE = (
     "<script>document.title = 'taken'</script>",
@@ -93,9 +93,9 @@ def classes(folder, ids=(0, 0, 1, 1, 1, 0, 1, 0), before="", labels=LABELS, text
     said[-3:] = (said[-3:] + 1) % len(labels)
     predicted = np.tile(((1 - sure) / (len(labels) - 1))[:, None], len(labels))
     predicted[np.arange(len(ids)), said] = sure
-    write_table(folder / f"{before}eval_classes.tsv", per_class.of_each_class(labels, ids, said))
+    write_table(folder / f"{before}eval_classes.tsv", per_class.class_table(labels, ids, said))
     found = with_texts(
-        details.of_classes(labels, ids, predicted), texts or [(text,) for text in HOSTILE]
+        details.class_details(labels, ids, predicted), texts or [(text,) for text in HOSTILE]
     )
     details.write_file(
         str(folder), f"{before}eval_details", "demo", "dev", {"examples": len(ids), **found}
@@ -107,7 +107,7 @@ def scores(folder, before=""):
     truth = np.linspace(0, 5, 60)
     predicted = truth + np.sin(np.arange(60)) / 2
     predicted[2] = 5.0
-    found = with_texts(details.of_scores(truth, predicted), [("one text", "another text")])
+    found = with_texts(details.score_details(truth, predicted), [("one text", "another text")])
     details.write_file(
         str(folder), f"{before}eval_details", "demo", "dev", {"examples": 60, **found}
     )
@@ -118,8 +118,8 @@ def sets(folder):
     truth = np.array([[1, 0, 1], [0, 0, 0], [1, 1, 0], [0, 1, 1]], np.float32)
     predicted = np.array([[0.9, 0.2, 0.4], [0.1, 0.95, 0.3], [0.8, 0.7, 0.1], [0.2, 0.3, 0.9]])
     labels = ["red", "<i>blue</i>", "green"]
-    write_table(folder / "eval_classes.tsv", per_class.of_each_label(labels, truth, predicted))
-    found = with_texts(details.of_labels(labels, truth, predicted), [(t,) for t in HOSTILE])
+    write_table(folder / "eval_classes.tsv", per_class.label_table(labels, truth, predicted))
+    found = with_texts(details.label_details(labels, truth, predicted), [(t,) for t in HOSTILE])
     details.write_file(str(folder), "eval_details", "demo", "dev", {"examples": 4, **found})
 
 
@@ -134,7 +134,7 @@ def spans(folder):
     n_best = {i: [{"text": text, "probability": p}] for (i, text), p in
               zip(texts.items(), (0.9, 0.6, 0.8), strict=True)}  # fmt: skip
     scored = {"a": (1, 1.0), "b": (0, 2 / 3), "c": (0, 0.0)}
-    found = of_answers(questions, scored, texts, n_best, {name: ["1779"] for name in "abc"})
+    found = answer_details(questions, scored, texts, n_best, {name: ["1779"] for name in "abc"})
     details.write_file(str(folder), "eval_details", "squad", "dev", found)
 
 

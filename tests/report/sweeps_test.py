@@ -40,7 +40,7 @@ def test_runs_are_linked_where_they_have_a_page(tmp_path):
 
 
 def test_the_order_is_that_of_the_choice(tmp_path):
-    """By the lower of two middle runs, as `run/sweep_results.py` chooses; the median is shown."""
+    """By the lower of two middle runs, as `sweeps/results.py` chooses; the median is shown."""
     rows = [("a", 0.5), ("a", 0.9), ("b", 0.6), ("b", 0.7)]
     table = [["adapter", "seed", "status", "eval_accuracy"]]
     table += [[name, str(i % 2), "finished", str(score)] for i, (name, score) in enumerate(rows)]

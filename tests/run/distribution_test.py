@@ -18,10 +18,10 @@ import pytest
 import safetensors.numpy
 
 from adapter_bert_tf.base import load_base
-from adapter_bert_tf.many_tasks.model import AdapterModel
+from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.training.trained import Tuning
 from tests import support
-from tests.run.several_tasks_test import write_cola
+from tests.runners.multitask_test import write_cola
 from tests.runs import ROOT, write_mrpc
 
 pytestmark = pytest.mark.long

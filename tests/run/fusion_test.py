@@ -13,17 +13,17 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.config import PRESETS
-from adapter_bert_tf.adapters.fusion import FusionParts
-from adapter_bert_tf.analysis.__main__ import main as analyze_main
+from adapter_bert_tf.adapters.methods.fusion import FusionModule
 from adapter_bert_tf.base import load_base
-from adapter_bert_tf.command.main import run_job
+from adapter_bert_tf.cli.analyze import main as analyze_main
+from adapter_bert_tf.cli.run_job import run_job
 from adapter_bert_tf.data.tokenization import TextEncoder
-from adapter_bert_tf.many_tasks.model import AdapterModel
+from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import contents, load_adapter
 from adapter_bert_tf.training.trained import Tuning
 from tests.runs import ROOT, base_flags, command, train, try_to_train, write_mrpc
 
-ANALYSIS = "adapter_bert_tf.analysis.fusion"
+ANALYSIS = "adapter_bert_tf.analysis.composition.fusion"
 MEMBER = ("--adapter=pfeiffer", "--adapter_size=4", "--notrain_layer_norm", "--num_train_epochs=1")
 FUSION = ("--tuning=fusion", "--num_train_epochs=2", "--learning_rate=5e-3")
 
@@ -349,7 +349,7 @@ def _mean_shares(mrpc, fused, base):
     for line in (mrpc / "dev.tsv").read_text().splitlines()[1:]:
         texts = line.split("\t")[3:]
         found = []
-        parts = FusionParts(
+        parts = FusionModule(
             config, saved.weights, observe=lambda at, shares, found=found: found.append(shares)
         )
         bare(encoder.inputs(*[[text] for text in texts]), parts=parts)

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from tests.run.several_tasks_test import write_cola
+from tests.runners.multitask_test import write_cola
 from tests.runs import ROOT, base_flags, write_mrpc
 
 pytestmark = pytest.mark.long

@@ -7,7 +7,7 @@ import pytest
 import safetensors.numpy
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run.class_weights import parse_weights
+from adapter_bert_tf.runners.classification.class_weights import parse_weights
 from adapter_bert_tf.tasks import find_task, metrics
 from tests.runs import mrpc_row, train, try_to_train, write_mrpc
 

@@ -6,7 +6,7 @@ import pytest
 
 from adapter_bert_tf.base import load_base
 from tests import support
-from tests.run import squad_test
+from tests.runners import squad_test
 from tests.runs import base_flags, train, try_to_train, write_mrpc
 
 pytestmark = pytest.mark.long

@@ -5,7 +5,7 @@ import types
 import pytest
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run.question_answering import QuestionAnswering
+from adapter_bert_tf.runners.questions.runner import QuestionRunner
 from adapter_bert_tf.store import load_adapter
 from tests import support
 from tests.runs import base_flags, command, train, try_to_train, write_mrpc
@@ -69,7 +69,7 @@ def test_each_command_names_the_other(mrpc, trained, tmp_path):
     error = applied(mrpc, written / "base", written / "adapters" / "squad", tmp_path / "out")
     assert "answers questions" in error and "run_squad.py applies it" in error
     with pytest.raises(InputError, match=r"run_classifier.py applies it"):
-        QuestionAnswering().check(NO_ROOM, load_adapter(str(trained)))
+        QuestionRunner().check(NO_ROOM, load_adapter(str(trained)))
 
 
 def test_a_file_above_a_folder(mrpc, tiny_base_folder, tmp_path):

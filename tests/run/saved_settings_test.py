@@ -10,13 +10,13 @@ import pytest
 import tensorflow as tf
 from absl import flags
 
-from adapter_bert_tf.command.definitions import define_flags
-from adapter_bert_tf.command.row import Command
-from adapter_bert_tf.command.run_flags import RunFlags
+from adapter_bert_tf.config.absl_flags import define_flags
+from adapter_bert_tf.config.row import Command
+from adapter_bert_tf.config.run_flags import RunFlags
 from adapter_bert_tf.run import saved_settings
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.training.progress import Seen
-from tests.run.own_data_test import write
+from tests.runners.own_data_test import write
 from tests.runs import base_flags, command
 
 pytestmark = pytest.mark.long
@@ -163,7 +163,7 @@ def test_settings_of_questions(caplog):
     definitions = {name: known[name] for name in names}
     values = {name: flag.default for name, flag in definitions.items()}
     given = RunFlags(definitions, values | {"doc_stride": 100}, ["doc_stride"])
-    found = saved_settings.applied(given, SavedAdapter({"inputs": inputs}, {}))
+    found = saved_settings.with_saved_settings(given, SavedAdapter({"inputs": inputs}, {}))
     assert found.values == {
         "max_seq_length": 128,
         "doc_stride": 100,

@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.base import load_base
-from adapter_bert_tf.data import spans as windows
-from adapter_bert_tf.data.squad import Question
+from adapter_bert_tf.data.questions import spans as windows
+from adapter_bert_tf.data.questions.squad import Question
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS

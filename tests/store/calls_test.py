@@ -10,7 +10,7 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.many_tasks.model import AdapterModel
+from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.training.trained import Tuning

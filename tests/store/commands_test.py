@@ -7,10 +7,10 @@ import pytest
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
+from adapter_bert_tf.cli.store import main
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.many_tasks.model import AdapterModel
+from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import load_adapter
-from adapter_bert_tf.store.__main__ import main
 from adapter_bert_tf.store.combine import average
 from adapter_bert_tf.store.directory import SavedAdapter
 from tests.support import GOLDEN

@@ -12,7 +12,7 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base, open_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
-from adapter_bert_tf.serving.place import require_export_place
+from adapter_bert_tf.serving.saved_model_dir import require_export_place
 from adapter_bert_tf.store import checks, directory, load_adapter, save_adapter, schema
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.files import write_files

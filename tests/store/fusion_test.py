@@ -11,13 +11,13 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
-from adapter_bert_tf.adapters.fusion_config import FusionConfig
+from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
 from adapter_bert_tf.base import load_base
+from adapter_bert_tf.cli.store import main
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.many_tasks.model import AdapterModel
-from adapter_bert_tf.serving.many import join
+from adapter_bert_tf.multi_adapter.model import AdapterModel
+from adapter_bert_tf.serving.joined import join
 from adapter_bert_tf.store import load_adapter
-from adapter_bert_tf.store.__main__ import main
 from adapter_bert_tf.store.schema import seal
 from adapter_bert_tf.training.dropout import seed_dropout
 from adapter_bert_tf.training.trained import Tuning

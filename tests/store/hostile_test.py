@@ -15,11 +15,11 @@ import safetensors.numpy
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
+from adapter_bert_tf.cli.store import main
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.store import load_adapter, save_adapter, schema
-from adapter_bert_tf.store.__main__ import main
 from adapter_bert_tf.store.weights import digest
 from adapter_bert_tf.training.trained import Tuning, select_trained
 from tests import support

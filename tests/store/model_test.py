@@ -13,8 +13,8 @@ from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
-from adapter_bert_tf.many_tasks.model import AdapterModel
-from adapter_bert_tf.many_tasks.shared import Shared, shared_layers
+from adapter_bert_tf.multi_adapter.model import AdapterModel
+from adapter_bert_tf.multi_adapter.shared import Shared, shared_layers
 from adapter_bert_tf.store import load_adapter, save_adapter
 from adapter_bert_tf.training.trained import Tuning, select_trained
 from tests import support

@@ -8,10 +8,10 @@ import pytest
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
+from adapter_bert_tf.cli.store import main
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.many_tasks.model import AdapterModel
-from adapter_bert_tf.run import leftovers
-from adapter_bert_tf.store.__main__ import main
+from adapter_bert_tf.multi_adapter.model import AdapterModel
+from adapter_bert_tf.output import cleanup
 from adapter_bert_tf.store.directory import copy_adapter, load_adapter
 from adapter_bert_tf.store.files import write_files
 from adapter_bert_tf.store.place import require_adapter_place, run_of
@@ -116,9 +116,9 @@ def test_clearing_an_output_folder_leaves_links_and_others_files(saved, tmp_path
     before = tree(tmp_path)
     shutil.copytree(saved / "a", tmp_path / "ours" / "adapter")
     for name in ("linked", "mixed", "ours", "theirs"):
-        leftovers.clear(str(tmp_path / name), ())
+        cleanup.clear_run(str(tmp_path / name), ())
     assert tree(tmp_path) == before
-    leftovers.remove_leftovers(str(tmp_path / "leftover"), ())
+    cleanup.remove_stale_files(str(tmp_path / "leftover"), ())
     assert tree(tmp_path / "v1") and not tree(tmp_path / "leftover")
 
 

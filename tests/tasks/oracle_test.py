@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from adapter_bert_tf.data import spans, squad
+from adapter_bert_tf.data.questions import spans, squad
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.tasks import squad_metrics
 from adapter_bert_tf.tasks.span_decoding import Decoder, DecodingSettings

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from adapter_bert_tf.data.squad import Question
+from adapter_bert_tf.data.questions.squad import Question
 from adapter_bert_tf.tasks.span_decoding import Decoder, DecodingSettings, best_spans
 
 CONTEXT = "a dog ran in"

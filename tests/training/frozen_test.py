@@ -13,16 +13,16 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.config import AdapterConfig
-from adapter_bert_tf.adapters.fusion_config import FusionConfig
-from adapter_bert_tf.adapters.parts import FROZEN_OUTPUT
-from adapter_bert_tf.adapters.projected_attention import PalsConfig
+from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
+from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
+from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.data.batches import Features, planned_batches
-from adapter_bert_tf.data.frozen import FrozenOutputs
+from adapter_bert_tf.data.frozen_outputs import FrozenOutputs
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
-from adapter_bert_tf.training import frozen
+from adapter_bert_tf.training import frozen_layers
 from adapter_bert_tf.training.loop import TrainingSettings, train
 from adapter_bert_tf.training.trained import Tuning, select_trained
 from adapter_bert_tf.training.trained_report import count
@@ -125,7 +125,7 @@ def test_kept_outputs_train_the_same_weights(pad_to, tiny_base_folder):
     plain = trained_values(*model_of(tiny_base_folder), features(), pad_to)
     model, trained = model_of(tiny_base_folder)
     model.compile()
-    kept = frozen.outputs(model, features(), 3, 8, pad_to)
+    kept = frozen_layers.outputs(model, features(), 3, 8, pad_to)
     examples = dataclasses.replace(features(), frozen=kept)
     found = trained_values(model, trained, examples, pad_to)
     assert found.keys() == plain.keys()
@@ -144,7 +144,7 @@ def test_nothing_below_is_computed_where_its_output_is_given(tiny_base_folder):
 
 def test_frozen_layers_drop_nothing_and_have_no_gradient(tiny_base_folder):
     model, _ = model_of(tiny_base_folder)
-    inputs, layers = support.batch(rows=2), frozen.FrozenLayers(model.encoder)
+    inputs, layers = support.batch(rows=2), frozen_layers.FrozenLayers(model.encoder)
     at_rest, in_training = layers(inputs, training=False), layers(inputs, training=True)
     np.testing.assert_allclose(in_training, at_rest, atol=1e-5)
     variables = model.encoder.encoder.base_variables()

@@ -8,7 +8,7 @@ import types
 import pytest
 
 from adapter_bert_tf.errors import Interrupted
-from adapter_bert_tf.run.step_sizes import steps_per_loop
+from adapter_bert_tf.run.batch_sizes import steps_per_loop
 from adapter_bert_tf.training.checkpoints import SaveCheckpoints
 from adapter_bert_tf.training.interruption import StopRequest, TellChief
 from adapter_bert_tf.training.metrics_log import MetricsLog

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from adapter_bert_tf.predict import pace
+from adapter_bert_tf.predict.progress import RowProgress
 from adapter_bert_tf.training import progress
 
 
@@ -35,7 +35,7 @@ def test_what_takes_less_is_done_without_a_line(clock, capsys):
 
 def test_a_file_whose_rows_are_not_counted_yet(clock, capsys):
     """The time left is told by the share of its bytes."""
-    shown = pace.Pace("many.csv")
+    shown = RowProgress("many.csv")
     for clock[0], share in ((103.0, 0.1), (110.0, 0.2), (112.0, 0.5), (120.0, 0.8)):
         shown.add(2000, share)
     assert capsys.readouterr().out.splitlines() == [

@@ -8,10 +8,10 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
-from adapter_bert_tf.adapters.fusion_config import FusionConfig
-from adapter_bert_tf.adapters.hyperformer import HyperFormerConfig
-from adapter_bert_tf.adapters.per_task import PerTaskConfig
-from adapter_bert_tf.adapters.projected_attention import PalsConfig
+from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
+from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig
+from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
+from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier

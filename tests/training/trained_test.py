@@ -8,12 +8,12 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
-from adapter_bert_tf.adapters.fusion_config import FusionConfig
-from adapter_bert_tf.adapters.hyperformer import HyperFormerConfig
-from adapter_bert_tf.adapters.per_task import PerTaskConfig
-from adapter_bert_tf.adapters.projected_attention import PalsConfig
-from adapter_bert_tf.adapters.specs import Spec, base_specs
+from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
+from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig
+from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
+from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
 from adapter_bert_tf.adapters.task_encoder import new_encoder
+from adapter_bert_tf.adapters.variable_specs import VariableSpec, base_specs
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
@@ -280,7 +280,7 @@ def test_groups_and_layers(name, group, layer):
 
 def test_a_variable_of_an_unknown_group_is_an_error():
     with pytest.raises(InputError, match=r"group must be one of.*'mystery'"):
-        Spec((2,), "mystery")
+        VariableSpec((2,), "mystery")
 
 
 @pytest.mark.parametrize("change", ["missing", "unknown", "another shape"])
@@ -290,9 +290,9 @@ def test_a_variable_that_nobody_describes_is_an_error(change, tiny_base_folder):
     if change == "missing":
         del specs["head/bias"]
     elif change == "unknown":
-        specs["gate"] = Spec((2,), "layers")
+        specs["gate"] = VariableSpec((2,), "layers")
     else:
-        specs["head/bias"] = Spec((3,), "head")
+        specs["head/bias"] = VariableSpec((3,), "head")
     model.specs = lambda: specs
     with pytest.raises(InputError, match="gate" if change == "unknown" else "head/bias"):
         select_trained(model, Tuning())

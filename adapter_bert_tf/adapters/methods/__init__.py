@@ -1,0 +1,1 @@
+"""Adapter methods: one configuration and one module each."""

@@ -1,0 +1,134 @@
+"""What a fusion looks like: its members, and the attention over them."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.methods.fusion import FusionModule, ScoreDropout
+from adapter_bert_tf.adapters.modules import AdapterModule, Function
+from adapter_bert_tf.adapters.ops import Tensor
+from adapter_bert_tf.adapters.registry import ModuleConfig, register
+from adapter_bert_tf.adapters.variable_specs import ATTENTION_DROPOUT, Sizes, VariableSpec
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.sanitize import preview, printable
+
+MOST_MEMBERS = 1_000
+WHY_SERIAL = (
+    "a parallel adapter reads what goes into the sublayer, so that there is no output of the "
+    "sublayer to ask with, and the published fusion counts the skip connection twice there. Train "
+    "it with houlsby or pfeiffer"
+)
+PULL = 0.01  # Of the value kernels to the identity, in the loss.
+
+
+@register("fusion")
+@dataclasses.dataclass(frozen=True)
+class FusionConfig(ModuleConfig):
+    """AdapterFusion (Pfeiffer et al. 2021, section 3.2): frozen members, and who listens to whom.
+
+    In each place where the members have an adapter there are a query and a key, `[hidden, hidden]`
+    with biases, and a value without one that starts near the identity and is held there.
+
+    Args:
+      member: `AdapterConfig` that all members have, or one as a dict.
+      members: their names, in the order of their weights.
+      cooling_steps: training steps in which the temperature of the attention falls from 50 to 1
+        (AdapterHub: 1,000); 0: it always is 1.
+      own_norms: whether the members bring LayerNorms, the same for all.
+
+    Raises:
+      InputError: if a value is out of range, or members cannot be fused.
+    """
+
+    groups: ClassVar[tuple[str, ...]] = ("fusion", "members")
+    borrowed: ClassVar[tuple[str, ...]] = ("members",)
+
+    member: AdapterConfig
+    members: tuple[str, ...]
+    cooling_steps: int = 0
+    own_norms: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.member, Mapping):
+            object.__setattr__(self, "member", AdapterConfig.from_dict(self.member))
+        _require(isinstance(self.member, AdapterConfig), "member must be an AdapterConfig", self)
+        if isinstance(self.members, list):
+            object.__setattr__(self, "members", tuple(self.members))
+        names = self.members
+        known = isinstance(names, tuple) and 0 < len(names) <= MOST_MEMBERS
+        known = known and all(isinstance(n, str) and n and n == printable(n) for n in names)
+        _require(
+            known and len(set(names)) == len(names),
+            f"members must be different names, each one line of text, 1 to {MOST_MEMBERS:,} of "
+            "them",
+            names,
+        )
+        steps = self.cooling_steps
+        whole = isinstance(steps, int) and not isinstance(steps, bool) and 0 <= steps < 2**31
+        _require(whole, "cooling_steps must be a whole number of 0 or more", steps)
+        _require(
+            isinstance(self.own_norms, bool), "own_norms must be true or false", self.own_norms
+        )
+        _require(
+            self.member.placement == "serial",
+            f"members must be serial: {WHY_SERIAL}",
+            self.member.placement,
+        )
+
+    def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
+        """As `PartsConfig.specs`: the fusion's own, then the members', `[members, ...]` each."""
+        members = {
+            f"members/{name.removeprefix('adapters/')}": VariableSpec(
+                (len(self.members), *spec.shape), "members", spec.layer, spec.start
+            )
+            for name, spec in self.member.specs(sizes).items()
+        }
+        places = {name.rpartition("/")[0]: spec.layer for name, spec in members.items()}
+        own = {
+            f"{place.replace('members/', 'fusion/', 1)}/{name}": spec
+            for place, layer in places.items()
+            for name, spec in _attention(sizes["hidden_size"], layer).items()
+        }
+        return own | members
+
+    def parts(
+        self,
+        values: Mapping[str, Tensor],
+        dropouts: Mapping[str, Function] | None = None,
+        stacked: str | None = None,
+    ) -> AdapterModule:
+        """As `PartsConfig.parts`."""
+        return FusionModule(self, values, dropouts)
+
+    def new_dropouts(self, sizes: Sizes) -> dict[str, Callable[..., Any]]:
+        """One for each attention, at the rate of the base's own."""
+        places = {n.rpartition("/")[0] for n, s in self.specs(sizes).items() if s.group == "fusion"}
+        rate = sizes.get("attention_dropout", ATTENTION_DROPOUT)
+        return {place: ScoreDropout(rate, self.cooling_steps) for place in sorted(places)}
+
+    @property
+    def brought(self) -> tuple[str, ...]:
+        """As `PartsConfig.brought`."""
+        return ("LayerNorm",) if self.own_norms else ()
+
+    def summary(self) -> str:
+        """As `PartsConfig.summary`."""
+        names = printable(", ".join(self.members))
+        return f"fusion of {len(self.members)} ({names}), each {self.member.summary()}"
+
+
+def _attention(hidden: int, layer: int | None) -> dict[str, VariableSpec]:
+    kernel, bias = (hidden, hidden), (hidden,)
+    return {
+        "query_kernel": VariableSpec(kernel, "fusion", layer, 0.02, cut=False),
+        "query_bias": VariableSpec(bias, "fusion", layer),
+        "key_kernel": VariableSpec(kernel, "fusion", layer, 0.02, cut=False),
+        "key_bias": VariableSpec(bias, "fusion", layer),
+        "value_kernel": VariableSpec(kernel, "fusion", layer, "near_identity", to_identity=PULL),
+    }
+
+
+def _require(condition: Any, message: str, received: Any) -> None:
+    if not condition:
+        raise InputError(f"Fusion config: {message}. Received: {preview(received)}")

@@ -1,0 +1,220 @@
+"""HyperFormer and HyperFormer++: what a hypernetwork that makes adapters looks like."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import tensorflow as tf
+
+from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.methods.bottleneck import OUTPUT, variable_shapes
+from adapter_bert_tf.adapters.methods.hypernetwork import NAME, PROJECTOR, SHARED, generated
+from adapter_bert_tf.adapters.methods.multitask import TASK_IDS, TASKS, MultitaskConfig
+from adapter_bert_tf.adapters.modules import AdapterModule, Function
+from adapter_bert_tf.adapters.ops import ROWS, Tensor
+from adapter_bert_tf.adapters.registry import register
+from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.sanitize import preview
+
+STARTS = ("identity", "published")
+SCALE = 1e-2  # Standard deviation of all kernels at the start.
+REDUCTION = 32  # The bottleneck of the paper is so many times narrower than the base.
+MOST = 65_536
+SIZES = ("task_embedding_size", "projector_size", "projected_size")
+SWITCHES = ("shared", "projector", "conditional_norm")
+
+
+@register(NAME)
+@dataclasses.dataclass(frozen=True)
+class HyperFormerConfig(MultitaskConfig):
+    """HyperFormer, or with `shared` HyperFormer++ (Mahabadi et al. 2021, sections 2.2 and 2.3).
+
+    Every task has an embedding, from which generators, linear with biases, make its adapters:
+    `A(x) = x + LayerNorm(U gelu(D x))`, the LayerNorm's gamma and beta too.
+
+    Args:
+      adapter: `AdapterConfig` of each, or one as a dict; with `normalize_output`.
+      tasks: names of the tasks, in the order of their numbers.
+      shared: whether all places have the same generators, which then read an embedding of the layer
+        and of the sublayer too, through the projector and a LayerNorm.
+      task_embedding_size, projector_size, projected_size: of the embeddings, of the projector's
+        hidden layer, and of what the generators read.
+      projector: without it they read the embeddings themselves (Table 4).
+      conditional_norm: whether gamma and beta are generated; else each place has its own for all
+        tasks (Table 4).
+      start: `published`: generators drawn with a deviation of 0.01; `identity`: those of gamma and
+        beta are zero, so that the model starts as the base.
+
+    Raises:
+      InputError: if a value is out of range.
+    """
+
+    groups: ClassVar[tuple[str, ...]] = (NAME,)
+    generates: ClassVar[bool] = True
+
+    adapter: AdapterConfig
+    tasks: tuple[str, ...]
+    shared: bool = False
+    task_embedding_size: int = 64
+    projector_size: int = 128
+    projected_size: int = 64
+    projector: bool = True
+    conditional_norm: bool = True
+    start: str = "identity"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.adapter, Mapping):
+            object.__setattr__(self, "adapter", AdapterConfig.from_dict(self.adapter))
+        if not isinstance(self.adapter, AdapterConfig) or not self.adapter.normalize_output:
+            raise InputError(
+                "adapter must be an AdapterConfig with normalize_output. Received: "
+                f"{preview(self.adapter)}"
+            )
+        self._check_tasks()
+        for name in SIZES:
+            value = getattr(self, name)
+            _require(type(value) is int and 0 < value <= MOST, f"{name} is 1 to {MOST}", value)
+        for name in SWITCHES:
+            value = getattr(self, name)
+            _require(isinstance(value, bool), f"{name} is true or false", value)
+        _require(self.start in STARTS, f"start is one of {STARTS}", self.start)
+
+    def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
+        """As `PartsConfig.specs`: the tasks' embeddings, the projector, the generators."""
+        shapes = variable_shapes(self.adapter, sizes["hidden_size"])
+        norms = {n: shape for n, shape in shapes.items() if n.startswith(f"{OUTPUT}_")}
+        if not self.conditional_norm:
+            shapes = {name: shape for name, shape in shapes.items() if name not in norms}
+        specs = self._embeddings(sizes) | self._projector()
+        if self.shared:
+            specs |= self._generators(SHARED, shapes, None)
+        for layer in self.adapter.layer_indices(sizes["num_layers"]):
+            for sublayer in self.adapter.sublayers:
+                prefix = f"{NAME}/layer_{layer}/{sublayer}"
+                if not self.shared:
+                    specs |= self._generators(prefix, shapes, layer)
+                if not self.conditional_norm:
+                    specs |= {
+                        f"{prefix}/{name}": VariableSpec(shape, NAME, layer, self._norm_start(name))
+                        for name, shape in norms.items()
+                    }
+        return specs
+
+    def _embeddings(self, sizes: Sizes) -> dict[str, VariableSpec]:
+        names: list[tuple[str, int | None]] = [
+            (f"{TASKS}/{task}/{NAME}", None) for task in self.tasks
+        ]
+        if self.shared:
+            layers = self.adapter.layer_indices(sizes["num_layers"])
+            names += [(f"{NAME}/layer_{i}", i) for i in layers]
+            names += [(f"{NAME}/{sublayer}", None) for sublayer in self.adapter.sublayers]
+        shape = (self.task_embedding_size,)
+        return {
+            f"{n}/embedding": VariableSpec(shape, NAME, layer, 1.0, cut=False) for n, layer in names
+        }
+
+    def _projector(self) -> dict[str, VariableSpec]:
+        read = self.task_embedding_size * (3 if self.shared else 1)
+        specs: dict[str, VariableSpec] = {}
+        if self.projector:
+            specs |= _linear(f"{PROJECTOR}/down_", read, self.projector_size)
+            specs |= _linear(f"{PROJECTOR}/up_", self.projector_size, self.projected_size)
+        if self.shared:
+            shape = (self.vector_size,)
+            specs[f"{PROJECTOR}/layer_norm_gamma"] = VariableSpec(shape, NAME, start="ones")
+            specs[f"{PROJECTOR}/layer_norm_beta"] = VariableSpec(shape, NAME)
+        return specs
+
+    @property
+    def vector_size(self) -> int:
+        """Size of what the generators read."""
+        read = self.task_embedding_size * (3 if self.shared else 1)
+        return self.projected_size if self.projector else read
+
+    def _generators(
+        self, prefix: str, shapes: Mapping[str, tuple[int, ...]], layer: int | None
+    ) -> dict[str, VariableSpec]:
+        specs: dict[str, VariableSpec] = {}
+        for name, shape in shapes.items():
+            at_zero = self.start == "identity" and name.startswith(f"{OUTPUT}_")
+            scale = "zeros" if at_zero else SCALE
+            size = math.prod(shape)
+            specs |= _linear(f"{prefix}/{name}/", self.vector_size, size, layer, scale)
+        return specs
+
+    def _norm_start(self, name: str) -> str:
+        return "ones" if name.endswith("gamma") and self.start == "published" else "zeros"
+
+    def parts(
+        self,
+        values: Mapping[str, Tensor],
+        dropouts: Mapping[str, Function] | None = None,
+        stacked: str | None = None,
+    ) -> AdapterModule:
+        """As `PartsConfig.parts`."""
+        return HyperFormerModule(self, values, dropouts)
+
+    def dropout_rates(self, sizes: Sizes) -> dict[str, float]:
+        """As of one adapter: the rows of all tasks go through the same dropouts."""
+        return self.adapter.dropout_rates(sizes)
+
+    def without_lowest(self, count: int, num_layers: int) -> "HyperFormerConfig":
+        """As of one adapter: no task has one in the lowest layers."""
+        return dataclasses.replace(self, adapter=self.adapter.without_lowest(count, num_layers))
+
+    def of_one(self) -> AdapterConfig:
+        """As `OfTasks.of_one`."""
+        return self.adapter
+
+    def of_each(self, values: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+        """As `OfTasks.of_each`: what is generated for each."""
+        made = generated(self.adapter, self.tasks, values)
+        return {
+            task: {name: tensor[i] for name, tensor in made.items()}
+            for i, task in enumerate(self.tasks)
+        }
+
+    def summary(self) -> str:
+        """As `PartsConfig.summary`."""
+        name = "HyperFormer++" if self.shared else "HyperFormer"
+        return f"{name} of {', '.join(self.tasks)}, which makes: {self.adapter.summary()}"
+
+
+class HyperFormerModule(AdapterModule):
+    """Makes the adapters of each row's task; the inputs of a call have `task_ids`, `[batch]`.
+
+    Args:
+      config: `HyperFormerConfig`.
+      values: dict from the names of its `specs` to variables or tensors.
+      dropouts: as of one adapter.
+    """
+
+    def __init__(
+        self,
+        config: HyperFormerConfig,
+        values: Mapping[str, Tensor],
+        dropouts: Mapping[str, Function] | None = None,
+    ) -> None:
+        self.config, self.values, self.dropouts = config, values, dropouts
+
+    def for_call(self, inputs: Mapping[str, tf.Tensor]) -> AdapterModule:
+        """The adapters of the rows."""
+        of_tasks = generated(self.config.adapter, self.config.tasks, self.values)
+        rows = {name: tf.gather(value, inputs[TASK_IDS]) for name, value in of_tasks.items()}
+        return self.config.adapter.parts(rows, self.dropouts, ROWS)
+
+
+def _linear(
+    prefix: str, inputs: int, outputs: int, layer: int | None = None, start: str | float = SCALE
+) -> dict[str, VariableSpec]:
+    return {
+        f"{prefix}kernel": VariableSpec((inputs, outputs), NAME, layer, start, cut=False),
+        f"{prefix}bias": VariableSpec((outputs,), NAME, layer),
+    }
+
+
+def _require(condition: bool, message: str, received: Any) -> None:
+    if not condition:
+        raise InputError(f"HyperFormer: {message}. Received: {preview(received)}")

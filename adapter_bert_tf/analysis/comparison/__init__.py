@@ -1,0 +1,1 @@
+"""Comparison of adapters on one development set."""

@@ -1,0 +1,1 @@
+"""Attention of fusions and task embeddings of hypernetworks."""

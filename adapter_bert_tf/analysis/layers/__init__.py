@@ -1,0 +1,1 @@
+"""Layer by layer: ablation of spans and influence of each adapter."""

@@ -1,0 +1,151 @@
+"""How much each adapter changes: the norm of its change, relative to what it changes.
+
+The mean over the word pieces of a dev set, by layer and sublayer. An adapter that changes little
+can do little; what a change is worth to the task, `ablation` says.
+"""
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from adapter_bert_tf.adapters.modules import AdapterModule, Function, Place
+from adapter_bert_tf.adapters.task_encoder import TaskEncoder
+from adapter_bert_tf.analysis import common, outputs
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.output.run_files import command
+from adapter_bert_tf.run.job import held, new_model
+from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.sanitize import printable
+from adapter_bert_tf.training.strategy import set_precision
+
+NAME = "influence"
+FILES = common.pictures_of(NAME)
+FIELDS = ("task", "layer", "sublayer", "relative_change", "pieces")
+LOOKS = {"attention": ("#1f4e79", "//"), "feed_forward": ("#e0a030", "")}  # Colour and hatch.
+Changes = dict[tuple[int, str], float]
+
+
+class Observed(AdapterModule):
+    """Parts whose changes are measured while they are made.
+
+    Args:
+      parts: `Parts`.
+
+    Attributes:
+      found: dict from (layer, sublayer) to float32 `[batch, seq]`, the norm of the change of each
+        word piece's vector, divided by that of the vector.
+    """
+
+    def __init__(self, parts: AdapterModule) -> None:
+        self.parts = parts
+        self.found: dict[tuple[int, str], tf.Tensor] = {}
+
+    def adapted(self, place: Place) -> tf.Tensor:
+        changed = self.parts.adapted(place)
+        before = super().adapted(place)
+        lengths = [tf.norm(x, axis=-1) for x in (changed - before, before)]
+        self.found[place.layer, place.sublayer] = tf.math.divide_no_nan(*lengths)
+        return changed
+
+    def norm(self, name: str, own: Any) -> Function:
+        return self.parts.norm(name, own)
+
+    def pooler(self, own: Function) -> Function:
+        return self.parts.pooler(own)
+
+
+def run(parsed: Any) -> None:
+    """Runs the command.
+
+    Args:
+      parsed: `absl.flags.FLAGS`, parsed.
+
+    Raises:
+      InputError: when nothing changes a sublayer, or something is wrong with the data.
+    """
+    flags = common.flags_for_analysis(parsed, NAME, FILES)
+    plan = common.plan_analysis(common.kind_of(parsed), flags)
+    if plan.method.parts is None:
+        raise InputError(
+            f"{plan.places.adapter_dir} changes no sublayer beside the base: it was trained by "
+            f"{plan.method.tuning.method}."
+        )
+    if plan.actions.dry_run:
+        print(f"{plan.places.adapter_dir} can be looked at.", flush=True)
+        return
+    with held(plan.places.output_dir, True, FILES):
+        _write(plan, *mean_changes(plan))
+
+
+def mean_changes(plan: Plan) -> tuple[Changes, int]:
+    """(dict from (layer, sublayer) to the mean relative change, number of word pieces)."""
+    set_precision(plan.precision)
+    model: Any = new_model(plan)
+    step = tf.function(lambda inputs: relative(model.encoder, inputs), reduce_retracing=True)
+    total: Changes = {}
+    pieces = 0
+    for inputs in common.counted(plan, f"{plan.only_task.name}, dev"):
+        mask = inputs["input_mask"].numpy()
+        for place, found in step(inputs).items():
+            part = float((found.numpy() * mask).sum(dtype=np.float64))
+            total[place] = total.get(place, 0.0) + part
+        pieces += int(mask.sum())
+    return {place: value / pieces for place, value in total.items() if value}, pieces
+
+
+def relative(
+    encoder: TaskEncoder, inputs: dict[str, tf.Tensor]
+) -> dict[tuple[int, str], tf.Tensor]:
+    """What `Observed` finds in a batch, of all positions; 0 where nothing is changed."""
+    parts = Observed(encoder.beside())
+    encoder.encoder(inputs, parts=parts)
+    return parts.found
+
+
+def _write(plan: Plan, changes: Changes, pieces: int) -> None:
+    task, folder = plan.only_task.name, plan.places.output_dir
+    rows = []
+    for (layer, sublayer), value in sorted(changes.items()):
+        print(f"layer {layer + 1}  {sublayer:<12}  {value:.4f}")
+        rows.append([task, layer + 1, sublayer, f"{value:.6f}", pieces])
+    made = {f"{NAME}.csv": outputs.table(FIELDS, rows)}
+    figure = draw(task, changes, pieces)
+    paths = outputs.write(folder, made | outputs.pictures(figure, NAME, command()))
+    print(f"Mean relative change by each adapter: {', '.join(paths)}", flush=True)
+
+
+def draw(task: str, changes: Changes, pieces: int) -> Any:
+    """The figure: a bar for each adapter.
+
+    Args:
+      task: its name.
+      changes: of `mean_changes`.
+      pieces: number of word pieces.
+    """
+    from matplotlib.figure import Figure
+
+    layers = sorted({layer for layer, _ in changes})
+    sublayers = [name for name in LOOKS if any(s == name for _, s in changes)]
+    figure = Figure(figsize=(max(4.6, 0.55 * len(layers) + 1.8), 3.4), layout="constrained")
+    axes = figure.subplots()
+    width = 0.8 / len(sublayers)
+    for number, sublayer in enumerate(sublayers):
+        colour, hatch = LOOKS[sublayer]
+        places = [layer + 1 + (number - (len(sublayers) - 1) / 2) * width for layer in layers]
+        axes.bar(
+            places, [100 * changes.get((layer, sublayer), 0.0) for layer in layers], width,
+            label=sublayer.replace("_", "-"), color=colour, hatch=hatch, edgecolor="white",
+        )  # fmt: skip
+    axes.set_xticks([layer + 1 for layer in layers])
+    axes.set_xlabel("layer")
+    axes.set_ylabel("mean change (% of the sublayer's output)")
+    axes.set_title(
+        f"{printable(task)[:40]} (one adapter, n = {pieces:,} word pieces)",
+        fontsize=10,
+        parse_math=False,
+    )
+    axes.legend(frameon=False)
+    axes.grid(axis="y", color="#dddddd")
+    axes.set_axisbelow(True)
+    return figure

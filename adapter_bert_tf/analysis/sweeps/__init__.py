@@ -1,0 +1,1 @@
+"""Analyses that train: adapter size, initial scale and variants."""

@@ -1,0 +1,1 @@
+"""The command line: flags, config files, signals, exit codes; no TensorFlow."""

@@ -1,0 +1,34 @@
+"""`--help` of the commands whose flags absl parses: their flags, and exit status 0.
+
+absl itself ends with 1, as after a mistake, and lists only the flags of the script that runs.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from absl import app, flags
+
+# Dict from a word that asks for help to whether only the command's own flags are listed.
+ASKING = {"--help": True, "-help": True, "-h": True, "--helpshort": True, "--helpfull": False}
+ROOMS = "adapter_bert_tf."
+
+
+def print_help_if_asked(words: Sequence[str], command: str | None = None, about: str = "") -> None:
+    """Prints what a command takes and ends the process, if one of the words asks for that.
+
+    Args:
+      words: of the command line, after the command.
+      command: its name; None for a script, whose docstring and flags these are.
+      about: what it does.
+    """
+    asked = next((word for word in words if word in ASKING), None)
+    if asked is None:
+        return
+    if command:
+        sys.argv[0], sys.modules["__main__"].__doc__ = command, about
+        of_script = flags.FLAGS.find_module_defining_flag("output_dir")
+        for module, rows in list(flags.FLAGS.flags_by_module_dict().items()):
+            for row in rows if module == of_script or module.startswith(ROOMS) else ():
+                flags.FLAGS.register_key_flag_for_module(command, row)
+    app.define_help_flags()
+    app.usage(shorthelp=ASKING[asked], writeto_stdout=True, exitcode=0)

@@ -1,0 +1,108 @@
+"""Answers the rows of a file, or one text, with a trained adapter.
+
+    python -m adapter_bert_tf.predict --adapter_dir=out/mrpc/adapter --predict_file=pairs.csv \\
+        --output=answers.csv
+    python -m adapter_bert_tf.predict --adapter_dir=out/mrpc/adapter --text_a="He left." \\
+        --text_b="He went away."
+
+Files are .csv, .tsv or .jsonl, plain or .gz, of any size. The output has all columns of the file,
+and those of the answers: `label` and `probability_...`, `score`, or `answer` and where it stands.
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+
+from adapter_bert_tf.cli.error_handling import program_name, run_guarded
+from adapter_bert_tf.config.user_paths import expand_user
+
+OF_TABLES = (
+    "output",
+    "text_a_column",
+    "text_b_column",
+    "delimiter",
+    "noheader",
+    "quoted",
+    "encoding",
+    "skip_bad_rows",
+    "overwrite",
+)
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog=program_name("adapter_bert_tf.predict"),
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--adapter_dir", required=True, type=expand_user, help="directory of a trained adapter")
+    add("--predict_file", type=expand_user, help="the table to answer")
+    add("--output", type=expand_user, help="the table to write")
+    add("--text_a", help="one text to answer; of a question adapter the question")
+    add("--text_b", help="the second text of a pair; the context of the question")
+    add("--text_a_column", help="by name or by number from 0 (default: as it was trained)")
+    add("--text_b_column", help="of pairs, and of contexts")
+    add(
+        "--base_model",
+        type=expand_user,
+        help="its base: a folder, a package, a name on a hub (default: what it names)",
+    )
+    add("--batch_size", type=int, default=32, help="the most rows of a batch (default: 32)")
+    add("--delimiter", help="of cells (default: a comma in .csv, a tab in .tsv)")
+    add("--noheader", action="store_true", help="the first row is data; columns are numbers")
+    add("--quoted", action="store_true", default=None, help="cells may be quoted, also in .tsv")
+    add("--encoding", default="utf-8", help="of the table (default: utf-8)")
+    add("--skip_bad_rows", action="store_true", help="rows without their texts get no answer")
+    add("--overwrite", action="store_true", help="replace a file at --output")
+    parsed = parser.parse_args(arguments)
+    if (parsed.predict_file is None) == (parsed.text_a is None):
+        parser.error("give one of --predict_file and --text_a")
+    if parsed.predict_file is not None and not parsed.output:
+        parser.error("--predict_file needs --output, the file to write")
+    of_others = OF_TABLES if parsed.predict_file is None else ("text_b",)
+    if given := [f"--{n}" for n in of_others if getattr(parsed, n) != parser.get_default(n)]:
+        of_one = parsed.predict_file is None
+        asked = "--text_a, whose answer is printed" if of_one else "--predict_file"
+        parser.error(f"{', '.join(given)}: of no effect with {asked}. Leave it out.")
+    return parsed
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns the exit status."""
+    parsed = parse(arguments)
+    run = _one if parsed.text_a is not None else _file
+    return run_guarded(lambda: run(parsed), vars(parsed))
+
+
+def _one(parsed: argparse.Namespace) -> int:
+    from adapter_bert_tf.predict.predictor import Predictor
+
+    predictor = Predictor(parsed.adapter_dir, base=parsed.base_model)
+    answer = predictor(parsed.text_a, parsed.text_b)
+    print(json.dumps(answer, ensure_ascii=False))
+    return 0
+
+
+def _file(parsed: argparse.Namespace) -> int:
+    from adapter_bert_tf.predict.predictor import Predictor
+    from adapter_bert_tf.predict.tables import check_places
+
+    check_places(parsed.predict_file, parsed.output, parsed.overwrite)
+    predictor = Predictor(parsed.adapter_dir, base=parsed.base_model, batch_size=parsed.batch_size)
+    rows = predictor.predict_file(
+        parsed.predict_file,
+        parsed.output,
+        text_a_column=parsed.text_a_column,
+        text_b_column=parsed.text_b_column,
+        delimiter=parsed.delimiter,
+        header=not parsed.noheader,
+        quoted=parsed.quoted,
+        encoding=parsed.encoding,
+        skip_bad_rows=parsed.skip_bad_rows,
+        overwrite=parsed.overwrite,
+        progress=True,
+    )
+    print(f"{rows:,} {'row' if rows == 1 else 'rows'}: {parsed.output}")
+    return 0

@@ -1,0 +1,45 @@
+"""Joins adapters of one base into one SavedModel.
+
+    python -m adapter_bert_tf.serving out/*/adapter --output=served
+
+A signature for each task takes its texts; the signature `tasks` takes a task's name with each row.
+Two adapters of one task need other names: first=out/0/adapter second=out/1/adapter
+"""
+
+import argparse
+from collections.abc import Sequence
+
+from adapter_bert_tf.cli.error_handling import program_name, run_guarded
+from adapter_bert_tf.config.user_paths import expand_user
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog=program_name("adapter_bert_tf.serving"),
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "folders", nargs="+", type=expand_user, metavar="[NAME=]DIR", help="an adapter directory"
+    )
+    parser.add_argument("--output", required=True, type=expand_user, help="the SavedModel to write")
+    parser.add_argument(
+        "--base_model", type=expand_user, help="the adapters' base (default: the installed one)"
+    )
+    parsed = parser.parse_args(arguments)
+    return run_guarded(lambda: _join(parsed), vars(parsed))
+
+
+def _join(parsed: argparse.Namespace) -> int:
+    from adapter_bert_tf.base import load_base
+    from adapter_bert_tf.sanitize import printable
+    from adapter_bert_tf.serving.joined import join
+    from adapter_bert_tf.serving.saved_model_dir import signatures_of
+
+    before = signatures_of(parsed.output)
+    names = join(parsed.folders, load_base(parsed.base_model), parsed.output)
+    print(f"{parsed.output}: {', '.join(names)}")
+    if gone := sorted({*before} - {*signatures_of(parsed.output)}):
+        print(f"What was there before is replaced; no longer in it: {printable(', '.join(gone))}")
+    return 0

@@ -1,0 +1,250 @@
+"""What `python -m adapter_bert_tf.store` does; each returns the exit status."""
+
+import argparse
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.base import load_base
+from adapter_bert_tf.config.messages import spell_for_command
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.interop import hub
+from adapter_bert_tf.interop.adapter_bert import import_checkpoint
+from adapter_bert_tf.interop.adapterhub import import_adapter, is_adapterhub
+from adapter_bert_tf.interop.adapterhub_export import export_adapter
+from adapter_bert_tf.permissions import is_closed, require_open
+from adapter_bert_tf.sanitize import preview, printable
+from adapter_bert_tf.store.base_match import check_base
+from adapter_bert_tf.store.card import card, number
+from adapter_bert_tf.store.combine import average
+from adapter_bert_tf.store.contents import adapter_of, name_of, trained_size
+from adapter_bert_tf.store.directory import (
+    WEIGHTS,
+    SavedAdapter,
+    adapter_exists,
+    check_tasks,
+    load_adapter,
+    save_adapter,
+    single,
+)
+from adapter_bert_tf.store.files import read_config
+from adapter_bert_tf.store.folders import TEMPORARY, require_free
+from adapter_bert_tf.store.multitask import is_several, require_one_task
+from adapter_bert_tf.store.place import CONFIG, MEMBERS
+
+ROW = "{:<24}{:<20}{:>6}{:>12}{:>10}  {:<24}{}"
+
+
+def list_adapters(parsed: argparse.Namespace) -> int:
+    """One line for each adapter in or below the folders."""
+    found = [path for folder in parsed.folders for path in find(folder)]
+    print(ROW.format("task", "method", "size", "parameters", "kB", "result", "folder"))
+    refused = 0
+    for path in found:
+        if is_adapterhub(path):
+            print(printable(f"{path}: of the library `adapters`; `import` reads it"))
+            continue
+        try:
+            print(printable(_row(path)))
+        except InputError as error:
+            refused += 1
+            print(printable(f"{path}: refused. {error}"))
+    print(f"{len(found)} adapters, {refused} refused" if refused else f"{len(found)} adapters")
+    return 1 if refused else 0
+
+
+def find(folder: str) -> list[str]:
+    """The adapter directories at or below a folder, sorted; and closed folders, which may be some.
+
+    A link to an adapter directory counts; one to another folder is not followed, because it may
+    lead back.
+    """
+    if adapter_exists(folder):
+        return [folder]
+    require_open(folder)
+    if not storage.isdir(folder):
+        raise InputError(f"There is no folder {folder!r}.")
+    places = {
+        os.path.join(place, name) for place, folders, _ in storage.walk(folder) for name in folders
+    }
+    found = [place for place in places if TEMPORARY not in place[len(folder) :]]
+    return sorted(
+        place
+        for place in found
+        if _seems_closed(place) or (adapter_exists(place) and not _is_member(place))
+    )
+
+
+def _seems_closed(place: str) -> bool:
+    """Whether it is a local folder, and not behind a link, that this user may not look into."""
+    return not storage.is_remote(place) and not storage.is_link(place) and is_closed(place)
+
+
+def _is_member(place: str) -> bool:
+    """Whether an adapter directory is inside that of a fusion."""
+    above, name = os.path.split(os.path.dirname(place))
+    return name == MEMBERS and adapter_exists(above)
+
+
+def _row(path: str) -> str:
+    saved = load_adapter(path)
+    config, metric = saved.config, saved.config["metric"]
+    size = getattr(adapter_of(config), "bottleneck_size", "-")
+    result = f"{metric['name']} {number(metric['value'])} ({metric['split']})" if metric else "-"
+    kilobytes = storage.stat(os.path.join(path, WEIGHTS)).length // 1024
+    return ROW.format(
+        printable(_called(config))[:23],
+        config["method"],
+        size,
+        f"{trained_size(config):,}",
+        f"{kilobytes:,}",
+        printable(result),
+        path,
+    )
+
+
+def _called(config: Mapping[str, Any]) -> str:
+    """An adapter's task, and before it the name that it has of its own."""
+    name, task = name_of(config), config["task"]
+    return task if name == task else f"{name}: {task}"
+
+
+def show_adapters(parsed: argparse.Namespace) -> int:
+    """The card of each adapter, and its weights by group."""
+    for folder in parsed.folders:
+        saved = load_adapter(folder)
+        print(card(saved.config))
+        groups: dict[str, list[int]] = {}
+        for name, array in sorted(saved.weights.items(), key=lambda item: _in_order(item[0])):
+            groups.setdefault(_group(name), []).append(array.size)
+        for group, sizes in groups.items():
+            print(f"  {group:<40}{len(sizes):>4} arrays{sum(sizes):>12,} parameters")
+    return 0
+
+
+def _group(name: str) -> str:
+    return "LayerNorms" if "/LayerNorm/" in name else name.rsplit("/", 1)[0]
+
+
+def _in_order(name: str) -> list[int | str]:
+    """Sorts layer 10 after layer 9."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+def verify_adapters(parsed: argparse.Namespace) -> int:
+    """Reads everything, and compares with a base if one is named."""
+    fingerprint = load_base(parsed.base_model).fingerprint() if parsed.base_model else None
+    refused = 0
+    for folder in parsed.folders:
+        try:
+            if is_adapterhub(folder):
+                raise InputError("It is of the library `adapters`; `import` reads it.")
+            saved = load_adapter(folder)
+            check_tasks(folder, saved)
+            if fingerprint:
+                check_base(saved.config, fingerprint)
+            print(printable(f"ok       {folder}"))
+        except InputError as error:
+            refused += 1
+            print(printable(f"refused  {folder}: {spell_for_command(error, vars(parsed))}"))
+    return 1 if refused else 0
+
+
+def average_adapters(parsed: argparse.Namespace) -> int:
+    """Writes the mean of adapters of one shape."""
+    require_free(parsed.output)
+    places = [storage.real(folder) for folder in parsed.folders]
+    if len(set(places)) < len(places):
+        raise InputError(
+            "An average is of different adapters: name each once. "
+            f"Received: {preview(parsed.folders)}"
+        )
+    saved = average([load_adapter(folder) for folder in parsed.folders])
+    return _write(saved, parsed)
+
+
+def generate_adapters(parsed: argparse.Namespace) -> int:
+    """Writes what a hypernetwork makes for a task, or what it has of several, as an adapter."""
+    require_free(parsed.output)
+    (folder,) = parsed.folders
+    saved = load_adapter(folder)
+    if not is_several(saved.config):
+        raise InputError(f"{folder!r} is the adapter of one task. It can be used as it is.")
+    return _write(single(saved, parsed.task), parsed)
+
+
+def import_adapters(parsed: argparse.Namespace) -> int:
+    """Writes another library's adapter as an adapter directory."""
+    require_free(parsed.output)
+    (source,) = parsed.folders
+    if not storage.exists(source) and not storage.exists(f"{source}.index"):
+        raise InputError(
+            f"There is no {source!r}. Name a folder of AdapterHub's files, or a checkpoint of "
+            "adapter-bert without its ending: .../model.ckpt-1000."
+        )
+    _require_foreign(source)
+    base = load_base(parsed.base_model)
+    labels = [label for label in parsed.labels.split(",") if label]
+    inputs = {"texts": parsed.texts}
+    if parsed.max_seq_length is not None:
+        inputs["max_seq_length"] = parsed.max_seq_length
+    if storage.isdir(source) and is_adapterhub(source):
+        return _write(import_adapter(source, base, parsed.task, labels, **inputs), parsed)
+    if not parsed.task or _is_no_checkpoint(source):
+        raise InputError(
+            f"{source!r} holds no files of AdapterHub: head_config.json is not there, and an "
+            "adapter is imported with its head. For a checkpoint of adapter-bert, name it without "
+            "its ending, .../model.ckpt-1000, and add --task=NAME and --labels=A,B,..."
+        )
+    return _write(import_checkpoint(source, base, parsed.task, labels, **inputs), parsed)
+
+
+def _is_no_checkpoint(folder: str) -> bool:
+    return storage.isdir(folder) and not storage.exists(os.path.join(folder, "checkpoint"))
+
+
+def _require_foreign(folder: str) -> None:
+    """Raises `InputError` for one of our own adapter directories."""
+    if not adapter_exists(folder):
+        return
+    try:
+        read_config(os.path.join(folder, CONFIG))
+    except InputError:
+        return  # AdapterHub's have a file of that name, too.
+    raise InputError(
+        f"{folder!r} is an adapter of this package already. Use it as it is, or copy it elsewhere."
+    )
+
+
+def _write(saved: SavedAdapter, parsed: argparse.Namespace) -> int:
+    require_free(parsed.output)  # Still: to make it took a while.
+    save_adapter(parsed.output, saved.config, saved.weights, parsed.dtype, saved.members)
+    print(f"Adapter of {name_of(saved.config)!r}: {parsed.output}")
+    return 0
+
+
+def export_adapters(parsed: argparse.Namespace) -> int:
+    """Writes an adapter directory as AdapterHub's files."""
+    require_free(parsed.output)
+    (folder,) = parsed.folders
+    saved = load_adapter(folder)
+    require_one_task(saved.config, folder)
+    export_adapter(saved, parsed.output, load_base(parsed.base_model))
+    print(f"Files for AdapterHub: {parsed.output}")
+    return 0
+
+
+def push_adapters(parsed: argparse.Namespace) -> int:
+    """Uploads an adapter directory to the Hugging Face Hub."""
+    (folder,) = parsed.folders
+    print(f"Pushed: {hub.push(folder, parsed.name, parsed.private)}")
+    return 0
+
+
+def pull_adapters(parsed: argparse.Namespace) -> int:
+    """Downloads an adapter directory from the Hugging Face Hub."""
+    revision = hub.pull(parsed.name, parsed.output)
+    print(f"Adapter {parsed.name!r}, revision {revision}: {parsed.output}")
+    return 0

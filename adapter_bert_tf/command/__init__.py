@@ -1,1 +1,0 @@
-"""The command line: one table of flags, config files, signals and exit codes; no TensorFlow."""

@@ -1,0 +1,1 @@
+"""The configuration of a run: one table of settings, defaults and checks; no TensorFlow."""

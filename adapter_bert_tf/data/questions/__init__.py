@@ -1,0 +1,1 @@
+"""SQuAD questions: files, windows and records."""

@@ -1,0 +1,1 @@
+"""What a run trains: from settings or a saved adapter to a `Method`."""

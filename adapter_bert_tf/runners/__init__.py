@@ -1,0 +1,1 @@
+"""Task runners: what each type of task does at each stage of a run."""

@@ -1,0 +1,1 @@
+"""Classification, regression and multi-label tasks, one or several together."""

@@ -1,0 +1,223 @@
+"""From flags to tokenized data of classification and regression."""
+
+import dataclasses
+import os
+
+import numpy as np
+from absl import logging
+
+from adapter_bert_tf.data import checks
+from adapter_bert_tf.data.batches import tokenize
+from adapter_bert_tf.data.examples import read_examples
+from adapter_bert_tf.data.folds import Fold
+from adapter_bert_tf.data.labels import infer_labels, label_ids, limit, require_one_line
+from adapter_bert_tf.data.tables import find_file, read_table
+from adapter_bert_tf.data.tfds import read_tfds
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.retry import is_remote
+from adapter_bert_tf.runners.classification import label_hints
+from adapter_bert_tf.runners.classification.table_files import (
+    own_files,
+    say_other_columns,
+    say_other_names,
+)
+from adapter_bert_tf.runners.classification.task_data import ClassificationData
+from adapter_bert_tf.sanitize import preview, printable
+from adapter_bert_tf.tasks import OWN, find_task, metrics, own_task
+
+
+def task_of(flags):
+    """The `Task` that the flags name or describe."""
+    if flags.task_name.lower() != OWN:
+        return find_task(flags.task_name)
+    reads = flags.do_train or flags.do_eval or flags.do_predict
+    if not flags.data_dir and reads:
+        raise InputError(
+            "--task_name=tsv needs --data_dir, the folder with train.tsv or train.csv."
+        )
+    extension, train = own_files(flags.data_dir) if reads else ("tsv", "train")
+    if not flags.text_a_column or (not flags.label_column and flags.do_train | flags.do_eval):
+        raise InputError(
+            "--task_name=tsv needs --text_a_column and --label_column, by name or by "
+            f"number from 0.{_columns_there(flags, extension, train)}"
+        )
+    return own_task(
+        flags.text_a_column,
+        flags.text_b_column,
+        flags.label_column,
+        extension=extension,
+        delimiter=flags.delimiter,
+        header=flags.header,
+        quoted=flags.quoted,
+        encoding=flags.encoding,
+        regression=flags.regression,
+        multi_label=flags.multi_label,
+        skip_bad_rows=flags.skip_bad_rows,
+        train=train,
+    )
+
+
+def _columns_there(flags, extension, train):
+    """A hint for who does not know the columns: the first row."""
+    task = own_task(
+        "0",
+        extension=extension,
+        delimiter=flags.delimiter,
+        quoted=flags.quoted,
+        encoding=flags.encoding,
+        header=False,
+        train=train,
+    )
+    for source in task.layouts[0].values():
+        if find_file(source, flags.data_dir):
+            _, rows = read_table(source, flags.data_dir)
+            return f" The first row of {source.file} is {rows[0][1]}"
+    return ""
+
+
+def data_folder(flags, task):
+    """Where the task's files are. Raises `InputError` if it is not known."""
+    folder = flags.data_dir or task.folder
+    if folder is None:
+        names = [source.file for layout in task.layouts for source in layout.values()]
+        raise InputError(
+            f"--task_name={task.name} needs --data_dir, the folder with "
+            f"{', '.join(dict.fromkeys(names))}."
+        )
+    return folder
+
+
+def read_task(flags, task, encoder, saved=None):
+    """Reads, checks, cuts down and tokenizes what a run needs.
+
+    Args:
+      flags: those that decide what is read.
+      task: `Task`.
+      encoder: `TextEncoder` of the base and the length.
+      saved: `SavedAdapter` to apply; its labels count.
+
+    Raises:
+      InputError: for anything wrong with the data.
+    """
+    wanted = {"train": flags.do_train, "dev": flags.do_eval, "test": flags.do_predict}
+    roles = [name for name, needed in wanted.items() if needed]
+    saved_labels = saved.config["labels"] if saved and not task.regression else None
+    infers = task.labels is None and not task.regression and not saved_labels
+    reads = ["train", *roles] if infers and "train" not in roles else roles
+    examples = _read(flags, task, reads) if reads else {}
+    if infers:
+        task = task.with_labels(_labels_of(task, examples, both=bool(flags.folds)))
+        if flags.do_train and not task.multi_label:
+            label_hints.warn(task.labels)
+    elif task.labels is None and saved_labels:
+        task = task.with_labels(saved_labels)
+    task = dataclasses.replace(task, metrics=metrics.chosen_first(flags.metric, task))
+    if flags.split_seed and not task.is_divided() and not flags.folds:
+        logging.warning("--split_seed=%d has no effect: the data comes divided.", flags.split_seed)
+    labels = {split: label_ids(task, part) for split, part in examples.items()}
+    if flags.do_train:
+        examples["train"] = limit(task, examples["train"], flags.max_train_examples, _seed(flags))
+        labels["train"] = label_ids(task, examples["train"])
+        _check_training_labels(task, labels["train"])
+    elif infers:
+        del examples["train"]
+    features = {split: tokenize(part, encoder, labels[split]) for split, part in examples.items()}
+    print(checks.report(task, examples, features, _called(flags)), flush=True)
+    checks.warn(task, examples, features, encoder)
+    return ClassificationData(
+        task,
+        examples,
+        labels,
+        features,
+        flags.split_seed if task.is_divided() else None,
+        flags.max_seq_length,
+        called=_called(flags),
+        fold=_fold(flags),
+    )
+
+
+def _labels_of(task, examples, both):
+    """The labels that there are in the training data; of folds, which are parts of it, in both."""
+    known = [examples[split] for split in ("train", "dev")[: 1 + both] if split in examples]
+    for part in known:
+        require_one_line(part.labels, part.places)
+    cells = [cell for part in known for cell in part.labels]
+    return infer_labels([label for cell in cells for label in task.labels_in(cell)])
+
+
+def _called(flags):
+    """What the adapter calls its task; a table of the user's own as its folder is called."""
+    name = flags.adapter_name
+    if name is None and flags.task_name.lower() == OWN and flags.data_dir:
+        place = flags.data_dir if is_remote(flags.data_dir) else os.path.abspath(flags.data_dir)
+        return printable(os.path.basename(place.rstrip("/"))) or None
+    if name is not None and (not name.strip() or name != printable(name)):
+        raise InputError(f"--adapter_name is one line of text. Received: {preview(name)}")
+    return name
+
+
+def _seed(flags):
+    """Of the subset; who takes no subset is not given one."""
+    return flags.seed if flags.max_train_examples else 0
+
+
+def _fold(flags):
+    """The `Fold` whose data is read, or None. Of a sweep, before its runs, it is the first."""
+    return Fold(flags.fold or 0, flags.folds, flags.split_seed) if flags.folds else None
+
+
+def _read(flags, task, roles):
+    fold = _fold(flags)
+    if fold is None or not {"train", "dev"} & set(roles):
+        return _read_source(flags, task, roles)
+    # All training data is divided; a development set of the task's own is left alone.
+    of_files = flags.data_source != "tfds"
+    if fold.number == 0 and of_files and _has_dev_file(task, data_folder(flags, task)):
+        logging.warning("--folds divides the training data; the development set is not used.")
+    whole = dataclasses.replace(task, dev_share=None)
+    examples = _read_source(flags, whole, {"train", *roles} - {"dev"})
+    parts = fold.of(examples["train"], not task.regression and not task.multi_label)
+    return {split: part for split, part in (examples | parts).items() if split in roles}
+
+
+def _has_dev_file(task, folder):
+    sources = [layout["dev"] for layout in task.layouts if "dev" in layout]
+    return any(find_file(source, folder) for source in sources)
+
+
+def _read_source(flags, task, roles):
+    if flags.data_source == "tfds":
+        return read_tfds(task, flags.data_dir, roles)
+    if task.name == OWN:
+        say_other_columns(task, flags.data_dir, roles)
+        if "dev" in roles and not _has_dev_file(task, flags.data_dir):
+            say_other_names(flags.data_dir, task.layouts[0]["dev"].file)
+    return read_examples(task, data_folder(flags, task), roles, flags.split_seed)
+
+
+def _check_training_labels(task, labels):
+    if task.multi_label:
+        if not task.labels or np.unique(labels, axis=0).shape[0] < 2:
+            raise InputError(
+                "All examples of the training data have the same labels. There is nothing to "
+                "learn. Is --label_column right?"
+            )
+        if len(task.labels) < 2:
+            raise InputError(
+                "--multi_label needs two labels or more. Received: "
+                f"{preview(task.labels[0])} alone. Give the other examples a label too, without it."
+            )
+        return
+    there = np.unique(labels)
+    if len(there) < 2:
+        only = f"score: {labels[0]:g}" if task.regression else f"label: {task.labels[labels[0]]!r}"
+        raise InputError(
+            f"The training data has only one {only}. There is nothing to learn. Is "
+            "--label_column right, and --max_train_examples large enough?"
+        )
+    if not task.regression and len(there) < len(task.labels):
+        logging.warning(
+            "%d of %d labels have no training example.",
+            len(task.labels) - len(there),
+            len(task.labels),
+        )

@@ -1,0 +1,273 @@
+"""One SavedModel for many tasks: the base once, the small weights of all tasks in banks."""
+
+import dataclasses
+import re
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.adapters.ops import ROWS
+from adapter_bert_tf.data.tokenization import TextEncoder, equally_long, padded
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads import head_of
+from adapter_bert_tf.heads.serving_texts import Pieces, id_specs
+from adapter_bert_tf.multi_adapter.mixed import pass_key, stack
+from adapter_bert_tf.sanitize import printable
+from adapter_bert_tf.serving.export import write
+from adapter_bert_tf.serving.saved_model_dir import require_export_place, require_no_result
+from adapter_bert_tf.store import contents
+from adapter_bert_tf.store.base_match import check_base
+from adapter_bert_tf.store.directory import SavedAdapter, load_adapter, named_folder
+from adapter_bert_tf.store.multitask import require_one_task
+
+ALL = "tasks"  # The signature that takes a task's name with each row.
+NO_LABEL = -1e9  # Logit of a label that a task does not have: after softmax exactly 0.
+
+
+def join(folders, base, output):
+    """Writes one SavedModel for the adapters of many folders.
+
+    It has a signature for each task, named after it, and, if there are classification tasks, the
+    signature `tasks`, which takes `task`, `text_a` and `text_b`.
+
+    Args:
+      folders: adapter directories; `NAME=FOLDER` serves one under another name than its task's.
+      base: the `Base` of all of them.
+      output: path of the SavedModel; one of ours that is there is replaced.
+
+    Returns:
+      names of the signatures.
+
+    Raises:
+      InputError: when an adapter is damaged or of another base, two have the same task, or one
+        changes the base (full and top-k tuning), or something else is at `output`.
+    """
+    output = storage.path_of(output)
+    require_export_place(output)
+    require_no_result(output)
+    tasks = _load(folders, base)
+    encoder = base.build_encoder()
+    pieces = Pieces(TextEncoder(base.vocabulary, base.config.max_sequence_length))
+    module = tf.Module()
+    module.base = list(encoder.base_variables().values())
+    module.banks = banks = [Bank(encoder, group) for group in _groups(tasks)]
+    signatures = {}
+    for bank in banks:
+        for name, saved in bank.tasks.items():
+            run = bank.runner(name)
+            signatures[name] = head_of(saved.config).serve_texts(run, saved.config, pieces)
+    classifying = [bank for bank in banks if bank.head == "classification"]
+    if classifying:
+        signatures[ALL] = all_tasks(classifying, pieces)
+    write(output, module, signatures)
+    return list(signatures)
+
+
+def _load(folders, base):
+    """Dict from signature name, the task's with `_` for what cannot be in one, to adapter."""
+    tasks = {}
+    for folder in folders:
+        other_name, path = named_folder(folder)
+        saved = load_adapter(path)
+        require_one_task(saved.config, path)
+        if other_name:
+            named = contents.named(saved.config, other_name)
+            saved = dataclasses.replace(saved, config=named)
+        check_base(saved.config, base.fingerprint())
+        name = re.sub(r"\W", "_", contents.name_of(saved.config))
+        if name in tasks or name in (ALL, "") or name.startswith("__"):
+            raise InputError(
+                f"Each task needs a name of its own, other than {ALL!r}, that does "
+                "not begin with two underscores. Received: "
+                f"{contents.name_of(saved.config)!r} in {folder}"
+            )
+        if contents.tuning_of(saved.config).changes_base:
+            alone = head_of(saved.config).command.format(task=saved.config["task"])
+            raise InputError(
+                f"{folder} changes the base itself ({saved.config['method']}), and no other can be "
+                f"beside it. {alone} --adapter_dir={path} --do_export exports it by itself."
+            )
+        tasks[name] = saved
+    return tasks
+
+
+def _groups(tasks):
+    """Lists of tasks that one pass can compute: the same adapters and the same kind of head."""
+    groups: dict[tuple[str, ...], dict[str, SavedAdapter]] = {}
+    for name, saved in tasks.items():
+        groups.setdefault(pass_key(saved.config, name), {})[name] = saved
+    return list(groups.values())
+
+
+class Served:
+    """Tasks that one pass computes.
+
+    Attributes:
+      configs: dict from name to the config of its adapter.
+      labels: the most outputs that one of them has.
+      run_rows: function of encoder inputs and int32 `[batch]`, each row's place in `configs`, to
+        logits `[batch, labels]`.
+    """
+
+    labels: int
+    run_rows: Callable[..., tf.Tensor]
+
+    @property
+    def configs(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+class Bank(tf.Module, Served):
+    """The weights of several tasks, stacked, and the passes that use them.
+
+    Args:
+      encoder: `AdapterBertEncoder` of the base.
+      tasks: dict from name to `SavedAdapter`, that one pass can compute.
+    """
+
+    def __init__(self, encoder, tasks):
+        super().__init__()
+        first = next(iter(tasks.values())).config
+        self.tasks = tasks
+        self.head = first["head"]
+        self.labels = max(contents.num_outputs(saved.config) for saved in tasks.values())
+        adapter, head = contents.adapter_of(first), head_of(first)
+        self.weights = {
+            name: tf.Variable(value, trainable=False)
+            for name, value in stack(
+                [saved.weights for saved in tasks.values()], encoder.base_variables()
+            ).items()
+        }
+
+        def run(inputs, which):
+            stacked = ROWS if which.shape.rank and len(tasks) > 1 else None
+            # Of one task there is nothing to choose, and some parts cannot be chosen by the row.
+            place = which if stacked or not which.shape.rank else tf.constant(0)
+            values = {name: tf.gather(bank, place) for name, bank in self.weights.items()}
+            return head.logits_of(encoder, inputs, adapter, values, stacked)
+
+        ids = id_specs()
+        # Two passes, shared by all signatures: one task for all rows, and one for each.
+        one, rows = tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.int32)
+        self.run_one = tf.function(run, autograph=False).get_concrete_function(ids, one)
+        self.run_rows = tf.function(run, autograph=False).get_concrete_function(ids, rows)
+
+    @property
+    def configs(self):  # No attribute: a `tf.Module` would save it.
+        return {name: saved.config for name, saved in self.tasks.items()}
+
+    def runner(self, name):
+        """Function of encoder inputs to the logits of one task."""
+        place = list(self.tasks).index(name)
+        outputs = contents.num_outputs(self.tasks[name].config)
+
+        def run(inputs):
+            logits = self.run_one(inputs, tf.constant(place))
+            return logits if self.head == "span" else logits[:, :outputs]
+
+        return run
+
+
+def all_tasks(banks, pieces):
+    """The signature that takes a task's name with each row.
+
+    It returns `label` and `classes`, strings, `probabilities` and `logits`, `[batch, most labels]`;
+    a task with fewer has "" there, 0 and `NO_LABEL`. `score` is the output of a regression, 0 for
+    others, and `label` is "" for a regression. All numbers are finite: JSON knows no others.
+    """
+    table = Table(banks, pieces)
+    specs = {
+        name: tf.TensorSpec([None], tf.string, name=name) for name in ("task", "text_a", "text_b")
+    }
+    return tf.function(table.answer).get_concrete_function(**specs)
+
+
+class Table:
+    """All classification tasks of all banks, in one list.
+
+    Args:
+      banks: list of `Served`.
+      pieces: `Pieces` of the base.
+    """
+
+    def __init__(self, banks, pieces):
+        self.banks = banks
+        configs = [config for bank in banks for config in bank.configs.values()]
+        self.names = [contents.name_of(config) for config in configs]
+        self.bank_of = [i for i, bank in enumerate(banks) for _ in bank.configs]
+        self.place_of = [place for bank in banks for place in range(len(bank.configs))]
+        self.width = max(bank.labels for bank in banks)
+        self.classes = [
+            config["labels"] + [""] * (self.width - len(config["labels"])) for config in configs
+        ]
+        self.is_regression = [config["regression"] for config in configs]
+        # How a row's texts become pieces: every length that occurs, with one text or two.
+        ways = [
+            (config["inputs"]["texts"], config["inputs"]["max_seq_length"]) for config in configs
+        ]
+        self.ways = sorted(set(ways))
+        self.way_of = [self.ways.index(way) for way in ways]
+        self.pieces = pieces
+
+    def answer(self, task, text_a, text_b):
+        """See `all_tasks`."""
+        task, text_a, text_b = equally_long([task, text_a, text_b])
+        which = self._find(task)
+        logits = self._logits(self._inputs(which, text_a, text_b), which)
+        logits = tf.maximum(logits, NO_LABEL)
+        classes = tf.gather(tf.constant(self.classes), which)
+        is_regression = tf.gather(tf.constant(self.is_regression), which)
+        best = tf.argmax(logits, -1, tf.int32)
+        return {
+            "label": tf.gather(classes, best, batch_dims=1),
+            "classes": classes,
+            "logits": logits,
+            "probabilities": tf.where(is_regression[:, tf.newaxis], 0.0, tf.nn.softmax(logits)),
+            "score": tf.where(is_regression, logits[:, 0], 0.0),
+        }
+
+    def _find(self, task):
+        """int32 `[batch]`, places in `names`. Fails, with the known names, for another one."""
+        matches = tf.equal(task[:, tf.newaxis], tf.constant(self.names))
+        known = tf.reduce_all(tf.reduce_any(matches, -1))
+        names = printable(", ".join(self.names))
+        with tf.control_dependencies(
+            [
+                tf.debugging.Assert(
+                    known,
+                    ["Unknown task. Known:", names, "Received:", task],
+                )
+            ]
+        ):
+            return tf.argmax(matches, -1, tf.int32)
+
+    def _inputs(self, which, text_a, text_b):
+        """Encoder inputs, each row made as its task makes them."""
+        made = [
+            self.pieces({"max_seq_length": length}, *(text_a, text_b)[:number])
+            for number, length in self.ways
+        ]
+        batch = tf.shape(which)[0]
+        rows = tf.gather(tf.constant(self.way_of), which) * batch + tf.range(batch)
+        ids, types = (tf.gather(tf.concat(parts, 0), rows) for parts in zip(*made, strict=True))
+        return padded(ids, types)
+
+    def _logits(self, inputs, which):
+        """float32 `[batch, width]`: each bank computes its own rows."""
+        bank_of, place_of = tf.constant(self.bank_of), tf.constant(self.place_of)
+        rows, found = [], []
+        for number, bank in enumerate(self.banks):
+            own = tf.where(tf.gather(bank_of, which) == number)[:, 0]
+            logits = bank.run_rows(
+                {name: tf.gather(value, own) for name, value in inputs.items()},
+                tf.gather(place_of, tf.gather(which, own)),
+            )
+            found.append(
+                tf.pad(
+                    logits, [[0, 0], [0, self.width - bank.labels]], constant_values=float("-inf")
+                )
+            )
+            rows.append(own)
+        return tf.gather(tf.concat(found, 0), tf.argsort(tf.concat(rows, 0)))

@@ -1,0 +1,191 @@
+"""The table of flags: every flag has a row and a role, and what follows from the roles."""
+
+import pathlib
+import pkgutil
+import re
+import subprocess
+import sys
+
+import pytest
+from absl import flags
+
+from adapter_bert_tf import cli
+from adapter_bert_tf.config import table
+from adapter_bert_tf.config.absl_flags import define_flags
+from adapter_bert_tf.config.flags_several import SEVERAL
+from adapter_bert_tf.config.roles import Role
+from adapter_bert_tf.config.row import Command, Row
+from adapter_bert_tf.training.trained import SEVERAL_TASKS
+
+ROOT = pathlib.Path(__file__).parents[2]
+# What follows from the roles, by hand: a change of a role must be a decision.
+FREE = """
+    output_dir do_eval do_predict do_export export_dir eval_batch_size predict_batch_size overwrite
+    config dry_run report cache_frozen save_checkpoints_steps iterations_per_loop verbose_logging
+    features_dir question context tpu_name tpu_zone gcp_project master num_tpu_cores
+"""
+ONLY_RESULTS = """
+    predict_file n_best_size max_answer_length null_score_diff_threshold adapter_name
+"""
+NOT_SWEPT = """
+    task_name data_dir data_source train_file predict_file output_dir adapter_dir features_dir
+    config sweep num_trials overwrite dry_run report do_train do_eval do_predict do_export
+    export_dir split_seed seed adapter_name metric folds
+"""
+NOT_REPEATED = "output_dir adapter_dir export_dir config overwrite"
+DATA = {
+    Command.CLASSIFIER: """
+        task_name data_dir data_source text_a_column text_b_column label_column delimiter header
+        quoted encoding skip_bad_rows multi_label regression split_seed do_train do_eval do_predict
+        max_train_examples max_seq_length adapter_name metric folds fold
+    """,
+    Command.SQUAD: """
+        do_train do_eval do_predict data_source data_dir train_file predict_file max_train_examples
+        version_2_with_negative max_seq_length doc_stride max_query_length n_best_size
+        max_answer_length null_score_diff_threshold features_dir metric
+    """,
+}
+METHOD = (
+    "tuning",
+    "adapter",
+    "adapter_size",
+    "adapter_layers",
+    "adapter_init_scale",
+    "top_k",
+    "frozen_layers",
+    "train_layer_norm",
+    "train_pooler",
+    "train_members",
+    "fusion_cooling_steps",
+    "hyper_init",
+    "task_embedding_size",
+    "projector_size",
+    "projected_size",
+    "task_projector",
+    "conditional_layer_norm",
+    "pal_size",
+    "pal_heads",
+)
+BASE = "base_model bert_config_file vocab_file init_checkpoint do_lower_case"
+READ = """
+    data_dir base_model vocab_file bert_config_file init_checkpoint init_from fuse train_file
+    predict_file
+"""
+WRITTEN = "output_dir export_dir features_dir"
+
+
+@pytest.mark.parametrize(
+    ("names", "by_hand"),
+    [
+        (table.FREE, FREE),
+        (table.ONLY_RESULTS, ONLY_RESULTS),
+        (table.NOT_SWEPT, NOT_SWEPT),
+        (table.NOT_REPEATED, NOT_REPEATED),
+        (table.with_role(Role.BASE), BASE),
+        (table.with_role(Role.SWEEP), "sweep num_trials"),
+        (table.with_role(Role.APPLY, Role.EXPORT), "do_eval do_predict do_export"),
+        (table.paths_read(training=True), READ),
+        (table.paths_read(training=False), READ + " adapter_dir"),
+        (table.paths_written(training=True), WRITTEN + " adapter_dir"),
+        (table.paths_written(training=False), WRITTEN),
+    ],
+)
+def test_what_follows_from_the_roles(names, by_hand):
+    assert sorted(names) == sorted(by_hand.split())
+
+
+@pytest.mark.parametrize("of", Command)
+def test_what_decides_which_data_is_read(of):
+    own = {row.name for row in table.rows_of(of)}
+    assert sorted(own.intersection(table.DATA)) == sorted(DATA[of].split())
+
+
+def test_the_methods_flags_are_named_in_their_order():
+    assert table.with_role(Role.METHOD) == METHOD
+
+
+def test_the_flags_know_the_methods_that_there_are():
+    """Their room loads no TensorFlow, so it has names of its own."""
+    assert SEVERAL == SEVERAL_TASKS
+
+
+def test_evaluation_during_training_is_a_part_of_the_run_and_swept():
+    for name in ("eval_every_steps", "keep", "patience"):
+        assert table.row_of(name).role is Role.TRAINING
+        assert name not in table.FREE + table.ONLY_RESULTS + table.NOT_SWEPT + table.NOT_REPEATED
+
+
+@pytest.mark.parametrize("of", Command)
+def test_every_flag_of_a_command_has_one_row(of):
+    done = subprocess.run(
+        [sys.executable, f"{of.value}.py", "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    in_help = re.findall(r"^  --(?:\[no\])?(\w+):", done.stdout.split("absl.")[0], re.M)
+    assert in_help == sorted(row.name for row in table.rows_of(of))
+    assert len(set(in_help)) == len(in_help)
+
+
+def test_every_role_is_some_flags_and_every_flag_of_some_command():
+    assert {row.role for row in table.ROWS} == set(Role)
+    assert all(row.commands for row in table.ROWS)
+    assert len({row.name for row in table.ROWS}) == len(table.ROWS)
+    assert len({role.meaning for role in Role}) == len(Role)
+
+
+def test_a_row_without_a_role_fails():
+    with pytest.raises(TypeError, match="role"):
+        Row("depth", "integer", 1, "How deep.")
+    with pytest.raises(ValueError, match="--depth needs a role"):
+        Row("depth", "integer", 1, "How deep.", None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "message"),
+    [
+        ("number", {}, "no known kind"),
+        ("choice", {}, "needs choices"),
+        ("string", {"choices": ("a",)}, "or no choice"),
+        ("string", {"lowest": 1}, "bounds"),
+        ("integer", {"path": "read"}, "is a path"),
+    ],
+)
+def test_a_row_whose_parts_do_not_fit_fails(kind, more, message):
+    with pytest.raises(ValueError, match=message):
+        Row("depth", kind, None, "How deep.", Role.METHOD, **more)
+
+
+@pytest.fixture(params=Command)
+def defined(request):
+    """(`Command`, its flags as absl parses an empty command line)."""
+    values = flags.FlagValues()
+    define_flags(request.param, values)
+    values(["command"])
+    return request.param, values
+
+
+def test_flags_are_defined_as_their_rows_say(defined):
+    of, values = defined
+    for row in table.rows_of(of):
+        assert values[row.name].value == row.default_of(of)
+        assert row.help in values[row.name].help
+    assert values.max_seq_length == (384 if of is Command.SQUAD else 128)
+
+
+def test_bounds_and_choices_are_checked(defined):
+    _, values = defined
+    for argument in ("--seed=-1", f"--seed={2**32}", "--warmup_proportion=1.1", "--keep=first"):
+        with pytest.raises(flags.IllegalFlagValueError):
+            values(["command", argument])
+
+
+def test_the_command_starts_without_tensorflow():
+    """All but what it starts by name, as it does the jobs."""
+    names = [found.name for found in pkgutil.iter_modules(cli.__path__)]
+    modules = [f"{cli.__name__}.{name}" for name in names if name != "store_commands"]
+    check = f"import sys, {', '.join(modules)}; sys.exit('tensorflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], cwd=ROOT, check=False).returncode == 0

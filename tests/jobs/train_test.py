@@ -1,0 +1,323 @@
+"""Training in one call of Python: what the command leaves for a table of one's own."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pandas
+import pytest
+import tensorflow as tf
+
+import adapter_bert_tf as abt
+from adapter_bert_tf import storage
+from adapter_bert_tf.data.examples import read_examples
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.jobs import python_tables
+from adapter_bert_tf.tasks import own_task
+from tests import support
+from tests.runs import base_flags, command
+
+SMALL = {"max_seq_length": 16, "train_batch_size": 8, "learning_rate": 1e-2, "seed": 3}
+
+
+def sentences(count, seed=0):
+    """Texts and labels that can be learned: `bad` where there is a `not`."""
+    rng = np.random.default_rng(seed)
+    words = [word for word in support.WORDS[:20] if word not in ("not", "red")]
+    ends = [" red red", " not not"]
+    texts = [" ".join(rng.choice(words, 3)) + ends[i % 2] for i in range(count)]
+    return texts, [["good", "bad"][i % 2] for i in range(count)]
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_base_folder, tmp_path_factory):
+    texts, labels = sentences(64)
+    return abt.train(
+        texts,
+        labels,
+        dev=sentences(16, seed=1),
+        output_dir=tmp_path_factory.mktemp("run") / "out",
+        base_model=str(tiny_base_folder),
+        num_train_epochs=20,
+        **SMALL,
+    )
+
+
+def test_it_has_learned_and_predicts(trained):
+    assert trained.results["eval_accuracy"] == 1.0
+    answers = trained(["the house not not", "the big red red"])
+    assert [answer["label"] for answer in answers] == ["bad", "good"]
+    assert set(answers[0]["probabilities"]) == {"good", "bad"}
+
+
+def test_it_is_saved_and_exported(trained, tiny_base_folder, tmp_path):
+    trained.save(tmp_path / "adapter")
+    trained.export(tmp_path / "saved_model")
+    texts = sentences(6, seed=2)[0]
+    expected = [list(answer["probabilities"].values()) for answer in trained(texts)]
+    again = abt.Predictor(tmp_path / "adapter", base=str(tiny_base_folder))(texts)
+    found = [list(answer["probabilities"].values()) for answer in again]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    serve = tf.saved_model.load(str(tmp_path / "saved_model")).signatures["serving_default"]
+    served = serve(text_a=tf.constant(texts))["probabilities"]
+    np.testing.assert_allclose(served, expected, atol=1e-5)
+    with pytest.raises(InputError, match=r"holds|not ours|SavedModel"):
+        (tmp_path / "mine").mkdir()
+        (tmp_path / "mine" / "file").write_text("x")
+        trained.export(tmp_path / "mine")
+
+
+def test_the_command_evaluates_what_python_trained(trained, tiny_base_folder, tmp_path):
+    (data,) = pathlib.Path(trained.output_dir).glob("data-*")
+    failed = command(
+        "--task_name=tsv",
+        f"--data_dir={data}",
+        "--do_eval",
+        *base_flags(tiny_base_folder),
+        f"--adapter_dir={trained.output_dir}/adapter",
+        f"--output_dir={tmp_path}",
+    )
+    assert failed is None, failed
+    assert json.loads((tmp_path / "run.json").read_text())["eval"] == trained.results
+
+
+def test_the_same_call_again_finds_itself_done(trained, tiny_base_folder, capsys):
+    texts, labels = sentences(64)
+    again = abt.train(
+        texts, labels, dev=sentences(16, seed=1), output_dir=trained.output_dir,
+        base_model=str(tiny_base_folder), num_train_epochs=20, **SMALL,
+    )  # fmt: skip
+    assert "holds the results of this very run" in capsys.readouterr().out
+    assert again.results == trained.results
+    with pytest.raises(InputError, match=r"another run|differ|other"):
+        abt.train(
+            texts[:-2], labels[:-2], output_dir=trained.output_dir,
+            base_model=str(tiny_base_folder), **SMALL,
+        )  # fmt: skip
+    assert abt.Predictor(f"{trained.output_dir}/adapter", base=str(tiny_base_folder))
+
+
+@pytest.mark.slow
+def test_several_seeds_have_results_and_folds_are_for_the_command(tiny_base_folder):
+    texts, labels = sentences(32)
+    settings = {"base_model": str(tiny_base_folder), "num_train_epochs": 1, **SMALL}
+    task = abt.train(texts, labels, num_trials=2, **settings)
+    names = {"eval_accuracy", "eval_accuracy_min", "eval_accuracy_max"}
+    assert names < task.results.keys()
+    with pytest.raises(InputError, match="train has no arguments \\['folds'\\]"):
+        abt.train(texts, labels, folds=2, **settings)
+
+
+@pytest.mark.slow
+def test_frames_pairs_and_scores(tiny_base_folder):
+    first, second = sentences(32)[0], sentences(32, seed=1)[0]
+    frame = pandas.DataFrame({"id": range(32), "said": first, "heard": second})
+    frame["how"] = np.linspace(-1, 3, 32)
+    task = abt.train(
+        frame, "how", text_a_column="said", text_b_column="heard", regression=True, dev=frame[:8],
+        base_model=str(tiny_base_folder), num_train_epochs=1, **SMALL,
+    )  # fmt: skip
+    assert set(task.results) >= {"eval_spearman", "eval_pearson"}
+    found = task(frame)
+    assert list(found.columns) == ["id", "said", "heard", "how", "score"]
+    assert np.isfinite(found["score"]).all() and found["score"].nunique() > 4
+
+
+@pytest.mark.slow
+def test_numbers_are_labels_by_their_text(tiny_base_folder):
+    texts, labels = sentences(32)
+    numbers = [float(label == "good") for label in labels]
+    task = abt.train(texts, numbers, base_model=str(tiny_base_folder), num_train_epochs=1, **SMALL)
+    assert set(task(texts[0])["probabilities"]) == {"0", "1"}
+    assert not task.output_dir.startswith(str(pathlib.Path.cwd()))
+
+
+@pytest.mark.slow
+def test_the_folder_goes_with_the_process_if_none_is_given(tiny_base_folder, tmp_path):
+    texts, labels = sentences(16)
+    settings = {"max_seq_length": 16, "train_batch_size": 8, "base_model": str(tiny_base_folder)}
+    script = f"import adapter_bert_tf as abt; task = abt.train({texts}, {labels}, **{settings})\n"
+    script += "print('left in', task.output_dir)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert not pathlib.Path(done.stdout.rpartition("left in ")[2].strip()).exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+WRONG = {
+    "a label less": (lambda **f: abt.train(["a", "b"], ["c"], **f), "Each text has one label"),
+    "a text": (lambda **f: abt.train("a", ["c"], **f), "are lists"),
+    "a number": (lambda **f: abt.train([1, 2], ["c", "d"], **f), "A text is a string.* at 0: 1"),
+    "one label": (lambda **f: abt.train(["a"] * 9, ["c"] * 9, **f), "only one label|too few"),
+    "an unknown flag": (
+        lambda **f: abt.train(["a"], ["c"], rate=1, **f),
+        r"no arguments \['rate'\]",
+    ),
+    "a flag of ours": (lambda **f: abt.train(["a"], ["c"], data_dir="x", **f), "no arguments"),
+    "a place of no export": (
+        lambda **f: abt.train(["a"], ["c"], export_dir="x", **f),
+        "no arguments",
+    ),
+    "a file of flags": (lambda **f: abt.train(["a"], ["c"], config="x", **f), "no arguments"),
+    "a grid in the place of its file": (
+        lambda **f: abt.train(["a"], ["c"], sweep={"learning_rate": [1e-3]}, **f),
+        r"^sweep names a file or folder. Received: \{'learning_rate': \[0.001\]\}",
+    ),
+    "a dev of single texts": (
+        lambda **f: abt.train(["a"], ["c"], others=["b"], dev=(["a"], ["c"]), **f),
+        r"^dev is \(texts, labels\), of pairs .* dev of \['text_a', 'label'\]$",
+    ),
+    "a dev whose second texts are none": (
+        lambda **f: abt.train(["a"], ["c"], dev=(["a"], ["c"], 1), **f),
+        r"^dev: Texts and labels are lists.* Received: \['a'\] and 1 and \['c'\]$",
+    ),
+    "columns of a list": (
+        lambda **f: abt.train(["a"], ["c"], text_b_column="b", **f),
+        r"are of a DataFrame; .* Received: \(None, 'b'\)$",
+    ),
+    "others of a frame": (
+        lambda **f: abt.train(
+            pandas.DataFrame({"a": ["x"], "b": ["y"]}), "b", ["z"], text_a_column="a", **f
+        ),
+        "second texts of a DataFrame are a column of it",
+    ),
+    "a wrong value": (lambda **f: abt.train(["a"], ["c"], tuning="x", **f), "tuning"),
+    "a long value": (
+        lambda **f: abt.train(["a"], ["c"], learning_rate="x" * 3000, **f),
+        r"^(?s:.{,500})$",
+    ),
+    "wrong weights": (
+        lambda **f: abt.train(*sentences(32), class_weights="bad:2", **f),
+        "^class_weights is balanced or LABEL=WEIGHT",
+    ),
+    "a wrong column": (
+        lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), "b", text_a_column="a", **f),
+        r"There are \['a'\]",
+    ),
+    "a missing label": (
+        lambda **f: abt.train(["a", "b"], ["c", float("nan")], **f),
+        "A label is missing, at 1. Received: nan",
+    ),
+    "a gap of pandas": (
+        lambda **f: abt.train(["a", "b"], pandas.Series([1, None], dtype="Int64"), **f),
+        "A label is missing, at 1. Received: <NA>",
+    ),
+    "no label": (lambda **f: abt.train(["a"], [None], **f), "A label is missing, at 0"),
+    "a list of labels": (
+        lambda **f: abt.train(["a"], [["c"]], **f),
+        "has one label, or with multi_label=True",
+    ),
+    "a missing one of several": (
+        lambda **f: abt.train(["a"], [None], multi_label=True, **f),
+        "A label is missing",
+    ),
+    "a label of two": (
+        lambda **f: abt.train(["a"], [["c|d"]], multi_label=True, **f),
+        "must not hold '|'",
+    ),
+    "labels beside a frame": (
+        lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), ["b"], text_a_column="a", **f),
+        r"labels is the name of a column.*Received: labels \['b'\]",
+    ),
+    "several in an array": (
+        lambda **f: abt.train(["a"], [np.array(["c"])], **f),
+        "has one label, or with multi_label=True",
+    ),
+    "a number for each label": (
+        lambda **f: abt.train(["a"], np.array([[0, 1]]), multi_label=True, **f),
+        r"not a number for each label. Received: array\(\[0, 1\]\)",
+    ),
+    "bytes": (
+        lambda **f: abt.train(["a"], np.array([b"c"]), **f),
+        "A label is a text or a number. Received, at 0: ",
+    ),
+    "a dict": (lambda **f: abt.train(["a"], [{"c": 1}], **f), "A label is a text or a number"),
+    "a set of texts": (lambda **f: abt.train({"a"}, ["c"], **f), "Texts and labels are lists"),
+    "two columns of the label": (
+        lambda **f: abt.train(
+            pandas.DataFrame([["x", "y", "z"]], columns=["a", "b", "b"]),
+            "b",
+            text_a_column="a",
+            **f,
+        ),
+        "has two columns 'b'",
+    ),
+    "no column": (lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), "a", **f), "text_a_column"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_said_before_training(case, tiny_base_folder, tmp_path):
+    call, message = WRONG[case]
+    with pytest.raises(InputError, match=message) as raised:
+        call(base_model=str(tiny_base_folder), max_seq_length=16, output_dir=tmp_path / "out")
+    assert "--" not in str(raised.value)
+    # What is wrong with the rows is said of their file, which then is there.
+    left = {"one label": ["train.csv"], "wrong weights": ["train.csv"]}
+    files = [path.name for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(files) == left.get(case, [])
+
+
+def test_texts_of_any_characters_and_pairs_become_the_same_table(tmp_path):
+    texts = ["a\rb", 'c "d"\n', "e,f", "\tg"]
+    pairs = list(zip(texts, texts[::-1], strict=True))
+    table = python_tables.given(pairs, ["x", 1, 2.0, "y"])
+    assert table == python_tables.given(texts, ["x", "1", "2", "y"], texts[::-1])
+    [(path, content)] = python_tables.files_of({"train": table}, str(tmp_path)).items()
+    storage.write_bytes(path, content)
+    folder = str(pathlib.Path(path).parent)
+    task = own_task("text_a", "text_b", "label", extension="csv")
+    examples = read_examples(task, folder, ["train"])["train"]
+    assert examples.texts() == pairs and examples.labels == ["x", "1", "2", "y"]
+
+
+@pytest.mark.parametrize(
+    "value", [["b", "a"], ("a", "b"), {"a", "b"}, frozenset("ab"), {"a": 1, "b": 2}.keys(),
+              np.array(["b", "a"])]
+)  # fmt: skip
+def test_several_labels_are_in_anything_that_holds_them(value):
+    assert python_tables.given(["x"], [value], sets=True)[1] == [["x", "a|b"]]
+
+
+def test_a_file_in_the_place_of_the_folder(tiny_base_folder, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    settings = {"base_model": str(tiny_base_folder), "output_dir": tmp_path / "notes.txt"}
+    with pytest.raises(InputError, match=r"output_dir=.*notes.txt cannot be written"):
+        abt.train(["a", "b"], ["c", "d"], **settings)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_arguments_without_effect_are_named(tiny_base_folder, caplog):
+    with pytest.raises(InputError, match="class_weights"):
+        abt.train(
+            *sentences(32),
+            class_weights={"worst": 2},
+            top_k=3,
+            init_from="",
+            base_model=str(tiny_base_folder),
+            **SMALL,
+        )
+    said = [record.getMessage() for record in caplog.records]
+    assert "top_k=3 has no effect without tuning=top_k." in said
+    assert "init_from is empty, and counts as not given." in said
+
+
+def test_a_flag_may_be_a_dict(tiny_base_folder):
+    texts, labels = sentences(32)
+    with pytest.raises(InputError, match=r"class_weights.*Received: 'worst=2'"):
+        abt.train(
+            texts, labels, class_weights={"worst": 2}, base_model=str(tiny_base_folder), **SMALL
+        )
+    with pytest.raises(InputError, match="No adapter in 'of/a'"):
+        abt.train(
+            texts,
+            labels,
+            fuse={"a": "of/a", "b": "of/b"},
+            tuning="fusion",
+            **SMALL,
+            base_model=str(tiny_base_folder),
+        )

@@ -1,0 +1,260 @@
+"""An adapter says which run wrote it, and no other run replaces it."""
+
+import dataclasses
+import json
+import pathlib
+import re
+
+import pytest
+from absl import flags
+
+from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.base import load_base
+from adapter_bert_tf.config.absl_flags import define_flags
+from adapter_bert_tf.config.row import Command
+from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.multi_adapter.model import AdapterModel
+from adapter_bert_tf.output.fingerprint import is_own_place
+from adapter_bert_tf.output.run_folder import RunFolder
+from adapter_bert_tf.store.directory import CONFIG, copy_adapter, load_adapter
+from adapter_bert_tf.store.place import run_of
+from tests.runs import train, try_to_train, write_mrpc
+
+HALF = "--num_train_epochs=0.5"
+CONTENT = {"data_sha256": {"train": "1", "dev": "2"}, "base": {"hidden_size": 16}, "adapter": None}
+
+
+@pytest.fixture(scope="module")
+def saved(tiny_base_folder, tmp_path_factory):
+    """An adapter directory that says of no run."""
+    folder = tmp_path_factory.mktemp("saved") / "adapter"
+    model = AdapterModel(load_base(tiny_base_folder))
+    model.add_adapter("a", ["0", "1"], AdapterConfig(4))
+    model.save_adapter("a", folder)
+    return folder
+
+
+def folder_of(*arguments, content=CONTENT, out="out", adapter_dir=None):
+    values = flags.FlagValues()
+    define_flags(Command.CLASSIFIER, values)
+    values(["run_classifier", "--do_train", f"--output_dir={out}", *arguments])
+    run_flags = RunFlags.of(values)
+    return RunFolder(
+        path=str(out),
+        adapter_dir=str(adapter_dir or pathlib.Path(out) / "adapter"),
+        export_dir=str(pathlib.Path(out) / "saved_model"),
+        flags=run_flags.values,
+        defaults=run_flags.completed({}),
+        asked=(),
+        content=content,
+    )
+
+
+SAME = {
+    "paths": ("--data_dir=d", "--base_model=b", "--adapter_dir=a", "--adapter=pfeiffer.json"),
+    "where and how fast": ("--tpu_name=t", "--eval_batch_size=3", "--overwrite", "--do_eval"),
+    "what is the default": ("--seed=0", "--num_train_epochs=3", "--tuning=adapters"),
+}
+OTHER = {
+    "the seed": ("--seed=1",),
+    "the method": ("--tuning=head",),
+    "the rounding": ("--adapter_dtype=float16",),
+}
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_the_same_run(case):
+    assert folder_of(*SAME[case]).run_id == folder_of().run_id
+
+
+@pytest.mark.parametrize("case", OTHER)
+def test_another_run(case):
+    assert folder_of(*OTHER[case]).run_id != folder_of().run_id
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"data_sha256": {"train": "3"}},
+        {"base": {"hidden_size": 8}},
+        {"adapter": {"bottleneck_size": 4}},
+        {"init_from": "5"},
+    ],
+    ids=str,
+)
+def test_another_content_is_another_run(change):
+    assert folder_of(content=CONTENT | change).run_id != folder_of().run_id
+    seen = folder_of(content=CONTENT | {"data_sha256": {"train": "1", "dev": "9"}})
+    assert seen.run_id == folder_of().run_id
+
+
+def test_a_flag_that_is_younger_changes_nothing():
+    folder = folder_of()
+    older = {name: value for name, value in folder.flags.items() if name != "patience"}
+    assert folder_of().run_id == dataclasses.replace(folder, flags=older).run_id
+
+
+def test_its_own_adapter_is_replaced_wherever_it_is(saved, tmp_path):
+    folder = folder_of(out=tmp_path / "out", adapter_dir=tmp_path / "mine")
+    folder.check_adapter(overwrite=False)
+    copy_adapter(str(saved), folder.adapter_dir, folder.run_id)
+    folder.check_adapter(overwrite=False)
+    folder.check_adapter_still(overwrite=False)
+
+
+@pytest.mark.parametrize("run", ["another", None])
+def test_another_adapter_is_not_replaced(run, saved, tmp_path):
+    elsewhere = folder_of(out=tmp_path / "out", adapter_dir=tmp_path / "theirs")
+    own_place = folder_of(out=tmp_path / "out")
+    for folder in (elsewhere, own_place):
+        write(saved, folder.adapter_dir, run)
+    for overwrite in (True, False):
+        with pytest.raises(InputError, match=r"not replaced.*--init_from=.*theirs"):
+            elsewhere.check_adapter(overwrite)
+        with pytest.raises(InputError, match=r"since this one began.*move the other adapter away"):
+            elsewhere.check_adapter_still(overwrite)
+    own_place.check_adapter(overwrite=True)
+    with pytest.raises(InputError, match="or replace it with --overwrite"):
+        own_place.check_adapter(overwrite=False)
+
+
+def write(saved, folder, run):
+    """An adapter that says of a run, or was written before adapters did."""
+    copy_adapter(str(saved), folder, run or "")
+    if run is None:
+        (pathlib.Path(folder) / CONFIG).write_bytes((saved / CONFIG).read_bytes())
+
+
+def test_an_older_one_is_the_runs_whose_checkpoints_are_beside_it(saved, tmp_path):
+    elsewhere = folder_of(out=tmp_path / "out", adapter_dir=tmp_path / "theirs")
+    own_place = folder_of(out=tmp_path / "out")
+    for folder in (elsewhere, own_place):
+        write(saved, folder.adapter_dir, None)
+    own_place.claim()
+    own_place.check_adapter(overwrite=False)
+    with pytest.raises(InputError, match="not replaced"):
+        elsewhere.check_adapter(overwrite=True)
+    write(saved, own_place.adapter_dir, "another")
+    with pytest.raises(InputError, match="or replace it with --overwrite"):
+        own_place.check_adapter(overwrite=False)
+
+
+def test_its_own_place_may_be_behind_a_link(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "out").symlink_to("disk")
+    assert is_own_place(f"{tmp_path}/out/", f"{tmp_path}/disk/adapter")
+    assert not is_own_place(f"{tmp_path}/out", f"{tmp_path}/disk/adapter2")
+
+
+def test_a_run_of_a_config_must_be_a_string(saved, tmp_path):
+    copy_adapter(str(saved), str(tmp_path / "a"), 7)
+    assert run_of(str(tmp_path / "a")) is None
+    with pytest.raises(InputError, match="run must be a string"):
+        load_adapter(str(tmp_path / "a"))
+
+
+def test_what_python_saves_is_of_no_run(saved, tiny_base_folder, tmp_path):
+    copy_adapter(str(saved), str(tmp_path / "a"), "some")
+    model = AdapterModel(load_base(tiny_base_folder))
+    model.load_adapter(tmp_path / "a")
+    model.save_adapter("a", tmp_path / "b")
+    assert (run_of(str(tmp_path / "a")), run_of(str(tmp_path / "b"))) == ("some", None)
+
+
+def tree(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.long
+def test_runs_that_write_to_one_folder(tiny_base_folder, tmp_path, capsys):
+    """The first keeps it: a run, the same again, another one, and a sweep."""
+    mrpc, place = write_mrpc(tmp_path / "MRPC"), tmp_path / "best"
+    to = f"--adapter_dir={place}"
+    first = train(mrpc, tiny_base_folder, tmp_path / "1", HALF, to)
+    before, run = tree(place), run_of(str(place))
+    for more in ([], ["--overwrite"], ["--do_eval", "--num_trials=2"]):
+        out = tmp_path / "2"
+        error = try_to_train(mrpc, tiny_base_folder, out, HALF, "--seed=1", to, *more)
+        assert re.search(r"another run, which is not replaced.*--init_from=.*best", error)
+        assert tree(place) == before and not (out / "checkpoints").exists()
+    (first / "run.json").unlink()  # As if it had been killed at its end.
+    train(mrpc, tiny_base_folder, first, HALF, to)
+    assert tree(place).keys() == before.keys() and run_of(str(place)) == run
+    capsys.readouterr()
+    train(mrpc, tiny_base_folder, first, HALF, to)
+    assert "this very run" in capsys.readouterr().out
+    copy_adapter(str(place), str(place), "another")
+    error = try_to_train(mrpc, tiny_base_folder, first, HALF, to)
+    assert "another run, which is not replaced" in error
+    config = json.loads((place / CONFIG).read_text())
+    assert config["run"] == "another"
+
+
+@pytest.mark.long
+def test_a_sweep_replaces_its_own(tiny_base_folder, tmp_path):
+    mrpc, place = write_mrpc(tmp_path / "MRPC"), tmp_path / "best"
+    trials = [HALF, "--do_eval", f"--adapter_dir={place}"]
+    out = train(
+        mrpc, tiny_base_folder, tmp_path / "out", *trials, "--num_trials=1", sweep(tmp_path)
+    )
+    run = run_of(str(place))
+    train(mrpc, tiny_base_folder, out, *trials, "--num_trials=2", sweep(tmp_path))  # One more seed.
+    assert run_of(str(place)) == run == json.loads((out / "run.json").read_text())["run"]
+    assert run not in {run_of(str(path.parent)) for path in out.rglob(CONFIG)}
+    copy_adapter(str(place), str(place), "another")
+    error = try_to_train(mrpc, tiny_base_folder, out, *trials, "--num_trials=2", sweep(tmp_path))
+    assert "another run, which is not replaced" in error
+
+
+@pytest.mark.long
+def test_an_adapter_that_comes_while_a_run_trains_stays(
+    saved, tiny_base_folder, tmp_path, monkeypatch
+):
+    """And the run has lost nothing: it ends where the other is moved away."""
+    mrpc, place = write_mrpc(tmp_path / "MRPC"), tmp_path / "best"
+    claim = RunFolder.claim
+
+    def and_then_another_comes(folder):
+        claim(folder)
+        copy_adapter(str(saved), folder.adapter_dir, "another")
+
+    arguments = (mrpc, tiny_base_folder, tmp_path / "out", HALF, f"--adapter_dir={place}")
+    with monkeypatch.context() as patch:
+        patch.setattr(RunFolder, "claim", and_then_another_comes)
+        error = try_to_train(*arguments)
+    assert re.search(r"since this one began.*move the other adapter away", error)
+    assert (place / "adapter.safetensors").read_bytes() == (
+        saved / "adapter.safetensors"
+    ).read_bytes()
+    place.rename(tmp_path / "theirs")
+    train(*arguments)
+    assert run_of(str(place)) not in (None, "another")
+
+
+def sweep(folder):
+    (folder / "grid.yaml").write_text("adapter_size: [2]\n")
+    return f"--sweep={folder}/grid.yaml"
+
+
+def test_a_link_is_refused_before_anything_starts(tiny_base_folder, tmp_path):
+    mrpc = write_mrpc(tmp_path / "MRPC")
+    (tmp_path / "v1").mkdir()
+    (tmp_path / "v1" / "thesis.txt").write_text("x")
+    (tmp_path / "current").symlink_to("v1")
+    for place in ("adapter_dir", "export_dir"):
+        more = [HALF, f"--{place}={tmp_path}/current", "--do_export"]
+        for several in ([], ["--do_eval", "--num_trials=2"]):
+            error = try_to_train(mrpc, tiny_base_folder, tmp_path / "out", *more, *several)
+            assert re.search(r"current' is a symbolic link to .*v1'.*remove the link", error)
+    assert not (tmp_path / "out").exists()
+    assert [path.name for path in (tmp_path / "v1").iterdir()] == ["thesis.txt"]
+
+
+def test_an_output_folder_may_be_a_link(tiny_base_folder, tmp_path):
+    mrpc = write_mrpc(tmp_path / "MRPC")
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "out").symlink_to("disk")
+    for more in ([], ["--overwrite"]):
+        train(mrpc, tiny_base_folder, tmp_path / "out", HALF, *more)
+    assert (tmp_path / "out").is_symlink() and (tmp_path / "disk" / "adapter").exists()

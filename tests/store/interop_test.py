@@ -1,0 +1,296 @@
+"""Adapters from and for other libraries: AdapterHub's `adapters`, and adapter-bert."""
+
+import json
+import shutil
+
+import ml_dtypes
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
+from adapter_bert_tf.base import load_base
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.interop.adapter_bert import import_checkpoint
+from adapter_bert_tf.interop.adapterhub import import_adapter
+from adapter_bert_tf.interop.adapterhub_export import export_adapter
+from adapter_bert_tf.multi_adapter.model import AdapterModel
+from adapter_bert_tf.store import load_adapter, save_adapter
+from adapter_bert_tf.training.trained import Tuning
+from tests.support import GOLDEN
+
+HUB = GOLDEN.parent / "adapterhub"  # make.py there says how it was made.
+NAMES = ("houlsby", "pfeiffer", "parallel")
+
+
+@pytest.fixture(scope="module")
+def base():
+    return load_base(str(HUB / "base"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_adapter_of_the_library_gives_its_logits(name, base, tmp_path):
+    figures = np.load(HUB / "logits.npz")
+    saved = import_adapter(str(HUB / name), base)
+    assert saved.config["labels"] == ["no", "maybe", "yes"]
+    save_adapter(str(tmp_path / "a"), saved.config, saved.weights)
+    model = AdapterModel(base)
+    model.load_adapter(str(tmp_path / "a"))
+    inputs = {
+        "input_word_ids": figures["ids"],
+        "input_mask": figures["mask"],
+        "input_type_ids": np.zeros_like(figures["ids"]),
+    }
+    np.testing.assert_allclose(model(inputs, adapter=name), figures[name], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_exporting_gives_the_librarys_own_files_back(name, base, tmp_path):
+    saved = import_adapter(str(HUB / name), base)
+    export_adapter(saved, str(tmp_path / name), base)
+    for file in ("adapter.safetensors", "model_head.safetensors"):
+        theirs, ours = (safetensors.numpy.load_file(f / name / file) for f in (HUB, tmp_path))
+        np.testing.assert_equal(ours, theirs)
+    for file in ("adapter_config.json", "head_config.json"):
+        theirs, ours = (json.loads((f / name / file).read_text()) for f in (HUB, tmp_path))
+        different = {
+            key for key, value in ours["config"].items() if value != theirs["config"].get(key)
+        }
+        # How it starts; and the library ignores original_ln_before of parallel adapters.
+        assert different <= {"init_weights"}
+    again = import_adapter(str(tmp_path / name), base)
+    np.testing.assert_equal(again.weights, saved.weights)
+    assert again.config["adapter"] == saved.config["adapter"]
+
+
+def test_a_task_of_another_name_than_the_adapter(base):
+    saved = import_adapter(str(HUB / "pfeiffer"), base, "tsv")
+    assert (saved.config["task"], saved.config["name"]) == ("tsv", "pfeiffer")
+    assert "name" not in import_adapter(str(HUB / "pfeiffer"), base, "pfeiffer").config
+
+
+THREE = ["no", "maybe", "yes"]
+LABELS = {  # What the file says, what is given, and what comes of it.
+    "as the file": ({"no": 0, "maybe": 1, "yes": 2}, THREE, THREE),
+    "only numbered": (None, ["a", "b", "c"], ["a", "b", "c"]),
+    "named by number": ({f"LABEL_{i}": i for i in range(3)}, ["a", "b", "c"], ["a", "b", "c"]),
+    "another order": ({"no": 0, "maybe": 1, "yes": 2}, THREE[::-1], "Leave other labels out"),
+    "others": ({"no": 0, "maybe": 1, "yes": 2}, ["a", "b", "c"], "Leave other labels out"),
+    "too few": (None, ["a", "b"], "Name as many labels"),
+    "one twice": (None, ["a", "a", "b"], "labels"),
+}
+
+
+@pytest.mark.parametrize("case", LABELS)
+def test_labels_that_are_given(case, base, tmp_path):
+    ids, given, expected = LABELS[case]
+    folder = shutil.copytree(HUB / "pfeiffer", tmp_path / "a")
+    _edit("head_config.json", lambda v: v["config"].update(label2id=ids))(folder)
+    if isinstance(expected, list):
+        saved = import_adapter(str(folder), base, labels=given)
+        assert saved.config["labels"] == expected
+        return
+    with pytest.raises(InputError, match=expected):
+        import_adapter(str(folder), base, labels=given)
+
+
+def _edit(file, change):
+    def edit(folder):
+        values = json.loads((folder / file).read_text())
+        change(values)
+        (folder / file).write_text(json.dumps(values))
+
+    return edit
+
+
+def _weights(file, change):
+    def edit(folder):
+        tensors = change(safetensors.numpy.load_file(folder / file))
+        safetensors.numpy.save_file(tensors, folder / file)
+
+    return edit
+
+
+def _to_folder(file):
+    def edit(folder):
+        (folder / file).unlink()
+        (folder / file).mkdir()
+
+    return edit
+
+
+DAMAGE = {
+    "a pickle": (
+        lambda d: (d / "adapter.safetensors").rename(d / "pytorch_adapter.bin"),
+        "is a pickle and is not read",
+    ),
+    "no head": (lambda d: (d / "model_head.safetensors").unlink(), "is not there"),
+    "cut": (lambda d: (d / "adapter.safetensors").write_bytes(b"\x10" + b"\0" * 7), "damaged"),
+    "no json": (lambda d: (d / "head_config.json").write_text("{"), "damaged"),
+    "of RoBERTa": (
+        _edit("adapter_config.json", lambda v: v.update(model_type="roberta")),
+        "must be 'bert'",
+    ),
+    "another width": (
+        _edit("adapter_config.json", lambda v: v.update(hidden_size=768)),
+        "must be 16",
+    ),
+    "compacter": (
+        _edit("adapter_config.json", lambda v: v["config"].update(phm_layer=True)),
+        "'phm_layer': False",
+    ),
+    "learned scale": (
+        _edit("adapter_config.json", lambda v: v["config"].update(scaling="learned")),
+        "scale must be a number",
+    ),
+    "no scale": (
+        _edit("adapter_config.json", lambda v: v["config"].update(scaling=float("nan"))),
+        "scale must be a number",
+    ),
+    "of LoRA": (
+        _edit("adapter_config.json", lambda v: v["config"].update(architecture="lora")),
+        "only bottleneck adapters",
+    ),
+    "text for a switch": (
+        _edit("adapter_config.json", lambda v: v["config"].update(mh_adapter="no")),
+        "'mh_adapter': 'true or false'",
+    ),
+    "an object for layers": (
+        _edit("adapter_config.json", lambda v: v["config"].update(leave_out={})),
+        "leave_out must be a list",
+    ),
+    "a folder for weights": (_to_folder("adapter.safetensors"), "damaged"),
+    "integers": (
+        _weights("adapter.safetensors", lambda t: {k: v.astype("i1") for k, v in t.items()}),
+        "one of the types",
+    ),
+    "weights of no shape": (
+        _weights("adapter.safetensors", lambda t: {k: np.ones((), "f4") for k in t}),
+        "bottleneck_size must be",
+    ),
+    "a deep config": (
+        lambda d: (d / "adapter_config.json").write_text("[" * 200_000),
+        "nested too deeply",
+    ),
+    "weights of another head": (
+        _weights(
+            "model_head.safetensors", lambda t: t | {"heads.x.7.weight": np.zeros((2, 2), "f4")}
+        ),
+        "of the head that we have no place for",
+    ),
+    "without pooler": (
+        _edit("head_config.json", lambda v: v["config"].update(layers=1)),
+        "'layers': 2",
+    ),
+    "missing layers": (
+        _edit("adapter_config.json", lambda v: v["config"].update(leave_out=[1])),
+        "no place for",
+    ),
+    "labels that miss one": (
+        _edit("head_config.json", lambda v: v["config"].update(label2id={"no": 0, "yes": 2})),
+        "must number 3 labels",
+    ),
+    "labels of another type": (
+        _edit("head_config.json", lambda v: v["config"].update(label2id=["no", "maybe", "yes"])),
+        "must number 3 labels",
+    ),
+    "dropout of another type": (
+        _edit("adapter_config.json", lambda v: v["config"].update(dropout="much")),
+        "dropout must be a number",
+    ),
+    "layers of another type": (
+        _edit("adapter_config.json", lambda v: v["config"].update(leave_out=7)),
+        "leave_out must be a list",
+    ),
+    "other layers": (
+        _edit("adapter_config.json", lambda v: v["config"].update(mh_adapter=False)),
+        "no place for",
+    ),
+}
+
+
+def test_bfloat16_is_read(base, tmp_path):
+    shutil.copytree(HUB / "pfeiffer", tmp_path / "a")
+    path = tmp_path / "a" / "adapter.safetensors"
+    stored = {
+        name: value.astype(ml_dtypes.bfloat16)
+        for name, value in safetensors.numpy.load_file(path).items()
+    }
+    path.write_bytes(safetensors.numpy.save(stored))
+    found = import_adapter(str(tmp_path / "a"), base).weights
+    for name, value in import_adapter(str(HUB / "pfeiffer"), base).weights.items():
+        np.testing.assert_allclose(found[name], value, rtol=0.01)
+
+
+@pytest.mark.parametrize("case", DAMAGE)
+def test_what_cannot_be_imported_is_said(case, base, tmp_path):
+    change, message = DAMAGE[case]
+    shutil.copytree(HUB / "houlsby", tmp_path / "a")
+    change(tmp_path / "a")
+    with pytest.raises(InputError, match=message):
+        import_adapter(str(tmp_path / "a"), base)
+
+
+UNEXPORTABLE = {
+    "LayerNorms": ({"config": AdapterConfig(4)}, "train_layer_norm=False"),
+    "spans": ({"head": "span", "config": AdapterConfig(4)}, "LayerNorm|classification"),
+    "no adapter": ({"tuning": "head", "config": None}, "only plain bottleneck"),
+    "a LayerNorm after": (
+        {"config": AdapterConfig(4, normalize_output=True), "norms": False},
+        "only plain bottleneck",
+    ),
+    "that and LayerNorms": (  # Other training would not help.
+        {"config": AdapterConfig(4, normalize_output=True)},
+        "only plain bottleneck",
+    ),
+    "two layers": ({"config": AdapterConfig(4, depth=2), "norms": False}, "only plain bottleneck"),
+}
+
+
+@pytest.mark.parametrize("case", UNEXPORTABLE)
+def test_what_cannot_be_exported_is_said(case, base, tmp_path):
+    values, message = UNEXPORTABLE[case]
+    model = AdapterModel(base)
+    tuning = Tuning(values.get("tuning", "adapters"), train_layer_norm=values.get("norms", True))
+    model.add_adapter(
+        "task", ["a", "b"], values["config"], values.get("head", "classification"), tuning
+    )
+    model.save_adapter("task", str(tmp_path / "a"))
+    with pytest.raises(InputError, match=message):
+        export_adapter(load_adapter(str(tmp_path / "a")), str(tmp_path / "b"), base)
+    assert not (tmp_path / "b").exists()
+
+
+def test_only_its_own_base_completes_an_export(base, tmp_path):
+    other = load_base(str(GOLDEN / "bert_model.ckpt"))
+    saved = import_adapter(str(HUB / "houlsby"), base)
+    with pytest.raises(InputError, match="another base"):
+        export_adapter(saved, str(tmp_path / "b"), other)
+
+
+def test_a_checkpoint_of_adapter_bert_becomes_an_adapter(tmp_path):
+    base = load_base(str(GOLDEN / "bert_model.ckpt"))
+    expected = np.load(GOLDEN / "expected.npz")
+    saved = import_checkpoint(str(GOLDEN / "adapter_model.ckpt"), base, "mnli", list("abc"))
+    assert saved.config["adapter"] == PRESETS["adapter_bert"].to_dict()
+    save_adapter(str(tmp_path / "a"), saved.config, saved.weights)
+    model = AdapterModel(base)
+    model.load_adapter(str(tmp_path / "a"))
+    inputs = {
+        "input_word_ids": expected["input_ids"],
+        "input_mask": expected["input_mask"],
+        "input_type_ids": expected["segment_ids"],
+    }
+    np.testing.assert_allclose(model(inputs, adapter="mnli"), expected["logits"], atol=1e-5)
+
+
+def test_a_checkpoint_must_fit(base):
+    own = load_base(str(GOLDEN / "bert_model.ckpt"))
+    path = str(GOLDEN / "adapter_model.ckpt")
+    for arguments, message in (
+        ((path, base, "mnli", list("abc")), "another base"),
+        ((path, own, "mnli", list("ab")), "of another shape, with 2 labels"),
+        ((str(GOLDEN / "bert_model.ckpt"), own, "mnli", list("abc")), "holds no adapters"),
+    ):
+        with pytest.raises(InputError, match=message):
+            import_checkpoint(*arguments)
