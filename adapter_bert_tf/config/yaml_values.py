@@ -1,109 +1,85 @@
-"""YAML within bounds: what a text says, or a `ValueError`."""
+"""YAML parsing with bounds on what a file may hold."""
 
-import collections
-import contextlib
 import math
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import yaml
 
 from adapter_bert_tf.sanitize import preview, truncate
 
-if TYPE_CHECKING:
-    import yaml
-
-MOST_VALUES = 200_000  # With every alias (`*name`) written out.
+MAX_VALUES = 200_000  # With every alias (`*name`) expanded.
 
 
 def parse_yaml(text: str) -> Any:
-    """What a YAML text says; None for an empty one.
+    """Parse one YAML document; None for an empty one.
 
-    A number is one only if it is written as Python writes it. Others stay text: 01 is no 1 where a
-    name is wanted, nor 2026_11_26 a number, as YAML 1.1 has it.
+    A number counts as one only if it is written as Python writes it. 01 and 2026_11_26, which YAML
+    1.1 reads as 1 and 20261126, stay text: they may be names.
 
     Raises:
-      ValueError: when it is none, nests too deeply, gives a name two values, or names parts of
-        itself so often that it stands for more than `MOST_VALUES` values.
+      ValueError: for invalid YAML, too deep nesting, a duplicate key, or aliases that expand to
+        more than `MAX_VALUES` values.
     """
-    with _said():
-        loader = _loader()(text)
-        node = loader.get_single_node()
-        if node is None:
-            return None
-        if _values(node, {}) > MOST_VALUES:
-            raise ValueError(
-                f"it stands for more than {MOST_VALUES:,} values. Write them without aliases "
-                "(`*name`)"
-            )
-        _require_distinct(node, set())
-        return loader.construct_document(node)
-
-
-def _loader() -> "type[yaml.SafeLoader]":
-    """PyYAML's safe loader, but for numbers."""
-    import yaml
-
-    class AsWritten(yaml.SafeLoader):
-        """Keeps the text of numbers that are written otherwise than Python writes them."""
-
-        def integer(self, node: yaml.ScalarNode) -> Any:
-            return self._written(self.construct_yaml_int(node), node)
-
-        def real(self, node: yaml.ScalarNode) -> Any:
-            return self._written(self.construct_yaml_float(node), node)
-
-        def _written(self, value: float, node: yaml.ScalarNode) -> Any:
-            if not abs(value) <= sys.float_info.max:  # Of those Python writes none, or not all.
-                return value
-            return value if str(value) == node.value else node.value
-
-    AsWritten.add_constructor("tag:yaml.org,2002:int", AsWritten.integer)
-    AsWritten.add_constructor("tag:yaml.org,2002:float", AsWritten.real)
-    return AsWritten
-
-
-@contextlib.contextmanager
-def _said() -> Iterator[None]:
-    """Turns what PyYAML raises into a `ValueError` that says what is wrong."""
-    import yaml
-
     try:
-        yield
+        return _Loader(text).get_single_data()
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     except yaml.YAMLError as error:
         raise ValueError(truncate(" ".join(str(error).split()), 400)) from error
-    # What it raises for values that look like a date or a number and are none.
+    # PyYAML raises these for values that do not fit their tag.
     except (AttributeError, LookupError, OverflowError, TypeError) as error:
-        raise ValueError(f"a value is not what its tag says ({error!r})") from error
+        raise ValueError(f"a value does not fit its tag ({error!r})") from error
 
 
-def _values(node: "yaml.Node", known: dict[int, float]) -> float:
-    """How many values a node stands for; infinity if it is a part of itself.
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader, which by itself expands any alias and takes the last duplicate key."""
+
+    def get_single_node(self) -> yaml.Node | None:
+        node = super().get_single_node()
+        if node is not None and _count_values(node, {}) > MAX_VALUES:
+            raise ValueError(
+                f"it expands to more than {MAX_VALUES:,} values. Write them without aliases "
+                "(`*name`)"
+            )
+        return node
+
+    def construct_number(self, node: yaml.ScalarNode) -> Any:
+        is_float = node.tag.endswith(":float")
+        value = self.construct_yaml_float(node) if is_float else self.construct_yaml_int(node)
+        if not abs(value) <= sys.float_info.max:  # Python does not write all of these out.
+            return value
+        return value if str(value) == node.value else node.value
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_number)
+_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_number)
+
+
+def _count_values(node: yaml.Node, counts: dict[int, float]) -> float:
+    """Count the values in a node, infinity if it contains itself, and check its keys.
 
     Args:
-      node: of PyYAML; one that several aliases name is one object.
-      known: dict from the id of a node to its number.
+      node: PyYAML's; all aliases of a value refer to one object.
+      counts: dict from the id of a node to its count.
     """
-    if id(node) not in known:
-        known[id(node)] = math.inf
-        parts = node.value if isinstance(node.value, list) else []
-        pairs = (part if isinstance(part, tuple) else (part,) for part in parts)
-        known[id(node)] = 1 + sum(_values(child, known) for pair in pairs for child in pair)
-    return known[id(node)]
+    if id(node) not in counts:
+        counts[id(node)] = math.inf
+        children = node.value if isinstance(node, yaml.CollectionNode) else []
+        if isinstance(node, yaml.MappingNode):
+            _require_distinct_keys(node)
+            children = [child for pair in node.value for child in pair]
+        counts[id(node)] = 1 + sum(_count_values(child, counts) for child in children)
+    return counts[id(node)]
 
 
-def _require_distinct(node: "yaml.Node", seen: set[int]) -> None:
-    """Raises `ValueError` for a name that stands twice in one mapping: PyYAML takes the last."""
-    if id(node) in seen or not isinstance(node.value, list):
-        return
-    seen.add(id(node))
-    keys = [part[0] for part in node.value if isinstance(part, tuple)]
-    times = collections.Counter(key.value for key in keys if isinstance(key.value, str))
-    for key in keys:
-        if isinstance(key.value, str) and times[key.value] > 1:
-            line = key.start_mark.line + 1
-            raise ValueError(f"{preview(key.value, 80)} stands twice, first in line {line}")
-    for part in node.value:
-        for child in part if isinstance(part, tuple) else (part,):
-            _require_distinct(child, seen)
+def _require_distinct_keys(mapping: yaml.MappingNode) -> None:
+    lines: dict[str, int] = {}
+    for key, _ in mapping.value:
+        if not isinstance(key, yaml.ScalarNode):
+            continue
+        if key.value in lines:
+            raise ValueError(
+                f"duplicate key {preview(key.value, 80)}, first in line {lines[key.value]}"
+            )
+        lines[key.value] = key.start_mark.line + 1

@@ -30,21 +30,21 @@ CONTENTS = {
     "UTF-16": ("seed: 1".encode("utf-16"), "Cannot read .*'utf-8'"),
     "zeros": (b"\0" * 100, "Cannot read"),
     "escape sequences": (b"seed: \x1b[2J", "Cannot read"),
-    "a name twice": (b"seed: 1\ntop_k: 2\nseed: 2\n", "'seed' stands twice, first in line 1"),
-    "a name twice within": (b"seed: [{a: 1, b: 2, a: 1}]", "'a' stands twice"),
+    "a name twice": (b"seed: 1\ntop_k: 2\nseed: 2\n", "duplicate key 'seed', first in line 1"),
+    "a name twice within": (b"seed: [{a: 1, b: 2, a: 1}]", "duplicate key 'a'"),
     "no such date": (b"seed: 2026-13-45", "month must be in"),
     "no such time": (b"seed: 2026-01-01T99:99:99Z", "Cannot read .*must be in"),
-    "no date": (b"seed: !!timestamp x", "not what its tag says"),
-    "no bool": (b"seed: !!bool x", "not what its tag says"),
-    "no integer": (b"seed: !!int _", "not what its tag says"),
+    "no date": (b"seed: !!timestamp x", "does not fit its tag"),
+    "no bool": (b"seed: !!bool x", "does not fit its tag"),
+    "no integer": (b"seed: !!int _", "does not fit its tag"),
     "no number": (b"seed: !!float x", "could not convert"),
     "an object of Python": (b"seed: !!python/object/apply:os.getcwd []", "could not determine"),
     "a list as a name": (b"? [seed]\n: 1", "unhashable"),
     "deep": (b"[" * 200_000, "nested too deeply"),
     "deep blocks": (b"- " * 50_000, "nested too deeply"),
-    "aliases": (BOMB.encode(), "stands for more than 200,000 values"),
-    "merged aliases": (MERGED.encode(), "stands for more than 200,000 values"),
-    "a part of itself": (b"seed: &a [*a]", "stands for more than"),
+    "aliases": (BOMB.encode(), "expands to more than 200,000 values"),
+    "merged aliases": (MERGED.encode(), "expands to more than 200,000 values"),
+    "a part of itself": (b"seed: &a [*a]", "expands to more than"),
     "a long number": (b"seed: " + b"9" * 5000, "Cannot read .*digits"),
     "two documents": (b"seed: 1\n---\nseed: 2", "Cannot read"),
     "a long text": (b"x" * 100_000, "must hold `flag: value` lines"),
@@ -88,7 +88,7 @@ def test_aliases_and_byte_order_marks_are_read(tmp_path):
 
 
 def test_the_bound_of_values_is_of_what_they_stand_for(monkeypatch):
-    monkeypatch.setattr(yaml_values, "MOST_VALUES", 12)
+    monkeypatch.setattr(yaml_values, "MAX_VALUES", 12)
     assert yaml_values.parse_yaml("[&a [1, 2], *a, *a]") == [[1, 2]] * 3
     with pytest.raises(ValueError, match="more than 12 values"):
         yaml_values.parse_yaml("[&a [1, 2], *a, *a, *a]")
@@ -137,7 +137,7 @@ GRIDS = {
     "a long name": (f"adapter: [{'x' * 300}]", "at most 240 bytes"),
     "names of another kind": ("{1: [1], null: [2]}", "unknown flags"),
     "a grid of text": ("grid: seed", "unknown flags"),
-    "aliases of aliases": (BOMB, "stands for more than 200,000 values"),
+    "aliases of aliases": (BOMB, "expands to more than 200,000 values"),
     "no such date": ("learning_rate: [2026-13-45]", "month must be in"),
     "deep": ("learning_rate: " + "[" * 200_000, "nested too deeply"),
 }
