@@ -5,7 +5,7 @@ import pytest
 
 from adapter_bert_tf.data.examples import read_examples
 from adapter_bert_tf.data.labels import label_ids
-from adapter_bert_tf.output import run_files
+from adapter_bert_tf.runners.classification.prediction_files import write_predictions
 from adapter_bert_tf.tasks import GLUE, find_task
 
 # Task: (file, header, a row, texts, label id or score). One row a task.
@@ -84,7 +84,7 @@ PREDICTED = {
 def test_submission_files(name, tmp_path):
     predicted, lines = PREDICTED[name]
     task = find_task(name)
-    run_files.write_predictions(str(tmp_path), task, "test", ["0", "1"], np.array(predicted, "f4"))
+    write_predictions(str(tmp_path), task, "test", ["0", "1"], np.array(predicted, "f4"))
     text = (tmp_path / f"{task.title}.tsv").read_text()
     assert text.splitlines() == ["index\tprediction", *lines]
     raw = (tmp_path / "test_results.tsv").read_text().splitlines()
