@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from adapter_bert_tf.store import load_adapter as load_adapter
     from adapter_bert_tf.store import save_adapter as save_adapter
     from adapter_bert_tf.tasks import TASKS as TASKS
-    from adapter_bert_tf.training.trained import Tuning as Tuning
-    from adapter_bert_tf.training.trained import select_trained as select_trained
+    from adapter_bert_tf.training.tuning import Tuning as Tuning
+    from adapter_bert_tf.training.tuning import select_trained as select_trained
 
 # TensorFlow 2.20 reports absent GPUs and its own pruning of graphs as errors, on standard error.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -35,8 +35,8 @@ _HOME = {
     "load_base": "adapter_bert_tf.base",
     "Classifier": "adapter_bert_tf.heads.classifier",
     "TASKS": "adapter_bert_tf.tasks",
-    "Tuning": "adapter_bert_tf.training.trained",
-    "select_trained": "adapter_bert_tf.training.trained",
+    "Tuning": "adapter_bert_tf.training.tuning",
+    "select_trained": "adapter_bert_tf.training.tuning",
     "AdapterModel": "adapter_bert_tf.multi_adapter.model",
     "Predictor": "adapter_bert_tf.predict.predictor",
     "train": "adapter_bert_tf.jobs.train",

@@ -1,54 +1,54 @@
-"""The exceptions that end a command with one message."""
+"""Exceptions that end a command with one message."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from adapter_bert_tf.sanitize import preview, printable, truncate
 
-LONGEST = 8000  # Characters of a message.
+MAX_LENGTH = 8000  # Characters of a message.
 
 
 class InputError(ValueError):
-    """Something given to us is wrong: an argument, a file, a checkpoint.
+    """An invalid argument, file or checkpoint.
 
-    The commands print the message without a traceback, with flags for arguments
-    (`config/messages.py`), and exit with status 1. Control characters in it are escaped, because a
-    message may quote what others wrote.
+    Commands print the message without a traceback, with flags in place of arguments
+    (`config/messages.py`), and exit with status 1. Control characters are escaped, because a
+    message may quote untrusted text.
 
     Args:
-      message: what was wrong, what was received and how to mend it.
-      *arguments: the arguments of Python functions that the message names, as they stand in it:
-        `top_k`, or `train_layer_norm=False`.
+      message: what is wrong, what was received, how to fix it.
+      *arguments: the Python arguments that the message names, spelled as in the message: `top_k`,
+        or `train_layer_norm=False`.
     """
 
     def __init__(self, message: str, *arguments: str) -> None:
-        super().__init__(truncate(printable(message, keep="\n\t"), LONGEST))
+        super().__init__(truncate(printable(message, keep="\n\t"), MAX_LENGTH))
         self.arguments = arguments
 
 
-def require_truths(**values: Any) -> None:
-    """Raises `InputError` for an argument that is neither True nor False: "no" would be true."""
+def require_bools(**values: Any) -> None:
+    """Raises `InputError` for an argument that is not a bool; the text "no" would be true."""
     for name, value in values.items():
         if not isinstance(value, bool):
             raise InputError(f"{name} is True or False. Received: {preview(value)}", name)
 
 
 def require_lists(**values: Any) -> None:
-    """Raises `InputError` for what is no list nor like one: without an order, or one text."""
+    """Raises `InputError` for a value that is not a list or a similar ordered iterable."""
     for name, value in values.items():
-        other = isinstance(value, str | bytes | Mapping | set | frozenset)
-        if other or not isinstance(value, Iterable):
+        excluded = isinstance(value, str | bytes | Mapping | set | frozenset)
+        if excluded or not isinstance(value, Iterable):
             raise InputError(f"{name} is a list. Received: {preview(value)}", name)
 
 
-def require_kind(name: str, value: Any, kind: type, example: str) -> None:
-    """Raises `InputError` for an argument of another kind.
+def require_type(name: str, value: Any, kind: type, example: str) -> None:
+    """Raises `InputError` for an argument of another type.
 
     Args:
-      name: of the argument.
-      value: what was received.
-      kind: that it has to be of.
-      example: such a value, as one writes it.
+      name: name of the argument.
+      value: the value received.
+      kind: the required type.
+      example: a valid value, as written in Python.
     """
     if not isinstance(value, kind):
         raise InputError(
@@ -57,19 +57,19 @@ def require_kind(name: str, value: Any, kind: type, example: str) -> None:
 
 
 class Diverged(InputError):
-    """Training ended in a loss that is not finite; a sweep notes it and goes on."""
+    """The training loss is not finite; a sweep records it and continues."""
 
 
 class WorkerLost(RuntimeError):
-    """Another worker is gone, and training cannot go on without it."""
+    """Another worker of a multi-worker training is lost."""
 
 
 class Interrupted(Exception):
-    """The process was asked to stop, and has saved its work.
+    """The process stopped on a signal and saved its work.
 
     Args:
-      message: what was saved, and how to go on.
-      signal_number: of the signal that asked for it.
+      message: what was saved, and how to continue.
+      signal_number: number of the signal.
     """
 
     def __init__(self, message: str, signal_number: int) -> None:

@@ -100,7 +100,7 @@ def _fed(data, system, found, base, steps, folder, model):
     features = measuring.features(found, base, length)
     if system == KEPT:
         model.compile()
-        kept = frozen_layers.outputs(model, features, BATCH, length, PAD_TO)
+        kept = frozen_layers.frozen_outputs(model, features, BATCH, length, PAD_TO)
         features = dataclasses.replace(features, frozen=kept)
     pad_to = None if system == GARDEN else PAD_TO  # It knows one length for all.
     return batches.train_batches(features, BATCH, steps, 0, length, pad_to)

@@ -50,7 +50,7 @@ def _bits_of_tensorflow():
     def dropped(inputs, rate, shape, seed):
         return tf.nn.experimental.stateless_dropout(inputs, rate, seed, noise_shape=shape)
 
-    return mock.patch.object(dropout, "dropped", dropped)
+    return mock.patch.object(dropout, "draw_dropout", dropped)
 
 
 def _all_positions():

@@ -92,7 +92,7 @@ def new_model(case):
     from adapter_bert_tf.heads.span_labeler import SpanLabeler
     from adapter_bert_tf.training.loop import TrainingSettings, compile_model
     from adapter_bert_tf.training.strategy import set_precision
-    from adapter_bert_tf.training.trained import Tuning, select_trained
+    from adapter_bert_tf.training.tuning import Tuning, select_trained
 
     set_precision(case.precision)
     preset = PRESETS.get(

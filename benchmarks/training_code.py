@@ -20,7 +20,7 @@ NOT_DECIDING = (
     "tasks/submission.py",
     "training/metrics_log.py",
     "training/progress.py",
-    "training/trained_report.py",
+    "training/parameter_report.py",
 )
 # What only several tasks, fusions and hypernetworks run: adapters of one task have none of it.
 OF_SEVERAL = (

@@ -24,8 +24,8 @@ from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.serving.joined import join
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.tasks import GLUE, TASKS
-from adapter_bert_tf.training.trained import Tuning, select_trained
-from adapter_bert_tf.training.trained_report import report
+from adapter_bert_tf.training.parameter_report import format_report
+from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
 from tests.runs import ROOT, command, write_mrpc
 from tests.tasks import glue_test
@@ -118,7 +118,7 @@ def test_the_method_starts_as_the_base(page):
 def test_the_method_is_counted(page):
     _, names = page
     model = abt.Classifier(names["base"].build_encoder(names["Scaling"]()), 2)
-    text = report(model, select_trained(model, Tuning()), Tuning())
+    text = format_report(model, select_trained(model, Tuning()), Tuning())
     assert re.search(r"adapters +64 +64 ", text)  # Two layers of two sublayers of 16.
 
 

@@ -8,7 +8,7 @@ from adapter_bert_tf.interop.adapterhub import import_adapter
 from adapter_bert_tf.interop.adapterhub_export import export_adapter
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import load_adapter, save_adapter
-from adapter_bert_tf.training.trained import Tuning
+from adapter_bert_tf.training.tuning import Tuning
 from tests.support import GOLDEN
 
 FIGURES = GOLDEN.parent / "minilm.npz"

@@ -23,7 +23,7 @@ from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.runners.classification.runner import ClassificationRunner
 from adapter_bert_tf.runners.questions.runner import QuestionRunner
 from adapter_bert_tf.runners.questions.task_data import SpanData
-from adapter_bert_tf.training.progress import Seen
+from adapter_bert_tf.training.progress import RowCounter
 
 OTHER_ACTIONS = ("do_train", "do_predict", "do_export", "overwrite")
 PICTURES = ("csv", "png", "svg")
@@ -81,10 +81,10 @@ def counted(plan: Plan, name: str) -> Iterator[dict[str, tf.Tensor]]:
       name: of the rows, for the line.
     """
     batches = list(plan.kind.evaluated(plan))
-    seen = Seen(name, sum(rows for _, rows in batches))
+    seen = RowCounter(name, sum(rows for _, rows in batches))
     for inputs, rows in batches:
         yield {name: value[:rows] for name, value in inputs.items()}
-        seen.counted(range(rows))
+        seen.count(range(rows))
 
 
 def plan_analysis(kind: TaskRunner, flags: RunFlags) -> Plan:

@@ -20,7 +20,7 @@ from adapter_bert_tf.base.assign import assign_weights, check_shapes
 from adapter_bert_tf.base.config import BertConfig, read_config
 from adapter_bert_tf.base.readers import read_shapes, read_weights
 from adapter_bert_tf.base.vocabulary import Vocabulary, read_vocabulary
-from adapter_bert_tf.errors import InputError, require_kind
+from adapter_bert_tf.errors import InputError, require_type
 
 DROPOUTS = ("output_dropout", "attention_dropout")  # Fields of a `BertConfig`.
 
@@ -67,7 +67,7 @@ class Base:
           InputError: for an adapter that is no `PartsConfig`.
         """
         if adapter is not None:
-            require_kind("adapter", adapter, ModuleConfig, 'PRESETS["houlsby"], for example')
+            require_type("adapter", adapter, ModuleConfig, 'PRESETS["houlsby"], for example')
         encoder = self.new_encoder(adapter)
         self.assign(encoder.named_variables())
         return encoder

@@ -12,7 +12,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import checks, contents, schema
 from adapter_bert_tf.store.directory import SavedAdapter
 from adapter_bert_tf.store.versions import versions
-from adapter_bert_tf.training.trained import Tuning
+from adapter_bert_tf.training.tuning import Tuning
 
 
 def import_checkpoint(path, base, task, labels, **inputs):

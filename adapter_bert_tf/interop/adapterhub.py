@@ -27,7 +27,7 @@ from adapter_bert_tf.store import checks, contents, schema
 from adapter_bert_tf.store.directory import SavedAdapter
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.store.weights import DTYPES, LARGEST_FILE, check_finite
-from adapter_bert_tf.training.trained import Tuning
+from adapter_bert_tf.training.tuning import Tuning
 
 
 def is_adapterhub(folder):

@@ -11,7 +11,7 @@ from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.files import read_config
 from adapter_bert_tf.store.place import CONFIG
 from adapter_bert_tf.sweeps import sweep
-from adapter_bert_tf.training.trained import SEVERAL_TASKS
+from adapter_bert_tf.training.tuning import MULTITASK_METHODS
 
 
 def run(flags):
@@ -20,7 +20,7 @@ def run(flags):
     Args:
       flags: `absl.flags.FLAGS`, parsed.
     """
-    together = is_several(flags.task_name) or flags.tuning in SEVERAL_TASKS
+    together = is_several(flags.task_name) or flags.tuning in MULTITASK_METHODS
     together = together or (not flags.do_train and _applies_several(flags))
     sweep.run(MultitaskRunner() if together else ClassificationRunner(), flags)
 

@@ -10,7 +10,7 @@ import numpy as np
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.members import Member
-from adapter_bert_tf.training.trained import Tuning
+from adapter_bert_tf.training.tuning import Tuning
 
 
 @dataclasses.dataclass

@@ -14,7 +14,7 @@ from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.base import Base, load_base
-from adapter_bert_tf.errors import InputError, require_truths
+from adapter_bert_tf.errors import InputError, require_bools
 from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.task_model import TaskModel
 from adapter_bert_tf.multi_adapter.forward import ForwardPasses
@@ -31,7 +31,7 @@ from adapter_bert_tf.store.directory import load_adapter, save_adapter
 from adapter_bert_tf.store.members import Member, fusion_of, stacked, trained_further
 from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.store.place import require_same_task
-from adapter_bert_tf.training.trained import Tuning, is_trained, select_trained
+from adapter_bert_tf.training.tuning import Tuning, is_trained, select_trained
 
 
 class AdapterModel:
@@ -182,7 +182,7 @@ class AdapterModel:
         Raises:
           InputError: when another adapter is there, or something else.
         """
-        require_truths(overwrite=overwrite)
+        require_bools(overwrite=overwrite)
         task, path = self._find(name), storage.path_of(folder)
         described = task.described()
         config = described | {"metric": plain_metric(metric) or described["metric"]}

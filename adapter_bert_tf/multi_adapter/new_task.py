@@ -12,7 +12,7 @@ from adapter_bert_tf.multi_adapter.inputs import strings
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import checks, schema
 from adapter_bert_tf.store.members import Member
-from adapter_bert_tf.training.trained import Tuning
+from adapter_bert_tf.training.tuning import Tuning
 
 
 def new_task(

@@ -13,8 +13,8 @@ from adapter_bert_tf.output.run_files import OWNER, RECORDS, WRITTEN, remove
 from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.folders import TEMPORARY
 from adapter_bert_tf.store.place import require_adapter_place
-from adapter_bert_tf.training.best import Best
-from adapter_bert_tf.training.checkpoints import PREFIX, STATE
+from adapter_bert_tf.training.best import BestEvaluation
+from adapter_bert_tf.training.checkpoints import PREFIX, STATE_FILE
 
 # What a run leaves behind; `--overwrite` removes these, the results, and nothing else.
 RUN_FILES = (*WRITTEN, report.FILE, f"events.out.tfevents.{'[0-9]' * 10}.*.v2")
@@ -23,7 +23,7 @@ HALF_FOLDER = re.compile(rf"(adapter|saved_model){re.escape(TEMPORARY)}[0-9a-f]{
 LEFT = re.compile(r"(.*)\.[0-9a-f]{8}\.tmp|(\.lock)\.[0-9a-f]{32}")  # By a killed process.
 # Of every command: the lock, and the file by which it sees that it may write.
 ALWAYS = (".lock", ".writable", ".writable.*.tmp")
-IN_CHECKPOINTS = (OWNER, "best.json", "best-*.safetensors", STATE)
+IN_CHECKPOINTS = (OWNER, "best.json", "best-*.safetensors", STATE_FILE)
 
 
 def clear_run(folder: str, patterns: Collection[str]) -> None:
@@ -33,7 +33,7 @@ def clear_run(folder: str, patterns: Collection[str]) -> None:
     again, and never looks like an interrupted run, which has an owner and no record.
     """
     recorded = any(storage.exists(os.path.join(folder, name)) for name in RECORDS)
-    Best.clean(os.path.join(folder, "checkpoints"), None)
+    BestEvaluation.clean(os.path.join(folder, "checkpoints"), None)
     for path in checkpoint_files(folder):
         if storage.exists(path) and not storage.isdir(path):
             storage.remove(path)
@@ -66,7 +66,7 @@ def checkpoint_files(folder: str) -> list[str]:
     return [
         os.path.join(place, name)
         for name in sorted(names)
-        if name == STATE or name.startswith(f"{STATE}.tmp") or CHECKPOINT.match(name)
+        if name == STATE_FILE or name.startswith(f"{STATE_FILE}.tmp") or CHECKPOINT.match(name)
     ]
 
 
@@ -105,4 +105,4 @@ def _is_half(path: str, paths: Collection[str]) -> bool:
     folder, name = os.path.split(path)
     number = re.match(rf"{PREFIX}\d+", name)
     without_index = number and os.path.join(folder, f"{number[0]}.index") not in paths
-    return bool(without_index or name.endswith("_temp") or name.startswith(f"{STATE}.tmp"))
+    return bool(without_index or name.endswith("_temp") or name.startswith(f"{STATE_FILE}.tmp"))

@@ -2,7 +2,7 @@
 
 import time
 
-from adapter_bert_tf.training.progress import minutes
+from adapter_bert_tf.training.progress import format_minutes
 
 
 class RowProgress:
@@ -30,7 +30,7 @@ class RowProgress:
         if now - self.shown_at < self.every_seconds:
             return
         self.shown_at, gone = now, now - self.began
-        left = minutes(gone * (1 - share) / share) if share else "?"
+        left = format_minutes(gone * (1 - share) / share) if share else "?"
         print(
             f"{self.name}: {self.rows:,} rows  {self.rows / gone:.0f} rows/s  ETA {left}",
             flush=True,

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import tensorflow as tf
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError, require_truths
+from adapter_bert_tf.errors import InputError, require_bools
 from adapter_bert_tf.permissions import denied_as_input_error
 from adapter_bert_tf.predict.file_formats import form_of
 from adapter_bert_tf.predict.output_columns import cells_of, free
@@ -64,11 +64,11 @@ def answer_file(
       InputError: for a missing or damaged file, a row without its texts, an output that is there,
         or a place that this user may not read or write.
     """
-    require_truths(
+    require_bools(
         header=header, skip_bad_rows=skip_bad_rows, overwrite=overwrite, progress=progress
     )
     if quoted is not None:
-        require_truths(quoted=quoted)
+        require_bools(quoted=quoted)
     check_places(path, output, overwrite)
     form = form_of(path, delimiter, header, quoted, encoding)
     written = form_of(output, delimiter if _ending(output) == _ending(path) else None, header)

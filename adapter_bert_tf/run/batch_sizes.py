@@ -91,7 +91,7 @@ def training_settings(
         output_dir=flags.output_dir,
         seed=flags.seed,
         weight_decay=flags.weight_decay,
-        parts=flags.gradient_accumulation_steps,
+        microbatches=flags.gradient_accumulation_steps,
     )
 
 

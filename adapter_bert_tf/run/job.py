@@ -21,9 +21,9 @@ from adapter_bert_tf.store.members import stacked
 from adapter_bert_tf.store.versions import versions
 from adapter_bert_tf.training.evaluation import Evaluation
 from adapter_bert_tf.training.loop import train
+from adapter_bert_tf.training.parameter_report import count, count_by_group
 from adapter_bert_tf.training.strategy import PRECISIONS, set_precision
-from adapter_bert_tf.training.trained import select_trained
-from adapter_bert_tf.training.trained_report import by_group, count
+from adapter_bert_tf.training.tuning import select_trained
 
 
 @dataclasses.dataclass
@@ -198,7 +198,7 @@ def _train(job: Job) -> None:
         "train_seconds": progress.seconds,
         "train_cpu_seconds": progress.cpu_seconds,
         "examples_per_second": progress.examples_per_second,
-        "global_step": progress.kept_step,
+        "global_step": progress.weights_step,
     }
     if plan.writes:
         plan.kind.save(job)
@@ -250,7 +250,7 @@ def _run_record(job: Job) -> dict[str, Any]:
         "parameters": {
             "total": count(job.model.named_variables().values()),
             "trained": count(job.trained.values()),
-            "groups": by_group(job.model, job.trained),
+            "groups": count_by_group(job.model, job.trained),
         },
         "chosen_by": list(plan.metrics),
         "replicas": plan.strategy.num_replicas_in_sync,

@@ -14,7 +14,7 @@ from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.members import Member
 from adapter_bert_tf.training.loop import TrainingSettings
 from adapter_bert_tf.training.strategy import is_chief
-from adapter_bert_tf.training.trained import Tuning
+from adapter_bert_tf.training.tuning import Tuning
 
 if TYPE_CHECKING:
     from adapter_bert_tf.run.task_runner import TaskData, TaskRunner

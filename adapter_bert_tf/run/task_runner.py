@@ -22,7 +22,7 @@ from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.store import SavedAdapter, contents, save_adapter, schema
 from adapter_bert_tf.store.members import trained_further
 from adapter_bert_tf.store.multitask import require_one_task
-from adapter_bert_tf.training.trained_report import report
+from adapter_bert_tf.training.parameter_report import format_report
 
 if TYPE_CHECKING:
     from adapter_bert_tf.run.init_from import InitialAdapter
@@ -122,7 +122,9 @@ class TaskRunner(abc.ABC):
     def report(self, job: "Job") -> str:
         """What is trained, under a line that programs look for."""
         tuning = job.plan.method.tuning
-        return report(job.model, job.trained, tuning, f"What --tuning={tuning.method} trains:")
+        return format_report(
+            job.model, job.trained, tuning, f"What --tuning={tuning.method} trains:"
+        )
 
     def assign_start(self, plan: "Plan", model: EncoderModel) -> None:
         """Assigns the weights that the training begins from. Raises `InputError`."""

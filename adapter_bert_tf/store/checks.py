@@ -16,7 +16,7 @@ from adapter_bert_tf.heads import Head, head_of
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.contents import adapter_of, tuning_of
 from adapter_bert_tf.store.multitask import NAME, OF_TASK, SEVERAL, TASKS, is_several, names_of
-from adapter_bert_tf.training.trained import OF_PARTS
+from adapter_bert_tf.training.tuning import MODULE_GROUPS
 
 FIELDS: dict[str, type | tuple[type, ...]] = {
     "method": str,
@@ -172,7 +172,7 @@ def _check_adapter(config: Mapping[str, Any], where: str) -> None:
             adapter.specs(config["base"])
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
-    group = OF_PARTS.get(config["method"])
+    group = MODULE_GROUPS.get(config["method"])
     if group and group not in (adapter.groups if adapter else ()):
         raise InputError(
             f"{where}: the method {config['method']} trains {group!r}, and there is no such part. "

@@ -19,7 +19,7 @@ from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.mixed_classifier import mixed_head_specs
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.multitask import heads_of, is_several
-from adapter_bert_tf.training.trained import Tuning, is_trained
+from adapter_bert_tf.training.tuning import Tuning, is_trained
 
 
 def tuning_of(config):

@@ -8,7 +8,7 @@ from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.mixed_classifier import HeadOf
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.folders import TASKS  # Also the config's list of tasks is called so.
-from adapter_bert_tf.training.trained import Tuning
+from adapter_bert_tf.training.tuning import Tuning
 
 SEVERAL = "several"  # The `head` of such a config.
 # What is said of each task.

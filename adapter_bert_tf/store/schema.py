@@ -12,7 +12,7 @@ from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.sanitize import parse_json, preview
 from adapter_bert_tf.store import checks
 from adapter_bert_tf.store.versions import versions
-from adapter_bert_tf.training.trained import Tuning
+from adapter_bert_tf.training.tuning import Tuning
 
 LARGEST_CONFIG = 1 << 20
 

@@ -58,7 +58,7 @@ from adapter_bert_tf.sweeps.results import (
     summarize,
     table_of,
 )
-from adapter_bert_tf.training.progress import minutes
+from adapter_bert_tf.training.progress import format_minutes
 
 
 def run(kind, parsed):
@@ -189,7 +189,7 @@ class Sweep:
             if (done := len(rows) - before) and not flags.dry_run:
                 left = (time.monotonic() - began) / done * (len(self.runs) - len(rows))
                 print(
-                    f"{len(rows)} of {len(self.runs)} runs are done, ETA {minutes(left)}",
+                    f"{len(rows)} of {len(self.runs)} runs are done, ETA {format_minutes(left)}",
                     flush=True,
                 )
             print(

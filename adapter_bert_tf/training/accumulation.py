@@ -1,4 +1,4 @@
-"""Gradient accumulation: a large batch, computed in parts, so that it needs the memory of one."""
+"""Gradient accumulation: computes a large batch in microbatches, to save memory."""
 
 import functools
 from collections.abc import Callable
@@ -7,51 +7,53 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.training.dropout import Part
+from adapter_bert_tf.training.dropout import Microbatch
 
 
-def train_step_of(model: tf_keras.Model, part: Part) -> Callable[[Any], dict[str, tf.Tensor]]:
-    """The step of `fit`: the model's own, or one that computes the batch part by part.
+def make_train_step(
+    model: tf_keras.Model, microbatch: Microbatch
+) -> Callable[[Any], dict[str, tf.Tensor]]:
+    """Returns the training step for `fit`.
 
-    AutoGraph leaves it alone: it would read the source of every layer, to change nothing, and that
-    takes longer than to trace them.
-
-    The mean of the parts' gradients is that of the batch, as all parts are of one size; so with
-    dropout off, a batch in parts moves the weights as the whole one does.
+    With one microbatch it is the model's own step. All microbatches have the same size, so the mean
+    of their gradients is the gradient of the batch: without dropout, both steps change the weights
+    alike.
 
     Args:
       model: compiled.
-      part: of how many a batch consists; says to dropout which is computed.
+      microbatch: the number of microbatches; tells dropout which one is being computed.
     """
     step = functools.partial(type(model).train_step, model)
-    if part.count > 1:
-        step = functools.partial(_step_in_parts, model, part)
+    if microbatch.count > 1:
+        step = functools.partial(_accumulating_step, model, microbatch)
+    # AutoGraph would parse the source of every layer, which takes longer than tracing, for nothing.
     return tf.autograph.experimental.do_not_convert(step)
 
 
-def _step_in_parts(model, part, data):
-    grouped = tf.nest.map_structure(lambda rows: _grouped(rows, part.count), data)
+def _accumulating_step(model, microbatch, data):
+    batches = tf.nest.map_structure(lambda rows: _split_batch(rows, microbatch.count), data)
     variables = model.trainable_variables
 
-    def add_part(number, sums):
-        inputs, labels = tf.nest.map_structure(lambda rows: rows[number], grouped)
-        with part.at(number), tf.GradientTape() as tape:
+    def accumulate(number, sums):
+        inputs, labels = tf.nest.map_structure(lambda rows: rows[number], batches)
+        with microbatch.select(number), tf.GradientTape() as tape:
             outputs = model(inputs, training=True)
-            loss = model.compute_loss(inputs, labels, outputs) / part.count
-        # Sums must be dense, also of the rows of an embedding.
-        found = tape.gradient(loss, variables, unconnected_gradients="zero")
+            loss = model.compute_loss(inputs, labels, outputs) / microbatch.count
+        gradients = tape.gradient(loss, variables, unconnected_gradients="zero")
+        # The gradient of an embedding is sparse, and the loop variable is dense.
         return number + 1, [
-            total + tf.convert_to_tensor(one) for total, one in zip(sums, found, strict=True)
+            total + tf.convert_to_tensor(gradient)
+            for total, gradient in zip(sums, gradients, strict=True)
         ]
 
     zeros = [tf.zeros_like(variable) for variable in variables]
-    _, gradients = tf.while_loop(  # One after the other: that is what saves the memory.
-        lambda number, _: number < part.count, add_part, [0, zeros], parallel_iterations=1
+    _, gradients = tf.while_loop(  # Parallel iterations would need the memory of the whole batch.
+        lambda number, _: number < microbatch.count, accumulate, [0, zeros], parallel_iterations=1
     )
     model.optimizer.apply_gradients(zip(gradients, variables, strict=True))
     return {metric.name: metric.result() for metric in model.metrics}
 
 
-def _grouped(rows, count):
-    """`[batch, ...]` as `[count, batch / count, ...]`."""
+def _split_batch(rows, count):
+    """Reshapes `[batch, ...]` to `[count, batch / count, ...]`."""
     return tf.reshape(rows, tf.concat([[count, -1], tf.shape(rows)[1:]], 0))

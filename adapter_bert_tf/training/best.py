@@ -1,4 +1,4 @@
-"""The best evaluation of a training, with the weights of then, beside the checkpoints."""
+"""The best evaluation of a training and its weights, stored next to the checkpoints."""
 
 import dataclasses
 import hashlib
@@ -18,24 +18,24 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import parse_json, preview
 
 FILE = "best.json"
-DAMAGED = (
+READ_ERRORS = (
     *(ValueError, LookupError, TypeError, AttributeError),
     *(safetensors.SafetensorError, tf.errors.OpError),
 )
-WEIGHTS = re.compile(r"best-(\d+)\.safetensors")
+WEIGHTS_FILE = re.compile(r"best-(\d+)\.safetensors")
 Results = dict[str, float]
 Variables = dict[str, tf.Variable]
 
 
 @dataclasses.dataclass(frozen=True)
-class Best:
+class BestEvaluation:
     """The best evaluation so far.
 
     Args:
-      step: after which it was.
-      score: of its results.
-      results: dict from name to number.
-      weights: dict from common name to array, of all trained variables; None if they are not kept.
+      step: number of training steps before it.
+      score: the number that evaluations are compared by.
+      results: dict from metric name to value.
+      weights: dict from common name to array, for all trained variables; None to store none.
     """
 
     step: int
@@ -44,10 +44,10 @@ class Best:
     weights: dict[str, np.ndarray] | None = None
 
     def write(self, folder: str) -> None:
-        """Writes `best-STEP.safetensors`, if there are weights, and then `best.json`.
+        """Writes `best-STEP.safetensors`, if there are weights, then `best.json`.
 
-        The latter makes the former count, and replaces the best before it, whose weights go last:
-        cut short at any point, the folder holds one of the two.
+        Only `best.json` makes the weights valid, and the previous weights are removed last: if the
+        process dies at any point, the folder holds the old or the new evaluation.
         """
         record: dict[str, Any] = {"step": self.step, "score": self.score, "results": self.results}
         if self.weights is not None:
@@ -58,19 +58,22 @@ class Best:
         _remove_weights(folder, self)
 
     @classmethod
-    def read(cls, folder: str, start: int, trained: Variables | None) -> "Best | None":
-        """The best of a run that goes on from step `start`; None if there is none.
+    def read(cls, folder: str, start: int, trained: Variables | None) -> "BestEvaluation | None":
+        """Reads the best evaluation of a run that continues from step `start`.
 
-        One of a later step, from before an interruption, counts as well: that step is evaluated
-        again and gives the same, and what was the best until then is below it.
+        It may belong to a later step, from before an interruption: evaluating that step again gives
+        the same result, and all evaluations before it were worse.
 
         Args:
-          folder: of the checkpoints.
+          folder: the folder of the checkpoints.
           start: number of steps done.
-          trained: dict from common name to variable, of the weights to read; None for none.
+          trained: dict from common name to variable, of the weights to read; None to read none.
+
+        Returns:
+          the evaluation; None without a file, or if it is damaged but will be computed again.
 
         Raises:
-          InputError: when it is damaged and will not be found again.
+          InputError: when it is damaged and will not be computed again.
         """
         path = os.path.join(folder, FILE)
         if not storage.exists(path):
@@ -78,31 +81,32 @@ class Best:
         step = 0
         try:
             record = parse_json(storage.read_bytes(path))
-            step, score = _whole_step(record["step"]), float(record["score"])
+            step, score = _checked_step(record["step"]), float(record["score"])
             results = {str(name): float(value) for name, value in record["results"].items()}
             weights = None if trained is None else _read_weights(folder, record, trained)
             return cls(step, score, results, weights)
-        except DAMAGED as error:
+        except READ_ERRORS as error:
             if step > start:
-                logging.warning("%s is damaged, and will be found again: %s", path, error)
+                logging.warning("%s is damaged and will be computed again: %s", path, error)
                 return None
             raise InputError(
-                f"{path}, or the weights that it names, are damaged: {preview(error)}. They cannot "
-                "be found again from the latest checkpoint: start the training from the beginning."
+                f"{path}, or the weights file that it names, is damaged: {preview(error)}. "
+                "Training from the latest checkpoint cannot restore it. Start the training from "
+                "the beginning."
             ) from error
 
     @staticmethod
-    def clean(folder: str, best: "Best | None") -> None:
-        """Removes what is not of `best`: left by a killed process, or by an earlier run."""
+    def clean(folder: str, best: "BestEvaluation | None") -> None:
+        """Removes the files of other evaluations, left by a killed process or an earlier run."""
         path = os.path.join(folder, FILE)
         if best is None and storage.exists(path):
             storage.remove(path)
         _remove_weights(folder, best)
 
 
-def _whole_step(step: Any) -> int:
+def _checked_step(step: Any) -> int:
     if not isinstance(step, int) or not 0 <= step < 2**53:
-        raise ValueError("its step is no number of steps")
+        raise ValueError("step must be a non-negative whole number")
     return step
 
 
@@ -110,23 +114,27 @@ def _weights_path(folder: str, step: int) -> str:
     return os.path.join(folder, f"best-{step}.safetensors")
 
 
-def _remove_weights(folder: str, but_of: Best | None) -> None:
-    """Removes the files of weights, but not those of a `Best`, if it is given."""
+def _remove_weights(folder: str, best: BestEvaluation | None) -> None:
+    """Removes all weights files except those of `best`."""
     for name in storage.listdir(folder) if storage.isdir(folder) else []:
-        found = WEIGHTS.fullmatch(name)
-        if found and not (but_of and int(found[1]) == but_of.step):
+        match = WEIGHTS_FILE.fullmatch(name)
+        if match and not (best and int(match[1]) == best.step):
             path = os.path.join(folder, name)
-            if not storage.isdir(path):  # A folder of this name is not of our making.
+            if not storage.isdir(path):  # A user's folder: this program creates only a file.
                 storage.remove(path)
 
 
 def _read_weights(folder: str, record: dict[str, Any], trained: Variables) -> dict[str, np.ndarray]:
-    """Arrays by name, of the names and shapes of the variables `trained`. Raises `ValueError`."""
+    """Reads arrays by name.
+
+    Raises:
+      ValueError: when the digest, a name or a shape differs from `record` and `trained`.
+    """
     content = storage.read_bytes(_weights_path(folder, record["step"]))
     if hashlib.sha256(content).hexdigest() != record["sha256"]:
-        raise ValueError("the digest of the weights is another")
+        raise ValueError("the digest of the weights does not match")
     weights = safetensors.numpy.load(content)
-    ours = {name: tuple(variable.shape) for name, variable in trained.items()}
-    if {name: array.shape for name, array in weights.items()} != ours:
-        raise ValueError("the weights are of another model")
+    shapes = {name: tuple(variable.shape) for name, variable in trained.items()}
+    if {name: array.shape for name, array in weights.items()} != shapes:
+        raise ValueError("the weights belong to another model")
     return weights

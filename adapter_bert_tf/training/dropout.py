@@ -1,4 +1,4 @@
-"""Dropout whose masks can be drawn again: a function of seed, layer, step and replica."""
+"""Reproducible dropout: masks are a function of seed, layer, step and replica."""
 
 import contextlib
 import dataclasses
@@ -8,15 +8,15 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-LAYER_STRIDE = 1_000_003  # Keeps the layers' seeds of small seeds apart.
-VALUES = 2**16  # Of the bits that decide about one value.
+LAYER_STRIDE = 1_000_003  # Keeps the layer seeds of neighbouring run seeds apart.
+RANDOM_VALUES = 2**16  # Number of values of the random bits drawn for each input.
 
 
-class Part:
-    """Which part of its batch a step is computing, of those that it takes one after the other.
+class Microbatch:
+    """The microbatch that a step is computing.
 
     Args:
-      count: number of parts of a batch.
+      count: number of microbatches in a batch.
     """
 
     def __init__(self, count: int = 1) -> None:
@@ -24,8 +24,8 @@ class Part:
         self.number: int | tf.Tensor = 0
 
     @contextlib.contextmanager
-    def at(self, number: tf.Tensor) -> Iterator[None]:
-        """A context in which a graph is traced that computes the part `number`, int32."""
+    def select(self, number: tf.Tensor) -> Iterator[None]:
+        """Returns a context in which a graph for microbatch `number`, int32, is traced."""
         self.number = number
         try:
             yield
@@ -34,70 +34,72 @@ class Part:
 
 
 @dataclasses.dataclass(frozen=True)
-class Masks:
-    """Draws the masks of one dropout layer; stands in for the layer's own random generator.
+class DropoutMasks:
+    """Draws the masks of one dropout layer; replaces the layer's random generator.
 
-    The random state of ordinary dropout is hidden in TensorFlow's kernels, so that a run that is
-    taken up again would go on with other masks. These depend on nothing that a checkpoint lacks.
+    TensorFlow's kernels hide the random state of ordinary dropout, so a resumed run would draw
+    other masks. These masks depend only on values that a checkpoint holds.
 
     Args:
-      seed: int32, of the run and the layer.
+      seed: int32, from the run's seed and the layer.
       step: variable, the number of steps done.
-      part: of the step's batch.
+      microbatch: the current microbatch.
     """
 
     seed: int
     step: tf.Variable
-    part: Part
+    microbatch: Microbatch
 
     def _maybe_init(self) -> None:
-        """What a tf_keras layer calls before its first use; there is nothing to make."""
+        """Does nothing; tf_keras layers call it before the first use."""
 
     def dropout(self, inputs: tf.Tensor, rate: float, noise_shape: Any = None) -> tf.Tensor:
-        """`inputs` with a share `rate` of them zero, the others scaled up."""
+        """Sets a proportion `rate` of `inputs` to zero and scales up the others."""
         context = tf.distribute.get_replica_context()
-        parts = tf.cast(self.step, tf.int32)
-        if self.part.count > 1:
-            parts = parts * self.part.count + self.part.number
-        draw = parts * context.num_replicas_in_sync + context.replica_id_in_sync_group
+        count = tf.cast(self.step, tf.int32)
+        if self.microbatch.count > 1:
+            count = count * self.microbatch.count + self.microbatch.number
+        draw = count * context.num_replicas_in_sync + context.replica_id_in_sync_group
         shape = tf.shape(inputs) if noise_shape is None else noise_shape
-        return dropped(inputs, rate, shape, tf.stack([self.seed, draw]))
+        return draw_dropout(inputs, rate, shape, tf.stack([self.seed, draw]))
 
 
-def dropped(inputs: tf.Tensor, rate: float, shape: Any, seed: tf.Tensor) -> tf.Tensor:
-    """Dropout from 16 random bits a value, half of what TensorFlow's draws.
+def draw_dropout(inputs: tf.Tensor, rate: float, shape: Any, seed: tf.Tensor) -> tf.Tensor:
+    """Applies dropout with 16 random bits a value, half as many as TensorFlow draws.
 
-    The share that is dropped is `rate` rounded to a 65,536th, and the rest is scaled by just that,
-    so that the mean is kept.
+    `rate` is rounded to a multiple of 1/65,536, and the scale uses the rounded rate, so the mean is
+    preserved.
 
     Args:
       inputs: float of any shape.
-      rate: share to drop, from 0 to below 1.
-      shape: int32, of the mask; broadcast to that of `inputs`.
+      rate: proportion to drop, in [0, 1).
+      shape: int32, shape of the mask; broadcast to the shape of `inputs`.
       seed: int32 `[2]`.
     """
-    below = min(round(rate * VALUES), VALUES - 1)
-    if below == 0:
+    threshold = min(round(rate * RANDOM_VALUES), RANDOM_VALUES - 1)
+    if threshold == 0:
         return inputs
     count = tf.reduce_prod(shape)
     pairs = tf.random.stateless_uniform([(count + 1) // 2], seed, None, None, tf.int32)
     bits = tf.reshape(tf.reshape(tf.bitcast(pairs, tf.int16), [-1])[:count], shape)
-    kept = bits >= tf.constant(below - VALUES // 2, tf.int16)
-    return tf.where(kept, inputs * (VALUES / (VALUES - below)), tf.zeros([], inputs.dtype))
+    mask = bits >= tf.constant(threshold - RANDOM_VALUES // 2, tf.int16)
+    scale = RANDOM_VALUES / (RANDOM_VALUES - threshold)
+    return tf.where(mask, inputs * scale, tf.zeros([], inputs.dtype))
 
 
 def seed_dropout(
-    model: tf_keras.Model, seed: int, step: tf.Variable, part: Part | None = None
+    model: tf_keras.Model, seed: int, step: tf.Variable, microbatch: Microbatch | None = None
 ) -> None:
-    """Gives all dropout layers of a model their `Masks`.
+    """Sets the `DropoutMasks` of all dropout layers of a model.
 
     Args:
       model: `tf_keras.Model`.
-      seed: int, of the run.
+      seed: the run's seed.
       step: variable, the number of steps done, for example an optimizer's `iterations`.
-      part: of a batch that is computed in parts.
+      microbatch: the current microbatch, with gradient accumulation.
     """
-    part = part or Part()
+    microbatch = microbatch or Microbatch()
     layers = [layer for layer in model.submodules if isinstance(layer, tf_keras.layers.Dropout)]
     for number, layer in enumerate(layers):
-        layer._random_generator = Masks((seed * LAYER_STRIDE + number) % 2**31, step, part)
+        layer_seed = (seed * LAYER_STRIDE + number) % 2**31
+        layer._random_generator = DropoutMasks(layer_seed, step, microbatch)

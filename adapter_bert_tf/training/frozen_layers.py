@@ -1,4 +1,4 @@
-"""The frozen layers alone: what they give for all training examples, before the first step."""
+"""Outputs of the frozen layers for all training examples, computed before the first step."""
 
 import time
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ import tf_keras
 from adapter_bert_tf.data.batches import Features, eval_batches, eval_plan
 from adapter_bert_tf.data.frozen_outputs import FrozenOutputs
 from adapter_bert_tf.training import inference
-from adapter_bert_tf.training.progress import Seen
+from adapter_bert_tf.training.progress import RowCounter
 
 
 class FrozenLayers(tf_keras.Model):
-    """The layers of an encoder that are not trained.
+    """The frozen layers of an encoder as a model.
 
     Args:
       encoder: `AdapterBertEncoder` or `TaskEncoder` with frozen layers.
@@ -25,39 +25,39 @@ class FrozenLayers(tf_keras.Model):
         self.encoder = encoder
 
     def call(self, inputs: Mapping[str, tf.Tensor], training: bool | None = None) -> tf.Tensor:
-        """`[batch, seq, hidden]`, of int32 `[batch, seq]` inputs."""
+        """Maps int32 `[batch, seq]` inputs to hidden states `[batch, seq, hidden]`."""
         return self.encoder.frozen(inputs)
 
 
-def outputs(
+def frozen_outputs(
     model: Any, features: Features, batch_size: int, max_seq_length: int, pad_to: int | None
 ) -> FrozenOutputs:
-    """What the frozen layers of a model give for all examples; says so.
+    """Computes the frozen layers of a model for all examples and prints the cost.
 
     Args:
       model: `EncoderModel`, compiled.
-      features: of the examples.
-      batch_size, max_seq_length, pad_to: as of `eval_batches`.
+      features: tokenized examples.
+      batch_size, max_seq_length, pad_to: arguments of `eval_batches`.
 
     Raises:
-      InputError: when the disk has no room for it.
+      InputError: when the disk is full.
     """
-    began = time.monotonic()
-    kept = FrozenOutputs(features.lengths, model.encoder.config["hidden_size"])
+    start = time.monotonic()
+    outputs = FrozenOutputs(features.lengths, model.encoder.config["hidden_size"])
     with model.distribute_strategy.scope():
         layers = FrozenLayers(model.encoder)
         layers.compile(jit_compile=model.jit_compile)
     plan = eval_plan(features, batch_size, pad_to)
-    found = inference.predict(
-        layers, lambda share: eval_batches(features, plan, max_seq_length, pad_to, share)
+    batches = inference.predict(
+        layers, lambda shard: eval_batches(features, plan, max_seq_length, pad_to, shard)
     )
-    shown = Seen("frozen layers", len(features))
-    for rows, values in zip(plan, found, strict=True):
-        kept.put(rows[rows >= 0], shown.counted(values[rows >= 0]))
-    seconds = time.monotonic() - began
+    counter = RowCounter("frozen layers", len(features))
+    for rows, values in zip(plan, batches, strict=True):
+        outputs.put(rows[rows >= 0], counter.count(values[rows >= 0]))
+    seconds = time.monotonic() - start
     print(
-        f"Frozen layers: computed once for {len(features):,} examples, {kept.megabytes:.0f} MB, "
+        f"Frozen layers: computed once for {len(features):,} examples, {outputs.megabytes:.0f} MB, "
         f"{seconds:.1f} s.",
         flush=True,
     )
-    return kept
+    return outputs

@@ -1,4 +1,4 @@
-"""Predictions: the outputs of every row, once, whatever the number of replicas."""
+"""Batched inference on any number of replicas."""
 
 import weakref
 from collections.abc import Callable, Iterator
@@ -9,28 +9,28 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.data.host_shard import HostShard
-from adapter_bert_tf.training.strategy import distribute, one_of_several
+from adapter_bert_tf.training.strategy import distribute, is_multi_worker
 
-# What was traced for a model, by what it depends on; a model that is gone takes it along.
+# Traced steps by model and input shapes; weak, so that they are freed with the model.
 _steps: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
 def predict(
     model: tf_keras.Model, batches: Callable[[HostShard], tf.data.Dataset]
 ) -> Iterator[np.ndarray]:
-    """Runs a model over batches.
+    """Runs a model on batches.
 
-    The first call traces a graph, in seconds; later ones use it, with the weights of that moment
-    but the layers of then.
+    The first call traces a graph, which takes seconds. Later calls reuse the graph with the current
+    weights; they do not see a change of the layers.
 
     Args:
       model: `tf_keras.Model`, compiled.
-      batches: function of a `Share` that returns a `tf.data.Dataset` of inputs, one element a local
-        replica and batch.
+      batches: function from a `HostShard` to a `tf.data.Dataset` of inputs, one element for each
+        local replica and batch.
 
     Yields:
-      the outputs of one global batch, float32 array `[batch, ...]`, in the order of its rows; on
-      every host those of all.
+      the outputs of one global batch, float32 array `[batch, ...]`, in the order of its rows, the
+      same on every host.
     """
     step = None
     for inputs in distribute(model.distribute_strategy, batches):
@@ -39,11 +39,11 @@ def predict(
 
 
 def _step(model: tf_keras.Model, first: Any) -> Callable[..., Any]:
-    """The traced step for batches of which this is the first.
+    """Returns the traced step for a sequence of batches that starts with `first`.
 
-    A function is traced for the shapes that it meets first and then, once, for all others, and the
-    last digits of the two differ. So each first shape has its own, and the same batches give the
-    same bytes, whatever was predicted before.
+    A `tf.function` is traced for the first shapes exactly, then once for all others, and the two
+    graphs differ in the last digits. One function for each first shape gives the same bytes for the
+    same batches, independently of earlier predictions.
     """
     tensors = tf.nest.flatten(first, expand_composites=True)
     key = (model.jit_compile, *(tuple(tensor.shape) for tensor in tensors))
@@ -66,7 +66,7 @@ def _new_step(model: tf_keras.Model) -> Callable[..., Any]:
     @tf.function(reduce_retracing=True, autograph=False)
     def step(inputs):
         outputs = strategy.run(forward, args=(inputs,))
-        if one_of_several(strategy):
+        if is_multi_worker(strategy):
             return strategy.gather(outputs, axis=0)
         return tf.concat(strategy.experimental_local_results(outputs), 0)
 

@@ -1,4 +1,4 @@
-"""A request to stop (SIGTERM of a preempted machine, Ctrl-C) that lets the step finish first."""
+"""Graceful stop on SIGTERM (a preempted machine) and SIGINT (Ctrl-C), after the current step."""
 
 import contextlib
 import signal
@@ -12,14 +12,14 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.errors import Interrupted
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-LOOK_EVERY = 3.0  # Seconds.
+POLL_SECONDS = 3.0
 
 
 class StopRequest:
-    """Notes the first signal; a second one acts as ever.
+    """Records the first signal; a second one has its usual effect.
 
     Attributes:
-      signal_number: of the signal that came; None so far.
+      signal_number: the signal received; None before.
     """
 
     def __init__(self):
@@ -27,13 +27,13 @@ class StopRequest:
         self._before = {}
 
     def interrupted(self, step):
-        """The `Interrupted` to raise after a step that is saved."""
+        """Returns the `Interrupted` to raise after saving a step."""
         return Interrupted(
-            f"Stopped at step {step}, which is saved. The same command goes on from there.",
+            f"Stopped at step {step}, which is saved. Run the same command to continue.",
             self.signal_number,
         )
 
-    def _note(self, number, frame):
+    def _handle(self, number, frame):
         self.signal_number = number
         self._restore()
 
@@ -42,13 +42,13 @@ class StopRequest:
             signal.signal(number, handler)
 
 
-class TellChief(tf_keras.callbacks.Callback):
-    """Of several workers, passes a request to stop on to the first, who alone saves.
+class StopRelay(tf_keras.callbacks.Callback):
+    """Passes a worker's request to stop on to the chief, which saves checkpoints.
 
     Args:
-      path: of the file by which it is told, in a folder that all workers see.
+      path: a file for the message, in a folder that all workers share.
       stop: this worker's `StopRequest`.
-      is_chief: whether this is the first one.
+      is_chief: whether this worker is the chief.
     """
 
     _supports_tf_logs = True
@@ -56,39 +56,40 @@ class TellChief(tf_keras.callbacks.Callback):
     def __init__(self, path, stop, is_chief):
         super().__init__()
         self.path, self.stop, self.is_chief = path, stop, is_chief
-        self.looked_at, self.told = 0.0, False
+        self.polled_at, self.sent = 0.0, False
         if is_chief:
-            self._hears()  # What is left of an earlier run.
+            self._pop_message()  # A message to an earlier run.
 
     def on_train_batch_end(self, batch, logs=None):
-        asked = self.stop.signal_number is not None
-        if not self.is_chief and asked and not self.told:
+        stopping = self.stop.signal_number is not None
+        if not self.is_chief and stopping and not self.sent:
             storage.write_text(self.path, "")
-            self.told = True
-        if self.is_chief and not asked and time.monotonic() - self.looked_at > LOOK_EVERY:
-            self.looked_at = time.monotonic()
-            if self._hears():
-                print("Another worker is asked to stop, so all do.", flush=True)
+            self.sent = True
+        if self.is_chief and not stopping and time.monotonic() - self.polled_at > POLL_SECONDS:
+            self.polled_at = time.monotonic()
+            if self._pop_message():
+                print("Another worker received a request to stop: all workers stop.", flush=True)
                 self.stop.signal_number = signal.SIGTERM
 
-    def _hears(self):
-        there = storage.exists(self.path)
-        if there:
+    def _pop_message(self):
+        """Removes the message file; returns whether it existed."""
+        exists = storage.exists(self.path)
+        if exists:
             storage.remove(self.path)
-        return there
+        return exists
 
 
 @contextlib.contextmanager
-def watching():
-    """Yields a `StopRequest` that listens until the end of the context.
+def catch_signals():
+    """Yields a `StopRequest` that handles signals until the end of the context.
 
-    Python hands signals to the main thread only; elsewhere none comes.
+    Python delivers signals to the main thread only; in other threads the request stays empty.
     """
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    request._before = {number: signal.signal(number, request._note) for number in SIGNALS}
+    request._before = {number: signal.signal(number, request._handle) for number in SIGNALS}
     try:
         yield request
     finally:

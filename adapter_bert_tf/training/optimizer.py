@@ -1,4 +1,4 @@
-"""adapter-bert's optimizer and schedule, from Model Garden's parts."""
+"""adapter-bert's optimizer and learning rate schedule, based on Model Garden's."""
 
 import re
 
@@ -6,23 +6,24 @@ import tensorflow as tf
 import tf_keras
 from official.nlp import optimization
 
-LARGEST_UPDATE = 2.0  # Around 1 is usual; docs/design.md says why not 1.
-# Parts of the names of variables. A fusion's values are held near the identity, not near zero.
+LARGEST_UPDATE = 2.0  # Usual updates are around 1; docs/design.md has the reason for 2.
+# Patterns of variable names. A fusion's values stay near the identity, not near zero.
 NO_WEIGHT_DECAY = ("layer_norm", "bias", "fusion/.*/value_kernel")
 
-# Of variables that one task has for itself, among others that are trained with it.
-OF_ONE_TASK = re.compile("(^|/)tasks/[^/]+/(adapters|head|hypernetwork|pals)/")
+# Names of variables that belong to one of several tasks.
+TASK_VARIABLE = re.compile("(^|/)tasks/[^/]+/(adapters|head|hypernetwork|pals)/")
 
 
 class Schedule(optimization.WarmUp):
-    """Linear warmup, then linear decay to zero; step k, from 1, uses position k.
+    """Linear warmup, then linear decay to zero.
 
-    Model Garden's `WarmUp` counts from 0, which spends the first step on a learning rate of zero.
+    Steps count from 1. Model Garden's `WarmUp` counts from 0, so its first step has a learning rate
+    of zero.
 
     Args:
       learning_rate: the peak.
       steps: number of training steps.
-      warmup_proportion: share of the steps that warm up.
+      warmup_proportion: proportion of the steps that warm up.
     """
 
     def __init__(self, learning_rate, steps, warmup_proportion=0.1):
@@ -42,7 +43,7 @@ class Schedule(optimization.WarmUp):
         return dict(self.config)
 
 
-# The optimizers by name; docs/design.md says what we saw of them.
+# Keyword arguments of `BertAdam` by name of the optimizer; docs/design.md compares them.
 OPTIMIZERS = {
     "adamw": {"bias_correction": True, "clip_update": True},
     "adamw_unclipped": {"bias_correction": True, "clip_update": False},
@@ -53,19 +54,19 @@ OPTIMIZERS = {
 class BertAdam(optimization.AdamWeightDecay):
     """Adam with decoupled weight decay and gradients clipped to a global norm of 1.
 
-    LayerNorm, biases and the values of a fusion do not decay. Clipping comes after the replicas'
-    gradients are summed. What one of several tasks has for itself rests where a batch has no row of
-    that task: its gradient is zero, and neither decay nor moments move it.
+    LayerNorm, biases and the values of a fusion do not decay. Gradients are clipped after they are
+    summed over replicas. Variables of one of several tasks do not change if a batch has no row of
+    that task: their gradient is zero, and neither decay nor moments apply.
 
     Args:
       learning_rate: number or schedule.
-      bias_correction: whether the moments are corrected for their start at zero (Kingma and Ba
-        2015). adapter-bert, like the first BERT, does not.
-      clip_update: whether the root mean square of g / sqrt(v), over a variable, is held to
-        `LARGEST_UPDATE` by a lower learning rate, as in StableAdamW (Wortsman et al. 2023, section
-        3.5; their limit is 1). v remembers 1,000 steps; without this, a gradient that is suddenly
-        large moves the variable by many learning rates. Sparse gradients are left alone.
-      weight_decay: share of each weight that a step takes away, times the learning rate.
+      bias_correction: whether to correct the moments for their start at zero (Kingma and Ba 2015).
+        adapter-bert, like the original BERT, does not.
+      clip_update: whether to lower the learning rate of a variable so that the root mean square of
+        g / sqrt(v) is at most `LARGEST_UPDATE`, as in StableAdamW (Wortsman et al. 2023, section
+        3.5; their limit is 1). v averages over 1,000 steps; without clipping, a sudden large
+        gradient changes the variable by many learning rates. Sparse gradients are not clipped.
+      weight_decay: proportion of each weight subtracted by a step, times the learning rate.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class BertAdam(optimization.AdamWeightDecay):
             name=name,
             **kwargs,
         )
-        # Counts in float32, exact to 16 million steps: TPUs know no int64, GPUs no int32 variables.
+        # TPUs have no int64 and GPUs no int32 variables; float32 is exact to 16 million steps.
         self.iterations = self.add_weight(
             "iter", shape=[], trainable=False, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
         )
@@ -95,7 +96,7 @@ class BertAdam(optimization.AdamWeightDecay):
         self.clip_update = clip_update
 
     def build(self, variables):
-        """Makes the moments of `variables` now; made in the first step, they double its tracing."""
+        """Creates the moments now; creating them in the first step doubles its tracing."""
         self._create_all_weights(variables)
 
     def _prepare_local(self, var_device, var_dtype, apply_state):
@@ -109,12 +110,12 @@ class BertAdam(optimization.AdamWeightDecay):
         state = dict(apply_state[key])
         if self.clip_update:
             state["lr_t"] /= tf.maximum(1.0, self._update_size(grad, var, state) / LARGEST_UPDATE)
-        if OF_ONE_TASK.search(var.name):
+        if TASK_VARIABLE.search(var.name):
             state["lr_t"] *= tf.cast(tf.reduce_any(tf.not_equal(grad, 0.0)), tf.float32)
         return super()._resource_apply_dense(grad, var, dict(apply_state) | {key: state})
 
     def _update_size(self, grad, var, state):
-        """Root mean square of g / sqrt(v), with the v of this step."""
+        """Returns the root mean square of g / sqrt(v), with the v of this step."""
         square = tf.square(grad)
         v = state["beta_2_t"] * self.get_slot(var, "v") + state["one_minus_beta_2_t"] * square
         v /= 1 - state["beta_2_power"]

@@ -1,4 +1,4 @@
-"""Which devices: a `tf.distribute` strategy, and what each host gets to do."""
+"""Devices: the `tf.distribute` strategy, batches for each host, and precision."""
 
 import importlib.metadata
 import os
@@ -14,9 +14,10 @@ DISTRIBUTIONS = ("auto", "one_device", "mirrored", "multi_worker", "tpu")
 
 
 def make_strategy(distribution="auto", tpu_name=None, tpu_zone=None, gcp_project=None):
-    """The strategy for a `distribution`; `auto` is mirrored with several GPUs, else one device.
+    """Makes the strategy for a `distribution`.
 
-    Several workers must be asked for before TensorFlow has computed anything.
+    `auto` is mirrored with several GPUs, else one device. `multi_worker` must be called before
+    TensorFlow has computed anything.
 
     Raises:
       InputError: for an unknown name, when no TPU can be reached, or without `TF_CONFIG`.
@@ -27,8 +28,8 @@ def make_strategy(distribution="auto", tpu_name=None, tpu_zone=None, gcp_project
     if distribution == "auto":
         distribution = "mirrored" if len(gpus) > 1 else "one_device"
     if distribution == "one_device":
-        # The default strategy. OneDeviceStrategy does the same through a multi-device iterator,
-        # whose destructor sometimes blocks for a minute at the end of `fit` (TensorFlow 2.20).
+        # Not OneDeviceStrategy: it uses a multi-device iterator, whose destructor sometimes blocks
+        # for a minute at the end of `fit` (TensorFlow 2.20).
         return tf.distribute.get_strategy()
     if distribution == "mirrored":
         devices = gpus or tf.config.list_logical_devices("CPU")
@@ -59,12 +60,14 @@ def _tpu_strategy(tpu_name, tpu_zone, gcp_project):
 
 
 def tpu_runtime(tpu_name, tpu_zone=None, gcp_project=None):
-    """The version of a TPU's software, or why it is not known; nothing is computed on it.
+    """Returns the version of a TPU's software, or why it is unknown; does not use the TPU.
 
-    Of a TPU in this machine it is that of the package libtpu, of another what Google Cloud says.
+    For a local TPU this is the version of the package libtpu, for a remote one Google Cloud's
+    answer.
     """
     if tpu_name == "local":
-        versions = {found.name: found.version for found in importlib.metadata.distributions()}
+        packages = importlib.metadata.distributions()
+        versions = {package.name: package.version for package in packages}
         return next(
             (
                 f"{name} {versions[name]}"
@@ -74,7 +77,7 @@ def tpu_runtime(tpu_name, tpu_zone=None, gcp_project=None):
             "libtpu of the machine's image (no package)",
         )
     if (tpu_name or "").startswith("grpc://"):
-        return "runtime not known (an address does not say it)"
+        return "runtime not known (from an address alone)"
     try:
         from cloud_tpu_client import Client
 
@@ -85,7 +88,7 @@ def tpu_runtime(tpu_name, tpu_zone=None, gcp_project=None):
 
 
 def _multi_worker_strategy():
-    check_tf_config()
+    require_tf_config()
     try:
         return tf.distribute.MultiWorkerMirroredStrategy()
     except (ValueError, RuntimeError, tf.errors.OpError) as error:
@@ -94,42 +97,42 @@ def _multi_worker_strategy():
         ) from error
 
 
-def check_tf_config():
-    """`TF_CONFIG` must name the workers and say which one this is. Raises `InputError`."""
+def require_tf_config():
+    """Raises `InputError` unless `TF_CONFIG` names the workers and this worker's index."""
     text = os.environ.get("TF_CONFIG", "")
     try:
         config = parse_json(text)
         workers, task = config["cluster"]["worker"], config["task"]
-        right = task["type"] == "worker" and 0 <= int(task["index"]) < len(workers)
+        valid = task["type"] == "worker" and 0 <= int(task["index"]) < len(workers)
     except (ValueError, KeyError, TypeError):
-        right = False
-    if not right:
+        valid = False
+    if not valid:
         raise InputError(
-            "distribution='multi_worker' needs the environment variable TF_CONFIG, the same on all "
-            'hosts but for the index: {"cluster": {"worker": ["host0:port", "host1:port"]}, '
+            "distribution='multi_worker' needs the environment variable TF_CONFIG, equal on all "
+            'hosts except for the index: {"cluster": {"worker": ["host0:port", "host1:port"]}, '
             f'"task": {{"type": "worker", "index": 0}}}}. Received: {text!r}',
             "distribution='multi_worker'",
         )
 
 
-def one_of_several(strategy):
+def is_multi_worker(strategy):
     """Whether other processes train the same model."""
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
 
 
 def is_chief(strategy):
-    """Whether this process is the one that writes files."""
-    return not one_of_several(strategy) or not strategy.cluster_resolver.task_id
+    """Whether this process writes files."""
+    return not is_multi_worker(strategy) or not strategy.cluster_resolver.task_id
 
 
 def io_device(strategy):
-    """The device whose host has the checkpoints' files; None if all have."""
-    # The variables of a TPU may be in another machine, which cannot see this one's files.
+    """Returns the device whose host reads and writes checkpoints; None for any host."""
+    # The variables of a TPU may be in another machine, which cannot read this one's files.
     return "/job:localhost" if isinstance(strategy, tf.distribute.TPUStrategy) else None
 
 
 def distribute(strategy, batches):
-    """The batches that `batches`, a function of a `Share`, makes for this host's replicas."""
+    """Returns the batches of this host's replicas; `batches` maps a `HostShard` to a dataset."""
     if strategy.num_replicas_in_sync == 1:
         return batches(WHOLE)
     return strategy.distribute_datasets_from_function(
@@ -137,7 +140,7 @@ def distribute(strategy, batches):
     )
 
 
-# By name: tf_keras' policy, and what the products with the base's kernels are computed in.
+# By name: tf_keras' policy, and the dtype of products with the base's kernels.
 PRECISIONS = {
     "float32": ("float32", None),
     "bfloat16": ("mixed_bfloat16", None),
@@ -146,7 +149,7 @@ PRECISIONS = {
 
 
 def set_precision(precision):
-    """Sets the compute dtype of the layers made from now on, by a name in `PRECISIONS`."""
+    """Sets the compute dtype of layers created from now on, by a name in `PRECISIONS`."""
     if precision not in PRECISIONS:
         raise InputError(
             f"precision must be one of {list(PRECISIONS)}. Received: {precision!r}", "precision"

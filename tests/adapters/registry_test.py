@@ -12,7 +12,7 @@ from adapter_bert_tf.adapters.task_encoder import new_encoder
 from adapter_bert_tf.adapters.variable_specs import VariableSpec
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
-from adapter_bert_tf.training.trained import Tuning, select_trained
+from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests.adapters.encoder_test import SIZES
 
 GAMMA = "bert/encoder/layer_0/output/LayerNorm/gamma"

@@ -26,8 +26,8 @@ from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import contents, load_adapter, save_adapter, schema
 from adapter_bert_tf.store.weights import digest
 from adapter_bert_tf.training.loop import TrainingSettings, train
-from adapter_bert_tf.training.trained import Tuning, select_trained
-from adapter_bert_tf.training.trained_report import report
+from adapter_bert_tf.training.parameter_report import format_report
+from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
 from tests.adapters import toy_methods
 from tests.adapters.toy_methods import ToyHypernetwork, ToyMixture
@@ -94,7 +94,8 @@ def test_what_is_trained_moves_and_nothing_else(trained):
 def test_it_is_counted_by_group(trained):
     name, _, model, variables, _ = trained
     rows = {
-        line.split()[0]: line.split() for line in report(model, variables, Tuning()).split("\n")
+        line.split()[0]: line.split()
+        for line in format_report(model, variables, Tuning()).split("\n")
     }
     for group, counts in COUNTS[name].items():
         assert tuple(int(cell.replace(",", "")) for cell in rows[group][1:3]) == counts

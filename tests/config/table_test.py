@@ -15,7 +15,7 @@ from adapter_bert_tf.config.absl_flags import define_flags
 from adapter_bert_tf.config.flags_several import SEVERAL
 from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.row import Command, Row
-from adapter_bert_tf.training.trained import SEVERAL_TASKS
+from adapter_bert_tf.training.tuning import MULTITASK_METHODS
 
 ROOT = pathlib.Path(__file__).parents[2]
 # What follows from the roles, by hand: a change of a role must be a decision.
@@ -106,7 +106,7 @@ def test_the_methods_flags_are_named_in_their_order():
 
 def test_the_flags_know_the_methods_that_there_are():
     """Their room loads no TensorFlow, so it has names of its own."""
-    assert SEVERAL == SEVERAL_TASKS
+    assert SEVERAL == MULTITASK_METHODS
 
 
 def test_evaluation_during_training_is_a_part_of_the_run_and_swept():

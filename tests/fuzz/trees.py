@@ -15,7 +15,7 @@ from adapter_bert_tf.output.run_folder import RunFolder
 from adapter_bert_tf.run.job import held
 from adapter_bert_tf.serving.saved_model_dir import require_export_place
 from adapter_bert_tf.store.folders import require_free
-from adapter_bert_tf.training.best import Best
+from adapter_bert_tf.training.best import BestEvaluation
 from adapter_bert_tf.training.metrics_log import MetricsLog
 from tests.fuzz import values
 from tests.fuzz.cases import Case, Link, contents
@@ -123,7 +123,7 @@ def _use(path, overwrite):
         if overwrite and not run.is_interrupted():
             clear_run(path, ("MRPC.tsv", "test_*"))
         run.claim()
-        Best.read(f"{path}/checkpoints", 5, None)
+        BestEvaluation.read(f"{path}/checkpoints", 5, None)
         log = MetricsLog(path, 3)
         log.close()
         run_files.write_run(path, json.loads(json.dumps(RECORD)), False)

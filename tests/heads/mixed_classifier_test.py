@@ -15,7 +15,7 @@ from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.heads.losses import mixed_loss
 from adapter_bert_tf.heads.mixed_classifier import NOT_ITS_OWN, HeadOf, MixedClassifier
 from adapter_bert_tf.training.loop import TrainingSettings, compile_model, train
-from adapter_bert_tf.training.trained import Tuning, select_trained
+from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
 
 ROWS = 4

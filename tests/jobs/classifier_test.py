@@ -19,7 +19,7 @@ from adapter_bert_tf.config import table
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.tasks import find_task
-from adapter_bert_tf.training import optimizer, strategy, trained
+from adapter_bert_tf.training import optimizer, strategy, tuning
 from tests import support
 from tests.runs import MRPC_HEADER, base_flags, command, mrpc_row, train, try_to_train, write_mrpc
 
@@ -556,7 +556,7 @@ def _tree(folder):
 
 def test_flags_offer_what_the_modules_have():
     """The table of flags must not import TensorFlow, so it repeats these names."""
-    assert set(table.row_of("tuning").choices) == set(trained.PREDICATES)
+    assert set(table.row_of("tuning").choices) == set(tuning.PREDICATES)
     assert set(table.row_of("optimizer").choices) == set(optimizer.OPTIMIZERS)
     assert set(table.row_of("distribution").choices) == set(strategy.DISTRIBUTIONS)
 

@@ -11,7 +11,7 @@ from adapter_bert_tf.config.table import EARLIER, rows_of
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output import lock, run_files
 from adapter_bert_tf.output.run_folder import RunFolder
-from adapter_bert_tf.training.best import Best
+from adapter_bert_tf.training.best import BestEvaluation
 from adapter_bert_tf.training.checkpoints import Checkpoints
 from adapter_bert_tf.training.metrics_log import MetricsLog
 from tests.runs import command, train, try_to_train, write_mrpc
@@ -246,7 +246,7 @@ BEST = {
 def test_the_best_must_be_known(case, tmp_path):
     (tmp_path / "best.json").write_bytes(BEST[case])
     with pytest.raises(InputError, match="are damaged") as raised:
-        Best.read(str(tmp_path), 5, {"v": tf.Variable(1.0)})
+        BestEvaluation.read(str(tmp_path), 5, {"v": tf.Variable(1.0)})
     assert len(str(raised.value)) < 1000
 
 

@@ -19,7 +19,7 @@ import safetensors.numpy
 
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.multi_adapter.model import AdapterModel
-from adapter_bert_tf.training.trained import Tuning
+from adapter_bert_tf.training.tuning import Tuning
 from tests import support
 from tests.runners.multitask_test import write_cola
 from tests.runs import ROOT, write_mrpc

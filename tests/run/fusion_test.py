@@ -20,7 +20,7 @@ from adapter_bert_tf.cli.run_job import run_job
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import contents, load_adapter
-from adapter_bert_tf.training.trained import Tuning
+from adapter_bert_tf.training.tuning import Tuning
 from tests.runs import ROOT, base_flags, command, train, try_to_train, write_mrpc
 
 ANALYSIS = "adapter_bert_tf.analysis.composition.fusion"

@@ -26,7 +26,7 @@ from adapter_bert_tf.run.method import from_config
 from adapter_bert_tf.runners.questions import runner
 from adapter_bert_tf.store import SavedAdapter, load_adapter
 from adapter_bert_tf.store.combine import SEVERAL_DIVISIONS
-from adapter_bert_tf.training.trained import Tuning
+from adapter_bert_tf.training.tuning import Tuning
 from tests import support
 from tests.runners.squad_test import TINY, write
 from tests.runs import base_flags, command, train, try_to_train, write_mrpc

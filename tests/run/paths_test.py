@@ -11,7 +11,7 @@ import tensorflow as tf
 from adapter_bert_tf import doctor
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import planning
-from adapter_bert_tf.training.strategy import check_tf_config, tpu_runtime
+from adapter_bert_tf.training.strategy import require_tf_config, tpu_runtime
 from tests.runs import command
 
 TPU = ["--task_name=mrpc", "--do_train", "--use_tpu", "--tpu_name=mine"]
@@ -150,7 +150,7 @@ def test_several_workers_need_tf_config(text, monkeypatch):
     if text is not None:
         monkeypatch.setenv("TF_CONFIG", text)
     with pytest.raises(InputError, match="needs the environment variable TF_CONFIG"):
-        check_tf_config()
+        require_tf_config()
 
 
 def test_sweeps_run_on_one_host(tmp_path):

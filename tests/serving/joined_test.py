@@ -14,7 +14,7 @@ from adapter_bert_tf.cli.serve import main
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.serving import joined
-from adapter_bert_tf.training.trained import Tuning
+from adapter_bert_tf.training.tuning import Tuning
 
 pytestmark = pytest.mark.long
 

@@ -13,7 +13,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.store import load_adapter
-from adapter_bert_tf.training.trained import Tuning
+from adapter_bert_tf.training.tuning import Tuning
 
 SIZES = AdapterConfig(4)
 

@@ -17,7 +17,7 @@ from adapter_bert_tf.store import checks, directory, load_adapter, save_adapter,
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.files import write_files
 from adapter_bert_tf.store.folders import replacing, require_free
-from adapter_bert_tf.training.trained import Tuning, select_trained
+from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
 
 ADAPTER = AdapterConfig(bottleneck_size=4, init_scale=0.3)

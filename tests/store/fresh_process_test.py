@@ -13,7 +13,7 @@ import pytest
 from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.multi_adapter.model import AdapterModel
-from adapter_bert_tf.training.trained import PREDICATES, Tuning
+from adapter_bert_tf.training.tuning import PREDICATES, Tuning
 from tests import support
 
 OF_ADAPTERS = {"adapters", "fusion"}  # A fusion has its own test: `fusion_test.py`.

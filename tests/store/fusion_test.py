@@ -20,7 +20,7 @@ from adapter_bert_tf.serving.joined import join
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.store.schema import seal
 from adapter_bert_tf.training.dropout import seed_dropout
-from adapter_bert_tf.training.trained import Tuning
+from adapter_bert_tf.training.tuning import Tuning
 from tests import support
 
 SMALL = AdapterConfig(4, init_scale=0.5, identity_init=False)

@@ -21,7 +21,7 @@ from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.store import load_adapter, save_adapter, schema
 from adapter_bert_tf.store.weights import digest
-from adapter_bert_tf.training.trained import Tuning, select_trained
+from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
 
 ADAPTER = AdapterConfig(bottleneck_size=4, init_scale=0.3)

@@ -16,7 +16,7 @@ from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.multi_adapter.shared import Shared, shared_layers
 from adapter_bert_tf.store import load_adapter, save_adapter
-from adapter_bert_tf.training.trained import Tuning, select_trained
+from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
 
 SMALL = AdapterConfig(4, init_scale=0.3)

@@ -8,9 +8,9 @@ import tf_keras
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.heads.classifier import Classifier
-from adapter_bert_tf.training.dropout import Part, seed_dropout
+from adapter_bert_tf.training.dropout import Microbatch, seed_dropout
 from adapter_bert_tf.training.loop import TrainingSettings, train
-from adapter_bert_tf.training.trained import Tuning, select_trained
+from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
 from tests.training import tiny
 
@@ -27,7 +27,7 @@ def trained_in(parts, folder, method, rate=0.0):
     adapter = AdapterConfig(bottleneck_size=4) if method == "adapters" else None
     model = Classifier(load_base(folder).new_encoder(adapter, rate), 2, dropout=rate)
     trained = select_trained(model, Tuning(method))
-    settings = TrainingSettings(STEPS, ROWS, 1e-3, parts=parts)
+    settings = TrainingSettings(STEPS, ROWS, 1e-3, microbatches=parts)
     train(model, trained, lambda start, share: tiny.dataset(BATCHES[start:], share), settings)
     return tiny.values(trained)
 
@@ -48,12 +48,12 @@ def test_four_times_eight_is_32(method, parts, whole, tiny_base_folder):
 def test_each_part_has_masks_of_its_own():
     layer = tf_keras.layers.Dropout(0.5)
     model = tf_keras.Sequential([layer])
-    part = Part(3)
+    part = Microbatch(3)
     drawn = []
     for step in range(2):
         seed_dropout(model, 1, tf.Variable(float(step)), part)
         for number in range(3):
-            with part.at(number):
+            with part.select(number):
                 drawn.append(layer(tf.ones([64, 64]), training=True).numpy())
     for i, one in enumerate(drawn):
         for other in drawn[:i]:

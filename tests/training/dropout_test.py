@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.training.dropout import dropped, seed_dropout
+from adapter_bert_tf.training.dropout import draw_dropout, seed_dropout
 
 
 def masks(seed=1, step=0, rate=0.5):
@@ -48,7 +48,7 @@ def test_nothing_is_dropped_in_evaluation():
 @pytest.mark.parametrize("shape", [[3, 5], [1], [128, 1001]])
 def test_the_mean_is_kept(rate, shape):
     """What stays is scaled by the share that does, in 65,536ths, also where values are odd."""
-    found = dropped(tf.ones(shape), rate, tf.constant(shape), tf.constant([1, 2])).numpy()
+    found = draw_dropout(tf.ones(shape), rate, tf.constant(shape), tf.constant([1, 2])).numpy()
     stays = max(1 - round(rate * 65536) / 65536, 1 / 65536)  # Something always does.
     assert found.shape == tuple(shape)
     assert set(np.unique(found)) <= {0.0, np.float32(1 / stays)}
@@ -59,7 +59,7 @@ def test_the_mean_is_kept(rate, shape):
 def test_a_rate_of_zero_draws_nothing():
     @tf.function
     def drop(x):
-        return dropped(x, 0.0, tf.shape(x), tf.constant([1, 2]))
+        return draw_dropout(x, 0.0, tf.shape(x), tf.constant([1, 2]))
 
     function = drop.get_concrete_function(tf.TensorSpec([4]))
     assert not [op.type for op in function.graph.get_operations() if "Random" in op.type]
@@ -68,7 +68,9 @@ def test_a_rate_of_zero_draws_nothing():
 
 def test_neighbours_are_independent():
     """Two values are drawn from one number, and must not fall together."""
-    kept = dropped(tf.ones([2**16]), 0.5, tf.constant([2**16]), tf.constant([3, 4])).numpy() > 0
+    kept = (
+        draw_dropout(tf.ones([2**16]), 0.5, tf.constant([2**16]), tf.constant([3, 4])).numpy() > 0
+    )
     both = kept.reshape(-1, 2).all(-1).mean()
     assert both == pytest.approx(0.25, abs=0.01)
 
@@ -77,5 +79,5 @@ def test_gradient_of_what_stays():
     x = tf.constant([[1.0, -2.0, 3.0, 4.0]])
     with tf.GradientTape() as tape:
         tape.watch(x)
-        found = dropped(x, 0.5, tf.shape(x), tf.constant([0, 5]))
+        found = draw_dropout(x, 0.5, tf.shape(x), tf.constant([0, 5]))
     np.testing.assert_array_equal(tape.gradient(found, x), found / x)

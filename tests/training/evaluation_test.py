@@ -17,7 +17,7 @@ import tensorflow as tf
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import Diverged, InputError
 from adapter_bert_tf.training import progress as progress_module
-from adapter_bert_tf.training.best import Best
+from adapter_bert_tf.training.best import BestEvaluation
 from adapter_bert_tf.training.checkpoints import Checkpoints
 from adapter_bert_tf.training.evaluation import Evaluation
 from adapter_bert_tf.training.loop import TrainingSettings, train
@@ -103,7 +103,7 @@ def test_the_best_is_kept(case, stored, tmp_path, capsys):
     scores, step = KEPT[case]
     run = Run(tmp_path if stored else None)
     progress = run.train(scores, keep="best")
-    assert (progress.kept_step, progress.step, progress.stopped_early) == (step, STEPS, False)
+    assert (progress.weights_step, progress.step, progress.stopped_early) == (step, STEPS, False)
     assert list(run.seen) == [2, 4, 6, 8]
     assert same(run.values(), run.seen[step])
     assert not same(run.seen[2], run.seen[4])  # They moved.
@@ -113,14 +113,16 @@ def test_the_best_is_kept(case, stored, tmp_path, capsys):
         record = json.loads(run.files()["best.json"])
         assert (record["step"], record["score"]) == (step, scores[step // 2 - 1])
         assert run.files().keys() == {"best.json", f"best-{step}.safetensors"}
-        assert same(Best.read(str(tmp_path / "checkpoints"), 8, run.trained).weights, run.values())
+        assert same(
+            BestEvaluation.read(str(tmp_path / "checkpoints"), 8, run.trained).weights, run.values()
+        )
 
 
 def test_without_a_score_the_last_weights_are_kept_with_a_warning(caplog):
     run = Run()
     with caplog.at_level("WARNING"):
         progress = run.train([NAN] * 4, keep="best")
-    assert progress.kept_step == STEPS and same(run.values(), run.seen[STEPS])
+    assert progress.weights_step == STEPS and same(run.values(), run.seen[STEPS])
     assert "No evaluation had a score" in caplog.text
 
 
@@ -153,7 +155,7 @@ def test_evaluating_changes_nothing_of_the_training(tmp_path):
     without, beside = (Run(tmp_path / name) for name in "ab")
     without.train()
     progress = beside.train([0.5, 0.4, 0.3, 0.2], logits_of=tiny.predicted)
-    assert progress.kept_step == STEPS and len(beside.seen) == 4
+    assert progress.weights_step == STEPS and len(beside.seen) == 4
     assert same(without.values(), beside.values())
     readers = [
         tf.train.load_checkpoint(tf.train.latest_checkpoint(run.out / "checkpoints"))
@@ -176,7 +178,7 @@ def mean_loss(run):
 @pytest.mark.parametrize(("keep", "evaluated"), [("last", []), ("best", [8])])
 def test_without_an_interval(keep, evaluated, tiny_base_folder):
     run = Run()
-    assert run.train([0.5], every=None, keep=keep).kept_step == STEPS
+    assert run.train([0.5], every=None, keep=keep).weights_step == STEPS
     assert list(run.seen) == evaluated
 
 
@@ -238,13 +240,13 @@ MOMENTS = {
 def whole(tmp_path_factory):
     """A run that nothing disturbed."""
     run = Run(tmp_path_factory.mktemp("whole"))
-    assert run.train(SCORES, keep="best").kept_step == 6
+    assert run.train(SCORES, keep="best").weights_step == 6
     return run
 
 
 def assert_same_end(run, progress, whole):
     """A run that was taken up again ended as the one that was not."""
-    assert (progress.kept_step, progress.step, progress.stopped_early) == (6, STEPS, False)
+    assert (progress.weights_step, progress.step, progress.stopped_early) == (6, STEPS, False)
     assert same(run.values(), whole.values())
     assert run.files() == whole.files()
     dev = [[row for row in one.rows() if "dev/loss" in row] for one in (run, whole)]
@@ -307,11 +309,11 @@ def test_patience(case, keep, tmp_path, capsys):
     first = run.train(scores, patience=patience, keep=keep)
     kept = best if keep == "best" else end
     values, rows = run.values(), run.rows()
-    assert (first.step, first.stopped_early, first.kept_step) == (end, end < 12, kept)
+    assert (first.step, first.stopped_early, first.weights_step) == (end, end < 12, kept)
     assert same(values, run.seen[kept])
     assert tf.train.latest_checkpoint(tmp_path / "checkpoints").endswith(f"ckpt-{end}")
     again = run.train(scores, patience=patience, keep=keep)
-    assert (again.step, again.stopped_early, again.kept_step) == (end, end < 12, kept)
+    assert (again.step, again.stopped_early, again.weights_step) == (end, end < 12, kept)
     assert run.seen == {} and same(run.values(), values) and run.rows() == rows
     said = f"Training ends at step {end}/12: no better evaluation in {patience}."
     assert capsys.readouterr().out.count(said) == (2 if end < 12 else 0)
@@ -327,7 +329,7 @@ def test_patience_counts_on_after_a_kill(keep, number, tmp_path, monkeypatch):
         run.train(scores, **options)
     progress = run.train(scores, **options)
     assert (progress.step, progress.stopped_early) == (8, True)
-    assert progress.kept_step == (4 if keep == "best" else 8)
+    assert progress.weights_step == (4 if keep == "best" else 8)
 
 
 def test_a_run_without_a_checkpoint_believes_no_earlier_best(tmp_path):
@@ -336,7 +338,7 @@ def test_a_run_without_a_checkpoint_believes_no_earlier_best(tmp_path):
     run.train([0.9, 0.8, 0.7, 0.6], keep="best")
     for path in (tmp_path / "checkpoints").glob("c*"):
         path.unlink()
-    assert run.train([0.1, 0.2, 0.4, 0.3], keep="best").kept_step == 6
+    assert run.train([0.1, 0.2, 0.4, 0.3], keep="best").weights_step == 6
     assert run.files().keys() == {"best.json", "best-6.safetensors"}
 
 
@@ -373,16 +375,16 @@ def test_damaged_weights_of_a_later_step_are_found_again(whole, tmp_path, monkey
     cut(tmp_path / "checkpoints" / "best-6.safetensors")
     with caplog.at_level("WARNING"):
         progress = run.train(SCORES, keep="best")
-    assert progress.start == 3 and "will be found again" in caplog.text
+    assert progress.start == 3 and "best.json" in caplog.text
     assert_same_end(run, progress, whole)
 
 
 def test_weights_of_another_model_are_refused(tmp_path):
     _, trained = tiny.setup_toy()
     some = dict(list(tiny.values(trained).items())[1:])
-    Best(2, 0.5, {}, some).write(str(tmp_path))
-    with pytest.raises(InputError, match="of another model"):
-        Best.read(str(tmp_path), 2, trained)
+    BestEvaluation(2, 0.5, {}, some).write(str(tmp_path))
+    with pytest.raises(InputError, match="best-"):
+        BestEvaluation.read(str(tmp_path), 2, trained)
 
 
 def test_a_loss_that_is_not_finite_is_not_evaluated(tmp_path):
@@ -419,7 +421,7 @@ def test_a_line_of_its_own_on_a_terminal_too(stream, expected):
     progress = Progress(4, 8, lambda step: 1e-3, every_seconds=0, stream=stream)
     progress.on_train_begin()
     progress.on_train_batch_end(0, {"loss": 1.0})
-    progress.say("dev")
+    progress.print_line("dev")
     assert re.sub(r"1/4 .*", "1/4 ..", stream.getvalue()) == expected
 
 
@@ -468,7 +470,10 @@ def test_two_devices_keep_what_one_keeps(tmp_path, capsys):
     assert (one["replicas"], two["replicas"]) == (1, 2)
     assert one["kept_step"] == two["kept_step"] == 4
     assert one["results"] == pytest.approx(two["results"], abs=1e-5)
-    read = [Best.read(str(tmp_path / name / "checkpoints"), 8, None) for name in ("one", "two")]
+    read = [
+        BestEvaluation.read(str(tmp_path / name / "checkpoints"), 8, None)
+        for name in ("one", "two")
+    ]
     assert read[0].results == pytest.approx(read[1].results, abs=1e-5)
 
 

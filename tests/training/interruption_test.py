@@ -10,7 +10,7 @@ import pytest
 from adapter_bert_tf.errors import Interrupted
 from adapter_bert_tf.run.batch_sizes import steps_per_loop
 from adapter_bert_tf.training.checkpoints import SaveCheckpoints
-from adapter_bert_tf.training.interruption import StopRequest, TellChief
+from adapter_bert_tf.training.interruption import StopRelay, StopRequest
 from adapter_bert_tf.training.metrics_log import MetricsLog
 
 
@@ -44,7 +44,7 @@ def test_a_worker_tells_the_first_one(tmp_path):
     path = tmp_path / "stop"
     path.write_text("")  # Of an earlier run.
     chief, worker = StopRequest(), asked_to_stop()
-    hears, tells = TellChief(str(path), chief, True), TellChief(str(path), worker, False)
+    hears, tells = StopRelay(str(path), chief, True), StopRelay(str(path), worker, False)
     assert not path.exists()
     hears.on_train_batch_end(0)
     assert chief.signal_number is None

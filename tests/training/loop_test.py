@@ -115,7 +115,7 @@ def test_this_machine_may_write_the_checkpoints_of_another(tmp_path, monkeypatch
 def test_data_that_ends_early_is_no_end_of_training(tmp_path):
     model, trained = tiny.setup_toy()
     settings = TrainingSettings(6, 4, 1e-2, save_every=2, output_dir=str(tmp_path))
-    with pytest.raises(InputError, match="ended at step 4 of 6, because its data did"):
+    with pytest.raises(InputError, match="ended at step 4 of 6"):
         train(model, trained, tiny.toy_batches(4), settings)
     train(model, trained, tiny.toy_batches(6), settings)  # From the checkpoint of step 4.
 
@@ -192,7 +192,7 @@ def test_no_checkpoint_that_can_be_read(tmp_path):
     _train_toy(tmp_path)
     for path in (tmp_path / "checkpoints").glob("*.data-*"):
         path.write_bytes(b"")
-    with pytest.raises(InputError, match="ckpt-6 is damaged, and there is no other"):
+    with pytest.raises(InputError, match="ckpt-6 is damaged"):
         _train_toy(tmp_path)
 
 

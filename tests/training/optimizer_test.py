@@ -10,7 +10,7 @@ from adapter_bert_tf.base import load_base
 from adapter_bert_tf.base.readers import read_weights
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.training.optimizer import OPTIMIZERS, BertAdam, Schedule
-from adapter_bert_tf.training.trained import Tuning, select_trained
+from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests.support import GOLDEN
 
 

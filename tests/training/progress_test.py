@@ -17,7 +17,7 @@ def clock(monkeypatch):
 
 
 def test_rows_that_are_done_are_said_every_few_seconds(clock, capsys):
-    seen = progress.Seen("mrpc test", 1725)
+    seen = progress.RowCounter("mrpc test", 1725)
     for clock[0] in (102.0, 104.0, 106.0, 108.0, 110.0, 112.0):
         assert seen.counted([0] * 300) == [0] * 300
     assert capsys.readouterr().out.splitlines() == [
@@ -27,7 +27,7 @@ def test_rows_that_are_done_are_said_every_few_seconds(clock, capsys):
 
 
 def test_what_takes_less_is_done_without_a_line(clock, capsys):
-    seen = progress.Seen("mrpc test", 1725)
+    seen = progress.RowCounter("mrpc test", 1725)
     for clock[0] in (101.0, 104.9):
         seen.counted([0] * 900)
     assert not capsys.readouterr().out

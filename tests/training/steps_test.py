@@ -18,7 +18,7 @@ from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.training.loop import TrainingSettings, compile_model
 from adapter_bert_tf.training.strategy import set_precision
-from adapter_bert_tf.training.trained import PREDICATES, Tuning, select_trained
+from adapter_bert_tf.training.tuning import PREDICATES, Tuning, select_trained
 from tests import support
 
 BATCH, LENGTH = 4, 8

@@ -18,7 +18,7 @@ from adapter_bert_tf.training.evaluation import Evaluation
 from adapter_bert_tf.training.inference import predict
 from adapter_bert_tf.training.loop import TrainingSettings, train
 from adapter_bert_tf.training.strategy import make_strategy
-from adapter_bert_tf.training.trained import Tuning, select_trained
+from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
 
 ROWS = 4
@@ -162,7 +162,7 @@ def main(output_dir, distribution="mirrored"):
     found = {
         "replicas": strategy.num_replicas_in_sync,
         "start": progress.start,
-        "kept_step": progress.kept_step,
+        "kept_step": progress.weights_step,
         "results": results(model, predicted),
     }
     print(json.dumps(found))

@@ -20,8 +20,8 @@ from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.training.loop import TrainingSettings, compile_model, train
-from adapter_bert_tf.training.trained import PREDICATES, Tuning, select_trained
-from adapter_bert_tf.training.trained_report import count, per_task_report, report
+from adapter_bert_tf.training.parameter_report import count, format_per_task_report, format_report
+from adapter_bert_tf.training.tuning import PREDICATES, Tuning, select_trained
 from tests import support
 
 # Per layer of the tiny base: attention 4 (16*16 + 16), feed-forward 16*32 + 32 + 32*16 + 16.
@@ -163,7 +163,7 @@ def test_bert_base_has_the_counts_that_adapter_bert_prints():
     encoder = new_encoder(BERT_BASE, PRESETS["houlsby"])
     model = Classifier(encoder, 2)
     trained = select_trained(model, Tuning())
-    text = report(model, trained, Tuning())
+    text = format_report(model, trained, Tuning())
     assert "***** Total Parameters = 111863042 *****" in text
     assert "***** Total Trainable Parameters = 2419202 *****" in text
     row = next(line for line in text.splitlines() if line.split()[0] == "adapters")
@@ -207,7 +207,7 @@ def test_the_counts_of_bert_base_with_eight_tasks(method):
     total, moving = EIGHT[method]
     assert count(model.named_variables().values()) == total
     assert count(trained.values()) == moving
-    line = per_task_report(model, trained, 8)
+    line = format_per_task_report(model, trained, 8)
     assert f"{total / BASE:.4f} x the base" in line and f"{moving / 8 / BASE:.3%} of it" in line
     shown = (f"{total:,}", f"{total / BASE:.4f}", f"{moving:,}", f"{moving / 8 / BASE:.3%}")
     assert f"| `{method}` | {' | '.join(shown)} |" in PAGE.read_text().splitlines()

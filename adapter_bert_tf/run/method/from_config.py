@@ -26,7 +26,7 @@ from adapter_bert_tf.run.plan import Method
 from adapter_bert_tf.store import SavedAdapter, contents
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.members import Member, fusion_of
-from adapter_bert_tf.training.trained import Tuning
+from adapter_bert_tf.training.tuning import Tuning
 
 LARGEST_FILE = 1 << 20
 

@@ -7,7 +7,7 @@ its checkpoint is what training began with, and is trained with the head.
 
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.config.run_flags import RunFlags
-from adapter_bert_tf.training.trained import uses_train_pooler
+from adapter_bert_tf.training.tuning import uses_train_pooler
 
 FLAG = "train_pooler"
 

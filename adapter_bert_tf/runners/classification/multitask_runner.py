@@ -26,8 +26,8 @@ from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.serving.multitask import export_together, signatures_of
 from adapter_bert_tf.store.directory import of_task
 from adapter_bert_tf.store.multitask import heads_of, is_several, whole
-from adapter_bert_tf.training.trained import SEVERAL_TASKS
-from adapter_bert_tf.training.trained_report import per_task_report
+from adapter_bert_tf.training.parameter_report import format_per_task_report
+from adapter_bert_tf.training.tuning import MULTITASK_METHODS
 
 AVERAGE = "eval_average"
 
@@ -63,7 +63,7 @@ class MultitaskRunner(ClassificationRunner):
     def check_method(self, method, start):
         if not method.tuning.of_several_tasks:
             raise InputError(
-                f"Several tasks are trained together by {', '.join(SEVERAL_TASKS)}. Received: "
+                f"Several tasks are trained together by {', '.join(MULTITASK_METHODS)}. Received: "
                 f"{method.tuning.method}."
             )
 
@@ -75,7 +75,7 @@ class MultitaskRunner(ClassificationRunner):
 
     def report(self, job):
         tasks = len(job.model.head_of)
-        return f"{super().report(job)}\n{per_task_report(job.model, job.trained, tasks)}"
+        return f"{super().report(job)}\n{format_per_task_report(job.model, job.trained, tasks)}"
 
     def assign_start(self, plan, model):
         multitask_init.assign(plan.start, model, plan.base.fingerprint(), plan.tasks)

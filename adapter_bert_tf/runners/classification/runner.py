@@ -23,7 +23,7 @@ from adapter_bert_tf.runners.classification.reading import read_task, task_of
 from adapter_bert_tf.runners.classification.saved_adapter import check_fold, check_task
 from adapter_bert_tf.tasks import metrics, role
 from adapter_bert_tf.training import frozen_layers, inference
-from adapter_bert_tf.training.progress import Seen
+from adapter_bert_tf.training.progress import RowCounter
 
 TELLING = 8  # Fewer examples may well be of one class.
 
@@ -132,7 +132,9 @@ def frozen_outputs(job):
     plan, features = job.plan, job.plan.only_task.features["train"]
     batches = plan.batches
     size = plan.no_larger(max(batches.train, batches.evaluate), len(features))
-    return frozen_layers.outputs(job.model, features, size, batches.max_seq_length, batches.pad_to)
+    return frozen_layers.frozen_outputs(
+        job.model, features, size, batches.max_seq_length, batches.pad_to
+    )
 
 
 def write_predictions(job, task, predictions, before=""):
@@ -204,8 +206,8 @@ def predict(job, task, split, batch_size):
         job.model,
         lambda share: eval_batches(features, plan, batches.max_seq_length, batches.pad_to, share),
     )
-    shown = Seen(task.shown(split), len(features))
-    rows = np.concatenate([shown.counted(part) for part in parts])
+    shown = RowCounter(task.shown(split), len(features))
+    rows = np.concatenate([shown.count(part) for part in parts])
     rows = in_file_order(rows, plan, len(features))
     rows = rows[:, task.among.columns] if task.among else rows
     if not task.task.regression:

@@ -1,4 +1,4 @@
-"""What is trained: the one place that decides it."""
+"""Tuning methods: which variables are trained."""
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping
@@ -7,13 +7,13 @@ from typing import Any
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.variable_specs import BASE_GROUPS, VariableSpec
-from adapter_bert_tf.errors import InputError, require_kind, require_truths
+from adapter_bert_tf.errors import InputError, require_bools, require_type
 from adapter_bert_tf.heads.task_model import train_only
 from adapter_bert_tf.sanitize import preview
 
-# Where the authors' rate differs from what is usual here (docs/design.md): Stickland & Murray 2019,
-# section 4; the configurations of Mahabadi et al. 2021. A step moves all weights of a generator, so
-# what it generates moves by much more than the rate.
+# Published rates that differ from the usual rates here (docs/design.md): Stickland & Murray 2019,
+# section 4; the configurations of Mahabadi et al. 2021. A step changes all weights of a generator,
+# so the generated weights change by much more than the rate.
 PUBLISHED_RATES = {"pals": 2e-5, "hyperformer": 3e-4, "hyperformer++": 3e-4}
 
 
@@ -24,14 +24,14 @@ class Tuning:
     Args:
       method: a key of `PREDICATES`.
       top_k: number of upper layers, for `top_k`.
-      train_layer_norm: whether the methods with adapters train all LayerNorms, the embeddings' too.
-      train_pooler: whether the methods that leave the base's layers alone train the pooler.
+      train_layer_norm: whether methods with adapters train all LayerNorms, also the embeddings'.
+      train_pooler: whether methods that do not train the base's layers train the pooler.
       train_members: whether `fusion` trains its members too.
-      frozen_layers: the embeddings and so many lowest layers are left as they are, whatever the
-        method; 0: it decides alone.
+      frozen_layers: number of lowest layers to freeze, with the embeddings, for any method; 0 to
+        freeze none.
 
     Raises:
-      InputError: for an unknown method, or numbers that are none.
+      InputError: for an unknown method or a value of the wrong type.
     """
 
     method: str = "adapters"
@@ -52,27 +52,27 @@ class Tuning:
             if not isinstance(value, int) or isinstance(value, bool):
                 raise InputError(f"{name} must be a whole number. Received: {preview(value)}", name)
         truths = ("train_layer_norm", "train_pooler", "train_members")
-        require_truths(**{name: getattr(self, name) for name in truths})
-        if self.frozen_layers and self.method in IN_ALL_LAYERS:
+        require_bools(**{name: getattr(self, name) for name in truths})
+        if self.frozen_layers and self.method in ALL_LAYER_METHODS:
             raise InputError(
-                f"{self.method} has parts in all layers, and none can be frozen. Received: "
+                f"{self.method} has modules in all layers, so no layer can be frozen. Received: "
                 f"frozen_layers={self.frozen_layers}",
                 f"frozen_layers={self.frozen_layers}",
             )
 
     @property
     def needs_adapter(self) -> bool:
-        """Whether the method trains something beside the base."""
-        return self.method in OF_PARTS
+        """Whether the method trains modules in addition to the base."""
+        return self.method in MODULE_GROUPS
 
     @property
     def changes_base(self) -> bool:
-        """Whether the method trains weights that all tasks of a base share."""
+        """Whether the method trains weights of the base, which its tasks share."""
         return self.method in ("full", "top_k", "multitask_full", "pals")
 
     @property
     def usual_rate(self) -> float:
-        """The peak learning rate where none is asked for; docs/design.md says what we saw."""
+        """The default peak learning rate; docs/design.md has the measurements."""
         if self.method in PUBLISHED_RATES:
             return PUBLISHED_RATES[self.method]
         return 5e-5 if self.changes_base else 1e-3
@@ -80,7 +80,7 @@ class Tuning:
     @property
     def of_several_tasks(self) -> bool:
         """Whether the method trains several tasks together."""
-        return self.method in SEVERAL_TASKS
+        return self.method in MULTITASK_METHODS
 
     def check_depth(self, num_layers: int) -> None:
         """`top_k` and `frozen_layers` must fit the base. Raises `InputError`."""
@@ -98,7 +98,7 @@ class Tuning:
             )
 
     def freezes(self, spec: VariableSpec) -> bool:
-        """Whether a variable is of the embeddings or layers that are left as they are."""
+        """Whether a variable belongs to the frozen embeddings or layers."""
         if spec.layer is not None:
             return spec.layer < self.frozen_layers
         # The one LayerNorm outside the layers is the embeddings'.
@@ -135,8 +135,8 @@ def _fusion(spec: VariableSpec, tuning: Tuning, depth: int) -> bool:
     return spec.group == "fusion" or members or _pooler(spec, tuning)
 
 
-# The methods that train something beside the base, and the group of it.
-OF_PARTS = {
+# The group of variables that a method adds to the base.
+MODULE_GROUPS = {
     "adapters": "adapters",
     "fusion": "fusion",
     "multitask_adapters": "adapters",
@@ -145,7 +145,7 @@ OF_PARTS = {
     "hyperformer++": "hypernetwork",
     "pals": "pals",
 }
-IN_ALL_LAYERS = ("fusion", "pals")
+ALL_LAYER_METHODS = ("fusion", "pals")
 # A method is a predicate over (variable, tuning, number of layers); the head is always trained.
 PREDICATES: dict[str, Predicate] = {
     # Houlsby et al. 2019, section 2: adapters, LayerNorm and the head.
@@ -163,7 +163,7 @@ PREDICATES: dict[str, Predicate] = {
     # et al. 2021); the LayerNorms are shared.
     "multitask_adapters": _adapters,
     "per_task_adapters": _adapters,
-    # LayerNorms shared by all, and nothing else: what is left of HyperFormer without its adapters.
+    # LayerNorms shared by all and nothing else: HyperFormer without its adapters.
     "multitask_layer_norm": _layer_norm,
     # Mahabadi et al. 2021, section 2: the hypernetwork with the tasks' embeddings, and LayerNorms.
     "hyperformer": _hypernetwork,
@@ -171,7 +171,7 @@ PREDICATES: dict[str, Predicate] = {
     # Stickland & Murray 2019: everything.
     "pals": lambda spec, tuning, depth: True,
 }
-SEVERAL_TASKS = (
+MULTITASK_METHODS = (
     "multitask_full",
     "multitask_adapters",
     "per_task_adapters",
@@ -183,7 +183,7 @@ SEVERAL_TASKS = (
 
 
 def uses_train_pooler(method: str) -> bool:
-    """Whether a method asks `train_pooler`; the others train the pooler, or do not, in any case."""
+    """Whether `train_pooler` has an effect with a method."""
     return method not in ("full", "top_k", "multitask_full", "pals")
 
 
@@ -193,38 +193,37 @@ def is_trained(
     """Whether a variable is trained.
 
     Args:
-      spec: of the variable.
-      num_layers: of the encoder.
+      spec: the variable's specification.
+      num_layers: number of layers of the encoder.
       tuning: `Tuning`.
-      unused: groups that never are.
+      unused: groups that are never trained.
     """
-    chosen = spec.group == "head" or PREDICATES[tuning.method](spec, tuning, num_layers)
-    return chosen and spec.group not in unused and not tuning.freezes(spec)
+    selected = spec.group == "head" or PREDICATES[tuning.method](spec, tuning, num_layers)
+    return selected and spec.group not in unused and not tuning.freezes(spec)
 
 
 def select_trained(model: Any, tuning: Tuning) -> dict[str, tf.Variable]:
-    """Sets what `model` trains, and returns it.
+    """Selects the trained variables of a model and freezes the others.
 
     Args:
-      model: has `named_variables()` and `specs()`, an `encoder` and `unused` groups, which no
-        method trains.
+      model: has `named_variables()`, `specs()`, an `encoder` and `unused` groups, which no method
+        trains.
       tuning: `Tuning`.
 
     Returns:
-      dict from common name to variable, of the trained ones; `model.trainable_variables` has the
-      same variables.
+      dict from common name to trained variable, the same as `model.trainable_variables`.
 
     Raises:
-      InputError: when `top_k` exceeds the base, there are no adapters to train, or it is not known
-        what a variable is.
+      InputError: when `top_k` exceeds the base's layers, there are no adapters to train, or a
+        variable has no specification.
     """
-    require_kind("tuning", tuning, Tuning, 'Tuning("adapters")')
+    require_type("tuning", tuning, Tuning, 'Tuning("adapters")')
     named, specs = model.named_variables(), model.specs()
     num_layers = model.encoder.config["num_layers"]
-    _check_known(named, specs)
+    _require_specs(named, specs)
     tuning.check_depth(num_layers)
-    _check_any(specs, tuning)
-    _check_above_frozen(specs, tuning)
+    _require_modules(specs, tuning)
+    _require_above_frozen(specs, tuning)
     trained = {
         name: variable
         for name, variable in named.items()
@@ -234,39 +233,40 @@ def select_trained(model: Any, tuning: Tuning) -> dict[str, tf.Variable]:
     return trained
 
 
-def _check_any(specs: Mapping[str, VariableSpec], tuning: Tuning) -> None:
-    group = OF_PARTS.get(tuning.method)
+def _require_modules(specs: Mapping[str, VariableSpec], tuning: Tuning) -> None:
+    group = MODULE_GROUPS.get(tuning.method)
     if group is None or any(spec.group == group for spec in specs.values()):
         return
-    beside = {spec.group for spec in specs.values()} - {*BASE_GROUPS, "head"}
+    others = {spec.group for spec in specs.values()} - {*BASE_GROUPS, "head"}
     raise InputError(
-        f"tuning={tuning.method!r} trains the group {group!r}, and no variable is in it. Received: "
-        + (f"parts in the groups {sorted(beside)}" if beside else "an encoder without adapters")
+        f"tuning={tuning.method!r} trains the group {group!r}, which has no variables. Received: "
+        + (f"modules in the groups {sorted(others)}" if others else "an encoder without adapters")
         + ".",
         f"tuning={tuning.method!r}",
     )
 
 
-def _check_above_frozen(specs: Mapping[str, VariableSpec], tuning: Tuning) -> None:
-    """Parts in frozen layers would stay as they began."""
-    beside = {
+def _require_above_frozen(specs: Mapping[str, VariableSpec], tuning: Tuning) -> None:
+    """Raises `InputError` for modules in frozen layers, which would never be trained."""
+    layers = {
         spec.layer or 0
         for spec in specs.values()
         if spec.group not in BASE_GROUPS and tuning.freezes(spec)
     }
-    if beside:
+    if layers:
         raise InputError(
-            f"frozen_layers={tuning.frozen_layers}: nothing below is trained, and there are parts "
-            f"in the layers {sorted(beside)}. Give them other layers.",
+            f"frozen_layers={tuning.frozen_layers} freezes layers that have modules: "
+            f"{sorted(layers)}. Put the modules into other layers.",
             f"frozen_layers={tuning.frozen_layers}",
         )
 
 
-def _check_known(named: Mapping[str, tf.Variable], specs: Mapping[str, VariableSpec]) -> None:
+def _require_specs(named: Mapping[str, tf.Variable], specs: Mapping[str, VariableSpec]) -> None:
     wrong = sorted(set(named) ^ set(specs)) or [
         name for name in named if tuple(named[name].shape) != specs[name].shape
     ]
     if wrong:
         raise InputError(
-            f"Every variable must be in specs(), with its shape and group. Not so: {wrong[:5]}"
+            "Every variable must be in specs(), with its shape and group. Missing or different: "
+            f"{wrong[:5]}"
         )

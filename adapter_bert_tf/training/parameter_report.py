@@ -1,4 +1,4 @@
-"""The report of what is trained, by group and in all."""
+"""Numbers of trained parameters, by group and in total."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -6,35 +6,35 @@ from typing import Any
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.variable_specs import BASE_GROUPS, groups
-from adapter_bert_tf.training.trained import Tuning
+from adapter_bert_tf.training.tuning import Tuning
 
 
 def count(variables: Iterable[tf.Variable]) -> int:
-    """Number of parameters of an iterable of variables."""
+    """Counts the parameters of variables."""
     return sum(int(variable.shape.num_elements()) for variable in variables)
 
 
-def by_group(model: Any, trained: Mapping[str, tf.Variable]) -> dict[str, tuple[int, int]]:
-    """Dict from group to its numbers of parameters: those that are trained, and all of it.
+def count_by_group(model: Any, trained: Mapping[str, tf.Variable]) -> dict[str, tuple[int, int]]:
+    """Counts the trained parameters and all parameters of each group.
 
     Args:
       model: as in `select_trained`.
       trained: dict from common name to variable.
     """
     named, specs = model.named_variables(), model.specs()
-    found = {}
+    counts = {}
     for group in groups():
         names = [name for name in named if specs[name].group == group]
         if names:
-            part = count(trained[name] for name in names if name in trained)
-            found[group] = (part, count(named[name] for name in names))
-    return found
+            trained_count = count(trained[name] for name in names if name in trained)
+            counts[group] = (trained_count, count(named[name] for name in names))
+    return counts
 
 
-def report(
+def format_report(
     model: Any, trained: Mapping[str, tf.Variable], tuning: Tuning, title: str | None = None
 ) -> str:
-    """The lines that say what is trained: a title, by group, then adapter-bert's two."""
+    """Formats a title, the table of groups, and adapter-bert's two lines of totals."""
     total = count(model.named_variables().values())
     lines = [
         title or f"What tuning={tuning.method!r} trains:",
@@ -42,32 +42,32 @@ def report(
     ]
     lines += [
         f"  {group:<12}{part:>14,}{whole:>14,}{part / total:>14.3%}"
-        for group, (part, whole) in by_group(model, trained).items()
+        for group, (part, whole) in count_by_group(model, trained).items()
     ]
-    in_total = count(trained.values())
+    trained_total = count(trained.values())
     return "\n".join(
         [
             *lines,
-            f"  {'all':<12}{in_total:>14,}{total:>14,}{in_total / total:>14.3%}",
+            f"  {'all':<12}{trained_total:>14,}{total:>14,}{trained_total / total:>14.3%}",
             f"***** Total Parameters = {total} *****",
-            f"***** Total Trainable Parameters = {in_total} *****",
+            f"***** Total Trainable Parameters = {trained_total} *****",
         ]
     )
 
 
-def per_task_report(model: Any, trained: Mapping[str, tf.Variable], tasks: int) -> str:
-    """One line with the numbers that papers on several tasks compare.
+def format_per_task_report(model: Any, trained: Mapping[str, tf.Variable], tasks: int) -> str:
+    """Formats the line of numbers that papers on multitask learning compare.
 
-    All parameters as a multiple of the base's, and those that are trained, divided by the number of
-    tasks, in percent of the base's (Mahabadi et al. 2021, Table 1). Heads are among them.
+    All parameters as a multiple of the base's, and trained parameters per task as a percentage of
+    the base's (Mahabadi et al. 2021, Table 1). Both include heads.
 
     Args:
       model: as in `select_trained`.
       trained: dict from common name to variable.
-      tasks: how many there are.
+      tasks: number of tasks.
     """
     named, specs = model.named_variables(), model.specs()
-    of_base = {*BASE_GROUPS} - {"head"}
-    base = count(variable for name, variable in named.items() if specs[name].group in of_base)
+    base_groups = {*BASE_GROUPS} - {"head"}
+    base = count(variable for name, variable in named.items() if specs[name].group in base_groups)
     total, each = count(named.values()) / base, count(trained.values()) / tasks / base
     return f"Of {tasks} tasks: {total:.4f} x the base in all; {each:.3%} of it trained per task."
