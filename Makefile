@@ -15,16 +15,18 @@ demo: $(VENV)/installed
 	  --num_train_epochs=10 --train_batch_size=16 --max_seq_length=64 \
 	  --output_dir=demo_output --overwrite
 
-# A test that hangs says where, and its process ends: a failure, as a process that dies is one.
-WATCHED = -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
+# A test that hangs prints where, and its process ends: a failure, like a process that dies. Every
+# run ends with its 50 slowest tests.
+WATCHED = -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true --durations=50
 
 # Tiny models are computed without oneDNN, whose kernels are suspected of writing where they may not
 # (docs/design.md, "A process that dies"); `make parity` and all that users run have it.
 TINY = TF_ENABLE_ONEDNN_OPTS=0
 
-# Two processes share the files. None takes the place of one that died: pytest-xdist would give it
-# files that are done, and wait for ever (docs/design.md, "A process that dies").
-SHARED = --numprocesses=2 --max-worker-restart=0 --dist=loadfile
+# Two processes share the files, the longest first (tests/conftest.py). None takes the place of one
+# that died: pytest-xdist would give it files that are done, and wait for ever (docs/design.md, "A
+# process that dies").
+SHARED = --numprocesses=2 --max-worker-restart=0 --dist=loadfile --no-loadscope-reorder
 test: $(VENV)/test-installed lint
 	$(TINY) $(BIN)/python -m pytest $(WATCHED) $(SHARED)
 
@@ -34,7 +36,7 @@ test-long: $(VENV)/test-installed
 	$(TINY) $(BIN)/python -m pytest $(WATCHED) $(SHARED) -m "long and not slow"
 
 test-slow: $(PARITY)/installed
-	$(PARITY)/bin/python -m pytest -m slow
+	$(PARITY)/bin/python -m pytest $(WATCHED) -m slow
 
 # Files of any content, with new seeds, for MINUTES; what is found goes to tests/fuzz/found.py.
 MINUTES ?= 30

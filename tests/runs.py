@@ -1,16 +1,23 @@
-"""Runs of `run_classifier.py` in this process, on data in MRPC's layout."""
+"""Commands in this process, and data in MRPC's layout."""
 
 import contextlib
+import io
+import logging
 import os
 import pathlib
+from unittest import mock
 
 import numpy as np
 import safetensors.numpy
 import tf_keras
 from absl import flags
+from absl import logging as absl_logging
 from absl.testing import flagsaver
 
 import run_classifier
+from adapter_bert_tf.cli.run_job import run_job
+from adapter_bert_tf.config.absl_flags import define_flags
+from adapter_bert_tf.config.row import Command
 from tests import support
 
 ROOT = pathlib.Path(run_classifier.__file__).parent
@@ -71,13 +78,50 @@ def command(*arguments, folder=ROOT, main=run_classifier.main):
             flags.FLAGS[name].present = 0
         # Nearly all tests look at other things: a page takes half a second. `--report` draws it.
         flags.FLAGS(["run_classifier.py", "--noreport", *map(str, arguments)])
-        try:
-            with inside(folder):
-                main(None)
-        except SystemExit as stop:
-            return str(stop.code)
-        finally:
-            tf_keras.mixed_precision.set_global_policy("float32")
+        return _message(lambda: main(None), folder)
+
+
+class Lines(logging.Handler):
+    """Keeps the messages that are logged."""
+
+    def __init__(self):
+        super().__init__()
+        self.lines = []
+
+    def emit(self, record):
+        self.lines.append(record.getMessage())
+
+
+def squad(*arguments):
+    """Runs `run_squad.py` in this process; (exit status, printed text, messages and warnings).
+
+    Its flags are in a registry of their own: some have the names of `run_classifier.py`'s.
+    """
+    values = flags.FlagValues()
+    for flag in flags.FLAGS.flags_by_module_dict()["absl.logging"]:
+        values[flag.name] = flag
+    define_flags(Command.SQUAD, values)
+    values(["run_squad.py", *map(str, arguments)])
+    log, printed = Lines(), io.StringIO()
+    logger = absl_logging.get_absl_logger()
+    logger.addHandler(log)
+    try:
+        with mock.patch.object(flags, "FLAGS", values), contextlib.redirect_stdout(printed):
+            error = _message(lambda: run_job("adapter_bert_tf.jobs.questions"))
+    finally:
+        logger.removeHandler(log)
+    return int(error is not None), printed.getvalue(), "\n".join([*log.lines, error or ""])
+
+
+def _message(run, folder=ROOT):
+    """The error message with which a command ends, or None."""
+    try:
+        with inside(folder):
+            run()
+    except SystemExit as stop:
+        return str(stop.code)
+    finally:
+        tf_keras.mixed_precision.set_global_policy("float32")
     return None
 
 

@@ -16,8 +16,8 @@ from adapter_bert_tf.analysis.layers.removal import NOTHING, SUBLAYERS, spans
 from adapter_bert_tf.cli.analyze import of_questions
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from tests.analysis.looked import LAYERS, SIZES, some_inputs
-from tests.runners.squad_test import TINY, squad, write
-from tests.runs import ROOT
+from tests.runners.squad_test import TINY, write
+from tests.runs import ROOT, squad
 
 
 def labeler(adapter=None):

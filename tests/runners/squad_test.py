@@ -1,4 +1,4 @@
-"""`run_squad.py` in processes of its own: it has flags that `run_classifier.py` has too."""
+"""`run_squad.py`: whole runs on a tiny base, and bad input."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from adapter_bert_tf.config import checks
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.runners.questions import task_data
 from tests import support
-from tests.runs import ROOT, base_flags
+from tests.runs import ROOT, base_flags, squad
 
 CONTEXTS = (
     "the cat sat on the mat in the house",
@@ -25,15 +25,10 @@ TINY = ["--max_seq_length=20", "--max_query_length=6", "--doc_stride=4", "--trai
 TINY += ["--noreport"]
 
 
-def squad(*arguments):
-    """Runs the command; returns (exit status, standard output, standard error)."""
-    done = subprocess.run(
-        [sys.executable, "run_squad.py", *map(str, arguments)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def squad_process(*arguments):
+    """Runs the command in a process of its own; (exit status, standard output, standard error)."""
+    words = [sys.executable, "run_squad.py", *map(str, arguments)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -199,7 +194,7 @@ def test_a_longer_question_than_the_adapter_takes_is_not_assumed(trained, tmp_pa
 
 def test_one_question(trained, tmp_path):
     folder, _ = trained
-    status, printed, errors = squad(
+    status, printed, errors = squad_process(
         *base_flags(folder / "base"),
         "--do_predict",
         *TINY,
