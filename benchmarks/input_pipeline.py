@@ -19,7 +19,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import adapter_bert_tf as abt
 from adapter_bert_tf.data import batches
 from adapter_bert_tf.data.examples import read_examples
-from adapter_bert_tf.data.host_shard import WHOLE, HostShard
+from adapter_bert_tf.data.host_shard import WHOLE_BATCH, HostShard
 from adapter_bert_tf.data.labels import label_ids
 from adapter_bert_tf.data.questions import records, spans
 from adapter_bert_tf.data.questions.squad import read_articles, read_questions
@@ -43,9 +43,9 @@ def classification(base, folder):
         examples, abt.TextEncoder(base.vocabulary, 128), label_ids(task, examples)
     )
 
-    def make(steps, pad_to, start=0, share=WHOLE):
+    def make(steps, pad_to, start=0, share=WHOLE_BATCH):
         return batches.train_batches(
-            features, BATCH, steps, 0, 128, pad_to, start=start, share=share
+            features, BATCH, steps, 0, 128, pad_to, start=start, shard=share
         )
 
     return abt.Classifier(base.build_encoder(abt.PRESETS["houlsby"]), 2), make
@@ -62,15 +62,15 @@ def question_answering(base, folder):
         lambda: spans.training_windows(questions, abt.TextEncoder(base.vocabulary, 384), settings),
     )
 
-    def make(steps, pad_to, start=0, share=WHOLE):
+    def make(steps, pad_to, start=0, share=WHOLE_BATCH):
         return records.train_batches(
-            windows, BATCH, steps, 0, 384, pad_to, start=start, share=share
+            windows, BATCH, steps, 0, 384, pad_to, start=start, shard=share
         )
 
     return SpanLabeler(base.build_encoder(abt.PRESETS["houlsby"])), make
 
 
-def pipeline_rate(make, pad_to, share=WHOLE, steps=200):
+def pipeline_rate(make, pad_to, share=WHOLE_BATCH, steps=200):
     """Examples/s of global batches that the pipeline prepares; the first tenth is not counted."""
     skipped, began = steps // 10 * share.local, None
     for number, _ in enumerate(make(steps, pad_to, share=share)):
@@ -97,7 +97,9 @@ def main():
     for name, task in (("classification", classification), ("SQuAD", question_answering)):
         model, make = task(base, folder)
         for lengths, pad_to in (("similar", 8), ("fixed", None)):
-            alone, shared = (pipeline_rate(make, pad_to, share) for share in (WHOLE, ONE_OF_FOUR))
+            alone, shared = (
+                pipeline_rate(make, pad_to, share) for share in (WHOLE_BATCH, ONE_OF_FOUR)
+            )
             step = training_rate(model, make, pad_to)
             lines.append(
                 ROW.format(

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.analysis.dev_set import DevSet
 from adapter_bert_tf.data.batches import eval_batches, eval_plan
-from adapter_bert_tf.data.host_shard import WHOLE, HostShard
+from adapter_bert_tf.data.host_shard import WHOLE_BATCH, HostShard
 from adapter_bert_tf.data.labels import is_known
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.plan import Plan
@@ -53,7 +53,7 @@ class ClassSet(DevSet):
     def __len__(self) -> int:
         return len(self._features)
 
-    def batches(self, share: HostShard = WHOLE) -> tf.data.Dataset:
+    def batches(self, share: HostShard = WHOLE_BATCH) -> tf.data.Dataset:
         longest, pad_to = self._batches.max_seq_length, self._batches.pad_to
         return eval_batches(self._features, self._rows, longest, pad_to, share)
 

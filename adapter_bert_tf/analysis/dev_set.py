@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from adapter_bert_tf.data.host_shard import WHOLE, HostShard
+from adapter_bert_tf.data.host_shard import WHOLE_BATCH, HostShard
 
 
 class DevSet(abc.ABC):
@@ -30,7 +30,7 @@ class DevSet(abc.ABC):
         """Number of examples."""
 
     @abc.abstractmethod
-    def batches(self, share: HostShard = WHOLE) -> tf.data.Dataset:
+    def batches(self, share: HostShard = WHOLE_BATCH) -> tf.data.Dataset:
         """Inputs, int32 `[batch, seq]`, of rows of similar length; the last batch is filled up.
 
         Args:

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from adapter_bert_tf.analysis.dev_set import DevSet
-from adapter_bert_tf.data.host_shard import WHOLE, HostShard
+from adapter_bert_tf.data.host_shard import WHOLE_BATCH, HostShard
 from adapter_bert_tf.data.questions import records
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.plan import Plan
@@ -55,7 +55,7 @@ class QuestionSet(DevSet):
     def __len__(self) -> int:
         return len(self._task.asked)
 
-    def batches(self, share: HostShard = WHOLE) -> tf.data.Dataset:
+    def batches(self, share: HostShard = WHOLE_BATCH) -> tf.data.Dataset:
         longest, pad_to = self._batches.max_seq_length, self._batches.pad_to
         return records.eval_batches(self._task.eval_records, self._size, longest, pad_to, share)
 

@@ -1,4 +1,4 @@
-"""Which column of a table is what: by name or number, and what cannot be meant."""
+"""Column numbers of a table's texts and labels, from names or numbers."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ from adapter_bert_tf.tasks.own import is_number
 
 
 def column_numbers(source, header, folder):
-    """Dict from field to column number. Raises `InputError` for a column that is not there."""
+    """Returns a dict from field to column number; raises `InputError` for a missing column."""
     fields = {
         field: column
         for field, column in dataclasses.asdict(source.columns).items()
@@ -31,11 +31,11 @@ def column_numbers(source, header, folder):
 
 
 def check_columns(task, source, header, rows, columns, path):
-    """Texts and label must be different columns, the header no data. Raises `InputError`."""
-    chosen = [columns[field] for field in ("text_a", "text_b", "label") if field in columns]
-    if len(set(chosen)) < len(chosen):
+    """Raises `InputError` if a column is used twice, or the header looks like data."""
+    numbers = [columns[field] for field in ("text_a", "text_b", "label") if field in columns]
+    if len(set(numbers)) < len(numbers):
         raise InputError(
-            f"{path}: the texts and the label must be different columns. Received: "
+            f"{path}: texts and label must be different columns. Received: "
             f"{preview(dataclasses.asdict(source.columns))}"
         )
     if not source.strict or header is None or "label" not in columns:
@@ -43,12 +43,12 @@ def check_columns(task, source, header, rows, columns, path):
     if source.columns.label.strip() in map(str.strip, header) or len(header) <= columns["label"]:
         return
     first = header[columns["label"]].strip()
-    others = {cells[columns["label"]].strip() for _, cells in rows if len(cells) > max(chosen)}
+    others = {cells[columns["label"]].strip() for _, cells in rows if len(cells) > max(numbers)}
     if _is_number(first) if task.regression else first in others:
         raise InputError(
             f"{path}, line 1: this row looks like data and not like a header: its label "
-            f"{preview(first)} is that of other rows. If the file has no header, say "
-            "header=False; else name the columns by their names.",
+            f"{preview(first)} is also the label of other rows. If the file has no header, set "
+            "header=False; otherwise give the columns by name.",
             "header=False",
         )
 
@@ -60,29 +60,30 @@ def _is_number(text):
         return False
 
 
-def _column_number(column, header, place):
-    """Place of a column that is named, or numbered, as an int or as text."""
+def _column_number(column, header, location):
+    """Returns the number of a column given by name or number, as an int or a text."""
     number = int(column) if is_number(str(column)) else None
     if header.count(column) > 1:
         raise InputError(
-            f"{place}: {header.count(column)} columns are called {preview(column)}. Rename them, "
-            f"or say which by its number. Received: {_shown(header)}"
+            f"{location}: {header.count(column)} columns have the name {preview(column)}. Rename "
+            f"them, or give the column by number. Received: {_format_header(header)}"
         )
     if column not in header:
         if number is not None:
             return number
-        said = f"{place}: the header has no column {preview(column)}. Received: {_shown(header)}."
+        names = _format_header(header)
+        message = f"{location}: the header has no column {preview(column)}. Received: {names}."
         if header[0].startswith("sep="):
-            raise InputError(f"{said} The first line is Excel's own: remove it.")
-        raise InputError(f"{said} Is delimiter right?", "delimiter")
+            raise InputError(f"{message} The first line is an instruction to Excel: remove it.")
+        raise InputError(f"{message} Check the name and delimiter.", "delimiter")
     if number is not None and header.index(column) != number:
         raise InputError(
-            f"{place}: {preview(column)} is the name of column {header.index(column)} and "
-            f"the number of another. Rename it. Received: {_shown(header)}"
+            f"{location}: {preview(column)} is the name of column {header.index(column)} and "
+            f"the number of another. Rename it. Received: {_format_header(header)}"
         )
     return header.index(column)
 
 
-def _shown(header):
-    """The names of the first columns, in short."""
+def _format_header(header):
+    """Formats the names of the first columns, shortened."""
     return truncate(str([name[:80] for name in header[:30]]), 600)

@@ -1,4 +1,4 @@
-"""Cross-validation: the training data in equal parts, each the development set once."""
+"""Cross-validation folds."""
 
 import collections
 import dataclasses
@@ -11,15 +11,15 @@ from adapter_bert_tf.errors import InputError
 
 @dataclasses.dataclass(frozen=True)
 class Fold:
-    """One of several equal parts.
+    """One fold of a cross-validation.
 
     Args:
-      number: which part is the development set, from 0.
-      count: of parts.
-      seed: of the division.
+      number: the part that is the development set, from 0.
+      count: number of parts.
+      seed: seed of the random split.
 
     Raises:
-      InputError: for fewer than two parts, or one that is not among them.
+      InputError: for fewer than two parts, or a number out of range.
     """
 
     number: int
@@ -29,42 +29,44 @@ class Fold:
     def __post_init__(self) -> None:
         if self.count < 2 or not 0 <= self.number < self.count:
             raise InputError(
-                f"fold is from 0 to below folds, which is 2 or more. Received: fold {self.number} "
-                f"of {self.count}.",
+                f"folds must be 2 or more, and the fold from 0 to folds - 1. Received: fold "
+                f"{self.number} of {self.count}.",
                 "folds",
             )
 
-    def of(self, examples: Examples, stratified: bool) -> dict[str, Examples]:
-        """`train` and `dev` of this fold, in file order; equal texts are on one side.
+    def split(self, examples: Examples, stratified: bool) -> dict[str, Examples]:
+        """Splits examples into `train` and `dev`, in file order; equal texts stay together.
 
         Args:
-          examples: all, with labels.
-          stratified: whether every part is to have each label's share of the rows.
+          examples: all examples, with labels.
+          stratified: whether every part has the same proportions of labels.
 
         Raises:
-          InputError: where there are fewer different texts than parts.
+          InputError: for fewer different texts than parts.
         """
         texts = examples.texts()
-        different = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-        if len(different) < self.count:
+        groups_by_text = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        if len(groups_by_text) < self.count:
             raise InputError(
-                f"{len(texts)} examples, {len(different)} of them different, are too few for "
+                f"{len(texts)} examples, {len(groups_by_text)} of them different, are too few for "
                 f"folds={self.count}.",
                 f"folds={self.count}",
             )
-        groups = [different[text] for text in texts]
-        train, dev = self._divided(groups, examples.labels if stratified else None)
+        groups = [groups_by_text[text] for text in texts]
+        train, dev = self._split_rows(groups, examples.labels if stratified else None)
         return {"train": examples.take(train), "dev": examples.take(dev)}
 
-    def _divided(self, groups: list[int], labels: Any) -> tuple[list[int], list[int]]:
-        """Numbers of the examples of `train` and of `dev`."""
-        from sklearn.model_selection import StratifiedGroupKFold  # Half a second; few runs need it.
+    def _split_rows(self, groups: list[int], labels: Any) -> tuple[list[int], list[int]]:
+        """Returns the row numbers of `train` and `dev`."""
+        from sklearn.model_selection import (
+            StratifiedGroupKFold,  # Importing it takes half a second.
+        )
 
         if labels is None or max(collections.Counter(labels).values()) < self.count:
-            labels = [""] * len(groups)  # scikit-learn refuses what no label can be divided by.
-        divider = StratifiedGroupKFold(self.count, shuffle=True, random_state=self.seed)
-        with warnings.catch_warnings():  # A label that not every part can have: so be it.
+            labels = [""] * len(groups)  # scikit-learn refuses labels with fewer rows than parts.
+        splitter = StratifiedGroupKFold(self.count, shuffle=True, random_state=self.seed)
+        with warnings.catch_warnings():  # A rare label may be missing in some parts.
             warnings.filterwarnings("ignore", "The least populated class")
-            parts = list(divider.split(groups, labels, groups))
+            parts = list(splitter.split(groups, labels, groups))
         train, dev = parts[self.number]
         return train.tolist(), dev.tolist()

@@ -1,4 +1,4 @@
-"""Which rows of every global batch a host reads, when several devices or hosts divide the work."""
+"""The rows of every global batch that a host reads, with several replicas or hosts."""
 
 import dataclasses
 
@@ -7,11 +7,11 @@ import tensorflow as tf
 
 @dataclasses.dataclass(frozen=True)
 class HostShard:
-    """A host's replicas among all; the default is one host with one replica.
+    """The replicas of a host; the default is one host with one replica.
 
     Args:
-      replicas: number of replicas, over all hosts.
-      first: number of this host's first replica.
+      replicas: number of replicas over all hosts.
+      first: index of this host's first replica.
       local: number of this host's replicas.
     """
 
@@ -20,21 +20,21 @@ class HostShard:
     local: int = 1
 
     @classmethod
-    def of(cls, context: tf.distribute.InputContext) -> "HostShard":
-        """The share of a `tf.distribute.InputContext`."""
+    def from_context(cls, context: tf.distribute.InputContext) -> "HostShard":
+        """Returns the shard of a `tf.distribute.InputContext`."""
         replicas = context.num_replicas_in_sync
         local = replicas // context.num_input_pipelines
         return cls(replicas, context.input_pipeline_id * local, local)
 
     def split(self, dataset: tf.data.Dataset) -> tf.data.Dataset:
-        """Divides global batches.
+        """Splits global batches.
 
-        Every host walks through the same batches in the same order, and so all see one global
-        batch whatever their number; it prepares only its own rows.
+        All hosts read the same batches in the same order, so the global batches do not depend on
+        the number of hosts. Each host prepares only its own rows.
 
         Args:
-          dataset: of pairs: a tensor `[batch, ...]`, whose rows are divided, and a tensor that
-            goes to every replica. The replicas must divide the batch.
+          dataset: pairs of a tensor `[batch, ...]` to split and a tensor for every replica. The
+            number of replicas must divide the batch size.
 
         Returns:
           a dataset with one pair for each local replica and step: `[batch / replicas, ...]`.
@@ -42,7 +42,7 @@ class HostShard:
         if self.replicas == 1:
             return dataset
 
-        def own(rows, common):
+        def local_parts(rows, common):
             parts = tf.reshape(rows, tf.concat([[self.replicas, -1], tf.shape(rows)[1:]], 0))
             parts = parts[self.first : self.first + self.local]
             parts.set_shape(
@@ -50,7 +50,7 @@ class HostShard:
             )
             return parts, tf.repeat(common[tf.newaxis], self.local, axis=0)
 
-        return dataset.map(own).unbatch()
+        return dataset.map(local_parts).unbatch()
 
 
-WHOLE = HostShard()
+WHOLE_BATCH = HostShard()

@@ -6,7 +6,7 @@ import re
 import numpy as np
 from absl import logging
 
-from adapter_bert_tf.data.splits import subset
+from adapter_bert_tf.data.splits import stratified_subset
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
 
@@ -122,4 +122,4 @@ def limit(task, examples, number, seed):
     if number is None or number >= len(examples):
         return examples
     strata = [""] * len(examples) if task.regression else examples.labels
-    return examples.take(subset(strata, number, seed))
+    return examples.take(stratified_subset(strata, number, seed))

@@ -1,4 +1,4 @@
-"""Batches of several tasks: how often each is drawn, and which of its examples come when."""
+"""Sampling of multitask batches."""
 
 import itertools
 import math
@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import tensorflow as tf
 
-from adapter_bert_tf.data.batches import Features, group
+from adapter_bert_tf.data.batches import Features, sort_pools
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
 
@@ -16,7 +16,7 @@ Temperature = float | Literal["annealed"]
 
 
 def parse_temperature(text: str) -> Temperature:
-    """A temperature from text: a number from 1, `inf` or `annealed`. Raises `InputError`."""
+    """Parses a temperature: a number from 1, `inf` or `annealed`. Raises `InputError`."""
     if text == "annealed":
         return "annealed"
     try:
@@ -25,28 +25,28 @@ def parse_temperature(text: str) -> Temperature:
         value = math.nan
     if not value >= 1:
         raise InputError(
-            "A sampling temperature is a number from 1 (shares as the numbers of examples), inf "
-            f"(equal shares), or annealed. Received: {preview(text)}"
+            "A sampling temperature is a number from 1 (proportional to the numbers of examples), "
+            f"inf (all tasks equal), or annealed. Received: {preview(text)}"
         )
     return value
 
 
-def shares(
+def task_proportions(
     counts: Sequence[int], temperature: Temperature, epoch: int = 1, epochs: int = 1
 ) -> np.ndarray:
-    """The share of each task in the rows that are drawn.
+    """Returns the probability of each task in a batch row.
 
     With a temperature T it is proportional to N^(1/T) (Mahabadi et al. 2021, section 3). Annealed,
     it is proportional to N^a with a = 1 - 0.8 (epoch - 1) / (epochs - 1) (Stickland and Murray
-    2019, section 4.1): 1 in the first epoch and 0.2 in the last; of one epoch it is 1.
+    2019, section 4.1): a is 1 in the first epoch and 0.2 in the last; with one epoch it is 1.
 
     Args:
-      counts: examples of each task.
-      temperature: a number from 1, `inf` among them, or `annealed`.
-      epoch, epochs: from 1, for `annealed`.
+      counts: number of examples of each task.
+      temperature: a number from 1, `inf` included, or `annealed`.
+      epoch, epochs: for `annealed`; epochs count from 1.
 
     Returns:
-      float64 `[tasks]`, of sum 1.
+      float64 `[tasks]`, with sum 1.
     """
     if temperature == "annealed":
         power = 1 - 0.8 * (epoch - 1) / max(epochs - 1, 1)
@@ -67,59 +67,61 @@ def plan_mixture(
     epochs: float = 1,
     group_by_length: str | None = "epoch",
 ) -> np.ndarray:
-    """Which examples of which tasks go into which batch: a function of its arguments alone.
+    """Plans the tasks and examples of each batch, reproducibly.
 
-    Every row is drawn by itself, first its task and then that task's next example. A task's
-    examples come in random order, and all before one comes again.
+    Every row draws its task, then takes the task's next example. A task's examples come in random
+    order, and each comes once before any is repeated.
 
     Args:
-      counts: examples of each task.
-      lengths: int `[examples]` of all tasks, one after the other.
-      batch_size: rows a batch, over all replicas.
+      counts: number of examples of each task.
+      lengths: int `[examples]` of all tasks, one task after the other.
+      batch_size: rows per batch, over all replicas.
       steps: number of batches.
-      seed: of the draws.
-      temperature: as in `shares`.
-      epochs: in how many the annealed form divides the steps, rounded up.
-      group_by_length: as in `batches.pools`; None for no order by length.
+      seed: seed of the draws.
+      temperature: as in `task_proportions`.
+      epochs: number of epochs for annealing, rounded up.
+      group_by_length: as in `batches.pool_sizes`; None does not sort.
 
     Returns:
       int64 `[steps, batch_size]`, indices of examples.
     """
-    rng, whole = np.random.default_rng(seed), max(math.ceil(epochs), 1)
-    ends = [steps * epoch // whole for epoch in range(whole + 1)]
-    drawn = _draw_tasks(rng, counts, batch_size, ends, temperature)
-    rows = np.empty_like(drawn)
+    rng, epoch_count = np.random.default_rng(seed), max(math.ceil(epochs), 1)
+    ends = [steps * epoch // epoch_count for epoch in range(epoch_count + 1)]
+    tasks = _draw_tasks(rng, counts, batch_size, ends, temperature)
+    rows = np.empty_like(tasks)
     for task, (first, count) in enumerate(zip(np.cumsum([0, *counts]), counts, strict=False)):
-        places = np.flatnonzero(drawn == task)
-        passes = [rng.permutation(count) for _ in range(-(-len(places) // count))]
-        rows[places] = first + np.concatenate([*passes, np.zeros(0, np.int64)])[: len(places)]
+        positions = np.flatnonzero(tasks == task)
+        permutations = [rng.permutation(count) for _ in range(-(-len(positions) // count))]
+        rows[positions] = (
+            first + np.concatenate([*permutations, np.zeros(0, np.int64)])[: len(positions)]
+        )
     plan = rows.reshape(steps, batch_size)
     if temperature != "annealed":
-        return group(plan, lengths, rng, group_by_length)
-    # Rows that would come into a batch of another epoch would change its shares.
+        return sort_pools(plan, lengths, rng, group_by_length)
+    # Sorting across epochs would change the proportions of an epoch.
     parts = [plan[start:end] for start, end in itertools.pairwise(ends)]
-    return np.concatenate([group(part, lengths, rng, group_by_length) for part in parts])
+    return np.concatenate([sort_pools(part, lengths, rng, group_by_length) for part in parts])
 
 
 def _draw_tasks(rng, counts, batch_size, ends, temperature):
-    """int64 `[steps * batch_size]`, the task of each row; `ends` are the epochs', in steps."""
+    """Draws the task of each row, int64 `[steps * batch_size]`; `ends` are epoch ends in steps."""
     epochs = len(ends) - 1
-    drawn = [
+    draws = [
         rng.choice(
             len(counts),
             size=(ends[epoch] - ends[epoch - 1]) * batch_size,
-            p=shares(counts, temperature, epoch, epochs),
+            p=task_proportions(counts, temperature, epoch, epochs),
         )
         for epoch in range(1, epochs + 1)
     ]
-    return np.concatenate(drawn)
+    return np.concatenate(draws)
 
 
-def together(parts: Sequence[Features]) -> Features:
-    """The examples of several tasks as one `Features`, one task after the other.
+def concatenate(parts: Sequence[Features]) -> Features:
+    """Concatenates the examples of several tasks, one task after the other.
 
     Args:
-      parts: `Features` of each task, with labels of one type and shape.
+      parts: `Features` of each task, with labels of equal dtype and shape.
     """
     numbers = [np.full(len(part), task, np.int32) for task, part in enumerate(parts)]
     return Features(

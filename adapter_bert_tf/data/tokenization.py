@@ -1,4 +1,4 @@
-"""Text to word-piece ids, as TensorFlow operations: the same in training and in exported models."""
+"""Word-piece tokenization in TensorFlow, the same in training and in exported models."""
 
 import copy
 import functools
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from adapter_bert_tf.base.vocabulary import Vocabulary
 
 
-def _tokenizers(pieces: Sequence[str]) -> list[layers.FastWordpieceBertTokenizer]:
-    """Two layers that split words, without and with offsets. Case is ours (`_normalize`)."""
-    # A layer reads a file itself, line by line, and takes a request to a store that fails for
-    # the file's end: half a vocabulary, without a word. So it gets what was read and checked.
+def _make_tokenizers(pieces: Sequence[str]) -> list[layers.FastWordpieceBertTokenizer]:
+    """Makes two tokenizers, without and with offsets; `_normalize` changes the case."""
+    # The layer reads its file line by line, and takes a failed request to an object store for the
+    # end of the file. So it gets a local copy of the checked vocabulary.
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "vocab.txt")
         storage.write_text(path, "".join(f"{piece}\n" for piece in pieces))
@@ -38,16 +38,16 @@ def _tokenizers(pieces: Sequence[str]) -> list[layers.FastWordpieceBertTokenizer
 class TextEncoder(tf.Module):
     """Tokenizes one or two texts and joins them as `[CLS] a [SEP] b [SEP]`, cut to a length.
 
-    Agrees with `transformers.BertTokenizerFast` piece for piece: the text is normalized as there
-    (Model Garden's own lower-casing applies NFKC, which changes `½` or a lone acute accent).
+    Gives the same pieces as `transformers.BertTokenizerFast`, with the same normalization (Model
+    Garden's lower-casing applies NFKC, which changes `½` or a lone acute accent).
 
     Args:
       vocabulary: `Vocabulary`.
-      max_seq_length: longest result in word pieces, special tokens included. Too long a pair is
-        cut at the longer text's end, as in adapter-bert.
+      max_seq_length: maximum length in word pieces, special tokens included. A longer pair is cut
+        at the end of its longer text, as in adapter-bert.
 
     Raises:
-      InputError: when that is less than 5, for two texts of one piece.
+      InputError: when `max_seq_length` is less than 5, the length of two texts of one piece.
     """
 
     def __init__(
@@ -55,15 +55,15 @@ class TextEncoder(tf.Module):
     ) -> None:
         super().__init__(name=name)
         self.lower_case = vocabulary.lower_case
-        self.max_seq_length = _room(max_seq_length)
-        self.tokenizer, self.offset_tokenizer = _tokenizers(vocabulary.pieces)
+        self.max_seq_length = _checked_length(max_seq_length)
+        self.tokenizer, self.offset_tokenizer = _make_tokenizers(vocabulary.pieces)
         self.unknown_id = vocabulary.pieces.index("[UNK]")
         self.special = self.tokenizer.get_special_tokens_dict()
 
     def with_length(self, max_seq_length: int) -> "TextEncoder":
-        """The same with another `max_seq_length`; the vocabulary is shared."""
+        """Returns a copy with another `max_seq_length`, which shares the vocabulary."""
         other = copy.copy(self)
-        other.max_seq_length = _room(max_seq_length)
+        other.max_seq_length = _checked_length(max_seq_length)
         return other
 
     def __call__(self, *texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
@@ -87,36 +87,36 @@ class TextEncoder(tf.Module):
           dict of int32 `[batch, seq]` `input_word_ids`, `input_mask` and `input_type_ids`.
 
         Raises:
-          InputError: when it is not one or two columns of strings of one length.
+          InputError: unless there are one or two lists of strings of equal length.
         """
-        columns = [_strings(column) for column in texts]
+        columns = [_string_tensor(column) for column in texts]
         shapes = [tuple(column.shape) for column in columns]
         if len(columns) not in (1, 2) or len(set(shapes)) > 1 or len(shapes[0]) != 1:
             raise InputError(
-                "Texts are one or two lists of strings of one length. Received: "
-                f"{len(columns)} of the shapes {shapes}"
+                "Texts must be one or two lists of strings of equal length. Received: "
+                f"{len(columns)} lists with the shapes {shapes}"
             )
-        return padded(*self(*columns))
+        return pad_inputs(*self(*columns))
 
     def segments(self, *texts: tf.Tensor) -> list[tf.RaggedTensor]:
-        """Word-piece ids of each text by itself, uncut: ragged `[batch, (pieces)]` each."""
+        """Returns the uncut word-piece ids of each text: ragged `[batch, (pieces)]` each."""
         return [self.tokenizer(self._normalize(t)).merge_dims(1, 2) for t in texts]
 
     def join(self, segments: Sequence[tf.RaggedTensor]) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
-        """Cuts and joins `segments`; returns what calling the encoder returns."""
-        room = self.max_seq_length - len(segments) - 1
+        """Cuts and joins `segments`; returns the same as `__call__`."""
+        length = self.max_seq_length - len(segments) - 1
         ids, types = text.combine_segments(
-            text.RoundRobinTrimmer(room).trim(segments),
+            text.RoundRobinTrimmer(length).trim(segments),
             start_of_sequence_id=self.special["start_of_sequence_id"],
             end_of_segment_id=self.special["end_of_segment_id"],
         )
         return tf.cast(ids, tf.int32), tf.cast(types, tf.int32)
 
     def align(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
-        """Word pieces and the characters that each comes from.
+        """Aligns word pieces with the characters of the text.
 
-        Texts are normalized character by character, so that every byte of what the tokenizer sees
-        has one character of the text behind it: `text[start:end]` is what a piece stands for.
+        Texts are normalized character by character, so every byte of the tokenizer's input belongs
+        to one character of the text, and `text[start:end]` is the text of a piece.
 
         Args:
           texts: string tensor `[batch]`.
@@ -126,28 +126,30 @@ class TextEncoder(tf.Module):
           characters. An end includes combining marks that follow.
         """
         characters = tf.strings.unicode_split(texts, "UTF-8")
-        distinct, which = tf.unique(characters.flat_values)
+        distinct, positions = tf.unique(characters.flat_values)
         normalized = self._normalize(distinct)
         joined = tf.strings.reduce_join(
-            characters.with_flat_values(tf.gather(normalized, which)), axis=-1
+            characters.with_flat_values(tf.gather(normalized, positions)), axis=-1
         )
-        ids, begins, limits = (part.merge_dims(1, 2) for part in self.offset_tokenizer(joined))
+        ids, piece_starts, piece_ends = (
+            part.merge_dims(1, 2) for part in self.offset_tokenizer(joined)
+        )
 
-        # Numbers of characters and bytes count through the whole batch until the last step.
-        lengths = tf.gather(tf.strings.length(normalized), which)
-        of_byte = tf.repeat(tf.range(tf.size(which, tf.int64)), lengths)
+        # Indices of characters and bytes run through the whole batch until the last step.
+        lengths = tf.gather(tf.strings.length(normalized), positions)
+        character_of_byte = tf.repeat(tf.range(tf.size(positions, tf.int64)), lengths)
         first_byte = tf.cumsum(tf.strings.length(joined), exclusive=True)
-        rows = begins.value_rowids()
+        rows = piece_starts.value_rowids()
         first_byte = tf.cast(tf.gather(first_byte, rows), tf.int64)
         first_character = tf.gather(characters.row_starts(), rows)
-        starts = tf.gather(of_byte, begins.flat_values + first_byte)
-        ends = tf.gather(of_byte, limits.flat_values + first_byte - 1)
-        is_mark = tf.gather(tf.strings.regex_full_match(distinct, r"\p{M}+"), which)
+        starts = tf.gather(character_of_byte, piece_starts.flat_values + first_byte)
+        ends = tf.gather(character_of_byte, piece_ends.flat_values + first_byte - 1)
+        is_mark = tf.gather(tf.strings.regex_full_match(distinct, r"\p{M}+"), positions)
         ends = _skip_marks(ends, is_mark, tf.gather(characters.row_limits(), rows))
         return (
             ids,
-            begins.with_flat_values(starts - first_character),
-            begins.with_flat_values(ends - first_character),
+            piece_starts.with_flat_values(starts - first_character),
+            piece_starts.with_flat_values(ends - first_character),
         )
 
     def _normalize(self, texts: tf.Tensor) -> tf.Tensor:
@@ -156,47 +158,47 @@ class TextEncoder(tf.Module):
         if not self.lower_case:
             return texts
         texts = text.normalize_utf8(texts, "NFD")
-        # The only letter whose lower case depends on its place in the word; not so in BERT's.
+        # tf.strings.lower maps a final sigma to another letter; BERT's lower-casing does not.
         texts = tf.strings.regex_replace(texts, "Σ", "σ")
         return tf.strings.lower(tf.strings.regex_replace(texts, r"\p{Mn}", ""), encoding="utf-8")
 
     def unknown_share(self, ids: tf.RaggedTensor) -> float:
-        """Share of [UNK] among the word pieces of a ragged batch, from 0 to 1."""
+        """Returns the proportion of [UNK] among the word pieces of a ragged batch."""
         return float(tf.reduce_mean(tf.cast(ids.flat_values == self.unknown_id, tf.float32)))
 
 
 @functools.lru_cache(maxsize=2)
 def text_encoder(vocabulary: "Vocabulary", max_seq_length: int) -> TextEncoder:
-    """A `TextEncoder`; the runs of a sweep get the same one, because it is traced for seconds."""
+    """Returns a cached `TextEncoder`: the runs of a sweep share the traces, which take seconds."""
     return TextEncoder(vocabulary, max_seq_length)
 
 
-def _room(max_seq_length: int) -> int:
+def _checked_length(max_seq_length: int) -> int:
     if not isinstance(max_seq_length, int | np.integer) or max_seq_length < 5:
         raise InputError(
-            f"max_seq_length is a whole number of 5 or more. Received: {preview(max_seq_length)}"
+            f"max_seq_length must be a whole number from 5. Received: {preview(max_seq_length)}"
         )
     return int(max_seq_length)
 
 
-def _strings(column: tf.Tensor | Sequence[str]) -> tf.Tensor:
+def _string_tensor(column: tf.Tensor | Sequence[str]) -> tf.Tensor:
     try:
         return tf.convert_to_tensor(column, tf.string)
     except (TypeError, ValueError) as error:
-        raise InputError(f"A text is a string. Received: {preview(column)}") from error
+        raise InputError(f"Texts must be strings. Received: {preview(column)}") from error
 
 
-def equally_long(columns: Collection[tf.Tensor]) -> list[tf.Tensor]:
-    """The string tensors `[batch]`, which fail in the graph if they differ in length.
+def require_equal_lengths(columns: Collection[tf.Tensor]) -> list[tf.Tensor]:
+    """Returns string tensors `[batch]` with a check in the graph for equal lengths.
 
-    The operations of tensorflow_text read beyond the shorter one.
+    Without it the operations of tensorflow_text read beyond the end of the shorter one.
     """
     sizes = [tf.size(column) for column in columns]
     checks = [
         tf.debugging.assert_equal(
             size,
             sizes[0],
-            "A row needs one text of each kind: these inputs have different numbers of rows.",
+            "All text inputs must have the same number of rows.",
         )
         for size in sizes[1:]
     ]
@@ -204,10 +206,10 @@ def equally_long(columns: Collection[tf.Tensor]) -> list[tf.Tensor]:
         return [tf.identity(column) for column in columns]
 
 
-def padded(ids: tf.RaggedTensor, types: tf.RaggedTensor) -> dict[str, tf.Tensor]:
-    """Encoder inputs, dict of int32 `[batch, seq]`, from ragged word ids and type ids.
+def pad_inputs(ids: tf.RaggedTensor, types: tf.RaggedTensor) -> dict[str, tf.Tensor]:
+    """Pads ragged word ids and type ids to encoder inputs, a dict of int32 `[batch, seq]`.
 
-    `seq` is at least 1, even of no rows.
+    `seq` is at least 1, also for an empty batch.
     """
     width = tf.maximum(ids.bounding_shape(1), 1)
     shape = tf.stack([-1, width])
@@ -219,7 +221,10 @@ def padded(ids: tf.RaggedTensor, types: tf.RaggedTensor) -> dict[str, tf.Tensor]
 
 
 def _skip_marks(last: tf.Tensor, is_mark: tf.Tensor, limits: tf.Tensor) -> tf.Tensor:
-    """The first character after each of `last` that is no combining mark, or its text's end."""
+    """Returns the first character after each of `last` that is not a combining mark.
+
+    At the end of a text, returns the end (`limits`).
+    """
     others = tf.where(~is_mark)[:, 0]
     others = tf.concat([others, tf.shape(is_mark, tf.int64)], 0)
     following = tf.gather(others, tf.searchsorted(others, last, side="right", out_type=tf.int64))

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from adapter_bert_tf.data.tokenization import TextEncoder, equally_long
+from adapter_bert_tf.data.tokenization import TextEncoder, require_equal_lengths
 from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run, Tensors, id_specs
 
 NEVER = -3.0e38  # Below every score; infinities would make NaN of differences.
@@ -71,7 +71,7 @@ class Answerer(tf.Module):
           dict of `[batch]`: `answer`, a slice of the context, "" for none; `score`, the sum of its
           two logits; `start` and `end`, its place in characters of the context, -1 for none.
         """
-        question, context = equally_long([question, context])
+        question, context = require_equal_lengths([question, context])
         query, _, _ = self.encoder.align(question)
         query = query[:, : self.settings["max_query_length"]]
         pieces, starts, ends = self.encoder.align(context)

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
-from adapter_bert_tf.data.tokenization import TextEncoder, equally_long, padded
+from adapter_bert_tf.data.tokenization import TextEncoder, pad_inputs, require_equal_lengths
 from adapter_bert_tf.tasks import metrics
 from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
@@ -100,7 +100,7 @@ def of_text(run: Run, config: Config, pieces: Pieces) -> Any:
 
     @tf.function
     def serving_default(**texts: tf.Tensor) -> Tensors:
-        inputs = padded(*pieces(config["inputs"], *equally_long(texts.values())))
+        inputs = pad_inputs(*pieces(config["inputs"], *require_equal_lengths(texts.values())))
         return class_outputs(run(inputs), config)
 
     return serving_default.get_concrete_function(**text_specs(config))

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.ops import ROWS
-from adapter_bert_tf.data.tokenization import TextEncoder, equally_long, padded
+from adapter_bert_tf.data.tokenization import TextEncoder, pad_inputs, require_equal_lengths
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.serving_texts import Pieces, id_specs
@@ -213,7 +213,7 @@ class Table:
 
     def answer(self, task, text_a, text_b):
         """See `all_tasks`."""
-        task, text_a, text_b = equally_long([task, text_a, text_b])
+        task, text_a, text_b = require_equal_lengths([task, text_a, text_b])
         which = self._find(task)
         logits = self._logits(self._inputs(which, text_a, text_b), which)
         logits = tf.maximum(logits, NO_LABEL)
@@ -252,7 +252,7 @@ class Table:
         batch = tf.shape(which)[0]
         rows = tf.gather(tf.constant(self.way_of), which) * batch + tf.range(batch)
         ids, types = (tf.gather(tf.concat(parts, 0), rows) for parts in zip(*made, strict=True))
-        return padded(ids, types)
+        return pad_inputs(ids, types)
 
     def _logits(self, inputs, which):
         """float32 `[batch, width]`: each bank computes its own rows."""

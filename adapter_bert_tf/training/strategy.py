@@ -6,7 +6,7 @@ import os
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.data.host_shard import WHOLE, HostShard
+from adapter_bert_tf.data.host_shard import WHOLE_BATCH, HostShard
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import parse_json
 
@@ -134,9 +134,9 @@ def io_device(strategy):
 def distribute(strategy, batches):
     """Returns the batches of this host's replicas; `batches` maps a `HostShard` to a dataset."""
     if strategy.num_replicas_in_sync == 1:
-        return batches(WHOLE)
+        return batches(WHOLE_BATCH)
     return strategy.distribute_datasets_from_function(
-        lambda context: batches(HostShard.of(context))
+        lambda context: batches(HostShard.from_context(context))
     )
 
 

@@ -61,7 +61,7 @@ def test_variables_beside_the_base_are_its_own(case, model):
 
 def test_a_tuning_that_finds_nothing_to_train_says_what_is_there(model):
     made = model(("own/mine", VariableSpec((3,), "on its own", 0)))
-    with pytest.raises(InputError, match=r"Received: parts in the groups \['on its own'\]"):
+    with pytest.raises(InputError, match=r"Received: modules in the groups \['on its own'\]"):
         select_trained(made, Tuning())
 
 

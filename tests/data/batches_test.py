@@ -10,12 +10,12 @@ import tensorflow as tf
 
 from adapter_bert_tf.base.vocabulary import read_vocabulary
 from adapter_bert_tf.data.batches import (
-    POOL,
+    MAX_POOL,
     Features,
     eval_batches,
     eval_plan,
     plan_batches,
-    pools,
+    pool_sizes,
     tokenize,
     train_batches,
 )
@@ -136,12 +136,12 @@ def test_the_plan_depends_on_the_seed_and_nothing_else():
 
 
 def test_batches_hold_similar_lengths():
-    lengths = np.random.default_rng(0).integers(3, 100, POOL * 8)
-    plan = plan_batches(lengths, 8, POOL, 0)
+    lengths = np.random.default_rng(0).integers(3, 100, MAX_POOL * 8)
+    plan = plan_batches(lengths, 8, MAX_POOL, 0)
     spread = np.ptp(lengths[plan], axis=1)
     assert spread.mean() < 10
-    assert np.corrcoef(np.arange(POOL), lengths[plan].mean(1))[0, 1] < 0.5  # In random order.
-    at_random = plan_batches(lengths, 8, POOL, 0, "no")
+    assert np.corrcoef(np.arange(MAX_POOL), lengths[plan].mean(1))[0, 1] < 0.5  # In random order.
+    at_random = plan_batches(lengths, 8, MAX_POOL, 0, "no")
     assert np.ptp(lengths[at_random], axis=1).mean() > 60
 
 
@@ -158,12 +158,24 @@ def test_no_batch_holds_an_example_twice(count):
 
 def test_how_many_batches_are_sorted_together():
     """By hand: of 36 examples in batches of 4 there are 9 an epoch; a quarter of them is 2."""
-    assert pools(36, 4, 10, "epoch") == [2, 2, 2, 2, 1] * 2
-    assert pools(38, 4, 11, "epoch") == [2, 2, 2, 2, 1, 1, 2, 2, 2, 2, 1]  # The tenth has of both.
-    assert pools(3, 4, 3, "epoch") == [1, 1, 1]
-    assert pools(8 * POOL * 4, 4, 65, "epoch") == [POOL] * 8  # And never more.
-    assert pools(36, 4, 65, "run") == [64, 64]
-    assert pools(36, 4, 3, "no") == [1, 1, 1]
+    assert pool_sizes(36, 4, 10, "epoch") == [2, 2, 2, 2, 1] * 2
+    assert pool_sizes(38, 4, 11, "epoch") == [
+        2,
+        2,
+        2,
+        2,
+        1,
+        1,
+        2,
+        2,
+        2,
+        2,
+        1,
+    ]  # The tenth has of both.
+    assert pool_sizes(3, 4, 3, "epoch") == [1, 1, 1]
+    assert pool_sizes(8 * MAX_POOL * 4, 4, 65, "epoch") == [MAX_POOL] * 8  # And never more.
+    assert pool_sizes(36, 4, 65, "run") == [64, 64]
+    assert pool_sizes(36, 4, 3, "no") == [1, 1, 1]
 
 
 def test_the_order_of_earlier_versions():

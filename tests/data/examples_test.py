@@ -77,7 +77,7 @@ BAD = {
         r"line 3: unknown label 'maybe'",
     ),
     "other header": ("id\tx\ty\n1\t2\t3\n", "header has no column"),
-    "Excel's line": ("sep=;\n" + MRPC + "1\t7\t8\ta\tb\n", "The first line is Excel's own: remove"),
+    "Excel's line": ("sep=;\n" + MRPC + "1\t7\t8\ta\tb\n", "first line is.* Excel"),
     "a blank line": (MRPC + "\n1\t7\t8\ta\tb\n", "line 2"),
 }
 

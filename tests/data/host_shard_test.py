@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from adapter_bert_tf.data.host_shard import WHOLE, HostShard
+from adapter_bert_tf.data.host_shard import WHOLE_BATCH, HostShard
 
 ROWS = np.arange(24).reshape(3, 8)  # Three steps of eight rows.
 WIDTHS = np.array([5, 6, 7])
@@ -16,7 +16,9 @@ def split(share):
 
 
 def test_one_replica_has_everything():
-    assert split(WHOLE) == [(row.tolist(), width) for row, width in zip(ROWS, WIDTHS, strict=True)]
+    assert split(WHOLE_BATCH) == [
+        (row.tolist(), width) for row, width in zip(ROWS, WIDTHS, strict=True)
+    ]
 
 
 @pytest.mark.parametrize(("hosts", "local"), [(1, 2), (2, 1), (2, 2), (4, 2), (1, 8)])
@@ -38,4 +40,4 @@ def test_static_shapes_stay_static():
 @pytest.mark.parametrize(("pipelines", "index", "first", "local"), [(1, 0, 0, 8), (4, 3, 6, 2)])
 def test_from_tensorflows_context(pipelines, index, first, local):
     context = tf.distribute.InputContext(pipelines, index, 8)
-    assert HostShard.of(context) == HostShard(8, first, local)
+    assert HostShard.from_context(context) == HostShard(8, first, local)

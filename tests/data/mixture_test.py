@@ -7,7 +7,12 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.data.batches import Features
-from adapter_bert_tf.data.mixture import parse_temperature, plan_mixture, shares, together
+from adapter_bert_tf.data.mixture import (
+    concatenate,
+    parse_temperature,
+    plan_mixture,
+    task_proportions,
+)
 from adapter_bert_tf.errors import InputError
 
 COUNTS = (8_551, 3_668, 2_490, 10)
@@ -45,22 +50,24 @@ def test_a_wrong_temperature_is_refused(text):
     ],
 )
 def test_shares_by_hand(temperature, epoch, expected):
-    np.testing.assert_allclose(shares([100, 900], temperature, epoch, 5), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        task_proportions([100, 900], temperature, epoch, 5), expected, rtol=1e-12
+    )
 
 
 def test_the_annealed_form_of_one_epoch_is_proportional():
-    np.testing.assert_allclose(shares([1, 3], "annealed", 1, 1), [0.25, 0.75])
+    np.testing.assert_allclose(task_proportions([1, 3], "annealed", 1, 1), [0.25, 0.75])
 
 
 def test_shares_of_very_large_and_small_tasks_are_finite():
-    found = shares([1, 10**9], 1)
+    found = task_proportions([1, 10**9], 1)
     assert np.isfinite(found).all() and found[0] == pytest.approx(1e-9, rel=1e-6)
 
 
 @pytest.mark.parametrize("temperature", [1, 2, 10, math.inf])
 def test_the_rows_that_are_drawn_have_these_shares(temperature):
     plan = plan_mixture(COUNTS, np.full(sum(COUNTS), 5), 32, 313, 0, temperature)
-    expected = shares(COUNTS, temperature)
+    expected = task_proportions(COUNTS, temperature)
     deviation = np.sqrt(expected * (1 - expected) / plan.size)
     assert plan.size > 10_000
     assert (np.abs(drawn(plan, COUNTS) / plan.size - expected) < 4 * deviation).all()
@@ -73,7 +80,7 @@ def test_annealed_rows_have_the_shares_of_their_epoch(group_by_length, epochs):
     plan = plan_mixture(COUNTS, lengths, 32, 1_000, 0, "annealed", epochs, group_by_length)
     for epoch, (start, end) in enumerate(((0, 333), (333, 666), (666, 1_000)), 1):
         rows = plan[start:end]
-        expected = shares(COUNTS, "annealed", epoch, 3)
+        expected = task_proportions(COUNTS, "annealed", epoch, 3)
         deviation = np.sqrt(expected * (1 - expected) / rows.size)
         assert (np.abs(drawn(rows, COUNTS) / rows.size - expected) < 4 * deviation).all(), epoch
 
@@ -120,7 +127,7 @@ def test_features_of_several_tasks_keep_their_rows():
         )
         for rows, labels in (([[1, 2], [3]], [[0.0, 0.0], [1.0, 0.0]]), ([[4, 5, 6]], [[2.0, 3.5]]))
     ]
-    found = together(parts)
+    found = concatenate(parts)
     assert found.ids.to_list() == [[1, 2], [3], [4, 5, 6]]
     assert found.task_ids.tolist() == [0, 0, 1]
     assert found.lengths.tolist() == [2, 1, 3]

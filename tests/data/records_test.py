@@ -85,7 +85,7 @@ def test_a_damaged_cache_is_made_anew(damage, tmp_path, caplog):
     whole = list(tf.data.TFRecordDataset(make().files()).as_numpy_iterator())
     DAMAGES[damage](next(tmp_path.iterdir()))
     assert list(tf.data.TFRecordDataset(make().files()).as_numpy_iterator()) == whole
-    assert "are damaged, and are made anew" in caplog.text
+    assert "are damaged" in caplog.text
     caplog.clear()
     make()
     assert not caplog.text  # And stay.

@@ -5,7 +5,7 @@ import collections
 import numpy as np
 import pytest
 
-from adapter_bert_tf.data.splits import divide, subset
+from adapter_bert_tf.data.splits import random_split, stratified_subset
 
 SHARES = (0.8, 0.1, 0.1)
 
@@ -20,7 +20,7 @@ def data():
 
 def test_divides_everything_once_in_shares(data):
     keys, labels = data
-    parts = divide(keys, labels, SHARES, 0)
+    parts = random_split(keys, labels, SHARES, 0)
     assert sorted(i for part in parts for i in part) == list(range(1000))
     assert [len(part) for part in parts] == pytest.approx([800, 100, 100], abs=5)
     assert all(part == sorted(part) for part in parts)
@@ -28,35 +28,39 @@ def test_divides_everything_once_in_shares(data):
 
 def test_duplicates_stay_on_one_side(data):
     keys, labels = data
-    parts = [{keys[i] for i in part} for part in divide(keys, labels, SHARES, 3)]
+    parts = [{keys[i] for i in part} for part in random_split(keys, labels, SHARES, 3)]
     assert not (parts[0] & parts[1] or parts[0] & parts[2] or parts[1] & parts[2])
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_every_label_is_in_training(data, seed):
     keys, labels = data
-    assert {labels[i] for i in divide(keys, labels, SHARES, seed)[0]} == set(labels)
+    assert {labels[i] for i in random_split(keys, labels, SHARES, seed)[0]} == set(labels)
     sets = [(*label, "all") for label in labels]
-    assert divide(keys, sets, SHARES, seed)[0] == divide(keys, labels, SHARES, seed)[0]
+    assert random_split(keys, sets, SHARES, seed)[0] == random_split(keys, labels, SHARES, seed)[0]
 
 
 def test_every_label_is_in_training_even_if_all_are_rare():
-    parts = divide(range(30), [(str(i),) for i in range(30)], SHARES, 0)
+    parts = random_split(range(30), [(str(i),) for i in range(30)], SHARES, 0)
     assert [len(part) for part in parts] == [30, 0, 0]
 
 
 def test_the_seed_decides(data):
-    assert divide(*data, SHARES, 1) == divide(*data, SHARES, 1) != divide(*data, SHARES, 2)
+    assert (
+        random_split(*data, SHARES, 1)
+        == random_split(*data, SHARES, 1)
+        != random_split(*data, SHARES, 2)
+    )
 
 
 def test_exact_shares_without_duplicates():
-    assert [len(part) for part in divide(range(3118), None, SHARES, 0)] == [2494, 312, 312]
+    assert [len(part) for part in random_split(range(3118), None, SHARES, 0)] == [2494, 312, 312]
 
 
 @pytest.mark.parametrize("number", [7, 100, 501, 999])
 def test_a_subset_keeps_the_proportions(data, number):
     _, labels = data
-    rows = subset(labels, number, 0)
+    rows = stratified_subset(labels, number, 0)
     assert len(set(rows)) == number and rows == sorted(rows)
     counts, all_counts = (collections.Counter(x) for x in ([labels[i] for i in rows], labels))
     for label, count in all_counts.items():
@@ -65,8 +69,12 @@ def test_a_subset_keeps_the_proportions(data, number):
 
 
 def test_a_subset_smaller_than_the_number_of_labels(data):
-    assert len(subset(data[1], 3, 0)) == 3
+    assert len(stratified_subset(data[1], 3, 0)) == 3
 
 
 def test_a_subset_depends_on_the_seed(data):
-    assert subset(data[1], 50, 1) == subset(data[1], 50, 1) != subset(data[1], 50, 2)
+    assert (
+        stratified_subset(data[1], 50, 1)
+        == stratified_subset(data[1], 50, 1)
+        != stratified_subset(data[1], 50, 2)
+    )

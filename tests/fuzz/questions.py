@@ -110,7 +110,7 @@ def _whole_cache():
             )
             for path in pathlib.Path(folder).rglob("*.*")
         }
-    (note,) = (path for path in files if path.endswith(records.DONE))
+    (note,) = (path for path in files if path.endswith(records.DONE_FILE))
     return note, files
 
 

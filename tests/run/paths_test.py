@@ -70,7 +70,7 @@ class CloudTpu:
     [
         ("mine", "runtime 2.20.0 of us/here/mine"),
         ("absent", "runtime not known (no TPU of this name)"),
-        ("grpc://10.0.0.2:8470", "runtime not known (an address does not say it)"),
+        ("grpc://10.0.0.2:8470", "runtime not known (from an address alone)"),
         ("local", "libtpu 0.0.14"),
     ],
 )

@@ -196,7 +196,7 @@ def test_every_row_of_a_test_file_is_answered(tiny_base_folder, tmp_path, caplog
     assert run(folder, tiny_base_folder, out, *NAMES, *more) is None
     answers = (out / "predictions.tsv").read_text().splitlines()[1:]
     assert [line.split("\t")[0] for line in answers] == [str(i) for i in range(24)]
-    assert "test.tsv: 2 of 24 rows have no label of the task. They are answered" in caplog.text
+    assert "test.tsv: 2 of 24 rows have no label of the task" in caplog.text
     labels = [row.split("\t")[3] for row in rows[1:]]
     said = [line.split("\t")[1] for line in answers]
     right = [label == answer for label, answer in zip(labels, said, strict=True) if label]
@@ -333,7 +333,7 @@ BAD = {
             (folder / "dev.tsv").unlink()
             or _edit("train.tsv", lambda b: b"\n".join(b.split(b"\n")[:3]))(folder)
         ),
-        "too few to divide",
+        "too few to split",
     ),
     "a tab in a label": (
         lambda folder: [f"--data_dir={_csv_with_odd_label(folder.parent / 'c')}"],
@@ -350,29 +350,29 @@ BAD = {
     "text as score": (lambda folder: ["--regression"], "score must be a number"),
     "a text that is the label": (
         lambda folder: ["--text_b_column=answer"],
-        "the texts and the label must be different columns",
+        "must be different columns",
     ),
     "one text twice": (
         lambda folder: ["--text_a_column=1", "--text_b_column=first"],
-        "the texts and the label must be different columns",
+        "must be different columns",
     ),
     "two columns of one name": (
         _edit("train.tsv", lambda b: b.replace(b"note", b"answer", 1)),
-        "2 columns are called 'answer'",
+        "2 columns.* 'answer'",
     ),
     "a first row that is no header": (
         lambda folder: (
             _edit("train.tsv", lambda b: b.split(b"\n", 1)[1])(folder)
             or ["--text_a_column=1", "--text_b_column=2", "--label_column=3"]
         ),
-        "line 1: this row looks like data.*label 'no' is that of other rows.*say --noheader",
+        "line 1: this row looks like data.*label 'no' .*--noheader",
     ),
     "a first row that is no header, in one file": (
         lambda folder: (
             _edit("dev.tsv", lambda b: b.split(b"\n", 1)[1])(folder)
             or ["--text_a_column=1", "--text_b_column=2", "--label_column=3"]
         ),
-        r"dev.tsv.*line 1: this row looks like data.*label 'no' is that of other rows",
+        r"dev.tsv.*line 1: this row looks like data.*label 'no' ",
     ),
     "a first row that is no header, with scores": (
         lambda folder: [
@@ -382,7 +382,7 @@ BAD = {
             "--label_column=3",
             "--regression",
         ],
-        "line 1: this row looks like data.*label '0' is that of other rows",
+        "line 1: this row looks like data.*label '0' ",
     ),
     "a score beyond all floats": (
         lambda folder: [

@@ -79,7 +79,7 @@ def test_it_computes_what_the_model_computes(texts, labels, tiny_base_folder, tm
             labels[i] for i in expected[rows].argmax(-1)
         ]
     if len(texts) == 2:
-        with pytest.raises(tf.errors.InvalidArgumentError, match="different numbers of rows"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="same number of rows"):
             served.signatures["serving_default"](text_a=tf.constant(A), text_b=tf.constant(B[1:]))
     inputs = TextEncoder(base.vocabulary, 16).inputs(*texts)
     by_ids = served.signatures["ids"](**inputs)
@@ -182,7 +182,7 @@ def test_no_questions_and_unequal_columns(tiny_base_folder, tmp_path):
     served = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
     none = tf.constant([], tf.string)
     assert served(question=none, context=none)["answer"].shape == 0
-    with pytest.raises(tf.errors.InvalidArgumentError, match="different numbers of rows"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="same number of rows"):
         served(question=tf.constant(["who", "why"]), context=tf.constant(["it was good"]))
 
 

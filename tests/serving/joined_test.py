@@ -122,7 +122,7 @@ def test_a_task_for_each_row(joined_model):
         served.signatures["tasks"](
             task=tf.constant(["cola"]), text_a=tf.constant(["a"]), text_b=tf.constant([""])
         )
-    with pytest.raises(tf.errors.InvalidArgumentError, match="different numbers of rows"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="same number of rows"):
         served.signatures["tasks"](
             task=tf.constant(["pairs"] * 2), text_a=tf.constant(["a"]), text_b=tf.constant(["", ""])
         )

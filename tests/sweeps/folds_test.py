@@ -31,7 +31,7 @@ LABELS = ["a" if i // 2 % 4 else "b" for i in range(80)]
 @pytest.mark.parametrize("stratified", [True, False])
 def test_the_folds_are_the_whole(stratified):
     whole = examples(TEXTS, LABELS)
-    parts = [Fold(i, 5, seed=3).of(whole, stratified) for i in range(5)]
+    parts = [Fold(i, 5, seed=3).split(whole, stratified) for i in range(5)]
     names = [part["dev"].indices for part in parts]
     assert sorted(itertools.chain(*names)) == sorted(whole.indices)
     for part in parts:
@@ -40,27 +40,29 @@ def test_the_folds_are_the_whole(stratified):
         assert 12 <= len(part["dev"]) <= 20
         if stratified:
             assert part["dev"].labels.count("b") == 4  # A quarter of 16.
-    again = Fold(2, 5, seed=3).of(whole, stratified)
+    again = Fold(2, 5, seed=3).split(whole, stratified)
     assert (
-        again["dev"].indices == names[2] != Fold(2, 5, seed=4).of(whole, stratified)["dev"].indices
+        again["dev"].indices
+        == names[2]
+        != Fold(2, 5, seed=4).split(whole, stratified)["dev"].indices
     )
 
 
 @pytest.mark.parametrize(("number", "count"), [(0, 1), (2, 2), (-1, 3)])
 def test_there_are_no_such_folds(number, count):
-    with pytest.raises(InputError, match="fold is from 0"):
+    with pytest.raises(InputError, match="Received: fold"):
         Fold(number, count)
 
 
 def test_labels_too_rare_to_be_everywhere():
     labels = [str(i // 2) for i in range(80)]
-    parts = [Fold(i, 5).of(examples(TEXTS, labels), True)["dev"] for i in range(5)]
+    parts = [Fold(i, 5).split(examples(TEXTS, labels), True)["dev"] for i in range(5)]
     assert sorted(map(len, parts)) == [16] * 5
 
 
 def test_too_few_texts():
     with pytest.raises(InputError, match="4 examples, 2 of them different, are too few"):
-        Fold(0, 3).of(examples(TEXTS[:4], LABELS[:4]), True)
+        Fold(0, 3).split(examples(TEXTS[:4], LABELS[:4]), True)
 
 
 @pytest.fixture(scope="module")

@@ -363,7 +363,7 @@ def test_damaged_weights_are_not_kept(case, tmp_path):
     run = Run(tmp_path)
     run.train([0.1, 0.5, 0.4, 0.3], keep="best")
     DAMAGE[case](tmp_path / "checkpoints")
-    with pytest.raises(InputError, match=r"best.json, or the weights that it names, are damaged"):
+    with pytest.raises(InputError, match=r"best.json, .* damaged"):
         run.train([0.1, 0.5, 0.4, 0.3], keep="best")
 
 

@@ -18,7 +18,7 @@ from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
 from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.base import load_base
-from adapter_bert_tf.data.batches import Features, planned_batches
+from adapter_bert_tf.data.batches import Features, gather_batches
 from adapter_bert_tf.data.frozen_outputs import FrozenOutputs
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
@@ -59,7 +59,7 @@ def trained_values(model, trained, examples, pad_to=2):
     """The values after some steps, by name."""
     plan = np.array([[0, 1], [2, 3]] * (STEPS // 2))
     settings = TrainingSettings(steps=STEPS, batch_size=2, learning_rate=1e-2)
-    batches = lambda start, share: planned_batches(examples, plan[start:], 8, pad_to, share)  # noqa: E731
+    batches = lambda start, share: gather_batches(examples, plan[start:], 8, pad_to, share)  # noqa: E731
     train(model, trained, batches, settings)
     return {name: variable.numpy() for name, variable in trained.items()}
 

@@ -1,4 +1,4 @@
-"""Windows as TFRecord shards: written once, read as a stream, never all in memory."""
+"""Windows in TFRecord shards, written once and streamed."""
 
 import contextlib
 import dataclasses
@@ -12,16 +12,16 @@ import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.data.batches import POOL, map_and_prefetch, pools
-from adapter_bert_tf.data.host_shard import WHOLE
+from adapter_bert_tf.data.batches import MAX_POOL, map_and_prefetch, pool_sizes
+from adapter_bert_tf.data.host_shard import WHOLE_BATCH
 from adapter_bert_tf.data.questions import stale_files
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import parse_json
 
-FORMAT = 3  # Of the records; another number makes them anew.
+FORMAT = 3  # Version of the records; records of another version are written again.
 SHARDS = 8
-SHUFFLED = 4096  # Windows that are mixed at a time.
-DONE = "done.json"
+SHUFFLE_BUFFER = 4096  # Windows.
+DONE_FILE = "done.json"
 FIELDS = ("question", "ids", "context_begin", "labels", "starts", "ends", "is_best")
 
 
@@ -30,7 +30,7 @@ class Records:
     """Windows on disk.
 
     Args:
-      prefix: of the shards' paths.
+      prefix: common prefix of the shards' paths.
       count: number of windows.
     """
 
@@ -38,16 +38,16 @@ class Records:
     count: int
 
     def files(self) -> list[str]:
-        """Paths of the shards, in order."""
+        """Returns the paths of the shards, in order."""
         return [f"{self.prefix}-{i:02d}.tfrecord" for i in range(SHARDS)]
 
 
 def cached_records(folder, key, windows):
-    """The records for `key` under `folder`, written now if they are not there whole.
+    """Returns the records for `key` in `folder`; writes them if they are missing or incomplete.
 
     Args:
-      folder: of all caches, local or gs://.
-      key: dict of all that decides the records' content.
+      folder: the folder of all caches, local or gs://.
+      key: dict of all values that determine the records.
       windows: function that returns the `Window`s to write.
 
     Returns:
@@ -55,12 +55,12 @@ def cached_records(folder, key, windows):
     """
     text = json.dumps(key | {"format": FORMAT}, sort_keys=True)
     path = os.path.join(folder, hashlib.sha256(text.encode()).hexdigest()[:16])
-    done = os.path.join(path, DONE)
-    if (found := _whole(path, done)) is None:
-        if storage.isdir(done):
+    done_file = os.path.join(path, DONE_FILE)
+    if (records := _read_valid_records(path, done_file)) is None:
+        if storage.isdir(done_file):
             raise InputError(
-                f"{done} is a folder, and a file is written there. Move it away, or choose another "
-                "features_dir.",
+                f"{done_file} is a folder, and a file must be written there. Move the folder away, "
+                "or choose another features_dir.",
                 "features_dir",
             )
         try:
@@ -70,60 +70,63 @@ def cached_records(folder, key, windows):
                 f"The windows cannot be written to {folder}: {error}. Choose another features_dir.",
                 "features_dir",
             ) from error
-        # A name of its own: two runs may write at once, and the files of either are whole.
+        # A unique name: two runs may write concurrently.
         name = uuid.uuid4().hex[:8]
         with stale_files.writing(path, name):
-            found = _make(path, name, key, windows)
-    stale_files.remove(path, os.path.basename(found.prefix))
-    return found
+            records = _write_records(path, name, key, windows)
+    stale_files.remove(path, os.path.basename(records.prefix))
+    return records
 
 
-def _make(path, name, key, windows):
-    """Writes the records in a folder, under a name; returns the `Records`."""
+def _write_records(path, name, key, windows):
+    """Writes records to a folder, with `name` as the prefix; returns the `Records`."""
     with storage.local_folder(path) as local:
-        written = Records(os.path.join(local, name), 0).files()
-        count = _write(written, windows())
-        digests = [_digest(file) for file in written]
-    # The last file: without it the others are not looked at.
+        files = Records(os.path.join(local, name), 0).files()
+        count = _write_shards(files, windows())
+        digests = [_digest(file) for file in files]
+    # Written last: without it the shards are ignored.
     values = {"count": count, "name": name, "sha256": digests, "key": key}
-    storage.write_text(os.path.join(path, DONE), json.dumps(values, indent=2))
+    storage.write_text(os.path.join(path, DONE_FILE), json.dumps(values, indent=2))
     return Records(os.path.join(path, name), count)
 
 
-def _whole(path, done):
-    """The `Records` that are there whole, or None; what is there and is not is said."""
-    if not storage.exists(done):
+def _read_valid_records(path, done_file):
+    """Reads complete records; returns None for missing or damaged ones, with a warning."""
+    if not storage.exists(done_file):
         return None
-    if (found := _as_written(path, done)) is None:
-        logging.warning("The windows in %s are damaged, and are made anew.", path)
-    return found
+    if (records := _read_records(path, done_file)) is None:
+        logging.warning("The windows in %s are damaged and will be written again.", path)
+    return records
 
 
-def _as_written(path, done):
-    """The `Records` that a file tells of, if the shards are what it says; else None."""
+def _read_records(path, done_file):
+    """Reads the `Records` of a done file; returns None unless the shards match it."""
     try:
-        values = parse_json(storage.read_bytes(done))
-        found = Records(os.path.join(path, str(values["name"])), values["count"])
-        whole = _digests(found) == list(values["sha256"]) and _held(found) == found.count
-        return dataclasses.replace(found, count=int(found.count)) if whole else None
+        values = parse_json(storage.read_bytes(done_file))
+        records = Records(os.path.join(path, str(values["name"])), values["count"])
+        valid = (
+            _shard_digests(records) == list(values["sha256"])
+            and _count_windows(records) == records.count
+        )
+        return dataclasses.replace(records, count=int(records.count)) if valid else None
     except (ValueError, KeyError, TypeError, tf.errors.OpError):
         return None
 
 
-def _digests(records):
-    """Those of the shards; None if one is not there."""
+def _shard_digests(records):
+    """Returns the digests of the shards; None if one is missing."""
     if not all(storage.exists(file) and not storage.isdir(file) for file in records.files()):
         return None
     return [_digest(file) for file in storage.cached(*records.files())]
 
 
-def _held(records):
-    """How many windows the shards hold, as an int."""
-    return _read(records).reduce(0, lambda count, _: count + 1).numpy().item()
+def _count_windows(records):
+    """Counts the windows in the shards."""
+    return _read_dataset(records).reduce(0, lambda count, _: count + 1).numpy().item()
 
 
 def _digest(path):
-    """SHA-256 of a local file."""
+    """Returns the SHA-256 of a local file."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while part := file.read(1 << 20):
@@ -131,8 +134,8 @@ def _digest(path):
     return digest.hexdigest()
 
 
-def _write(paths, windows):
-    """Deals the windows out to the shards, all or none; returns how many there are."""
+def _write_shards(paths, windows):
+    """Writes windows to the shards in turn; on an error removes them. Returns the count."""
     count = 0
     try:
         with contextlib.ExitStack() as stack:
@@ -153,7 +156,7 @@ def _serialize(window):
         for name, value in values.items()
     }
     example = tf.train.Example(features=tf.train.Features(feature=features))
-    return example.SerializeToString(deterministic=True)  # Else the fields' order is by chance.
+    return example.SerializeToString(deterministic=True)  # Otherwise the order of fields varies.
 
 
 def train_batches(
@@ -165,30 +168,30 @@ def train_batches(
     pad_to=8,
     group_by_length="epoch",
     start=0,
-    share=WHOLE,
+    shard=WHOLE_BATCH,
 ):
-    """Shuffled batches of windows for `steps` steps, of similar length, all of `batch_size`.
+    """Makes shuffled training batches of equal size, with windows of similar length.
 
     Args:
       records: `Records`.
-      batch_size: windows a batch, over all replicas.
+      batch_size: windows per batch, over all replicas.
       steps: number of batches.
-      seed: of the order; the same seed gives the same batches.
-      max_seq_length: no batch is longer.
+      seed: seed of the order; the same seed gives the same batches.
+      max_seq_length: maximum length of a batch.
       pad_to: lengths are rounded up to a multiple of this; None pads all to `max_seq_length`.
-      group_by_length: which batches are of similar lengths; see `batches.pools`.
-      start: number of batches to leave out, where a run is taken up again.
-      share: `Share` of this host.
+      group_by_length: scope of sorting by length; see `batches.pool_sizes`.
+      start: number of batches to skip, for a resumed run.
+      shard: `HostShard` of this host.
 
     Returns:
-      `tf.data.Dataset` of (inputs, labels), one element a local replica and step; labels are int32
-      `[batch, 2]`.
+      `tf.data.Dataset` of (inputs, labels), one element for each local replica and step; labels are
+      int32 `[batch, 2]`.
     """
-    dataset = _read(records).shuffle(SHUFFLED, seed=seed).repeat()
+    dataset = _read_dataset(records).shuffle(SHUFFLE_BUFFER, seed=seed).repeat()
     if pad_to:
-        sizes = pools(records.count, batch_size, steps, group_by_length)
+        sizes = pool_sizes(records.count, batch_size, steps, group_by_length)
         sizes = tf.constant([size * batch_size for size in sizes], tf.int64)
-        dataset = dataset.batch(POOL * batch_size).rebatch(sizes).map(_lengths)
+        dataset = dataset.batch(MAX_POOL * batch_size).rebatch(sizes).map(_add_lengths)
         dataset = tf.data.Dataset.zip((dataset, tf.data.Dataset.random(seed=seed)))
         dataset = dataset.flat_map(
             lambda pool, number: _sorted_batches(pool, number, batch_size, max_seq_length, pad_to)
@@ -197,58 +200,64 @@ def train_batches(
         dataset = dataset.batch(batch_size, drop_remainder=True).map(
             lambda batch: (batch, tf.constant(max_seq_length, tf.int64))
         )
-    dataset = share.split(dataset.take(steps).skip(start))
+    dataset = shard.split(dataset.take(steps).skip(start))
     return map_and_prefetch(
         dataset, lambda batch, width: _inputs(batch, width, None if pad_to else max_seq_length)
     )
 
 
-def eval_batches(records, batch_size, max_seq_length, pad_to=8, share=WHOLE):
-    """Inputs of every window once, similar lengths together; see `eval_fields` for their order.
+def eval_batches(records, batch_size, max_seq_length, pad_to=8, shard=WHOLE_BATCH):
+    """Makes batches with every window once, sorted by length in pools.
 
-    The last batch is filled up with windows that were there before, so that all have one size.
+    `eval_fields` gives the fields in the same order. The last batch repeats windows to have the
+    full size.
     """
-    dataset = _in_eval_order(records, batch_size, pad_to).map(
-        lambda batch, lengths: (_filled(batch, batch_size), _width(lengths, max_seq_length, pad_to))
+    dataset = _eval_order(records, batch_size, pad_to).map(
+        lambda batch, lengths: (
+            _fill_batch(batch, batch_size),
+            _width(lengths, max_seq_length, pad_to),
+        )
     )
     length = None if pad_to else max_seq_length
     return map_and_prefetch(
-        share.split(dataset), lambda batch, width: _inputs(batch, width, length)[0]
+        shard.split(dataset), lambda batch, width: _inputs(batch, width, length)[0]
     )
 
 
 def eval_fields(records, batch_size, pad_to=8):
-    """For each batch of `eval_batches`, a dict of the ragged fields of its windows, once each."""
-    dataset = _in_eval_order(records, batch_size, pad_to)
+    """Makes a dict of ragged fields for each batch of `eval_batches`, without repeated windows."""
+    dataset = _eval_order(records, batch_size, pad_to)
     return map_and_prefetch(dataset, lambda batch, lengths: _parse(batch))
 
 
-def _in_eval_order(records, batch_size, pad_to):
-    """Pairs of a batch of serialized windows and their lengths; only the last may be smaller."""
-    dataset = _read(records)
+def _eval_order(records, batch_size, pad_to):
+    """Makes pairs of a batch of serialized windows and their lengths; the last may be smaller."""
+    dataset = _read_dataset(records)
     if pad_to:
-        pools = dataset.batch(POOL * batch_size).map(_lengths)
-        return pools.flat_map(lambda pool, lengths: _by_length(pool, lengths).batch(batch_size))
-    return dataset.batch(batch_size).map(_lengths)
+        pools = dataset.batch(MAX_POOL * batch_size).map(_add_lengths)
+        return pools.flat_map(
+            lambda pool, lengths: _sort_by_length(pool, lengths).batch(batch_size)
+        )
+    return dataset.batch(batch_size).map(_add_lengths)
 
 
-def _read(records):
-    """Serialized windows. Interleaved shards come in the order in which these were written."""
+def _read_dataset(records):
+    """Reads serialized windows; interleaving the shards restores the order of writing."""
     files = storage.cached(*records.files())
     return tf.data.TFRecordDataset(files, num_parallel_reads=SHARDS)
 
 
-def _by_length(pool, lengths):
+def _sort_by_length(pool, lengths):
     order = tf.argsort(lengths, stable=True)
     return tf.data.Dataset.from_tensor_slices((tf.gather(pool, order), tf.gather(lengths, order)))
 
 
-def _filled(batch, batch_size):
+def _fill_batch(batch, batch_size):
     return tf.gather(batch, tf.range(batch_size) % tf.size(batch))
 
 
 def _width(lengths, max_seq_length, pad_to):
-    """Length of a batch, int64: its longest row's, rounded up, or the one fixed length."""
+    """Returns the padded length of a batch, int64."""
     if not pad_to:
         return tf.constant(max_seq_length, tf.int64)
     longest = tf.reduce_max(tf.cast(lengths, tf.int64), axis=-1)
@@ -256,17 +265,17 @@ def _width(lengths, max_seq_length, pad_to):
 
 
 def _parse(serialized):
-    """Dict from field to int64 ragged `[batch, (values)]`."""
+    """Parses windows to a dict from field to int64 ragged `[batch, (values)]`."""
     features = {name: tf.io.RaggedFeature(tf.int64) for name in FIELDS}
     return tf.io.parse_example(serialized, features)
 
 
-def _lengths(serialized):
+def _add_lengths(serialized):
     return serialized, _parse(serialized)["ids"].row_lengths()
 
 
 def _sorted_batches(pool, number, batch_size, max_seq_length, pad_to):
-    """A pool as pairs of a batch of similar length and that length, in random order."""
+    """Splits a pool into (batch, length) pairs of similar lengths, in random order."""
     serialized, lengths = pool
     order = tf.argsort(lengths, stable=True)
     batches = tf.reshape(tf.gather(serialized, order), [-1, batch_size])
@@ -277,7 +286,7 @@ def _sorted_batches(pool, number, batch_size, max_seq_length, pad_to):
 
 
 def _inputs(serialized, width, length=None):
-    """(inputs, labels) of serialized windows, padded to a width; `length`, if that is static."""
+    """Parses (inputs, labels), padded to `width`; `length` is the width if it is static."""
     windows = _parse(serialized)
     ids = windows["ids"]
     mask = tf.sequence_mask(tf.cast(ids.row_lengths(), tf.int64), width, tf.int32)

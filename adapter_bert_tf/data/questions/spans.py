@@ -1,4 +1,4 @@
-"""Questions to model inputs: sliding windows over the context, answers as positions in them."""
+"""Sliding windows over the contexts of questions, with answers as positions."""
 
 import dataclasses
 import functools
@@ -10,20 +10,20 @@ from absl import logging
 
 from adapter_bert_tf.errors import InputError
 
-QUESTIONS_AT_ONCE = 512
+QUESTIONS_PER_BATCH = 512
 
 
 @dataclasses.dataclass(frozen=True)
 class SpanSettings:
-    """How questions become inputs.
+    """Settings of the windows.
 
     Args:
-      max_seq_length: of an input, in word pieces.
+      max_seq_length: maximum length of an input, in word pieces.
       doc_stride: word pieces between the starts of two windows.
-      max_query_length: longest question; longer ones are cut.
+      max_query_length: maximum length of a question; longer questions are cut.
 
     Raises:
-      InputError: when no context fits beside the longest question, or the windows do not move on.
+      InputError: when no context fits next to the longest question, or `doc_stride` is 0 or less.
     """
 
     max_seq_length: int = 384
@@ -33,8 +33,8 @@ class SpanSettings:
     def __post_init__(self) -> None:
         if self.max_query_length < 1 or self.max_seq_length <= self.max_query_length + 3:
             raise InputError(
-                f"max_seq_length must be above max_query_length + 3, that a part of the context "
-                f"fits. Received: {self.max_seq_length} and {self.max_query_length}",
+                f"max_seq_length must be above max_query_length + 3, to leave room for the "
+                f"context. Received: {self.max_seq_length} and {self.max_query_length}",
                 "max_seq_length",
                 "max_query_length",
             )
@@ -49,12 +49,12 @@ class Window:
     """One input `[CLS] question [SEP] part of the context [SEP]`.
 
     Args:
-      question: number of the question in its file.
+      question: index of the question in its file.
       ids: int32 `[length]`, word ids.
-      context_begin: place of the first context piece; type ids are 1 from here on.
-      starts, ends: int32 `[pieces]`, characters of the context that its pieces stand for.
-      is_best: bool `[pieces]`, whether no other window shows the piece with more context.
-      labels: (first, last) place of the answer; (0, 0), [CLS], if this window does not hold it.
+      context_begin: position of the first context piece; type ids are 1 from here on.
+      starts, ends: int32 `[pieces]`, character range of each piece in the context.
+      is_best: bool `[pieces]`, whether no other window has more context around the piece.
+      labels: (first, last) position of the answer; (0, 0), [CLS], if it is not in this window.
     """
 
     question: int
@@ -67,38 +67,38 @@ class Window:
 
 
 def make_windows(questions, encoder, settings):
-    """Yields every `Window` of every question, in order; memory holds a few hundred questions.
+    """Yields every `Window` of every question, in order, a few hundred questions at a time.
 
     Args:
       questions: list of `Question`.
       encoder: `TextEncoder`.
       settings: `SpanSettings`.
     """
-    align = _traced(encoder)
+    align = _compile_align(encoder)
     cls, sep = (encoder.special[f"{name}_id"] for name in ("start_of_sequence", "end_of_segment"))
-    for first in range(0, len(questions), QUESTIONS_AT_ONCE):
-        part = questions[first : first + QUESTIONS_AT_ONCE]
-        texts = list(dict.fromkeys(q.context for q in part))
-        contexts = dict(zip(texts, _aligned(align, texts), strict=True))
+    for first in range(0, len(questions), QUESTIONS_PER_BATCH):
+        batch = questions[first : first + QUESTIONS_PER_BATCH]
+        texts = list(dict.fromkeys(q.context for q in batch))
+        contexts = dict(zip(texts, _align_texts(align, texts), strict=True))
         for number, (question, (query, _, _)) in enumerate(
-            zip(part, _aligned(align, [q.text for q in part]), strict=True), start=first
+            zip(batch, _align_texts(align, [q.text for q in batch]), strict=True), start=first
         ):
             head = [cls, *query[: settings.max_query_length], sep]
-            yield from _windows_of(
+            yield from _question_windows(
                 number, question, head, sep, contexts[question.context], settings
             )
 
 
 @functools.lru_cache(maxsize=1)
-def _traced(encoder):
-    """The encoder's `align` as a graph, which takes seconds to trace."""
+def _compile_align(encoder):
+    """Traces the encoder's `align`, which takes seconds."""
     return tf.function(
         encoder.align, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
     )
 
 
-def _aligned(align, texts):
-    """List of (ids, starts, ends) arrays, one of each a text."""
+def _align_texts(align, texts):
+    """Returns (ids, starts, ends) arrays for each text."""
     encoded = tf.constant([text.encode("utf-8", "replace") for text in texts])
     columns = [
         np.split(part.flat_values.numpy(), part.row_splits.numpy()[1:-1]) for part in align(encoded)
@@ -106,7 +106,7 @@ def _aligned(align, texts):
     return list(zip(*columns, strict=True))
 
 
-def _windows_of(number, question, head, sep, context, settings):
+def _question_windows(number, question, head, sep, context, settings):
     ids, starts, ends = context
     answer = answer_pieces(question, starts, ends)
     spans = window_spans(len(ids), settings.max_seq_length - len(head) - 1, settings.doc_stride)
@@ -127,7 +127,7 @@ def _windows_of(number, question, head, sep, context, settings):
 
 
 def window_spans(length, room, stride):
-    """(begin, end) of each window over `length` pieces; one empty window over none."""
+    """Returns (begin, end) of each window over `length` pieces; one empty window for 0 pieces."""
     step = min(stride, room)
     begins = itertools.takewhile(
         lambda b: b == 0 or b - step + room < length, itertools.count(0, step)
@@ -136,63 +136,64 @@ def window_spans(length, room, stride):
 
 
 def best_windows(length, spans):
-    """int `[length]`: the window in which each piece has most context on its poorer side.
+    """Returns the window with the maximum context for each piece, int `[length]`.
 
-    Ties go to the longer window, then to the first (Devlin et al. 2019's "maximum context").
+    The context is counted on the piece's shorter side. Ties go to the longer window, then to the
+    first (Devlin et al. 2019's "maximum context").
     """
-    places = np.arange(length)
+    positions = np.arange(length)
     scores = np.full((len(spans), length), -1.0)
     for row, (begin, end) in zip(scores, spans, strict=True):
-        inside = places[begin:end]
+        inside = positions[begin:end]
         row[begin:end] = np.minimum(inside - begin, end - 1 - inside) + 0.01 * (end - begin)
-    return scores.argmax(0) if length else places
+    return scores.argmax(0) if length else positions
 
 
 def answer_pieces(question, starts, ends):
-    """(first, last) piece of an answer, or None: no answer, or of spaces only.
+    """Returns the (first, last) piece of an answer; None for no answer or only spaces.
 
-    Of several answers the first that consists of whole pieces; `8` in `18` does not.
+    With several answers it is the first that consists of whole pieces (`8` in `18` does not).
     """
     if question.impossible:
         return None
-    found = []
+    spans = []
     for text, begin in question.answers:
         inside = np.flatnonzero((ends > begin) & (starts < begin + len(text)))
         if len(inside):
             first, last = int(inside[0]), int(inside[-1])
-            found.append((first, last))
+            spans.append((first, last))
             if question.context[starts[first] : ends[last]] == text:
-                return found[-1]
-    return found[0] if found else None
+                return spans[-1]
+    return spans[0] if spans else None
 
 
 def training_windows(questions, encoder, settings):
-    """Yields the windows to train on.
+    """Yields the windows for training.
 
-    Paragraphs come in random order, always the same: a file has them by article, and the shuffle of
-    batches does not reach that far. Questions whose answer fits no window are left out and logged.
+    Paragraphs come in a fixed random order: a file groups them by article, and the shuffle buffer
+    is smaller than an article. Questions whose answer fits into no window are skipped and logged.
     """
-    questions, lost = _mixed(questions), []
+    questions, skipped = _shuffle_paragraphs(questions), []
     for number, group in itertools.groupby(
         make_windows(questions, encoder, settings), key=lambda window: window.question
     ):
         windows = list(group)
-        answered = questions[number].answers and not questions[number].impossible
-        if answered and not any(window.labels[1] for window in windows):
-            lost.append(questions[number].id)
+        has_answer = questions[number].answers and not questions[number].impossible
+        if has_answer and not any(window.labels[1] for window in windows):
+            skipped.append(questions[number].id)
         else:
             yield from windows
-    if lost:
+    if skipped:
         logging.warning(
-            "%d of %d questions are left out of training, as their answer fits no window: %s",
-            len(lost),
+            "%d of %d questions are skipped in training: their answer fits into no window: %s",
+            len(skipped),
             len(questions),
-            ", ".join(map(str, lost[:5])),
+            ", ".join(map(str, skipped[:5])),
         )
 
 
-def _mixed(questions):
+def _shuffle_paragraphs(questions):
     contexts = list(dict.fromkeys(q.context for q in questions))
     order = np.random.default_rng(0).permutation(len(contexts))
-    place = dict(zip(contexts, order.tolist(), strict=True))
-    return sorted(questions, key=lambda q: place[q.context])
+    position = dict(zip(contexts, order.tolist(), strict=True))
+    return sorted(questions, key=lambda q: position[q.context])

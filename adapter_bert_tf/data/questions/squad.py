@@ -1,4 +1,4 @@
-"""SQuAD's JSON (Rajpurkar et al. 2016, 2018): questions about paragraphs, answers as slices."""
+"""Reads questions from SQuAD JSON (Rajpurkar et al. 2016, 2018)."""
 
 import collections
 import dataclasses
@@ -21,7 +21,7 @@ class Question:
       text: the question.
       context: the paragraph.
       answers: tuple of (text, start in characters of `context`); empty if unknown or impossible.
-      impossible: whether the paragraph holds no answer (SQuAD 2.0).
+      impossible: whether the paragraph has no answer (SQuAD 2.0).
     """
 
     id: str
@@ -32,10 +32,10 @@ class Question:
 
 
 def read_articles(path):
-    """The articles of a SQuAD file: what its `data` holds.
+    """Reads the articles of a SQuAD file, the list `data`.
 
     Raises:
-      InputError: when the file is missing, is no JSON or no SQuAD file.
+      InputError: when the file is missing, or is not a SQuAD JSON file.
     """
     try:
         content = parse_json(storage.read_bytes(path))
@@ -43,105 +43,104 @@ def read_articles(path):
         raise InputError(f"Cannot read {path!r}: {error}") from error
     except json.JSONDecodeError as error:
         raise InputError(
-            f"{path} is no JSON: line {error.lineno}, column {error.colno} (character "
-            f"{error.pos}): {error.msg}. Is the file complete?"
+            f"{path} is not JSON: line {error.lineno}, column {error.colno} (character "
+            f"{error.pos}): {error.msg}. Check that the file is complete."
         ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: the byte at offset {error.start} is not UTF-8 text.") from error
     except ValueError as error:
-        raise InputError(f"{path} is no SQuAD file: {error}.") from error
+        raise InputError(f"{path} is not a SQuAD file: {error}.") from error
     if not (isinstance(content, dict) and isinstance(content.get("data"), list)):
-        raise InputError(f"{path} is no SQuAD file: it must be an object with a list `data`.")
+        raise InputError(f"{path} is not a SQuAD file: it must be an object with a list `data`.")
     return content["data"]
 
 
 def read_questions(articles, path):
-    """List of `Question`, in file order.
+    """Returns the `Question`s, in file order.
 
-    An answer that is not the slice of the paragraph where it says it starts is left out; how many
-    is logged, with the first ones' ids.
+    An answer whose text is not at its offset in the paragraph is dropped, with a warning.
 
     Args:
-      articles: what `read_articles` returns.
-      path: for messages.
+      articles: result of `read_articles`.
+      path: path for messages.
 
     Raises:
-      InputError: for a field that is missing or of another type, with its place; a repeated id; a
-        file without questions.
+      InputError: for a missing field, a field of another type, a repeated id, or a file without
+        questions.
     """
-    read = [_question(*entry) for entry in _entries(articles, path)]
-    questions = [question for question, _ in read]
+    parsed = [_parse_question(*entry) for entry in _iterate_questions(articles, path)]
+    questions = [question for question, _ in parsed]
     _require_ids(questions, path)
-    left_out = [question.id for question, lost in read if lost]
-    if left_out:
+    incomplete = [question.id for question, dropped in parsed if dropped]
+    if incomplete:
         logging.warning(
             "%s: %d questions have an answer that is not at its offset; these answers "
-            "are left out: %s",
+            "are dropped: %s",
             path,
-            len(left_out),
-            preview(left_out[:5]),
+            len(incomplete),
+            preview(incomplete[:5]),
         )
     return questions
 
 
-def _question(place, context, qa):
-    """(`Question`, number of its answers that are left out)."""
-    answers = _answers(qa, place)
-    kept = tuple(
+def _parse_question(location, context, qa):
+    """Returns (`Question`, number of dropped answers)."""
+    answers = _parse_answers(qa, location)
+    valid = tuple(
         (text, start)
         for text, start in answers
         if text and start >= 0 and context[start : start + len(text)] == text
     )
     question = Question(
-        id=_field(qa, "id", (str, int), place),
-        text=_field(qa, "question", str, place),
+        id=_field(qa, "id", (str, int), location),
+        text=_field(qa, "question", str, location),
         context=context,
-        answers=kept,
-        impossible=_field(qa, "is_impossible", bool, place) if "is_impossible" in qa else False,
+        answers=valid,
+        impossible=_field(qa, "is_impossible", bool, location) if "is_impossible" in qa else False,
     )
-    return question, len(answers) - len(kept)
+    return question, len(answers) - len(valid)
 
 
 def _require_ids(questions, path):
-    """Raises `InputError` where no question is, or two have one id."""
+    """Raises `InputError` for no questions or repeated ids."""
     if not questions:
-        raise InputError(f"{path} holds no questions.")
-    # As text, because predictions are a JSON object: 1 and "1" would be one name there.
-    count = collections.Counter(str(question.id) for question in questions)
-    if len(count) < len(questions):
-        repeated = [name for name, times in count.items() if times > 1]
-        raise InputError(f"{path}: question ids come twice: {preview(repeated[:5])}.")
+        raise InputError(f"{path} has no questions.")
+    # As text: predictions are a JSON object, in which 1 and "1" are the same name.
+    counts = collections.Counter(str(question.id) for question in questions)
+    if len(counts) < len(questions):
+        repeated = [name for name, times in counts.items() if times > 1]
+        raise InputError(f"{path}: question ids must be unique. Repeated: {preview(repeated[:5])}.")
 
 
-def _entries(articles, path):
-    """Yields (place for messages, context, question's dict)."""
+def _iterate_questions(articles, path):
+    """Yields (location for messages, context, question's dict)."""
     for i, article in enumerate(articles):
-        place = f"{path}, data[{i}]"
-        for j, paragraph in enumerate(_field(article, "paragraphs", list, place)):
-            inner = f"{place}.paragraphs[{j}]"
-            context = _field(paragraph, "context", str, inner)
-            for k, qa in enumerate(_field(paragraph, "qas", list, inner)):
-                yield f"{inner}.qas[{k}]", context, qa
+        location = f"{path}, data[{i}]"
+        for j, paragraph in enumerate(_field(article, "paragraphs", list, location)):
+            paragraph_location = f"{location}.paragraphs[{j}]"
+            context = _field(paragraph, "context", str, paragraph_location)
+            for k, qa in enumerate(_field(paragraph, "qas", list, paragraph_location)):
+                yield f"{paragraph_location}.qas[{k}]", context, qa
 
 
-def _answers(qa, place):
-    """List of (text, start); a start that is not there is -1."""
+def _parse_answers(qa, location):
+    """Returns a list of (text, start); a missing start is -1."""
     if not isinstance(qa, dict) or qa.get("answers") is None:
         return []
     return [
         (
-            _field(answer, "text", str, place),
+            _field(answer, "text", str, location),
             answer["answer_start"] if type(answer.get("answer_start")) is int else -1,
         )
-        for answer in _field(qa, "answers", list, place)
+        for answer in _field(qa, "answers", list, location)
     ]
 
 
-def _field(holder, name, types, place):
-    value = holder.get(name) if isinstance(holder, dict) else None
+def _field(record, name, types, location):
+    value = record.get(name) if isinstance(record, dict) else None
     if not isinstance(value, types):
         raise InputError(
-            f"{place}: {name!r} is missing or of another type. Received: "
-            f"{preview(str(value if isinstance(holder, dict) else holder)[:60])}"
+            f"{location}: {name!r} is missing or has another type. Received: "
+            f"{preview(str(value if isinstance(record, dict) else record)[:60])}"
         )
     return value

@@ -12,7 +12,7 @@ from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_flags import Part
 from adapter_bert_tf.config.task_list import Entry, entries
 from adapter_bert_tf.data.batches import Features
-from adapter_bert_tf.data.mixture import together
+from adapter_bert_tf.data.mixture import concatenate
 from adapter_bert_tf.data.tokenization import TextEncoder, text_encoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.runners.classification.reading import read_task, task_of
@@ -182,7 +182,7 @@ def _widths(
 
 def mixed_features(tasks: Sequence[ClassificationData]) -> Features:
     """What is trained on, of all tasks; labels as `losses.mixed_loss` takes them."""
-    return together([_with_places(task) for task in tasks])
+    return concatenate([_with_places(task) for task in tasks])
 
 
 def _with_places(task: ClassificationData) -> Features:

@@ -2,7 +2,7 @@
 
 import statistics
 
-from adapter_bert_tf.data.batches import planned_batches
+from adapter_bert_tf.data.batches import gather_batches
 from adapter_bert_tf.data.mixture import plan_mixture
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
@@ -95,9 +95,7 @@ class MultitaskRunner(ClassificationRunner):
             batches.epochs,
             batches.group_by_length if batches.pad_to else None,
         )
-        return planned_batches(
-            features, rows[start:], batches.max_seq_length, batches.pad_to, share
-        )
+        return gather_batches(features, rows[start:], batches.max_seq_length, batches.pad_to, share)
 
     def begin_training(self, job):
         """Heads that were saved speak in the scores' own units, and are trained standardized."""

@@ -176,7 +176,7 @@ def _read(flags, task, roles):
         logging.warning("--folds divides the training data; the development set is not used.")
     whole = dataclasses.replace(task, dev_share=None)
     examples = _read_source(flags, whole, {"train", *roles} - {"dev"})
-    parts = fold.of(examples["train"], not task.regression and not task.multi_label)
+    parts = fold.split(examples["train"], not task.regression and not task.multi_label)
     return {split: part for split, part in (examples | parts).items() if split in roles}
 
 

@@ -11,7 +11,7 @@ from absl import logging
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.data.questions import records, spans
 from adapter_bert_tf.data.questions.squad import Question, read_articles, read_questions
-from adapter_bert_tf.data.splits import subset
+from adapter_bert_tf.data.splits import stratified_subset
 from adapter_bert_tf.data.tfds import read_tfds_squad
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
@@ -150,7 +150,9 @@ def read(flags, vocabulary):
         _, learned = _read(flags, "train", flags.train_file)
         learned = _learnable(flags, learned)
         if flags.max_train_examples and flags.max_train_examples < len(learned):
-            kept = subset([q.impossible for q in learned], flags.max_train_examples, flags.seed)
+            kept = stratified_subset(
+                [q.impossible for q in learned], flags.max_train_examples, flags.seed
+            )
             learned = [learned[i] for i in kept]
     if (flags.do_eval or flags.do_predict) and (flags.predict_file or flags.data_source == "tfds"):
         articles, asked = _read(flags, "dev", flags.predict_file)
