@@ -154,5 +154,5 @@ def test_texts(case, encoder):
 @pytest.mark.parametrize("length", [4, 0, -1, "16", 16.5, None])
 def test_lengths(length, model, encoder):
     for make in (lambda n: TextEncoder(model.base.vocabulary, n), encoder.with_length):
-        with pytest.raises(InputError, match="max_seq_length must be .* 5"):
+        with pytest.raises(InputError, match="max_seq_length"):
             make(length)
