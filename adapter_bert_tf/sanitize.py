@@ -1,4 +1,4 @@
-"""What others wrote: read within bounds, and shown within bounds; imports nothing of ours."""
+"""Bounded parsing and printing of untrusted text; imports nothing from this package."""
 
 import json
 import math
@@ -7,63 +7,63 @@ import reprlib
 from collections.abc import Sequence
 from typing import Any
 
-# What changes a terminal's lines or their order, and what cannot be written as UTF-8.
+# Characters that change a terminal's lines or their order, or cannot be written as UTF-8.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_LONE = re.compile(r"[\ud800-\udfff]")  # Also how Python reads a byte that is no UTF-8.
-LONGEST_SHOWN = 200
-MOST_DIGITS = 300  # Of a whole number; one of 309 may be too large for a float.
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # Python also decodes invalid UTF-8 to these.
+MAX_PREVIEW = 200
+MAX_DIGITS = 300  # Of a whole number; 309 digits may overflow a float.
 
 
 def printable(text: str, keep: str = "") -> str:
-    """A text without control characters and lone surrogates: `\\n`, `\\x1b`, `\\ud800` instead.
+    """Escapes control characters and lone surrogates as `\\n`, `\\x1b`, `\\ud800`.
 
     Args:
-      text: to print.
-      keep: characters that stay as they are.
+      text: any text.
+      keep: characters that are not escaped.
     """
-    return _UNPRINTABLE.sub(lambda found: _escaped(found[0], keep), text)
+    return _UNPRINTABLE.sub(lambda match: _escape(match[0], keep), text)
 
 
-def _escaped(character: str, keep: str) -> str:
+def _escape(character: str, keep: str) -> str:
     return character if character in keep else character.encode("unicode_escape").decode()
 
 
 def is_utf8(text: object) -> bool:
-    """Whether a text or path can be written as UTF-8: TensorFlow knows no other names of files."""
-    return not _LONE.search(str(text))
+    """Whether a text or path can be written as UTF-8, which TensorFlow needs for file names."""
+    return not _SURROGATE.search(str(text))
 
 
-def preview(value: Any, longest: int = LONGEST_SHOWN) -> str:
-    """A short `repr` of anything, made without writing out all of it.
+def preview(value: Any, longest: int = MAX_PREVIEW) -> str:
+    """Formats a short `repr` of any value, without formatting all of it.
 
     Args:
-      value: what was received; it may be huge, nested without end, or hold itself.
-      longest: characters.
+      value: any value; it may be huge, deeply nested or recursive.
+      longest: maximum length in characters.
     """
     return truncate(printable(_SHORT.repr(value)), longest)
 
 
 def format_lines(numbers: Sequence[int], most: int = 10) -> str:
-    """`line 3`, or `lines 3, 7, 9 and others`.
+    """Formats line numbers as `line 3` or `lines 3, 7, 9 and others`.
 
     Args:
-      numbers: of lines, at least one.
-      most: that are listed.
+      numbers: line numbers, at least one.
+      most: maximum number of listed lines.
     """
     listed = ", ".join(map(str, numbers[:most])) + (" and others" if len(numbers) > most else "")
     return f"{'line' if len(numbers) == 1 else 'lines'} {listed}"
 
 
 def truncate(text: str, longest: int) -> str:
-    """A text without its middle, where it is longer than `longest` characters."""
+    """Shortens a text of more than `longest` characters by cutting out its middle."""
     if len(text) <= longest:
         return text
-    kept = (longest - 5) // 2
-    return f"{text[:kept]} ... {text[-kept:]}"
+    side = (longest - 5) // 2
+    return f"{text[:side]} ... {text[-side:]}"
 
 
 class _Short(reprlib.Repr):
-    """`reprlib`, also of numbers with more digits than Python writes out."""
+    """`reprlib` that also formats numbers with more digits than Python prints."""
 
     def repr_int(self, x: int, level: int) -> str:
         if abs(x) < 10**40:
@@ -75,46 +75,46 @@ class _Short(reprlib.Repr):
 
 
 _SHORT = _Short()
-_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, LONGEST_SHOWN, LONGEST_SHOWN
+_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, MAX_PREVIEW, MAX_PREVIEW
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxfrozenset = _SHORT.maxdict = 10
 
 
 def parse_json(content: str | bytes, distinct: bool = False) -> Any:
-    """What a JSON text says.
+    """Parses JSON.
 
     Args:
-      content: text, or UTF-8 bytes; a byte order mark before it does not matter.
-      distinct: whether a name may stand only once in an object.
+      content: text, or UTF-8 bytes, with or without a byte order mark.
+      distinct: whether to refuse repeated names in an object.
 
     Raises:
-      ValueError: when it is none, holds a number that no float reaches, or nests too deeply.
+      ValueError: for invalid JSON, a number too large for a float, or too deep nesting.
     """
     text = content.decode("utf-8") if isinstance(content, bytes) else content
     try:
         return json.loads(
             text.removeprefix("\ufeff"),
-            parse_int=_whole_number,
-            parse_float=_number,
-            object_pairs_hook=_distinct if distinct else None,
+            parse_int=_parse_int,
+            parse_float=_parse_float,
+            object_pairs_hook=_unique_names if distinct else None,
         )
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 
 
-def _whole_number(digits: str) -> int:
-    if len(digits) > MOST_DIGITS:
-        raise ValueError(f"it holds a number of {len(digits):,} digits")
+def _parse_int(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"it has a number of {len(digits):,} digits")
     return int(digits)
 
 
-def _number(text: str) -> float:
+def _parse_float(text: str) -> float:
     if math.isinf(number := float(text)):
-        raise ValueError(f"it holds a number that no float reaches: {truncate(text, 40)}")
+        raise ValueError(f"it has a number too large for a float: {truncate(text, 40)}")
     return number
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
-        raise ValueError(f"a name stands twice among {preview(names)}")
+        raise ValueError(f"names must be unique in an object: {preview(names)}")
     return dict(pairs)

@@ -17,17 +17,17 @@ from adapter_bert_tf.interop.adapterhub_export import export_adapter
 from adapter_bert_tf.permissions import is_closed, require_open
 from adapter_bert_tf.sanitize import preview, printable
 from adapter_bert_tf.store.base_match import check_base
-from adapter_bert_tf.store.card import card, number
+from adapter_bert_tf.store.card import card, format_metric
 from adapter_bert_tf.store.combine import average
 from adapter_bert_tf.store.contents import adapter_of, name_of, trained_size
 from adapter_bert_tf.store.directory import (
     WEIGHTS,
     SavedAdapter,
     adapter_exists,
-    check_tasks,
+    check_task_directories,
+    extract_task,
     load_adapter,
     save_adapter,
-    single,
 )
 from adapter_bert_tf.store.files import read_config
 from adapter_bert_tf.store.folders import TEMPORARY, require_free
@@ -92,7 +92,9 @@ def _row(path: str) -> str:
     saved = load_adapter(path)
     config, metric = saved.config, saved.config["metric"]
     size = getattr(adapter_of(config), "bottleneck_size", "-")
-    result = f"{metric['name']} {number(metric['value'])} ({metric['split']})" if metric else "-"
+    result = (
+        f"{metric['name']} {format_metric(metric['value'])} ({metric['split']})" if metric else "-"
+    )
     kilobytes = storage.stat(os.path.join(path, WEIGHTS)).length // 1024
     return ROW.format(
         printable(_called(config))[:23],
@@ -142,7 +144,7 @@ def verify_adapters(parsed: argparse.Namespace) -> int:
             if is_adapterhub(folder):
                 raise InputError("It is of the library `adapters`; `import` reads it.")
             saved = load_adapter(folder)
-            check_tasks(folder, saved)
+            check_task_directories(folder, saved)
             if fingerprint:
                 check_base(saved.config, fingerprint)
             print(printable(f"ok       {folder}"))
@@ -172,7 +174,7 @@ def generate_adapters(parsed: argparse.Namespace) -> int:
     saved = load_adapter(folder)
     if not is_several(saved.config):
         raise InputError(f"{folder!r} is the adapter of one task. It can be used as it is.")
-    return _write(single(saved, parsed.task), parsed)
+    return _write(extract_task(saved, parsed.task), parsed)
 
 
 def import_adapters(parsed: argparse.Namespace) -> int:

@@ -1,1 +1,1 @@
-"""Adapters in the files of other libraries: AdapterHub's, and adapter-bert's checkpoints."""
+"""Adapters in files of other libraries: AdapterHub's, and adapter-bert's checkpoints."""

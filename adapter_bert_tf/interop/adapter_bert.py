@@ -1,4 +1,4 @@
-"""adapter-bert's own trained checkpoints, as adapter directories."""
+"""Imports adapter-bert's trained checkpoints."""
 
 import dataclasses
 
@@ -11,12 +11,12 @@ from adapter_bert_tf.base.readers import read_weights
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import checks, contents, schema
 from adapter_bert_tf.store.directory import SavedAdapter
-from adapter_bert_tf.store.versions import versions
+from adapter_bert_tf.store.versions import installed_versions
 from adapter_bert_tf.training.tuning import Tuning
 
 
 def import_checkpoint(path, base, task, labels, **inputs):
-    """The adapters, LayerNorms and head of a TF1 checkpoint of adapter-bert.
+    """Imports the adapters, LayerNorms and head of a TF1 checkpoint of adapter-bert.
 
     Args:
       path: prefix of the checkpoint, which holds the whole model.
@@ -25,19 +25,20 @@ def import_checkpoint(path, base, task, labels, **inputs):
       labels: label strings in the order of their ids; empty for regression.
       **inputs: `texts`, 2 for pairs, and `max_seq_length`.
 
+    Returns:
+      `SavedAdapter`.
+
     Raises:
-      InputError: when it holds no adapters, another number of labels, or another base.
+      InputError: when it has no adapters, another number of labels, or another base.
     """
     values = read_weights(path)
-    first = values.get("adapters/layer_0/attention/down_kernel")
-    if first is None or first.ndim != 2 or "head/kernel" not in values:
-        raise InputError(f"{path} holds no adapters of adapter-bert, or no classifier.")
+    first_kernel = values.get("adapters/layer_0/attention/down_kernel")
+    if first_kernel is None or first_kernel.ndim != 2 or "head/kernel" not in values:
+        raise InputError(f"{path} has no adapters of adapter-bert, or no classifier.")
     fingerprint = base.fingerprint()
     if weights_digest(values) != fingerprint["weights_sha256"]:
-        raise InputError(
-            f"{path} was trained on another base than the one given (base_model).", "base_model"
-        )
-    adapter = dataclasses.replace(PRESETS["adapter_bert"], bottleneck_size=first.shape[1])
+        raise InputError(f"{path} was trained on a base other than base_model.", "base_model")
+    adapter = dataclasses.replace(PRESETS["adapter_bert"], bottleneck_size=first_kernel.shape[1])
     config = schema.describe(
         task,
         labels,
@@ -45,19 +46,19 @@ def import_checkpoint(path, base, task, labels, **inputs):
         Tuning(),
         adapter,
         inputs=inputs,
-        versions=versions() | {"imported from": "adapter-bert"},
+        versions=installed_versions() | {"imported from": "adapter-bert"},
     )
     checks.check(config, path)
     shapes = contents.expected_shapes(config)
-    wrong = [
+    mismatched = [
         name
         for name, shape in shapes.items()
         if name not in values or not shape_fits(values[name].shape, shape)
     ]
-    if wrong:
+    if mismatched:
         raise InputError(
-            f"{path}: missing or of another shape, with {len(labels)} labels: "
-            f"{ {name: shapes[name] for name in wrong[:5]} }"
+            f"{path}: weights are missing or have another shape, with {len(labels)} labels: "
+            f"{ {name: shapes[name] for name in mismatched[:5]} }"
         )
     return SavedAdapter(
         config, {name: np.reshape(values[name], shape) for name, shape in shapes.items()}

@@ -1,4 +1,4 @@
-"""Reads adapters and heads that AdapterHub's library `adapters` has written."""
+"""Reads adapters and heads written by AdapterHub's library `adapters`."""
 
 import os
 
@@ -11,12 +11,12 @@ from adapter_bert_tf.base.tensors import read_tensors
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.interop.adapterhub_format import (
     ACTIVATIONS,
+    BOOLEAN_OPTIONS,
     CONFIG,
-    FIXED,
     HEAD_CONFIG,
-    HEAD_FIXED,
     HEAD_WEIGHTS,
-    SWITCHES,
+    REQUIRED_HEAD_OPTIONS,
+    REQUIRED_OPTIONS,
     WEIGHTS,
     head_names,
     require,
@@ -25,8 +25,8 @@ from adapter_bert_tf.interop.adapterhub_format import (
 from adapter_bert_tf.sanitize import parse_json, preview
 from adapter_bert_tf.store import checks, contents, schema
 from adapter_bert_tf.store.directory import SavedAdapter
-from adapter_bert_tf.store.versions import versions
-from adapter_bert_tf.store.weights import DTYPES, LARGEST_FILE, check_finite
+from adapter_bert_tf.store.versions import installed_versions
+from adapter_bert_tf.store.weights import DTYPES, MAX_FILE_BYTES, check_finite
 from adapter_bert_tf.training.tuning import Tuning
 
 
@@ -38,61 +38,62 @@ def is_adapterhub(folder):
 
 
 def import_adapter(folder, base, task=None, labels=(), **inputs):
-    """A `SavedAdapter` from a folder of the library.
+    """Imports a folder of the library as a `SavedAdapter`.
 
-    The first layer of its classification head, dense and tanh on [CLS], is what BERT calls the
-    pooler; it is kept as a trained pooler.
+    The first layer of its classification head, dense and tanh on [CLS], is BERT's pooler; it
+    becomes a trained pooler.
 
     Args:
       folder: path.
-      base: `Base` that the adapter was trained on. The files do not say which that was.
-      task: what it was trained for; None: it is called as the adapter is.
-      labels: label strings in the order of their ids, where the files only number them.
-      **inputs: `texts`, 2 for pairs, and `max_seq_length`; the files do not say these either.
+      base: `Base` that the adapter was trained on, which the files do not name.
+      task: name of the task; None for the name of the adapter.
+      labels: label strings in the order of their ids, if the files only number them.
+      **inputs: `texts`, 2 for pairs, and `max_seq_length`, which the files do not hold.
 
     Raises:
-      InputError: when a file is missing or damaged, or it is no bottleneck adapter on BERT with a
-        classification head that we can compute.
+      InputError: when a file is missing or damaged, or the adapter is not a supported bottleneck
+        adapter on BERT with a classification head.
     """
-    described = _read_object(folder, CONFIG)
-    require(described.get("model_type") == "bert", "model_type must be 'bert'", described)
+    file_config = _read_object(folder, CONFIG)
+    require(file_config.get("model_type") == "bert", "model_type must be 'bert'", file_config)
     require(
-        described.get("hidden_size") == base.config.hidden_size,
+        file_config.get("hidden_size") == base.config.hidden_size,
         f"hidden_size must be {base.config.hidden_size}, the base's",
-        described,
+        file_config,
     )
-    name, hub = str(described.get("name")), described.get("config")
-    require(isinstance(hub, dict), "config must be an object", hub)
+    name, hub_config = str(file_config.get("name")), file_config.get("config")
+    require(isinstance(hub_config, dict), "config must be an object", hub_config)
     tensors = _read_tensors(folder, WEIGHTS)
-    adapter = _adapter_config(hub, tensors, base.config.num_layers)
+    adapter = _adapter_config(hub_config, tensors, base.config.num_layers)
     weights = {}
-    for ours, theirs in variable_names(adapter, base.config.num_layers, name).items():
-        weights[ours] = _take(tensors, theirs)
-    require(not tensors, "weights that we have no place for", sorted(tensors)[:5])
-    found, head = _import_head(folder, name)
-    labels = _labels(found, list(labels))
-    config = _described(name, task or name, labels, adapter, base, described, inputs)
+    for own_name, hub_name in variable_names(adapter, base.config.num_layers, name).items():
+        weights[own_name] = _pop_weight(tensors, hub_name)
+    require(not tensors, "some weights are not supported", sorted(tensors)[:5])
+    file_labels, head = _import_head(folder, name)
+    labels = _resolve_labels(file_labels, list(labels))
+    config = _make_config(name, task or name, labels, adapter, base, file_config, inputs)
     return SavedAdapter(config, weights | head)
 
 
-def _labels(found, given):
-    """The labels: those of the files, or those given for them. Raises `InputError`.
+def _resolve_labels(file_labels, labels):
+    """Returns the labels of the files, or `labels` if the files only number them.
 
-    Others than those that the files name would be answers that mean something else.
+    Raises:
+      InputError: for labels that differ from named labels of the files, or in number.
     """
-    if not given or given == found:
-        return found
-    numbered = all(label in (str(i), f"LABEL_{i}") for i, label in enumerate(found))
-    if not numbered or len(given) != len(found):
+    if not labels or labels == file_labels:
+        return file_labels
+    numbered = all(label in (str(i), f"LABEL_{i}") for i, label in enumerate(file_labels))
+    if not numbered or len(labels) != len(file_labels):
         raise InputError(
-            f"{HEAD_CONFIG} calls its classes {preview(found)}. "
-            + ("Name as many labels." if numbered else "Leave other labels out.")
-            + f" Received: {preview(given)}"
+            f"{HEAD_CONFIG} has the labels {preview(file_labels)}. "
+            + ("Give the same number of labels." if numbered else "Leave out the other labels.")
+            + f" Received: {preview(labels)}"
         )
-    return given
+    return labels
 
 
-def _described(name, task, labels, adapter, base, described, inputs):
+def _make_config(name, task, labels, adapter, base, file_config, inputs):
     config = schema.describe(
         task,
         labels,
@@ -100,7 +101,7 @@ def _described(name, task, labels, adapter, base, described, inputs):
         Tuning(train_layer_norm=False, train_pooler=True),
         adapter,
         inputs=inputs,
-        versions=versions() | {"imported from": str(described.get("version"))},
+        versions=installed_versions() | {"imported from": str(file_config.get("version"))},
     )
     config = contents.named(config, name)
     checks.check(config, f"Adapter {name!r}")
@@ -110,13 +111,17 @@ def _described(name, task, labels, adapter, base, described, inputs):
 def _adapter_config(hub, tensors, num_layers):
     require(
         hub.get("architecture") is None,
-        "only bottleneck adapters are read",
+        "only bottleneck adapters are supported",
         hub.get("architecture"),
     )
-    wrong = {key: hub[key] for key, value in FIXED.items() if key in hub and hub[key] != value}
-    wrong |= {key: hub[key] for key in SWITCHES if not isinstance(hub.get(key, False), bool)}
-    allowed = {key: FIXED.get(key, "true or false") for key in wrong}
-    require(not wrong, f"these options must be {allowed}", wrong)
+    invalid = {
+        key: hub[key] for key, value in REQUIRED_OPTIONS.items() if key in hub and hub[key] != value
+    }
+    invalid |= {
+        key: hub[key] for key in BOOLEAN_OPTIONS if not isinstance(hub.get(key, False), bool)
+    }
+    allowed = {key: REQUIRED_OPTIONS.get(key, "true or false") for key in invalid}
+    require(not invalid, f"these options must be {allowed}", invalid)
     require(
         str(hub.get("non_linearity")) in ACTIVATIONS,
         f"non_linearity must be one of {list(ACTIVATIONS)}",
@@ -129,12 +134,12 @@ def _adapter_config(hub, tensors, num_layers):
     }
     require(len(sizes) == 1, "all adapters must have one bottleneck size", sorted(sizes))
     sublayers = [
-        ours
-        for ours, option in (("attention", "mh_adapter"), ("feed_forward", "output_adapter"))
+        sublayer
+        for sublayer, option in (("attention", "mh_adapter"), ("feed_forward", "output_adapter"))
         if hub.get(option)
     ]
-    left_out = [] if hub.get("leave_out") is None else hub["leave_out"]
-    require(isinstance(left_out, list), "leave_out must be a list of layers", left_out)
+    skipped_layers = [] if hub.get("leave_out") is None else hub["leave_out"]
+    require(isinstance(skipped_layers, list), "leave_out must be a list of layers", skipped_layers)
     parallel = hub.get("is_parallel", False)
     return AdapterConfig.from_dict(
         {
@@ -143,7 +148,9 @@ def _adapter_config(hub, tensors, num_layers):
             "dropout": hub.get("dropout", 0.0),
             "scale": hub.get("scaling", 1.0),
             "sublayers": sublayers,
-            "layers": [i for i in range(num_layers) if i not in left_out] if left_out else None,
+            "layers": [i for i in range(num_layers) if i not in skipped_layers]
+            if skipped_layers
+            else None,
             "placement": "parallel" if parallel else "serial",
             "normalize_input": hub.get("original_ln_before", False) and not parallel,
         }
@@ -151,18 +158,22 @@ def _adapter_config(hub, tensors, num_layers):
 
 
 def _import_head(folder, name):
-    """(labels, weights) of the classification head; no labels for regression."""
+    """Reads (labels, weights) of the classification head; no labels for regression."""
     head = _read_object(folder, HEAD_CONFIG).get("config")
     require(isinstance(head, dict), "the head's config must be an object", head)
-    wrong = {key: head.get(key) for key, value in HEAD_FIXED.items() if head.get(key) != value}
+    invalid = {
+        key: head.get(key) for key, value in REQUIRED_HEAD_OPTIONS.items() if head.get(key) != value
+    }
     require(
-        not wrong,
-        f"these options of the head must be { ({key: HEAD_FIXED[key] for key in wrong}) }",
-        wrong,
+        not invalid,
+        f"options of the head must be { ({key: REQUIRED_HEAD_OPTIONS[key] for key in invalid}) }",
+        invalid,
     )
     tensors = _read_tensors(folder, HEAD_WEIGHTS)
-    weights = {ours: _take(tensors, theirs) for ours, theirs in head_names(name).items()}
-    require(not tensors, "weights of the head that we have no place for", sorted(tensors)[:5])
+    weights = {
+        own_name: _pop_weight(tensors, hub_name) for own_name, hub_name in head_names(name).items()
+    }
+    require(not tensors, "some weights of the head are not supported", sorted(tensors)[:5])
     count = len(weights["head/bias"])
     ids = head.get("label2id") or {str(i): i for i in range(count)}
     require(
@@ -174,7 +185,7 @@ def _import_head(folder, name):
     return (sorted(ids, key=ids.__getitem__) if count > 1 else []), weights
 
 
-def _take(tensors, name):
+def _pop_weight(tensors, name):
     require(name in tensors, "a weight is missing", name)
     value = tensors.pop(name).astype(np.float32)
     return np.ascontiguousarray(value.T)  # PyTorch has [out, in]; a bias is its own transpose.
@@ -187,17 +198,17 @@ def _read_object(folder, name):
         values = parse_json(storage.read_bytes(path, schema.LARGEST_CONFIG), distinct=True)
     except (ValueError, tf.errors.OpError) as error:
         raise InputError(f"{path} is damaged: {error}") from error
-    require(isinstance(values, dict), f"{path} must hold an object", values)
+    require(isinstance(values, dict), f"{path} must be a JSON object", values)
     return values
 
 
 def _read_tensors(folder, name):
     path = os.path.join(folder, name)
     _require_file(folder, path)
-    require(storage.stat(path).length <= LARGEST_FILE, "a file is too large", path)
+    require(storage.stat(path).length <= MAX_FILE_BYTES, "a file is too large", path)
     tensors = read_tensors(path)
-    kinds = {str(array.dtype) for array in tensors.values()}
-    require(kinds <= set(DTYPES), f"weights must be of {list(DTYPES)}", sorted(kinds))
+    dtypes = {str(array.dtype) for array in tensors.values()}
+    require(dtypes <= set(DTYPES), f"weights must be of {list(DTYPES)}", sorted(dtypes))
     check_finite(tensors, f"in {path}")
     return tensors
 
@@ -205,7 +216,7 @@ def _read_tensors(folder, name):
 def _require_file(folder, path):
     if not storage.exists(path):
         raise InputError(
-            f"{path} is not there. Found: {sorted(storage.listdir(folder))[:10]}. A `.bin` is "
-            "a pickle and is not read: save the adapter again, with its head, with "
+            f"{path} does not exist. The folder has {sorted(storage.listdir(folder))[:10]}. A "
+            "`.bin` is a pickle, which is never read. Save the adapter again, with its head: "
             "model.save_adapter(folder, name, use_safetensors=True)."
         )

@@ -1,4 +1,4 @@
-"""Writes adapters and heads as AdapterHub's library `adapters` reads them."""
+"""Writes adapters and heads in the format of AdapterHub's library `adapters`."""
 
 import dataclasses
 import json
@@ -12,10 +12,10 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.interop.adapterhub_format import (
     ACTIVATIONS,
     CONFIG,
-    FIXED,
     HEAD_CONFIG,
-    HEAD_FIXED,
     HEAD_WEIGHTS,
+    REQUIRED_HEAD_OPTIONS,
+    REQUIRED_OPTIONS,
     WEIGHTS,
     head_names,
     require,
@@ -29,73 +29,75 @@ from adapter_bert_tf.store.folders import require_free
 
 
 def export_adapter(saved, folder, base):
-    """Writes a `SavedAdapter` as the library's files, under a temporary name first.
+    """Writes a `SavedAdapter` as the library's files, atomically.
 
     Args:
       saved: `SavedAdapter` of a classification task.
-      folder: path where nothing is yet, or an empty folder.
-      base: `Base` of the adapter: a pooler that was not trained is the base's.
+      folder: path of a new or empty folder.
+      base: `Base` of the adapter, for a pooler that was not trained.
 
     Raises:
-      InputError: when the library has no place for what was trained, or the base is another one.
+      InputError: when the format does not support the adapter, or the base differs.
     """
-    config, adapter = saved.config, _exportable(saved)
+    config, adapter = saved.config, _require_exportable(saved)
     check_base(config, base.fingerprint())
     require_free(folder)
     name = contents.name_of(config).replace(".", "_")
-    about = {
+    header = {
         "model_type": "bert",
         "model_class": "BertAdapterModel",
         "model_name": "",
         "hidden_size": base.config.hidden_size,
         "name": name,
-        # Of the format: without it the library takes `gelu` for the tanh form.
+        # Version of the format; without it the library takes `gelu` for the tanh form.
         "version": "adapters.1.3.0",
     }
     weights = base.weights | saved.weights
     names = variable_names(adapter, base.config.num_layers, name)
     files = {
-        CONFIG: _json(about | {"config": _hub_config(adapter, base.config)}),
-        WEIGHTS: _tensors(weights, names),
-        HEAD_CONFIG: _json(about | {"config": _hub_head(config)}),
-        HEAD_WEIGHTS: _tensors(weights, head_names(name)),
+        CONFIG: _serialize_json(header | {"config": _hub_config(adapter, base.config)}),
+        WEIGHTS: _serialize_tensors(weights, names),
+        HEAD_CONFIG: _serialize_json(header | {"config": _hub_head(config)}),
+        HEAD_WEIGHTS: _serialize_tensors(weights, head_names(name)),
     }
     write_files(folder, files, require_free)
 
 
-def _exportable(saved: SavedAdapter) -> AdapterConfig:
-    """The adapters of what the library has a place for. Raises `InputError`."""
+def _require_exportable(saved: SavedAdapter) -> AdapterConfig:
+    """Returns the adapter's configuration; raises `InputError` if it is not supported."""
     config, adapter = saved.config, contents.adapter_of(saved.config)
     if saved.members:
         raise InputError(
-            "A fusion is not written in the library's format. Export its members one by one, which "
-            "are adapter directories in its `members/`, and fuse them there."
+            "A fusion cannot be exported. Export its members, the adapter directories in its "
+            "`members/`, and fuse them with the library."
         )
     if not isinstance(adapter, AdapterConfig) or adapter != dataclasses.replace(
         adapter, depth=1, layer_norm=False, normalize_output=False
     ):
         raise InputError(
-            "AdapterHub: only plain bottleneck adapters are exported. Received: "
+            "AdapterHub: only plain bottleneck adapters can be exported. Received: "
             f"{config['adapter']!r}"
         )
     norms = [name for name in saved.weights if "/LayerNorm/" in name]
     require(
         not norms,
-        "its adapters have no trained LayerNorms of the base; train with train_layer_norm=False",
+        "the format has no trained LayerNorms of the base; train with train_layer_norm=False",
         norms[:1],
         "train_layer_norm=False",
     )
     require(
-        config["head"] == "classification", "only classification heads are exported", config["head"]
+        config["head"] == "classification",
+        "only classification heads can be exported",
+        config["head"],
     )
     return adapter
 
 
 def _hub_config(adapter, sizes):
-    names = {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}
-    require(adapter.activation in names, "no such activation there", adapter.activation)
-    kept = adapter.layer_indices(sizes.num_layers)
-    return FIXED | {
+    names = {own_name: hub_name for hub_name, own_name in reversed(ACTIVATIONS.items())}
+    require(adapter.activation in names, "the activation is not supported", adapter.activation)
+    layers = adapter.layer_indices(sizes.num_layers)
+    return REQUIRED_OPTIONS | {
         "mh_adapter": "attention" in adapter.sublayers,
         "output_adapter": "feed_forward" in adapter.sublayers,
         "non_linearity": names[adapter.activation],
@@ -106,28 +108,28 @@ def _hub_config(adapter, sizes):
         "is_parallel": adapter.placement == "parallel",
         "init_weights": "bert",
         "cross_adapter": False,
-        "leave_out": [i for i in range(sizes.num_layers) if i not in kept],
+        "leave_out": [i for i in range(sizes.num_layers) if i not in layers],
     }
 
 
 def _hub_head(config):
     labels = config["labels"]
-    return HEAD_FIXED | {
+    return REQUIRED_HEAD_OPTIONS | {
         "num_labels": contents.num_outputs(config),
         "dropout_prob": None,
         "label2id": {label: i for i, label in enumerate(labels)} if labels else None,
     }
 
 
-def _tensors(weights, names):
+def _serialize_tensors(weights, names):
     return safetensors.numpy.save(
         {
-            theirs: np.ascontiguousarray(np.asarray(weights[ours], np.float32).T)
-            for ours, theirs in names.items()
+            hub_name: np.ascontiguousarray(np.asarray(weights[own_name], np.float32).T)
+            for own_name, hub_name in names.items()
         },
         metadata={"format": "pt"},
     )
 
 
-def _json(values):
-    return json.dumps(values, indent=2).encode()  # Labels in the order of their ids.
+def _serialize_json(values):
+    return json.dumps(values, indent=2).encode()  # Not sorted: labels are in the order of ids.

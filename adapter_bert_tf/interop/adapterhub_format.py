@@ -1,7 +1,7 @@
-"""The format of AdapterHub's library `adapters`: its files, names and options.
+"""File names, variable names and options of AdapterHub's library `adapters`.
 
-A folder of `save_adapter(..., use_safetensors=True)`: `adapter_config.json`, `adapter.safetensors`,
-`head_config.json`, `model_head.safetensors`.
+`save_adapter(..., use_safetensors=True)` writes `adapter_config.json`, `adapter.safetensors`,
+`head_config.json` and `model_head.safetensors`.
 """
 
 from typing import Any
@@ -22,16 +22,16 @@ ACTIVATIONS = {
     "silu": "swish",
     "tanh": "tanh",
 }
-# Where the library inserts adapters, and what it calls the parts.
-PLACES = {"attention": "attention.output", "feed_forward": "output"}
-PARTS = {
+# The library's names of the places of adapters and of their weights.
+MODULE_PATHS = {"attention": "attention.output", "feed_forward": "output"}
+WEIGHT_NAMES = {
     "down_kernel": "adapter_down.0.weight",
     "down_bias": "adapter_down.0.bias",
     "up_kernel": "adapter_up.weight",
     "up_bias": "adapter_up.bias",
 }
-# Of the library's many options, the values of those that we compute.
-FIXED = {
+# Supported values of the library's options.
+REQUIRED_OPTIONS = {
     "ln_before": False,
     "ln_after": False,
     "phm_layer": False,
@@ -42,8 +42,8 @@ FIXED = {
     "residual_before_ln": True,
     "stochastic_depth": 0.0,
 }
-SWITCHES = ("mh_adapter", "output_adapter", "is_parallel", "original_ln_before")
-HEAD_FIXED = {
+BOOLEAN_OPTIONS = ("mh_adapter", "output_adapter", "is_parallel", "original_ln_before")
+REQUIRED_HEAD_OPTIONS = {
     "head_type": "classification",
     "layers": 2,
     "activation_function": "tanh",
@@ -53,18 +53,20 @@ HEAD_FIXED = {
 
 
 def variable_names(adapter: AdapterConfig, num_layers: int, name: str) -> dict[str, str]:
-    """Dict from our names of an adapter's variables to the library's."""
-    theirs_at = "bert.encoder.layer.{}.{}.adapters.{}.{}".format
+    """Returns a dict from common name to the library's name, for an adapter's variables."""
+    hub_name = "bert.encoder.layer.{}.{}.adapters.{}.{}".format
     return {
-        f"adapters/layer_{i}/{sublayer}/{part}": theirs_at(i, PLACES[sublayer], name, theirs)
+        f"adapters/layer_{i}/{sublayer}/{weight}": hub_name(
+            i, MODULE_PATHS[sublayer], name, hub_weight
+        )
         for i in adapter.layer_indices(num_layers)
         for sublayer in adapter.sublayers
-        for part, theirs in PARTS.items()
+        for weight, hub_weight in WEIGHT_NAMES.items()
     }
 
 
 def head_names(name: str) -> dict[str, str]:
-    """Dict from our names of a head's variables to the library's."""
+    """Returns a dict from common name to the library's name, for a head's variables."""
     return {
         f"{POOLER}/kernel": f"heads.{name}.1.weight",
         f"{POOLER}/bias": f"heads.{name}.1.bias",
@@ -74,6 +76,6 @@ def head_names(name: str) -> dict[str, str]:
 
 
 def require(condition: Any, message: str, received: Any, *arguments: str) -> None:
-    """Raises `InputError` unless a condition holds; see `InputError` for the arguments."""
+    """Raises `InputError` unless a condition holds; `arguments` as in `InputError`."""
     if not condition:
         raise InputError(f"AdapterHub: {message}. Received: {preview(received)}", *arguments)

@@ -1,4 +1,4 @@
-"""Adapter directories on the Hugging Face Hub: one repository each."""
+"""Uploads adapter directories to the Hugging Face Hub and downloads them."""
 
 import os
 import re
@@ -12,43 +12,46 @@ from adapter_bert_tf.base.hub import HUB_NAME, first_line, hub_errors, library
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.retry import is_remote
 from adapter_bert_tf.sanitize import preview
-from adapter_bert_tf.store.directory import check_tasks, load_adapter
+from adapter_bert_tf.store.directory import check_task_directories, load_adapter
 from adapter_bert_tf.store.folders import CONFIG, INSIDE, require_free
 from adapter_bert_tf.store.place import CARD, WEIGHTS
 
 PATTERNS = (CONFIG, WEIGHTS, CARD, *(f"{inside}/*" for inside in INSIDE))
 COMMIT = re.compile(r"[0-9a-f]{40}")
-NO_TOKEN = "It asks for a token with the right to write there: hf auth login, or HF_TOKEN."
-WHY = "The Hugging Face Hub is asked by its own library."
+TOKEN_ADVICE = "Set a token with write access: hf auth login, or HF_TOKEN."
+LIBRARY_PURPOSE = "push and pull use the Hugging Face Hub."
 
 
 def push(folder: str, name: str, private: bool = False) -> str:
-    """Uploads an adapter directory, as one commit; makes the repository if there is none.
+    """Uploads an adapter directory in one commit; creates the repository if it does not exist.
 
-    What was pushed there before and is not part of this adapter is removed by the same commit.
+    The commit removes files of an earlier upload that are not part of this adapter.
 
     Args:
-      folder: local; all of it is read and checked before.
-      name: OWNER/NAME. Who may write there is decided by the token of `hf auth login`, or HF_TOKEN.
-      private: of a repository that is made.
+      folder: local folder; its content is checked before the upload.
+      name: OWNER/NAME. `hf auth login` or HF_TOKEN sets the token for write access.
+      private: whether a new repository is private.
 
     Returns:
-      the address of the commit.
+      the URL of the commit.
 
     Raises:
       InputError: when the adapter is damaged, or the Hub refuses.
     """
     if is_remote(folder):
-        raise InputError(f"Only a local folder is pushed: copy it first. Received: {folder!r}")
-    repo = _repository(name)["repo"]
+        raise InputError(f"Only a local folder can be pushed. Copy it first. Received: {folder!r}")
+    repo = _parse_name(name)["repo"]
     if name != repo:
-        raise InputError(f"What is pushed becomes the newest revision. Received: {preview(name)}")
-    check_tasks(folder, load_adapter(folder))
-    hub = library("huggingface_hub", WHY)
+        raise InputError(
+            "A push always makes the newest revision. Leave out @REVISION. Received: "
+            f"{preview(name)}"
+        )
+    check_task_directories(folder, load_adapter(folder))
+    hub = library("huggingface_hub", LIBRARY_PURPOSE)
     try:
         api = hub.HfApi()
         api.create_repo(repo, private=private, exist_ok=True)
-        done = api.upload_folder(
+        commit = api.upload_folder(
             repo_id=repo,
             folder_path=folder,
             allow_patterns=list(PATTERNS),
@@ -56,60 +59,62 @@ def push(folder: str, name: str, private: bool = False) -> str:
             commit_message="Adapter of adapter_bert_tf",
         )
     except hub_errors() as error:
-        answered = getattr(error, "response", None) is not None
-        advice = NO_TOKEN if answered else "Is there a network?"
-        raise InputError(f"The Hub did not take {repo!r}: {first_line(error)} {advice}") from error
-    return str(done.commit_url)
+        has_response = getattr(error, "response", None) is not None
+        advice = TOKEN_ADVICE if has_response else "Check the network."
+        raise InputError(f"The Hub refused {repo!r}: {first_line(error)} {advice}") from error
+    return str(commit.commit_url)
 
 
 def pull(name: str, output: str) -> str:
-    """Downloads an adapter directory; it is checked before it is at its place.
+    """Downloads an adapter directory and checks it before it appears as `output`.
 
-    Where the Hub cannot be asked, what was downloaded before is taken, and that is said.
+    Without a connection to the Hub it uses an earlier download, with a warning.
 
     Args:
       name: OWNER/NAME, or OWNER/NAME@REVISION.
-      output: the folder to make; nothing may be there.
+      output: path of the new folder.
 
     Returns:
       the revision.
 
     Raises:
-      InputError: when the Hub does not give it, or it is no adapter, or a damaged one.
+      InputError: when the Hub refuses, or the repository is not a valid adapter.
     """
     if is_remote(output):
-        raise InputError(f"Only a local folder is written: copy it then. Received: {output!r}")
+        raise InputError(
+            f"The output must be a local folder. Copy it afterwards. Received: {output!r}"
+        )
     require_free(output)
-    found = _repository(name)
-    hub = library("huggingface_hub", WHY)
+    repository = _parse_name(name)
+    hub = library("huggingface_hub", LIBRARY_PURPOSE)
     try:
-        source = _downloaded(hub, **found)
+        source = _download(hub, **repository)
     except hub_errors() as error:
-        raise InputError(f"The Hub did not give {name!r}: {first_line(error)}") from error
-    above = os.path.dirname(os.path.abspath(output))
-    os.makedirs(above, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=above, prefix=".pulled-") as temporary:
-        whole = os.path.join(temporary, "adapter")
-        shutil.copytree(source, whole)  # The cache has links, and an adapter has none.
+        raise InputError(f"Cannot download {name!r}: {first_line(error)}") from error
+    parent = os.path.dirname(os.path.abspath(output))
+    os.makedirs(parent, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=parent, prefix=".pulled-") as temporary:
+        copy = os.path.join(temporary, "adapter")
+        shutil.copytree(source, copy)  # Replaces the links of the cache by files.
         try:
-            check_tasks(whole, load_adapter(whole))
+            check_task_directories(copy, load_adapter(copy))
         except InputError as error:
-            raise InputError(str(error).replace(whole, name), *error.arguments) from error
-        os.rename(whole, output)
+            raise InputError(str(error).replace(copy, name), *error.arguments) from error
+        os.rename(copy, output)
     return os.path.basename(source)
 
 
-def _downloaded(hub: Any, repo: str, revision: str | None) -> str:
-    """The folder of a snapshot; the library is silent about one that it finds in its cache only."""
-    why = "" if COMMIT.fullmatch(revision or "") else _unanswered(hub, repo, revision)
+def _download(hub: Any, repo: str, revision: str | None) -> str:
+    """Downloads a snapshot; warns if it is only cached, which the library does not report."""
+    error = "" if COMMIT.fullmatch(revision or "") else _connection_error(hub, repo, revision)
     folder = str(hub.snapshot_download(repo, revision=revision, allow_patterns=list(PATTERNS)))
-    if why:
-        logging.warning("%r is what was downloaded before; the Hub may have a newer: %s", repo, why)
+    if error:
+        logging.warning("%r is an earlier download and may be outdated: %s", repo, error)
     return folder
 
 
-def _unanswered(hub: Any, repo: str, revision: str | None) -> str:
-    """Why the Hub does not say what a revision is; nothing if it does."""
+def _connection_error(hub: Any, repo: str, revision: str | None) -> str:
+    """Returns the error of asking the Hub for a revision; empty without an error."""
     try:
         hub.HfApi().model_info(repo, revision=revision)
     except hub_errors() as error:
@@ -117,8 +122,8 @@ def _unanswered(hub: Any, repo: str, revision: str | None) -> str:
     return ""
 
 
-def _repository(name: str) -> dict[str, Any]:
-    found = HUB_NAME.fullmatch(name)
-    if not found or "/" not in found["repo"]:
-        raise InputError(f"A repository is OWNER/NAME. Received: {preview(name)}")
-    return found.groupdict()
+def _parse_name(name: str) -> dict[str, Any]:
+    match = HUB_NAME.fullmatch(name)
+    if not match or "/" not in match["repo"]:
+        raise InputError(f"A repository must be OWNER/NAME. Received: {preview(name)}")
+    return match.groupdict()

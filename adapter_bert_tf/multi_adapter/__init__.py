@@ -1,1 +1,1 @@
-"""Many tasks on one base, live: added, trained, called by name, mixed in one batch."""
+"""Live adapters of many tasks on one base: added, trained, called by name, mixed in a batch."""

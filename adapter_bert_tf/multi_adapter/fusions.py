@@ -1,4 +1,4 @@
-"""Fusions of an `AdapterModel`: from members, live or saved, to a task that listens to them."""
+"""Members and logits of the fusions of an `AdapterModel`."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,113 +16,127 @@ from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.fusion_files import load_member
-from adapter_bert_tf.store.members import Member, weights_in
+from adapter_bert_tf.store.members import Member, member_weights
 
 
-def members_of(
-    given: Any, find: Callable[[str], LiveTask], known: Iterable[str], base: Mapping[str, Any]
+def resolve_members(
+    members: Any,
+    find: Callable[[str], LiveTask],
+    task_names: Iterable[str],
+    base: Mapping[str, Any],
 ) -> tuple[Member, ...]:
-    """The members of a new fusion.
+    """Resolves the members of a new fusion.
 
     Args:
-      given: names of tasks and paths of adapter directories, or a dict from a name in the fusion to
-        one of these.
+      members: names of tasks and paths of adapter directories, or a dict from a name in the fusion
+        to one of these.
       find: function from the name of a task to the task.
-      known: names of the tasks.
+      task_names: names of the tasks.
       base: fingerprint of the base.
 
     Raises:
-      InputError: when one is neither, damaged, a fusion itself, or of another base.
+      InputError: for a member that is neither, damaged, a fusion, or of another base.
     """
-    if isinstance(given, str | os.PathLike) or not isinstance(given, Iterable):
+    if isinstance(members, str | os.PathLike) or not isinstance(members, Iterable):
         raise InputError(
-            "members is a list of adapters' names or folders, or a dict from a name to one. "
-            f"Received: {preview(given)}"
+            "members must be a list of names or folders of adapters, or a dict from names to them. "
+            f"Received: {preview(members)}"
         )
-    pairs = given.items() if isinstance(given, Mapping) else ((None, place) for place in given)
-    return tuple(_member(name, place, find, set(known), base) for name, place in pairs)
+    pairs = (
+        members.items() if isinstance(members, Mapping) else ((None, source) for source in members)
+    )
+    return tuple(
+        _resolve_member(name, source, find, set(task_names), base) for name, source in pairs
+    )
 
 
-def _member(
-    name: Any, place: Any, find: Callable[[str], LiveTask], known: set[str], base: Mapping[str, Any]
+def _resolve_member(
+    name: Any,
+    source: Any,
+    find: Callable[[str], LiveTask],
+    task_names: set[str],
+    base: Mapping[str, Any],
 ) -> Member:
-    if not isinstance(place, str | os.PathLike) or not isinstance(name, str | None) or name == "":
+    if not isinstance(source, str | os.PathLike) or not isinstance(name, str | None) or name == "":
         raise InputError(
-            "A member is an adapter's name or folder, with a name of its own or none. Received: "
-            f"{preview(place if name is None else {name: place})}"
+            "A member must be the name or folder of an adapter, with a non-empty name or none. "
+            "Received: "
+            f"{preview(source if name is None else {name: source})}"
         )
-    if place not in known:
-        member = load_member(os.fspath(place), name)
+    if source not in task_names:
+        member = load_member(os.fspath(source), name)
         try:
             check_base(member.config, base)
         except InputError as error:
-            where = f"{preview(member.name)} in {preview(os.fspath(place))}"
-            raise InputError(f"The member {where}: {error}", *error.arguments) from error
+            location = f"{preview(member.name)} in {preview(os.fspath(source))}"
+            raise InputError(f"The member {location}: {error}", *error.arguments) from error
         return member
-    task = find(os.fspath(place))
+    task = find(os.fspath(source))
     if task.members:
         raise InputError(
-            f"{place!r} is a fusion itself, and no member of another. Name its members instead."
+            f"{source!r} is a fusion, which cannot be a member of a fusion. Name its members."
         )
-    config = {key: value for key, value in task.described().items() if key != "run"}
-    return Member.of(name or contents.name_of(config), config, task.values)
+    config = {key: value for key, value in task.current_config().items() if key != "run"}
+    return Member.from_values(name or contents.name_of(config), config, task.values)
 
 
-Together = dict[str, tuple[Mapping[str, Any], Mapping[str, tf.Tensor]]]
+NamedAdapters = dict[str, tuple[Mapping[str, Any], Mapping[str, tf.Tensor]]]
 
 
-def together(name: str, task: LiveTask) -> Together:
-    """Dict from name to (config, values) of a fusion and its members. Raises `InputError`."""
+def fusion_and_members(name: str, task: LiveTask) -> NamedAdapters:
+    """Returns (config, values) of a fusion and its members, by name. Raises `InputError`."""
     if not task.members:
-        raise InputError(f"{preview(name)} is no fusion and has no members.")
+        raise InputError(f"{preview(name)} is not a fusion and has no members.")
     if name in (names := [member.name for member in task.members]):
         raise InputError(
-            f"The fusion has the name of one of its members: {preview(names)}. Save it, and load "
-            "it under another: load_adapter(folder, name=...)."
+            f"The fusion has the name of one of its members: {preview(names)}. Save it and load "
+            "it under another name: load_adapter(folder, name=...)."
         )
-    found: Together = {name: (task.config, _tensors(task.values))}
-    return found | {
-        member.name: (member.config, _tensors(weights_in(member, i, task.values)))
+    adapters: NamedAdapters = {name: (task.config, _to_tensors(task.values))}
+    return adapters | {
+        member.name: (member.config, _to_tensors(member_weights(member, i, task.values)))
         for i, member in enumerate(task.members)
     }
 
 
-def _tensors(values: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+def _to_tensors(values: Mapping[str, Any]) -> dict[str, tf.Tensor]:
     return {name: tf.convert_to_tensor(value) for name, value in values.items()}
 
 
-def logits_together(
+def joint_logits(
     encoder: Any,
     configs: Sequence[Mapping[str, Any]],
     inputs: Mapping[str, tf.Tensor],
     values: Sequence[Mapping[str, tf.Tensor]],
 ) -> list[tf.Tensor]:
-    """Logits of several adapters on the same inputs, in one pass of the base.
+    """Computes the logits of several adapters on the same inputs in one pass of the base.
 
     Args:
       encoder: `AdapterBertEncoder`.
-      configs: of the adapters.
+      configs: configs of the adapters.
       inputs: dict of int32 `[batch, seq]`.
-      values: for each, dict from common name to tensor.
+      values: dict from common name to tensor, for each adapter.
     """
     heads = [head_of(config) for config in configs]
-    parts = [
+    modules = [
         module_from_values(contents.adapter_of(config), weights)
         for config, weights in zip(configs, values, strict=True)
     ]
-    rows = {name: tf.tile(value, [len(parts), 1]) for name, value in inputs.items()}
+    rows = {name: tf.tile(value, [len(modules), 1]) for name, value in inputs.items()}
     first_only = all(head.logits is pooled_logits for head in heads)
-    found = encoder(rows, output_range=1 if first_only else None, parts=MixedModule(parts))
-    shares = [
-        dict(zip(found, share, strict=True))
-        for share in zip(*(tf.split(value, len(parts)) for value in found.values()), strict=True)
+    outputs = encoder(rows, output_range=1 if first_only else None, parts=MixedModule(modules))
+    splits = [
+        dict(zip(outputs, split, strict=True))
+        for split in zip(
+            *(tf.split(value, len(modules)) for value in outputs.values()), strict=True
+        )
     ]
     return [
-        head.logits(_already(share), inputs, None, weights["head/kernel"], weights["head/bias"])
-        for head, share, weights in zip(heads, shares, values, strict=True)
+        head.logits(_precomputed(split), inputs, None, weights["head/kernel"], weights["head/bias"])
+        for head, split, weights in zip(heads, splits, values, strict=True)
     ]
 
 
-def _already(outputs: dict[str, tf.Tensor]) -> Callable[..., dict[str, tf.Tensor]]:
-    """An encoder that has been called."""
+def _precomputed(outputs: dict[str, tf.Tensor]) -> Callable[..., dict[str, tf.Tensor]]:
+    """Returns an encoder with fixed outputs."""
     return lambda *_, **__: outputs

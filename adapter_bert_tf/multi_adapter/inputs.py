@@ -1,4 +1,4 @@
-"""What a call of `AdapterModel` is given: names, strings and ids, checked before anything runs."""
+"""Checks of the arguments of `AdapterModel`: names, strings and ids."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,57 +10,69 @@ from adapter_bert_tf.base.config import BertConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview, printable
 
-# Of the encoder's inputs, and what of a base's configuration bounds their values.
-BOUNDS = {"input_word_ids": "vocab_size", "input_mask": None, "input_type_ids": "type_vocab_size"}
+# Inputs of the encoder, and the field of `BertConfig` that bounds their values.
+INPUT_BOUNDS = {
+    "input_word_ids": "vocab_size",
+    "input_mask": None,
+    "input_type_ids": "type_vocab_size",
+}
 
 
-def strings(values: Any, what: str) -> list[str]:
-    """A list or tuple of strings as a list. Raises `InputError`, which begins with `what`."""
+def checked_strings(values: Any, subject: str) -> list[str]:
+    """Returns a list or tuple of strings as a list.
+
+    Args:
+      values: the value received.
+      subject: beginning of the error message, for example "Labels are".
+
+    Raises:
+      InputError: for any other value.
+    """
     if isinstance(values, list | tuple) and all(isinstance(value, str) for value in values):
         return list(values)
-    raise InputError(f"{what} a list of strings. Received: {preview(values)}")
+    raise InputError(f"{subject} a list of strings. Received: {preview(values)}")
 
 
-def check_name(name: Any, taken: list[str]) -> None:
-    """A name that a user gives is one line, and no other adapter's. Raises `InputError`."""
+def check_name(name: Any, existing: list[str]) -> None:
+    """Raises `InputError` unless a name is one line of text and unique."""
     if not isinstance(name, str) or not name.strip() or name != printable(name):
         raise InputError(
-            "An adapter needs a name that no other has, one line of text. Received: "
-            f"{preview(name)}"
+            f"The name of an adapter must be unique and one line of text. Received: {preview(name)}"
         )
-    check_is_new(name, taken)
+    check_unique(name, existing)
 
 
-def check_is_new(name: str, taken: list[str]) -> None:
-    """Two adapters cannot have one name. Raises `InputError`."""
-    if name in taken:
+def check_unique(name: str, existing: list[str]) -> None:
+    """Raises `InputError` if there is an adapter of this name."""
+    if name in existing:
         raise InputError(
-            f"An adapter needs a name that no other has. There are {preview(taken)}. "
+            f"The name of an adapter must be unique. Existing names: {preview(existing)}. "
             f"Received: {preview(name)}"
         )
 
 
 def encoder_inputs(inputs: Any, config: BertConfig) -> dict[str, tf.Tensor]:
-    """The encoder's inputs as int32 tensors `[batch, seq]`.
+    """Converts the encoder's inputs to int32 tensors `[batch, seq]` and checks them.
 
     Args:
-      inputs: dict of the three, anything that can be made such a tensor, and what parts ask for.
-      config: of the base: how many words, types and positions it has.
+      inputs: dict of the three inputs, convertible to such tensors, and inputs of modules.
+      config: the base's configuration: numbers of word pieces, types and positions.
 
     Raises:
-      InputError: when one is missing, has another shape, or an id that the base does not have. In a
-        graph of the caller's own nothing is known of the ids.
+      InputError: for a missing input, a wrong shape, or an id out of range. Ids are checked only in
+        eager mode.
     """
-    if not isinstance(inputs, Mapping) or not inputs.keys() >= BOUNDS.keys():
+    if not isinstance(inputs, Mapping) or not inputs.keys() >= INPUT_BOUNDS.keys():
         raise InputError(
-            f"Inputs are a dict with {list(BOUNDS)}, as TextEncoder.inputs gives it. Received: "
+            f"Inputs must be a dict with {list(INPUT_BOUNDS)}; TextEncoder.inputs makes one. "
+            "Received: "
             f"{preview(list(inputs) if isinstance(inputs, Mapping) else inputs)}"
         )
-    found = {name: _int32(name, value) for name, value in inputs.items()}
-    _check_shapes({name: found[name].shape for name in BOUNDS}, config)
-    for name, bound in BOUNDS.items():
-        _check_values(name, found[name], getattr(config, bound) if bound else 2)
-    return found
+    tensors = {name: _int32(name, value) for name, value in inputs.items()}
+    _check_shapes({name: tensors[name].shape for name in INPUT_BOUNDS}, config)
+    for name, bound in INPUT_BOUNDS.items():
+        _check_values(name, tensors[name], getattr(config, bound) if bound else 2)
+    return tensors
 
 
 def _int32(name: str, value: Any) -> tf.Tensor:
@@ -72,12 +84,12 @@ def _int32(name: str, value: Any) -> tf.Tensor:
 
 def _check_shapes(shapes: Mapping[str, tf.TensorShape], config: BertConfig) -> None:
     first, *others = shapes.values()
-    alike = first.rank in (2, None) and all(first.is_compatible_with(s) for s in others)
-    seq, longest = first[1] if alike and first.rank else None, config.max_sequence_length
-    if not alike or (seq is not None and not 1 <= seq <= longest):
+    compatible = first.rank in (2, None) and all(first.is_compatible_with(s) for s in others)
+    seq, max_length = first[1] if compatible and first.rank else None, config.max_sequence_length
+    if not compatible or (seq is not None and not 1 <= seq <= max_length):
         received = {name: tuple(shape) for name, shape in shapes.items() if shape.rank is not None}
         raise InputError(
-            f"Inputs are of one shape [batch, seq], with 1 to {longest} word pieces. "
+            f"Inputs must have the same shape [batch, seq], with 1 to {max_length} word pieces. "
             f"Received: {received}"
         )
 

@@ -18,12 +18,11 @@ class LiveTask:
     """One task of an `AdapterModel`.
 
     Args:
-      config: dict as in `SavedAdapter`; its metric is that of the weights it came with.
+      config: dict as in `SavedAdapter`; its metric belongs to the initial weights.
       values: dict from common name to tensor, or to the variables of `model` if there is one.
-      members: of a fusion, as they were when it began.
-      model: function that returns the model that trains it, or None if there is none. Where the
-        base is shared it is the caller who keeps it: its training takes far more memory than
-        `values`.
+      model: function that returns the model that trains it, or None. With a shared base it is a
+        weak reference, because the model takes far more memory than `values`.
+      members: the initial members of a fusion.
     """
 
     config: dict[str, Any]
@@ -32,11 +31,11 @@ class LiveTask:
     members: tuple[Member, ...] = ()
 
     def __post_init__(self) -> None:
-        self._came_with = self._digest() if self.config["metric"] else None
+        self._metric_digest = self._digest() if self.config["metric"] else None
 
-    def described(self) -> dict[str, Any]:
-        """The config, without the metric if the weights are others now: it was not theirs."""
-        if self._came_with is None or self._digest() == self._came_with:
+    def current_config(self) -> dict[str, Any]:
+        """Returns the config, without the metric if the weights have changed since."""
+        if self._metric_digest is None or self._digest() == self._metric_digest:
             return self.config
         return self.config | {"metric": None}
 
@@ -48,11 +47,11 @@ class LiveTask:
 
     @property
     def tuning(self) -> Tuning:
-        """What was trained of it."""
-        found: Tuning = contents.tuning_of(self.config)
-        return found
+        """The tuning method."""
+        value: Tuning = contents.tuning_of(self.config)
+        return value
 
     @property
     def shares_base(self) -> bool:
-        """Whether it is the shared base and small parts; full and top-k tuning are not."""
+        """Whether the task uses the shared base unchanged; not so for full and top-k tuning."""
         return not self.tuning.changes_base

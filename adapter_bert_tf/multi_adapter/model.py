@@ -1,4 +1,4 @@
-"""Many tasks on one frozen base, each with a small set of weights of its own."""
+"""Many tasks on one frozen base, each with its own small set of weights."""
 
 import copy
 import os
@@ -18,33 +18,38 @@ from adapter_bert_tf.errors import InputError, require_bools
 from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.task_model import TaskModel
 from adapter_bert_tf.multi_adapter.forward import ForwardPasses
-from adapter_bert_tf.multi_adapter.fusions import members_of
-from adapter_bert_tf.multi_adapter.inputs import check_is_new, check_name, encoder_inputs, strings
+from adapter_bert_tf.multi_adapter.fusions import resolve_members
+from adapter_bert_tf.multi_adapter.inputs import (
+    check_name,
+    check_unique,
+    checked_strings,
+    encoder_inputs,
+)
 from adapter_bert_tf.multi_adapter.live_task import LiveTask
-from adapter_bert_tf.multi_adapter.new_task import new_task
+from adapter_bert_tf.multi_adapter.new_task import describe_task
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.checks import plain_metric
-from adapter_bert_tf.store.combine import without_lowest
+from adapter_bert_tf.store.combine import drop_lowest_layers
 from adapter_bert_tf.store.directory import load_adapter, save_adapter
-from adapter_bert_tf.store.members import Member, fusion_of, stacked, trained_further
+from adapter_bert_tf.store.members import Member, make_fusion_config, stack_members, update_members
 from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.store.place import require_same_task
 from adapter_bert_tf.training.tuning import Tuning, is_trained, select_trained
 
 
 class AdapterModel:
-    """A base, read once, and the adapters of any number of tasks.
+    """A base and the adapters of any number of tasks.
 
-    No adapter is ever "active": each call names the one it means, or one for each row. Training one
-    task changes no other, and not the base.
+    There is no "active" adapter: each call names one adapter, or one for each row. Training a task
+    changes neither other tasks nor the base.
 
     Args:
-      base: `Base`, or what `load_base` takes.
+      base: `Base`, or an argument of `load_base`.
 
     Raises:
-      InputError: when there is no such base.
+      InputError: when the base does not exist.
     """
 
     def __init__(self, base: Base | str | os.PathLike[str] | None = None) -> None:
@@ -68,26 +73,26 @@ class AdapterModel:
         """Adds a task with fresh weights.
 
         Args:
-          name: of the task.
+          name: name of the task.
           labels: label strings in the order of their ids; none for regression.
-          config: name of a preset, a `PartsConfig`, or None with a tuning that needs none.
+          config: name of a preset, a `ModuleConfig`, or None with a tuning without modules.
           head: `classification`, `multi_label` or `span`.
           tuning: `Tuning`; None for adapters and LayerNorms.
-          **inputs: how texts become inputs, where it differs from the head's own: `texts`, 2 for
-            pairs, and `max_seq_length`.
+          **inputs: `texts`, 2 for pairs, and `max_seq_length`, if they differ from the head's
+            defaults.
 
         Returns:
-          `tf_keras.Model`, to be compiled and fitted. It trains what `tuning` says and nothing
-          that another task uses. What its training takes in memory is given back when you drop
-          it; the weights stay here.
+          `tf_keras.Model` to compile and fit. It trains the variables that `tuning` selects and
+          nothing that another task uses. Dropping it frees the memory of its training; the weights
+          stay in this object.
 
         Raises:
-          InputError: when the name is taken, or something is out of range.
+          InputError: when the name exists, or a value is out of range.
         """
         check_name(name, self.list_adapters())
         tuning = Tuning() if tuning is None else tuning
-        described = new_task(name, labels, self.base, config, head, tuning, inputs)
-        self._tasks[name], model = self._with_model(described, {})
+        task_config = describe_task(name, labels, self.base, config, head, tuning, inputs)
+        self._tasks[name], model = self._make_task(task_config, {})
         return model
 
     def add_fusion(
@@ -100,64 +105,70 @@ class AdapterModel:
         cooling_steps: int = 0,
         **inputs: int,
     ) -> TaskModel:
-        """Adds a task that listens to the adapters of others (Pfeiffer et al. 2021).
+        """Adds a task that attends to the adapters of other tasks (Pfeiffer et al. 2021).
 
-        Any number of fusions may have the same members, each under a name of its own. A fusion has
-        copies of them: what becomes of theirs later does not matter to it.
+        A fusion has copies of its members, so later changes of the originals have no effect, and
+        several fusions may have the same members.
 
         Args:
-          name: of the task.
+          name: name of the task.
           members: names of adapters of this model or adapter directories; or a dict from a name in
             the fusion to one of these.
-          labels, head, **inputs: as for `add_adapter`.
-          tuning: None for `Tuning("fusion")`; with `train_members=True` they are trained as well.
+          labels, head, **inputs: as in `add_adapter`.
+          tuning: None for `Tuning("fusion")`; `train_members=True` also trains the members.
           cooling_steps: as in `FusionConfig`.
 
         Returns:
-          `tf_keras.Model`, as of `add_adapter`. Its losses hold the values near the identity.
+          `tf_keras.Model`, as from `add_adapter`. Its losses keep the values near the identity.
 
         Raises:
-          InputError: when the name is taken, members cannot be fused, or something is out of range.
+          InputError: when the name exists, members cannot be fused, or a value is out of range.
         """
         check_name(name, self.list_adapters())
-        found = members_of(members, self._find, self.list_adapters(), self.base.fingerprint())
-        config = fusion_of(found, cooling_steps)
+        resolved = resolve_members(
+            members, self._require_task, self.list_adapters(), self.base.fingerprint()
+        )
+        config = make_fusion_config(resolved, cooling_steps)
         tuning = Tuning("fusion") if tuning is None else tuning
         if not isinstance(tuning, Tuning) or tuning.method != "fusion":
-            raise InputError(f'tuning of a fusion is Tuning("fusion", ...). Received: {tuning!r}')
-        described = new_task(name, labels, self.base, config, head, tuning, inputs, found)
-        self._tasks[name], model = self._with_model(described, stacked(config, found), found)
+            raise InputError(
+                f'The tuning of a fusion must be Tuning("fusion", ...). Received: {tuning!r}'
+            )
+        task_config = describe_task(name, labels, self.base, config, head, tuning, inputs, resolved)
+        self._tasks[name], model = self._make_task(
+            task_config, stack_members(config, resolved), resolved
+        )
         return model
 
     def load_adapter(
         self, folder: str | os.PathLike[str], name: str | None = None, drop_lowest: int = 0
     ) -> str:
-        """Adds the task of an adapter directory, and returns its name.
+        """Adds the task of an adapter directory; returns its name.
 
         Args:
-          folder: of `save_adapter`, or of a training run.
-          name: None for the task's own; `save_adapter` keeps it.
-          drop_lowest: number of lowest layers whose adapters are left out (AdapterDrop, Rücklé et
+          folder: folder of `save_adapter` or of a training run.
+          name: new name, which `save_adapter` stores; None for the stored name.
+          drop_lowest: number of lowest layers whose adapters are dropped (AdapterDrop, Rücklé et
             al. 2021).
 
         Raises:
-          InputError: when the name is taken, the directory is damaged, or the base another one.
+          InputError: when the name exists, the directory is damaged, or the base differs.
         """
         path = storage.path_of(folder)
-        saved = without_lowest(load_adapter(path), drop_lowest)
+        saved = drop_lowest_layers(load_adapter(path), drop_lowest)
         require_one_task(saved.config, path)
         if name is not None:
             check_name(name, self.list_adapters())
         else:
             name = contents.name_of(saved.config)
-            check_is_new(name, self.list_adapters())
+            check_unique(name, self.list_adapters())
         check_base(saved.config, self.base.fingerprint())
         config = contents.named(saved.config, name)
-        # A constant keeps the array that it was made of as well: twice the memory.
+        # A constant also keeps the array that it was made from; `identity` saves half the memory.
         values = {key: tf.identity(tf.constant(value)) for key, value in saved.weights.items()}
         task = LiveTask(config, values, members=saved.members)
         if not task.shares_base:
-            task, _ = self._with_model(config, values)
+            task, _ = self._make_task(config, values)
         self._tasks[name] = task
         return name
 
@@ -172,55 +183,55 @@ class AdapterModel:
         """Writes a task's adapter directory; see `store.save_adapter`.
 
         Args:
-          name: of the task.
+          name: name of the task.
           folder: path.
-          metric: dict with `name`, `value` and `split`, for the card. None: what it was loaded
-            with, unless it was trained since.
-          dtype: of the file.
-          overwrite: whether an adapter of another name or other labels may be replaced.
+          metric: dict with `name`, `value` and `split`, for the card; None for the loaded metric,
+            unless the task was trained since.
+          dtype: dtype of the file.
+          overwrite: whether to replace an adapter of another name or with other labels.
 
         Raises:
-          InputError: when another adapter is there, or something else.
+          InputError: when the folder has another adapter or other files.
         """
         require_bools(overwrite=overwrite)
-        task, path = self._find(name), storage.path_of(folder)
-        described = task.described()
-        config = described | {"metric": plain_metric(metric) or described["metric"]}
-        config.pop("run", None)  # What is saved here may have been trained further.
+        task, path = self._require_task(name), storage.path_of(folder)
+        task_config = task.current_config()
+        config = task_config | {"metric": plain_metric(metric) or task_config["metric"]}
+        config.pop("run", None)  # The weights may have changed since the run.
         if not overwrite:
             require_same_task(path, config)
-        members = trained_further(task.members, task.values)
+        members = update_members(task.members, task.values)
         save_adapter(path, config, task.values, dtype, members)
 
     def list_adapters(self) -> list[str]:
-        """Names of the tasks, in the order in which they came."""
+        """Returns the names of the tasks, in the order of their addition."""
         return list(self._tasks)
 
     def delete_adapter(self, name: str) -> None:
-        """Removes a task. Raises `InputError` if there is none of that name."""
-        self._find(name)
+        """Removes a task. Raises `InputError` for an unknown name."""
+        self._require_task(name)
         self._tasks.pop(name, None)
-        self._passes.forget_all_but(list(self._tasks.values()))
+        self._passes.drop_unused(list(self._tasks.values()))
 
     def config(self, name: str) -> dict[str, Any]:
-        """What the adapter directory of a task says: labels, sizes, metric, base."""
-        task = self._find(name)
-        config = copy.deepcopy(task.described())
-        members = trained_further(task.members, task.values)
+        """Returns the config of a task's adapter directory: labels, sizes, metric, base."""
+        task = self._require_task(name)
+        config = copy.deepcopy(task.current_config())
+        members = update_members(task.members, task.values)
         digests = [member.config["sha256"] for member in members]
         return config | ({"members": digests} if members else {})
 
     def model(self, name: str) -> TaskModel:
-        """The `tf_keras.Model` that trains a task further; its training changes this object."""
-        task = self._find(name)
+        """Returns the `tf_keras.Model` that trains a task; training changes this object."""
+        task = self._require_task(name)
         model = task.model()
         if model is None:
-            found = self._with_model(task.described(), task.values, task.members)
-            self._tasks[name], model = found
+            live_task = self._make_task(task.current_config(), task.values, task.members)
+            self._tasks[name], model = live_task
         return model
 
     def __call__(self, inputs: Mapping[str, Any], adapter: str | Sequence[str]) -> tf.Tensor:
-        """Logits of a batch.
+        """Computes the logits of a batch.
 
         Args:
           inputs: dict of int32 `[batch, seq]`: `input_word_ids`, `input_mask`, `input_type_ids`;
@@ -228,83 +239,83 @@ class AdapterModel:
           adapter: a task's name, or a sequence of `batch` names, one for each row.
 
         Returns:
-          float32 `[batch, labels]`; of several tasks as many columns as the one with most labels
-          has, -inf where a row's task has fewer. `[batch, 2, seq]` for spans.
+          float32 `[batch, labels]`, or `[batch, 2, seq]` for spans. With several tasks, rows of a
+          task with fewer labels are padded with -inf.
 
         Raises:
-          InputError: for an unknown name, a wrong number of names, or spans and classes at once.
+          InputError: for an unknown name, a wrong number of names, or spans mixed with classes.
         """
         inputs = encoder_inputs(inputs, self.base.config)
         if isinstance(adapter, str):
-            return self._passes.one(self._find(adapter), inputs)
-        names = strings(adapter, "An adapter is a name, or for several rows")
+            return self._passes.single(self._require_task(adapter), inputs)
+        names = checked_strings(adapter, "adapter must be a name or")
         batch = inputs["input_word_ids"].shape[0]
         if not names or len(names) != batch:
             raise InputError(
-                "One adapter a row, and at least one row. Received: "
+                "adapter must have one name for each row, and at least one. Received: "
                 f"{len(names)} names for {batch} rows."
             )
-        tasks = {name: self._find(name) for name in dict.fromkeys(names)}
-        return self._passes.by_row(names, tasks, inputs)
+        tasks = {name: self._require_task(name) for name in dict.fromkeys(names)}
+        return self._passes.mixed(names, tasks, inputs)
 
     def with_members(self, inputs: Mapping[str, Any], name: str) -> dict[str, tf.Tensor]:
-        """Logits of a fusion and of each of its members by itself, in one pass of the base.
+        """Computes the logits of a fusion and of each member in one pass of the base.
 
         Args:
-          inputs: as of a call.
-          name: of the fusion.
+          inputs: as in `__call__`.
+          name: name of the fusion.
 
         Returns:
-          dict from `name` and the members' names to what a call returns for each.
+          dict from `name` and the members' names to the logits of each.
 
         Raises:
-          InputError: for an unknown name, or a task that is no fusion.
+          InputError: for an unknown name, or a task that is not a fusion.
         """
-        task = self._find(name)
+        task = self._require_task(name)
         return self._passes.with_members(name, task, encoder_inputs(inputs, self.base.config))
 
-    def _with_model(
+    def _make_task(
         self,
         config: dict[str, Any],
         values: Mapping[str, Tensor],
         members: tuple[Member, ...] = (),
     ) -> tuple[LiveTask, TaskModel]:
-        """The `LiveTask` and a model that trains it, starting from `values` if there are any."""
+        """Makes a `LiveTask` and the model that trains it, with `values` as initial weights."""
         tuning = contents.tuning_of(config)
-        encoder = self._encoder_of(contents.adapter_of(config), tuning)
+        encoder = self._make_encoder(contents.adapter_of(config), tuning)
         model = head_of(config).new_model(encoder, contents.num_outputs(config))
         select_trained(model, tuning)
-        kept = contents.kept_variables(model, tuning, contents.adapter_of(config))
+        variables = contents.kept_variables(model, tuning, contents.adapter_of(config))
         for name, value in values.items():
-            kept[name].assign(value)
-        found = (lambda: model) if tuning.changes_base else weakref.ref(model)
-        return LiveTask(config, kept, found, members), model
+            variables[name].assign(value)
+        model_reference = (lambda: model) if tuning.changes_base else weakref.ref(model)
+        return LiveTask(config, variables, model_reference, members), model
 
-    def _encoder_of(
+    def _make_encoder(
         self, adapter: ModuleConfig | None, tuning: Tuning
     ) -> AdapterBertEncoder | TaskEncoder:
-        """An encoder that shares of the base what the tuning leaves alone."""
+        """Makes an encoder that shares the parts of the base that `tuning` does not train."""
         if tuning.changes_base:
             encoder = self.base.new_encoder(frozen_layers=tuning.frozen_layers)
             self.base.assign(encoder.named_variables())
             return encoder
         depth = self.encoder.config["num_layers"]
-        trained = {
+        trained_groups = {
             spec.group for spec in self.encoder.specs().values() if is_trained(spec, depth, tuning)
         }
         brought = adapter.brought if adapter else ()
         return TaskEncoder(
             self.encoder,
             adapter,
-            own_norms="LayerNorm" in {*trained, *brought},
-            own_pooler="pooler" in trained,
+            own_norms="LayerNorm" in {*trained_groups, *brought},
+            own_pooler="pooler" in trained_groups,
             frozen_layers=tuning.frozen_layers,
         )
 
-    def _find(self, name: str) -> LiveTask:
+    def _require_task(self, name: str) -> LiveTask:
         task = self._tasks.get(name) if isinstance(name, str) else None
         if task is None:
             raise InputError(
-                f"No adapter {preview(name)}. There are {preview(self.list_adapters())}."
+                f"No adapter {preview(name)}. Adapters: {preview(self.list_adapters())}."
             )
         return task

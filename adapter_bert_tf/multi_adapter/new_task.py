@@ -1,4 +1,4 @@
-"""What a new task of an `AdapterModel` is to be, checked before a weight is made."""
+"""The config of a new task of an `AdapterModel`, checked before weights are created."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,14 +8,14 @@ from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
-from adapter_bert_tf.multi_adapter.inputs import strings
+from adapter_bert_tf.multi_adapter.inputs import checked_strings
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import checks, schema
 from adapter_bert_tf.store.members import Member
 from adapter_bert_tf.training.tuning import Tuning
 
 
-def new_task(
+def describe_task(
     name: str,
     labels: Any,
     base: Base,
@@ -25,22 +25,22 @@ def new_task(
     inputs: Mapping[str, Any],
     members: Sequence[Member] = (),
 ) -> dict[str, Any]:
-    """The config of a task that is to be added; see `AdapterModel.add_adapter` and `add_fusion`.
+    """Makes the config of a new task; see `AdapterModel.add_adapter` and `add_fusion`.
 
     Raises:
-      InputError: for whatever is of another type, unknown or out of range.
+      InputError: for a value of another type, an unknown value, or one out of range.
     """
     if not isinstance(tuning, Tuning) or not isinstance(head, str):
         raise InputError(
-            "tuning is a Tuning, and head a head's name. Received: "
+            "tuning must be a Tuning, and head the name of a head. Received: "
             f"{preview(tuning)} and {preview(head)}"
         )
-    adapter = _adapter_of(config)
+    adapter = _resolve_adapter(config)
     if adapter and adapter.borrowed and not members:
-        raise InputError(f"A {adapter.kind} needs members: add_fusion makes one. Received: none")
-    described = schema.describe(
+        raise InputError(f"A {adapter.kind} needs members. Add it with add_fusion.")
+    task_config = schema.describe(
         name,
-        _labels_of(labels, head),
+        _resolve_labels(labels, head),
         base.fingerprint(),
         tuning,
         adapter if tuning.needs_adapter else None,
@@ -49,29 +49,29 @@ def new_task(
         **base.named(),
         **({"members": [member.config["sha256"] for member in members]} if members else {}),
     )
-    checks.check(described, f"Adapter {name!r}")
-    if len(described["labels"]) == 1:
+    checks.check(task_config, f"Adapter {name!r}")
+    if len(task_config["labels"]) == 1:
         raise InputError(
-            "Classes need two labels or more, scores none. Received: "
-            f"{preview(described['labels'])}"
+            "Labels must be two or more for classes, and none for scores. Received: "
+            f"{preview(task_config['labels'])}"
         )
-    return described
+    return task_config
 
 
-def _labels_of(labels: Any, head: str) -> list[str]:
-    """The labels, or those that the head itself has."""
+def _resolve_labels(labels: Any, head: str) -> list[str]:
+    """Returns the head's fixed labels, or checks the given ones."""
     fixed = HEADS[head].labels if head in HEADS else None
     if fixed is not None:
         return list(fixed)
-    return strings(labels, "Labels are")
+    return checked_strings(labels, "labels must be")
 
 
-def _adapter_of(config: Any) -> ModuleConfig | None:
+def _resolve_adapter(config: Any) -> ModuleConfig | None:
     if isinstance(config, str) and config in PRESETS:
         return PRESETS[config]
     if config is None or isinstance(config, ModuleConfig):
         return config
     raise InputError(
-        f"config is one of {list(PRESETS)}, a configuration such as AdapterConfig, or None. "
+        f"config must be one of {list(PRESETS)}, a configuration such as AdapterConfig, or None. "
         f"Received: {preview(config)}"
     )

@@ -22,7 +22,7 @@ from adapter_bert_tf.output.fingerprint import (
 )
 from adapter_bert_tf.output.run_files import OWNER, is_whole, read_record, remove
 from adapter_bert_tf.sanitize import preview
-from adapter_bert_tf.store.directory import adapter_exists, check_tasks, load_adapter
+from adapter_bert_tf.store.directory import adapter_exists, check_task_directories, load_adapter
 from adapter_bert_tf.store.place import run_of
 from adapter_bert_tf.tasks import role
 
@@ -149,7 +149,7 @@ class RunFolder:
 
     def _has_its_adapter(self) -> bool:
         try:
-            check_tasks(self.adapter_dir, load_adapter(self.adapter_dir))
+            check_task_directories(self.adapter_dir, load_adapter(self.adapter_dir))
         except InputError:
             return False
         return run_of(self.adapter_dir) in (None, self.run_id)

@@ -14,8 +14,8 @@ from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output.fingerprint import digest
 from adapter_bert_tf.store import SavedAdapter, load_adapter
-from adapter_bert_tf.store.combine import SAME, without_lowest
-from adapter_bert_tf.store.directory import adapter_exists, single
+from adapter_bert_tf.store.combine import SHAPE_KEYS, drop_lowest_layers
+from adapter_bert_tf.store.directory import adapter_exists, extract_task
 from adapter_bert_tf.store.multitask import TASKS, config_of, is_several, names_of, unmeasured
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class InitialAdapter:
     def sha256(self) -> str:
         """Of the weights and what they mean; not of where they are, nor of their results."""
         config = unmeasured(self.saved.config)
-        decides = {name: config[name] for name in (*SAME, "weights_sha256")}
+        decides = {name: config[name] for name in (*SHAPE_KEYS, "weights_sha256")}
         return digest(decides | ({TASKS: config[TASKS]} if is_several(config) else {}))
 
     def has_head_of(self, task: "TaskData") -> bool:
@@ -109,7 +109,7 @@ def load_initial_adapter(flags: RunFlags, together: bool = False) -> InitialAdap
             f"--init_from={folder} holds no adapter. Name the directory of one, with its "
             "adapter_config.json."
         )
-    saved = without_lowest(load_adapter(folder), flags.adapter_drop)
+    saved = drop_lowest_layers(load_adapter(folder), flags.adapter_drop)
     if not is_several(saved.config):
         if task:
             raise InputError(
@@ -125,7 +125,7 @@ def load_initial_adapter(flags: RunFlags, together: bool = False) -> InitialAdap
     if name in names_of(saved.config):
         task = task or name
     try:
-        return InitialAdapter(folder, single(saved, task), has_head=task is not None)
+        return InitialAdapter(folder, extract_task(saved, task), has_head=task is not None)
     except InputError as error:
         raise InputError(f"--init_from={folder}: {error}", *error.arguments) from error
 

@@ -17,8 +17,8 @@ from adapter_bert_tf.output.lock import locked, remove_dead
 from adapter_bert_tf.run import report_page
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.sanitize import printable
-from adapter_bert_tf.store.members import stacked
-from adapter_bert_tf.store.versions import versions
+from adapter_bert_tf.store.members import stack_members
+from adapter_bert_tf.store.versions import installed_versions
 from adapter_bert_tf.training.evaluation import Evaluation
 from adapter_bert_tf.training.loop import train
 from adapter_bert_tf.training.parameter_report import count, count_by_group
@@ -124,7 +124,7 @@ def new_model(plan: Plan) -> EncoderModel:
 
 def _assign_members(variables: dict[str, tf.Variable], plan: Plan) -> None:
     assert isinstance(plan.method.parts, FusionConfig)
-    for name, value in stacked(plan.method.parts, plan.members).items():
+    for name, value in stack_members(plan.method.parts, plan.members).items():
         variables[name].assign(value)
 
 
@@ -245,7 +245,7 @@ def _run_record(job: Job) -> dict[str, Any]:
         "command": run_files.command(),
         "flags": plan.flags,
         "learning_rate": plan.training.learning_rate,
-        "versions": versions(),
+        "versions": installed_versions(),
         **plan.folder.content,
         "parameters": {
             "total": count(job.model.named_variables().values()),

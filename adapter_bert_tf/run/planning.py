@@ -30,7 +30,7 @@ from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.run.task_runner import TaskData, TaskRunner
 from adapter_bert_tf.serving.saved_model_dir import require_export_place, require_no_result
 from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
-from adapter_bert_tf.store.combine import without_lowest
+from adapter_bert_tf.store.combine import drop_lowest_layers
 from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.store.place import require_adapter_place
@@ -165,7 +165,7 @@ def _find_saved(kind: TaskRunner, flags: RunFlags, places: Places) -> SavedAdapt
         saved = load_adapter(places.adapter_dir)
         if not kind.together:
             require_one_task(saved.config, places.adapter_dir)
-        applied = without_lowest(saved, flags.adapter_drop)
+        applied = drop_lowest_layers(saved, flags.adapter_drop)
         if contents.expected_shapes(applied.config) != contents.expected_shapes(saved.config):
             logging.warning(
                 "Not as the adapter was trained: --adapter_drop=%d leaves out the adapters of its "

@@ -11,7 +11,7 @@ from adapter_bert_tf.base import Base, open_base
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_flags import Part
 from adapter_bert_tf.store import SavedAdapter
-from adapter_bert_tf.store.versions import versions
+from adapter_bert_tf.store.versions import installed_versions
 from adapter_bert_tf.training.strategy import make_strategy
 
 
@@ -31,7 +31,9 @@ class RunCache:
             strategy = make_strategy(distribution, *address)
             replicas = strategy.num_replicas_in_sync
             if replicas > 1:
-                found = ", ".join(f"{name} {version}" for name, version in versions().items())
+                found = ", ".join(
+                    f"{name} {version}" for name, version in installed_versions().items()
+                )
                 print(f"{type(strategy).__name__}, {replicas} replicas; {found}", flush=True)
             self._strategies[key] = strategy
         return self._strategies[key]

@@ -20,7 +20,7 @@ from adapter_bert_tf.run.checks import split_history
 from adapter_bert_tf.run.saved_settings import as_read
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.store import SavedAdapter, contents, save_adapter, schema
-from adapter_bert_tf.store.members import trained_further
+from adapter_bert_tf.store.members import update_members
 from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.training.parameter_report import format_report
 
@@ -194,7 +194,7 @@ class TaskRunner(abc.ABC):
             self.description(job),
             kept,
             plan.method.dtype,
-            trained_further(plan.members, kept),
+            update_members(plan.members, kept),
         )
 
     def description(self, job: "Job") -> dict[str, Any]:

@@ -13,13 +13,13 @@ from adapter_bert_tf.data.tokenization import TextEncoder, pad_inputs, require_e
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.serving_texts import Pieces, id_specs
-from adapter_bert_tf.multi_adapter.mixed import pass_key, stack
+from adapter_bert_tf.multi_adapter.mixed import group_key, stack_weights
 from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.serving.export import write
 from adapter_bert_tf.serving.saved_model_dir import require_export_place, require_no_result
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.base_match import check_base
-from adapter_bert_tf.store.directory import SavedAdapter, load_adapter, named_folder
+from adapter_bert_tf.store.directory import SavedAdapter, load_adapter, parse_named_folder
 from adapter_bert_tf.store.multitask import require_one_task
 
 ALL = "tasks"  # The signature that takes a task's name with each row.
@@ -69,7 +69,7 @@ def _load(folders, base):
     """Dict from signature name, the task's with `_` for what cannot be in one, to adapter."""
     tasks = {}
     for folder in folders:
-        other_name, path = named_folder(folder)
+        other_name, path = parse_named_folder(folder)
         saved = load_adapter(path)
         require_one_task(saved.config, path)
         if other_name:
@@ -97,7 +97,7 @@ def _groups(tasks):
     """Lists of tasks that one pass can compute: the same adapters and the same kind of head."""
     groups: dict[tuple[str, ...], dict[str, SavedAdapter]] = {}
     for name, saved in tasks.items():
-        groups.setdefault(pass_key(saved.config, name), {})[name] = saved
+        groups.setdefault(group_key(saved.config, name), {})[name] = saved
     return list(groups.values())
 
 
@@ -136,7 +136,7 @@ class Bank(tf.Module, Served):
         adapter, head = contents.adapter_of(first), head_of(first)
         self.weights = {
             name: tf.Variable(value, trainable=False)
-            for name, value in stack(
+            for name, value in stack_weights(
                 [saved.weights for saved in tasks.values()], encoder.base_variables()
             ).items()
         }

@@ -1,4 +1,4 @@
-"""Adapters as artefacts: a directory with a config, the weights and a card."""
+"""Adapter directories: a config, the weights and a card."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ __all__ = list(_NAMES)
 
 
 def __getattr__(name: str) -> Any:
-    # On first use: `python -m adapter_bert_tf.store` sets how loud TensorFlow is before its import.
+    # Lazy: `python -m adapter_bert_tf.store` sets TensorFlow's log level before importing it.
     if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module("adapter_bert_tf.store.directory"), name)

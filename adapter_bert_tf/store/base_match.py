@@ -1,4 +1,4 @@
-"""Whether a base is the one that an adapter was trained on."""
+"""Check that a base is the one that an adapter was trained on."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,46 +9,47 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import checks, contents
 
-WHOLE = ("full", "multitask_full", "pals")  # Of these all weights are in the file.
+FULL_METHODS = ("full", "multitask_full", "pals")  # Their files hold all weights.
 
 
 def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
-    """An adapter's base must be the one at hand.
+    """Raises `InputError` unless a base is the one of an adapter.
+
+    LayerNorms are compared if the adapter has none of its own. Directories of earlier versions do
+    not record them, which gives a warning.
 
     Args:
-      config: of the adapter.
+      config: config of the adapter.
       received: fingerprint of a base.
 
     Raises:
-      InputError: when it is another one, or its weights were random and are gone. The LayerNorms
-        count where the adapter brings none of its own; of a directory of an earlier version, which
-        does not say which they were, a warning says so.
+      InputError: when the base differs, or its weights were random and are not stored.
     """
     expected = config["base"]
-    if expected["weights_sha256"] is None and config["method"] not in WHOLE:
+    if expected["weights_sha256"] is None and config["method"] not in FULL_METHODS:
         raise InputError(
-            "The adapter was trained on a base of random weights, which is not there "
-            "any more. Train it again on a base with weights (checkpoint=PATH).",
+            "The adapter was trained on a base of random weights, which are not stored. "
+            "Train it again on a base with weights (checkpoint=PATH).",
             "checkpoint=PATH",
         )
-    different = [
+    differences = [
         f"{key}: adapter {preview(expected.get(key))}, base {preview(received.get(key))}"
         for key in received
         if expected.get(key) != received[key] and key != checks.NORMS
     ]
-    if not different and not contents.brings_norms(config):
-        different = _other_norms(expected.get(checks.NORMS), received.get(checks.NORMS))
-    if different:
+    if not differences and not contents.brings_norms(config):
+        differences = _norm_differences(expected.get(checks.NORMS), received.get(checks.NORMS))
+    if differences:
         raise InputError(
             "The adapter was trained on another base. "
-            + "; ".join(different)
-            + f". Use the base it was trained on (base=BASE){_named(config)}.",
+            + "; ".join(differences)
+            + f". Use the base it was trained on (base=BASE){_base_name(config)}.",
             "base=BASE",
         )
 
 
-def _named(config: Mapping[str, Any]) -> str:
-    """What the adapter calls its base, if anything."""
+def _base_name(config: Mapping[str, Any]) -> str:
+    """Formats the recorded name of the base, if there is one."""
     origin = config.get("base_model")
     if not origin:
         return ""
@@ -56,15 +57,14 @@ def _named(config: Mapping[str, Any]) -> str:
     return f": {preview(origin['name'])}{revision}"
 
 
-def _other_norms(expected: str | None, received: str | None) -> list[str]:
-    """What differs of the LayerNorms, if anything."""
+def _norm_differences(expected: str | None, received: str | None) -> list[str]:
+    """Returns the differences of the LayerNorms."""
     if received is None or expected == received:
         return []
     if expected is None:
         logging.warning(
-            "The adapter brings no LayerNorms of its own and does not say with which it was "
-            "trained, as it was saved by an earlier version: they cannot be compared with the "
-            "base's."
+            "The adapter was saved by an earlier version, which did not record the LayerNorms of "
+            "its base: they cannot be compared with this base's."
         )
         return []
     return [f"LayerNorms: adapter {expected!r}, base {received!r}"]

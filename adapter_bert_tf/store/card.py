@@ -1,31 +1,74 @@
-"""The card of an adapter directory: what a person wants to know before loading it."""
+"""The card of an adapter directory, a `README.md` for people and the Hugging Face Hub."""
 
 import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
 
 from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.store.contents import adapter_of, name_of, trained_size, tuning_of
-from adapter_bert_tf.store.hub_metadata import head_of_page, without_head
 from adapter_bert_tf.store.multitask import NAME, TASKS, is_several, names_of
 
-CHANGES = "the base too; its changed weights are in this file, and no other task can share them"
-LONGEST_HEAD = 1 << 16
-BEGINNING = ": a BERT adapter\n\n| | |\n| --- | --- |\n"  # After the task's name.
+BASE_CHANGES = "includes the changed weights of the base, which other tasks cannot share"
+MAX_METADATA = 1 << 16
+BEGINNING = ": a BERT adapter\n\n| | |\n| --- | --- |\n"  # Follows the task's name.
+FENCE = "---\n"
+PIPELINES = {"span": "question-answering"}
 
 
 def is_card(text):
-    """Whether a text begins as the cards do."""
-    text = without_head(text[:LONGEST_HEAD])
+    """Whether a text is a card."""
+    text = without_metadata(text[:MAX_METADATA])
     return text.startswith("# ") and BEGINNING in text[:2000]
 
 
-def page(config):
-    """The text of the file: what the Hub reads, and the card."""
-    return head_of_page(config) + card(config)
+def card_page(config):
+    """Returns the text of the file: metadata for the Hub, then the card."""
+    return hub_metadata(config) + card(config)
+
+
+def hub_metadata(config: Mapping[str, Any]) -> str:
+    """Formats the metadata that the Hub reads: library, base, tags, result on the dev set.
+
+    There is no license: whoever publishes the weights chooses it.
+
+    Args:
+      config: config of an adapter.
+    """
+    base, pipeline = config.get("base_model"), PIPELINES.get(config["head"], "text-classification")
+    adapter = adapter_of(config)
+    kind = adapter.kind if adapter else None
+    values = {
+        "library_name": "adapter_bert_tf",
+        "pipeline_tag": pipeline,
+        "tags": ["bert", "tensorflow", "adapter", *([kind] if kind else []), config["method"]],
+    }
+    if base and base["kind"] == "hub":
+        values["base_model"] = base["name"]
+    if config["metric"] and not is_several(config):
+        values["model-index"] = [_model_index(config, pipeline)]
+    values["tags"] = list(dict.fromkeys(values["tags"]))
+    return f"{FENCE}{yaml.safe_dump(values, sort_keys=False, allow_unicode=True)}{FENCE}\n"
+
+
+def _model_index(config, pipeline):
+    task, metric = printable(config["task"]), config["metric"]
+    value = {"type": printable(metric["name"]), "value": metric["value"], "name": metric["split"]}
+    result = {"task": {"type": pipeline}, "dataset": {"name": task, "type": task}}
+    return {"name": printable(name_of(config)), "results": [result | {"metrics": [value]}]}
+
+
+def without_metadata(text: str) -> str:
+    """Removes the metadata for the Hub from a card."""
+    if not text.startswith(FENCE):
+        return text
+    return text[len(FENCE) :].partition(f"\n{FENCE}")[2].lstrip("\n")
 
 
 def card(config):
-    """Markdown text made from an adapter's config; no name in it makes a line."""
+    """Formats an adapter's config as Markdown; names cannot break lines."""
     base, adapter, frozen = config["base"], adapter_of(config), tuning_of(config).frozen_layers
     rows = {
         **(_tasks(config) if is_several(config) else _task(config)),
@@ -37,7 +80,7 @@ def card(config):
         f"{'un' if base['lower_case'] else ''}cased, {base['vocab_size']:,} word pieces",
         **({"Base model": _origin(config["base_model"])} if "base_model" in config else {}),
         "Base weights (sha256)": str(base["weights_sha256"]),
-        **({"Changes": CHANGES} if tuning_of(config).changes_base else {}),
+        **({"Changes": BASE_CHANGES} if tuning_of(config).changes_base else {}),
         "Written by": ", ".join(f"{k} {v}" for k, v in config.get("versions", {}).items()),
     }
     command = printable(_command(config))
@@ -56,17 +99,17 @@ def card(config):
 
 
 def _snippet(config):
-    """Code that runs as it stands."""
+    """Returns runnable Python code."""
     number = 2 if config["head"] == "span" else config["inputs"]["texts"]
     names = (
-        ("What is asked?", "It is asked what is.")
+        ("Where is the cat?", "The cat is on the mat.")
         if config["head"] == "span"
-        else ("A text.", "Another.")
+        else ("A text.", "Another text.")
     )
     texts = ", ".join(f'"{text}"' for text in names[:number])
     base = config.get("base_model")
-    known = base and base["kind"] != "folder"
-    more = "" if known else ', base="FOLDER_OF_THE_BASE"'
+    is_default = base and base["kind"] != "folder"
+    more = "" if is_default else ', base="FOLDER_OF_THE_BASE"'
     return (
         "```python\nimport adapter_bert_tf as abt\n\n"
         f'predictor = abt.Predictor("."{more})\nprint(predictor({texts}))\n```\n'
@@ -74,9 +117,9 @@ def _snippet(config):
 
 
 def _origin(base):
-    """The base's name, revision and licence."""
+    """Formats the base's name, revision and license."""
     revision = f", revision {base['revision']}" if base["revision"] else ""
-    return f"{base['name']}{revision} (license: {base['license'] or 'not said'})"
+    return f"{base['name']}{revision} (license: {base['license'] or 'unknown'})"
 
 
 def _task(config):
@@ -88,7 +131,7 @@ def _task(config):
 
 
 def _tasks(config):
-    return {"Tasks, trained together": _result(config.get("metric"))} | {
+    return {"Tasks trained together": _result(config.get("metric"))} | {
         name: f"{', '.join(task['labels']) or 'a score'}: {_result(task['metric'])}"
         for name, task in zip(names_of(config), config[TASKS], strict=True)
     }
@@ -97,20 +140,20 @@ def _tasks(config):
 def _result(metric):
     if not metric:
         return "not evaluated"
-    return f"{metric['name']} = {number(metric['value'])} ({metric['split']})"
+    return f"{metric['name']} = {format_metric(metric['value'])} ({metric['split']})"
 
 
 def _command(config):
-    """What evaluates it."""
+    """Returns the command that evaluates the adapter."""
     if is_several(config):
-        known = not any(NAME in task for task in config[TASKS])
-        names = ",".join(names_of(config)) if known else "THE_FILE_OF_THE_TASKS.yaml"
+        has_file = any(NAME in task for task in config[TASKS])
+        names = "THE_FILE_OF_THE_TASKS.yaml" if has_file else ",".join(names_of(config))
         return f"run_classifier.py --task_name={names} --tuning={config['method']}"
     return head_of(config).command.format(task=shlex.quote(config["task"]))
 
 
-def number(value):
-    """A metric's value as people read it."""
+def format_metric(value):
+    """Formats a metric's value."""
     return f"{value:.4f}" if abs(value) < 1e9 else f"{value:.4e}"
 
 

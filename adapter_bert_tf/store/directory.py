@@ -18,28 +18,28 @@ from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents, schema
 from adapter_bert_tf.store import weights as weight_bytes
 from adapter_bert_tf.store.base_match import check_base
-from adapter_bert_tf.store.card import page
-from adapter_bert_tf.store.files import config_bytes, read, read_config, write_files
+from adapter_bert_tf.store.card import card_page
+from adapter_bert_tf.store.files import config_bytes, read_adapter, read_config, write_files
 from adapter_bert_tf.store.folders import TASKS, replacing
 from adapter_bert_tf.store.fusion_files import read_members
-from adapter_bert_tf.store.members import Member, stacked
+from adapter_bert_tf.store.members import Member, stack_members
 from adapter_bert_tf.store.multitask import config_of, is_several, names_of
 from adapter_bert_tf.store.place import CARD, CONFIG, WEIGHTS, require_adapter_place
-from adapter_bert_tf.store.task_directories import apart, each_task, is_made
+from adapter_bert_tf.store.task_directories import is_generated, separate_task, task_adapters
 
 
 @dataclasses.dataclass(frozen=True)
 class SavedAdapter:
-    """What an adapter directory holds.
+    """The content of an adapter directory.
 
     Args:
-      config: dict: `method`, `tuning` (a `Tuning` as dict), `adapter` (a `PartsConfig` as dict,
+      config: dict: `method`, `tuning` (a `Tuning` as dict), `adapter` (a `ModuleConfig` as dict,
         or None), `task`, `head`, `labels` in the order of their ids, `regression`, `metric`, `base`
-        (a fingerprint), `versions`, `command`, and, of a run, `run`, a digest of what decides it;
+        (a fingerprint), `versions`, `command`, and from a run `run`, its fingerprint;
         `save_adapter` adds two digests.
-      weights: dict from common name to float array: everything that was trained, and of a fusion
-        what its members bring.
-      members: of a fusion.
+      weights: dict from common name to float array, for all trained variables and the weights of
+        the members of a fusion.
+      members: members of a fusion.
     """
 
     config: dict[str, Any]
@@ -56,57 +56,59 @@ class SavedAdapter:
 
         Args:
           variables: dict from common name to variable, all of the model.
-          fingerprint: of the model's base.
-          head: whether the head is assigned too; else the model keeps its own.
+          fingerprint: fingerprint of the model's base.
+          head: whether to assign the head too.
 
         Raises:
-          InputError: when the base is another one, or a variable is missing or of another shape.
-            Nothing is assigned then.
+          InputError: when the base differs, or a variable is missing or has another shape. Nothing
+            is assigned then.
         """
         check_base(self.config, fingerprint)
         variables = {n: v for n, v in variables.items() if head or not n.startswith("head/")}
         weights = {n: v for n, v in self.weights.items() if head or not n.startswith("head/")}
-        wrong = [
+        mismatched = [
             name
             for name, value in weights.items()
             if name not in variables or tuple(variables[name].shape) != value.shape
         ]
-        lost = [name for name in variables if not name.startswith("bert/") and name not in weights]
-        if wrong or lost:
+        missing = [
+            name for name in variables if not name.startswith("bert/") and name not in weights
+        ]
+        if mismatched or missing:
             raise InputError(
-                f"The saved adapter does not fit the model. Not in the model or of "
-                f"another shape: {wrong[:5]}. Missing in the file: {lost[:5]}"
+                f"The saved adapter does not fit the model. Not in the model or with "
+                f"another shape: {mismatched[:5]}. Missing in the file: {missing[:5]}"
             )
         for name, value in weights.items():
             variables[name].assign(value)
 
 
-def of_task(saved: SavedAdapter, name: str) -> SavedAdapter:
-    """What was trained, with what it says of one of its tasks alone; its weights are the same.
+def with_task_config(saved: SavedAdapter, name: str) -> SavedAdapter:
+    """Returns a multitask adapter with the config of one task and unchanged weights.
 
     Raises:
-      InputError: when there is no task of that name.
+      InputError: for an unknown task.
     """
     return dataclasses.replace(saved, config=config_of(saved.config, name))
 
 
-def single(saved: SavedAdapter, task: str | None) -> SavedAdapter:
-    """An ordinary adapter of one task, of what was trained on several.
+def extract_task(saved: SavedAdapter, task: str | None) -> SavedAdapter:
+    """Extracts an ordinary adapter of one task from a multitask adapter.
 
     Args:
-      saved: what was trained.
-      task: whose; None: of none of them, with what all share. For that a hypernetwork makes an
-        adapter of the mean of their embeddings, and its head is to be left alone.
+      saved: a multitask adapter.
+      task: name of the task; None for an adapter of a new task, from the shared weights. A
+        hypernetwork generates it from the mean of the tasks' embeddings. Its head must not be used.
 
     Raises:
-      InputError: when there is no task of that name, or none can be apart.
+      InputError: for an unknown task, or a method without separable adapters.
     """
     if contents.tuning_of(saved.config).changes_base:
         raise InputError(
-            f"{saved.config['method']} trained one encoder for all its tasks: there is no adapter "
-            "of one. Apply it as a whole."
+            f"{saved.config['method']} trained one encoder for all its tasks, so it has no adapter "
+            "of a single task. Use the whole."
         )
-    config, values = apart(saved.config, saved.weights, task)
+    config, values = separate_task(saved.config, saved.weights, task)
     config |= {} if task else {"task": saved.config["task"]}
     return SavedAdapter(config, {name: np.asarray(value) for name, value in values.items()})
 
@@ -118,26 +120,26 @@ def save_adapter(
     dtype: str = "float32",
     members: Sequence[Member] = (),
 ) -> None:
-    """Writes an adapter directory, under a temporary name first.
+    """Writes an adapter directory atomically.
 
     Args:
-      folder: path; an adapter that is there is replaced.
+      folder: path; an existing adapter is replaced.
       config: dict as in `SavedAdapter`.
-      variables: dict from common name to variable or array: everything that was trained.
-      dtype: the weights are stored as `float32`, `float16` or `bfloat16`.
-      members: of a fusion; copies go along.
+      variables: dict from common name to variable or array, for all trained variables.
+      dtype: dtype of the stored weights: `float32`, `float16` or `bfloat16`.
+      members: members of a fusion, stored as copies.
 
     Raises:
-      InputError: when `folder` holds something else than an adapter, a weight is not finite, or
-        the variables are not those that the config describes.
+      InputError: when `folder` has other files than an adapter's, a weight is not finite, or the
+        variables do not match the config.
     """
     path = storage.path_of(folder)
     require_adapter_place(path)
-    _require_described(config)
+    _require_config(config)
     if members:
         config = {**config, "members": [member.config["sha256"] for member in members]}
-    borrowed = _borrowed(config, members)
-    arrays = {n: np.asarray(variable) for n, variable in variables.items() if n not in borrowed}
+    member_names = _member_weights(config, members)
+    arrays = {n: np.asarray(variable) for n, variable in variables.items() if n not in member_names}
     content = weight_bytes.pack(arrays, dtype)
     config = schema.seal(config, weight_bytes.digest(content))
     schema.parse(json.dumps(config), f"The config of {path!r}")
@@ -145,134 +147,135 @@ def save_adapter(
         io.BytesIO(content).read,
         len(content),
         contents.expected_shapes(config),
-        f"What is to go to {path!r}",
+        f"The weights for {path!r}",
     )
     files = {
         CONFIG: config_bytes(config),
         WEIGHTS: content,
-        CARD: page(config).encode(),
+        CARD: card_page(config).encode(),
     }
     for member in members:
         files |= member.files()
     if is_several(config):
-        for task in each_task(config, variables, dtype):
+        for task in task_adapters(config, variables, dtype):
             files |= task.files(f"{TASKS}/{task.name}")
     write_files(path, files)
 
 
-def _require_described(config: Mapping[str, Any]) -> None:
-    """What sealing asks a config for; all else is checked with it. Raises `InputError`."""
+def _require_config(config: Mapping[str, Any]) -> None:
+    """Raises `InputError` for a config without the keys that `schema.seal` needs."""
     if not isinstance(config, Mapping) or not {"adapter", "tuning"} <= config.keys():
         raise InputError(
-            "The config of an adapter is a dict such as AdapterModel.config(NAME) gives. Received: "
+            "The config of an adapter must be a dict as from AdapterModel.config(NAME). Received: "
             f"{preview(config)}"
         )
 
 
-def _borrowed(config: Mapping[str, Any], members: Sequence[Member]) -> dict[str, np.ndarray]:
-    """What a fusion has of its members."""
+def _member_weights(config: Mapping[str, Any], members: Sequence[Member]) -> dict[str, np.ndarray]:
+    """Returns the weights of a fusion that come from its members."""
     adapter = contents.adapter_of(config)
-    return stacked(adapter, members) if isinstance(adapter, FusionConfig) and members else {}
+    return stack_members(adapter, members) if isinstance(adapter, FusionConfig) and members else {}
 
 
 def copy_adapter(source: str, folder: str, run: str) -> None:
-    """Copies an adapter directory, under a temporary name first; replaces an adapter there.
+    """Copies an adapter directory atomically.
 
     Args:
-      source: of the adapter.
-      folder: path; an adapter that is there is replaced.
-      run: what the copy says of the run that wrote it.
+      source: path of the adapter.
+      folder: path; an existing adapter is replaced.
+      run: fingerprint of the run that writes the copy.
 
     Raises:
-      InputError: when `source` is damaged, or `folder` holds something else than an adapter.
+      InputError: when `source` is damaged, or `folder` has other files than an adapter's.
     """
     require_adapter_place(folder)
     config = read_config(os.path.join(source, CONFIG))
-    inside = [file for member in read_members(source, config) for file in member.files()]
+    files = [file for member in read_members(source, config) for file in member.files()]
     if is_several(config) and storage.isdir(os.path.join(source, TASKS)):
         names = (CONFIG, WEIGHTS, CARD)
-        inside += [f"{TASKS}/{task}/{name}" for task in names_of(config) for name in names]
+        files += [f"{TASKS}/{task}/{name}" for task in names_of(config) for name in names]
     config = schema.seal(config | {"run": run}, config["weights_sha256"])
     with replacing(folder, last=CONFIG) as temporary:
         storage.write_bytes(os.path.join(temporary, CONFIG), config_bytes(config))
-        for name in (WEIGHTS, CARD, *inside):
+        for name in (WEIGHTS, CARD, *files):
             storage.copy(os.path.join(source, name), os.path.join(temporary, name))
 
 
-def check_tasks(folder: str, saved: SavedAdapter) -> None:
-    """Beside what was trained on several tasks there must be the adapter of each, as it makes them.
+def check_task_directories(folder: str, saved: SavedAdapter) -> None:
+    """Checks the folder of single-task adapters in the directory of a multitask adapter.
 
     Raises:
-      InputError: for one that is gone, damaged or another, or those of what is of one task.
+      InputError: when one is missing, damaged or different, or the adapter has only one task.
     """
-    beside = os.path.join(folder, TASKS)
-    if not is_several(saved.config) and storage.exists(beside):
+    tasks_folder = os.path.join(folder, TASKS)
+    if not is_several(saved.config) and storage.exists(tasks_folder):
         raise InputError(
-            f"It is the adapter of one task, {preview(saved.config['task'])}, and {beside!r} is "
-            "not of it. Move that elsewhere."
+            f"{tasks_folder!r} does not belong to this adapter of one task, "
+            f"{preview(saved.config['task'])}. Move it away."
         )
-    of_each = each_task(saved.config, saved.weights) if is_several(saved.config) else []
-    # What is made once more on another machine is rounded otherwise, and is in a file of any type.
-    same = _about_the_same if of_each and is_made(saved.config) else np.array_equal
-    for task in of_each:
-        path = os.path.join(beside, task.name)
-        theirs = load_adapter(path).weights
-        if theirs.keys() != task.weights.keys() or not all(
-            same(theirs[name], task.weights[name]) for name in theirs
+    members = task_adapters(saved.config, saved.weights) if is_several(saved.config) else []
+    # Weights generated on another machine differ in rounding, and files may have a smaller dtype.
+    equal = _almost_equal if members and is_generated(saved.config) else np.array_equal
+    for task in members:
+        path = os.path.join(tasks_folder, task.name)
+        stored = load_adapter(path).weights
+        if stored.keys() != task.weights.keys() or not all(
+            equal(stored[name], task.weights[name]) for name in stored
         ):
-            raise InputError(f"{path!r} is not the adapter that was trained with the others.")
+            raise InputError(f"{path!r} does not match the multitask adapter it is stored in.")
 
 
-def _about_the_same(theirs: np.ndarray, ours: np.ndarray) -> bool:
-    return np.allclose(theirs, ours, rtol=0.02, atol=1e-4)
+def _almost_equal(stored: np.ndarray, computed: np.ndarray) -> bool:
+    return np.allclose(stored, computed, rtol=0.02, atol=1e-4)
 
 
 def adapter_exists(folder: str) -> bool:
-    """Whether there is an adapter directory at `folder`."""
+    """Whether `folder` is an adapter directory."""
     return storage.exists(os.path.join(folder, CONFIG))
 
 
-def adapter_in(folder: str) -> str | None:
-    """The adapter directory at `folder`, or in it as a run leaves it; None if there is none."""
-    places = [folder, os.path.join(folder, "adapter")] if folder else []
-    return next((place for place in places if adapter_exists(place)), None)
+def find_adapter(folder: str) -> str | None:
+    """Returns `folder` or its subfolder `adapter`, if it is an adapter directory; else None."""
+    candidates = [folder, os.path.join(folder, "adapter")] if folder else []
+    return next((place for place in candidates if adapter_exists(place)), None)
 
 
-def named_folder(text: str) -> tuple[str, str]:
-    """(name, path) of `NAME=FOLDER`; the name is "" where `=` only stands in a path."""
+def parse_named_folder(text: str) -> tuple[str, str]:
+    """Parses `NAME=FOLDER` to (name, path); the name is "" if `=` is part of the path."""
     name, equals, path = text.partition("=")
-    is_named = equals and ("/" not in name or adapter_in(path)) and not adapter_in(text)
+    is_named = equals and ("/" not in name or find_adapter(path)) and not find_adapter(text)
     return (name, path) if is_named else ("", text)
 
 
-def named_folders(text: str) -> list[tuple[str, str]]:
-    """Pairs (name, path) of `FOLDER,NAME=FOLDER,...`.
+def parse_named_folders(text: str) -> list[tuple[str, str]]:
+    """Parses `FOLDER,NAME=FOLDER,...` to (name, path) pairs.
 
-    A comma is in the name of a local folder, as of a run of a sweep, where that is an adapter's.
+    A comma may be part of a path, as in the folders of a sweep, if the path is a local adapter.
     """
-    parts, found = text.split(","), []
+    parts, pairs = text.split(","), []
     while parts:
-        longer = range(1, len(parts) + 1)
-        count = next((n for n in longer if _is_local_adapter(",".join(parts[:n]))), 1)
-        found.append(named_folder(",".join(parts[:count]).strip()))
+        counts = range(1, len(parts) + 1)
+        count = next((n for n in counts if _is_local_adapter(",".join(parts[:n]))), 1)
+        pairs.append(parse_named_folder(",".join(parts[:count]).strip()))
         parts = parts[count:]
-    return [(name.strip(), path.strip()) for name, path in found if name or path]
+    return [(name.strip(), path.strip()) for name, path in pairs if name or path]
 
 
 def _is_local_adapter(text: str) -> bool:
-    _, path = named_folder(text.strip())
-    return not storage.is_remote(path) and adapter_in(path.strip()) is not None
+    _, path = parse_named_folder(text.strip())
+    return not storage.is_remote(path) and find_adapter(path.strip()) is not None
 
 
 def load_adapter(folder: str | os.PathLike[str]) -> SavedAdapter:
-    """Reads an adapter directory; nothing in it is run, and nothing outside it is read.
+    """Reads an adapter directory, as untrusted data.
+
+    No code in it is run and no file outside it is read. Numbers, names and shapes of the weights
+    are checked against the config before the weights are read.
 
     Raises:
-      InputError: when it is not there, not complete, or not what `save_adapter` writes. It is
-        refused before its weights are read if their number, names or shapes are not those that
-        its config implies.
+      InputError: when it is missing, incomplete or not in the format of `save_adapter`.
     """
     path = storage.path_of(folder)
-    config, weights, _ = read(path)
+    config, weights, _ = read_adapter(path)
     members = read_members(path, config)
-    return SavedAdapter(config, weights | _borrowed(config, members), members)
+    return SavedAdapter(config, weights | _member_weights(config, members), members)

@@ -1,4 +1,4 @@
-"""The files of an adapter directory, read as data and written whole."""
+"""Reads the files of an adapter directory as untrusted data; writes them atomically."""
 
 import json
 import os
@@ -18,23 +18,22 @@ from adapter_bert_tf.store.folders import replacing, require_place
 from adapter_bert_tf.store.place import CONFIG, WEIGHTS
 
 
-def read(folder: str) -> tuple[dict[str, Any], dict[str, np.ndarray], bytes]:
-    """An adapter's config, its weights by common name, and the bytes of the weights' file.
+def read_adapter(folder: str) -> tuple[dict[str, Any], dict[str, np.ndarray], bytes]:
+    """Reads an adapter's config, its weights by common name, and the bytes of the weights file.
 
     Raises:
-      InputError: when nothing is there, or not what `save_adapter` writes, or what this user may
-        not read.
+      InputError: when a file is missing, unreadable, or not in the format of `save_adapter`.
     """
     require_open(folder)
     if not storage.exists(os.path.join(folder, CONFIG)):
         raise InputError(
-            f"No adapter in {folder!r}: {CONFIG} is not there. Train one, or name the directory of "
-            "another (adapter_dir).",
+            f"No adapter in {folder!r}: {CONFIG} is missing. Train an adapter, or give the "
+            "directory of another (adapter_dir).",
             "adapter_dir",
         )
     try:
         config = read_config(os.path.join(folder, CONFIG))
-        weights, content = _weights(os.path.join(folder, WEIGHTS), config)
+        weights, content = _read_weights(os.path.join(folder, WEIGHTS), config)
     except tf.errors.OpError as error:
         raise InputError(f"The adapter directory {folder!r} is damaged: {error}") from error
     return config, weights, content
@@ -43,12 +42,12 @@ def read(folder: str) -> tuple[dict[str, Any], dict[str, np.ndarray], bytes]:
 def write_files(
     folder: str, files: Mapping[str, bytes], check: Callable[[str], None] = require_place
 ) -> None:
-    """Writes a folder under a temporary name, then renames it; what is there is replaced.
+    """Writes a folder under a temporary name, then renames it; replaces an existing one.
 
     Args:
       folder: path.
       files: dict from name to bytes; without the first file the folder counts as empty.
-      check: as of `replacing`.
+      check: as in `replacing`.
     """
     with replacing(folder, next(iter(files)), check) as temporary:
         for name, data in files.items():
@@ -56,41 +55,41 @@ def write_files(
 
 
 def config_bytes(config: Mapping[str, Any]) -> bytes:
-    """The config as its file holds it."""
+    """Serializes a config."""
     return json.dumps(config, indent=2).encode()
 
 
-def _size(path: str) -> int:
-    """Bytes of a file. Raises `InputError` for links and for what only looks like a file."""
+def _file_size(path: str) -> int:
+    """Returns the size of a file; raises `InputError` unless it is a regular file."""
     if "://" not in path and os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
         raise InputError(
-            f"{path} is damaged: it is no regular file, and is not read. Copy the "
-            "files themselves into the adapter directory."
+            f"{path} is damaged: it is not a regular file. Copy the file itself into the adapter "
+            "directory."
         )
     return storage.stat(path).length
 
 
 @denied_as_input_error()
 def read_config(path: str) -> dict[str, Any]:
-    """The config in a file. Raises `InputError`."""
-    if _size(path) > schema.LARGEST_CONFIG:
+    """Reads a config. Raises `InputError`."""
+    if _file_size(path) > schema.LARGEST_CONFIG:
         raise InputError(f"{path} is damaged: it has more than {schema.LARGEST_CONFIG:,} bytes.")
     try:
         text = storage.read_text(path)
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is damaged: it is no UTF-8 text ({error}).") from error
+        raise InputError(f"{path} is damaged: it is not UTF-8 text ({error}).") from error
     return schema.parse(text, path)
 
 
 @denied_as_input_error()
 @storage.retried
-def _weights(path: str, config: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], bytes]:
+def _read_weights(path: str, config: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], bytes]:
     shapes = contents.expected_shapes(config)
-    size = _size(path)
+    size = _file_size(path)
     with tf.io.gfile.GFile(path, "rb") as file:
         weight_bytes.check_header(file.read, size, shapes, path)
         file.seek(0)
         content = file.read()
     if weight_bytes.digest(content) != config["weights_sha256"]:
-        raise InputError(f"{path} is damaged: its digest is not the one in {CONFIG}.")
+        raise InputError(f"{path} is damaged: its digest differs from the one in {CONFIG}.")
     return weight_bytes.unpack(content, path), content

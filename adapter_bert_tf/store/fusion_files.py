@@ -1,4 +1,4 @@
-"""The copies of its members that the adapter directory of a fusion holds."""
+"""Copies of the members in the adapter directory of a fusion."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -10,55 +10,55 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.base_match import check_base
-from adapter_bert_tf.store.files import read
-from adapter_bert_tf.store.members import Member, fusion_of
+from adapter_bert_tf.store.files import read_adapter
+from adapter_bert_tf.store.members import Member, make_fusion_config
 from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.store.place import CONFIG, MEMBERS
 
 
 def load_member(folder: str, name: str | None = None) -> Member:
-    """Reads an adapter directory, to keep a copy of it.
+    """Reads an adapter directory as a `Member`.
 
     Args:
-      folder: of an adapter.
-      name: in the fusion; None for the adapter's own.
+      folder: path of an adapter.
+      name: name in the fusion; None for the adapter's own.
 
     Raises:
       InputError: as `load_adapter`.
     """
     if not storage.exists(os.path.join(folder, CONFIG)):
         raise InputError(
-            f"No adapter in {folder!r}: {CONFIG} is not there. Name the folder of one."
+            f"No adapter in {folder!r}: {CONFIG} is missing. Give the folder of an adapter."
         )
-    config, weights, content = read(folder)
+    config, weights, content = read_adapter(folder)
     require_one_task(config, folder)
     if contents.borrows(config):
         raise InputError(
-            f"{folder!r} is a fusion itself, and no member of another. Name its members instead."
+            f"{folder!r} is a fusion, which cannot be a member of a fusion. Name its members."
         )
     return Member(name or contents.name_of(config), config, content, weights)
 
 
 def read_members(folder: str, config: Mapping[str, Any]) -> tuple[Member, ...]:
-    """The copies of a fusion's members; none of any other adapter.
+    """Reads the members of a fusion; returns an empty tuple for other adapters.
 
     Raises:
-      InputError: which names the member that is missing, damaged or another one.
+      InputError: when a member is missing, damaged or different; the message names it.
     """
     adapter = contents.adapter_of(config)
     if not isinstance(adapter, FusionConfig):
         return ()
     digests = config["members"]
-    _check_folders(os.path.join(folder, MEMBERS), digests)
+    _check_member_folders(os.path.join(folder, MEMBERS), digests)
     members = tuple(
         _read_member(os.path.join(folder, MEMBERS, digest[:16]), name, digest)
         for name, digest in zip(adapter.members, digests, strict=True)
     )
-    found = fusion_of(members, adapter.cooling_steps)
-    if found != adapter:
+    members_config = make_fusion_config(members, adapter.cooling_steps)
+    if members_config != adapter:
         raise InputError(
-            f"The members in {os.path.join(folder, MEMBERS)!r} are not those of the fusion: "
-            f"{preview(found)} there, {preview(adapter)} in its {CONFIG}."
+            f"The members in {os.path.join(folder, MEMBERS)!r} do not match {CONFIG}: "
+            f"{preview(members_config)} in the folder, {preview(adapter)} in {CONFIG}."
         )
     check_base(members[0].config, config["base"])
     return members
@@ -74,24 +74,24 @@ def _read_member(folder: str, name: str, digest: str) -> Member:
         ) from error
     if member.config["sha256"] != digest:
         raise InputError(
-            f"The member {preview(name)} of a fusion, in {folder!r}, is not the one that it was "
-            "made with: another digest. Put a copy of that one there."
+            f"The member {preview(name)} of a fusion, in {folder!r}, has another digest than the "
+            "one the fusion was trained with. Put a copy of the original member there."
         )
     return member
 
 
-def _check_folders(place: str, digests: Sequence[str]) -> None:
-    is_folder = not storage.is_link(place) and storage.isdir(place)  # A link may lead to itself.
-    names = [name.rstrip("/") for name in storage.listdir(place)] if is_folder else []
-    paths = [place, *(os.path.join(place, name) for name in names)]
-    linked = [path for path in paths if storage.is_link(path)]
-    if linked:
+def _check_member_folders(parent: str, digests: Sequence[str]) -> None:
+    is_folder = not storage.is_link(parent) and storage.isdir(parent)  # A link may lead to itself.
+    names = [name.rstrip("/") for name in storage.listdir(parent)] if is_folder else []
+    paths = [parent, *(os.path.join(parent, name) for name in names)]
+    links = [path for path in paths if storage.is_link(path)]
+    if links:
         raise InputError(
-            f"{preview(linked[0])} is a link, and nothing outside of a fusion's directory is read. "
-            "Copy what it leads to there instead."
+            f"{preview(links[0])} is a link, and no file outside the fusion's directory is read. "
+            "Replace it by a copy of its target."
         )
     foreign = sorted(set(names) - {digest[:16] for digest in digests})
     if foreign:
         raise InputError(
-            f"{place!r} holds {preview(foreign)}, which is no member of the fusion. Move it away."
+            f"{parent!r} has {preview(foreign)}, which is not a member of the fusion. Move it away."
         )

@@ -20,7 +20,7 @@ from adapter_bert_tf.store.folders import (
     require_place,
 )
 from adapter_bert_tf.store.multitask import task_title
-from adapter_bert_tf.store.weights import FORMAT, LARGEST_HEADER
+from adapter_bert_tf.store.weights import FORMAT, MAX_HEADER_BYTES
 
 WEIGHTS, CARD = "adapter.safetensors", "README.md"
 LARGEST_CARD = 1 << 20
@@ -140,7 +140,7 @@ def _has_our_weights(folder: str) -> bool:
     beginning = _read(path, 8)
     if len(beginning) < 8:
         return False
-    length = min(struct.unpack("<Q", beginning)[0], LARGEST_HEADER)
+    length = min(struct.unpack("<Q", beginning)[0], MAX_HEADER_BYTES)
     try:
         header = parse_json(_read(path, 8 + length)[8:])
     except ValueError:

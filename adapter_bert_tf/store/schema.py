@@ -11,7 +11,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.sanitize import parse_json, preview
 from adapter_bert_tf.store import checks
-from adapter_bert_tf.store.versions import versions
+from adapter_bert_tf.store.versions import installed_versions
 from adapter_bert_tf.training.tuning import Tuning
 
 LARGEST_CONFIG = 1 << 20
@@ -50,7 +50,7 @@ def describe(
         "metric": None,
         "inputs": _default_inputs(head, base) | dict(inputs or {}),
         "base": base,
-        "versions": versions(),
+        "versions": installed_versions(),
         "command": "",
     } | more
 

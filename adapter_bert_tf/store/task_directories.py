@@ -1,4 +1,4 @@
-"""Adapters of one task each, from what was trained on several together."""
+"""Single-task adapters from a multitask adapter."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -13,50 +13,51 @@ from adapter_bert_tf.store.members import Member
 from adapter_bert_tf.store.multitask import config_of, names_of
 
 
-def each_task(
+def task_adapters(
     config: Mapping[str, Any], values: Mapping[str, Tensor], dtype: str = "float32"
 ) -> list[Member]:
-    """An ordinary adapter of each task; none where the base itself was trained.
+    """Makes an ordinary adapter of each task; an empty list if the base itself was trained.
 
-    What the tasks share, LayerNorms and a pooler or all of an adapter, each has a copy of; what a
-    hypernetwork makes for it is written as it is made.
+    Each has a copy of shared weights, and the generated weights of a hypernetwork.
 
     Args:
-      config: of several tasks.
-      values: dict from common name to what was trained.
-      dtype: of their files.
+      config: config of a multitask adapter.
+      values: dict from common name to trained weights.
+      dtype: dtype of their files.
     """
     if contents.tuning_of(config).changes_base:
         return []
-    return [Member.of(n, *apart(config, values, n), dtype) for n in names_of(config)]
+    return [
+        Member.from_values(n, *separate_task(config, values, n), dtype) for n in names_of(config)
+    ]
 
 
-def apart(
+def separate_task(
     config: Mapping[str, Any], values: Mapping[str, Tensor], task: str | None
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The config and the values of an ordinary adapter of one task.
+    """Returns the config and the values of an ordinary adapter of one task.
 
     Args:
-      config: of several tasks.
-      values: dict from common name to what was trained.
-      task: whose; None: of a new one, for which a hypernetwork reads the mean of the embeddings.
-        The labels and the head are then those of the first, and not to be used.
+      config: config of a multitask adapter.
+      values: dict from common name to trained weights.
+      task: name of the task; None for a new task, for which a hypernetwork uses the mean of the
+        embeddings. Labels and head are then those of the first task and must not be used.
 
     Raises:
-      InputError: when there is no task of that name, or nothing that a new one could have.
+      InputError: for an unknown task, or a method without weights for a new task.
     """
     name = task or names_of(config)[0]
-    of_one = config_of_one(config, name)
-    found = {**values, **values_with_prefix(values, f"{TASKS}/{name}")}
+    task_config = single_task_config(config, name)
+    task_values = {**values, **values_with_prefix(values, f"{TASKS}/{name}")}
     adapter = contents.adapter_of(config)
     if isinstance(adapter, MultitaskConfig):
-        alone = dataclasses.replace(adapter, tasks=(name,))  # type: ignore[type-var]
-        found |= alone.of_each(adapter.for_tasks(values, {name: task}))[name]
-    return of_one, {key: found[key] for key in contents.expected_shapes(of_one)}
+        single = dataclasses.replace(adapter, tasks=(name,))  # type: ignore[type-var]
+        task_values |= single.of_each(adapter.for_tasks(values, {name: task}))[name]
+    return task_config, {key: task_values[key] for key in contents.expected_shapes(task_config)}
 
 
-def config_of_one(config: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """What the config of an ordinary adapter of one of the tasks says. Raises `InputError`."""
+def single_task_config(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Returns the config of an ordinary adapter of one task. Raises `InputError`."""
     tuning, adapter = contents.tuning_of(config), contents.adapter_of(config)
     adapter = adapter.of_one() if isinstance(adapter, MultitaskConfig) else adapter
     tuning = dataclasses.replace(tuning, method="adapters" if adapter else "layer_norm")
@@ -67,7 +68,7 @@ def config_of_one(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     }
 
 
-def is_made(config: Mapping[str, Any]) -> bool:
-    """Whether adapters of single tasks are computed from what was trained, and not a part of it."""
+def is_generated(config: Mapping[str, Any]) -> bool:
+    """Whether single-task adapters are generated and not a subset of the trained weights."""
     adapter = contents.adapter_of(config)
     return isinstance(adapter, MultitaskConfig) and adapter.generates

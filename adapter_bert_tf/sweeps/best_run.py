@@ -10,7 +10,7 @@ from adapter_bert_tf.output.run_files import command
 from adapter_bert_tf.run.init_from import recorded_flags
 from adapter_bert_tf.run.job import run_plan
 from adapter_bert_tf.run.planning import places_of, plan_run
-from adapter_bert_tf.store.versions import versions
+from adapter_bert_tf.store.versions import installed_versions
 from adapter_bert_tf.sweeps.grid import RECORD, folds_of
 
 
@@ -52,7 +52,7 @@ def write_record(flags, run_id, best, rows, metrics):
     content = {
         "command": command(),
         "flags": recorded_flags(flags) | {"sweep": sweep},
-        "versions": versions(),
+        "versions": installed_versions(),
         "run": run_id,
         "best": os.path.basename(best.output_dir),
         "chosen_by": list(metrics),

@@ -185,7 +185,7 @@ def test_many_rows_come_in_their_order(tmp_path, monkeypatch):
 
 def test_a_number_that_no_float_reaches_is_not_written_as_another(tmp_path):
     source = put(tmp_path, "a.jsonl", '{"text": "x", "n": 1.5}\n{"text": "y", "n": 1e400}\n')
-    with pytest.raises(InputError, match=r"line 2: no JSON: .*no float reaches: 1e400"):
+    with pytest.raises(InputError, match=r"line 2: .*: 1e400"):
         answer(source, tmp_path / "b.jsonl")
     assert answer(source, tmp_path / "b.jsonl", skip_bad_rows=True) == 2
     assert "Infinity" not in (tmp_path / "b.jsonl").read_text()

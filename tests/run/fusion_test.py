@@ -168,11 +168,11 @@ REFUSED = {
     "no folder": (("--fuse=a=,b={0}",), "names adapter directories"),
     "a folder that is not there": (("--fuse=a={0},nowhere",), "--fuse: No adapter in 'nowhere'"),
     "twice the same name": (("--fuse={0},{1}",), "need different names"),
-    "a fusion": (("--fuse=a={0},f={fused}",), "is a fusion itself, and no member of another"),
+    "a fusion": (("--fuse=a={0},f={fused}",), "is a fusion"),
     "also a start": (("--fuse={0}", "--init_from={1}"), "--fuse begins a fusion"),
     "members of other sizes": (
         ("--fuse=a={0},w={wide}",),
-        "adapters of another shape. bottleneck_size: 4 and 5. Train both with the same",
+        "bottleneck_size: 4 and 5",
     ),
     "LayerNorms of their own": (("--fuse=n={norms},m={norms2}",), "--notrain_layer_norm"),
     "parallel": (("--fuse=p={parallel}",), "--fuse: The member 'p' is a parallel adapter"),

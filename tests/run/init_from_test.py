@@ -25,7 +25,7 @@ from adapter_bert_tf.run.init_from import InitialAdapter, load_initial_adapter, 
 from adapter_bert_tf.run.method import from_config
 from adapter_bert_tf.runners.questions import runner
 from adapter_bert_tf.store import SavedAdapter, load_adapter
-from adapter_bert_tf.store.combine import SEVERAL_DIVISIONS
+from adapter_bert_tf.store.combine import MIXED_SPLITS
 from adapter_bert_tf.training.tuning import Tuning
 from tests import support
 from tests.runners.squad_test import TINY, write
@@ -337,7 +337,7 @@ def test_what_it_has_seen_of_the_development_set(case, before, caplog):
         split_history.warn([task], start, members)
     assert ("trained on another part of the data of 'data'" in caplog.text) is warned
     said = split_history.adapter_config(task, start, members)
-    assert said == (ours | {"fold": SEVERAL_DIVISIONS, "split_seed": None} if warned else ours)
+    assert said == (ours | {"fold": MIXED_SPLITS, "split_seed": None} if warned else ours)
     metric = split_history.marked({"name": "f1", "value": 0.5, "split": "dev"}, said)
     assert (metric["split"] == "dev") is not warned
     assert split_history.marked(None, said) is None

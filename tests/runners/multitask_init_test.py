@@ -8,7 +8,7 @@ import pytest
 import safetensors.numpy
 
 from adapter_bert_tf.store import load_adapter
-from adapter_bert_tf.store.directory import single
+from adapter_bert_tf.store.directory import extract_task
 from tests import support
 from tests.runs import base_flags, command
 
@@ -49,7 +49,7 @@ def test_a_task_goes_on_alone(method, tmp_path, capsys):
 def test_a_new_task_begins_with_what_they_have_in_common(method, tmp_path, capsys):
     assert run(tmp_path, method, *KINDS) is None
     assert "The head is fresh: this is what they have in common." in capsys.readouterr().out
-    expected = single(load_adapter(str(GOLDEN / method)), None).weights
+    expected = extract_task(load_adapter(str(GOLDEN / method)), None).weights
     found = weights(tmp_path)
     assert found.keys() == expected.keys()
     for name in (n for n in expected if not n.startswith("head/")):
@@ -59,7 +59,7 @@ def test_a_new_task_begins_with_what_they_have_in_common(method, tmp_path, capsy
 def test_the_mean_of_embeddings_is_none_of_theirs():
     saved = load_adapter(str(GOLDEN / PLUS))
     name = "adapters/layer_1/attention/output_layer_norm_beta"
-    found = [single(saved, task).weights[name] for task in (None, "pairs", "kinds", "scores")]
+    found = [extract_task(saved, task).weights[name] for task in (None, "pairs", "kinds", "scores")]
     assert all(np.abs(found[0] - other).max() > 1e-7 for other in found[1:])
 
 
@@ -117,7 +117,7 @@ REFUSED = {  # What it begins from, flags, what the message says.
         ("--task_name=mrpc=mrpc,rte=mrpc", "--tuning=per_task_adapters"),
         "--init_task=pairs or another of",
     ),
-    "a base that was trained": (PALS, KINDS, "no adapter of one"),
+    "a base that was trained": (PALS, KINDS, "no adapter of a single task"),
     "a task that is not there": (PLUS, (*KINDS, "--init_task=other"), "holds the tasks"),
     "one of one task": (
         f"{PLUS}/tasks/kinds",

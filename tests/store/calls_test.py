@@ -36,17 +36,17 @@ def inputs(encoder):
 
 
 NEW = {
-    "one class": (["x", ["yes"]], {}, "two labels or more, scores none"),
-    "labels in one text": (["x", "ab"], {}, "Labels are a list of strings"),
-    "labels of numbers": (["x", [0, 1]], {}, "Labels are a list of strings"),
+    "one class": (["x", ["yes"]], {}, "Received: ['yes']"),
+    "labels in one text": (["x", "ab"], {}, "labels must be a list of strings"),
+    "labels of numbers": (["x", [0, 1]], {}, "labels must be a list of strings"),
     "a name of two lines": (["a\nb", ["0", "1"]], {}, "one line of text. Received: 'a\\nb'"),
     "a name that ends a text in C": (["a\0b", ["0", "1"]], {}, "one line of text"),
     "a blank name": ([" ", ["0", "1"]], {}, "one line of text"),
     "a number for a name": ([3, ["0", "1"]], {}, "one line of text. Received: 3"),
-    "a name that is taken": (["a", ["0", "1"]], {}, "a name that no other has. There are ['a']"),
-    "a head of another type": (["x", ["0", "1"]], {"head": ["span"]}, "head a head's name"),
-    "a tuning by its name": (["x", ["0", "1"]], {"tuning": "full"}, "tuning is a Tuning"),
-    "a config by a number": (["x", ["0", "1"], 3], {}, "config is one of"),
+    "a name that is taken": (["a", ["0", "1"]], {}, "must be unique. Existing names: ['a']"),
+    "a head of another type": (["x", ["0", "1"]], {"head": ["span"]}, "head the name of a head"),
+    "a tuning by its name": (["x", ["0", "1"]], {"tuning": "full"}, "tuning must be a Tuning"),
+    "a config by a number": (["x", ["0", "1"], 3], {}, "config must be one of"),
 }
 
 
@@ -64,11 +64,11 @@ def test_a_number_of_layers_is_a_number():
 
 
 CALLS = {
-    "nothing": (lambda x: None, "Inputs are a dict with"),
-    "texts": (lambda x: ["the cat"], "Inputs are a dict with.*Received: .'the cat'"),
+    "nothing": (lambda x: None, "Inputs must be a dict with"),
+    "texts": (lambda x: ["the cat"], "Inputs must be a dict with.*Received: .'the cat'"),
     "no mask": (
         lambda x: {n: v for n, v in x.items() if n != "input_mask"},
-        "Inputs are a dict with",
+        "Inputs must be a dict with",
     ),
     "one row alone": (lambda x: {n: v[0] for n, v in x.items()}, r"one shape \[batch, seq\]"),
     "a shorter mask": (lambda x: x | {"input_mask": x["input_mask"][:, :2]}, "one shape"),

@@ -57,7 +57,7 @@ def test_verify(folder, tiny_base_folder, capsys):
     assert main(["verify", *both, f"--base_model={HUB / 'base'}"]) == 1
     assert "refused" in capsys.readouterr().out
     assert main(["verify", str(folder / "none")]) == 1
-    said = "is not there. Train one, or name the directory of another.\n"
+    said = "is missing. Train an adapter, or give the directory of another.\n"
     assert said in capsys.readouterr().out
     assert main(["show", str(folder / "none")]) == 1
     assert said in capsys.readouterr().err
@@ -94,7 +94,7 @@ def test_adapters_of_tasks_beside_one_of_one_task_are_not_its_own(folder, tmp_pa
     assert main(["verify", str(one)]) == 0
     shutil.copytree(folder / "b" / "adapter", one / "tasks" / "b")
     assert main(["verify", str(one)]) == 1
-    assert "tasks' is not of it. Move that elsewhere." in capsys.readouterr().out
+    assert "tasks' does not belong to this adapter" in capsys.readouterr().out
 
 
 def test_import_and_export(tmp_path, capsys):
@@ -103,7 +103,7 @@ def test_import_and_export(tmp_path, capsys):
     assert main(["export", str(ours), f"--output={theirs}", base]) == 0
     again = ["import", str(theirs), f"--output={tmp_path / 'again'}", base, "--task=tsv"]
     assert main([*again, "--labels=no,yes"]) == 1
-    assert "Leave other labels out" in capsys.readouterr().err
+    assert "Leave out the other labels" in capsys.readouterr().err
     assert main(again) == 0
     assert load_adapter(str(tmp_path / "again")).config["task"] == "tsv"
     np.testing.assert_equal(

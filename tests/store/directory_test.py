@@ -62,7 +62,7 @@ def test_a_comma_may_be_in_the_name_of_a_folder(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text, pairs = LISTS[case]
     monkeypatch.setattr(directory.storage, "exists", os.path.exists)  # No bucket is looked into.
-    assert directory.named_folders(text) == pairs
+    assert directory.parse_named_folders(text) == pairs
 
 
 @pytest.mark.parametrize("method", ["adapters", "full", "layer_norm"])
@@ -83,11 +83,11 @@ def test_files_and_card(tiny_base_folder, tmp_path):
         "adapter_config.json",
     ]
     text = (tmp_path / "a" / "README.md").read_text()
-    assert "no other task can share" not in text  # As the card of `--tuning=full` says.
+    assert "other tasks cannot share" not in text  # As the card of `--tuning=full` says.
     assert "f1 = 0.5000 (dev)" in text and "size 4" in text
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
     _save(tiny_base_folder, tmp_path / "full", "full")
-    assert "no other task can share" in (tmp_path / "full" / "README.md").read_text()
+    assert "other tasks cannot share" in (tmp_path / "full" / "README.md").read_text()
 
 
 def test_saving_again_replaces_an_adapter_and_nothing_else(tiny_base_folder, tmp_path):
@@ -237,7 +237,7 @@ def test_sixteen_bits_halve_the_file(dtype, rounding, tiny_base_folder, tmp_path
 
 @pytest.mark.parametrize("config", [{}, {"adapter": None}, None])
 def test_a_config_that_is_none_is_said(config, tmp_path):
-    with pytest.raises(InputError, match=r"config of an adapter is a dict such as.* Received: "):
+    with pytest.raises(InputError, match=r"config of an adapter must be a dict.* Received: "):
         save_adapter(tmp_path / "a", config, {})
     assert not list(tmp_path.iterdir())
 

@@ -228,8 +228,8 @@ WEIGHTS = {
         lambda c, a: _with_header(c, _renamed(KERNEL, KERNEL.replace("0", "9"))),
         "layer_9",
     ),
-    "10 GB of header": (lambda c, a: struct.pack("<Q", 10 << 30) + c[8:], "header should have"),
-    "header of all bits": (lambda c, a: b"\xff" * 8 + c[8:], "header should have"),
+    "10 GB of header": (lambda c, a: struct.pack("<Q", 10 << 30) + c[8:], "declares a header"),
+    "header of all bits": (lambda c, a: b"\xff" * 8 + c[8:], "declares a header"),
     "offsets past the end": (
         lambda c, a: _with_header(c, _entry(KERNEL, data_offsets=[0, 1 << 40])),
         "damaged",
@@ -248,8 +248,8 @@ WEIGHTS = {
     "a deep header": (lambda c, a: struct.pack("<Q", len(DEEP)) + DEEP.encode(), "cannot be read"),
     "a name twice": (lambda c, a: _twice(c), "stands twice"),
     "more than it says": (lambda c, a: c + b"spy", "it should have"),
-    "empty": (lambda c, a: b"", "header should have"),
-    "a pickle": (lambda c, a: b"\x80\x04\x95" + c, "header should have"),
+    "empty": (lambda c, a: b"", "declares a header"),
+    "a pickle": (lambda c, a: b"\x80\x04\x95" + c, "declares a header"),
     "overlapping tensors": (
         lambda c, a: _with_header(
             c,

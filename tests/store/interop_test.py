@@ -74,9 +74,9 @@ LABELS = {  # What the file says, what is given, and what comes of it.
     "as the file": ({"no": 0, "maybe": 1, "yes": 2}, THREE, THREE),
     "only numbered": (None, ["a", "b", "c"], ["a", "b", "c"]),
     "named by number": ({f"LABEL_{i}": i for i in range(3)}, ["a", "b", "c"], ["a", "b", "c"]),
-    "another order": ({"no": 0, "maybe": 1, "yes": 2}, THREE[::-1], "Leave other labels out"),
-    "others": ({"no": 0, "maybe": 1, "yes": 2}, ["a", "b", "c"], "Leave other labels out"),
-    "too few": (None, ["a", "b"], "Name as many labels"),
+    "another order": ({"no": 0, "maybe": 1, "yes": 2}, THREE[::-1], "Leave out the other labels"),
+    "others": ({"no": 0, "maybe": 1, "yes": 2}, ["a", "b", "c"], "Leave out the other labels"),
+    "too few": (None, ["a", "b"], "same number of labels"),
     "one twice": (None, ["a", "a", "b"], "labels"),
 }
 
@@ -122,7 +122,7 @@ def _to_folder(file):
 DAMAGE = {
     "a pickle": (
         lambda d: (d / "adapter.safetensors").rename(d / "pytorch_adapter.bin"),
-        "is a pickle and is not read",
+        "is a pickle",
     ),
     "no head": (lambda d: (d / "model_head.safetensors").unlink(), "is not there"),
     "cut": (lambda d: (d / "adapter.safetensors").write_bytes(b"\x10" + b"\0" * 7), "damaged"),
@@ -176,7 +176,7 @@ DAMAGE = {
         _weights(
             "model_head.safetensors", lambda t: t | {"heads.x.7.weight": np.zeros((2, 2), "f4")}
         ),
-        "of the head that we have no place for",
+        "weights of the head are not supported",
     ),
     "without pooler": (
         _edit("head_config.json", lambda v: v["config"].update(layers=1)),
@@ -289,8 +289,8 @@ def test_a_checkpoint_must_fit(base):
     path = str(GOLDEN / "adapter_model.ckpt")
     for arguments, message in (
         ((path, base, "mnli", list("abc")), "another base"),
-        ((path, own, "mnli", list("ab")), "of another shape, with 2 labels"),
-        ((str(GOLDEN / "bert_model.ckpt"), own, "mnli", list("abc")), "holds no adapters"),
+        ((path, own, "mnli", list("ab")), "another shape, with 2 labels"),
+        ((str(GOLDEN / "bert_model.ckpt"), own, "mnli", list("abc")), "has no adapters"),
     ):
         with pytest.raises(InputError, match=message):
             import_checkpoint(*arguments)

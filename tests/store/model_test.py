@@ -14,7 +14,7 @@ from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.multi_adapter.model import AdapterModel
-from adapter_bert_tf.multi_adapter.shared import Shared, shared_layers
+from adapter_bert_tf.multi_adapter.shared_layers import SharedOutputs, shared_layers
 from adapter_bert_tf.store import load_adapter, save_adapter
 from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
@@ -97,7 +97,7 @@ def test_a_text_goes_through_what_tasks_have_in_common_once(model):
     seen, texts = [], [0, 0, 0, 0, 1]
     inputs = {name: value[texts] for name, value in support.batch(rows=2).items()}
     names = ["upper", "two", "upper too", "upper norms", "upper"]
-    tasks = [model._find(name) for name in names]
+    tasks = [model._require_task(name) for name in names]
 
     def frozen(layers, inputs):
         seen.append((layers, len(inputs["input_word_ids"])))
@@ -106,7 +106,7 @@ def test_a_text_goes_through_what_tasks_have_in_common_once(model):
     found = shared_layers(tasks, inputs, frozen)
     assert seen == [(1, 2)] and list(found) == [1]
     expected = model.encoder.frozen(inputs, frozen_layers=1).numpy()[[0, 2, 3, 4]]
-    np.testing.assert_allclose(found[1].of([0, 2, 3, 4]), expected, atol=1e-6)
+    np.testing.assert_allclose(found[1].gather([0, 2, 3, 4]), expected, atol=1e-6)
     mixed = model(inputs, adapter=names)
     for row, name in enumerate(names):
         alone = model(inputs, adapter=name)[row]
@@ -129,8 +129,8 @@ def test_tasks_go_on_from_what_they_have_in_common(model, inputs, monkeypatch):
     """What is computed once is what they read: with something else they answer something else."""
     names = ["upper", "upper too"] * 3
     expected = model(inputs, adapter=names)
-    plain = Shared.of
-    monkeypatch.setattr(Shared, "of", lambda shared, rows: 0 * plain(shared, rows))
+    plain = SharedOutputs.of
+    monkeypatch.setattr(SharedOutputs, "of", lambda shared, rows: 0 * plain(shared, rows))
     assert np.abs(model(inputs, adapter=names) - expected)[:, :2].max() > 1e-3
 
 
@@ -341,11 +341,11 @@ REFUSED = {
     "no rows": (lambda m, i: m({k: v[:0] for k, v in i.items()}, adapter=[]), "0 names for 0 rows"),
     "spans and classes": (
         lambda m, i: m(i, adapter=["two", "span"] * 3),
-        "Spans and classes cannot be in one batch.*'span': 'span'",
+        "cannot be in one batch.*'span': 'span'",
     ),
-    "nothing for the rows": (lambda m, i: m(i, adapter=None), "An adapter is a name"),
-    "unknown preset": (lambda m, i: m.add_adapter("new", ["a"], "lora"), "config is one of"),
-    "a dict": (lambda m, i: m.add_adapter("new", ["a"], {"depth": 2}), "config is one of"),
+    "nothing for the rows": (lambda m, i: m(i, adapter=None), "adapter must be a name"),
+    "unknown preset": (lambda m, i: m.add_adapter("new", ["a"], "lora"), "config must be one of"),
+    "a dict": (lambda m, i: m.add_adapter("new", ["a"], {"depth": 2}), "config must be one of"),
     "labels as text": (lambda m, i: m.add_adapter("new", "ab"), "Labels are a list of strings"),
     "no labels": (lambda m, i: m.add_adapter("new", None), "Labels are a list of strings"),
     "half a metric": (
@@ -357,8 +357,8 @@ REFUSED = {
         "overwrite is True or False. Received: 'no'",
     ),
     "too long": (lambda m, i: m.add_adapter("new", ["a"], max_seq_length=25), "at most 24"),
-    "taken": (lambda m, i: m.add_adapter("two", ["a", "b"]), "no other has"),
-    "no name": (lambda m, i: m.add_adapter("", ["a", "b"]), "no other has"),
+    "taken": (lambda m, i: m.add_adapter("two", ["a", "b"]), "must be unique"),
+    "no name": (lambda m, i: m.add_adapter("", ["a", "b"]), "must be unique"),
     "equal labels": (lambda m, i: m.add_adapter("new", ["a", "a"]), "different strings"),
     "nothing to delete": (lambda m, i: m.delete_adapter("new"), "No adapter 'new'"),
     "unknown head": (lambda m, i: m.add_adapter("new", ["a"], head="crf"), "head must be one of"),

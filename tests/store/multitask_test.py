@@ -11,7 +11,7 @@ import adapter_bert_tf as abt
 from adapter_bert_tf.cli.store import main
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import load_adapter
-from adapter_bert_tf.store.combine import without_lowest
+from adapter_bert_tf.store.combine import drop_lowest_layers
 from adapter_bert_tf.store.schema import seal
 from tests import support
 from tests.runs import base_flags, command
@@ -109,7 +109,7 @@ def _without(task, name):
 
 
 LIST, NAMES = "tasks must be a list of tasks", "different names of letters"
-SIZES = "does not hold what its config|must have the shape"
+SIZES = "does not match its config|must have the shape"
 DAMAGE = {
     "no tasks": (_set(tasks=[]), NAMES),
     "tasks of nothing": (_set(tasks=None), LIST),
@@ -308,7 +308,7 @@ def test_generate_writes_what_stands_beside_the_whole(method, tmp_path):
 
 GENERATE = {
     "a task that is not there": ((PLUS, "--task=other"), "holds the tasks"),
-    "a base that was trained": ((PALS, "--task=kinds"), "there is no adapter of one"),
+    "a base that was trained": ((PALS, "--task=kinds"), "no adapter of a single task"),
     "an adapter of one task": ((f"{PLUS}/tasks/kinds", "--task=kinds"), "can be used as it is"),
 }
 
@@ -334,10 +334,10 @@ def test_the_librarys_files_are_of_one_task(tmp_path, capsys):
 
 
 def test_the_lowest_layers_are_left_out_of_all_tasks():
-    kept = without_lowest(load_adapter(str(GOLDEN / EACH)), 1)
+    kept = drop_lowest_layers(load_adapter(str(GOLDEN / EACH)), 1)
     assert not any("layer_0" in name for name in kept.weights if name.startswith("tasks/"))
     assert any("layer_1" in name for name in kept.weights if name.startswith("tasks/"))
     with pytest.raises(InputError, match="no adapter is left"):
-        without_lowest(load_adapter(str(GOLDEN / EACH)), 2)
+        drop_lowest_layers(load_adapter(str(GOLDEN / EACH)), 2)
     with pytest.raises(InputError, match="Received: True"):
-        without_lowest(load_adapter(str(GOLDEN / EACH)), True)
+        drop_lowest_layers(load_adapter(str(GOLDEN / EACH)), True)

@@ -13,7 +13,7 @@ from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.folds import Fold
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.checks import split_history
-from adapter_bert_tf.store.combine import SEVERAL_DIVISIONS
+from adapter_bert_tf.store.combine import MIXED_SPLITS
 from tests.runs import base_flags, command, train, write_mrpc
 
 pytestmark = pytest.mark.long
@@ -129,7 +129,7 @@ def test_what_began_from_another_fold_says_so(crossed, mrpc, tiny_base_folder, t
     start = f"--init_from={crossed}/fold=0,seed=0/adapter"
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *FLAGS, "--fold=1", start)
     config = json.loads((out / "adapter" / "adapter_config.json").read_text())
-    assert config["fold"] == SEVERAL_DIVISIONS
+    assert config["fold"] == MIXED_SPLITS
     assert config["metric"]["split"] == split_history.PARTLY_SEEN
     assert f"({split_history.PARTLY_SEEN})" in (out / "adapter" / "README.md").read_text()
     error = command("--task_name=mrpc", f"--data_dir={mrpc}", *base_flags(tiny_base_folder),

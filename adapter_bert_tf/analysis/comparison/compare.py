@@ -14,7 +14,7 @@ from adapter_bert_tf.output.run_files import command
 from adapter_bert_tf.run.job import held, new_model
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.sanitize import preview, printable
-from adapter_bert_tf.store.directory import adapter_in, named_folders
+from adapter_bert_tf.store.directory import find_adapter, parse_named_folders
 from adapter_bert_tf.training import inference
 from adapter_bert_tf.training.progress import RowCounter
 from adapter_bert_tf.training.strategy import set_precision
@@ -56,11 +56,11 @@ def run(parsed: Any) -> None:
 def _adapters(text: str | None) -> dict[str, str]:
     """Dict from name to adapter directory, of `--adapters=[NAME=]DIR,...`."""
     found: dict[str, str] = {}
-    for given, folder in named_folders(text or ""):
+    for given, folder in parse_named_folders(text or ""):
         name = printable(given or folder.rstrip("/"))
         if name in found:
             raise InputError(f"--adapters: {preview(name)} is there twice. Write NAME=DIR.")
-        found[name] = adapter_in(folder) or folder
+        found[name] = find_adapter(folder) or folder
     if len(found) < 2:
         raise InputError(
             "--adapters are two or more adapter directories or output folders, with commas between "

@@ -10,7 +10,7 @@ from adapter_bert_tf.config import table
 from adapter_bert_tf.config.task_list import folders
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.permissions import denied
-from adapter_bert_tf.store.directory import named_folders
+from adapter_bert_tf.store.directory import parse_named_folders
 from adapter_bert_tf.training.strategy import tpu_runtime
 
 PLACEHOLDER = "YOUR_"  # In gcs_configs/.
@@ -44,7 +44,9 @@ def check(flags):
 
 def paths_of(name, value):
     """The paths that a flag names."""
-    return [path for _, path in named_folders(value)] if table.row_of(name).several else [value]
+    return (
+        [path for _, path in parse_named_folders(value)] if table.row_of(name).several else [value]
+    )
 
 
 def _check_filled_in(values):

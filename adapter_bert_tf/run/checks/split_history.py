@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from absl import logging
 
 from adapter_bert_tf.run.init_from import InitialAdapter
-from adapter_bert_tf.store.combine import DIVISION, SEVERAL_DIVISIONS
+from adapter_bert_tf.store.combine import MIXED_SPLITS, SPLIT_KEYS
 from adapter_bert_tf.store.contents import name_of
 from adapter_bert_tf.store.members import Member
 from adapter_bert_tf.store.multitask import config_of, is_several, names_of
@@ -30,12 +30,12 @@ def adapter_config(
     config = task.adapter_config()
     if not _divided_otherwise(task, start, members):
         return config
-    return config | {"fold": SEVERAL_DIVISIONS, "split_seed": None}
+    return config | {"fold": MIXED_SPLITS, "split_seed": None}
 
 
 def marked(metric: dict[str, Any] | None, config: Mapping[str, Any]) -> dict[str, Any] | None:
     """A metric on the development set of the adapter's own run, as its directory says it."""
-    if metric is None or config.get("fold") != SEVERAL_DIVISIONS:
+    if metric is None or config.get("fold") != MIXED_SPLITS:
         return metric
     return metric | {"split": PARTLY_SEEN}
 
@@ -65,7 +65,7 @@ def _divided_otherwise(
         what
         for what, theirs in _earlier(start, members)
         if all(theirs.get(key) == ours.get(key) for key in ("task", "name"))
-        and any(theirs.get(key) != ours.get(key) for key in DIVISION)
+        and any(theirs.get(key) != ours.get(key) for key in SPLIT_KEYS)
     ]
 
 

@@ -25,7 +25,7 @@ from adapter_bert_tf.run.method.multitask import as_flags, hyperformer, pals
 from adapter_bert_tf.run.plan import Method
 from adapter_bert_tf.store import SavedAdapter, contents
 from adapter_bert_tf.store.base_match import check_base
-from adapter_bert_tf.store.members import Member, fusion_of
+from adapter_bert_tf.store.members import Member, make_fusion_config
 from adapter_bert_tf.training.tuning import Tuning
 
 LARGEST_FILE = 1 << 20
@@ -117,7 +117,7 @@ def _fusion(flags: Part, members: Sequence[Member]) -> ModuleConfig:
             "name the adapter directory of one (--adapter_dir)."
         )
     try:
-        return fusion_of(members, flags.fusion_cooling_steps)
+        return make_fusion_config(members, flags.fusion_cooling_steps)
     except InputError as error:
         raise InputError(f"--fuse: {error}", *error.arguments) from error
 

@@ -9,7 +9,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.base_match import check_base
-from adapter_bert_tf.store.directory import named_folders
+from adapter_bert_tf.store.directory import parse_named_folders
 from adapter_bert_tf.store.fusion_files import load_member
 from adapter_bert_tf.store.members import Member
 
@@ -32,7 +32,7 @@ def load_members(flags: RunFlags, start: InitialAdapter | None) -> tuple[Member,
         return ()
     check_fusion(flags)
     members = []
-    for name, folder in named_folders(flags.fuse or ""):
+    for name, folder in parse_named_folders(flags.fuse or ""):
         try:
             members.append(load_member(folder, name or None))
         except InputError as error:

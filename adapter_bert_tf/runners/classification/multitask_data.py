@@ -20,7 +20,7 @@ from adapter_bert_tf.runners.classification.result_names import raw_of
 from adapter_bert_tf.runners.classification.task_data import Among, ClassificationData
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import SavedAdapter
-from adapter_bert_tf.store.directory import of_task
+from adapter_bert_tf.store.directory import with_task_config
 from adapter_bert_tf.store.multitask import heads_of
 from adapter_bert_tf.tasks import OWN, Task, find_task, letters, role
 
@@ -87,7 +87,7 @@ def read_tasks(
             f"{preview(sets)}"
         )
     found = [
-        _read(name, part, encoder, of_task(saved, name) if saved else None)
+        _read(name, part, encoder, with_task_config(saved, name) if saved else None)
         for name, part in parts.items()
     ]
     widths = _widths(saved, list(parts), found)

@@ -24,7 +24,7 @@ from adapter_bert_tf.runners.classification.runner import (
 from adapter_bert_tf.runners.classification.saved_adapter import check_divisions, check_task
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.serving.multitask import export_together, signatures_of
-from adapter_bert_tf.store.directory import of_task
+from adapter_bert_tf.store.directory import with_task_config
 from adapter_bert_tf.store.multitask import heads_of, is_several, whole
 from adapter_bert_tf.training.parameter_report import format_per_task_report
 from adapter_bert_tf.training.tuning import MULTITASK_METHODS
@@ -49,7 +49,7 @@ class MultitaskRunner(ClassificationRunner):
             except InputError as error:
                 raise InputError(f"The task {name!r}: {error}", *error.arguments) from error
             if saved:
-                saved_one = of_task(saved, name)
+                saved_one = with_task_config(saved, name)
                 check_task(saved_one, task, part.split_seed)
                 if flags.do_eval:
                     check_divisions(saved_one, task)

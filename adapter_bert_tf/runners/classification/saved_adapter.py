@@ -4,7 +4,7 @@ from absl import logging
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import HEADS
-from adapter_bert_tf.store.combine import SEVERAL_DIVISIONS
+from adapter_bert_tf.store.combine import MIXED_SPLITS
 
 SPAN, SETS = HEADS["span"], HEADS["multi_label"]
 
@@ -71,7 +71,7 @@ def check_divisions(saved, task, in_folds=False):
 
     Raises `InputError`.
     """
-    if saved.config.get("fold") == SEVERAL_DIVISIONS and (in_folds or task.is_divided()):
+    if saved.config.get("fold") == MIXED_SPLITS and (in_folds or task.is_divided()):
         raise InputError(
             "The saved adapter comes from several divisions of the training data, by a mean of "
             "adapters, by --init_from or by --fuse: any part of it was trained on. Evaluate it on "
