@@ -183,7 +183,7 @@ def test_what_is_wrong_is_said(case, pairs, several):
 def test_a_directory_that_is_damaged_before_its_base_is_known(tmp_path):
     folder = shutil.copytree(PAIRS, tmp_path / "a")
     (folder / "adapter_config.json").write_bytes(b"\xff\xfe\0")
-    with pytest.raises(InputError, match="adapter_config.json is damaged"):
+    with pytest.raises(InputError, match=r"adapter_config\.json is damaged"):
         Predictor(folder)
 
 
