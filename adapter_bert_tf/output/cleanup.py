@@ -42,7 +42,7 @@ def clear_run(folder: str, patterns: Collection[str]) -> None:
     if adapter_exists(os.path.join(folder, "adapter")):
         _remove_adapter(os.path.join(folder, "adapter"))
     page = os.path.join(folder, report.FILE)
-    foreign = storage.exists(page) and not storage.isdir(page) and not report.is_ours(page)
+    foreign = storage.exists(page) and not storage.isdir(page) and not report.is_report(page)
     remove(folder, {*RUN_FILES, *patterns} - {*RECORDS} - ({report.FILE} if foreign else set()))
     for name in RECORDS:
         remove(folder, [name])

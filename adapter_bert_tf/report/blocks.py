@@ -1,4 +1,4 @@
-"""What a page is made of: values. The template alone writes HTML, and escapes all texts."""
+"""Blocks of a report page, as plain values; only the template writes and escapes HTML."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ class Table:
     """A table.
 
     Args:
-      header: of its columns.
-      rows: of cells; a cell is a text, a number that is written already, or a `Link`.
-      caption: what it is of.
-      marked: number of the row that is set off, or None.
-      folded: whether it is shown only when it is asked for.
-      words: whether its cells are words more than numbers.
-      place: `tall`, where two other blocks have room beside it, or `wide`, as the page; or "".
+      header: names of the columns.
+      rows: rows of cells; a cell is a text, a formatted number or a `Link`.
+      caption: text above the table.
+      marked: number of the highlighted row, or None.
+      folded: whether it is collapsed at first.
+      words: whether most cells are texts and not numbers.
+      place: layout: `tall` for room next to two other blocks, `wide` for the full width, or "".
     """
 
     header: Sequence[str]
@@ -31,7 +31,7 @@ class Table:
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """A cell that leads to another page, by a path that counts from this one."""
+    """A cell with a link, relative to the page."""
 
     text: str
     href: str
@@ -39,11 +39,11 @@ class Link:
 
 @dataclasses.dataclass(frozen=True)
 class Chart:
-    """A figure of ours.
+    """A chart.
 
     Args:
-      svg: of `charts.draw`.
-      caption: what it shows, with n and seeds.
+      svg: result of `charts.draw`.
+      caption: description with n and seeds.
     """
 
     svg: Any
@@ -53,12 +53,12 @@ class Chart:
 
 @dataclasses.dataclass(frozen=True)
 class Picture:
-    """A figure that an analysis left in the folder.
+    """A picture from an analysis in the folder.
 
     Args:
-      uri: a data URI, so that the page stays one file.
-      caption: what it shows.
-      command: that made it, or "".
+      uri: a data URI, so that the page is a single file.
+      caption: description.
+      command: the command that made it, or "".
     """
 
     uri: str
@@ -72,9 +72,9 @@ class Examples:
     """Single examples with their texts.
 
     Args:
-      caption: which these are.
-      items: dicts with `facts`, pairs of name and value, and `texts`, each a list of parts, of
-        which the second, where there is one, is set off.
+      caption: text above the list.
+      items: dicts with `facts`, pairs of name and value, and `texts`, each a list of parts; the
+        second part is highlighted.
     """
 
     caption: str
@@ -84,7 +84,7 @@ class Examples:
 
 @dataclasses.dataclass(frozen=True)
 class Code:
-    """What is typed in a shell."""
+    """A shell command."""
 
     text: str
     caption: str
@@ -104,14 +104,14 @@ Block = Table | Chart | Picture | Examples | Code | Note
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """A part of a page, with a title; one without blocks is left out."""
+    """A section of a page; sections without blocks are not shown."""
 
     title: str
     blocks: Sequence[Block]
 
 
-def number(value: Any, digits: int = 4) -> str:
-    """A number as a reader wants it: `0.8222`, `1,204`, `3e-05`; another value as its text."""
+def format_number(value: Any, digits: int = 4) -> str:
+    """Formats a number as `0.8222`, `1,204` or `3e-05`; other values as text."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if isinstance(value, int) or (abs(value) >= 1000 and value == round(value)):

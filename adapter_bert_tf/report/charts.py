@@ -1,6 +1,6 @@
-"""Charts as SVG of a few kilobytes that takes the page's colours, in light and in dark.
+"""Small SVG charts in the page's colours, for light and dark mode.
 
-matplotlib draws with colours that stand for names; in the SVG they become CSS variables.
+matplotlib draws with placeholder colours, which become CSS variables in the SVG.
 """
 
 import io
@@ -9,27 +9,27 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-WIDTH = 4.4  # Inches; on a phone about the width of the page, so that its letters are as large.
-INK, FAINT = "#010203", "#040506"
+WIDTH = 4.4  # Inches; about the width of a phone's screen, so letters have the page's size.
+TEXT_COLOUR, GRID_COLOUR = "#010203", "#040506"
 SERIES = ("#0a0101", "#0a0202", "#0a0303", "#0a0404", "#0a0505", "#0a0606")
-VARIABLES = {INK: "--ink", FAINT: "--rule"} | {
+CSS_VARIABLES = {TEXT_COLOUR: "--ink", GRID_COLOUR: "--rule"} | {
     colour: f"--series-{i}" for i, colour in enumerate(SERIES, 1)
 }
-LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)))
-MARKERS = ("o", "s", "^", "D", "v", "X")  # Lines differ in more than colour.
+LINE_STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)))
+MARKERS = ("o", "s", "^", "D", "v", "X")  # Colour alone does not separate lines for everyone.
 SETTINGS: Any = {
     "text.usetex": False,
-    "text.parse_math": False,  # A label with two dollars is a label.
+    "text.parse_math": False,  # Labels may have dollar signs.
     "svg.fonttype": "none",
     "font.family": ["sans-serif"],
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "axes.edgecolor": FAINT,
-    "grid.color": FAINT,
+    "text.color": TEXT_COLOUR,
+    "axes.labelcolor": TEXT_COLOUR,
+    "xtick.color": TEXT_COLOUR,
+    "ytick.color": TEXT_COLOUR,
+    "axes.edgecolor": GRID_COLOUR,
+    "grid.color": GRID_COLOUR,
     "grid.linewidth": 0.6,
     "axes.grid": True,
     "axes.axisbelow": True,
@@ -47,12 +47,12 @@ SETTINGS: Any = {
 }
 
 
-def draw(name: str, about: str, paint: Callable[[Any], None], height: float = 2.7) -> Any:
-    """An `<svg>` element, the same bytes for the same chart.
+def draw(name: str, description: str, paint: Callable[[Any], None], height: float = 2.7) -> Any:
+    """Draws an `<svg>` element, reproducible byte for byte.
 
     Args:
-      name: for its ids, different from those of the other charts of a page.
-      about: what it shows, for who cannot see it.
+      name: prefix of its ids, unique in a page.
+      description: text for screen readers.
       paint: function that draws on matplotlib's axes.
       height: in inches.
     """
@@ -62,35 +62,35 @@ def draw(name: str, about: str, paint: Callable[[Any], None], height: float = 2.
 
     content = io.StringIO()
     with matplotlib.rc_context({**SETTINGS, "svg.hashsalt": name}), warnings.catch_warnings():
-        # Letters that matplotlib's font lacks are not drawn by it, but by the reader's browser.
+        # Texts stay texts in the SVG, so the browser draws glyphs that matplotlib's font lacks.
         warnings.filterwarnings("ignore", message="Glyph")
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         paint(figure.subplots())
         figure.savefig(content, format="svg", metadata={"Date": None})
-    opened = Markup('<svg role="img" aria-label="{}" class="chart" ').format(about)
-    return opened + Markup(_inlined(content.getvalue(), str(escape(name))))
+    opening = Markup('<svg role="img" aria-label="{}" class="chart" ').format(description)
+    return opening + Markup(_inline(content.getvalue(), str(escape(name))))
 
 
-def _inlined(svg: str, name: str) -> str:
-    """What follows `<svg ` of a file, fit to stand in a page beside others."""
+def _inline(svg: str, name: str) -> str:
+    """Returns the text after `<svg ` of an SVG file, adapted for a page with other charts."""
     svg = svg[svg.index("<svg ") + len("<svg ") :]
     svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.S)
     svg = re.sub(r'(?:width|height)="[\d.]+pt" ', "", svg, count=2)
     svg = re.sub(r'\b(?:xmlns:xlink|xmlns|version)="[^"]*" ?', "", svg, count=3)
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
-    svg = re.sub(r'(url\(|xlink:href=")#', lambda found: f"{found[1]}#{name}-", svg)
+    svg = re.sub(r'(url\(|xlink:href=")#', lambda match: f"{match[1]}#{name}-", svg)
     svg = svg.replace("xlink:href", "href")
     svg = re.sub(r"'DejaVu Sans'[^;\"]*", "var(--font)", svg)
     svg = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), svg)
-    for colour, variable in VARIABLES.items():
+    for colour, variable in CSS_VARIABLES.items():
         svg = re.sub(rf"(fill|stroke): {colour}", rf"\1: var({variable})", svg)
     return svg.strip()
 
 
 def style(i: int) -> dict[str, Any]:
-    """Colour, line and marker of the series of a number."""
+    """Returns colour, line style and marker of a series."""
     return {
         "color": SERIES[i % len(SERIES)],
-        "linestyle": LINES[i % len(LINES)],
+        "linestyle": LINE_STYLES[i % len(LINE_STYLES)],
         "marker": MARKERS[i % len(MARKERS)],
     }

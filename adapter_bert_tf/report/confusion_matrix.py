@@ -1,4 +1,4 @@
-"""What classes are taken for."""
+"""Confusion matrix."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,70 +6,75 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.report import charts
-from adapter_bert_tf.report.blocks import Block, Chart, Table, number
+from adapter_bert_tf.report.blocks import Block, Chart, Table, format_number
 from adapter_bert_tf.sanitize import printable, truncate
 
-MOST_NUMBERED, MOST_DRAWN = 8, 40  # Classes.
-MOST_PAIRS = 20
-LONGEST = 18  # Characters of a label on an axis.
+MAX_NUMBERED, MAX_DRAWN = 8, 40  # Classes.
+MAX_PAIRS = 20
+MAX_LABEL = 18  # Characters of a label on an axis.
 
 
 def confusion(
     labels: Sequence[str], counts: Sequence[Sequence[int]], name: str, seed: str
 ) -> Block:
-    """A heat map, or of very many classes the pairs that are confused most.
+    """Makes a heat map, or a table of the most confused pairs for very many classes.
 
     Args:
-      labels: of the classes.
+      labels: labels of the classes.
       counts: int `[true, predicted]`.
-      name: for ids.
-      seed: as captions say it.
+      name: prefix of ids.
+      seed: text of the seed for captions.
     """
     table = np.array(counts)
-    if len(labels) > MOST_DRAWN:
-        return _pairs(labels, table, seed)
-    shares = table / np.maximum(table.sum(1, keepdims=True), 1)
-    shown = [truncate(printable(text), LONGEST) for text in labels]
+    if len(labels) > MAX_DRAWN:
+        return _confused_pairs(labels, table, seed)
+    proportions = table / np.maximum(table.sum(1, keepdims=True), 1)
+    short_labels = [truncate(printable(text), MAX_LABEL) for text in labels]
     caption = (
-        f"Confusion matrix: colours are shares of each true class (a row)"
-        f"{', numbers are examples' * (len(labels) <= MOST_NUMBERED)}. "
-        f"n = {number(int(table.sum()))}, {seed}."
+        f"Confusion matrix: colours are proportions of each true class (a row)"
+        f"{', numbers are examples' * (len(labels) <= MAX_NUMBERED)}. "
+        f"n = {format_number(int(table.sum()))}, {seed}."
     )
     height = 1.3 + 2.6 * min(1.0, max(0.35, len(labels) / 12))
-    about = f"Confusion matrix of {len(labels)} classes"
-    paint = _painter(shown, table, shares)
-    return Chart(charts.draw(f"{name}-confusion", about, paint, height), caption)
+    description = f"Confusion matrix of {len(labels)} classes"
+    paint = _heat_map_painter(short_labels, table, proportions)
+    return Chart(charts.draw(f"{name}-confusion", description, paint, height), caption)
 
 
-def _painter(labels: Sequence[str], table: np.ndarray, shares: np.ndarray) -> Any:
+def _heat_map_painter(labels: Sequence[str], table: np.ndarray, proportions: np.ndarray) -> Any:
     def paint(axes: Any) -> None:
-        cells = axes.pcolormesh(shares, cmap="cividis", vmin=0, vmax=1, antialiased=False)
-        places, small = np.arange(len(labels)) + 0.5, 9 if len(labels) <= 12 else 6
-        steep = sum(map(len, labels)) > 30
-        axes.set_xticks(places, labels, rotation=60 if steep else 0, fontsize=small,
-                        ha="right" if steep else "center", rotation_mode="anchor")  # fmt: skip
-        axes.set_yticks(places, labels, fontsize=small)
+        cells = axes.pcolormesh(proportions, cmap="cividis", vmin=0, vmax=1, antialiased=False)
+        ticks, font_size = np.arange(len(labels)) + 0.5, 9 if len(labels) <= 12 else 6
+        is_long = sum(map(len, labels)) > 30
+        axes.set_xticks(ticks, labels, rotation=60 if is_long else 0, fontsize=font_size,
+                        ha="right" if is_long else "center", rotation_mode="anchor")  # fmt: skip
+        axes.set_yticks(ticks, labels, fontsize=font_size)
         axes.set(xlabel="predicted class", ylabel="true class")
         axes.invert_yaxis()
         axes.grid(visible=False)
-        axes.figure.colorbar(cells, ax=axes, label="share of row (0 to 1)")
-        if len(labels) <= MOST_NUMBERED:
+        axes.figure.colorbar(cells, ax=axes, label="proportion of row (0 to 1)")
+        if len(labels) <= MAX_NUMBERED:
             for (y, x), count in np.ndenumerate(table):
-                colour = "black" if shares[y, x] > 0.45 else "white"
+                colour = "black" if proportions[y, x] > 0.45 else "white"
                 axes.text(x + 0.5, y + 0.5, f"{count:,}", ha="center", va="center", color=colour)
 
     return paint
 
 
-def _pairs(labels: Sequence[str], table: np.ndarray, seed: str) -> Table:
+def _confused_pairs(labels: Sequence[str], table: np.ndarray, seed: str) -> Table:
     wrong = table - np.diag(np.diag(table))
-    order = np.argsort(-wrong, axis=None, kind="stable")[:MOST_PAIRS]
+    order = np.argsort(-wrong, axis=None, kind="stable")[:MAX_PAIRS]
     pairs = [divmod(int(i), len(labels)) for i in order]
     rows = [
-        [labels[i], labels[j], number(int(wrong[i, j])), f"{wrong[i, j] / table[i].sum():.1%}"]
+        [
+            labels[i],
+            labels[j],
+            format_number(int(wrong[i, j])),
+            f"{wrong[i, j] / table[i].sum():.1%}",
+        ]
         for i, j in pairs
         if wrong[i, j]
     ]
-    header = ["true class", "taken for", "examples", "share of the class"]
-    said = f"What was confused most, of {len(labels)} classes"
-    return Table(header, rows, f"{said} (n = {number(int(table.sum()))}, {seed})")
+    header = ["true class", "predicted class", "examples", "of the true class"]
+    title = f"Most confused pairs of {len(labels)} classes"
+    return Table(header, rows, f"{title} (n = {format_number(int(table.sum()))}, {seed})")

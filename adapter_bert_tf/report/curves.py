@@ -1,4 +1,4 @@
-"""Curves over the steps: loss, learning rate, and the metrics on dev."""
+"""Training curves: loss, learning rate and dev metrics by step."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,50 +6,50 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.report import charts
-from adapter_bert_tf.report.blocks import Block, Chart, number
+from adapter_bert_tf.report.blocks import Block, Chart, format_number
 from adapter_bert_tf.report.folder import Contents
 
-MOST_POINTS = 400
-MOST_LINES = len(charts.SERIES)
+MAX_POINTS = 400
+MAX_LINES = len(charts.SERIES)
 Curve = tuple[str, np.ndarray, np.ndarray]  # Name, steps, values.
 
 
 def blocks(contents: Contents) -> list[Block]:
-    """The charts that the rows of `metrics.jsonl` have values for."""
+    """Makes the charts for which `metrics.jsonl` has values."""
     return [
-        made
-        for made in (_loss(contents), _learning_rate(contents), _dev(contents))
-        if made is not None
+        chart
+        for chart in (_loss(contents), _learning_rate(contents), _dev(contents))
+        if chart is not None
     ]
 
 
-def curve(contents: Contents, name: str, called: str) -> Curve:
-    """The values of a name, where they are numbers; of very many the means of neighbours."""
+def curve(contents: Contents, name: str, label: str) -> Curve:
+    """Returns the finite values of a name, averaged to at most `MAX_POINTS` points."""
     rows = [(row["step"], row[name]) for row in contents.steps if name in row]
-    found = np.array([row for row in rows if np.isfinite(row).all()], float).reshape(-1, 2)
-    if len(found) > MOST_POINTS:
-        found = np.stack([part.mean(0) for part in np.array_split(found, MOST_POINTS)])
-    return called, found[:, 0], found[:, 1]
+    points = np.array([row for row in rows if np.isfinite(row).all()], float).reshape(-1, 2)
+    if len(points) > MAX_POINTS:
+        points = np.stack([part.mean(0) for part in np.array_split(points, MAX_POINTS)])
+    return label, points[:, 0], points[:, 1]
 
 
-def of_run(contents: Contents, split: str) -> str:
-    """`n = 180 dev examples, seed 0`: what a caption must say."""
+def sample_caption(contents: Contents, split: str) -> str:
+    """Formats the sample for captions, such as `n = 180 dev examples, seed 0`."""
     tasks = contents.data
-    n = sum((of.get("examples") or {}).get(split, 0) for of in tasks.values())
-    of_tasks = f" of {len(tasks)} tasks" if len(tasks) > 1 else ""
-    said = f"n = {number(n)} {split} examples{of_tasks}" if n else "n is not recorded"
-    return f"{said}, seed {contents.flags.get('seed', 'not recorded')}"
+    n = sum((record.get("examples") or {}).get(split, 0) for record in tasks.values())
+    task_count = f" of {len(tasks)} tasks" if len(tasks) > 1 else ""
+    caption = f"n = {format_number(n)} {split} examples{task_count}" if n else "n is not recorded"
+    return f"{caption}, seed {contents.flags.get('seed', 'not recorded')}"
 
 
 def _loss(contents: Contents) -> Chart | None:
-    found = [curve(contents, "loss", "training"), curve(contents, "dev/eval_loss", "dev")]
-    dev = f" Dev: {of_run(contents, 'dev')}." if len(found[1][1]) else ""
-    caption = f"Loss. Training: {of_run(contents, 'train')}.{dev}"
-    return _chart("loss", found, f"loss ({_unit(contents)})", caption, "0")
+    curves = [curve(contents, "loss", "training"), curve(contents, "dev/eval_loss", "dev")]
+    dev = f" Dev: {sample_caption(contents, 'dev')}." if len(curves[1][1]) else ""
+    caption = f"Loss. Training: {sample_caption(contents, 'train')}.{dev}"
+    return _chart("loss", curves, f"loss ({_loss_unit(contents)})", caption, "0")
 
 
-def _unit(contents: Contents) -> str:
-    """Of the loss: what it is depends on the kind of task."""
+def _loss_unit(contents: Contents) -> str:
+    """Returns the unit of the loss, which depends on the type of task."""
     kinds = {details["kind"] for details in contents.details.values()}
     if len(kinds) > 1:
         return "mean over tasks"
@@ -59,39 +59,41 @@ def _unit(contents: Contents) -> str:
 
 
 def _learning_rate(contents: Contents) -> Chart | None:
-    found = [curve(contents, "learning_rate", "learning rate")]
+    curves = [curve(contents, "learning_rate", "learning rate")]
     caption = f"Learning rate: warmup, then to 0. Seed {contents.flags.get('seed', '?')}."
-    return _chart("learning-rate", found, "learning rate (per step)", caption, "0")
+    return _chart("learning-rate", curves, "learning rate (per step)", caption, "0")
 
 
 def _dev(contents: Contents) -> Chart | None:
-    there = dict.fromkeys(name for row in contents.steps for name in row if name.startswith("dev/"))
-    chosen = [f"dev/{name}" for name in contents.chosen_by if f"dev/{name}" in there]
-    names = chosen or [name for name in there if "loss" not in name]
-    found = [
-        curve(contents, n, n.removeprefix("dev/").removeprefix("eval_")) for n in names[:MOST_LINES]
+    available = dict.fromkeys(
+        name for row in contents.steps for name in row if name.startswith("dev/")
+    )
+    selected = [f"dev/{name}" for name in contents.chosen_by if f"dev/{name}" in available]
+    names = selected or [name for name in available if "loss" not in name]
+    curves = [
+        curve(contents, n, n.removeprefix("dev/").removeprefix("eval_")) for n in names[:MAX_LINES]
     ]
-    of_questions = bool(there) and not any("eval_" in name for name in names)
-    unit = "%" if of_questions else "from 0 to 1"
-    more = f" {len(names) - MOST_LINES} more tasks are not drawn." if names[MOST_LINES:] else ""
-    caption = f"Dev set during training: {of_run(contents, 'dev')}.{more}"
-    axis = found[0][0].replace("_", " ") if len(found) == 1 else "metric"
-    return _chart("dev-metric", found, f"{axis} ({unit})", caption)
+    is_percentage = bool(available) and not any("eval_" in name for name in names)
+    unit = "%" if is_percentage else "from 0 to 1"
+    more = f" {len(names) - MAX_LINES} more tasks are not shown." if names[MAX_LINES:] else ""
+    caption = f"Dev set during training: {sample_caption(contents, 'dev')}.{more}"
+    axis = curves[0][0].replace("_", " ") if len(curves) == 1 else "metric"
+    return _chart("dev-metric", curves, f"{axis} ({unit})", caption)
 
 
 def _chart(
-    name: str, found: Sequence[Curve], axis: str, caption: str, lowest: str = ""
+    name: str, candidates: Sequence[Curve], axis: str, caption: str, lowest: str = ""
 ) -> Chart | None:
-    """A chart of the curves that have values; None if none has."""
-    curves = [one for one in found if len(one[1])]
+    """Makes a chart of the curves with values; None without such curves."""
+    curves = [candidate for candidate in candidates if len(candidate[1])]
     if not curves:
         return None
 
     def paint(axes: Any) -> None:
-        for i, (called, steps, values) in enumerate(curves):
+        for i, (label, steps, values) in enumerate(curves):
             few = len(steps) <= 40
             marker = charts.MARKERS[i] if few else None
-            axes.plot(steps, values, label=called, **charts.style(i) | {"marker": marker})
+            axes.plot(steps, values, label=label, **charts.style(i) | {"marker": marker})
         axes.set_xlabel("step")
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.set_ylabel(axis)
@@ -101,5 +103,5 @@ def _chart(
         if len(curves) > 1:
             axes.legend()
 
-    last = "; ".join(f"{called} ends at {number(v[-1])}" for called, _, v in curves)
+    last = "; ".join(f"{label} ends at {format_number(v[-1])}" for label, _, v in curves)
     return Chart(charts.draw(name, f"{axis} over steps: {last}", paint), caption)

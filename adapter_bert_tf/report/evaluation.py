@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adapter_bert_tf.report import charts, confusion_matrix
-from adapter_bert_tf.report.blocks import Block, Chart, Examples, Note, Table, number
+from adapter_bert_tf.report.blocks import Block, Chart, Examples, Note, Table, format_number
 from adapter_bert_tf.report.folder import Contents, Key
 
 FOLDED_FROM = 15  # Rows of a table.
@@ -31,7 +31,7 @@ def parts(contents: Contents, key: Key) -> list[Callable[[], list[Block]]]:
     table, details = contents.classes.get(key), contents.details.get(key)
     if details:
         of = " ".join(part for part in (key[0], "dev", key[1]) if part)
-        n = f"n = {number(details.get('examples'))} examples of {of}, {seed}"
+        n = f"n = {format_number(details.get('examples'))} examples of {of}, {seed}"
         found = [functools.partial(make, details, name, n) for make in OF_KIND[details["kind"]]]
     if table:  # Charts stand side by side, and above what is long.
         found.insert(0, functools.partial(confusion, table, name, seed))
@@ -52,9 +52,9 @@ def each_class(table: Sequence[Sequence[str]], seed: str) -> list[Block]:
     """Precision, recall and F1 of each class, or label."""
     header, *rows = table
     n = sum(int(row[4]) for row in rows)
-    shown = [[*row[:4], number(int(row[4]))] for row in rows]
+    shown = [[*row[:4], format_number(int(row[4]))] for row in rows]
     of, what = ("labels", "labels of examples") if len(header) == 5 else ("classes", "examples")
-    caption = f"{len(rows)} {of} (n = {number(n)} {what}, {seed})"
+    caption = f"{len(rows)} {of} (n = {format_number(n)} {what}, {seed})"
     return [Table(header[:5], shown, caption, folded=len(rows) > FOLDED_FROM)]
 
 
@@ -67,7 +67,9 @@ def calibration(details: Details, name: str, n: str) -> list[Block]:
     of, came = WHAT[details["kind"]]
 
     def paint(axes: Any) -> None:
-        axes.plot([0, 1], [0, 1], color=charts.INK, linewidth=1, linestyle=":", label="calibrated")
+        axes.plot(
+            [0, 1], [0, 1], color=charts.TEXT_COLOUR, linewidth=1, linestyle=":", label="calibrated"
+        )
         axes.plot(x, y, label="model", clip_on=False, **charts.style(0))
         for one, share, size in zip(x, y, sizes, strict=True):
             below = share > 0.85
@@ -100,15 +102,17 @@ def errors(details: Details, name: str, n: str) -> list[Block]:
     count, shown = details["errors"], details["shown"]
     if not count:
         return [Note(f"No errors: {n}.")]
-    caption = f"The {len(shown)} of {number(count)} errors that the model was surest of. {n}."
+    caption = (
+        f"The {len(shown)} of {format_number(count)} errors that the model was surest of. {n}."
+    )
     return [Examples(caption, [_error(one) for one in shown])]
 
 
 def _error(one: Details) -> dict[str, Any]:
     facts = [("said", one["predicted"]), ("is", one["true"])]
-    facts.append(("probability", number(one["probability"])))
+    facts.append(("probability", format_number(one["probability"])))
     if "probability_of_true" in one:
-        facts.append(("of the true label", number(one["probability_of_true"])))
+        facts.append(("of the true label", format_number(one["probability_of_true"])))
     return {"facts": [*facts, _line(one)], "texts": [[text] for text in one["texts"]]}
 
 
@@ -119,7 +123,7 @@ def _line(one: Details) -> tuple[str, str]:
 def of_labels(details: Details, name: str, n: str) -> list[Block]:
     """How each label was missed, and said where it is not."""
     rows = [
-        [one["label"], *(number(one[key]) for key in ("right", "missed", "said_wrongly"))]
+        [one["label"], *(format_number(one[key]) for key in ("right", "missed", "said_wrongly"))]
         for one in details["per_label"]
     ]
     header = ["label", "found", "missed", "said wrongly"]
@@ -132,15 +136,15 @@ def scores(details: Details, name: str, n: str) -> list[Block]:
 
     def paint(axes: Any) -> None:
         ends = [min(*x, *y), max(*x, *y)]
-        axes.plot(ends, ends, color=charts.INK, linewidth=1, linestyle=":", label="equal")
+        axes.plot(ends, ends, color=charts.TEXT_COLOUR, linewidth=1, linestyle=":", label="equal")
         axes.scatter(x, y, s=14, color=charts.SERIES[0], alpha=0.8, linewidths=0, label="examples")
         axes.set(xlabel="true score (the task's unit)", ylabel="predicted score (same unit)")
         axes.legend()
 
     drawn = "" if len(x) == details["examples"] else f"{len(x)} of them are drawn. "
     caption = (
-        f"Predicted by true scores. Mean residual {number(details['mean_residual'])}, mean "
-        f"absolute residual {number(details['mean_absolute_residual'])}. {drawn}{n}."
+        f"Predicted by true scores. Mean residual {format_number(details['mean_residual'])}, mean "
+        f"absolute residual {format_number(details['mean_absolute_residual'])}. {drawn}{n}."
     )
     about = "Scatter of predicted scores by true scores"
     return [Chart(charts.draw(f"{name}-scores", about, paint, 3.2), caption)]
@@ -151,8 +155,8 @@ def residuals(details: Details, name: str, n: str) -> list[Block]:
     items = [
         {
             "facts": [
-                ("said", number(one["predicted"])),
-                ("is", number(one["true"])),
+                ("said", format_number(one["predicted"])),
+                ("is", format_number(one["true"])),
                 ("residual", f"{one['predicted'] - one['true']:+.4f}"),
                 _line(one),
             ],
@@ -195,7 +199,7 @@ def spans(details: Details, name: str, n: str) -> list[Block]:
     ]
     if not items:
         return [Note(f"No errors: {n}.")]
-    count = number(details["errors"])
+    count = format_number(details["errors"])
     return [Examples(f"The {len(items)} worst of {count} answers below an F1 of 100%. {n}.", items)]
 
 

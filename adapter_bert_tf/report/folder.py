@@ -1,4 +1,4 @@
-"""The files of an output folder, read as far as they are there and whole."""
+"""Reads the files of an output folder; missing and damaged files are tolerated."""
 
 import csv
 import dataclasses
@@ -15,28 +15,28 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import parse_json, preview
 
-LARGEST = 64 << 20  # Bytes of a file.
-# What reading a damaged file, or using what is in it, may end in.
-DAMAGE = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
+MAX_BYTES = 64 << 20  # Of a file.
+# Raised by reading a damaged file or using its values.
+READ_ERRORS = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
 DETAILS = re.compile(r"(?:(.*)_)?eval_details(?:_(.*))?\.json")
 CLASSES = re.compile(r"(?:(.*)_)?eval_classes(?:_(.*))?\.tsv")
 T = TypeVar("T")
-Key = tuple[str, str]  # Of an evaluated set: task, of several, and split, if there are two.
+Key = tuple[str, str]  # An evaluated set: task (of several) and split (of two), or "".
 
 
 @dataclasses.dataclass
 class Contents:
-    """What is in an output folder.
+    """Contents of an output folder.
 
     Args:
       folder: its path.
-      names: of the files and folders in it.
-      record: of `run.json`; empty if there is none.
+      names: names of the files and folders in it.
+      record: content of `run.json`; empty without one.
       steps: rows of `metrics.jsonl`.
-      results: of `eval_results.txt`, by name.
-      details, classes: of each evaluated set: an object, and rows with a header.
+      results: values of `eval_results.txt` by name.
+      details, classes: for each evaluated set, an object, and rows with a header.
       runs: rows of `sweep.csv`.
-      damaged: a sentence for each file that is there and cannot be read.
+      damaged: a sentence for each damaged file.
     """
 
     folder: str
@@ -52,75 +52,75 @@ class Contents:
     @property
     def flags(self) -> dict[str, Any]:
         """The flags of the run."""
-        found = self.record.get("flags")
-        return found if isinstance(found, dict) else {}
+        flags = self.record.get("flags")
+        return flags if isinstance(flags, dict) else {}
 
     @property
     def data(self) -> dict[str, dict[str, Any]]:
-        """What the record says of the data of each task; of one alone under ""."""
+        """The record of each task's data; a single task has the name ""."""
         tasks = self.record.get("tasks")
         return tasks if isinstance(tasks, dict) else {"": self.record}
 
     @property
     def chosen_by(self) -> list[str]:
-        """Names of the results that runs and weights are chosen by; older records do not say it."""
-        found = self.record.get("chosen_by")
-        if isinstance(found, list):
-            return [str(name) for name in found]
-        first = [n for n in self.record.get("eval") or self.results if "loss" not in n]
-        usual = [n for n in first if n in ("f1", "eval_average")]
-        return (usual or [n for n in first if n != "global_step"])[:1]
+        """Names of the results that select runs and weights, guessed for older records."""
+        names = self.record.get("chosen_by")
+        if isinstance(names, list):
+            return [str(name) for name in names]
+        metrics = [n for n in self.record.get("eval") or self.results if "loss" not in n]
+        preferred = [n for n in metrics if n in ("f1", "eval_average")]
+        return (preferred or [n for n in metrics if n != "global_step"])[:1]
 
-    def read(self, name: str, parse: Callable[[str], T], otherwise: T) -> T:
-        """A file as `parse` reads its text; `otherwise` if there is none or it is damaged."""
+    def read(self, name: str, parse: Callable[[str], T], default: T) -> T:
+        """Reads a file with `parse`; returns `default` for a missing or damaged file."""
         if name not in self.names:
-            return otherwise
+            return default
         try:
-            content = storage.read_bytes(os.path.join(self.folder, name), LARGEST + 1)
-            if len(content) > LARGEST:
-                raise ValueError("it is larger than any that a run writes")
+            content = storage.read_bytes(os.path.join(self.folder, name), MAX_BYTES + 1)
+            if len(content) > MAX_BYTES:
+                raise ValueError("it is too large")
             return parse(content.decode("utf-8"))
-        except (*DAMAGE, csv.Error, tf.errors.OpError) as error:
-            self.damaged.append(f"{name} is left out: it is damaged ({preview(str(error), 120)}).")
-            return otherwise
+        except (*READ_ERRORS, csv.Error, tf.errors.OpError) as error:
+            self.damaged.append(f"{name} is damaged and not shown ({preview(str(error), 120)}).")
+            return default
 
 
 def read(folder: str) -> Contents:
-    """The contents of an output folder.
+    """Reads the contents of an output folder.
 
     Raises:
-      InputError: when there is no such folder.
+      InputError: when the folder does not exist.
     """
     if not storage.isdir(folder):
-        raise InputError(f"There is no folder {folder!r}. Give the --output_dir of a run.")
-    found = Contents(folder, sorted(name.rstrip("/") for name in storage.listdir(folder)))
-    found.record = found.read("run.json", _object, {})
-    found.steps = found.read("metrics.jsonl", _steps, [])
-    found.results = found.read("eval_results.txt", _results, {})
-    found.runs = found.read("sweep.csv", _rows, [])
-    for name in found.names:
+        raise InputError(f"The folder {folder!r} does not exist. Give the --output_dir of a run.")
+    contents = Contents(folder, sorted(name.rstrip("/") for name in storage.listdir(folder)))
+    contents.record = contents.read("run.json", _parse_object, {})
+    contents.steps = contents.read("metrics.jsonl", _parse_steps, [])
+    contents.results = contents.read("eval_results.txt", _parse_results, {})
+    contents.runs = contents.read("sweep.csv", _parse_runs, [])
+    for name in contents.names:
         if match := DETAILS.fullmatch(name):
-            found.details[_key(match)] = found.read(name, _details, {})
+            contents.details[_key(match)] = contents.read(name, _parse_details, {})
         elif match := CLASSES.fullmatch(name):
-            found.classes[_key(match)] = found.read(name, _classes, [])
-    found.details = {key: details for key, details in found.details.items() if details}
-    found.classes = {key: table for key, table in found.classes.items() if table}
-    return found
+            contents.classes[_key(match)] = contents.read(name, _parse_classes, [])
+    contents.details = {key: details for key, details in contents.details.items() if details}
+    contents.classes = {key: table for key, table in contents.classes.items() if table}
+    return contents
 
 
 def _key(match: re.Match[str]) -> Key:
     return match[1] or "", match[2] or ""
 
 
-def _object(text: str) -> dict[str, Any]:
-    found = parse_json(text)
-    if not isinstance(found, dict):
-        raise ValueError("it holds no object")
-    return found
+def _parse_object(text: str) -> dict[str, Any]:
+    value = parse_json(text)
+    if not isinstance(value, dict):
+        raise ValueError("it is not a JSON object")
+    return value
 
 
-def _steps(text: str) -> list[dict[str, float]]:
-    """The rows that are whole: of a process that was killed the last may not be."""
+def _parse_steps(text: str) -> list[dict[str, float]]:
+    """Parses the valid rows; the last row may be incomplete after a kill."""
     rows = []
     for line in text.splitlines():
         try:
@@ -130,34 +130,34 @@ def _steps(text: str) -> list[dict[str, float]]:
         if isinstance(row, dict) and type(row.get("step")) in (int, float):
             rows.append({n: x for n, x in row.items() if isinstance(x, int | float)})
     if text.strip() and not rows:
-        raise ValueError("no line of it is a row of metrics")
+        raise ValueError("it has no row of metrics")
     return rows
 
 
-def _results(text: str) -> dict[str, float]:
+def _parse_results(text: str) -> dict[str, float]:
     pairs = [line.partition(" = ") for line in text.splitlines() if line.strip()]
     return {name: float(value) for name, _, value in pairs}
 
 
-def _rows(text: str) -> list[dict[str, str]]:
+def _parse_runs(text: str) -> list[dict[str, str]]:
     rows = list(csv.DictReader(io.StringIO(text)))
     if rows and "seed" not in rows[0]:
         raise ValueError("it has no column `seed`")
     return [{str(n): x or "" for n, x in row.items() if n is not None} for row in rows]
 
 
-def _classes(text: str) -> list[list[str]]:
+def _parse_classes(text: str) -> list[list[str]]:
     rows = list(csv.reader(io.StringIO(text), delimiter="\t"))
     if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows) or len(rows[0]) < 5:
-        raise ValueError("its rows are not as long as its header")
+        raise ValueError("its rows and its header differ in length")
     for row in rows[1:]:
         if not all(math.isfinite(float(cell)) for cell in row[1:]):
-            raise ValueError("a cell is no number")
+            raise ValueError("a cell is not a number")
     return rows
 
 
-def _details(text: str) -> dict[str, Any]:
-    found = _object(text)
-    if found.get("kind") not in ("classes", "labels", "scores", "spans"):
-        raise ValueError("it says of no kind of task")
-    return found
+def _parse_details(text: str) -> dict[str, Any]:
+    details = _parse_object(text)
+    if details.get("kind") not in ("classes", "labels", "scores", "spans"):
+        raise ValueError("its kind of task is unknown")
+    return details

@@ -1,4 +1,4 @@
-"""The page of an output folder: its sections, put together and written."""
+"""Builds and writes the report page of an output folder."""
 
 import functools
 import os
@@ -7,99 +7,103 @@ from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.report import curves, evaluation, folder, pictures, repeat, sweeps, trained
-from adapter_bert_tf.report.blocks import Block, Note, Section, number
+from adapter_bert_tf.report import curves, evaluation, folder, pictures, run_record, sweeps
+from adapter_bert_tf.report.blocks import Block, Note, Section, format_number
 from adapter_bert_tf.report.folder import Contents
 from adapter_bert_tf.sanitize import preview, printable
 
 FILE = "report.html"
-MOST_TILES = 8
-# By this a page is known as ours; those of earlier versions have it too.
-OURS, LONGEST_HEAD = b"default-src 'none'; style-src 'unsafe-inline'; img-src data:", 1 << 12
-Part = Callable[[], list[Block]]
+MAX_TILES = 8
+# Every report has this signature, also those of earlier versions.
+SIGNATURE, MAX_HEAD = b"default-src 'none'; style-src 'unsafe-inline'; img-src data:", 1 << 12
+BlockMaker = Callable[[], list[Block]]
 
 
 def write(path: str) -> str:
-    """Writes the page into an output folder, whole or not at all; returns its path.
+    """Writes the page into an output folder atomically; returns its path.
 
     Args:
-      path: of the folder, local or gs://.
+      path: path of the folder, local or gs://.
 
     Raises:
-      InputError: when there is no such folder, or nothing in it to show.
+      InputError: when the folder does not exist or has nothing to report.
     """
     target = os.path.join(path, FILE)
     page = build(path)
-    _require_place(target)
+    _require_writable(target)
     storage.write_text(target, page)
     return target
 
 
-def _require_place(target: str) -> None:
-    """A report may be written where nothing is, or an earlier one. Raises `InputError`."""
-    what = "a folder" if storage.isdir(target) else "a link" if storage.is_link(target) else None
-    if what is None and storage.exists(target) and not is_ours(target):
-        what = "no report of ours"
-    if what:
-        raise InputError(f"{target} is {what}, and the report is a file there. Move it away.")
+def _require_writable(target: str) -> None:
+    """Raises `InputError` if something else than an earlier report exists at `target`."""
+    obstacle = ""
+    if storage.isdir(target):
+        obstacle = "a folder"
+    elif storage.is_link(target):
+        obstacle = "a link"
+    elif storage.exists(target) and not is_report(target):
+        obstacle = "not a report of this program"
+    if obstacle:
+        raise InputError(f"{target} is {obstacle}, and the report is written there. Move it away.")
 
 
-def is_ours(target: str) -> bool:
-    """Whether a file is such a page."""
-    return OURS in storage.read_bytes(target, LONGEST_HEAD)
+def is_report(target: str) -> bool:
+    """Whether a file is a report page."""
+    return SIGNATURE in storage.read_bytes(target, MAX_HEAD)
 
 
 def build(path: str) -> str:
-    """The page of an output folder as HTML; of the same files the same text. Raises as `write`."""
+    """Builds the page as HTML, reproducibly from the files. Raises as `write`."""
     contents = folder.read(path)
-    if not (contents.record or contents.runs or contents.steps or pictures.named(contents)):
-        said = f" {contents.damaged[0]}" if contents.damaged else ""
+    if not (contents.record or contents.runs or contents.steps or pictures.analyses_in(contents)):
+        damage = f" {contents.damaged[0]}" if contents.damaged else ""
         raise InputError(
-            f"{path} holds nothing to report: no run.json, no metrics, and no figure of an "
-            f"analysis.{said} Give the --output_dir of a run."
+            f"{path} has nothing to report: no run.json, no metrics, and no figure of an "
+            f"analysis.{damage} Give the --output_dir of a run."
         )
     sections = _sections(contents)
     if contents.damaged:
         notes = [Note(sentence) for sentence in dict.fromkeys(contents.damaged)]
-        sections.append(Section("Left out", notes))
-    return _rendered(_title(contents), _guarded(contents, "run.json", lambda: _tiles(contents)),
+        sections.append(Section("Damaged files", notes))
+    return _render(_title(contents), _make_safely(contents, "run.json", lambda: _tiles(contents)),
                      sections)  # fmt: skip
 
 
 def _sections(contents: Contents) -> list[Section]:
-    parts: list[tuple[str, str, Sequence[Part]]] = []
+    parts: list[tuple[str, str, Sequence[BlockMaker]]] = []
     if contents.runs:
         parts.append(("Runs", "sweep.csv", [
             functools.partial(make, contents)
-            for make in (sweeps.ranking, sweeps.spread, sweeps.over_each, sweeps.runs)
+            for make in (sweeps.ranking, sweeps.spread, sweeps.scores_by_value, sweeps.runs_table)
         ]))  # fmt: skip
-    parts.append(("What was trained", "run.json", [lambda: trained.blocks(contents)]))
+    parts.append(("Model and settings", "run.json", [lambda: run_record.blocks(contents)]))
     parts.append(("Training", "metrics.jsonl", [lambda: curves.blocks(contents)]))
     for key in evaluation.keys(contents):
         source = "eval_details or eval_classes"
         parts.append(
             (f"Evaluation: {evaluation.title(key)}", source, evaluation.parts(contents, key))
         )
-    for name in pictures.named(contents):
+    for name in pictures.analyses_in(contents):
         make = functools.partial(pictures.blocks, contents, name)
         parts.append((pictures.ANALYSES[name], name, [make]))
-    parts.append(("To repeat it", "run.json", [lambda: repeat.blocks(contents)]))
-    made = [
-        Section(title, [block for part in of for block in _guarded(contents, source, part)])
-        for title, source, of in parts
+    parts.append(("Reproduction", "run.json", [lambda: run_record.reproduction(contents)]))
+    sections = [
+        Section(title, [block for part in makers for block in _make_safely(contents, source, part)])
+        for title, source, makers in parts
     ]
-    return [section for section in made if section.blocks]
+    return [section for section in sections if section.blocks]
 
 
-def _guarded(contents: Contents, source: str, part: Callable[[], Any]) -> Any:
-    """What a part says; nothing, and a sentence at the page's end, where its file is damaged."""
+def _make_safely(contents: Contents, source: str, maker: Callable[[], Any]) -> Any:
+    """Calls `maker`; if its file is damaged, returns nothing and adds a note to the page's end."""
     try:
-        return part()
-    except folder.DAMAGE as error:
-        said = preview(str(error), 100)
+        return maker()
+    except folder.READ_ERRORS as error:
+        message = preview(str(error), 100)
         contents.damaged.append(
-            f"A part that is drawn from {source} is left out: it is damaged "
-            f"({type(error).__name__}: {said})."
+            f"{source} is damaged, and a part of the page that needs it is not shown "
+            f"({type(error).__name__}: {message})."
         )
         return []
 
@@ -115,42 +119,42 @@ def _title(contents: Contents) -> str:
 
 
 def _tiles(contents: Contents) -> list[tuple[str, str, str]]:
-    """The few numbers that a page begins with: name, value, and a range or ""."""
+    """Returns the main numbers of the page: name, value, and a range or ""."""
     results = contents.results or contents.record.get("eval") or {}
-    first = [name for name in contents.chosen_by if name in results]
-    order = dict.fromkeys([*first, *(n for n in results if not n.endswith(("_min", "_max")))])
+    selected = [name for name in contents.chosen_by if name in results]
+    order = dict.fromkeys([*selected, *(n for n in results if not n.endswith(("_min", "_max")))])
     names = [name for name in order if name != "global_step"]
-    tiles = [(_called(name), number(results[name]), _range(results, name)) for name in names]
-    tiles = tiles[:MOST_TILES]
-    if share := trained.share_trained(contents):
+    tiles = [
+        (_tile_label(name), format_number(results[name]), _range(results, name)) for name in names
+    ]
+    tiles = tiles[:MAX_TILES]
+    if share := run_record.trained_proportion(contents):
         tiles.append(("of the parameters trained", f"{share:.2%}", ""))
     if "examples_per_second" in contents.record:
-        tiles.append(("examples/s", number(contents.record["examples_per_second"], 1), ""))
+        tiles.append(("examples/s", format_number(contents.record["examples_per_second"], 1), ""))
     return tiles
 
 
-def _called(name: str) -> str:
+def _tile_label(name: str) -> str:
     return f"dev {name.removeprefix('eval_').replace('_', ' ')}"
 
 
 def _range(results: dict[str, float], name: str) -> str:
-    """The range of a result of several runs."""
+    """Formats the range of a result of several runs."""
     low, high = results.get(f"{name}_min"), results.get(f"{name}_max")
-    return "" if low is None or high is None else f"{number(low)} to {number(high)}"
+    return "" if low is None or high is None else f"{format_number(low)} to {format_number(high)}"
 
 
-def _rendered(
-    title: str, tiles: Sequence[tuple[str, str, str]], sections: Sequence[Section]
-) -> str:
+def _render(title: str, tiles: Sequence[tuple[str, str, str]], sections: Sequence[Section]) -> str:
     import jinja2
     from markupsafe import Markup
 
     def safe(value: Any) -> Any:
-        """Texts without what a page cannot hold; Jinja escapes them after that."""
-        is_text = isinstance(value, str) and not isinstance(value, Markup)
-        return printable(value, keep="\n\t") if is_text else value
+        """Escapes control characters; Jinja then escapes HTML."""
+        is_plain = isinstance(value, str) and not isinstance(value, Markup)
+        return printable(value, keep="\n\t") if is_plain else value
 
-    pages = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("adapter_bert_tf.report", "templates"),
         autoescape=True,
         finalize=safe,
@@ -158,7 +162,7 @@ def _rendered(
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    style = Markup(pages.loader.get_source(pages, "report.css")[0])  # type: ignore[union-attr]
-    return pages.get_template("report.html").render(
+    style = Markup(environment.loader.get_source(environment, "report.css")[0])  # type: ignore[union-attr]
+    return environment.get_template("report.html").render(
         title=title, tiles=tiles, sections=sections, style=style
     )

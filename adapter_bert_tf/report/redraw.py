@@ -1,4 +1,4 @@
-"""`analysis report`: draws the page of an output folder again, from its files."""
+"""`analysis report`: rewrites the report page of an output folder."""
 
 from typing import Any
 
@@ -6,5 +6,5 @@ from adapter_bert_tf.report.page import write
 
 
 def run(parsed: Any, _: str) -> None:
-    """Writes the page, and prints where it is. Raises `InputError`."""
+    """Writes the page and prints its path. Raises `InputError`."""
     print(f"Report: {write(parsed.output_dir)}")

@@ -146,7 +146,7 @@ def test_every_chart_names_its_axes_units_n_and_seeds(run):
         "accuracy (from 0 to 1)",
         "predicted class",
         "true class",
-        "share of row (0 to 1)",
+        "proportion of row (0 to 1)",
         "probability of the answer (mean of a bin)",
         "share of right answers",
     ):
@@ -191,7 +191,7 @@ def test_very_many_classes_are_pairs(tmp_path):
     folders.classes(folder, np.arange(100) % 50, labels=names, texts=[("a",)])
     found = parsed(folder)
     assert ["class 47", "class 48", "1", "50.0%"] in found.rows
-    assert "What was confused most, of 50 classes" in found.text
+    assert "Most confused pairs of 50 classes" in found.text
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -231,7 +231,7 @@ def test_a_label_of_any_letters_is_drawn(tmp_path):
 DAMAGE = {
     "no metrics": ("metrics.jsonl", None, "loss (cross-entropy", None),
     "half a row": ("metrics.jsonl", b'{"step": 1, "loss": 1}\n{"st', "", None),
-    "no row": ("metrics.jsonl", b"\xff\xfe", "loss (cross-entropy", "metrics.jsonl is left out"),
+    "no row": ("metrics.jsonl", b"\xff\xfe", "loss (cross-entropy", "metrics.jsonl is damaged"),
     "metrics that are none": (
         *("metrics.jsonl", b'{"step": 1, "loss": NaN}\n', "loss (cross-entropy"),
         None,
@@ -252,11 +252,11 @@ DAMAGE = {
         "drawn from eval_details",
     ),
     "no record": ("run.json", None, "Parameters, by group", None),
-    "a damaged record": ("run.json", b'{"flags": ', "Parameters, by group", "run.json is left out"),
-    "a list": ("run.json", b"[]", "Parameters, by group", "run.json is left out"),
+    "a damaged record": ("run.json", b'{"flags": ', "Parameters, by group", "run.json is damaged"),
+    "a list": ("run.json", b"[]", "Parameters, by group", "run.json is damaged"),
     "a wild record": (
         *("run.json", b'{"parameters": {"total": "x"}, "flags": 3, "tasks": 4}'),
-        *("Parameters, by group", "drawn from run.json is left out"),
+        *("Parameters, by group", "run.json is damaged"),
     ),
     "no results": ("eval_results.txt", b"eval_accuracy\n", "", "eval_results.txt is left"),
 }
@@ -271,25 +271,25 @@ def test_what_is_damaged_is_left_out_and_named(case, run, whole):
         (run / name).write_bytes(content)
     text = parsed(run).text
     assert not gone or gone not in text
-    assert ("Left out" in text) == (said is not None)
+    assert ("Damaged files" in text) == (said is not None)
     assert said is None or said in text
-    assert name == "run.json" or "To repeat it" in text  # The rest is there.
+    assert name == "run.json" or "Reproduction" in text  # The rest is there.
 
 
 @pytest.mark.parametrize("name", ["finished", "sweep", "interrupted"])
 def test_folders_of_earlier_versions_have_a_page(name, tmp_path):
     folder = shutil.copytree(GOLDEN / name, tmp_path / name)
     found = parsed(folder)
-    assert "Left out" not in found.text
+    assert "Damaged files" not in found.text
     said = {"finished": "18.450%", "sweep": "2 of 2 runs, seeds 0 to 1", "interrupted": "loss ("}
     assert said[name] in found.text
 
 
 def test_a_folder_without_anything_is_refused(tmp_path, capsys):
-    with pytest.raises(InputError, match="There is no folder"):
+    with pytest.raises(InputError, match="does not exist"):
         report.write(str(tmp_path / "none"))
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="holds nothing to report"):
+    with pytest.raises(InputError, match="nothing to report"):
         report.write(str(tmp_path))
     assert main(["report", f"--output_dir={tmp_path}"]) == 1
     assert capsys.readouterr().err.startswith("error: ")
@@ -301,7 +301,7 @@ def test_the_command_writes_it(run, capsys):
     assert capsys.readouterr().out == f"Report: {run}/report.html\n"
     assert (run / "report.html").read_text() == report.build(str(run))
     (run / "report.html").write_text("mine")
-    with pytest.raises(InputError, match="no report of ours"):
+    with pytest.raises(InputError, match="not a report"):
         report.write(str(run))
     (run / "report.html").unlink()
     (run / "report.html").symlink_to(run / "run.json")

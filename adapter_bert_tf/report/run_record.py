@@ -1,0 +1,156 @@
+"""Tables from `run.json`: parameters, settings, data, and commands to reproduce the run."""
+
+import json
+from typing import Any
+
+from adapter_bert_tf.report.blocks import Block, Code, Table, format_number
+from adapter_bert_tf.report.folder import Contents
+from adapter_bert_tf.sanitize import preview
+
+MAX_LATER_RUNS = 10
+# The most important flags, in the order of the page.
+SETTINGS = (
+    *("task_name", "base_model", "init_checkpoint", "tuning", "adapter", "adapter_size"),
+    *("adapter_layers", "top_k", "fuse", "init_from", "num_train_epochs", "train_batch_size"),
+    *("gradient_accumulation_steps", "max_seq_length", "max_train_examples", "optimizer"),
+    *("warmup_proportion", "weight_decay", "dropout", "class_weights", "label_smoothing"),
+    *("sampling_temperature", "keep", "eval_every_steps", "patience", "precision", "seed"),
+    *("folds", "fold", "num_trials", "sweep"),
+)
+# Values without information, and settings that have an effect with one `--tuning` only.
+DEFAULTS = {
+    "gradient_accumulation_steps": 1,
+    "num_trials": 1,
+    "keep": "last",
+    "label_smoothing": 0.0,
+}
+ONLY_WITH = {"top_k": "top_k", "adapter": "adapters", "adapter_size": "adapters"}
+MULTITASK_SETTINGS = ("sampling_temperature",)
+
+
+def blocks(contents: Contents) -> list[Block]:
+    """Makes the tables of parameters, settings and data."""
+    tables = (_parameters(contents), _settings(contents), _data(contents))
+    return [table for table in tables if table is not None]
+
+
+def trained_proportion(contents: Contents) -> float | None:
+    """Returns the proportion of parameters that are trained."""
+    counts = contents.record.get("parameters") or {}
+    return counts["trained"] / counts["total"] if counts.get("total") else None
+
+
+def _parameters(contents: Contents) -> Table | None:
+    counts = contents.record.get("parameters")
+    if not counts:
+        return None
+    total = counts["total"]
+    counts_by_group = {**counts.get("groups", {}), "all": (counts["trained"], total)}
+    rows = [
+        [group, format_number(part), format_number(whole), f"{part / total:.3%}"]
+        for group, (part, whole) in counts_by_group.items()
+    ]
+    header = ["group", "trained", "of", "share of all"]
+    return Table(header, rows, "Parameters, by group", marked=len(rows) - 1)
+
+
+def _settings(contents: Contents) -> Table | None:
+    flags, record = contents.flags, contents.record
+    rows = [[name, _value(flags[name])] for name in SETTINGS if _is_relevant(name, flags)]
+    size = (record.get("adapter") or {}).get("bottleneck_size")
+    if size is not None and not _is_relevant("adapter_size", flags):
+        rows.append(["adapter_size", format_number(size)])
+    if record.get("learning_rate") is not None:
+        rows.append(["learning_rate", f"{record['learning_rate']:.3g}"])
+    since = record.get("resumed_from_step")
+    rows += [
+        [_measurement_label(since, name, label), format_number(record[name], 1)]
+        for name, label in MEASUREMENTS
+        if name in record
+    ]
+    return (
+        Table(["setting", "value"], rows, "Settings and cost", words=True, place="tall")
+        if rows
+        else None
+    )
+
+
+MEASUREMENTS = (
+    ("global_step", "steps"),
+    ("train_seconds", "seconds of training"),
+    ("examples_per_second", "examples/s"),
+    ("replicas", "devices"),
+    ("peak_memory_mb", "peak memory, MB"),
+)
+
+
+TIME_MEASUREMENTS = ("train_seconds", "examples_per_second")
+
+
+def _measurement_label(step: Any, name: str, label: str) -> str:
+    """Returns the label of a measurement; a resumed run measures time only since it resumed."""
+    return (
+        f"{label}, since step {format_number(step)}"
+        if step and name in TIME_MEASUREMENTS
+        else label
+    )
+
+
+def _is_relevant(name: str, flags: dict[str, Any]) -> bool:
+    """Whether a flag has a value that has an effect."""
+    value = flags.get(name)
+    if value is None or value is False or value in ("", DEFAULTS.get(name)):
+        return False
+    if name in MULTITASK_SETTINGS and "," not in str(flags.get("task_name")):
+        return False
+    return ONLY_WITH.get(name, "") in str(flags.get("tuning", ""))
+
+
+def _value(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _data(contents: Contents) -> Table | None:
+    rows = []
+    for task, record in contents.data.items():
+        for split, count in (record.get("examples") or {}).items():
+            cut = (record.get("share_cut") or {}).get(split)
+            sha256 = (record.get("data_sha256") or {}).get(split)
+            row = [f"{task} {split}".strip(), format_number(count)]
+            rows.append([*row, "" if cut is None else f"{cut:.1%}", str(sha256 or "")[:12]])
+    header = ["split", "examples", "cut to length", "SHA-256 begins"]
+    return Table(header, rows, "Data") if rows else None
+
+
+def reproduction(contents: Contents) -> list[Block]:
+    """Makes the commands, versions, flags and base that reproduce the run."""
+    record = contents.record
+    blocks: list[Block] = []
+    if record.get("command"):
+        blocks.append(Code(str(record["command"]), "The command"))
+        blocks.append(Code(_rerun_command(contents), "The same run from its record"))
+    later = [run for run in record.get("later_runs") or [] if isinstance(run, dict)]
+    blocks += [Code(str(run.get("command")), "A later command") for run in later[-MAX_LATER_RUNS:]]
+    if isinstance(record.get("versions"), dict):
+        rows = [[name, version] for name, version in record["versions"].items()]
+        blocks.append(Table(["package", "version"], rows, "Versions", folded=True, words=True))
+    flags = [[f"--{name}", _format_value(value)] for name, value in sorted(contents.flags.items())]
+    if flags:
+        caption = f"All {len(flags)} flags"
+        blocks.append(Table(["flag", "value"], flags, caption, folded=True, words=True))
+    if isinstance(record.get("base"), dict):
+        rows = [[name, _format_value(value)] for name, value in record["base"].items()]
+        blocks.append(Table(["property", "value"], rows, "The base", folded=True, words=True))
+    return blocks
+
+
+def _rerun_command(contents: Contents) -> str:
+    is_squad = "predict_file" in contents.flags and "task_name" not in contents.flags
+    script = "squad" if is_squad else "classify"
+    return f"adapter-bert {script} --config=run.json --output_dir=AGAIN"
+
+
+def _format_value(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return preview(json.dumps(value) if isinstance(value, dict | list) else value)
