@@ -243,7 +243,7 @@ def run_missing(data_dir, turns):
 
 def costs(there):
     """Markdown lines: medians and ranges."""
-    lines = ["| what | median | range |", "| --- | --- | --- |"]
+    lines = ["| measure | median | range |", "| --- | --- | --- |"]
     found = {w: [r for key, r in there.items() if key[0] == w] for w in WHATS}
     for what, rows in found.items():
         for name, values, form in _shown(what, rows):
@@ -260,20 +260,20 @@ def _shown(what, rows):
         return
     if what == "start":
         values = [row["seconds"] for row in rows]
-        yield "from the start of the command to its first step, s", values, "{:.1f}"
+        yield "start of the command to its first step, s", values, "{:.1f}"
     elif what in MEMORY:
         yield f"{what}, MB", [row["megabytes"] for row in rows], "{:.0f}"
     elif what in (LATENCY, LATENCY_OF_PEER):
         yield f"{what}, one sentence pair, ms", [row["milliseconds"] for row in rows], "{:.1f}"
     elif what in (ANSWERS, UPPER_ANSWERS):
         values = [row["at_once"] for row in rows]
-        yield f"one sentence pair through {what}, one call, ms", values, "{:.0f}"
+        yield f"one sentence pair, one call through {what}, ms", values, "{:.0f}"
         values = [row["apart"] / row["at_once"] for row in rows]
-        yield "the same by 20 calls, times as long", values, "{:.1f}"
+        yield "20 calls, relative to one call", values, "{:.1f}"
     else:
         yield f"{what}, ms", [row["milliseconds"] for row in rows], "{:.0f}"
         shares = [r["operations"] / r["peak_per_second"] / r["milliseconds"] * 1e3 for r in rows]
-        yield f"{what}, share that its products alone would take", shares, "{:.0%}"
+        yield f"{what}, share of matrix products", shares, "{:.0%}"
 
 
 def write_tables():

@@ -70,7 +70,7 @@ def run_missing(data_dir):
 def fusion_speed(there):
     """Markdown lines: a row a number of members, medians and ranges of the turns."""
     rows = [
-        "| members | examples/s | of one adapter | peak memory, MB |",
+        "| members | examples/s | relative to one adapter | peak memory, MB |",
         "| --- | --- | --- | --- |",
     ]
     found = {n: [row for (m, _), row in there.items() if m == n] for n in SIZES}

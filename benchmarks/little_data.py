@@ -54,6 +54,11 @@ OURS = {
     **TRIED,
 }
 SYSTEMS = (*OURS, PEER)
+LABELS = {
+    "pooler begun anew": "new pooler kernel",
+    "any lengths": "batches of any length",
+    "the peer's settings": "settings of `adapters`",
+}
 SEEDS = range(5)
 Run = collections.namedtuple("Run", "task examples system seed")
 
@@ -184,12 +189,15 @@ def little_data_tried(there):
     """Markdown lines: a row a system, on 1,000 examples, and how far it is from the peer."""
     cells = [cell for cell in CELLS if cell[1] == 1000]
     rows = [
-        "| system | " + " | ".join(task for task, _ in cells) + " | from the peer |",
+        "| system | " + " | ".join(task for task, _ in cells) + " | difference from `adapters` |",
         "| --- |" + " --- |" * (len(cells) + 1),
     ]
     for system in SYSTEMS:
         shown = [_shown(_seeds(there, cell, system)) for cell in cells]
-        rows.append(f"| {system} | {' | '.join(shown)} | {from_the_peer(there, cells, system)} |")
+        rows.append(
+            f"| {LABELS.get(system, system)} | {' | '.join(shown)} | "
+            f"{from_the_peer(there, cells, system)} |"
+        )
     return rows
 
 

@@ -137,7 +137,7 @@ def run_missing():
 
 def many_tasks(there):
     """Markdown lines: medians, ranges, and what was wanted."""
-    lines = ["| what | median | range | at most |", "| --- | --- | --- | --- |"]
+    lines = ["| measure | median | range | target: at most |", "| --- | --- | --- | --- |"]
     for what, row in there.items():
         values, bound = row["values"], row["bound"]
         spread = f"{min(values):.2f}-{max(values):.2f}" if len(values) > 1 else ""

@@ -115,7 +115,10 @@ def hyper_speed(there):
 
 
 def _table(there, cases):
-    rows = ["| tasks | method | examples/s | of one | peak memory, MB |", "| --- |" + " --- |" * 4]
+    rows = [
+        "| tasks | method | examples/s | relative to one task | peak memory, MB |",
+        "| --- |" + " --- |" * 4,
+    ]
     found = {case: [row for key, row in there.items() if key[:2] == case] for case in cases}
     cells = measuring.speed_rows(found)
     return rows + [f"| {tasks} | `{method}` | {cells[tasks, method]}" for tasks, method in cells]

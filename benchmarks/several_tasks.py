@@ -108,7 +108,7 @@ def several_tasks(there):
 def table(there, methods):
     """Markdown lines: a row for each of the methods that has some."""
     rows = [
-        "| method | " + " | ".join([*TASKS, "average"]) + " | seeds | trained a task |",
+        "| method | " + " | ".join([*TASKS, "average"]) + " | seeds | trained per task |",
         "| --- |" + " --- |" * (len(TASKS) + 3),
     ]
     for method in methods:

@@ -172,7 +172,7 @@ def run_missing(data_dir, only, turns):
 
 def training_speed(there):
     """Markdown lines: examples/s as median and range, and as a multiple of `adapters`'."""
-    lines = ["| data | system | examples/s | times `adapters` | peak memory, MB |"]
+    lines = ["| data | system | examples/s | relative to `adapters` | peak memory, MB |"]
     lines += ["| --- |" + " --- |" * 4]
     for data, systems in CASES.items():
         found = {s: [row for key, row in there.items() if key[:2] == (data, s)] for s in systems}

@@ -28,7 +28,7 @@ def _assert_close(output, expected, mask, every, atol):
     np.testing.assert_allclose(output["pooled_output"], expected["pooled_output"], atol=atol)
 
 
-# adapter-bert's own start moves MiniLM's hidden states by up to 4e-4: see docs/design.md.
+# adapter-bert's own start moves MiniLM's hidden states by up to 4e-4: see docs/defaults.md.
 @pytest.mark.parametrize(
     ("preset", "atol"),
     [(None, 1e-4), ("houlsby", 1e-4), ("pfeiffer", 1e-4), ("adapter_bert", 1e-3)],
