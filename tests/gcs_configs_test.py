@@ -81,7 +81,7 @@ def test_the_card(name):
     assert lines["Hardware"].startswith("CPU" if name == "sample_cpu" else name.split("_")[-1])
     if name in ON_TPU:
         assert lines["Time"] == "not published."
-        assert lines["Run"] == "Not run by this project: no TPU at hand."
+        assert lines["Run"] == "Not run by this project: no TPU was available."
 
 
 @pytest.mark.parametrize("name", CONFIGS)

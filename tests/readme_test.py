@@ -1,15 +1,24 @@
-"""Python examples of the README and the guides, run in one folder, on a tiny base."""
+"""Examples of the README and the guides, run on a tiny base, and the demo on the default one."""
 
+import functools
+import glob
+import json
+import os
 import pathlib
 import re
+import shlex
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import adapter_bert_tf as abt
+from adapter_bert_tf.cli import main as cli
 from tests import support
-from tests.runs import train, write_mrpc
+from tests.runners.squad_test import write as write_squad
+from tests.runs import command, train, write_mrpc
 
 pytestmark = pytest.mark.long
 
@@ -102,3 +111,95 @@ def test_a_predictor(folder, monkeypatch):
     exec(code, names := {})
     assert names["predictor"].adapters == ["mrpc"]
     assert len((folder / "answers.csv").read_text().splitlines()) == 3
+
+
+def _shell(page):
+    """The commands of a page's plain code blocks, one list of words each, in their order."""
+    blocks = re.findall(r"^```\n(.*?)^```$", (ROOT / page).read_text(), re.S | re.M)
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    words = [shlex.split(os.path.expandvars(line), comments=True) for line in lines]
+    return [line for line in words if line and line[0] in RUNNERS]
+
+
+def _classify(words):
+    return command(*words, *TINY, "--max_seq_length=16", folder=os.getcwd())
+
+
+def _squad(words):
+    lengths = ["--max_seq_length=20", "--max_query_length=6", "--doc_stride=4"]
+    return _run_script("run_squad.py", [*words, *TINY, *lengths]).returncode
+
+
+def _adapter_bert(words):
+    name, *rest = words
+    return _classify(rest) if name == "classify" else cli.main([*words, "--base_model=base"])
+
+
+RUNNERS = {
+    "run_classifier.py": _classify,
+    "run_squad.py": _squad,
+    "adapter-bert": _adapter_bert,
+}
+TINY = ["--base_model=base", "--num_train_epochs=1", "--train_batch_size=4"]
+
+
+def _run_script(name, words, **options):
+    return subprocess.run(
+        [sys.executable, ROOT / name, *words],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+def test_the_commands_of_the_readme(tmp_path, monkeypatch):
+    """The commands of the section Use, in their order, in one folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GLUE_DIR", str(tmp_path / "glue"))
+    support.write_google(tmp_path / "base")
+    write_mrpc(tmp_path / "glue" / "MRPC")
+    (tmp_path / "reviews").mkdir()
+    rows = "".join(f"a cat {i},{i % 2 + 1}\n" for i in range(20))
+    (tmp_path / "reviews" / "train.csv").write_text("text,stars\n" + rows)
+    (tmp_path / "new.csv").write_text("text\na dog\n")
+    for name in ("train", "dev"):
+        write_squad(tmp_path, name).rename(tmp_path / f"{name}-v1.1.json")
+    ran = []
+    for name, *words in _shell("README.md"):
+        arguments = [path for word in words for path in sorted(glob.glob(word)) or [word]]
+        assert not RUNNERS[name](arguments), words
+        ran.append(name)
+    assert len(ran) == 5
+    assert len((tmp_path / "answers.csv").read_text().splitlines()) == 2
+    signatures = tf.saved_model.load("served").signatures
+    assert {"mrpc", "reviews", "tasks"} <= set(signatures)
+    assert "exact_match" in (tmp_path / "out/squad/eval_results.txt").read_text()
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The folder and the output of a run with the flags of `make demo`."""
+    (recipe,) = re.findall(r"^demo:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.M)
+    _, name, *flags = shlex.split(recipe.replace("\\\n", " "))
+    folder = tmp_path_factory.mktemp("demo")
+    done = _run_script(name, flags, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder, done.stdout
+
+
+def test_the_demo_prints_what_the_readme_shows(demo):
+    """Numbers may have other digits on another machine."""
+    (shown,) = re.findall(r"```\n(\*{5} Eval.*?)```", (ROOT / "README.md").read_text(), re.S)
+    without_numbers = functools.partial(re.sub, r"\d[\d.e-]*", "#")
+    assert set(without_numbers(shown).splitlines()) <= set(without_numbers(demo[1]).splitlines())
+
+
+def test_the_demos_adapter_answers_as_the_readme_shows(demo, monkeypatch, capsys):
+    monkeypatch.chdir(demo[0])
+    ((line, answer),) = re.findall(
+        r"^\$ \.venv/bin/adapter-bert (.*)\n(.*)$", (ROOT / "README.md").read_text(), re.M
+    )
+    assert cli.main(shlex.split(line)) == 0
+    assert json.loads(capsys.readouterr().out)["label"] == json.loads(answer)["label"]
