@@ -1,8 +1,8 @@
-"""The ablation of every span of layers against one plain evaluation, on the same rows.
+"""Time of the ablation of all spans of layers, relative to one evaluation of the same rows.
 
     python -m benchmarks.ablation_speed --adapter_dir=DIR --task_name=MRPC --data_dir=FOLDER
 
-Alternating, in one process, each traced before; the command line is that of `analysis ablation`.
+Both alternate in one process and are traced before. The flags are those of `analysis ablation`.
 """
 
 import statistics

@@ -1,4 +1,4 @@
-"""The figures of docs/analyses.md: real adapters looked at, taken up again.
+"""The figures of docs/analyses.md, from trained adapters; a later call resumes.
 
     python -m benchmarks.analyses --data_dir=FOLDER --work=FOLDER2             # all of them
     python -m benchmarks.analyses --data_dir=FOLDER --work=FOLDER2 --only=ablation --tasks=mrpc
@@ -29,7 +29,7 @@ ENDS = ("csv", "png", "svg")
 
 
 def run_missing(data_dir, work, only, tasks):
-    """Runs the analyses of each task, and copies what they leave."""
+    """Runs the analyses of each task and copies their files."""
     work = pathlib.Path(work).resolve()
     work.mkdir(parents=True, exist_ok=True)
     if not (work / "DATA").exists():  # Commands, which pictures keep, name no place of a machine.
@@ -67,7 +67,7 @@ def _run(folder, *words):
 
 
 def write_tables():
-    """The map of sizes, of the rows that are there."""
+    """Draws the size map from the available rows."""
     rows = [f"benchmarks/results/{name}.jsonl" for name in ("classification", "squad")]
     words = ("size_map", *rows, "--tasks=mrpc,cola,sts-b,squad", "--output_dir=docs/figures")
     _run(ROOT, "-m", "adapter_bert_tf.analysis", *words)

@@ -1,4 +1,4 @@
-"""SQuAD training with batches of like length against batches of one fixed length.
+"""SQuAD training with batches of similar length and with batches of one fixed length.
 
     python -m benchmarks.buckets --data_dir=FOLDER    # with train-v1.1.json
 
@@ -43,7 +43,7 @@ def measure(data_dir, questions, *more):
 
 
 def main():
-    """Measures what the arguments say."""
+    """Measures both and prints the ratio."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data_dir", required=True, help="Folder with train-v1.1.json.")
     parser.add_argument("--questions", type=int, default=1600, help="To train on, for one epoch.")

@@ -1,17 +1,16 @@
-"""What a run costs before and beside its speed: its start, its memory, what of a step is products.
+"""Start time, memory, latency, and the share of matrix products in a training step.
 
-    python -m benchmarks.costs --data_dir=GLUE/MRPC      # runs what is not there yet
+    python -m benchmarks.costs --data_dir=GLUE/MRPC      # measures what is missing
     python -m benchmarks.costs --table                   # only rewrites its page
 
 - `start`: seconds from the start of `run_classifier.py` on MRPC to the end of its first step.
 - `step N`: a step of MiniLM with adapters of size 64, batch 32, length N, in milliseconds; the
-  floating-point operations of its products, and how many a second one product of these shapes
-  reaches alone.
-- `20 tasks`: milliseconds for one sentence pair through 20 adapters, by one call and by 20; the
-  same where the lower half of the layers is frozen, so that all tasks have it in common.
+  floating-point operations of its products, and the rate of one such product alone.
+- `20 tasks`: milliseconds for one sentence pair through 20 adapters, with one call and with 20; the
+  same with the lower half of the layers frozen and shared.
 - `latency`, `latency of the peer`: median milliseconds from two raw texts to an answer, one pair of
   MRPC's dev set after the other: a SavedModel, and the PyTorch library `adapters`.
-- `memory adapters`, `memory full`: the most memory that two steps of a BERT-base of random weights
+- `memory adapters`, `memory full`: peak memory that two steps of a BERT-base with random weights
   add to their process, batch 32, length 128.
 """
 
@@ -77,7 +76,7 @@ def needed(sizes, length, batch=BATCH, size=SIZE):
 
 
 def measure(what, data_dir):
-    """One of them; for a process of its own."""
+    """Measures one case; runs in its own process."""
     if what == "start":
         return {"seconds": _start(data_dir)}
     if what in (ANSWERS, UPPER_ANSWERS):
@@ -231,7 +230,7 @@ def _memory(method):
 
 
 def run_missing(data_dir, turns):
-    """Measures what has no line yet, in turns."""
+    """Measures the missing cases, in turns."""
     plan = [(w, turn) for turn in range(turns) for w in WHATS]
     for what, turn in LEDGER.missing(plan):
         row = {"what": what, "turn": turn}

@@ -1,11 +1,11 @@
-r"""New tasks with few examples: what was trained on five others against adapters from scratch.
+r"""New tasks with few examples: adapters trained on five other tasks, and adapters from scratch.
 
     python -m benchmarks.several_tasks --data_dir=FOLDER --work=FOLDER2 --only="\+\+ 0|adapters 0"
-    python -m benchmarks.few_shot --data_dir=FOLDER --work=FOLDER2     # what is not there yet
+    python -m benchmarks.few_shot --data_dir=FOLDER --work=FOLDER2     # runs what is missing
     python -m benchmarks.few_shot --table                              # only writes the table
 
-FOLDER2 holds the output folders of `benchmarks.several_tasks`, from whose adapters (seed 0) these
-begin. Every method makes the same steps on the same examples, which are drawn with the run's seed.
+FOLDER2 holds the output folders of `benchmarks.several_tasks`; their adapters (seed 0) are the
+start. Every method makes the same steps on the same examples, which are drawn with the run's seed.
 """
 
 import collections
@@ -67,7 +67,7 @@ def command(run, data_dir="DATA", work="WORK", folder="OUT"):
 
 
 def run_missing(data_dir, work, only):
-    """Runs what has no line yet."""
+    """Runs the missing cases."""
     missing = [run for run in LEDGER.missing(PLAN) if run.method in only.split(";")]
     for number, run in enumerate(missing, 1):
         print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)

@@ -1,10 +1,10 @@
-"""AdapterFusion against the single adapter: six members, RTE and MRPC as targets, three seeds.
+"""AdapterFusion and single adapters: six members, RTE and MRPC as targets, three seeds.
 
-    python -m benchmarks.fusion --data_dir=FOLDER --work=FOLDER2   # runs what is not there yet
+    python -m benchmarks.fusion --data_dir=FOLDER --work=FOLDER2   # runs what is missing
     python -m benchmarks.fusion --table                            # only rewrites docs/results.md
 
-FOLDER holds `glue/MRPC/...`. In FOLDER2 are the runs' output folders, with the members that the
-fusions need; a command that was cut short goes on from its checkpoint. `--only="rte fusion"` runs
+FOLDER holds `glue/MRPC/...`. FOLDER2 holds the runs' output folders with the members of the
+fusions; an interrupted command resumes from its checkpoint. `--only="rte fusion"` runs
 those whose task, method and seed match a regular expression, on one of several cores.
 
 Members are Pfeiffer adapters of size 64 with frozen LayerNorms; those of the target tasks have the
@@ -66,7 +66,7 @@ def place(run, work="WORK"):
 
 
 def members_of(run):
-    """The runs whose adapters a fusion listens to."""
+    """The runs whose adapters are members of a fusion."""
     tasks = [task for task in TASKS if run.method == FUSION or task != run.task]
     return [Run(task, MEMBER, run.seed if task in TARGETS else 0) for task in tasks]
 
@@ -93,7 +93,7 @@ def command(run, data_dir="DATA", work="WORK"):
 
 
 def run_missing(data_dir, work, only):
-    """Runs what has no line yet, and members whose adapters are not in the work folder."""
+    """Runs the missing cases, and members whose adapters are not in the work folder."""
     there, work = LEDGER.rows(), os.path.abspath(work)
     for number, run in enumerate(plan(), 1):
         if not re.search(only, " ".join(map(str, run))):
@@ -108,7 +108,7 @@ def run_missing(data_dir, work, only):
 
 
 def row_of(run, record):
-    """What is kept of a run."""
+    """The row of a run."""
     return run._asdict() | {
         "steps": record["global_step"],
         "trained": record["parameters"]["trained"],

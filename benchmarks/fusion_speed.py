@@ -1,11 +1,11 @@
-"""How fast fusions of 1 to 30 members train, and what memory that takes, against one adapter.
+"""Training speed and memory of fusions of 1 to 30 members, relative to one adapter.
 
-    python -m benchmarks.fusion_speed --data_dir=GLUE/MRPC      # runs what is not there yet
+    python -m benchmarks.fusion_speed --data_dir=GLUE/MRPC      # measures what is missing
     python -m benchmarks.fusion_speed --table                   # only rewrites docs/results.md
 
 Pfeiffer adapters of size 64 on MiniLM, no LayerNorms trained, batch 32, at most 128 word pieces,
-float32, input pipeline included. Each measurement is a process of its own; they take turns, so that
-what else the machine does meets all alike, and the first steps (compilation) are not counted.
+float32, input pipeline included. Each measurement has its own process. They take turns, so that
+other load affects all of them. The first steps (compilation) are not counted.
 """
 
 import pathlib
@@ -58,7 +58,7 @@ def new_model(base, members):
 
 
 def run_missing(data_dir):
-    """Measures what has no line yet, in turns."""
+    """Measures the missing cases, in turns."""
     missing = LEDGER.missing((n, turn) for turn in range(TURNS) for n in SIZES)
     for number, (members, turn) in enumerate(missing, 1):
         row = {"members": members, "turn": turn}

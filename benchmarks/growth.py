@@ -1,16 +1,16 @@
-"""How cost grows: with the length of inputs, the batch, the number of tasks and of training rows.
+"""Growth of cost with input length, batch size, number of tasks and number of training rows.
 
-    python -m benchmarks.growth --data_dir=GLUE/MRPC      # runs what is not there yet
+    python -m benchmarks.growth --data_dir=GLUE/MRPC      # measures what is missing
     python -m benchmarks.growth --table                   # only redraws the picture and the table
 
-MiniLM, adapters of size 64. Each kind is measured in a process of its own, each point by the median
-of several steps or calls, with their range; the first ones do not count.
+MiniLM, adapters of size 64. Each kind has its own process. A point is the median of several steps
+or calls, with their range; the first ones do not count.
 
 - `length`: a training step and a call, batch 8, all rows of one length.
 - `batch`: the same at length 32.
-- `tasks`: one call, 100 rows of 32 word pieces, which belong to so many tasks.
-- `rows`: tokenizing so many pairs of MRPC, which has 3,668, and planning an epoch of them, and the
-  memory that this adds; three processes each.
+- `tasks`: one call, 100 rows of 32 word pieces that belong to this number of tasks.
+- `rows`: tokenizing this number of pairs of MRPC (repeated above 3,668) and planning an epoch, and
+  the memory that this adds; three processes each.
 """
 
 import itertools
@@ -128,7 +128,7 @@ def measure(kind, data_dir, count="0"):
 
 
 def run_missing(data_dir):
-    """Measures what has no line yet."""
+    """Measures the missing cases."""
     for kind in LEDGER.missing(POINTS):
         values = measuring.apart(MODULE, kind, str(pathlib.Path(data_dir).resolve()))
         row = {"kind": kind, "points": POINTS[kind], "values": values}

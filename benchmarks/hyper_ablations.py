@@ -1,9 +1,9 @@
 """HyperFormer without one of its parts (Mahabadi et al. 2021, Table 4), five tasks together.
 
-    python -m benchmarks.hyper_ablations --data_dir=FOLDER --work=FOLDER2  # what is not there yet
+    python -m benchmarks.hyper_ablations --data_dir=FOLDER --work=FOLDER2  # runs what is missing
     python -m benchmarks.hyper_ablations --table                           # only writes the table
 
-FOLDER and FOLDER2 as of `benchmarks.several_tasks`; 500 steps of 32, seed 0.
+FOLDER and FOLDER2 are those of `benchmarks.several_tasks`. 500 steps of 32, seed 0.
 """
 
 import collections
@@ -40,7 +40,7 @@ def command(run, data_dir="DATA", folder="OUT"):
 
 
 def run_missing(data_dir, work):
-    """Runs what has no line yet."""
+    """Runs the missing cases."""
     missing = LEDGER.missing(PLAN)
     for number, run in enumerate(missing, 1):
         print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)
@@ -51,7 +51,7 @@ def run_missing(data_dir, work):
 
 
 def hyper_ablations(there):
-    """Markdown lines: a row for what is left out."""
+    """Markdown lines: a row for each part left out."""
     return several_tasks.table(there, METHODS)
 
 

@@ -1,11 +1,11 @@
-"""Does the input keep up with the step? Examples/s of the pipeline alone and of training.
+"""Examples/s of the input pipeline alone and of training, to see whether the input keeps up.
 
     python -m benchmarks.input_pipeline                       # the shipped data
     python -m benchmarks.input_pipeline --data_dir=FOLDER     # FOLDER/glue/MRPC, FOLDER/squad
 
 Batches of similar length, as on CPU and GPU, and of one fixed length, as on TPU; for one host, and
 for one of four hosts with eight replicas each, which prepares only its own rows. The pipeline runs
-with nothing else on the machine; while training, it shares the cores with the step.
+alone on the machine; in training it shares the cores with the step.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""A ledger of what takes long to make: a JSON line for each result, and tables of them in a page.
+"""Ledgers of results: a JSON line for each result, and tables of them in a page.
 
-What has a line is not made again, so a run that was cut short goes on where it was. Rows are those
-of this repository, or of a folder that ADAPTER_BERT_RESULTS names: what another machine measured is
-not mixed with these, and its tables are printed.
+A result with a line is not measured again, so an interrupted command resumes. Rows are those of
+this repository, or of a folder that ADAPTER_BERT_RESULTS names: results of another machine are not
+mixed with the committed ones, and their tables are printed.
 """
 
 import dataclasses
@@ -61,20 +61,20 @@ class Ledger:
         return [key for key in keys if key not in there]
 
     def newest_code(self, file: str) -> str | None:
-        """The code of the row that was added last to a file, of those that say it."""
+        """The code of the newest row of a file that records its code."""
         rows = reversed(self._all(file))
         return next((row[CODE] for row in rows if CODE in row), None)
 
     def mark(self, file: str, rows: Iterable[Row]) -> str:
-        """` †` if any of some rows is of code that may train otherwise than the file's newest.
+        """` †` if the code of any row may train differently from the file's newest.
 
-        A row that does not say its code was made before rows did.
+        A row without its code is older than this record.
         """
         newest = training_code.alike(self.newest_code(file)) - {None}
         return "" if all(row.get(CODE) in newest for row in rows) else f" {OLDER}"
 
     def add(self, file: str, rows: Iterable[Row]) -> None:
-        """Adds rows at the end of a file of the folder; those of the same results before them go.
+        """Appends rows to a file of the folder; they replace earlier rows of the same results.
 
         Args:
           file: without `.jsonl`.
@@ -91,7 +91,7 @@ class Ledger:
             beside.replace(path)
 
     def write_tables(self, *tables: Callable[[Rows], list[str]]) -> None:
-        """Replaces the tables in the page; prints them where the rows are of another folder.
+        """Replaces the tables in the page; prints them if the rows come from another folder.
 
         Args:
           *tables: functions from the rows to Markdown lines; a function's name is its table's.

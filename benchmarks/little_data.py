@@ -1,7 +1,7 @@
-"""Few examples: adapters with and without the pooler against the PyTorch library `adapters`.
+"""Few examples: adapters with frozen and trained pooler, and the PyTorch library `adapters`.
 
     make .venv-parity/installed
-    .venv-parity/bin/python -m benchmarks.little_data --data_dir=FOLDER  # what is not there yet
+    .venv-parity/bin/python -m benchmarks.little_data --data_dir=FOLDER  # runs what is missing
     python -m benchmarks.little_data --table  # only rewrites docs/results.md
 
 FOLDER holds `glue/MRPC/...`. All train adapters of size 64 at a learning rate of 1e-3 on the same
@@ -155,7 +155,7 @@ def measure_apart(run, data_dir):
 
 
 def run_missing(data_dir, only):
-    """Runs what has no line yet; after it what has one of ours with code that trains otherwise."""
+    """Runs the missing cases, then those whose code trains differently from the current code."""
     code = training_code.digest(of_several=False)
     ours, peers = (LEDGER.missing(plan(), wanted) for wanted in (code, None))
     missing = [run for run in plan() if run in (ours if run.system in OURS else peers)]

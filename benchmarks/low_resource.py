@@ -1,10 +1,10 @@
 """Few examples of each of five tasks: HyperFormer++ on all together, an adapter for each alone.
 
-    python -m benchmarks.low_resource --data_dir=FOLDER    # what is not there yet
+    python -m benchmarks.low_resource --data_dir=FOLDER    # runs what is missing
     python -m benchmarks.low_resource --table              # only writes the table and the picture
 
-As the low-resource figure of Mahabadi et al. 2021. FOLDER as of `benchmarks.several_tasks`. With N
-examples a task HyperFormer++ makes 500 steps of 32 on all five, an adapter 100 on its own.
+This follows the low-resource figure of Mahabadi et al. 2021. FOLDER is that of
+`benchmarks.several_tasks`. HyperFormer++ makes 500 steps of 32 on all five tasks, an adapter 100.
 """
 
 import collections
@@ -76,7 +76,7 @@ def command(run, data_dir="DATA", folder="OUT"):
 
 
 def run_missing(data_dir, only):
-    """Runs what has no line yet."""
+    """Runs the missing cases."""
     missing = [run for run in LEDGER.missing(plan()) if run.method in only.split(",")]
     for number, run in enumerate(missing, 1):
         print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)

@@ -1,11 +1,11 @@
-"""What many tasks on one base cost: bytes on disk, resident memory, time.
+"""Cost of many tasks on one base: bytes on disk, resident memory, time.
 
-    python -m benchmarks.many_tasks            # runs what is not there yet
+    python -m benchmarks.many_tasks            # measures what is missing
     python -m benchmarks.many_tasks --table    # only rewrites its page
 
-MiniLM, adapters of size 64, random ones. Memory is that of a process that has loaded so many and
-called each once. Times are those of 32 rows of several tasks, against 32 rows of one, medians of 7
-calls in turns; in `of 1,000` so many adapters are loaded.
+MiniLM with random adapters of size 64. Memory is that of a process that has loaded this number of
+adapters and called each once. Times are those of 32 rows of several tasks, relative to 32 rows of
+one task, medians of 7 calls in turns; `of 1,000` has 1,000 loaded adapters.
 """
 
 import functools
@@ -128,7 +128,7 @@ def measure():
 
 
 def run_missing():
-    """Measures all, if there are no lines yet."""
+    """Measures everything, if the ledger is empty."""
     if LEDGER.rows():
         return
     found = [{"what": what, "values": v, "bound": bound} for what, v, bound in measure()]
@@ -136,7 +136,7 @@ def run_missing():
 
 
 def many_tasks(there):
-    """Markdown lines: medians, ranges, and what was wanted."""
+    """Markdown lines: medians, ranges and targets."""
     lines = ["| measure | median | range | target: at most |", "| --- | --- | --- | --- |"]
     for what, row in there.items():
         values, bound = row["values"], row["bound"]

@@ -1,4 +1,4 @@
-"""Writes the figures of `transformers` that the tests compare with.
+"""Writes the outputs of `transformers` that the tests compare with.
 
     make .venv-parity/installed
     .venv-parity/bin/python -m benchmarks.parity_figures

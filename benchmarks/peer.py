@@ -1,7 +1,8 @@
-"""The PyTorch library `adapters`, trained as this project trains: what ours is measured against.
+"""Training and prediction with the PyTorch library `adapters`, for comparisons.
 
-Its adapters, their start and its head of two layers are its own. Base, examples, batch size, steps,
-schedule and clipping are ours. Each batch is padded to its longest example.
+Adapters, their initialization and the head of two layers are those of the library. Base, examples,
+batch size, steps, schedule and clipping are those of this project. Each batch is padded to its
+longest example.
 """
 
 import os

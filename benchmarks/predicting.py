@@ -1,13 +1,13 @@
-"""Answers from raw texts: rows/s against the PyTorch library `adapters`, and memory of a long file.
+"""Prediction from raw texts: rows/s with this project and PyTorch `adapters`; memory of a file.
 
     make .venv-parity/installed
     .venv-parity/bin/python -m benchmarks.predicting --data_dir=FOLDER  # of MRPC
     python -m benchmarks.predicting --table                             # only writes the table
 
-Both answer MRPC's dev set, four times over, with an adapter of size 64 on MiniLM, batches of 32,
-each in a process of its own and in turns; what they answer first, to warm up, does not count. Ours
-is `Predictor.stream`. PyTorch tokenizes with its fast tokenizer and pads each batch to its longest
-row. The file has 100,000 rows: the sentences that ship with the package, again and again.
+Both predict MRPC's dev set four times, with an adapter of size 64 on MiniLM and batches of 32, in
+separate processes and in turns; the first answers do not count. This project uses
+`Predictor.stream`. PyTorch tokenizes with its fast tokenizer and pads each batch to its longest
+row. The file has 100,000 rows: the shipped sentences, repeated.
 """
 
 import collections
@@ -43,7 +43,7 @@ def dev_set(name, data_dir=None):
 
 
 def new_predictor(folder, texts):
-    """One with a fresh adapter: what it says does not matter here."""
+    """A predictor with an untrained adapter."""
     import adapter_bert_tf as abt
 
     model = abt.AdapterModel(abt.load_base())
@@ -107,7 +107,7 @@ def measure(case, data_dir):
 
 
 def run_missing(data_dir):
-    """Measures what has no line yet."""
+    """Measures the missing cases."""
     for run in LEDGER.missing(PLAN):
         found = measuring.apart("benchmarks.predicting", run.case, data_dir)
         print(tuple(run), found, flush=True)

@@ -1,4 +1,4 @@
-"""What docs/results.md measures: tasks, methods, and the command line of each run."""
+"""The cases of docs/results.md: tasks, methods, and the command line of each run."""
 
 import collections
 import os

@@ -1,12 +1,12 @@
-"""The tables of docs/results.md: real runs, one JSON line each, taken up again.
+"""The tables of docs/results.md, from runs on real data with one JSON line each.
 
-    python -m benchmarks.results --data_dir=FOLDER              # runs what is not there yet
+    python -m benchmarks.results --data_dir=FOLDER              # runs what is missing
     python -m benchmarks.results --data_dir=FOLDER --only=mrpc,squad --workers=2
-    python -m benchmarks.results --data_dir=FOLDER --again      # also what is of older code
+    python -m benchmarks.results --data_dir=FOLDER --again      # also rows of older code
     python -m benchmarks.results --table                        # only rewrites docs/results.md
 
 FOLDER holds `glue/MRPC/...`, `extra/20_newsgroups/...` and `squad/train-v1.1.json`. Every run is
-one `run_classifier.py` or `run_squad.py` in a process of its own; its line is added to
+a `run_classifier.py` or `run_squad.py` in its own process; its line is added to
 benchmarks/results/classification.jsonl, squad.jsonl or faster.jsonl when it ends.
 """
 
@@ -67,7 +67,7 @@ def run(task, method, seed, data_dir, core):
 
 
 def _file(task, method):
-    """Of the rows of a case; `analyze size_map` reads those of the paper's methods."""
+    """The file for a case's rows; `analyze size_map` reads those of the paper's methods."""
     if method in FASTER:
         return "faster"
     return SQUAD if task == SQUAD else "classification"
@@ -85,7 +85,7 @@ def _revision():
 
 
 def run_missing(data_dir, only, workers, again=False):
-    """Runs what has no line yet, on so many cores; `again`, also what is of older code."""
+    """Runs the missing cases on `workers` cores; with `again`, also rows of older code."""
     code = training_code.digest(of_several=False) if again else None
     missing = LEDGER.missing((key for key in plan() if key[0] in only.split(",")), code)
     cores = queue.Queue()
@@ -191,7 +191,7 @@ def _groups(there, tasks):
 
 
 def _mark(rows):
-    """A mark for what was measured with code that trains otherwise than the newest row's."""
+    """A mark for rows whose code trains differently from the newest row's."""
     return LEDGER.mark(_file(rows[0]["task"], rows[0]["method"]), rows)
 
 
@@ -224,5 +224,5 @@ if __name__ == "__main__":
         data_dir=(None, "Folder of all data."),
         only=(",".join(TASKS), "Tasks, separated by commas."),
         workers=(1, "Runs side by side, one a core."),
-        again=(False, "Also what is of older code."),
+        again=(False, "Also rows of older code."),
     )

@@ -1,4 +1,4 @@
-"""The command line that all runners have: what is not there yet is run, then tables are written."""
+"""The command line of all benchmarks: runs the missing cases, then writes the tables."""
 
 import argparse
 import json
@@ -43,7 +43,7 @@ def record_of(
     core: int | None = None,
     root: str | os.PathLike[str] = ROOT,
 ) -> dict[str, Any]:
-    """Runs a command of ours in a process of its own, and reads the `run.json` that it leaves.
+    """Runs a command of this project in its own process, and reads its `run.json`.
 
     Args:
       words: the script and its flags.
@@ -64,7 +64,7 @@ def record_of(
 
 
 def worker(measure: Callable[..., Any]) -> bool:
-    """Whether this process was started to measure one case: then it does, and prints the result.
+    """Measures one case and prints the result, if this process was started for that.
 
     Args:
       measure: function of the arguments after `--measure`, all text; what it returns is

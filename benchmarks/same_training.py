@@ -1,11 +1,11 @@
-"""Whether the code of a revision and today's train alike: the same commands, the same bytes.
+"""Whether two versions of the code train to the same bytes.
 
     python -m benchmarks.same_training --revision=COMMIT [--one_task]
 
-Each case is a short run on the shipped texts and the default base, by the code of the revision, in
-a worktree of its own, and by this one. If all leave the same weights and the same results, the
-digests of the two codes stand for the same training: a line in benchmarks/results/training_code
-says so, and rows that were measured with one need not be measured again for the other.
+Each case is a short run on the shipped texts and the default base, with the code of the revision,
+in its own worktree, and with the current code. If all weights and results are equal, a line in
+benchmarks/results/training_code records that the digests of both codes mean the same training. Rows
+that were measured with one need not be measured again for the other.
 """
 
 import json
@@ -54,7 +54,7 @@ CASES = ONE_TASK | SEVERAL_TASKS
 
 
 def outcome(root, words):
-    """What a command leaves: the digest of its weights, and its results.
+    """The digest of the weights and the results of a command.
 
     Args:
       root: of the code that runs it.

@@ -1,12 +1,12 @@
-"""How fast batches of 8 tasks train, against one adapter for one task.
+"""Training speed of batches of 8 tasks, relative to one adapter for one task.
 
-    python -m benchmarks.several_speed --data_dir=GLUE/MRPC      # runs what is not there yet
+    python -m benchmarks.several_speed --data_dir=GLUE/MRPC      # measures what is missing
     python -m benchmarks.several_speed --table                   # only rewrites its page
 
 Houlsby adapters of size 64, and HyperFormers with adapters of size 12, on MiniLM, batch 32, at most
 128 word pieces, float32, input pipeline included; the same batches of MRPC's examples, each example
-of one of the tasks by chance. Each measurement is a process of its own; they take turns, and the
-first steps are not counted.
+assigned to a random task. Each measurement has its own process. They take turns, and the first
+steps are not counted.
 """
 
 import dataclasses
@@ -94,7 +94,7 @@ def parts_of(method, names):
 
 
 def run_missing(data_dir, only, turns):
-    """Measures what has no line yet, in turns."""
+    """Measures the missing cases, in turns."""
     cases = [case for case in CASES + HYPER_CASES if case[1] in only.split(",")]
     missing = LEDGER.missing((*case, turn) for turn in range(turns) for case in cases)
     for number, (tasks, method, turn) in enumerate(missing, 1):

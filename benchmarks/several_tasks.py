@@ -1,10 +1,10 @@
-"""Five tasks trained together by every method for several, beside each task by itself.
+"""Five tasks trained together with every multi-task method, and each task alone.
 
-    python -m benchmarks.several_tasks --data_dir=FOLDER --work=FOLDER2  # what is not there yet
+    python -m benchmarks.several_tasks --data_dir=FOLDER --work=FOLDER2  # runs what is missing
     python -m benchmarks.several_tasks --table                           # only writes the table
 
-FOLDER holds `glue/MRPC/...`; in FOLDER2 are the runs' output folders, in which a command that was
-cut short goes on from its checkpoint. 2,500 steps of 32, temperature 10, the weights of the last
+FOLDER holds `glue/MRPC/...`; FOLDER2 holds the runs' output folders, where an interrupted command
+resumes from its checkpoint. 2,500 steps of 32, temperature 10, the weights of the last
 step. `--only="per_task"` runs those whose method and seed match a regular expression.
 """
 
@@ -75,7 +75,7 @@ def command_of(flags, seed, epochs, data_dir, folder):
 
 
 def run_missing(data_dir, work, only):
-    """Runs what has no line yet."""
+    """Runs the missing cases."""
     missing = [run for run in LEDGER.missing(PLAN) if re.search(only, " ".join(map(str, run)))]
     for number, run in enumerate(missing, 1):
         print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)

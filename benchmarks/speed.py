@@ -1,13 +1,13 @@
-"""How fast an adapter trains here, and by what one would use instead, on the same machine.
+"""Training speed of adapters with this project and with other libraries, on the same machine.
 
     make bench DATA=FOLDER                                          # this and other measurements
-    .venv-parity/bin/python -m benchmarks.speed --data_dir=FOLDER   # runs what is not there yet
+    .venv-parity/bin/python -m benchmarks.speed --data_dir=FOLDER   # measures what is missing
     python -m benchmarks.speed --table                              # only rewrites its page
 
 FOLDER holds `glue/MRPC`, `glue/CoLA` and `squad`. All train the same MiniLM on the same
 examples, batch 32, input pipeline included, at most 128 word pieces (SQuAD: 384); adapters have
 size 64, LoRA rank 8 of queries and values. The peers pad each batch to its longest example. Each
-measurement is a process of its own; they take turns, and the first steps are not counted.
+measurement has its own process. They take turns, and the first steps are not counted.
 """
 
 import collections
@@ -158,7 +158,7 @@ def _peer(data, system, found):
 
 
 def run_missing(data_dir, only, turns):
-    """Measures what has no line yet, in turns."""
+    """Measures the missing cases, in turns."""
     plan = [(data, system, t) for data in only.split(",") for t in range(turns)
             for system in CASES[data]]  # fmt: skip
     missing = LEDGER.missing(plan)

@@ -1,10 +1,10 @@
-"""What each technique is worth: a training step with it and without it, in turns, in one process.
+"""Effect of each technique: training steps with and without it, in turns, in one process.
 
-    python -m benchmarks.techniques            # runs what is not there yet
+    python -m benchmarks.techniques            # measures what is missing
     python -m benchmarks.techniques --table    # only rewrites its page
 
-MiniLM with adapters of size 64, 32 rows of one length; the first steps do not count. What shows in
-whole epochs only, as the lengths of batches do, is in `benchmarks.speed`.
+MiniLM with adapters of size 64, 32 rows of one length; the first steps do not count. Effects that
+appear only in whole epochs, such as batch lengths, are in `benchmarks.speed`.
 """
 
 import contextlib
@@ -128,7 +128,7 @@ def measure(technique, length):
 
 
 def run_missing():
-    """Measures what has no line yet."""
+    """Measures the missing cases."""
     for technique, length in LEDGER.missing([(t, n) for t in TECHNIQUES for n in LENGTHS]):
         row = {"technique": technique, "length": length}
         row |= measuring.apart("benchmarks.techniques", technique, str(length))

@@ -1,6 +1,6 @@
-"""docs/tpu.md: every step of gcs_configs/ through the TPU compiler, without a TPU.
+"""The tables of docs/tpu.md: all steps of gcs_configs/, compiled for TPUs without a TPU.
 
-    python -m benchmarks.tpu_compile              # compiles what has no result yet; hours
+    python -m benchmarks.tpu_compile              # compiles what is missing; hours
     python -m benchmarks.tpu_compile --table      # only rewrites docs/tpu.md
 
 Every compile's result is a JSON line in benchmarks/results/tpu/compiles.jsonl. It needs the
@@ -117,7 +117,7 @@ def searches():
 
 
 def compile_missing(cases):
-    """Compiles what has no result, in a process of its own for each step; returns all results.
+    """Compiles missing cases, each in its own process; returns all results.
 
     Raises:
       RuntimeError: when the process fails, which says nothing about the step.

@@ -1,4 +1,4 @@
-"""Steps of a model, compiled by the TPU compiler for chips that are not there.
+"""Training and prediction steps, compiled for TPU chips that are not installed.
 
     python -m benchmarks.tpu_hlo '[{"chip": "v4", "step": "train", "base": "base", ...}, ...]'
 
@@ -185,12 +185,12 @@ def lower(case):
 
 
 def as_for_tpu(text):
-    """HLO text that the importer takes: it rejects `copy`, which here changes nothing."""
+    """HLO text without `copy`, which the importer rejects and which has no effect here."""
     return text.replace(" copy(", " reshape(").replace("=rng_three_fry", "=rng_default")
 
 
 def unwelcome(text):
-    """Dict from what a TPU does not like to how many instructions of a text have it, and a use."""
+    """Dict from unsuitable operations for TPUs to their number in an HLO text."""
     found = collections.Counter()
     for line in text.splitlines():
         result, _, operation = line.partition(" = ")

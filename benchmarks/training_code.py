@@ -1,4 +1,4 @@
-"""A digest of the code that decides what a training gives, so that rows say which they are of."""
+"""A digest of the code that determines the result of training, recorded in each row."""
 
 import ast
 import hashlib
@@ -37,7 +37,7 @@ OF_SEVERAL = (
 
 
 def digest(package: pathlib.Path = PACKAGE, of_several: bool = True) -> str:
-    """Twelve digits of a SHA-256 of the deciding code, without docstrings, comments, annotations.
+    """Twelve digits of a SHA-256 of this code, without docstrings, comments and annotations.
 
     What only checks or says something counts too: that it decides nothing cannot be seen here.
 
@@ -55,7 +55,7 @@ def digest(package: pathlib.Path = PACKAGE, of_several: bool = True) -> str:
 
 
 def alike(code: str | None) -> set[str | None]:
-    """The digests of all codes that train as this one does, by what was shown; its own too."""
+    """The digests of all codes that train to the same bytes, this one included."""
     pairs = [json.loads(line)["codes"] for line in _lines(ALIKE)]
     found: set[str | None] = {code}
     while more := [pair for pair in pairs if len(found & set(pair)) == 1]:
