@@ -20,10 +20,10 @@ import adapter_bert_tf as abt
 from adapter_bert_tf.data import batches
 from adapter_bert_tf.data.examples import read_examples
 from adapter_bert_tf.data.host_shard import WHOLE_BATCH, HostShard
-from adapter_bert_tf.data.labels import label_ids
 from adapter_bert_tf.data.questions import records, spans
 from adapter_bert_tf.data.questions.squad import read_articles, read_questions
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
+from adapter_bert_tf.task_types import table_type
 from adapter_bert_tf.tasks import find_task
 from adapter_bert_tf.training.loop import TrainingSettings, train
 
@@ -39,9 +39,8 @@ def classification(base, folder):
     examples = read_examples(task, f"{folder}/glue/MRPC" if folder else task.folder, ["train"])[
         "train"
     ]
-    features = batches.tokenize(
-        examples, abt.TextEncoder(base.vocabulary, 128), label_ids(task, examples)
-    )
+    labels = table_type(task.task_type).encode(task, examples)
+    features = batches.tokenize(examples, abt.TextEncoder(base.vocabulary, 128), labels)
 
     def make(steps, pad_to, start=0, share=WHOLE_BATCH):
         return batches.train_batches(

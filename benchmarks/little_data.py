@@ -124,22 +124,23 @@ def write_fresh(folder, seed):
 def measure_peer(run, data_dir):
     """Results of the peer on the same examples; for a process of its own."""
     run = Run(*json.loads(run))
-    from adapter_bert_tf.data.examples import read_examples
-    from adapter_bert_tf.data.labels import label_ids, limit
-    from adapter_bert_tf.tasks import find_task, metrics
+    from adapter_bert_tf.data.examples import limit, read_examples
+    from adapter_bert_tf.task_types import table_type
+    from adapter_bert_tf.tasks import find_task
     from benchmarks import peer
 
     task = find_task(run.task)
     examples = read_examples(task, os.path.join(data_dir, FOLDERS[run.task]), ["train", "dev"])
-    examples["train"] = limit(task, examples["train"], run.examples, run.seed)
-    labels = {split: label_ids(task, part) for split, part in examples.items()}
+    examples["train"] = limit(examples["train"], run.examples, run.seed)
+    kind = table_type(task.task_type)
+    labels = {split: kind.encode(task, part) for split, part in examples.items()}
     steps = int(len(examples["train"]) / BATCH * EPOCHS[run.examples])
     model, tokenizer = peer.load(SIZE, len(task.labels), seed=run.seed)
     rows = {s: peer.tokenized(tokenizer, part, labels[s]) for s, part in examples.items()}
     for _ in peer.train(model, peer.batches(tokenizer, rows["train"], BATCH, True), steps, RATE):
         pass
     outputs = peer.probabilities(model, peer.batches(tokenizer, rows["dev"], BATCH, False))
-    found = metrics.evaluate(task.metrics, labels["dev"], outputs)
+    found = kind.evaluate(task.metrics, labels["dev"], outputs)
     return {
         "steps": steps,
         "trained": sum(p.numel() for p in model.parameters() if p.requires_grad),

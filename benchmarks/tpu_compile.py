@@ -46,7 +46,7 @@ def config_cases(path):
     if task is None:
         head, outputs = "span", 2
     else:
-        head, outputs = "score" if task.regression else "classes", len(task.labels or "1")
+        head, outputs = "classes" if task.labels else "score", len(task.labels or "1")
     batches = {"train": flags["train_batch_size"], "predict": flags["eval_batch_size"]}
     return [
         Case(

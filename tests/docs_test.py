@@ -20,9 +20,9 @@ import adapter_bert_tf as abt
 from adapter_bert_tf.adapters import registry
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.serving.joined import join
 from adapter_bert_tf.store import load_adapter
+from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.tasks import GLUE, TASKS
 from adapter_bert_tf.training.parameter_report import format_report
 from adapter_bert_tf.training.tuning import Tuning, select_trained
@@ -57,7 +57,7 @@ def page(tmp_path_factory):
     write_mrpc(folder / "MRPC")
     (json_file,) = blocks("Add a method", "json")
     (folder / "scaling.json").write_text(json_file)
-    registries = (registry.MODULE_KINDS, HEADS, TASKS)
+    registries = (registry.MODULE_KINDS, TASK_TYPES, TASKS)
     before = [dict(known) for known in registries]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -74,7 +74,7 @@ def page(tmp_path_factory):
 def run_page(folder):
     """Writes the files of the page and executes the rest; returns the names."""
     names = {"tf": tf, "tf_keras": tf_keras}
-    for section in ("Add a method", "Add a task", "Add a head"):
+    for section in ("Add a method", "Add a task", "Add a task type"):
         for code in blocks(section, "python"):
             file = re.match(r"# (\w+\.py)\n", code)
             if file:
@@ -223,7 +223,7 @@ def write_boolq(folder):
 
 def test_the_head_learns(page):
     _, names = page
-    assert names["results"] == {"micro_f1": 1.0}
+    assert names["results"]["micro_f1"] == 1.0
 
 
 def test_the_head_computes_the_same_from_given_weights(page):
@@ -250,4 +250,4 @@ def test_the_head_is_joined(page):
 
 
 def test_the_registries_know_what_the_page_added(page):
-    assert "scaling" in registry.MODULE_KINDS and "topics" in HEADS
+    assert "scaling" in registry.MODULE_KINDS and "topics" in TASK_TYPES

@@ -13,6 +13,8 @@ from official.legacy.bert import configs
 from official.nlp.modeling import networks
 from official.nlp.tools import tf1_bert_checkpoint_converter_lib as converter
 
+from adapter_bert_tf.task_types import table_type
+
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "adapter_bert"
 
 WORDS = (
@@ -207,3 +209,8 @@ def too_large_for_memory(index):
 def _with_places(index, places):
     """With other offsets and sizes of its two blocks, 7 bits a byte."""
     return index[:-48] + places.ljust(40, b"\0") + index[-8:]
+
+
+def encoded(task, examples):
+    """Labels of examples as arrays, as the type of their task reads them; None for no labels."""
+    return examples.labels and table_type(task.task_type).encode(task, examples)

@@ -8,14 +8,11 @@ import tensorflow as tf
 from adapter_bert_tf.analysis.dev_set import DevSet
 from adapter_bert_tf.data.batches import eval_batches, eval_plan
 from adapter_bert_tf.data.host_shard import WHOLE_BATCH, HostShard
-from adapter_bert_tf.data.labels import is_known
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.runners.classification.runner import in_file_order
 from adapter_bert_tf.runners.classification.task_data import ClassificationData
-from adapter_bert_tf.tasks import metrics, role
-from adapter_bert_tf.tasks.metrics import SURE
-from adapter_bert_tf.tasks.task import BETWEEN_LABELS
+from adapter_bert_tf.tasks import role
 
 
 class ClassSet(DevSet):
@@ -39,7 +36,8 @@ class ClassSet(DevSet):
         labels = task.labels[split]
         if labels is None:
             raise InputError(f"The {split} set of {task.name} has no labels to score by.")
-        self._labels, self._known = labels, is_known(labels)
+        self._type = task.task_type
+        self._labels, self._known = labels, self._type.is_known(labels)
         self._batches = plan.batches
         size = plan.no_larger(plan.batches.evaluate, len(self._features))
         self._rows = eval_plan(self._features, size, plan.batches.pad_to)
@@ -59,10 +57,7 @@ class ClassSet(DevSet):
 
     def answers(self, logits: Sequence[np.ndarray]) -> np.ndarray:
         rows = in_file_order(np.concatenate(logits), self._rows, len(self))
-        if self._task.task.regression:
-            return rows[:, 0]
-        shares: np.ndarray = self._task.head.shares(rows).numpy()
-        return shares
+        return self._type.predictions(rows)
 
     def to_json(self, answers: np.ndarray) -> list[object]:
         return list(answers.tolist())
@@ -73,31 +68,13 @@ class ClassSet(DevSet):
     def score(self, answers: np.ndarray, rows: np.ndarray | None = None) -> float:
         chosen = np.arange(len(self)) if rows is None else rows
         chosen = chosen[self._known[chosen]]
-        labels, said = self._labels[chosen], answers[chosen]
-        if self._task.task.multi_label:
-            scored = metrics.OF_SETS[self.metric](labels.astype(int), (said >= SURE).astype(int))
-        else:
-            said = said.argmax(-1) if said.ndim == 2 else said
-            scored = metrics.METRICS[self.metric](labels, said)
-        return float(scored)
+        return self._type.metric(self.metric, self._labels[chosen], answers[chosen])
 
     def right(self, answers: np.ndarray) -> np.ndarray | None:
-        if self._task.task.regression:
-            return None
-        if self._task.task.multi_label:
-            agree: np.ndarray = ((answers >= SURE) == (self._labels > 0)).all(-1)
-            return agree
-        same: np.ndarray = answers.argmax(-1) == self._labels
-        return same
+        return self._type.right(self._labels, answers)
 
     def said(self, answers: np.ndarray) -> list[str]:
-        labels = self._task.labels_in_order
-        if self._task.task.regression:
-            return [f"{score:.3f}" for score in answers]
-        if self._task.task.multi_label:
-            sets = [[labels[i] for i in np.flatnonzero(row >= SURE)] for row in answers]
-            return [BETWEEN_LABELS.join(names) for names in sets]
-        return [labels[i] for i in answers.argmax(-1)]
+        return self._type.shown(self._task.labels_in_order, answers)
 
     def example(self, number: int) -> list[str]:
         path, line = self._examples.places[number]

@@ -12,7 +12,8 @@ from adapter_bert_tf.data.questions import records
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.runners.questions.runner import decode_answers
-from adapter_bert_tf.runners.questions.task_data import METRICS, SpanData
+from adapter_bert_tf.runners.questions.task_data import SpanData
+from adapter_bert_tf.task_types.spans import SPANS
 from adapter_bert_tf.tasks import squad_metrics
 
 
@@ -39,7 +40,7 @@ class QuestionSet(DevSet):
       InputError: when there are none, or their answers are unknown.
     """
 
-    metric = METRICS[0]
+    metric = SPANS.metrics[0]
     columns = ("id", "question", "answers")
 
     def __init__(self, plan: Plan) -> None:

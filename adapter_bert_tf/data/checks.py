@@ -1,43 +1,32 @@
 """What a practitioner wants to know of the data before training: sizes, labels, and what is odd."""
 
-import collections
-
 from absl import logging
 
+from adapter_bert_tf.data.labels import ONE_LABEL
 from adapter_bert_tf.tasks import role
 
 WORTH_A_WARNING = 0.05  # Of the word pieces or inputs.
 FEW_LABELS = 10  # Each of which a development set should have.
 
 
-def report(task, examples, features, called=None):
+def report(task, examples, features, called=None, cells=ONE_LABEL):
     """Lines that say what was read: examples, lengths, how many are cut, labels."""
     lines = [f"  {'split':<16}{'examples':>10}{'pieces':>8}{'longest':>9}{'cut':>8}  labels"]
     for split, part in features.items():
         lines.append(
             f"  {split:<16}{len(part):>10,}{part.lengths.mean():>8.0f}{part.lengths.max():>9}"
-            f"{part.cut.mean():>8.1%}  {_label_counts(task, examples[split])}"
+            f"{part.cut.mean():>8.1%}  {_labels(examples[split], cells)}"
         )
     return "\n".join([f"What {called or task.title} holds:", *lines])
 
 
-def _label_counts(task, examples, shown=4):
+def _labels(examples, cells):
     if examples.labels is None:
         return "none"
-    cells = [cell for cell in examples.labels if cell is not None]
-    if task.regression:
-        scores = sorted(map(float, cells))
-        return f"{scores[0]:g} to {scores[-1]:g}, median {scores[len(scores) // 2]:g}"
-    sets = [task.labels_in(cell) for cell in cells]
-    counts = collections.Counter(label for labels in sets for label in labels)
-    text = ", ".join(f"{label} {number:,}" for label, number in counts.most_common(shown))
-    if len(counts) > shown:
-        text += f" and {len(counts) - shown} more"
-    without = sum(not labels for labels in sets)
-    return text + (f", {without:,} without any" if without else "")
+    return cells.summary([cell for cell in examples.labels if cell is not None])
 
 
-def warn(task, examples, features, encoder):
+def warn(examples, features, encoder, cells=ONE_LABEL):
     """Logs a warning for each thing that is odd about the data."""
     for split, part in examples.items():
         _warn_of_empty_texts(split, part)
@@ -58,8 +47,7 @@ def warn(task, examples, features, encoder):
                 encoder.max_seq_length,
             )
     _warn_of_overlap(examples)
-    if not task.regression:
-        _warn_of_missing_labels(task, examples)
+    _warn_of_missing_labels(examples, cells)
 
 
 def _warn_of_empty_texts(split, examples):
@@ -96,9 +84,9 @@ def _warn_of_overlap(examples):
                 )
 
 
-def _warn_of_missing_labels(task, examples):
+def _warn_of_missing_labels(examples, cells):
     """A few development examples may all be of some classes; what they say then says little."""
-    known = {name: _labels_there(task, part) for name, part in examples.items()}
+    known = {name: _labels_there(part, cells) for name, part in examples.items()}
     if not 2 <= len(known.get("train", ())) <= FEW_LABELS:
         return
     for split in (name for name in known if role(name) == "dev"):
@@ -108,6 +96,6 @@ def _warn_of_missing_labels(task, examples):
             )
 
 
-def _labels_there(task, part):
-    cells = [cell for cell in part.labels or () if cell is not None]
-    return {label for cell in cells for label in task.labels_in(cell)}
+def _labels_there(part, cells):
+    known = [cell for cell in part.labels or () if cell is not None]
+    return {label for cell in known for label in cells.labels_in(cell)}

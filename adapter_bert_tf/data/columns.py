@@ -30,7 +30,7 @@ def column_numbers(source, header, folder):
     }
 
 
-def check_columns(task, source, header, rows, columns, path):
+def check_columns(label_cells, source, header, rows, columns, path):
     """Raises `InputError` if a column is used twice, or the header looks like data."""
     numbers = [columns[field] for field in ("text_a", "text_b", "label") if field in columns]
     if len(set(numbers)) < len(numbers):
@@ -44,20 +44,13 @@ def check_columns(task, source, header, rows, columns, path):
         return
     first = header[columns["label"]].strip()
     others = {cells[columns["label"]].strip() for _, cells in rows if len(cells) > max(numbers)}
-    if _is_number(first) if task.regression else first in others:
+    if label_cells.looks_like_a_label(first, others):
         raise InputError(
             f"{path}, line 1: this row looks like data and not like a header: its label "
             f"{preview(first)} is also the label of other rows. If the file has no header, set "
             "header=False; otherwise give the columns by name.",
             "header=False",
         )
-
-
-def _is_number(text):
-    try:
-        return float(text) is not None
-    except ValueError:
-        return False
 
 
 def _column_number(column, header, location):

@@ -9,8 +9,9 @@ from typing import Any
 from absl import logging
 
 from adapter_bert_tf.data.columns import check_columns, column_numbers
+from adapter_bert_tf.data.labels import ONE_LABEL
 from adapter_bert_tf.data.malformed_rows import say_left_out, whole_rows
-from adapter_bert_tf.data.splits import random_split
+from adapter_bert_tf.data.splits import random_split, stratified_subset
 from adapter_bert_tf.data.tables import find_file, read_table
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks import role
@@ -60,7 +61,7 @@ class Examples:
         return [getattr(self, field.name) for field in dataclasses.fields(self)]
 
 
-def read_examples(task, folder, roles, split_seed=0):
+def read_examples(task, folder, roles, split_seed=0, cells=ONE_LABEL):
     """Reads the splits of a task that have one of `roles`.
 
     Args:
@@ -68,6 +69,7 @@ def read_examples(task, folder, roles, split_seed=0):
       folder: the folder of its files, local or gs://.
       roles: some of `train`, `dev`, `test`.
       split_seed: seed of the random split, if the publishers made none.
+      cells: `LabelCells`, how the label column is read.
 
     Returns:
       dict from split to `Examples`.
@@ -80,8 +82,8 @@ def read_examples(task, folder, roles, split_seed=0):
     require_roles(task, roles, {*map(role, layout), *proportions})
     splits = {}
     if set(proportions) & set(roles):
-        pooled = _concatenate([read_source(task, source, folder) for source in sources])
-        labels = None if task.regression else [task.labels_in(cell) for cell in pooled.labels]
+        pooled = _concatenate([read_source(task, source, folder, cells) for source in sources])
+        labels = [cells.labels_in(cell) for cell in pooled.labels]
         parts = random_split(pooled.texts(), labels, list(proportions.values()), split_seed)
         _require_nonempty(
             [part for split, part in zip(proportions, parts, strict=True) if split in roles],
@@ -91,7 +93,8 @@ def read_examples(task, folder, roles, split_seed=0):
         splits = {split: pooled.take(rows) for split, rows in zip(proportions, parts, strict=True)}
     for split, source in layout.items():
         if role(split) in roles and split not in proportions:
-            splits[split] = read_source(task, source, folder, every_row=role(split) == "test")
+            every_row = role(split) == "test"
+            splits[split] = read_source(task, source, folder, cells, every_row)
     return {split: examples for split, examples in splits.items() if role(split) in roles}
 
 
@@ -156,25 +159,26 @@ def _concatenate(parts):
     return Examples(*joined)
 
 
-def read_source(task, source, folder, every_row=False):
+def read_source(task, source, folder, label_cells=ONE_LABEL, every_row=False):
     """Reads the `Examples` of one `Source`.
 
     Args:
       task: `Task`.
       source: `Source`.
       folder: the folder of its files.
+      label_cells: `LabelCells`.
       every_row: whether to keep rows without a text or a valid label: predictions for a test file
         have one row for each of its rows.
     """
     header, rows = read_table(source, folder)
     columns = column_numbers(source, header, folder)
-    check_columns(task, source, header, rows, columns, f"{folder}/{source.file}")
+    check_columns(label_cells, source, header, rows, columns, f"{folder}/{source.file}")
     count = len(rows)
     rows, left_out = whole_rows(source, header, rows, max(columns.values()) + 1, every_row)
     records = []
     for place, cells in rows:
         row = {field: cells[i] for field, i in columns.items()} | {"place": place}
-        reason = _clean_row(task, source, row)
+        reason = _clean_row(task, source, row, label_cells.may_be_empty)
         if reason and not every_row:
             left_out.setdefault(reason, []).append(place)
         else:
@@ -185,15 +189,15 @@ def read_source(task, source, folder, every_row=False):
     return Examples(
         text_a=[row["text_a"] for row in records],
         text_b=[row["text_b"] for row in records] if "text_b" in columns else None,
-        labels=_labels(task, source, records) if "label" in columns else None,
+        labels=_labels(source, records, label_cells.may_be_empty) if "label" in columns else None,
         indices=[row.get("index", str(i)) for i, row in enumerate(records)],
         places=[row["place"] for row in records],
     )
 
 
-def _labels(task, source, rows):
+def _labels(source, rows, may_be_empty):
     """Returns the label of each row, None without one; None if no row has a label."""
-    if task.multi_label:  # An empty cell is a label set without labels.
+    if may_be_empty:
         return [row["label"] for row in rows]
     labels = [row["label"] or None for row in rows]
     missing = labels.count(None)
@@ -207,7 +211,7 @@ def _labels(task, source, rows):
     return None if missing == len(labels) else labels
 
 
-def _clean_row(task, source, row):
+def _clean_row(task, source, row, may_be_empty):
     """Cleans a row in place; returns the reason to skip it, or None."""
     for old, new in source.replace:
         for field in ("text_a", "text_b"):
@@ -218,6 +222,14 @@ def _clean_row(task, source, row):
         row["label"] = task.relabel(label) if task.relabel else label
         if row["label"] is None:
             return "labels that the task does not use"
-        if not row["label"] and not task.multi_label:
+        if not row["label"] and not may_be_empty:
             return "no label"
     return "no text" if source.drop_empty and not row["text_a"].strip() else None
+
+
+def limit(examples, number, seed, cells=ONE_LABEL):
+    """A seeded, stratified subset of `number` examples; all of them if there are no more."""
+    if number is None or number >= len(examples):
+        return examples
+    strata = [cells.stratum(cell) for cell in examples.labels]
+    return examples.take(stratified_subset(strata, number, seed))

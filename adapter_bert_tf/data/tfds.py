@@ -130,7 +130,7 @@ def _read(task, builder, split):
 
 def _label(task, builder, value):
     """A label as GLUE's files write it: by name if they are the same names, else by number."""
-    if task.regression:
+    if not task.labels:
         return str(float(value))
     names = builder.info.features["label"].names
     return names[value] if set(names) == set(task.labels) else task.labels[value]

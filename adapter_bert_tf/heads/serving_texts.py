@@ -1,4 +1,4 @@
-"""Classification of raw texts in the graph."""
+"""Signatures that answer raw texts, or word pieces, by what a task type makes of logits."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -6,12 +6,11 @@ from typing import Any, TypeAlias
 import tensorflow as tf
 
 from adapter_bert_tf.data.tokenization import TextEncoder, pad_inputs, require_equal_lengths
-from adapter_bert_tf.tasks import metrics
-from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
 Config: TypeAlias = Mapping[str, Any]  # Of an adapter.
 Tensors: TypeAlias = dict[str, tf.Tensor]
 Run: TypeAlias = Callable[[Tensors], tf.Tensor]  # From encoder inputs to logits.
+Served: TypeAlias = Callable[[tf.Tensor, Config], Tensors]  # From logits to what is returned.
 INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
 
 
@@ -24,39 +23,6 @@ def text_specs(config: Config) -> dict[str, tf.TensorSpec]:
 def id_specs() -> dict[str, tf.TensorSpec]:
     """The arguments of the signature `ids`."""
     return {name: tf.TensorSpec([None, None], tf.int32, name=name) for name in INPUTS}
-
-
-def class_outputs(logits: tf.Tensor, config: Config) -> Tensors:
-    """What a signature returns.
-
-    Args:
-      logits: float32 `[batch, labels]`.
-      config: of the adapter.
-
-    Returns:
-      dict: for classes `label` string `[batch]`, `probabilities`, `logits` and the label strings
-      `classes`, `[batch, labels]`, where a row may have any number of labels with these in `label`
-      and `|` between them; for regression `score`, float32 `[batch]`.
-    """
-    if config["regression"]:
-        return {"score": logits[:, 0]}
-    classes = tf.constant(config["labels"])
-    sets = config["head"] == "multi_label"
-    shares = tf.sigmoid(logits) if sets else tf.nn.softmax(logits)
-    return {
-        "label": _joined(classes, shares) if sets else tf.gather(classes, tf.argmax(logits, -1)),
-        "probabilities": shares,
-        "logits": logits,
-        "classes": tf.tile(classes[tf.newaxis], [tf.shape(logits)[0], 1]),
-    }
-
-
-def _joined(classes: tf.Tensor, shares: tf.Tensor) -> tf.Tensor:
-    """The labels of each row, string `[batch]`."""
-    of_each = tf.ragged.boolean_mask(
-        tf.broadcast_to(classes, tf.shape(shares)), shares >= metrics.SURE
-    )
-    return tf.strings.reduce_join(of_each, -1, separator=BETWEEN_LABELS)
 
 
 class Pieces:
@@ -89,28 +55,29 @@ class Pieces:
         return self.functions[key](*texts)
 
 
-def of_text(run: Run, config: Config, pieces: Pieces) -> Any:
+def of_text(run: Run, config: Config, pieces: Pieces, served: Served) -> Any:
     """The signature that takes `text_a` and, for pairs, `text_b`, a concrete function.
 
     Args:
       run: function of encoder inputs to logits.
       config: of the adapter.
       pieces: `Pieces` of the base.
+      served: function of logits and `config` to what the signature returns.
     """
 
     @tf.function
     def serving_default(**texts: tf.Tensor) -> Tensors:
         inputs = pad_inputs(*pieces(config["inputs"], *require_equal_lengths(texts.values())))
-        return class_outputs(run(inputs), config)
+        return served(run(inputs), config)
 
     return serving_default.get_concrete_function(**text_specs(config))
 
 
-def of_ids(run: Run, config: Config) -> Any:
+def of_ids(run: Run, config: Config, served: Served) -> Any:
     """The signature that takes word-piece ids, a concrete function; arguments as in `of_text`."""
 
     @tf.function
     def ids(**inputs: tf.Tensor) -> Tensors:
-        return class_outputs(run(inputs), config)
+        return served(run(inputs), config)
 
     return ids.get_concrete_function(**id_specs())

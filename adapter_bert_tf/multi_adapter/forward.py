@@ -10,12 +10,12 @@ from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT
 from adapter_bert_tf.adapters.ops import ROWS
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.multi_adapter.fusions import fusion_and_members, joint_logits
 from adapter_bert_tf.multi_adapter.live_task import LiveTask
 from adapter_bert_tf.multi_adapter.mixed import RowGroup, group_key, merge_outputs, stack_weights
 from adapter_bert_tf.multi_adapter.shared_layers import SharedOutputs, shared_depth, shared_layers
 from adapter_bert_tf.store import contents
+from adapter_bert_tf.task_types import type_of
 
 Key = tuple[str, str, int]
 
@@ -42,7 +42,7 @@ class ForwardPasses:
         self, names: Sequence[str], tasks: Mapping[str, LiveTask], inputs: Mapping[str, tf.Tensor]
     ) -> tf.Tensor:
         """Computes the logits of each row with the task of its name. Raises `InputError`."""
-        if len({head_of(task.config).logits for task in tasks.values()}) > 1:
+        if len({type_of(task.config).logits for task in tasks.values()}) > 1:
             raise InputError(
                 "Tasks with spans and with classes cannot be in one batch. Received: "
                 f"{ {name: task.config['head'] for name, task in tasks.items()} }"
@@ -101,7 +101,7 @@ class ForwardPasses:
 
     def _function(self, config: Mapping[str, Any]) -> Callable[..., tf.Tensor]:
         """Returns the compiled pass for a combination of modules and head."""
-        adapter, head = contents.adapter_of(config), head_of(config)
+        adapter, kind = contents.adapter_of(config), type_of(config)
         frozen = contents.tuning_of(config).frozen_layers
         encoder: Any = self.encoder
         if frozen:
@@ -115,7 +115,7 @@ class ForwardPasses:
         ) -> tf.Tensor:
             if task_indices is not None:
                 values = {name: tf.gather(value, task_indices) for name, value in values.items()}
-            return head.logits_of(encoder, inputs, adapter, values, stacked)
+            return kind.logits_of(encoder, inputs, adapter, values, stacked)
 
         return self._cached(_key(config), run)
 

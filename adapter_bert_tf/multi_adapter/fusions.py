@@ -9,7 +9,6 @@ import tensorflow as tf
 from adapter_bert_tf.adapters.methods.mixed import MixedModule
 from adapter_bert_tf.adapters.modules import module_from_values
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.classifier import pooled_logits
 from adapter_bert_tf.multi_adapter.live_task import LiveTask
 from adapter_bert_tf.sanitize import preview
@@ -17,6 +16,7 @@ from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.fusion_files import load_member
 from adapter_bert_tf.store.members import Member, member_weights
+from adapter_bert_tf.task_types import type_of
 
 
 def resolve_members(
@@ -117,7 +117,7 @@ def joint_logits(
       inputs: dict of int32 `[batch, seq]`.
       values: dict from common name to tensor, for each adapter.
     """
-    heads = [head_of(config) for config in configs]
+    heads = [type_of(config) for config in configs]
     modules = [
         module_from_values(contents.adapter_of(config), weights)
         for config, weights in zip(configs, values, strict=True)

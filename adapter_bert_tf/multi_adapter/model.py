@@ -15,7 +15,6 @@ from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.base import Base, load_base
 from adapter_bert_tf.errors import InputError, require_bools
-from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.task_model import TaskModel
 from adapter_bert_tf.multi_adapter.forward import ForwardPasses
 from adapter_bert_tf.multi_adapter.fusions import resolve_members
@@ -36,6 +35,7 @@ from adapter_bert_tf.store.directory import load_adapter, save_adapter
 from adapter_bert_tf.store.members import Member, make_fusion_config, stack_members, update_members
 from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.store.place import require_same_task
+from adapter_bert_tf.task_types import type_of
 from adapter_bert_tf.training.tuning import Tuning, is_trained, select_trained
 
 
@@ -74,9 +74,10 @@ class AdapterModel:
 
         Args:
           name: name of the task.
-          labels: label strings in the order of their ids; none for regression.
+          labels: label strings in the order of their ids, if the task's type has labels.
           config: name of a preset, a `ModuleConfig`, or None with a tuning without modules.
-          head: `classification`, `multi_label` or `span`.
+          head: name of the task type, a key of `TASK_TYPES`; without labels `classification`
+            stands for scores.
           tuning: `Tuning`; None for adapters and LayerNorms.
           **inputs: `texts`, 2 for pairs, and `max_seq_length`, if they differ from the head's
             defaults.
@@ -283,7 +284,7 @@ class AdapterModel:
         """Makes a `LiveTask` and the model that trains it, with `values` as initial weights."""
         tuning = contents.tuning_of(config)
         encoder = self._make_encoder(contents.adapter_of(config), tuning)
-        model = head_of(config).new_model(encoder, contents.num_outputs(config))
+        model = type_of(config).new_model(encoder, contents.num_outputs(config))
         select_trained(model, tuning)
         variables = contents.kept_variables(model, tuning, contents.adapter_of(config))
         for name, value in values.items():

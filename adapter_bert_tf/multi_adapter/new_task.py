@@ -7,11 +7,11 @@ from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.multi_adapter.inputs import checked_strings
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import checks, schema
 from adapter_bert_tf.store.members import Member
+from adapter_bert_tf.task_types import type_named
 from adapter_bert_tf.training.tuning import Tuning
 
 
@@ -59,11 +59,9 @@ def describe_task(
 
 
 def _resolve_labels(labels: Any, head: str) -> list[str]:
-    """Returns the head's fixed labels, or checks the given ones."""
-    fixed = HEADS[head].labels if head in HEADS else None
-    if fixed is not None:
-        return list(fixed)
-    return checked_strings(labels, "labels must be")
+    """Returns the labels that all tasks of the type have, or checks the given ones."""
+    fixed = type_named(head).labels
+    return list(fixed) if fixed else checked_strings(labels, "labels must be")
 
 
 def _resolve_adapter(config: Any) -> ModuleConfig | None:

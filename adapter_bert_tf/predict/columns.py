@@ -5,26 +5,21 @@ from typing import Any
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.task_types import type_of
 from adapter_bert_tf.tasks import OWN, TASKS
 from adapter_bert_tf.tasks.own import is_number
-
-QUESTIONS = ("question", "context")
-PLAIN = ("text_a", "text_b")  # As the inputs of a SavedModel are called.
 
 
 def num_texts(config: Mapping[str, Any]) -> int:
     """How many texts an adapter reads: 1, or 2 of pairs and questions."""
-    count: int = config["inputs"].get("texts", 2)
-    return count
+    return type_of(config).num_texts(config["inputs"])
 
 
 def check_row(config: Mapping[str, Any], name: str, row: Any, number: int) -> None:
     """A row has the texts that the adapter reads. Raises `InputError` with its number, from 0."""
     texts = isinstance(row, tuple) and all(isinstance(text, str) for text in row)
     if not texts or len(row) != num_texts(config):
-        wanted = {1: "one text", 2: "two texts, a pair"}[num_texts(config)]
-        if config["head"] == "span":
-            wanted = "a question and a context"
+        wanted = type_of(config).reads(config["inputs"])
         raise InputError(
             f"The adapter {name!r} reads {wanted}. Received, at {number}: {preview(row)}"
         )
@@ -103,16 +98,17 @@ def _shown(names: Sequence[str] | None) -> str:
 
 def _candidates(config: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     """What the columns may be called, the most likely first."""
-    count = num_texts(config)
-    if config["head"] == "span":
-        yield QUESTIONS
-        return
-    table = config.get("table", {})
+    table, names = config.get("table", {}), _text_names(config)
     if "text_a_column" in table:
-        yield tuple(table[f"{name}_column"] for name in PLAIN[:count] if f"{name}_column" in table)
-    yield PLAIN[:count]
+        yield tuple(table[f"{name}_column"] for name in names if f"{name}_column" in table)
+    yield names
     if config["task"] != OWN:
-        yield from _published(config["task"], count)
+        yield from _published(config["task"], len(names))
+
+
+def _text_names(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the texts as the inputs of a SavedModel have them."""
+    return type_of(config).text_names[: num_texts(config)]
 
 
 def _published(task: str, count: int) -> Iterator[tuple[str, ...]]:

@@ -5,21 +5,9 @@ from typing import Any
 
 from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
-OF_SPANS = ("answer", "score", "probability", "start", "end")
-BEFORE_A_LABEL = "probability_"
-
-
-def names_of(config: Mapping[str, Any]) -> list[str]:
-    """The columns of an adapter's answers."""
-    if config["head"] == "span":
-        return list(OF_SPANS)
-    if config["regression"]:
-        return ["score"]
-    return ["label", *(f"{BEFORE_A_LABEL}{label}" for label in config["labels"])]
-
 
 def cells_of(answer: Mapping[str, Any]) -> list[Any]:
-    """An answer as cells, in the order of `names_of`; None where there is nothing."""
+    """An answer as cells, in the order of `TaskType.columns`; None where there is nothing."""
     single = [_cell(value) for name, value in answer.items() if name != "probabilities"]
     return [*single, *answer.get("probabilities", {}).values()]
 

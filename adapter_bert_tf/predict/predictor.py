@@ -11,17 +11,12 @@ from adapter_bert_tf.base import Base, load_base
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.multi_adapter.model import AdapterModel
-from adapter_bert_tf.predict import (
-    answers,
-    batched_inference,
-    columns,
-    frames,
-    output_columns,
-    tables,
-)
+from adapter_bert_tf.predict import columns, frames, tables
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.files import read_config
 from adapter_bert_tf.store.place import CONFIG
+from adapter_bert_tf.task_types import type_of
+from adapter_bert_tf.task_types.batched_inference import Inputs
 
 Folder: TypeAlias = str | os.PathLike[str]
 Row: TypeAlias = tuple[str, ...]  # One text, or two.
@@ -95,8 +90,7 @@ class Predictor:
           InputError: for an unknown adapter.
         """
         config = self._configs[self._one(adapter)]
-        scored = config["regression"] or config["head"] == "span"
-        return [] if scored else list(config["labels"])
+        return list(config["labels"]) if type_of(config).labels is None else []
 
     def __call__(
         self,
@@ -126,7 +120,7 @@ class Predictor:
             config = self._configs[self._one(adapter)]
             names = list(texts.columns)
             found = columns.of_texts(config, names, text_a_column, text_b_column)
-            rows, names = frames.rows(texts, found), output_columns.names_of(config)
+            rows, names = frames.rows(texts, found), type_of(config).columns(config)
             return frames.with_answers(texts, list(self.stream(rows, adapter)), names)
         if isinstance(texts, str):
             if texts.endswith((".csv", ".tsv", ".jsonl", ".gz")) and storage.exists(texts):
@@ -189,7 +183,7 @@ class Predictor:
         return tables.answer_file(
             storage.path_of(path),
             storage.path_of(output),
-            output_columns.names_of(self._configs[name]),
+            type_of(self._configs[name]).columns(self._configs[name]),
             lambda names: columns.of_texts(
                 self._configs[name], names, text_a_column, text_b_column
             ),
@@ -238,23 +232,20 @@ class Predictor:
     def _group(self, rows: Sequence[Row], names: Sequence[str]) -> Iterable[dict[str, Any]]:
         """Answers of rows whose adapters have one kind of head and of inputs."""
 
-        def run(numbers: np.ndarray, inputs: batched_inference.Inputs) -> np.ndarray:
+        def run(numbers: np.ndarray, inputs: Inputs) -> np.ndarray:
             of_each = [names[number] for number in numbers]
             adapter = of_each[0] if len(set(of_each)) == 1 else of_each
             logits: np.ndarray = self.model(inputs, adapter=adapter).numpy()
             return logits
 
         config, texts = self._configs[names[0]], list(zip(*rows, strict=True))
-        encoder = self._encoders[config["inputs"]["max_seq_length"]]
-        if config["head"] == "span":
-            return batched_inference.span_answers(
-                run, texts, encoder, config["inputs"], self.batch_size
-            )
-        logits = batched_inference.class_logits(run, texts, encoder, self.batch_size)
+        inputs = config["inputs"]
+        encoder = self._encoders[inputs["max_seq_length"]]
+        outputs = list(type_of(config).outputs(run, texts, encoder, inputs, self.batch_size))
         found: list[dict[str, Any]] = [{}] * len(rows)
         for name in dict.fromkeys(names):  # Those of one adapter at once: of one width.
-            mine = [i for i, other in enumerate(names) if other == name]
-            made = answers.of_classes([logits[i] for i in mine], self._configs[name])
+            mine, own = [i for i, n in enumerate(names) if n == name], self._configs[name]
+            made = type_of(own).answers([outputs[i] for i in mine], own)
             for i, answer in zip(mine, made, strict=True):
                 found[i] = answer
         return found

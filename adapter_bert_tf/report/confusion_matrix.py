@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.report import charts
-from adapter_bert_tf.report.blocks import Block, Chart, Table, format_number
+from adapter_bert_tf.report_blocks import Block, Chart, Table, format_number
 from adapter_bert_tf.sanitize import printable, truncate
 
 MAX_NUMBERED, MAX_DRAWN = 8, 40  # Classes.

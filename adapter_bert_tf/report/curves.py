@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.report import charts
-from adapter_bert_tf.report.blocks import Block, Chart, format_number
 from adapter_bert_tf.report.folder import Contents
+from adapter_bert_tf.report_blocks import Block, Chart, format_number
+from adapter_bert_tf.task_types import chosen_type, type_of_details
 
 MAX_POINTS = 400
 MAX_LINES = len(charts.SERIES)
@@ -50,12 +51,11 @@ def _loss(contents: Contents) -> Chart | None:
 
 def _loss_unit(contents: Contents) -> str:
     """Returns the unit of the loss, which depends on the type of task."""
-    kinds = {details["kind"] for details in contents.details.values()}
-    if len(kinds) > 1:
+    found = {type_of_details(details["kind"]) for details in contents.details.values()}
+    if len(found) > 1:
         return "mean over tasks"
-    if contents.flags.get("regression") or kinds == {"scores"}:
-        return "squared error, standardized"
-    return "cross-entropy, nats"
+    kind = found.pop() if found else None
+    return (kind or chosen_type(contents.flags)).loss_unit
 
 
 def _learning_rate(contents: Contents) -> Chart | None:

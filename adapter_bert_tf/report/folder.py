@@ -14,6 +14,7 @@ import tensorflow as tf
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import parse_json, preview
+from adapter_bert_tf.task_types import type_of_details
 
 MAX_BYTES = 64 << 20  # Of a file.
 # Raised by reading a damaged file or using its values.
@@ -158,6 +159,6 @@ def _parse_classes(text: str) -> list[list[str]]:
 
 def _parse_details(text: str) -> dict[str, Any]:
     details = _parse_object(text)
-    if details.get("kind") not in ("classes", "labels", "scores", "spans"):
+    if type_of_details(details.get("kind")) is None:
         raise ValueError("its kind of task is unknown")
     return details

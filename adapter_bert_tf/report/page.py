@@ -8,8 +8,8 @@ from typing import Any
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.report import curves, evaluation, folder, pictures, run_record, sweeps
-from adapter_bert_tf.report.blocks import Block, Note, Section, format_number
 from adapter_bert_tf.report.folder import Contents
+from adapter_bert_tf.report_blocks import Block, Note, Section, format_number
 from adapter_bert_tf.sanitize import preview, printable
 
 FILE = "report.html"

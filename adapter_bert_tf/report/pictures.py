@@ -8,8 +8,8 @@ import os
 import re
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.report.blocks import Block, Note, Picture, Table, format_number
 from adapter_bert_tf.report.folder import Contents
+from adapter_bert_tf.report_blocks import Block, Note, Picture, Table, format_number
 from adapter_bert_tf.sanitize import truncate
 
 # File names without suffix, and titles.

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from adapter_bert_tf.report.blocks import Block, Code, Table, format_number
 from adapter_bert_tf.report.folder import Contents
+from adapter_bert_tf.report_blocks import Block, Code, Table, format_number
 from adapter_bert_tf.sanitize import preview
 
 MAX_LATER_RUNS = 10

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.report import charts
-from adapter_bert_tf.report.blocks import Block, Chart, Link, Table, format_number
 from adapter_bert_tf.report.folder import Contents
+from adapter_bert_tf.report_blocks import Block, Chart, Link, Table, format_number
 from adapter_bert_tf.sanitize import printable, truncate
 
 # Columns of `sweep.csv` that are neither settings nor results.

@@ -10,13 +10,13 @@ from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.row import Value
 from adapter_bert_tf.config.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output.fingerprint import digest
 from adapter_bert_tf.store import SavedAdapter, load_adapter
 from adapter_bert_tf.store.combine import SHAPE_KEYS, drop_lowest_layers
 from adapter_bert_tf.store.directory import adapter_exists, extract_task
 from adapter_bert_tf.store.multitask import TASKS, config_of, is_several, names_of, unmeasured
+from adapter_bert_tf.task_types import type_of
 
 if TYPE_CHECKING:
     from adapter_bert_tf.run.task_runner import TaskData
@@ -49,8 +49,8 @@ class InitialAdapter:
 
     def has_head_of(self, task: "TaskData") -> bool:
         """Whether its head is of the kind and the labels of a task."""
-        theirs = (head_of(self.saved.config).name, self.saved.config["labels"])
-        return self.has_head and theirs == (task.head.name, list(task.labels_in_order))
+        theirs = (type_of(self.saved.config).name, self.saved.config["labels"])
+        return self.has_head and theirs == (task.task_type.name, list(task.labels_in_order))
 
     def assign_to(self, model: EncoderModel, fingerprint: dict[str, Any], task: "TaskData") -> None:
         """Assigns its weights to a model's variables, the head's only if the task has that head.
@@ -74,17 +74,9 @@ class InitialAdapter:
             return f"{line}{', '.join(taken)}. The head is fresh: this is what they have in common."
         return (
             f"{line}{', '.join(taken) or 'nothing'}. The head is fresh: there "
-            f"{_said(head_of(theirs).name, theirs['labels'])}, here "
-            f"{_said(task.head.name, task.labels_in_order)}."
+            f"{type_of(theirs).head_summary(theirs['labels'])}, here "
+            f"{task.task_type.head_summary(task.labels_in_order)}."
         )
-
-
-def _said(kind: str, labels: Any) -> str:
-    """A kind of head and, where they tell it from another, its first labels."""
-    if kind != "classification":
-        return kind
-    more = "..." if len(labels) > 5 else ""
-    return f"{len(labels)} labels ({', '.join(labels[:5])}{more})"
 
 
 def load_initial_adapter(flags: RunFlags, together: bool = False) -> InitialAdapter | None:

@@ -12,7 +12,6 @@ from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_flags import Part
 from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import Head
 from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output import run_files
@@ -22,6 +21,7 @@ from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.store import SavedAdapter, contents, save_adapter, schema
 from adapter_bert_tf.store.members import update_members
 from adapter_bert_tf.store.multitask import require_one_task
+from adapter_bert_tf.task_types import TaskType
 from adapter_bert_tf.training.parameter_report import format_report
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class TaskData(Protocol):
       name: of the task.
       count: number of training examples.
       metric: key, in the results, of the metric to choose by; more is better.
-      head: `Head`.
+      task_type: `TaskType`.
       labels_in_order: label strings in the order of their ids.
     """
 
@@ -48,7 +48,7 @@ class TaskData(Protocol):
     @property
     def metric(self) -> str: ...
     @property
-    def head(self) -> Head: ...
+    def task_type(self) -> TaskType: ...
     @property
     def labels_in_order(self) -> Sequence[str]: ...
 
@@ -117,7 +117,8 @@ class TaskRunner(abc.ABC):
     def new_model(self, plan: "Plan", encoder: TaskEncoder | AdapterBertEncoder) -> EncoderModel:
         """The model around an encoder, with fresh heads."""
         task = plan.only_task
-        return task.head.new_model(encoder, task.head.num_outputs(task.labels_in_order))
+        kind = task.task_type
+        return kind.new_model(encoder, kind.num_outputs(task.labels_in_order))
 
     def report(self, job: "Job") -> str:
         """What is trained, under a line that programs look for."""

@@ -7,10 +7,10 @@ from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tokenization import TextEncoder
-from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.serving_texts import Pieces
 from adapter_bert_tf.serving.saved_model_dir import MODEL, mark, mark_older, require_export_place
 from adapter_bert_tf.store.folders import replacing
+from adapter_bert_tf.task_types import type_of
 
 
 def export_task(folder, model, config, vocabulary):
@@ -20,7 +20,7 @@ def export_task(folder, model, config, vocabulary):
 
     Args:
       folder: path; a SavedModel of ours that is there is replaced.
-      model: `Classifier` or `SpanLabeler`.
+      model: `TaskModel` of the task's type.
       config: of the adapter.
       vocabulary: `Vocabulary` of the base.
 
@@ -31,13 +31,13 @@ def export_task(folder, model, config, vocabulary):
     module = tf.Module()
     module.parameters = model.variables  # Of the model only these: its layers need tf_keras.
     pieces = Pieces(TextEncoder(vocabulary, model.encoder.config["max_sequence_length"]))
-    head = head_of(config)
+    kind = type_of(config)
     write(
         folder,
         module,
         {
-            "serving_default": head.serve_texts(run, config, pieces),
-            "ids": head.serve_ids(run, config),
+            "serving_default": kind.serve_texts(run, config, pieces),
+            "ids": kind.serve_ids(run, config),
         },
     )
 

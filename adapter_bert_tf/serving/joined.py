@@ -11,7 +11,6 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.ops import ROWS
 from adapter_bert_tf.data.tokenization import TextEncoder, pad_inputs, require_equal_lengths
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.serving_texts import Pieces, id_specs
 from adapter_bert_tf.multi_adapter.mixed import group_key, stack_weights
 from adapter_bert_tf.sanitize import printable
@@ -21,6 +20,7 @@ from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.directory import SavedAdapter, load_adapter, parse_named_folder
 from adapter_bert_tf.store.multitask import require_one_task
+from adapter_bert_tf.task_types import TableType, type_of
 
 ALL = "tasks"  # The signature that takes a task's name with each row.
 NO_LABEL = -1e9  # Logit of a label that a task does not have: after softmax exactly 0.
@@ -57,10 +57,10 @@ def join(folders, base, output):
     for bank in banks:
         for name, saved in bank.tasks.items():
             run = bank.runner(name)
-            signatures[name] = head_of(saved.config).serve_texts(run, saved.config, pieces)
-    classifying = [bank for bank in banks if bank.head == "classification"]
-    if classifying:
-        signatures[ALL] = all_tasks(classifying, pieces)
+            signatures[name] = type_of(saved.config).serve_texts(run, saved.config, pieces)
+    mixed = [bank for bank in banks if all(map(mixes_as, bank.configs.values()))]
+    if mixed:
+        signatures[ALL] = all_tasks(mixed, pieces)
     write(output, module, signatures)
     return list(signatures)
 
@@ -84,7 +84,7 @@ def _load(folders, base):
                 f"{contents.name_of(saved.config)!r} in {folder}"
             )
         if contents.tuning_of(saved.config).changes_base:
-            alone = head_of(saved.config).command.format(task=saved.config["task"])
+            alone = type_of(saved.config).command.format(task=saved.config["task"])
             raise InputError(
                 f"{folder} changes the base itself ({saved.config['method']}), and no other can be "
                 f"beside it. {alone} --adapter_dir={path} --do_export exports it by itself."
@@ -131,9 +131,8 @@ class Bank(tf.Module, Served):
         super().__init__()
         first = next(iter(tasks.values())).config
         self.tasks = tasks
-        self.head = first["head"]
         self.labels = max(contents.num_outputs(saved.config) for saved in tasks.values())
-        adapter, head = contents.adapter_of(first), head_of(first)
+        adapter, kind = contents.adapter_of(first), type_of(first)
         self.weights = {
             name: tf.Variable(value, trainable=False)
             for name, value in stack_weights(
@@ -146,7 +145,7 @@ class Bank(tf.Module, Served):
             # Of one task there is nothing to choose, and some parts cannot be chosen by the row.
             place = which if stacked or not which.shape.rank else tf.constant(0)
             values = {name: tf.gather(bank, place) for name, bank in self.weights.items()}
-            return head.logits_of(encoder, inputs, adapter, values, stacked)
+            return kind.logits_of(encoder, inputs, adapter, values, stacked)
 
         ids = id_specs()
         # Two passes, shared by all signatures: one task for all rows, and one for each.
@@ -161,21 +160,17 @@ class Bank(tf.Module, Served):
     def runner(self, name):
         """Function of encoder inputs to the logits of one task."""
         place = list(self.tasks).index(name)
-        outputs = contents.num_outputs(self.tasks[name].config)
-
-        def run(inputs):
-            logits = self.run_one(inputs, tf.constant(place))
-            return logits if self.head == "span" else logits[:, :outputs]
-
-        return run
+        config = self.tasks[name].config
+        kind, outputs = type_of(config), contents.num_outputs(config)
+        return lambda inputs: kind.own_logits(self.run_one(inputs, tf.constant(place)), outputs)
 
 
 def all_tasks(banks, pieces):
     """The signature that takes a task's name with each row.
 
     It returns `label` and `classes`, strings, `probabilities` and `logits`, `[batch, most labels]`;
-    a task with fewer has "" there, 0 and `NO_LABEL`. `score` is the output of a regression, 0 for
-    others, and `label` is "" for a regression. All numbers are finite: JSON knows no others.
+    a task with fewer has "" there, 0 and `NO_LABEL`. `score` is the output of a task of scores, 0
+    for others, and `label` is "" for such a task. All numbers are finite, as JSON needs it.
     """
     table = Table(banks, pieces)
     specs = {
@@ -184,8 +179,14 @@ def all_tasks(banks, pieces):
     return tf.function(table.answer).get_concrete_function(**specs)
 
 
+def mixes_as(config):
+    """How a task is answered among others in one batch: as classes, as a score, or not (None)."""
+    kind = type_of(config)
+    return kind.mixes_as if isinstance(kind, TableType) else None
+
+
 class Table:
-    """All classification tasks of all banks, in one list.
+    """All tasks of all banks that one batch may hold, in one list.
 
     Args:
       banks: list of `Served`.
@@ -202,7 +203,7 @@ class Table:
         self.classes = [
             config["labels"] + [""] * (self.width - len(config["labels"])) for config in configs
         ]
-        self.is_regression = [config["regression"] for config in configs]
+        self.is_score = [mixes_as(config) == "score" for config in configs]
         # How a row's texts become pieces: every length that occurs, with one text or two.
         ways = [
             (config["inputs"]["texts"], config["inputs"]["max_seq_length"]) for config in configs
@@ -218,14 +219,14 @@ class Table:
         logits = self._logits(self._inputs(which, text_a, text_b), which)
         logits = tf.maximum(logits, NO_LABEL)
         classes = tf.gather(tf.constant(self.classes), which)
-        is_regression = tf.gather(tf.constant(self.is_regression), which)
+        is_score = tf.gather(tf.constant(self.is_score), which)
         best = tf.argmax(logits, -1, tf.int32)
         return {
             "label": tf.gather(classes, best, batch_dims=1),
             "classes": classes,
             "logits": logits,
-            "probabilities": tf.where(is_regression[:, tf.newaxis], 0.0, tf.nn.softmax(logits)),
-            "score": tf.where(is_regression, logits[:, 0], 0.0),
+            "probabilities": tf.where(is_score[:, tf.newaxis], 0.0, tf.nn.softmax(logits)),
+            "score": tf.where(is_score, logits[:, 0], 0.0),
         }
 
     def _find(self, task):

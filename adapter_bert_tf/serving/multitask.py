@@ -7,12 +7,12 @@ import tensorflow as tf
 from adapter_bert_tf.adapters.methods.multitask import TASK_IDS
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.serving_texts import Pieces, id_specs
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.serving.export import write
 from adapter_bert_tf.serving.joined import ALL, Served, all_tasks
 from adapter_bert_tf.store.multitask import config_of, names_of
+from adapter_bert_tf.task_types import type_of
 
 
 def export_together(folder, model, config, vocabulary):
@@ -35,7 +35,7 @@ def export_together(folder, model, config, vocabulary):
     pieces = Pieces(TextEncoder(vocabulary, model.encoder.config["max_sequence_length"]))
     bank = Together(model, config)
     signatures = {
-        signature: head_of(of_one).serve_texts(bank.runner(name), of_one, pieces)
+        signature: type_of(of_one).serve_texts(bank.runner(name), of_one, pieces)
         for signature, (name, of_one) in zip(
             signatures_of(bank.configs), bank.configs.items(), strict=True
         )

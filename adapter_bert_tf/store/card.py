@@ -6,16 +6,16 @@ from typing import Any
 
 import yaml
 
-from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.store.contents import adapter_of, name_of, trained_size, tuning_of
 from adapter_bert_tf.store.multitask import NAME, TASKS, is_several, names_of
+from adapter_bert_tf.task_types import type_of
 
 BASE_CHANGES = "includes the changed weights of the base, which other tasks cannot share"
 MAX_METADATA = 1 << 16
 BEGINNING = ": a BERT adapter\n\n| | |\n| --- | --- |\n"  # Follows the task's name.
 FENCE = "---\n"
-PIPELINES = {"span": "question-answering"}
+SEVERAL_TASKS = "text-classification"  # The pipeline of tasks that were trained together.
 
 
 def is_card(text):
@@ -37,7 +37,8 @@ def hub_metadata(config: Mapping[str, Any]) -> str:
     Args:
       config: config of an adapter.
     """
-    base, pipeline = config.get("base_model"), PIPELINES.get(config["head"], "text-classification")
+    base = config.get("base_model")
+    pipeline = SEVERAL_TASKS if is_several(config) else type_of(config).pipeline
     adapter = adapter_of(config)
     kind = adapter.kind if adapter else None
     values = {
@@ -100,13 +101,9 @@ def card(config):
 
 def _snippet(config):
     """Returns runnable Python code."""
-    number = 2 if config["head"] == "span" else config["inputs"]["texts"]
-    names = (
-        ("Where is the cat?", "The cat is on the mat.")
-        if config["head"] == "span"
-        else ("A text.", "Another text.")
-    )
-    texts = ", ".join(f'"{text}"' for text in names[:number])
+    kind = type_of(config)
+    examples = kind.example_texts[: kind.num_texts(config["inputs"])]
+    texts = ", ".join(f'"{text}"' for text in examples)
     base = config.get("base_model")
     is_default = base and base["kind"] != "folder"
     more = "" if is_default else ', base="FOLDER_OF_THE_BASE"'
@@ -132,7 +129,7 @@ def _task(config):
 
 def _tasks(config):
     return {"Tasks trained together": _result(config.get("metric"))} | {
-        name: f"{', '.join(task['labels']) or 'a score'}: {_result(task['metric'])}"
+        name: f"{', '.join(task['labels']) or type_of(task).predicts}: {_result(task['metric'])}"
         for name, task in zip(names_of(config), config[TASKS], strict=True)
     }
 
@@ -149,7 +146,7 @@ def _command(config):
         has_file = any(NAME in task for task in config[TASKS])
         names = "THE_FILE_OF_THE_TASKS.yaml" if has_file else ",".join(names_of(config))
         return f"run_classifier.py --task_name={names} --tuning={config['method']}"
-    return head_of(config).command.format(task=shlex.quote(config["task"]))
+    return type_of(config).command.format(task=shlex.quote(config["task"]))
 
 
 def format_metric(value):

@@ -12,10 +12,10 @@ from adapter_bert_tf.adapters.methods.multitask import MultitaskConfig, check_ta
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base.config import LARGEST
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import Head, head_of
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.contents import adapter_of, tuning_of
 from adapter_bert_tf.store.multitask import NAME, OF_TASK, SEVERAL, TASKS, is_several, names_of
+from adapter_bert_tf.task_types import TaskType, type_of
 from adapter_bert_tf.training.tuning import MODULE_GROUPS
 
 FIELDS: dict[str, type | tuple[type, ...]] = {
@@ -137,17 +137,17 @@ def _check_tasks(config: Mapping[str, Any], where: str) -> None:
 def _check_task(config: Mapping[str, Any], where: str) -> None:
     """What is said of one task. Raises `InputError`."""
     try:
-        head = head_of(config)
+        kind = type_of(config)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
     labels = config["labels"]
     if not all(isinstance(label, str) for label in labels) or len(set(labels)) != len(labels):
         raise InputError(f"{where}: labels must be different strings. Received: {preview(labels)}")
-    if config["regression"] == bool(labels):
-        raise InputError(
-            f"{where}: a classifier has labels, a regression has none. Received: {preview(labels)}"
-        )
-    _check_inputs(config, head, where)
+    try:
+        kind.check_labels(labels)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+    _check_inputs(config, kind, where)
     _check_table(config.get("table", {}), where)
     _check_metric(config["metric"], where)
 
@@ -212,8 +212,8 @@ def _is_metric(metric):
     )
 
 
-def _check_inputs(config: Mapping[str, Any], head: Head, where: str) -> None:
-    defaults, values = head.inputs, config["inputs"]
+def _check_inputs(config: Mapping[str, Any], kind: TaskType, where: str) -> None:
+    defaults, values = kind.inputs, config["inputs"]
     wrong = [
         name
         for name, default in defaults.items()
@@ -230,7 +230,7 @@ def _check_inputs(config: Mapping[str, Any], head: Head, where: str) -> None:
             f"max_seq_length {values['max_seq_length']}"
         )
     try:
-        head.check_inputs(values)
+        kind.check_inputs(values)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
 

@@ -15,10 +15,10 @@ from adapter_bert_tf.adapters.variable_specs import (
     norm_names,
 )
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.mixed_classifier import mixed_head_specs
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.multitask import heads_of, is_several
+from adapter_bert_tf.task_types import type_of
 from adapter_bert_tf.training.tuning import Tuning, is_trained
 
 
@@ -64,8 +64,8 @@ def borrows(config: Mapping[str, Any]) -> bool:
 
 
 def num_outputs(config: Mapping[str, Any]) -> int:
-    """Width of the head: one for each label, 1 for regression."""
-    return head_of(config).num_outputs(config["labels"])
+    """Width of the head."""
+    return type_of(config).num_outputs(config["labels"])
 
 
 def expected_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
@@ -91,12 +91,12 @@ def _specs(config: Mapping[str, Any]) -> dict[str, VariableSpec]:
     specs = base_specs(sizes) | (adapter.specs(sizes) if adapter else {})
     if is_several(config):
         return specs | mixed_head_specs(sizes["hidden_size"], heads_of(config))
-    return specs | head_of(config).specs(sizes["hidden_size"], config["labels"])
+    return specs | type_of(config).specs(sizes["hidden_size"], config["labels"])
 
 
 def _unused(config: Mapping[str, Any]) -> tuple[str, ...]:
     """Groups of variables that no output depends on."""
-    return () if is_several(config) else head_of(config).unused
+    return () if is_several(config) else type_of(config).unused
 
 
 def brings_norms(config: Mapping[str, Any]) -> bool:

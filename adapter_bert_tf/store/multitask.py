@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.mixed_classifier import HeadOf
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.folders import TASKS  # Also the config's list of tasks is called so.
+from adapter_bert_tf.task_types import TASK_TYPES, TableType, TaskType, type_of
 from adapter_bert_tf.training.tuning import Tuning
 
 SEVERAL = "several"  # The `head` of such a config.
@@ -33,10 +33,24 @@ def task_title(task: Mapping[str, Any]) -> str:
 
 def heads_of(config: Mapping[str, Any]) -> list[HeadOf]:
     """What each task asks of its head, in the order of their numbers."""
-    return [
-        HeadOf(task_title(task), head_of(task).num_outputs(task["labels"]), task["regression"])
-        for task in config[TASKS]
-    ]
+    return [head_among(task_title(task), type_of(task), task["labels"]) for task in config[TASKS]]
+
+
+def head_among(name: str, kind: TaskType, labels: Sequence[str]) -> HeadOf:
+    """What a task of several asks of its head. Raises `InputError` where its type has no such.
+
+    Args:
+      name: of the task.
+      kind: its type.
+      labels: of the task.
+    """
+    if not isinstance(kind, TableType) or kind.mixes_as is None:
+        known = [k.name for k in TASK_TYPES.values() if isinstance(k, TableType) and k.mixes_as]
+        raise InputError(
+            f"Several tasks are trained together if their types are among {known}. Received: "
+            f"{kind.name} of {preview(name)}"
+        )
+    return HeadOf(name, kind.num_outputs(labels), kind.mixes_as == "score")
 
 
 def config_of(config: Mapping[str, Any], name: str) -> dict[str, Any]:

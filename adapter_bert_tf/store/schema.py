@@ -8,10 +8,11 @@ from typing import Any
 
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.sanitize import parse_json, preview
 from adapter_bert_tf.store import checks
+from adapter_bert_tf.store.multitask import SEVERAL
 from adapter_bert_tf.store.versions import installed_versions
+from adapter_bert_tf.task_types import TaskType, type_named
 from adapter_bert_tf.training.tuning import Tuning
 
 LARGEST_CONFIG = 1 << 20
@@ -31,36 +32,42 @@ def describe(
 
     Args:
       task: its name.
-      labels: label strings in the order of their ids; none for regression.
+      labels: label strings in the order of their ids, if the type has labels.
       base: fingerprint of the base.
       tuning: `Tuning`.
       adapter: `PartsConfig`, or None.
-      head: `classification`, also for regression, `multi_label`, or `span`.
+      head: name of the task type, or `SEVERAL`; `classification` without labels stands for
+        scores.
       inputs: dict, where it differs from the head's own.
       **more: other values, or other than those made here.
+
+    Raises:
+      InputError: for an unknown type.
     """
+    kind = None if head == SEVERAL else type_named(head, labels)
+    fields = kind.file_fields() if kind else {"head": head, "regression": False}
     return {
         "method": tuning.method,
         "tuning": dataclasses.asdict(tuning),
         "adapter": adapter.to_dict() if adapter else None,
         "task": task,
-        "head": head,
+        "head": fields["head"],
         "labels": list(labels),
-        "regression": not labels,
+        "regression": fields["regression"],
         "metric": None,
-        "inputs": _default_inputs(head, base) | dict(inputs or {}),
+        "inputs": (_default_inputs(kind, base) if kind else {}) | dict(inputs or {}),
         "base": base,
         "versions": installed_versions(),
         "command": "",
     } | more
 
 
-def _default_inputs(head: str, base: Mapping[str, Any]) -> dict[str, Any]:
+def _default_inputs(kind: TaskType, base: Mapping[str, Any]) -> dict[str, Any]:
     longest = base["max_sequence_length"]
     most = {"max_seq_length": longest, "max_query_length": longest // 2}
-    defaults = HEADS[head].inputs if head in HEADS else {}
     return {
-        name: min(value, most[name]) if name in most else value for name, value in defaults.items()
+        name: min(value, most[name]) if name in most else value
+        for name, value in kind.inputs.items()
     }
 
 

@@ -15,8 +15,8 @@ def glue_task(title, labels, metrics, columns, rows=None, tfds=None, train=None,
 
     Args:
       title: as GLUE writes it.
-      labels: tuple of label strings; None for regression.
-      metrics: names in `metrics.METRICS`, separated by spaces.
+      labels: tuple of label strings; None where the type has none.
+      metrics: names, separated by spaces.
       columns: `Columns` of the labelled files.
       rows: of the test file, that the GLUE server expects; None if it does not take the task.
       tfds: the texts' features in TensorFlow Datasets; None if they are called as the columns,
@@ -70,6 +70,7 @@ GLUE = (
         "spearman pearson",
         Columns("sentence1", "sentence2", label="score"),
         1379,
+        task_type="regression",
         score_range=(0.0, 5.0),
     ),
     # A few rows of the published QQP are cut short.

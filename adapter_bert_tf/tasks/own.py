@@ -5,14 +5,9 @@ import re
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
-from adapter_bert_tf.tasks.task import ANY_SCORE, Columns, Source, Task
+from adapter_bert_tf.tasks.task import Columns, Source, Task
 
 OWN = "tsv"  # The name of every such task.
-METRICS = {
-    "scores": ("spearman", "pearson"),
-    "classes": ("accuracy", "macro_f1"),
-    "sets": ("micro_f1", "macro_f1", "accuracy"),
-}
 
 
 def own_task(
@@ -25,8 +20,7 @@ def own_task(
     header: bool = True,
     quoted: bool | None = None,
     encoding: str = "utf-8",
-    regression: bool = False,
-    multi_label: bool = False,
+    task_type: str = "classification",
     skip_bad_rows: bool = False,
     train: str = "train",
 ) -> Task:
@@ -39,8 +33,7 @@ def own_task(
       header: whether the first row names the columns.
       quoted: whether cells may be quoted; None: in `.csv` files.
       encoding: of the files.
-      regression: whether the label is a number to predict.
-      multi_label: whether an example has any number of labels, with `|` between them.
+      task_type: name of the type, which says how labels are read.
       skip_bad_rows: whether rows with too few cells or too many are left out, and counted.
       train: what the file of the training data is called, without its extension.
 
@@ -66,7 +59,7 @@ def own_task(
     return Task(
         OWN,
         "predictions",
-        METRICS[_kind(regression, multi_label)],
+        (),
         (
             {
                 split: _source(split, f"{name}.{extension}", plain)
@@ -74,19 +67,8 @@ def own_task(
             },
         ),
         dev_share=0.1,
-        score_range=ANY_SCORE if regression else None,
-        multi_label=multi_label,
+        task_type=task_type,
     )
-
-
-def _kind(regression: bool, multi_label: bool) -> str:
-    if regression and multi_label:
-        raise InputError(
-            "regression=True predicts a number, multi_label=True labels. Received: both.",
-            "regression=True",
-            "multi_label=True",
-        )
-    return "scores" if regression else "sets" if multi_label else "classes"
 
 
 def _source(split: str, file: str, plain: Source) -> Source:

@@ -75,13 +75,13 @@ def check_file(path, task, rows):
                 f"{path}, line {number + 2}: expected index {number}. Received: {line!r}"
             )
         if not _is_label(task, label):
-            allowed = "a number from 0 to 5" if task.regression else f"one of {list(task.labels)}"
+            allowed = f"one of {list(task.labels)}" if task.labels else "a number from 0 to 5"
             raise InputError(f"{path}, line {number + 2}: expected {allowed}. Received: {label!r}")
     return len({line.partition("\t")[2] for line in lines[1:]})
 
 
 def _is_label(task, label):
-    if not task.regression:
+    if task.labels:
         return label in task.labels
     return bool(re.fullmatch(r"[0-9]+(\.[0-9]+)?", label)) and float(label) <= task.score_range[1]
 

@@ -61,21 +61,22 @@ class Source:
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """A classification or regression task.
+    """A task whose examples are rows of tables.
 
     Args:
       name: by which `find_task` finds it, lower case.
       title: as its publishers write it; the submission file is called so.
-      metrics: names in `metrics.METRICS`; the first is the one to compare by.
+      metrics: names of metrics, the first of which is the one to compare by; none for those of
+        its type.
       layouts: the forms in which the task is distributed, the first whose files are there is read.
         Each a dict from split to `Source`. A split's role is what precedes the underscore: `train`,
         `dev`, `test` (`dev_mismatched` is a second development set), or `all`: sources that are put
         together and divided at random.
+      task_type: name of its type, a key of `task_types.TASK_TYPES`.
       labels: label strings as in the files; a label's id is its place. None: the sorted strings of
-        the training data.
+        the training data, if tasks of its type have labels.
       relabel: function from a label in the files to the label meant, or None to leave the row out.
-      score_range: the least and the largest score, for a regression task.
-      multi_label: whether an example has any number of labels, with `|` between them.
+      score_range: the least and the largest score, or None.
       folder: where the files are, if they ship with us; else None.
       tfds: (config of TensorFlow Datasets' `glue`, feature of text_a[, of text_b]).
       adapter_of: the task whose adapter predicts this one, which has no training data.
@@ -87,27 +88,15 @@ class Task:
     title: str
     metrics: tuple[str, ...]
     layouts: tuple[dict[str, Source], ...]
+    task_type: str = "classification"
     labels: tuple[str, ...] | None = None
     relabel: Callable[[str], str | None] | None = None
     score_range: tuple[float, float] | None = None
-    multi_label: bool = False
     folder: str | None = None
     tfds: tuple[str, ...] | None = None
     adapter_of: str | None = None
     dev_share: float | None = None
     test_rows: dict[str, int] = dataclasses.field(default_factory=dict)
-
-    @property
-    def regression(self) -> bool:
-        """Whether a score is predicted instead of a class."""
-        return self.score_range is not None
-
-    def labels_in(self, cell: str) -> tuple[str, ...]:
-        """The labels that a cell of the label's column names."""
-        if not self.multi_label:
-            return (cell,)
-        parts = (part.strip() for part in cell.split(BETWEEN_LABELS))
-        return tuple(dict.fromkeys(part for part in parts if part))
 
     @property
     def num_texts(self) -> int:

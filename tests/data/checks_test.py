@@ -8,7 +8,8 @@ from adapter_bert_tf.data import checks
 from adapter_bert_tf.data.batches import tokenize
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.tokenization import TextEncoder
-from adapter_bert_tf.tasks import find_task, own_task
+from adapter_bert_tf.task_types import table_type
+from adapter_bert_tf.tasks import find_task
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def _examples(texts, labels=None):
 def _warnings(encoder, caplog, **splits):
     examples = {split: _examples(texts) for split, texts in splits.items()}
     features = {split: tokenize(part, encoder) for split, part in examples.items()}
-    checks.warn(find_task("sst-2"), examples, features, encoder)
+    checks.warn(examples, features, encoder)
     return "\n".join(row.getMessage() for row in caplog.records if row.name == "absl")
 
 
@@ -73,35 +74,34 @@ def test_a_development_set_without_a_label(encoder, caplog):
         "test": _examples(["red"], [None]),
     }
     features = {split: tokenize(part, encoder) for split, part in examples.items()}
-    checks.warn(find_task("sst-2"), examples, features, encoder)
+    checks.warn(examples, features, encoder)
     assert [row.getMessage() for row in caplog.records if row.name == "absl"] == [
         "dev has no example of odd, yes."
     ]
 
 
-SEVERAL = own_task("text", label="label", multi_label=True)
-SCORES = own_task("text", label="label", regression=True)
+SEVERAL, SCORES = table_type("multi_label"), table_type("regression")
 
 
 def test_rows_without_any_label_are_counted_apart(encoder):
     cells = ["a|b", "a|c|d|e", "", "|"]
     examples = {"train": _examples(["the cat"] * 4, cells)}
     features = {"train": tokenize(examples["train"], encoder)}
-    line = checks.report(SEVERAL, examples, features).splitlines()[2]
+    line = checks.report(find_task("sst-2"), examples, features, cells=SEVERAL).splitlines()[2]
     assert line.endswith("a 2, b 1, c 1, d 1 and 1 more, 2 without any")
 
 
 @pytest.mark.parametrize(
-    ("task", "train", "dev", "said"),
+    ("cells", "train", "dev", "said"),
     [
         (SEVERAL, ["a", "b|c"], ["a|b", "c"], []),
         (SEVERAL, ["a", "b|c"], ["a|b", "a"], ["dev has no example of c."]),
         (SCORES, ["0.5", "1"], ["2", "3"], []),
     ],
 )
-def test_single_labels_are_missed_and_no_scores(task, train, dev, said, encoder, caplog):
+def test_single_labels_are_missed_and_no_scores(cells, train, dev, said, encoder, caplog):
     examples = {"train": _examples(["the cat", "a dog"], train), "dev": _examples(["x", "y"], dev)}
     features = {split: tokenize(part, encoder) for split, part in examples.items()}
-    checks.warn(task, examples, features, encoder)
+    checks.warn(examples, features, encoder, cells)
     logged = [row.getMessage() for row in caplog.records if row.name == "absl"]
     assert [text for text in logged if "no example" in text] == said

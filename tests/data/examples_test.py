@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from adapter_bert_tf.data.examples import read_examples
-from adapter_bert_tf.data.labels import infer_labels, label_ids, limit
+from adapter_bert_tf.data.examples import limit, read_examples
+from adapter_bert_tf.data.labels import infer_labels
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.task_types import table_type
 from adapter_bert_tf.tasks import TASKS, find_task, own_task
+from tests.support import encoded
 
 MRPC = "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
 SPLITS = ("train", "dev", "test")
@@ -27,7 +29,7 @@ def test_mrpc_has_a_mark_a_header_and_bare_quotes(tmp_path):
     examples = _read("MRPC", tmp_path, "train")["train"]
     assert examples.text_a == ['" One', "red\x0cblue"]
     assert examples.text_b == ['two "', "b"]
-    assert label_ids(find_task("mrpc"), examples).tolist() == [1, 0]
+    assert encoded(find_task("mrpc"), examples).tolist() == [1, 0]
 
 
 def test_cola_has_no_header_but_its_test_file_has(tmp_path):
@@ -44,7 +46,7 @@ def test_sts_b_has_scores(tmp_path):
     header = "index\tgenre\tsource1\tsource2\tsentence1\tsentence2\tscore"
     _write(tmp_path, "dev.tsv", f"{header}\n0\tg\ts\ts\ta\tb\t3.250\n")
     task = find_task("sts-b")
-    scores = label_ids(task, _read("sts-b", tmp_path, "dev")["dev"])
+    scores = encoded(task, _read("sts-b", tmp_path, "dev")["dev"])
     assert scores.dtype == np.float32 and scores.tolist() == [3.25]
 
 
@@ -88,27 +90,28 @@ def test_bad_files(case, tmp_path):
     if text is not None:
         _write(tmp_path, "train.tsv", text)
     with pytest.raises(InputError, match=message):
-        label_ids(find_task("mrpc"), _read("mrpc", tmp_path, "train")["train"])
+        encoded(find_task("mrpc"), _read("mrpc", tmp_path, "train")["train"])
 
 
-SCORED = own_task("text", label="label", regression=True)
+SCORES = table_type("regression")
+SCORED = own_task("text", label="label", task_type="regression")
 
 
 @pytest.mark.parametrize("score", ["many", "1_0", "\u0661\u0662", "0x1", "1e", ".", "nan", "inf"])
 def test_a_score_that_is_no_number(score, tmp_path):
     _write(tmp_path, "train.tsv", f"text\tlabel\na\t1.5\nb\t{score}\n")
-    examples = read_examples(SCORED, str(tmp_path), ["train"])["train"]
+    examples = read_examples(SCORED, str(tmp_path), ["train"], cells=SCORES)["train"]
     message = rf"train.tsv, line 3: the score must be a number.*'{score}'"
     with pytest.raises(InputError, match=message):
-        label_ids(SCORED, examples)
+        encoded(SCORED, examples)
 
 
 def test_scores_in_all_ways_to_write_a_number(tmp_path):
     cells = ["1", "-2.5", "+.5", "3.", " 4 ", "1e-2", "2E+3"]
     _write(tmp_path, "train.tsv", "text\tlabel\n" + "".join(f"a\t{cell}\n" for cell in cells))
-    examples = read_examples(SCORED, str(tmp_path), ["train"])["train"]
+    examples = read_examples(SCORED, str(tmp_path), ["train"], cells=SCORES)["train"]
     expected = np.array([1, -2.5, 0.5, 3, 4, 0.01, 2000], np.float32)
-    np.testing.assert_array_equal(label_ids(SCORED, examples), expected)
+    np.testing.assert_array_equal(encoded(SCORED, examples), expected)
 
 
 def test_what_a_task_does_not_have(tmp_path):
@@ -141,13 +144,14 @@ def test_limit_is_stratified_for_classes_and_plain_for_scores(tmp_path):
     rows = "".join(f"text {i}\t{i % 4 // 3}\n" for i in range(400))
     folder = _write(tmp_path, "train.tsv", f"text\tlabel\n{rows}")
     _write(tmp_path, "dev.tsv", "text\tlabel\na\t1\n")
-    for regression in (False, True):
-        task = own_task("text", label="label", regression=regression)
-        examples = read_examples(task, folder, ["train"])["train"]
-        assert limit(task, examples, None, 0) is limit(task, examples, 999, 0) is examples
-        some = limit(task, examples, 100, 0)
+    task = own_task("text", label="label")
+    for name in ("classification", "regression"):
+        cells = table_type(name)
+        examples = read_examples(task, folder, ["train"], cells=cells)["train"]
+        assert limit(examples, None, 0, cells) is limit(examples, 999, 0, cells) is examples
+        some = limit(examples, 100, 0, cells)
         assert len(some) == 100
-        assert regression or some.labels.count("1") == 25
+        assert name == "regression" or some.labels.count("1") == 25
 
 
 def test_unknown_tasks_suggest_the_nearest():
@@ -179,7 +183,7 @@ def test_real_row_counts(real_data, name):
     read = read_examples(TASKS[name], str(real_data / "glue" / folder), roles)
     assert {split: len(part) for split, part in read.items()} == counts
     for part in read.values():
-        label_ids(TASKS[name], part)
+        encoded(TASKS[name], part)
 
 
 SHIPPED = [("demo_factuality", 520, 180, 40), ("demo_paraphrase", 480, 160, 40)]
@@ -190,7 +194,7 @@ def test_shipped_data(name, train, dev, test):
     splits = read_examples(TASKS[name], TASKS[name].folder, SPLITS)
     assert [len(splits[s]) for s in SPLITS] == [train, dev, test]
     for split in ("train", "dev"):
-        assert label_ids(TASKS[name], splits[split]).mean() == 0.5
+        assert encoded(TASKS[name], splits[split]).mean() == 0.5
 
 
 @pytest.mark.parametrize("name", [row[0] for row in SHIPPED])

@@ -6,10 +6,10 @@ import pytest
 import tensorflow as tf
 import tensorflow_datasets as tfds
 
-from adapter_bert_tf.data.labels import label_ids
 from adapter_bert_tf.data.tfds import read_tfds
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks import find_task
+from tests.support import encoded
 from tests.tfds_data import CONFIGS, write_tfds
 
 
@@ -24,7 +24,7 @@ def test_reads_what_tensorflow_datasets_prepared(config, tmp_path):
     train = read["train"]
     assert train.texts()[0] == tuple(f"{name} é 0" for name in texts)
     assert train.labels == labels and train.indices == ["0", "1"]
-    assert label_ids(task, train) is not None
+    assert encoded(task, train) is not None
     assert read["test"].labels is None
 
 

@@ -5,8 +5,9 @@ import io
 
 from hypothesis import strategies as st
 
-from adapter_bert_tf.data.examples import read_examples
-from adapter_bert_tf.data.labels import infer_labels, label_ids, limit, require_one_line
+from adapter_bert_tf.data.examples import limit, read_examples
+from adapter_bert_tf.data.labels import infer_labels, require_one_line
+from adapter_bert_tf.task_types import chosen_type
 from adapter_bert_tf.tasks.own import own_task
 from tests.fuzz import values
 from tests.fuzz.cases import Case
@@ -91,28 +92,30 @@ def _plain(lines, delimiter, end):
 def read(folder, settings):
     """Reads the splits, and the labels; what was written quoted must come back, row by row."""
     text_a, text_b, label = settings["columns"]
-    names = ("extension", "delimiter", "header", "quoted", "encoding", "regression")
-    task = own_task(text_a, text_b, label, **{name: settings[name] for name in names})
-    found = read_examples(task, str(folder), settings["roles"])
+    names = ("extension", "delimiter", "header", "quoted", "encoding")
+    kind = chosen_type(settings)
+    described = {name: settings[name] for name in names}
+    task = own_task(text_a, text_b, label, **described, task_type=kind.name)
+    found = read_examples(task, str(folder), settings["roles"], cells=kind)
     for split, examples in found.items():
         places = [line for _, line in examples.places]
         assert split != "test" or places == sorted(places)
-        _check_labels(task, split, examples)
+        _check_labels(task, kind, split, examples)
     _same(settings, found)
 
 
-def _check_labels(task, split, examples):
+def _check_labels(task, kind, split, examples):
     labels = zip(examples.labels or [], examples.places, strict=False)
     known = [(label, place) for label, place in labels if label is not None]
     if not known:
         return
-    if not task.regression:
+    if kind.labels is None:
         labels, places = zip(*known, strict=True)
         require_one_line(labels, places)
         task = task.with_labels(infer_labels(labels))
-    assert len(label_ids(task, examples)) == len(examples)
+    assert len(kind.encode(task, examples)) == len(examples)
     if split != "test":
-        assert len(limit(task, examples, 5, 0)) <= len(examples)
+        assert len(limit(examples, 5, 0, kind)) <= len(examples)
 
 
 def _same(settings, found):

@@ -11,9 +11,9 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.heads.losses import mixed_loss
 from adapter_bert_tf.heads.mixed_classifier import NOT_ITS_OWN, HeadOf, MixedClassifier
+from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.training.loop import TrainingSettings, compile_model, train
 from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
@@ -44,7 +44,7 @@ def alone(base, method, head):
     tf_keras.utils.set_random_seed(0)
     tuning, parts = METHODS[method]
     encoder = base.build_encoder(ADAPTER if parts(("a",)) else None)
-    kind = HEADS["regression" if head.is_score else "classification"]
+    kind = TASK_TYPES["regression" if head.is_score else "classification"]
     return _selected(kind.new_model(encoder, head.outputs), Tuning(tuning))
 
 

@@ -11,9 +11,9 @@ import tensorflow as tf
 
 import adapter_bert_tf as abt
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.predict.batched_inference import class_logits
 from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.predict.tables import AT_ONCE
+from adapter_bert_tf.task_types.batched_inference import class_logits
 from tests.support import WORDS
 
 BEFORE = pathlib.Path(__file__).parent.parent / "golden" / "written_before"

@@ -7,10 +7,14 @@ import pytest
 from sklearn.calibration import calibration_curve
 
 from adapter_bert_tf.data.questions.squad import Question
-from adapter_bert_tf.runners.classification import details
-from adapter_bert_tf.runners.questions.details import AROUND, answer_details
+from adapter_bert_tf.runners.classification.evaluation_files import write_file
+from adapter_bert_tf.task_types import TASK_TYPES
+from adapter_bert_tf.task_types.calibration import calibration
+from adapter_bert_tf.task_types.regression import MOST_POINTS
+from adapter_bert_tf.task_types.span_details import AROUND, answer_details
 from adapter_bert_tf.tasks import squad_metrics
-from adapter_bert_tf.tasks.calibration import calibration
+
+CLASSES, SCORES, SETS = map(TASK_TYPES.get, ("classification", "regression", "multi_label"))
 
 
 def test_calibration_by_hand():
@@ -33,7 +37,7 @@ def test_calibration_divides_as_scikit_learn_does():
 
 def test_errors_of_classes_come_in_the_order_of_how_sure_they_were():
     predicted = np.array([[0.6, 0.4], [0.1, 0.9], [0.2, 0.8], [0.9, 0.1], [0.3, 0.7]])
-    found = details.class_details(["no", "yes"], np.array([1, 0, 1, 1, 0]), predicted)
+    found = CLASSES.details(["no", "yes"], np.array([1, 0, 1, 1, 0]), predicted)
     assert found["errors"] == 4
     assert [error["row"] for error in found["shown"]] == [1, 3, 4, 0]  # Of 1 and 3 the first.
     assert found["shown"][0] == {
@@ -43,7 +47,7 @@ def test_errors_of_classes_come_in_the_order_of_how_sure_they_were():
 
 def test_errors_of_any_number_of_labels_are_decisions():
     truth, predicted = np.array([[1, 0], [0, 1]]), np.array([[0.2, 0.6], [0.1, 0.9]])
-    found = details.label_details(["a", "b"], truth, predicted)
+    found = SETS.details(["a", "b"], truth, predicted)
     assert [(e["row"], e["true"], e["predicted"]) for e in found["shown"]] == [
         (0, "a", "not a"),
         (0, "not b", "b"),
@@ -58,10 +62,10 @@ def test_errors_of_any_number_of_labels_are_decisions():
 def test_scores_have_points_and_residuals():
     truth = np.arange(2000, dtype=np.float32)
     predicted = truth + np.where(truth == 7, 3, -0.5).astype(np.float32)
-    found = details.score_details(truth, predicted)
+    found = SCORES.details([], truth, predicted)
     assert found["shown"][0] == {"row": 7, "true": 7.0, "predicted": 10.0}
     assert found["mean_residual"] == pytest.approx(-0.49825)
-    assert len(found["points"]) == details.MOST_POINTS and len(found["shown"]) == 25
+    assert len(found["points"]) == MOST_POINTS and len(found["shown"]) == 25
     assert found["points"][0] == [0.0, -0.5] and found["points"][-1] == [1999.0, 1998.5]
 
 
@@ -116,5 +120,5 @@ def test_the_scores_of_each_question_add_up_to_those_of_all(version_2):
 
 
 def test_a_text_that_no_file_can_hold_is_written_and_read(tmp_path):
-    details.write_file(str(tmp_path), "eval_details", "a", "dev", {"shown": ["\ud800 \x00"]})
+    write_file(str(tmp_path), "eval_details", "a", "dev", {"shown": ["\ud800 \x00"]})
     assert json.loads((tmp_path / "eval_details.json").read_bytes())["shown"] == ["\ud800 \x00"]

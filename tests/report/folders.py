@@ -7,8 +7,12 @@ import numpy as np
 
 from adapter_bert_tf.data.questions.squad import Question
 from adapter_bert_tf.report import sweeps
-from adapter_bert_tf.runners.classification import details, per_class
-from adapter_bert_tf.runners.questions.details import answer_details
+from adapter_bert_tf.runners.classification.evaluation_files import write_file
+from adapter_bert_tf.task_types import TASK_TYPES
+from adapter_bert_tf.task_types.class_table import class_table, label_table
+from adapter_bert_tf.task_types.span_details import answer_details
+
+CLASSES, SCORES, SETS = map(TASK_TYPES.get, ("classification", "regression", "multi_label"))
 
 HOSTILE = (
     "<script>document.title = 'taken'</script>",
@@ -93,13 +97,12 @@ def classes(folder, ids=(0, 0, 1, 1, 1, 0, 1, 0), before="", labels=LABELS, text
     said[-3:] = (said[-3:] + 1) % len(labels)
     predicted = np.tile(((1 - sure) / (len(labels) - 1))[:, None], len(labels))
     predicted[np.arange(len(ids)), said] = sure
-    write_table(folder / f"{before}eval_classes.tsv", per_class.class_table(labels, ids, said))
+    write_table(folder / f"{before}eval_classes.tsv", class_table(labels, ids, said))
     found = with_texts(
-        details.class_details(labels, ids, predicted), texts or [(text,) for text in HOSTILE]
+        CLASSES.details(labels, ids, predicted),
+        texts or [(text,) for text in HOSTILE],
     )
-    details.write_file(
-        str(folder), f"{before}eval_details", "demo", "dev", {"examples": len(ids), **found}
-    )
+    write_file(str(folder), f"{before}eval_details", "demo", "dev", {"examples": len(ids), **found})
 
 
 def scores(folder, before=""):
@@ -107,10 +110,8 @@ def scores(folder, before=""):
     truth = np.linspace(0, 5, 60)
     predicted = truth + np.sin(np.arange(60)) / 2
     predicted[2] = 5.0
-    found = with_texts(details.score_details(truth, predicted), [("one text", "another text")])
-    details.write_file(
-        str(folder), f"{before}eval_details", "demo", "dev", {"examples": 60, **found}
-    )
+    found = with_texts(SCORES.details([], truth, predicted), [("one text", "another text")])
+    write_file(str(folder), f"{before}eval_details", "demo", "dev", {"examples": 60, **found})
 
 
 def sets(folder):
@@ -118,9 +119,9 @@ def sets(folder):
     truth = np.array([[1, 0, 1], [0, 0, 0], [1, 1, 0], [0, 1, 1]], np.float32)
     predicted = np.array([[0.9, 0.2, 0.4], [0.1, 0.95, 0.3], [0.8, 0.7, 0.1], [0.2, 0.3, 0.9]])
     labels = ["red", "<i>blue</i>", "green"]
-    write_table(folder / "eval_classes.tsv", per_class.label_table(labels, truth, predicted))
-    found = with_texts(details.label_details(labels, truth, predicted), [(t,) for t in HOSTILE])
-    details.write_file(str(folder), "eval_details", "demo", "dev", {"examples": 4, **found})
+    write_table(folder / "eval_classes.tsv", label_table(labels, truth, SETS.decide(predicted)))
+    found = with_texts(SETS.details(labels, truth, predicted), [(t,) for t in HOSTILE])
+    write_file(str(folder), "eval_details", "demo", "dev", {"examples": 4, **found})
 
 
 CONTEXT = "The first bridge of iron was built in 1779, and it stands to this day. " * 8
@@ -135,7 +136,7 @@ def spans(folder):
               zip(texts.items(), (0.9, 0.6, 0.8), strict=True)}  # fmt: skip
     scored = {"a": (1, 1.0), "b": (0, 2 / 3), "c": (0, 0.0)}
     found = answer_details(questions, scored, texts, n_best, {name: ["1779"] for name in "abc"})
-    details.write_file(str(folder), "eval_details", "squad", "dev", found)
+    write_file(str(folder), "eval_details", "squad", "dev", found)
 
 
 def squad_run(folder):

@@ -16,7 +16,9 @@ from adapter_bert_tf import analysis, report
 from adapter_bert_tf.cli.analyze import main
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.report.pictures import ANALYSES
-from adapter_bert_tf.runners.classification import details, per_class
+from adapter_bert_tf.runners.classification.evaluation_files import write_file
+from adapter_bert_tf.task_types import TASK_TYPES
+from adapter_bert_tf.task_types.class_table import class_table
 from tests.report import folders
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "written_before" / "out"
@@ -354,11 +356,11 @@ def hundred_thousand(folder):
     steps = [{"step": i, "loss": 1 / i, "learning_rate": 1e-3} for i in range(1, 100_001)]
     folders.write(folder, steps=steps)
     began = time.process_time()
-    table = per_class.class_table(labels, ids, predicted.argmax(-1))
+    table = class_table(labels, ids, predicted.argmax(-1))
     folders.write_table(folder / "eval_classes.tsv", table)
-    found = details.class_details(labels, ids, predicted)
+    found = TASK_TYPES["classification"].details(labels, ids, predicted)
     found = folders.with_texts(found, [(text[:600],) for text in (folders.CONTEXT * 9,)])
-    details.write_file(str(folder), "eval_details", "big", "dev", {"examples": 100_000, **found})
+    write_file(str(folder), "eval_details", "big", "dev", {"examples": 100_000, **found})
     return began
 
 

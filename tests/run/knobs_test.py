@@ -7,8 +7,10 @@ import pytest
 import safetensors.numpy
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.runners.classification.class_weights import parse_weights
-from adapter_bert_tf.tasks import find_task, metrics
+from adapter_bert_tf.task_types import table_type
+from adapter_bert_tf.task_types.class_weights import parse_weights
+from adapter_bert_tf.task_types.table_type import choose_metrics
+from adapter_bert_tf.tasks import find_task
 from tests.runs import mrpc_row, train, try_to_train, write_mrpc
 
 IDS = np.array([0] * 6 + [1] * 2)
@@ -140,15 +142,19 @@ def test_accumulated_batches_are_one_batch_and_dropout_can_be_none(
     assert differences[0] < 1e-5 < 1e-3 < differences[1]  # Masks are of a part.
 
 
+def chosen(metric, task):
+    return choose_metrics(metric, task, table_type(task.task_type))
+
+
 def test_the_metric_chooses(tmp_path):
     """Of two evaluations the one that is better by the metric asked for is kept."""
     mrpc, scores = find_task("mrpc"), find_task("sts-b")
-    assert metrics.chosen_first("f1", mrpc) == ("f1", "accuracy")
-    assert metrics.chosen_first("mcc", mrpc) == ("mcc", "accuracy", "f1")
+    assert chosen("f1", mrpc) == ("f1", "accuracy")
+    assert chosen("mcc", mrpc) == ("mcc", "accuracy", "f1")
     mnli = find_task("mnli")
     for wrong, task in (("f1", mnli), ("pearson", mrpc), ("mcc", scores), ("x", mrpc)):
         with pytest.raises(InputError, match="metric is one of"):
-            metrics.chosen_first(wrong, task)
+            chosen(wrong, task)
 
 
 def test_the_metric_is_reported_and_on_the_card(uneven, tiny_base_folder, tmp_path):

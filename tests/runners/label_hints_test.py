@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapter_bert_tf.runners.classification import label_hints
+from adapter_bert_tf.task_types import table_type
 
 NAMED = {
     "scores": (["0.5", "1", "2.25"], "['0.5', '1', '2.25'] are numbers, and count as classes."),
@@ -22,12 +22,12 @@ PLAIN = {
 @pytest.mark.parametrize("case", NAMED)
 def test_named(case, caplog):
     labels, said = NAMED[case]
-    label_hints.warn(labels)
+    table_type("classification").check_inferred(labels)
     (record,) = caplog.records
     assert said in record.getMessage()
 
 
 @pytest.mark.parametrize("case", PLAIN)
 def test_plain(case, caplog):
-    label_hints.warn(PLAIN[case])
+    table_type("classification").check_inferred(PLAIN[case])
     assert not caplog.records

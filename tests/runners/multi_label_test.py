@@ -11,10 +11,10 @@ from sklearn.metrics import f1_score
 
 import adapter_bert_tf as abt
 from adapter_bert_tf.data.examples import read_examples
-from adapter_bert_tf.data.labels import label_ids
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.losses import binary_cross_entropy
-from adapter_bert_tf.tasks import metrics, own_task
+from adapter_bert_tf.task_types import table_type
+from adapter_bert_tf.tasks import own_task
 from tests.data.examples_test import _write
 from tests.runners.own_data_test import run
 from tests.runs import sentence
@@ -137,21 +137,22 @@ def test_from_python(tiny_base_folder, tmp_path):
 
 def test_labels_as_numbers(tmp_path):
     _write(tmp_path, "train.tsv", "text\tlabel\na\tx|y\nb\t\nc\ty| y |z\nd\t |\n")
-    task = own_task("text", label="label", multi_label=True).with_labels(["x", "y", "z"])
+    task = own_task("text", label="label", task_type="multi_label").with_labels(["x", "y", "z"])
     whole = dataclasses.replace(task, dev_share=None)
-    examples = read_examples(whole, str(tmp_path), ["train"])["train"]
+    kind = table_type("multi_label")
+    examples = read_examples(whole, str(tmp_path), ["train"], cells=kind)["train"]
     np.testing.assert_array_equal(
-        label_ids(task, examples), [[1, 1, 0], [0, 0, 0], [0, 1, 1], [0, 0, 0]]
+        kind.encode(task, examples), [[1, 1, 0], [0, 0, 0], [0, 1, 1], [0, 0, 0]]
     )
     with pytest.raises(InputError, match="line 2: unknown label 'x'"):
-        label_ids(task.with_labels(["y", "z"]), examples)
+        kind.encode(task.with_labels(["y", "z"]), examples)
 
 
 def test_the_loss_by_hand():
     logits, labels = tf.constant([[0.0, 2.0]]), tf.constant([[1.0, 0.0]])
     expected = (np.log(2) + np.log1p(np.exp(2.0))) / 2
     np.testing.assert_allclose(binary_cross_entropy(labels, logits), [expected], rtol=1e-6)
-    scores = metrics.evaluate_sets(
+    scores = table_type("multi_label").evaluate(
         ("accuracy", "micro_f1"), labels.numpy(), tf.sigmoid(logits).numpy()
     )
     assert scores == {"accuracy": 0.0, "micro_f1": 2 / 3, "loss": pytest.approx(expected, rel=1e-6)}
@@ -168,7 +169,10 @@ def test_one_label_alone_is_refused_before_training(tiny_base_folder, tmp_path):
 
 
 REFUSED = {
-    "scores too": (("--regression",), "regression=True predicts a number|--regression predicts"),
+    "scores too": (
+        ("--regression",),
+        "one type. Received: .*regression.* and .*multi_label",
+    ),
     "weights of classes": (("--class_weights=balanced",), "are of one task of classes"),
     "a metric of classes": (("--metric=mcc",), "metric is one of"),
 }

@@ -558,7 +558,7 @@ def test_an_export_needs_no_data(tiny_base_folder, tmp_path):
 @pytest.mark.parametrize(
     ("task", "written"),
     [
-        (own_task("text", label="label", regression=True), ["7.8e-05", "-2", "1234.568"]),
+        (own_task("text", label="label", task_type="regression"), ["7.8e-05", "-2", "1234.568"]),
         (find_task("sts-b"), ["0.000", "0.000", "5.000"]),  # As GLUE takes them, within its range.
     ],
     ids=["own", "sts-b"],

@@ -5,7 +5,8 @@ import csv
 import numpy as np
 import pytest
 
-from adapter_bert_tf.runners.classification import per_class
+from adapter_bert_tf.runners.classification.evaluation_files import format_table
+from adapter_bert_tf.task_types.class_table import class_table
 from tests.runs import train, write_mrpc
 
 IDS, PREDICTED = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 0, 0])
@@ -18,17 +19,17 @@ BY_HAND = [
 
 
 def test_by_hand():
-    assert per_class.class_table("abc", IDS, PREDICTED) == BY_HAND
+    assert class_table("abc", IDS, PREDICTED) == BY_HAND
 
 
 def test_where_nothing_is_right():
     """scikit-learn counts with floats there."""
-    table = per_class.class_table("abc", IDS, (IDS + 1) % 3)
+    table = class_table("abc", IDS, (IDS + 1) % 3)
     assert [row[3:5] for row in table[1:]] == [["0.0000", n] for n in "321"]
 
 
 def test_what_is_shown():
-    lines = per_class.format_table("Title", BY_HAND).splitlines()
+    lines = format_table("Title", BY_HAND).splitlines()
     assert lines[0] == "Title" and lines[2].split() == BY_HAND[1]
     assert len({len(line) for line in lines[1:]}) == 1
 
@@ -36,8 +37,8 @@ def test_what_is_shown():
 @pytest.mark.parametrize(("classes", "lines", "cells"), [(8, 10, 13), (9, 11, 5), (30, 23, 5)])
 def test_many_classes_are_cut(classes, lines, cells):
     labels = [f"{'long ' * 9}{i}" for i in range(classes)]
-    table = per_class.class_table(labels, np.arange(classes), np.arange(classes))
-    found = per_class.format_table("Title", table).splitlines()
+    table = class_table(labels, np.arange(classes), np.arange(classes))
+    found = format_table("Title", table).splitlines()
     assert len(found) == lines and max(map(len, found)) < 300
     assert found[1].count("as long") == cells - 5
     assert (found[-1].strip() == "and 10 more") == (classes == 30)

@@ -15,8 +15,8 @@ from adapter_bert_tf.data.questions import spans as windows
 from adapter_bert_tf.data.questions.squad import Question
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.serving.export import export_task
+from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.tasks.span_decoding import Decoder, DecodingSettings
 from tests import support
 
@@ -47,7 +47,7 @@ def _random(model, seed=0):
 
 def _config(base, head="classification", labels=("no", "yes"), **inputs):
     return support.adapter_config(
-        base, None, "full", labels, head=head, inputs=dict(HEADS[head].inputs) | inputs
+        base, None, "full", labels, head=head, inputs=dict(TASK_TYPES[head].inputs) | inputs
     )
 
 
@@ -55,7 +55,7 @@ def _config(base, head="classification", labels=("no", "yes"), **inputs):
 @pytest.mark.parametrize("labels", [("no", "maybe", "yes"), ()], ids=["classes", "score"])
 def test_it_computes_what_the_model_computes(texts, labels, tiny_base_folder, tmp_path):
     base = load_base(tiny_base_folder)
-    model = HEADS["classification" if labels else "regression"].new_model(
+    model = TASK_TYPES["classification" if labels else "regression"].new_model(
         base.build_encoder(), len(labels) or 1
     )
     _random(model)
@@ -95,7 +95,7 @@ def test_it_runs_elsewhere_without_the_sources(tmp_path):
     source = tmp_path / "base"
     support.write_google(source)
     base = load_base(str(source))
-    model = HEADS["classification"].new_model(base.build_encoder(), 2)
+    model = TASK_TYPES["classification"].new_model(base.build_encoder(), 2)
     _random(model)
     expected = model(TextEncoder(base.vocabulary, 128).inputs(A[:3])).numpy()
     export_task(str(tmp_path / "model"), model, _config(base), base.vocabulary)
@@ -129,7 +129,7 @@ CONTEXTS = [
 @pytest.mark.long
 def test_answers_are_those_of_the_decoder(null_allowed, tiny_base_folder, tmp_path):
     base = load_base(tiny_base_folder)
-    model = HEADS["span"].new_model(base.build_encoder(), 2)
+    model = TASK_TYPES["span"].new_model(base.build_encoder(), 2)
     _random(model, 3)
     settings = windows.SpanSettings(max_seq_length=24, doc_stride=5, max_query_length=9)
     decoding = DecodingSettings(
@@ -176,7 +176,7 @@ def test_answers_are_those_of_the_decoder(null_allowed, tiny_base_folder, tmp_pa
 @pytest.mark.long
 def test_no_questions_and_unequal_columns(tiny_base_folder, tmp_path):
     base = load_base(tiny_base_folder)
-    model = HEADS["span"].new_model(base.build_encoder(), 2)
+    model = TASK_TYPES["span"].new_model(base.build_encoder(), 2)
     config = _config(base, "span", ("start", "end"), max_seq_length=24, max_query_length=9)
     export_task(str(tmp_path / "model"), model, config, base.vocabulary)
     served = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
@@ -188,7 +188,7 @@ def test_no_questions_and_unequal_columns(tiny_base_folder, tmp_path):
 
 def test_something_else_is_not_replaced(tiny_base_folder, tmp_path):
     base = load_base(tiny_base_folder)
-    model = HEADS["classification"].new_model(base.build_encoder(), 2)
+    model = TASK_TYPES["classification"].new_model(base.build_encoder(), 2)
     (tmp_path / "thesis").mkdir()
     with pytest.raises(InputError, match="will not be replaced"):
         export_task(str(tmp_path / "thesis"), model, _config(base), base.vocabulary)

@@ -11,11 +11,11 @@ import tensorflow as tf
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.cli.serve import main
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.serving import saved_model_dir
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.serving.saved_model_dir import MARKER, require_export_place, require_no_result
+from adapter_bert_tf.task_types import TASK_TYPES
 from tests import support
 
 pytestmark = pytest.mark.long
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.long
 def export(base_folder, folder, head="classification", labels=("no", "yes"), **inputs):
     base = load_base(base_folder)
     kind = "regression" if not labels else head
-    model = HEADS[kind].new_model(base.build_encoder(), len(labels) or 1)
-    inputs = dict(HEADS[head].inputs) | inputs
+    model = TASK_TYPES[kind].new_model(base.build_encoder(), len(labels) or 1)
+    inputs = dict(TASK_TYPES[head].inputs) | inputs
     config = support.adapter_config(base, None, "full", labels, head=head, inputs=inputs)
     export_task(str(folder), model, config, base.vocabulary)
 

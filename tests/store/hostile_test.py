@@ -17,16 +17,16 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.cli.store import main
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.store import load_adapter, save_adapter, schema
 from adapter_bert_tf.store.weights import digest
+from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
 
 ADAPTER = AdapterConfig(bottleneck_size=4, init_scale=0.3)
 DEEP = "[" * 100_000
-SPANS = dict(HEADS["span"].inputs) | {"max_seq_length": 15, "max_query_length": 4}
+SPANS = dict(TASK_TYPES["span"].inputs) | {"max_seq_length": 15, "max_query_length": 4}
 SIZED = {
     "vocab_size": 9,
     "hidden_size": 16,

@@ -12,10 +12,10 @@ import tf_keras
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.multi_adapter.shared_layers import SharedOutputs, shared_layers
 from adapter_bert_tf.store import load_adapter, save_adapter
+from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
 
@@ -180,7 +180,7 @@ def test_another_adapter_is_not_replaced_unasked(model, tmp_path):
 
 def test_an_adapter_of_a_run_is_loaded(tiny_base_folder, inputs, tmp_path):
     base = load_base(tiny_base_folder)
-    trained = HEADS["classification"].new_model(base.build_encoder(SMALL), 2)
+    trained = TASK_TYPES["classification"].new_model(base.build_encoder(SMALL), 2)
     variables = select_trained(trained, Tuning())
     _noise(variables.values(), 5)
     save_adapter(str(tmp_path / "a"), support.adapter_config(base, SMALL), variables)
@@ -220,7 +220,7 @@ def test_dropped_layers_are_the_base(tiny_base_folder, inputs, tmp_path):
     model.save_adapter("score", str(tmp_path / "a"))
     model.load_adapter(str(tmp_path / "a"), "dropped", drop_lowest=1)
     config = AdapterConfig(**SMALL.__dict__ | {"layers": (1,)})
-    upper = HEADS["classification"].new_model(base.build_encoder(config), 1)
+    upper = TASK_TYPES["classification"].new_model(base.build_encoder(config), 1)
     load_adapter(str(tmp_path / "a"))
     saved = load_adapter(str(tmp_path / "a")).weights
     for name, variable in upper.named_variables().items():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from adapter_bert_tf.data.examples import read_examples
-from adapter_bert_tf.data.labels import label_ids
 from adapter_bert_tf.runners.classification.prediction_files import write_predictions
 from adapter_bert_tf.tasks import GLUE, find_task
+from tests.support import encoded
 
 # Task: (file, header, a row, texts, label id or score). One row a task.
 ROWS = {
@@ -68,7 +68,7 @@ def test_rows_as_published(name, tmp_path):
     read = read_examples(task, str(tmp_path), ["test" if label is None else "dev"])
     *_, examples = read.values()
     assert examples.texts() == [texts]
-    ids = label_ids(task, examples)
+    ids = encoded(task, examples)
     assert ids is None if label is None else ids.tolist() == [label]
 
 

@@ -30,7 +30,7 @@ def predictions(tmp_path_factory):
     root = tmp_path_factory.mktemp("glue")
     for name, (task, rows) in submission.expected_files().items():
         (root / task.name).mkdir(exist_ok=True)
-        labels = ["2.500", "0.000"] if task.regression else task.labels
+        labels = task.labels or ["2.500", "0.000"]
         lines = [f"{i}\t{labels[i % 2]}" for i in range(rows)]
         (root / task.name / name).write_text("\n".join(["index\tprediction", *lines]) + "\n")
     return root

@@ -19,10 +19,10 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.planning import data_flags
 from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.run.task_runner import TaskData, TaskRunner
-from adapter_bert_tf.runners.questions.task_data import METRICS as OFFICIAL
 from adapter_bert_tf.runners.questions.task_data import task_name
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.sweeps.sweep import Sweep
+from adapter_bert_tf.task_types.spans import SPANS
 
 NOT_HERE = ("sweep", "config", "folds", "fold", "do_predict", "do_export", "adapter_dir")
 
@@ -183,7 +183,7 @@ def _point(
 
 def share(metric: str, value: float) -> float:
     """A result from 0 to 1; SQuAD's official scores are in percent."""
-    return value / 100 if metric in OFFICIAL else value
+    return value / 100 if metric in SPANS.metrics else value
 
 
 def table(found: Sequence[Point]) -> bytes:

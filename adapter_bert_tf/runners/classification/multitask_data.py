@@ -22,6 +22,7 @@ from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.directory import with_task_config
 from adapter_bert_tf.store.multitask import heads_of
+from adapter_bert_tf.task_types import chosen_type
 from adapter_bert_tf.tasks import OWN, Task, find_task, letters, role
 
 
@@ -81,11 +82,7 @@ def read_tasks(
       InputError: which names the task that something is wrong with.
     """
     parts, encoder = parts_of(flags), text_encoder(vocabulary, flags.max_seq_length)
-    if sets := [name for name, part in parts.items() if part.multi_label]:
-        raise InputError(
-            "Several tasks have one label an example each. Received: multi_label of "
-            f"{preview(sets)}"
-        )
+    _check_types(parts)
     found = [
         _read(name, part, encoder, with_task_config(saved, name) if saved else None)
         for name, part in parts.items()
@@ -102,6 +99,17 @@ def read_tasks(
     )
     check_apart(tasks)
     return tasks
+
+
+def _check_types(parts: dict[str, Part]) -> None:
+    """The types of all tasks must be such as one batch may hold. Raises `InputError`."""
+    types = {name: chosen_type(dict(part.items)) for name, part in parts.items()}
+    if other := {name: kind for name, kind in types.items() if kind.mixes_as is None}:
+        settings = [setting for kind in other.values() for setting in kind.settings]
+        raise InputError(
+            "Several tasks have one label or one score an example each. Received: "
+            f"{', '.join(dict.fromkeys(settings))} of {preview(list(other))}"
+        )
 
 
 def check_apart(tasks: Sequence[ClassificationData]) -> None:
@@ -176,7 +184,7 @@ def _widths(
     """Dict from each task that the model has to the number of its outputs."""
     if saved:
         return {head.task: head.outputs for head in heads_of(saved.config)}
-    outputs = [data.head.num_outputs(data.labels_in_order) for data in found]
+    outputs = [data.task_type.num_outputs(data.labels_in_order) for data in found]
     return dict(zip(names, outputs, strict=True))
 
 
@@ -189,7 +197,5 @@ def _with_places(task: ClassificationData) -> Features:
     """Labels as float32 `[examples, 2]`: the output that is right, and the score it should have."""
     assert task.among
     features, first = task.training_features, task.among.columns.start
-    labels = tf.cast(features.labels, tf.float32)
-    zeros = tf.zeros_like(labels)
-    pair = (zeros + first, labels) if task.task.regression else (labels + first, zeros)
-    return dataclasses.replace(features, labels=tf.stack(pair, -1))
+    labels = task.task_type.mixed_labels(tf.cast(features.labels, tf.float32), first)
+    return dataclasses.replace(features, labels=labels)

@@ -7,12 +7,12 @@ import numpy as np
 
 from adapter_bert_tf.adapters.methods.bottleneck import values_with_prefix
 from adapter_bert_tf.adapters.methods.multitask import TASKS, MultitaskConfig
-from adapter_bert_tf.heads import head_of
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.run.task_runner import TaskData
 from adapter_bert_tf.store import SavedAdapter, contents
 from adapter_bert_tf.store.multitask import config_of, names_of
+from adapter_bert_tf.task_types import type_of
 
 
 def sources_of(start: InitialAdapter, tasks: Sequence[TaskData]) -> dict[str, str | None]:
@@ -27,8 +27,8 @@ def has_head(start: InitialAdapter, task: TaskData) -> bool:
     if source is None:
         return False
     theirs = config_of(start.saved.config, source)
-    found = (head_of(theirs).name, theirs["labels"])
-    return found == (task.head.name, list(task.labels_in_order))
+    found = (type_of(theirs).name, theirs["labels"])
+    return found == (task.task_type.name, list(task.labels_in_order))
 
 
 def assign(

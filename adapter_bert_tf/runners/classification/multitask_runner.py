@@ -5,7 +5,7 @@ import statistics
 from adapter_bert_tf.data.batches import gather_batches
 from adapter_bert_tf.data.mixture import plan_mixture
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
+from adapter_bert_tf.heads.mixed_classifier import MixedClassifier
 from adapter_bert_tf.run.task_runner import task_as_saved
 from adapter_bert_tf.runners.classification import multitask_init
 from adapter_bert_tf.runners.classification.multitask_data import (
@@ -25,7 +25,7 @@ from adapter_bert_tf.runners.classification.saved_adapter import check_divisions
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.serving.multitask import export_together, signatures_of
 from adapter_bert_tf.store.directory import with_task_config
-from adapter_bert_tf.store.multitask import heads_of, is_several, whole
+from adapter_bert_tf.store.multitask import head_among, heads_of, is_several, whole
 from adapter_bert_tf.training.parameter_report import format_per_task_report
 from adapter_bert_tf.training.tuning import MULTITASK_METHODS
 
@@ -138,4 +138,4 @@ class MultitaskRunner(ClassificationRunner):
 
 
 def _head_of(task):
-    return HeadOf(task.name, task.head.num_outputs(task.labels_in_order), task.task.regression)
+    return head_among(task.name, task.task_type, task.labels_in_order)

@@ -1,21 +1,19 @@
-"""From flags to tokenized data of classification and regression."""
+"""From flags to tokenized data of a task whose examples are rows of tables."""
 
 import dataclasses
 import os
 
-import numpy as np
 from absl import logging
 
 from adapter_bert_tf.data import checks
 from adapter_bert_tf.data.batches import tokenize
-from adapter_bert_tf.data.examples import read_examples
+from adapter_bert_tf.data.examples import limit, read_examples
 from adapter_bert_tf.data.folds import Fold
-from adapter_bert_tf.data.labels import infer_labels, label_ids, limit, require_one_line
+from adapter_bert_tf.data.labels import infer_labels, require_one_line
 from adapter_bert_tf.data.tables import find_file, read_table
 from adapter_bert_tf.data.tfds import read_tfds
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.retry import is_remote
-from adapter_bert_tf.runners.classification import label_hints
 from adapter_bert_tf.runners.classification.table_files import (
     own_files,
     say_other_columns,
@@ -23,7 +21,9 @@ from adapter_bert_tf.runners.classification.table_files import (
 )
 from adapter_bert_tf.runners.classification.task_data import ClassificationData
 from adapter_bert_tf.sanitize import preview, printable
-from adapter_bert_tf.tasks import OWN, find_task, metrics, own_task
+from adapter_bert_tf.task_types import chosen_type, table_type
+from adapter_bert_tf.task_types.table_type import choose_metrics
+from adapter_bert_tf.tasks import OWN, find_task, own_task
 
 
 def task_of(flags):
@@ -50,8 +50,7 @@ def task_of(flags):
         header=flags.header,
         quoted=flags.quoted,
         encoding=flags.encoding,
-        regression=flags.regression,
-        multi_label=flags.multi_label,
+        task_type=chosen_type(dict(flags.items)).name,
         skip_bad_rows=flags.skip_bad_rows,
         train=train,
     )
@@ -101,29 +100,34 @@ def read_task(flags, task, encoder, saved=None):
     """
     wanted = {"train": flags.do_train, "dev": flags.do_eval, "test": flags.do_predict}
     roles = [name for name, needed in wanted.items() if needed]
-    saved_labels = saved.config["labels"] if saved and not task.regression else None
-    infers = task.labels is None and not task.regression and not saved_labels
+    kind = table_type(task.task_type)
+    saved_labels = saved.config["labels"] if saved else None
+    infers = task.labels is None and kind.labels is None and not saved_labels
     reads = ["train", *roles] if infers and "train" not in roles else roles
     examples = _read(flags, task, reads) if reads else {}
     if infers:
-        task = task.with_labels(_labels_of(task, examples, both=bool(flags.folds)))
-        if flags.do_train and not task.multi_label:
-            label_hints.warn(task.labels)
+        task = task.with_labels(_labels_of(kind, examples, both=bool(flags.folds)))
+        if flags.do_train:
+            kind.check_inferred(task.labels)
     elif task.labels is None and saved_labels:
         task = task.with_labels(saved_labels)
-    task = dataclasses.replace(task, metrics=metrics.chosen_first(flags.metric, task))
+    task = dataclasses.replace(task, metrics=choose_metrics(flags.metric, task, kind))
     if flags.split_seed and not task.is_divided() and not flags.folds:
         logging.warning("--split_seed=%d has no effect: the data comes divided.", flags.split_seed)
-    labels = {split: label_ids(task, part) for split, part in examples.items()}
+    labels = {
+        split: None if part.labels is None else kind.encode(task, part)
+        for split, part in examples.items()
+    }
     if flags.do_train:
-        examples["train"] = limit(task, examples["train"], flags.max_train_examples, _seed(flags))
-        labels["train"] = label_ids(task, examples["train"])
-        _check_training_labels(task, labels["train"])
+        most = flags.max_train_examples
+        examples["train"] = limit(examples["train"], most, _seed(flags), kind)
+        labels["train"] = encoded = kind.encode(task, examples["train"])
+        kind.check_training(task, encoded)
     elif infers:
         del examples["train"]
     features = {split: tokenize(part, encoder, labels[split]) for split, part in examples.items()}
-    print(checks.report(task, examples, features, _called(flags)), flush=True)
-    checks.warn(task, examples, features, encoder)
+    print(checks.report(task, examples, features, _called(flags), kind), flush=True)
+    checks.warn(examples, features, encoder, kind)
     return ClassificationData(
         task,
         examples,
@@ -136,13 +140,13 @@ def read_task(flags, task, encoder, saved=None):
     )
 
 
-def _labels_of(task, examples, both):
+def _labels_of(kind, examples, both):
     """The labels that there are in the training data; of folds, which are parts of it, in both."""
     known = [examples[split] for split in ("train", "dev")[: 1 + both] if split in examples]
     for part in known:
         require_one_line(part.labels, part.places)
     cells = [cell for part in known for cell in part.labels]
-    return infer_labels([label for cell in cells for label in task.labels_in(cell)])
+    return infer_labels([label for cell in cells for label in kind.labels_in(cell)])
 
 
 def _called(flags):
@@ -176,7 +180,7 @@ def _read(flags, task, roles):
         logging.warning("--folds divides the training data; the development set is not used.")
     whole = dataclasses.replace(task, dev_share=None)
     examples = _read_source(flags, whole, {"train", *roles} - {"dev"})
-    parts = fold.split(examples["train"], not task.regression and not task.multi_label)
+    parts = fold.split(examples["train"], table_type(task.task_type).stratified)
     return {split: part for split, part in (examples | parts).items() if split in roles}
 
 
@@ -192,32 +196,5 @@ def _read_source(flags, task, roles):
         say_other_columns(task, flags.data_dir, roles)
         if "dev" in roles and not _has_dev_file(task, flags.data_dir):
             say_other_names(flags.data_dir, task.layouts[0]["dev"].file)
-    return read_examples(task, data_folder(flags, task), roles, flags.split_seed)
-
-
-def _check_training_labels(task, labels):
-    if task.multi_label:
-        if not task.labels or np.unique(labels, axis=0).shape[0] < 2:
-            raise InputError(
-                "All examples of the training data have the same labels. There is nothing to "
-                "learn. Is --label_column right?"
-            )
-        if len(task.labels) < 2:
-            raise InputError(
-                "--multi_label needs two labels or more. Received: "
-                f"{preview(task.labels[0])} alone. Give the other examples a label too, without it."
-            )
-        return
-    there = np.unique(labels)
-    if len(there) < 2:
-        only = f"score: {labels[0]:g}" if task.regression else f"label: {task.labels[labels[0]]!r}"
-        raise InputError(
-            f"The training data has only one {only}. There is nothing to learn. Is "
-            "--label_column right, and --max_train_examples large enough?"
-        )
-    if not task.regression and len(there) < len(task.labels):
-        logging.warning(
-            "%d of %d labels have no training example.",
-            len(task.labels) - len(there),
-            len(task.labels),
-        )
+    kind = table_type(task.task_type)
+    return read_examples(task, data_folder(flags, task), roles, flags.split_seed, kind)

@@ -7,21 +7,13 @@ from absl import logging
 
 from adapter_bert_tf.config.checks import check_task_name
 from adapter_bert_tf.data.batches import eval_batches, eval_plan, train_batches
-from adapter_bert_tf.data.labels import is_known
 from adapter_bert_tf.data.tokenization import text_encoder
-from adapter_bert_tf.heads.losses import cross_entropy
 from adapter_bert_tf.output import run_files
 from adapter_bert_tf.run.task_runner import TaskRunner
-from adapter_bert_tf.runners.classification import (
-    details,
-    per_class,
-    prediction_files,
-    result_names,
-)
-from adapter_bert_tf.runners.classification.class_weights import parse_weights
+from adapter_bert_tf.runners.classification import evaluation_files, prediction_files, result_names
 from adapter_bert_tf.runners.classification.reading import read_task, task_of
 from adapter_bert_tf.runners.classification.saved_adapter import check_fold, check_task
-from adapter_bert_tf.tasks import metrics, role
+from adapter_bert_tf.tasks import role
 from adapter_bert_tf.training import frozen_layers, inference
 from adapter_bert_tf.training.progress import RowCounter
 
@@ -61,13 +53,12 @@ class ClassificationRunner(TaskRunner):
         )
 
     def training_loss(self, tasks, class_weights, smoothing):
-        task = tasks[0]
-        of_classes = not (self.together or task.task.regression or task.task.multi_label)
-        if not of_classes or not (class_weights or smoothing):
+        if self.together:
             return super().training_loss(tasks, class_weights, smoothing)
-        ids = task.features["train"].labels.numpy()
-        weights = parse_weights(class_weights, task.labels_in_order, ids)
-        return cross_entropy(weights, smoothing)
+        (task,) = tasks
+        encoded = task.features["train"].labels.numpy()
+        labels = task.labels_in_order
+        return task.task_type.weighted_loss(class_weights, smoothing, labels, encoded)
 
     def begin_training(self, job):
         """A head that was saved speaks in the scores' own units, and is trained standardized."""
@@ -99,8 +90,8 @@ class ClassificationRunner(TaskRunner):
         for task in job.plan.tasks:
             before = f"{task.name}_" if self.together else ""
             folder = job.plan.places.output_dir
-            per_class.write(folder, before, task, job.found[task.name])
-            details.write(folder, before, task, job.found[task.name])
+            evaluation_files.write_class_tables(folder, before, task, job.found[task.name])
+            evaluation_files.write_details(folder, before, task, job.found[task.name])
 
     def evaluated(self, plan):
         batches = plan.batches
@@ -173,17 +164,16 @@ def score(task, predictions, prefix):
     """
     results: dict[str, float] = {}
     for split, predicted in predictions.items():
-        if len(predicted) >= TELLING and metrics.is_constant(predicted, task.task.multi_label):
+        if len(predicted) >= TELLING and task.task_type.is_constant(predicted):
             logging.warning(
                 "Every example of %s got the same prediction: nothing was learned yet.",
                 task.shown(split),
             )
         if task.labels[split] is not None:
-            known = is_known(task.labels[split])
+            known = task.task_type.is_known(task.labels[split])
             labels = task.labels[split][known]
-            if task.task.regression and len(labels) < 2:
-                logging.warning("%s has one score: its correlations are 0.", task.shown(split))
-            scores = task.head.evaluate(task.task.metrics, labels, predicted[known])
+            task.task_type.warn_of_few(task.shown(split), labels)
+            scores = task.task_type.evaluate(task.task.metrics, labels, predicted[known])
             name = "_".join([prefix, *split.split("_")[1:]])
             results |= {f"{name}_{metric}": value for metric, value in scores.items()}
     return results
@@ -210,10 +200,7 @@ def predict(job, task, split, batch_size):
     rows = np.concatenate([shown.count(part) for part in parts])
     rows = in_file_order(rows, plan, len(features))
     rows = rows[:, task.among.columns] if task.among else rows
-    if not task.task.regression:
-        return task.head.shares(rows).numpy()
-    scores = rows[:, 0]
-    return scores * task.scale.deviation + task.scale.mean if job.standardized else scores
+    return task.task_type.predictions(rows, task.scale if job.standardized else None)
 
 
 def in_file_order(rows, plan, count):

@@ -3,28 +3,19 @@
 from absl import logging
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.store.combine import MIXED_SPLITS
-
-SPAN, SETS = HEADS["span"], HEADS["multi_label"]
+from adapter_bert_tf.task_types import table_type, type_of
 
 
 def check_task(saved, task, split_seed=0):
     """A saved adapter must have been trained for the task and its labels. Raises `InputError`."""
-    if saved.config["head"] == SPAN.name:
-        raise InputError(
-            "The saved adapter answers questions with a span of a text. Received: the task "
-            f"{task.name!r}. {SPAN.command} applies it."
-        )
+    _check_type(type_of(saved.config), table_type(task.task_type), task.name)
     theirs = (saved.config["task"], saved.config["labels"])
     ours = (task.adapter_of or task.name, list(task.labels or theirs[1]))
-    _check_number_of_labels(saved.config["head"] == SETS.name, task.multi_label)
-    is_regression = saved.config.get("regression", False)
-    if theirs != ours or is_regression != task.regression:
+    if theirs != ours:
         raise InputError(
-            f"The saved adapter was trained for the task {theirs[0]!r} with "
-            f"{'scores' if is_regression else f'labels {theirs[1]}'}. Received: {ours[0]!r} with "
-            f"{'scores' if task.regression else f'labels {ours[1]}'}."
+            f"The saved adapter was trained for the task {theirs[0]!r} with labels {theirs[1]}. "
+            f"Received: {ours[0]!r} with labels {ours[1]}."
         )
     _check_texts(saved.config["inputs"]["texts"], task)
     divided = saved.config.get("split_seed")
@@ -35,13 +26,23 @@ def check_task(saved, task, split_seed=0):
         )
 
 
-def _check_number_of_labels(theirs, ours):
-    """An adapter says one label of each example, or any number. Raises `InputError`."""
-    if theirs != ours:
-        raise InputError(
-            f"The saved adapter gives {'any number of labels' if theirs else 'one label'}. "
-            f"{'Add' if theirs else 'Leave out'} --multi_label."
-        )
+def _check_type(theirs, ours, task):
+    """An adapter applies to tasks of its own type. Raises `InputError`."""
+    if theirs is ours:
+        return
+    raise InputError(
+        f"The saved adapter predicts {theirs.predicts}. Received: the task {task!r}, of "
+        f"{ours.predicts}. {_hint(theirs, ours)}"
+    )
+
+
+def _hint(theirs, ours):
+    """How the settings change to those of an adapter's type."""
+    script = theirs.command.split()[0]
+    if script != ours.command.split()[0]:
+        return f"{script} applies it."
+    added = [f"Add --{name}." for name in theirs.settings]
+    return " ".join([*added, *(f"Leave out --{name}." for name in ours.settings)])
 
 
 def check_fold(saved, flags, task):

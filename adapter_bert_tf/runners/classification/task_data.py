@@ -11,22 +11,9 @@ from adapter_bert_tf.data.batches import Features
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.folds import Fold
 from adapter_bert_tf.data.frozen_outputs import FrozenOutputs
-from adapter_bert_tf.heads import HEADS, Head
+from adapter_bert_tf.task_types import TableType, table_type
+from adapter_bert_tf.task_types.table_type import Scale
 from adapter_bert_tf.tasks import OWN, Task
-
-
-@dataclasses.dataclass(frozen=True)
-class Scale:
-    """Mean and deviation of the training scores; a model learns (score - mean) / deviation."""
-
-    mean: float
-    deviation: float
-
-    @classmethod
-    def of(cls, scores: tf.Tensor) -> "Scale":
-        """That of scores, float32 `[examples]`."""
-        values = scores.numpy()
-        return cls(float(values.mean()), float(values.std()))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +38,7 @@ class ClassificationData:
     Args:
       task: `Task`, its labels known.
       examples: dict from split to `Examples`.
-      labels: dict from split to label ids or scores, `[examples]`, or None where hidden.
+      labels: dict from split to encoded labels, or None where hidden.
       features: dict from split to `Features`.
       split_seed: of the random division; None if the publishers made one.
       max_seq_length: of an input, in word pieces.
@@ -96,23 +83,21 @@ class ClassificationData:
         return f"{self.name} {split}" if self.among else split
 
     @property
-    def head(self) -> Head:
-        """The kind of head."""
-        if self.task.multi_label:
-            return HEADS["multi_label"]
-        return HEADS["regression" if self.task.regression else "classification"]
+    def task_type(self) -> TableType:
+        """The type of the task."""
+        return table_type(self.task.task_type)
 
     @property
     def labels_in_order(self) -> tuple[str, ...]:
-        """Label strings in the order of their ids; none for regression."""
-        return () if self.task.regression else self.task.labels or ()
+        """Label strings in the order of their ids, if the type has labels."""
+        return self.task.labels or ()
 
     @functools.cached_property
     def scale(self) -> Scale | None:
-        """Of the training scores; None for classes, or if there is no training data."""
-        if not self.task.regression or "train" not in self.features:
+        """Of the training scores; None for labels, or if there is no training data."""
+        if "train" not in self.features:
             return None
-        return Scale.of(self.features["train"].labels)
+        return self.task_type.scale(self.features["train"].labels.numpy())
 
     @functools.cached_property
     def training_features(self) -> Features:
@@ -120,7 +105,7 @@ class ClassificationData:
         features = dataclasses.replace(self.features["train"], frozen=self.frozen)
         if self.scale is None:
             return features
-        scores = (features.labels.numpy() - self.scale.mean) / self.scale.deviation
+        scores = self.scale.standardize(features.labels.numpy())
         return dataclasses.replace(features, labels=tf.constant(scores))
 
     def asked(self, split: str) -> Features:
@@ -136,14 +121,14 @@ class ClassificationData:
         name = self.name if self.among else self.called or self.name
         return {
             "task": self.task.name,
-            "head": self.head.file_name,
+            "head": self.task_type.file_head,
             "labels": list(self.task.labels or ()),
-            "regression": self.task.regression,
+            "regression": self.task_type.file_regression,
             "split_seed": self.split_seed,
             "inputs": {"texts": self.task.num_texts, "max_seq_length": self.max_seq_length},
             **({"fold": dataclasses.asdict(self.fold)} if self.fold else {}),
             **({"name": name} if name != self.task.name else {}),
-            **({"table": table_of(self.task)} if self.task.name == OWN else {}),
+            **({"table": self._table()} if self.task.name == OWN else {}),
         }
 
     def record(self) -> dict[str, Any]:
@@ -160,16 +145,14 @@ class ClassificationData:
         """Dict from split to the digest of its examples."""
         return {split: part.digest() for split, part in self.examples.items()}
 
-
-def table_of(task):
-    """How a table of the user's own is read, by the flags that say so."""
-    source = task.layouts[0]["train"]
-    columns = source.columns
-    named = {
-        "text_a_column": columns.text_a,
-        "text_b_column": columns.text_b,
-        "label_column": columns.label,
-    }
-    given = {flag: str(column) for flag, column in named.items() if column is not None}
-    sets = {"multi_label": True} if task.multi_label else {}
-    return given | {"header": source.has_header, "regression": task.regression} | sets
+    def _table(self) -> dict[str, Any]:
+        """How a table of the user's own is read, by the settings that choose it."""
+        source = self.task.layouts[0]["train"]
+        columns = {
+            "text_a_column": source.columns.text_a,
+            "text_b_column": source.columns.text_b,
+            "label_column": source.columns.label,
+        }
+        given = {name: str(column) for name, column in columns.items() if column is not None}
+        chosen = {"header": source.has_header, "regression": False} | dict(self.task_type.settings)
+        return given | chosen

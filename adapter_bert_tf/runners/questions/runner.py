@@ -11,11 +11,11 @@ import tf_keras
 from adapter_bert_tf import storage
 from adapter_bert_tf.config.checks import check_questions, check_room
 from adapter_bert_tf.data.questions import records, spans
-from adapter_bert_tf.heads import Head
 from adapter_bert_tf.output import run_files
 from adapter_bert_tf.run.task_runner import TaskRunner
-from adapter_bert_tf.runners.classification.details import write_file
-from adapter_bert_tf.runners.questions import checks, details, task_data
+from adapter_bert_tf.runners.classification.evaluation_files import write_file
+from adapter_bert_tf.runners.questions import checks, task_data
+from adapter_bert_tf.task_types.spans import Spans
 from adapter_bert_tf.tasks import squad_metrics
 from adapter_bert_tf.tasks.span_decoding import Decoder
 from adapter_bert_tf.training import inference
@@ -62,13 +62,13 @@ class QuestionRunner(TaskRunner):
     def evaluate(self, job):
         task = job.plan.only_task
         answers = self._answers(job, job.plan.batches.evaluate)
-        return answers.score(task.head, task.articles, task.decoding.null_allowed)
+        return answers.score(task.task_type, task.articles, task.decoding.null_allowed)
 
     def write_details(self, job):
         task, answers = job.plan.only_task, job.found["answers"]
         of_each = squad_metrics.of_each(task.articles, answers.texts, task.decoding.null_allowed)
         expected = checks.answer_texts(task.articles)
-        found = details.answer_details(task.asked, of_each, answers.texts, answers.n_best, expected)
+        found = task.task_type.details(task.asked, of_each, answers.texts, answers.n_best, expected)
         folder = job.plan.places.output_dir
         write_file(folder, "eval_details", task.name, "dev", found)
 
@@ -116,9 +116,9 @@ class Answers:
     n_best: dict[str, list[dict[str, Any]]]
     null_odds: dict[str, float]
 
-    def score(self, head: Head, articles: list[Any], version_2: bool) -> dict[str, float]:
+    def score(self, kind: Spans, articles: list[Any], version_2: bool) -> dict[str, float]:
         """Exact match and F1, from 0 to 100, by the official evaluators."""
-        return head.evaluate(articles, self.texts, version_2, self.best_texts, self.null_odds)
+        return kind.evaluate(articles, self.texts, version_2, self.best_texts, self.null_odds)
 
     def write(self, folder: str) -> None:
         """Writes the files of google-research/bert's `run_squad.py`."""

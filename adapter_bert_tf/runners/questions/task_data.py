@@ -15,10 +15,10 @@ from adapter_bert_tf.data.splits import stratified_subset
 from adapter_bert_tf.data.tfds import read_tfds_squad
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import HEADS, Head
-from adapter_bert_tf.heads.span_labeler import LABELS
 from adapter_bert_tf.runners.questions import checks
 from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.task_types import type_of
+from adapter_bert_tf.task_types.spans import SPANS, Spans
 from adapter_bert_tf.tasks.span_decoding import DecodingSettings
 from adapter_bert_tf.tasks.squad_metrics import count_unlabelled
 
@@ -30,15 +30,12 @@ def task_name(flags):
 
 def check_saved(flags, saved):
     """A saved adapter must be one of question answering. Raises `InputError`."""
-    head = HEADS[saved.config["head"]]
-    if head is not SpanData.head:
+    kind = type_of(saved.config)
+    if kind is not SPANS:
         raise InputError(
             f"The saved adapter was trained for the task {preview(saved.config['task'])}. "
-            f"Received: question answering. {head.command.split()[0]} applies it."
+            f"Received: question answering. {kind.command.split()[0]} applies it."
         )
-
-
-METRICS = ("f1", "exact_match")  # What runs can be chosen by; the first is the usual one.
 
 
 @dataclasses.dataclass
@@ -67,10 +64,10 @@ class SpanData:
     folder: str
     name: str
     one: Question | None
-    metric: str = METRICS[0]
+    metric: str = SPANS.metrics[0]
 
-    head: ClassVar[Head] = HEADS["span"]
-    labels_in_order: ClassVar[tuple[str, ...]] = LABELS
+    task_type: ClassVar[Spans] = SPANS
+    labels_in_order: ClassVar[tuple[str, ...]] = SPANS.labels
 
     @property
     def count(self) -> int:
@@ -81,9 +78,9 @@ class SpanData:
         """What a saved adapter says of its task."""
         return {
             "task": self.name,
-            "head": "span",
-            "labels": list(LABELS),
-            "regression": False,
+            "head": SPANS.file_head,
+            "labels": list(SPANS.labels),
+            "regression": SPANS.file_regression,
             "inputs": dataclasses.asdict(self.settings) | dataclasses.asdict(self.decoding),
         }
 
@@ -91,7 +88,7 @@ class SpanData:
         """What `run.json` says of the data."""
         parts = {"train": self.learned, "dev": self.asked}
         return {
-            "labels": list(LABELS),
+            "labels": list(SPANS.labels),
             "data_sha256": self.digests,
             "examples": {name: len(part) for name, part in parts.items() if part},
         }
@@ -190,11 +187,12 @@ def warn(data, train, dev):
 
 
 def _metric(flags):
-    if flags.metric not in (None, *METRICS):
+    known = SPANS.metrics
+    if flags.metric not in (None, *known):
         raise InputError(
-            f"--metric of questions is one of {list(METRICS)}. Received: {preview(flags.metric)}"
+            f"--metric of questions is one of {list(known)}. Received: {preview(flags.metric)}"
         )
-    return flags.metric or METRICS[0]
+    return flags.metric or known[0]
 
 
 def _read(flags, split, path):

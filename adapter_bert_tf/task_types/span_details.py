@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.data.questions.squad import Question
-from adapter_bert_tf.runners.classification.details import LONGEST_TEXT, MOST_ERRORS
 from adapter_bert_tf.sanitize import truncate
-from adapter_bert_tf.tasks.calibration import calibration
+from adapter_bert_tf.task_types.calibration import calibration
+from adapter_bert_tf.task_types.details import LONGEST_TEXT, MOST_ERRORS
 
 AROUND = 160  # Characters of the context, before an answer and after it.
 F1_BINS = 10

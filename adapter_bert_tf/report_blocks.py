@@ -52,6 +52,57 @@ class Chart:
 
 
 @dataclasses.dataclass(frozen=True)
+class Plot:
+    """A chart as values, which the report draws.
+
+    Args:
+      name: for ids, different from those of the other plots of an evaluated set.
+      about: what it shows, for readers who cannot see it.
+      caption: what it shows, with n and seeds.
+      x_label, y_label: of the axes.
+    """
+
+    name: str
+    about: str
+    caption: str
+    x_label: str
+    y_label: str
+
+
+@dataclasses.dataclass(frozen=True)
+class CalibrationPlot(Plot):
+    """How often answers were right, by their probability.
+
+    Args:
+      bins: dicts with `probability`, `share` and `count`.
+    """
+
+    bins: Sequence[dict[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class ScatterPlot(Plot):
+    """Predicted by true values.
+
+    Args:
+      points: pairs of true and predicted value.
+    """
+
+    points: Sequence[Sequence[float]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Histogram(Plot):
+    """Numbers of examples by a percentage.
+
+    Args:
+      counts: of each of some bins of equal width, from 0 to 100%.
+    """
+
+    counts: Sequence[int]
+
+
+@dataclasses.dataclass(frozen=True)
 class Picture:
     """A picture from an analysis in the folder.
 
@@ -99,7 +150,7 @@ class Note:
     kind: str = "note"
 
 
-Block = Table | Chart | Picture | Examples | Code | Note
+Block = Table | Chart | Plot | Picture | Examples | Code | Note
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Batches of tokenized texts for a model, and what it says of each, in the order of the texts."""
+"""Outputs of a model for texts of any number, in batches of similar length."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ from adapter_bert_tf.tasks.span_decoding import Decoder, DecodingSettings
 AT_A_TIME = 3  # Batches.
 Inputs: TypeAlias = dict[str, np.ndarray]
 # From the numbers of the rows and their inputs to their logits, float32 `[batch, ...]`.
-Run: TypeAlias = Callable[[np.ndarray, Inputs], np.ndarray]
+RunBatch: TypeAlias = Callable[[np.ndarray, Inputs], np.ndarray]
 
 
 def class_logits(
-    run: Run, columns: Sequence[Sequence[str]], encoder: TextEncoder, batch_size: int
+    run: RunBatch, columns: Sequence[Sequence[str]], encoder: TextEncoder, batch_size: int
 ) -> list[np.ndarray]:
     """Logits of texts or pairs, float32 `[outputs]` each, in their order.
 
@@ -83,7 +83,7 @@ def _padded(ids: tf.RaggedTensor, types: tf.RaggedTensor, width: int) -> Inputs:
 
 
 def span_answers(
-    run: Run,
+    run: RunBatch,
     columns: Sequence[Sequence[str]],
     encoder: TextEncoder,
     settings: Mapping[str, Any],
@@ -100,8 +100,8 @@ def span_answers(
     """
     texts = zip(*columns, strict=True)
     asked = [Question(str(i), question, context) for i, (question, context) in enumerate(texts)]
-    windows = list(make_windows(asked, encoder, chosen(SpanSettings, settings)))
-    decoder = Decoder(chosen(DecodingSettings, settings))
+    windows = list(make_windows(asked, encoder, settings_of(SpanSettings, settings)))
+    decoder = Decoder(settings_of(DecodingSettings, settings))
     for rows in by_length(np.array([len(window.ids) for window in windows]), batch_size):
         part = [windows[row] for row in rows]
         numbers = np.array([window.question for window in part])
@@ -126,9 +126,9 @@ def span_answers(
         }
 
 
-def chosen(kind: Any, settings: Mapping[str, Any]) -> Any:
-    """A dataclass made of those of the settings that it has."""
-    return kind(**{field.name: settings[field.name] for field in dataclasses.fields(kind)})
+def settings_of(kind: Any, values: Mapping[str, Any]) -> Any:
+    """A dataclass made of those of the values that it has fields for."""
+    return kind(**{field.name: values[field.name] for field in dataclasses.fields(kind)})
 
 
 def _of_windows(windows: Sequence[Window]) -> Inputs:

@@ -1,0 +1,92 @@
+"""What can be learned: each task type is one object, found by its name or by an adapter's file."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.task_types.classification import Classification
+from adapter_bert_tf.task_types.multi_label import MultiLabel
+from adapter_bert_tf.task_types.regression import Regression
+from adapter_bert_tf.task_types.spans import SPANS
+from adapter_bert_tf.task_types.table_type import TableType
+from adapter_bert_tf.task_types.task_type import TaskType
+
+__all__ = [
+    "TASK_TYPES",
+    "TableType",
+    "TaskType",
+    "chosen_type",
+    "table_type",
+    "type_named",
+    "type_of",
+    "type_of_details",
+]
+
+TASK_TYPES: dict[str, TaskType] = {
+    kind.name: kind for kind in (Classification(), Regression(), MultiLabel(), SPANS)
+}
+
+
+def type_of(config: Mapping[str, Any]) -> TaskType:
+    """The type of an adapter's task, by its config. Raises `InputError` for an unknown one."""
+    head, regression = config["head"], config["regression"]
+    known = [kind for kind in TASK_TYPES.values() if kind.file_head == head]
+    if not known:
+        names = dict.fromkeys(kind.file_head for kind in TASK_TYPES.values())
+        raise InputError(f"head must be one of {list(names)}. Received: {preview(head)}")
+    found = [kind for kind in known if kind.file_regression == regression]
+    return found[0] if found else TASK_TYPES["regression"]
+
+
+def type_named(name: str, labels: Sequence[str] | None = None) -> TaskType:
+    """The type of a name.
+
+    Args:
+      name: a key of `TASK_TYPES`.
+      labels: of the task. Without labels a name stands for the type of its head that has none, as
+        `classification` does for scores.
+
+    Raises:
+      InputError: for an unknown name.
+    """
+    if name not in TASK_TYPES:
+        raise InputError(f"head must be one of {list(TASK_TYPES)}. Received: {preview(name)}")
+    kind = TASK_TYPES[name]
+    if labels is None or labels:
+        return kind
+    same_head = (other for other in TASK_TYPES.values() if other.file_head == kind.file_head)
+    return next((other for other in same_head if other.labels == ()), kind)
+
+
+def table_type(name: str) -> TableType:
+    """The type of a name, of tasks whose examples are rows of tables. Raises `InputError`."""
+    kind = type_named(name)
+    if not isinstance(kind, TableType):
+        raise InputError(f"Tasks of the type {name!r} are not read from tables.")
+    return kind
+
+
+def chosen_type(settings: Mapping[str, Any]) -> TableType:
+    """The type that settings of a command choose; classification where none does.
+
+    Args:
+      settings: dict from name to value, also of others.
+
+    Raises:
+      InputError: where they choose more than one.
+    """
+    found = [
+        kind
+        for kind in TASK_TYPES.values()
+        if kind.settings and all(settings.get(n) == v for n, v in kind.settings.items())
+    ]
+    if len(found) > 1:
+        words = [f"{name}={value}" for kind in found for name, value in kind.settings.items()]
+        raise InputError(f"A task has one type. Received: {' and '.join(words)}", *words)
+    return table_type(found[0].name if found else "classification")
+
+
+def type_of_details(kind: Any) -> TaskType | None:
+    """The type whose `eval_details.json` has this `kind`, or None."""
+    return next((t for t in TASK_TYPES.values() if t.details_kind == kind), None)

@@ -1,0 +1,137 @@
+"""Parts of a report on one evaluated set, made of the values in its `eval_details.json`."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from adapter_bert_tf.report_blocks import (
+    Block,
+    CalibrationPlot,
+    Examples,
+    Histogram,
+    Note,
+    ScatterPlot,
+    Table,
+    format_number,
+)
+
+FOLDED_FROM = 15  # Rows of a table.
+Details: TypeAlias = Mapping[str, Any]
+
+
+def calibration(x_label: str, y_label: str, unit: str) -> Callable[[Details, str], list[Block]]:
+    """A part with a chart of how often the model was right, by how sure it was.
+
+    Args:
+      x_label, y_label: of the axes.
+      unit: noun for what a bin counts.
+    """
+
+    def part(details: Details, n: str) -> list[Block]:
+        found = details["calibration"]
+        error = f"{found['error']:.3f}"
+        caption = (
+            f"Calibration: each point is a bin with its number of {unit}; on the "
+            f"dotted line a probability is the share that is right. Expected calibration error "
+            f"{error}. {n}."
+        )
+        about = f"Calibration: expected calibration error {error}"
+        bins = [one for one in found["bins"] if one["count"]]
+        return [CalibrationPlot("calibration", about, caption, x_label, y_label, bins)]
+
+    return part
+
+
+def errors(details: Details, n: str) -> list[Block]:
+    """The wrong answers that the model was surest of, with their texts."""
+    count, shown = details["errors"], details["shown"]
+    if not count:
+        return [Note(f"No errors: {n}.")]
+    caption = (
+        f"The {len(shown)} of {format_number(count)} errors that the model was surest of. {n}."
+    )
+    return [Examples(caption, [_error(one) for one in shown])]
+
+
+def _error(one: Details) -> dict[str, Any]:
+    facts = [("said", one["predicted"]), ("is", one["true"])]
+    facts.append(("probability", format_number(one["probability"])))
+    if "probability_of_true" in one:
+        facts.append(("of the true label", format_number(one["probability_of_true"])))
+    return example([*facts, line(one)], one)
+
+
+def example(facts: list[tuple[str, str]], one: Details) -> dict[str, Any]:
+    """An item of `Examples` with the texts of a shown example."""
+    return {"facts": facts, "texts": [[text] for text in one["texts"]]}
+
+
+def line(one: Details) -> tuple[str, str]:
+    """The fact where a shown example stands."""
+    return ("line of the file", str(one.get("line", "?")))
+
+
+def labels(details: Details, n: str) -> list[Block]:
+    """Errors of each label: where it is missed, and where it is predicted wrongly."""
+    rows = [
+        [one["label"], *(format_number(one[key]) for key in ("right", "missed", "said_wrongly"))]
+        for one in details["per_label"]
+    ]
+    header = ["label", "found", "missed", "said wrongly"]
+    return [Table(header, rows, f"Errors by label. {n}.", folded=len(rows) > FOLDED_FROM)]
+
+
+def scores(details: Details, n: str) -> list[Block]:
+    """Predicted scores by true ones."""
+    points = details["points"]
+    drawn = "" if len(points) == details["examples"] else f"{len(points)} of them are drawn. "
+    caption = (
+        f"Predicted by true scores. Mean residual {format_number(details['mean_residual'])}, mean "
+        f"absolute residual {format_number(details['mean_absolute_residual'])}. {drawn}{n}."
+    )
+    about = "Scatter of predicted scores by true scores"
+    labels = ("true score (the task's unit)", "predicted score (same unit)")
+    return [ScatterPlot("scores", about, caption, *labels, points)]
+
+
+def residuals(details: Details, n: str) -> list[Block]:
+    """The examples whose scores are furthest off."""
+    items = [
+        example(
+            [
+                ("said", format_number(one["predicted"])),
+                ("is", format_number(one["true"])),
+                ("residual", f"{one['predicted'] - one['true']:+.4f}"),
+                line(one),
+            ],
+            one,
+        )
+        for one in details["shown"]
+    ]
+    return [Examples(f"The {len(items)} largest residuals. {n}.", items)]
+
+
+def f1_of_answers(details: Details, n: str) -> list[Block]:
+    """How many answers reach which F1."""
+    caption = f"Answers by their F1, best of the expected answers. {n}."
+    labels = ("F1 of an answer (%)", "questions")
+    return [Histogram("f1", "Number of answers by F1", caption, *labels, details["f1_counts"])]
+
+
+def spans(details: Details, n: str) -> list[Block]:
+    """The worst answers, in their contexts."""
+    items = [
+        {
+            "facts": [
+                ("F1", f"{100 * one['f1']:.0f}%"),
+                ("probability", f"{one['probability']:.3f}"),
+                ("given", one["given"] or "no answer"),
+                ("expected", " / ".join(one["expected"]) or "no answer"),
+            ],
+            "texts": [[one["question"]], list(one["context"])],
+        }
+        for one in details["shown"]
+    ]
+    if not items:
+        return [Note(f"No errors: {n}.")]
+    count = format_number(details["errors"])
+    return [Examples(f"The {len(items)} worst of {count} answers below an F1 of 100%. {n}.", items)]

@@ -1,0 +1,95 @@
+"""Extractive question answering: an answer is a span of a context."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from adapter_bert_tf.data.questions.spans import SpanSettings
+from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.heads import serving_spans
+from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run
+from adapter_bert_tf.heads.span_labeler import LABELS, SpanLabeler, sequence_logits
+from adapter_bert_tf.task_types import report_parts
+from adapter_bert_tf.task_types.batched_inference import RunBatch, settings_of, span_answers
+from adapter_bert_tf.task_types.span_details import answer_details
+from adapter_bert_tf.task_types.task_type import Answer, TaskType
+from adapter_bert_tf.tasks import squad_metrics
+from adapter_bert_tf.tasks.span_decoding import DecodingSettings
+
+
+class Spans(TaskType):
+    """Start and end scores for each position of a context (SQuAD 1.1 and 2.0)."""
+
+    name = file_head = "span"
+    predicts = "an answer"
+    labels = LABELS
+    text_names = ("question", "context")
+    example_texts = ("Where is the cat?", "The cat is on the mat.")
+    inputs = dataclasses.asdict(SpanSettings()) | dataclasses.asdict(DecodingSettings())
+    logits = staticmethod(sequence_logits)
+    command = "run_squad.py"
+    unused = SpanLabeler.unused
+    pipeline = "question-answering"
+    metrics = ("f1", "exact_match")
+    details_kind = "spans"
+    report_parts = (
+        report_parts.calibration(
+            "probability of the answer (mean of a bin)", "share of exact matches", "questions"
+        ),
+        report_parts.f1_of_answers,
+        report_parts.spans,
+    )
+
+    def new_model(self, encoder: Any, outputs: int) -> SpanLabeler:
+        return SpanLabeler(encoder)
+
+    def own_logits(self, logits: Any, outputs: int) -> Any:
+        return logits
+
+    def check_inputs(self, values: Mapping[str, Any]) -> None:
+        for kind in (SpanSettings, DecodingSettings):
+            settings_of(kind, values)
+
+    def evaluate(
+        self,
+        articles: Sequence[Any],
+        answers: Mapping[str, str],
+        version_2: bool,
+        best_answers: Mapping[str, str],
+        null_odds: Mapping[str, float],
+    ) -> dict[str, float]:
+        """Exact match and F1, from 0 to 100; see `squad_metrics.evaluate_v2`."""
+        found: dict[str, float] = squad_metrics.evaluate(
+            articles, answers, version_2, best_answers, null_odds
+        )
+        return found
+
+    def details(self, *answers: Any) -> dict[str, Any]:
+        """See `answer_details`."""
+        return answer_details(*answers)
+
+    def outputs(
+        self,
+        run: RunBatch,
+        texts: Sequence[Sequence[str]],
+        encoder: TextEncoder,
+        inputs: Mapping[str, Any],
+        batch_size: int,
+    ) -> Iterable[Answer]:
+        return span_answers(run, texts, encoder, inputs, batch_size)
+
+    def answers(self, outputs: Sequence[Any], config: Config) -> list[Answer]:
+        """Dicts with `answer`, `score`, `probability`, `start` and `end` in the context."""
+        return list(outputs)
+
+    def columns(self, config: Config) -> list[str]:
+        return ["answer", "score", "probability", "start", "end"]
+
+    def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
+        return serving_spans.of_text(run, config, pieces)
+
+    def serve_ids(self, run: Run, config: Config) -> Any:
+        return serving_spans.of_ids(run, config)
+
+
+SPANS = Spans()

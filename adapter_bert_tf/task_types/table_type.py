@@ -1,0 +1,257 @@
+"""The interface of types whose examples are rows of a table: texts, and a cell with the label."""
+
+import abc
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import tensorflow as tf
+
+from adapter_bert_tf.data.examples import Examples
+from adapter_bert_tf.data.labels import LabelCells
+from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads import serving_texts
+from adapter_bert_tf.heads.classifier import pooled_logits
+from adapter_bert_tf.heads.losses import Loss
+from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run, Tensors
+from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.task_types.batched_inference import RunBatch, class_logits
+from adapter_bert_tf.task_types.metrics import Metric
+from adapter_bert_tf.task_types.task_type import TaskType
+from adapter_bert_tf.tasks.task import Task
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """Mean and deviation of the training scores; a model learns (score - mean) / deviation."""
+
+    mean: float
+    deviation: float
+
+    def standardize(self, scores: np.ndarray) -> np.ndarray:
+        """Scores of mean 0 and deviation 1, float32 `[examples]`."""
+        standardized: np.ndarray = (scores - self.mean) / self.deviation
+        return standardized
+
+
+class TableType(TaskType, LabelCells):
+    """A type of tasks of one or two texts. Its `LabelCells` say how the label's cells are read.
+
+    Encoded labels are arrays with a row for each example, predictions as well.
+
+    Attributes:
+      mixes_as: how it is trained with other tasks in one batch: as classes, as a score, or not.
+      metrics: dict from name to function of decided labels and predictions.
+      own_metrics: names of the metrics of a table of one's own, the first to compare by.
+      raw_outputs: noun for the content of `test_results.tsv`.
+    """
+
+    mixes_as: ClassVar[Literal["classes", "score"] | None] = None
+    inputs: ClassVar[Mapping[str, Any]] = {"texts": 1, "max_seq_length": 128}
+    logits = staticmethod(pooled_logits)
+    command = "run_classifier.py --task_name={task}"
+    metrics: ClassVar[Mapping[str, Metric]]
+    own_metrics: ClassVar[tuple[str, ...]]
+    raw_outputs: ClassVar[str] = "probabilities"
+
+    def check_inputs(self, values: Mapping[str, Any]) -> None:
+        if values["texts"] not in (1, 2) or values["max_seq_length"] < 5:
+            raise InputError(
+                f"inputs need 1 or 2 texts and room for them. Received: {preview(values)}"
+            )
+
+    def num_texts(self, inputs: Mapping[str, Any]) -> int:
+        count: int = inputs["texts"]
+        return count
+
+    def reads(self, inputs: Mapping[str, Any]) -> str:
+        return {1: "one text", 2: "two texts, a pair"}[self.num_texts(inputs)]
+
+    # Labels of a table.
+
+    @abc.abstractmethod
+    def encode(self, task: Task, examples: Examples) -> np.ndarray:
+        """Labels as arrays, `[examples]` or `[examples, labels]`.
+
+        Args:
+          task: `Task`, its labels known.
+          examples: `Examples` with labels; None for a row of a test file without one.
+
+        Raises:
+          InputError: for a cell that is no label of the task, with its file and line.
+        """
+
+    @abc.abstractmethod
+    def is_known(self, encoded: np.ndarray) -> np.ndarray:
+        """bool `[examples]`: whether the label of each example is known."""
+
+    @abc.abstractmethod
+    def check_training(self, task: Task, encoded: np.ndarray) -> None:
+        """Checks that there is something to learn. Raises `InputError`."""
+
+    def check_inferred(self, labels: Sequence[str]) -> None:
+        """Warns of labels, inferred from the training data, that look like another type's."""
+
+    # Training.
+
+    def scale(self, encoded: np.ndarray) -> Scale | None:
+        """`Scale` of training scores that are standardized; None: labels are learned as given."""
+        return None
+
+    def weighted_loss(
+        self, weights: str | None, smoothing: float, labels: Sequence[str], encoded: np.ndarray
+    ) -> Loss | None:
+        """The loss with `--class_weights` and `--label_smoothing`; None: the model's own.
+
+        Args:
+          weights, smoothing: values of these settings.
+          labels: strings.
+          encoded: labels of the training data.
+
+        Raises:
+          InputError: where the type has no such loss.
+        """
+        if weights or smoothing:
+            raise InputError(
+                "--class_weights and --label_smoothing are of one task of classes: not of "
+                "scores, any number of labels, several tasks or questions. Leave them out."
+            )
+        return None
+
+    def mixed_labels(self, encoded: tf.Tensor, first: int) -> tf.Tensor:
+        """Labels as `losses.mixed_loss` takes them, float32 `[examples, 2]`.
+
+        Args:
+          encoded: float32 `[examples]`.
+          first: number of the task's first output.
+        """
+        zeros = tf.zeros_like(encoded)
+        is_score = self.mixes_as == "score"
+        return tf.stack([zeros + first, encoded] if is_score else [encoded + first, zeros], -1)
+
+    # Evaluation.
+
+    @abc.abstractmethod
+    def predictions(self, logits: np.ndarray, scale: Scale | None = None) -> np.ndarray:
+        """Predictions from logits `[examples, outputs]`: probabilities or scores, float32.
+
+        Args:
+          logits: of the task's own outputs.
+          scale: of scores that are standardized still, in training.
+        """
+
+    @abc.abstractmethod
+    def decide(self, predicted: np.ndarray) -> np.ndarray:
+        """The label or score that each prediction stands for, as metrics take them."""
+
+    @abc.abstractmethod
+    def loss(self, encoded: np.ndarray, predicted: np.ndarray) -> float:
+        """Mean loss of predictions."""
+
+    def fitting_metrics(self, labels: Sequence[str]) -> list[str]:
+        """Names of the metrics that a task with these labels may be judged by."""
+        return list(self.metrics)
+
+    def metric(self, name: str, encoded: np.ndarray, predicted: np.ndarray) -> float:
+        """One metric of predictions whose labels are known."""
+        return float(self.metrics[name](encoded, self.decide(predicted)))
+
+    def evaluate(
+        self, names: Sequence[str], encoded: np.ndarray, predicted: np.ndarray
+    ) -> dict[str, float]:
+        """Dict from name to metric, and `loss`.
+
+        Args:
+          names: of metrics.
+          encoded: known labels.
+          predicted: of `predictions`.
+        """
+        scores = {name: self.metric(name, encoded, predicted) for name in names}
+        return scores | {"loss": self.loss(encoded, predicted)}
+
+    def is_constant(self, predicted: np.ndarray) -> bool:
+        """Whether all of several predictions say the same."""
+        decided = self.decide(predicted)
+        return len(decided) > 1 and bool((decided == decided[0]).all())
+
+    def warn_of_few(self, what: str, encoded: np.ndarray) -> None:
+        """Warns of labels that are too few for the metrics."""
+
+    def right(self, encoded: np.ndarray, predicted: np.ndarray) -> np.ndarray | None:
+        """bool `[examples]`: whether each prediction is right; None where none is exactly."""
+        return None
+
+    # Result files.
+
+    @abc.abstractmethod
+    def details(
+        self, labels: Sequence[str], encoded: np.ndarray, predicted: np.ndarray
+    ) -> dict[str, Any]:
+        """Facts about single examples, for `eval_details.json`.
+
+        Returns:
+          dict with `kind` and `shown`, dicts that name an example by its `row`.
+        """
+
+    def class_table(
+        self, labels: Sequence[str], encoded: np.ndarray, predicted: np.ndarray
+    ) -> tuple[str, list[list[str]]] | None:
+        """(title with `{}` for the split, rows with a header) of `eval_classes.tsv`, if any."""
+        return None
+
+    @abc.abstractmethod
+    def shown(self, labels: Sequence[str], predicted: np.ndarray) -> list[str]:
+        """Predictions as short texts."""
+
+    def written(self, task: Task, predicted: np.ndarray) -> list[str]:
+        """Predictions as texts, for a submission file."""
+        return self.shown(task.labels or (), predicted)
+
+    def certainty(self, row: np.ndarray) -> str:
+        """How sure a prediction is, to be printed after it; or ""."""
+        return ""
+
+    # Answers and serving.
+
+    def outputs(
+        self,
+        run: RunBatch,
+        texts: Sequence[Sequence[str]],
+        encoder: TextEncoder,
+        inputs: Mapping[str, Any],
+        batch_size: int,
+    ) -> list[np.ndarray]:
+        return class_logits(run, texts, encoder, batch_size)
+
+    @abc.abstractmethod
+    def served(self, logits: tf.Tensor, config: Config) -> Tensors:
+        """What the signatures return, from logits `[batch, outputs]`."""
+
+    def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
+        return serving_texts.of_text(run, config, pieces, self.served)
+
+    def serve_ids(self, run: Run, config: Config) -> Any:
+        return serving_texts.of_ids(run, config, self.served)
+
+
+def choose_metrics(metric: str | None, task: Task, kind: TableType) -> tuple[str, ...]:
+    """Names of the metrics of a task, the one to be judged by first.
+
+    Args:
+      metric: a name, or None for the first of the task's own.
+      task: `Task`, its labels known.
+      kind: its type.
+
+    Raises:
+      InputError: for a metric that does not fit the task.
+    """
+    fitting = kind.fitting_metrics(task.labels or ())
+    if metric not in (None, *fitting):
+        raise InputError(
+            f"metric is one of {fitting}, for {kind.predicts}. Received: {preview(metric)}",
+            "metric",
+        )
+    first = (metric,) if metric else ()
+    return (*first, *(name for name in task.metrics or kind.own_metrics if name != metric))

@@ -1,0 +1,188 @@
+"""The interface of a task type: all that differs between classes, scores, label sets and spans."""
+
+import abc
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias
+
+import tensorflow as tf
+
+from adapter_bert_tf.adapters.modules import module_from_values
+from adapter_bert_tf.adapters.ops import Tensor
+from adapter_bert_tf.adapters.variable_specs import VariableSpec
+from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run
+from adapter_bert_tf.heads.task_model import TaskModel, head_specs
+from adapter_bert_tf.report_blocks import Block
+from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.task_types.batched_inference import RunBatch
+
+Details: TypeAlias = Mapping[str, Any]  # Of one evaluated set; see `eval_details.json`.
+ReportPart: TypeAlias = Callable[[Details, str], Sequence[Block]]
+Answer: TypeAlias = dict[str, Any]
+
+
+class TaskType(abc.ABC):
+    """What tasks of one type learn, answer and report. Each type is one row of `TASK_TYPES`.
+
+    Attributes:
+      name: key in the registry; `Task.task_type` and the command name it.
+      file_head: what the field `head` of `adapter_config.json` says.
+      file_regression: what the field `regression` says there.
+      settings: settings of the command that choose this type.
+      predicts: noun for what is predicted, for messages.
+      labels: label strings that all tasks of the type have; None: each task has its own.
+      text_names: names of the texts in a table and in a serving signature.
+      example_texts: of a snippet on the card.
+      inputs: how texts become inputs: the settings that a task may have, and their defaults.
+      logits: function of (encoder, inputs, parts, kernel, bias, stacked): what the model computes,
+        from given weights of the head `[hidden, outputs]`, `[outputs]`.
+      command: what trains and evaluates it, with `{task}`.
+      unused: groups of variables that no output depends on.
+      pipeline: the name of such tasks on the Hugging Face Hub.
+      details_kind: the field `kind` of `eval_details.json`.
+      loss_unit: of the training loss, for a chart's axis.
+      report_parts: functions of (details, "n = ..."), each of which makes blocks of a report.
+    """
+
+    name: ClassVar[str]
+    file_head: ClassVar[str]
+    file_regression: ClassVar[bool] = False
+    settings: ClassVar[Mapping[str, Any]] = {}
+    predicts: ClassVar[str]
+    labels: ClassVar[tuple[str, ...] | None] = None
+    text_names: ClassVar[tuple[str, ...]] = ("text_a", "text_b")
+    example_texts: ClassVar[tuple[str, ...]] = ("A text.", "Another text.")
+    inputs: ClassVar[Mapping[str, Any]]
+    logits: ClassVar[Callable[..., tf.Tensor]]
+    command: ClassVar[str]
+    unused: ClassVar[tuple[str, ...]] = ()
+    pipeline: ClassVar[str] = "text-classification"
+    details_kind: ClassVar[str]
+    loss_unit: ClassVar[str] = "cross-entropy, nats"
+    report_parts: ClassVar[tuple[ReportPart, ...]] = ()
+
+    def __repr__(self) -> str:
+        return f"<task type {self.name}>"
+
+    # The head.
+
+    @abc.abstractmethod
+    def new_model(self, encoder: Any, outputs: int) -> TaskModel:
+        """The model to train, with the type's loss, around an encoder."""
+
+    def num_outputs(self, labels: Sequence[str]) -> int:
+        """Width of the head: one output for each label."""
+        return len(labels)
+
+    def head_summary(self, labels: Sequence[str]) -> str:
+        """What a head predicts, in few words."""
+        return self.name
+
+    def specs(self, hidden_size: int, labels: Sequence[str]) -> dict[str, VariableSpec]:
+        """Dict from common name to `VariableSpec` of the head."""
+        return head_specs(hidden_size, self.num_outputs(labels))
+
+    def logits_of(
+        self,
+        encoder: Any,
+        inputs: Mapping[str, tf.Tensor],
+        parts: Any,
+        values: Mapping[str, Tensor],
+        stacked: str | None = None,
+    ) -> tf.Tensor:
+        """Logits as the model of `new_model` computes them, from weights of the call.
+
+        Args:
+          encoder: `AdapterBertEncoder`.
+          inputs: dict of int32 `[batch, seq]`.
+          parts: `ModuleConfig` of what runs beside the encoder, or None.
+          values: dict from common name to tensor, as for `module_from_values`, with the head's
+            (`head/kernel [hidden, outputs]`, `head/bias [outputs]`).
+          stacked: as for `module_from_values`.
+
+        Returns:
+          float32 `[batch, outputs]`, or `[batch, 2, seq]` for spans.
+        """
+        module = module_from_values(parts, values, stacked)
+        kernel, bias = values["head/kernel"], values["head/bias"]
+        return self.logits(encoder, inputs, module, kernel, bias, stacked)
+
+    def own_logits(self, logits: tf.Tensor, outputs: int) -> tf.Tensor:
+        """Logits `[batch, outputs]` of a task among those of wider heads in the same batch."""
+        return logits[:, :outputs]
+
+    # The adapter directory.
+
+    def file_fields(self) -> dict[str, Any]:
+        """Fields of `adapter_config.json` that name the type."""
+        return {"head": self.file_head, "regression": self.file_regression}
+
+    def check_labels(self, labels: Sequence[str]) -> None:
+        """Checks that labels are there where they must be. Raises `InputError`."""
+        if bool(labels) == (self.labels == ()):
+            raise InputError(
+                f"a classifier has labels, a regression has none. Received: {preview(labels)}"
+            )
+
+    @abc.abstractmethod
+    def check_inputs(self, values: Mapping[str, Any]) -> None:
+        """Checks values for the keys of `inputs`. Raises `InputError`."""
+
+    def num_texts(self, inputs: Mapping[str, Any]) -> int:
+        """Number of texts that are read together: 1, or 2."""
+        return len(self.text_names)
+
+    def reads(self, inputs: Mapping[str, Any]) -> str:
+        """The texts of one row, for a message."""
+        return " and ".join(f"a {name}" for name in self.text_names)
+
+    # Answers.
+
+    @abc.abstractmethod
+    def outputs(
+        self,
+        run: RunBatch,
+        texts: Sequence[Sequence[str]],
+        encoder: TextEncoder,
+        inputs: Mapping[str, Any],
+        batch_size: int,
+    ) -> Iterable[Any]:
+        """What the model puts out for each text, in their order.
+
+        Args:
+          run: computes the logits of one batch.
+          texts: one list or two, of the same length.
+          encoder: `TextEncoder` of the adapter's length.
+          inputs: settings of the adapters; those of one call have the same.
+          batch_size: the most rows of a batch.
+        """
+
+    @abc.abstractmethod
+    def answers(self, outputs: Sequence[Any], config: Config) -> list[Answer]:
+        """Answers of one adapter, dicts that JSON can hold.
+
+        Args:
+          outputs: of the method `outputs`; values after the adapter's own belong to another.
+          config: of the adapter.
+        """
+
+    @abc.abstractmethod
+    def columns(self, config: Config) -> list[str]:
+        """Names of an answer's columns in a table."""
+
+    # Serving.
+
+    @abc.abstractmethod
+    def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
+        """The signature that takes texts, a concrete function.
+
+        Args:
+          run: function of encoder inputs to logits.
+          config: of the adapter.
+          pieces: `Pieces` of the base.
+        """
+
+    @abc.abstractmethod
+    def serve_ids(self, run: Run, config: Config) -> Any:
+        """The signature that takes word-piece ids, a concrete function."""
