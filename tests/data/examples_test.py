@@ -115,7 +115,7 @@ def test_scores_in_all_ways_to_write_a_number(tmp_path):
 
 
 def test_what_a_task_does_not_have(tmp_path):
-    with pytest.raises(InputError, match=r"'ax' has no train data. Predict it with an adapter of"):
+    with pytest.raises(InputError, match=r"'ax' has no train data. Predict it with an adapter"):
         _read("ax", tmp_path, "train")
 
 
