@@ -46,6 +46,7 @@ setup(
         "importlib_resources",  # tensorflow-datasets needs it and does not say so.
         "keras>=3.10",
         "absl-py>=1.2",
+        "filelock>=4.0",  # 3.29 empties a file that another process has locked.
         "numpy>=1.26",
         "safetensors>=0.4",
         "scikit-learn>=1.4",

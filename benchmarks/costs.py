@@ -218,7 +218,7 @@ def _peak(pieces, sizes):
 
 def _memory(method):
     from adapter_bert_tf.base import load_base
-    from adapter_bert_tf.output.run_files import peak_memory_mb
+    from adapter_bert_tf.output.provenance import peak_memory_mb
 
     small = load_base()
     sizes = dataclasses.replace(small.config, **BERT_BASE)

@@ -28,7 +28,7 @@ def measure(data_dir, members):
     """Examples/s and MB of a process that trains; for a process of its own."""
     import adapter_bert_tf as abt
     from adapter_bert_tf.data.examples import read_examples
-    from adapter_bert_tf.output.run_files import peak_memory_mb
+    from adapter_bert_tf.output.provenance import peak_memory_mb
     from adapter_bert_tf.tasks import find_task
 
     base = abt.load_base()

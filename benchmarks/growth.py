@@ -102,7 +102,7 @@ def measure_one(data_dir, count):
     from adapter_bert_tf.base import load_base
     from adapter_bert_tf.data.batches import plan_batches
     from adapter_bert_tf.data.examples import read_examples
-    from adapter_bert_tf.output.run_files import peak_memory_mb
+    from adapter_bert_tf.output.provenance import peak_memory_mb
     from adapter_bert_tf.tasks import find_task
 
     base = load_base()

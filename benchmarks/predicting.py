@@ -85,7 +85,7 @@ def measure_peer(data_dir):
 
 def measure_file(data_dir):
     """Rows/s of a long file, and by how much it raises the memory that the process had."""
-    from adapter_bert_tf.output.run_files import peak_memory_mb
+    from adapter_bert_tf.output.provenance import peak_memory_mb
 
     rows = dev_set("demo_factuality").texts()
     with tempfile.TemporaryDirectory() as folder:

@@ -62,7 +62,7 @@ def read(data, folder):
 
 def measure(data, system, folder):
     """Examples/s and MB of a process that trains; for a process of its own."""
-    from adapter_bert_tf.output.run_files import peak_memory_mb
+    from adapter_bert_tf.output.provenance import peak_memory_mb
 
     found = read(data, folder)
     is_ours = system in (OURS, OURS_BF16, FULL, GARDEN, UPPER, KEPT)

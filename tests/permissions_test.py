@@ -11,11 +11,11 @@ import pytest
 from adapter_bert_tf import permissions, storage
 from adapter_bert_tf.cli.store import main as store
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.output.atomic import require_creatable
 from adapter_bert_tf.output.lock import locked
 from adapter_bert_tf.predict.tables import answer_file, check_places
 from adapter_bert_tf.run.checks.paths import check_writable
 from adapter_bert_tf.store import load_adapter
-from adapter_bert_tf.store.folders import require_place
 from tests.support import GOLDEN
 
 ADAPTER = GOLDEN.parent / "written_before" / "adapters" / "houlsby"
@@ -62,8 +62,8 @@ CLOSED = {  # What is done: what is said.
         lambda: check_places("open.csv", "full/o.csv", False),
         "Permission denied: the folder '.*/full' may not be written",
     ),
-    "a new adapter": (lambda: require_place("full/a/b"), "the folder '.*/full' may not be wr"),
-    "a lock": (lambda: hold("full"), "the folder 'full' may not be written"),
+    "a new adapter": (lambda: require_creatable("full/a/b"), "the folder '.*/full' may not be wr"),
+    "a lock": (lambda: hold("full"), "the folder '.*full' may not be written"),
     "a new folder": (lambda: hold("full/new"), "the folder 'full' may not be written"),
     "an output": (
         lambda: check_writable("--output_dir=full", "full"),

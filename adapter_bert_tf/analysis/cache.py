@@ -6,7 +6,8 @@ from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.output.run_files import command, read_record
+from adapter_bert_tf.output.provenance import command
+from adapter_bert_tf.output.records import read_record
 
 
 class AnalysisCache:

@@ -14,8 +14,9 @@ from adapter_bert_tf.config import table
 from adapter_bert_tf.config.run_flags import RunFlags
 from adapter_bert_tf.config.task_list import is_several
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.output.fingerprint import decisive, digest
+from adapter_bert_tf.output.records import digest
 from adapter_bert_tf.run.checks import paths
+from adapter_bert_tf.run.fingerprint import decisive
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.planning import plan_run
 from adapter_bert_tf.run.run_cache import RunCache

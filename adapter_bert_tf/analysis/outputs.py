@@ -4,13 +4,17 @@ import csv
 import io
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.output import run_files
+from adapter_bert_tf.output.atomic import require_creatable
+from adapter_bert_tf.output.output_dir import Contents, OutputDir
+from adapter_bert_tf.output.records import read_record
+from adapter_bert_tf.run.output_contents import contents_of
+from adapter_bert_tf.store.adapter_dir import require_outside_adapters
 from adapter_bert_tf.store.directory import adapter_exists
-from adapter_bert_tf.store.folders import require_place
 
 DRAWN = (".png", ".svg")
 MARK = "drawn by an analysis of adapter_bert_tf"
@@ -24,8 +28,9 @@ def require(folder: str, names: Collection[str]) -> None:
         analysis wrote, and the directory of an adapter, in which nothing else may be.
     """
     if not storage.isdir(folder):
-        require_place(os.path.join(folder, "file"))
-    run_files.require_files(folder, names)
+        require_creatable(os.path.join(folder, "file"))
+    require_outside_adapters(folder)
+    OutputDir(folder, Contents(files=tuple(names))).require_clear_names()
     if adapter_exists(folder):
         raise InputError(
             f"--output_dir={folder} is an adapter directory, in which nothing else can be. Choose "
@@ -42,6 +47,11 @@ def require(folder: str, names: Collection[str]) -> None:
             f"{foreign[0]} is there, and no analysis wrote it, or not the one that writes it now. "
             "Move it away, or choose another --output_dir."
         )
+
+
+def lock(folder: str, names: Collection[str]) -> AbstractContextManager[None]:
+    """Holds a folder, perhaps that of a run, in which an analysis writes files of these names."""
+    return OutputDir(folder, contents_of(names)).lock()
 
 
 def _foreign(folder: str, names: Collection[str]) -> list[str]:
@@ -64,7 +74,7 @@ def _is_marked(path: str) -> bool:
     if path.endswith(DRAWN):
         head = storage.read_bytes(path, 2**16)
         return MARK.encode() in head or (b"escription" in head and b"analy" in head)
-    return path.endswith(".json") and "identity" in (run_files.read_record(path) or {})
+    return path.endswith(".json") and "identity" in (read_record(path) or {})
 
 
 def write(folder: str, files: Mapping[str, bytes]) -> list[str]:

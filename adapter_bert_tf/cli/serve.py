@@ -35,11 +35,11 @@ def _join(parsed: argparse.Namespace) -> int:
     from adapter_bert_tf.base import load_base
     from adapter_bert_tf.sanitize import printable
     from adapter_bert_tf.serving.joined import join
-    from adapter_bert_tf.serving.saved_model_dir import signatures_of
+    from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 
-    before = signatures_of(parsed.output)
+    before = SavedModelDir(parsed.output).signatures()
     names = join(parsed.folders, load_base(parsed.base_model), parsed.output)
     print(f"{parsed.output}: {', '.join(names)}")
-    if gone := sorted({*before} - {*signatures_of(parsed.output)}):
+    if gone := sorted({*before} - {*SavedModelDir(parsed.output).signatures()}):
         print(f"What was there before is replaced; no longer in it: {printable(', '.join(gone))}")
     return 0

@@ -14,8 +14,10 @@ from adapter_bert_tf.interop import hub
 from adapter_bert_tf.interop.adapter_bert import import_checkpoint
 from adapter_bert_tf.interop.adapterhub import import_adapter, is_adapterhub
 from adapter_bert_tf.interop.adapterhub_export import export_adapter
+from adapter_bert_tf.output.atomic import TEMPORARY
 from adapter_bert_tf.permissions import is_closed, require_open
 from adapter_bert_tf.sanitize import preview, printable
+from adapter_bert_tf.store.adapter_dir import require_free
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.card import card, format_metric
 from adapter_bert_tf.store.combine import average
@@ -29,10 +31,9 @@ from adapter_bert_tf.store.directory import (
     load_adapter,
     save_adapter,
 )
+from adapter_bert_tf.store.file_names import CONFIG, MEMBERS
 from adapter_bert_tf.store.files import read_config
-from adapter_bert_tf.store.folders import TEMPORARY, require_free
 from adapter_bert_tf.store.multitask import is_several, require_one_task
-from adapter_bert_tf.store.place import CONFIG, MEMBERS
 
 ROW = "{:<24}{:<20}{:>6}{:>12}{:>10}  {:<24}{}"
 

@@ -22,10 +22,10 @@ from adapter_bert_tf.interop.adapterhub_format import (
     variable_names,
 )
 from adapter_bert_tf.store import contents
+from adapter_bert_tf.store.adapter_dir import require_free
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.directory import SavedAdapter
 from adapter_bert_tf.store.files import write_files
-from adapter_bert_tf.store.folders import require_free
 
 
 def export_adapter(saved, folder, base):

@@ -12,9 +12,9 @@ from adapter_bert_tf.base.hub import HUB_NAME, first_line, hub_errors, library
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.retry import is_remote
 from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.store.adapter_dir import require_free
 from adapter_bert_tf.store.directory import check_task_directories, load_adapter
-from adapter_bert_tf.store.folders import CONFIG, INSIDE, require_free
-from adapter_bert_tf.store.place import CARD, WEIGHTS
+from adapter_bert_tf.store.file_names import CARD, CONFIG, INSIDE, WEIGHTS
 
 PATTERNS = (CONFIG, WEIGHTS, CARD, *(f"{inside}/*" for inside in INSIDE))
 COMMIT = re.compile(r"[0-9a-f]{40}")

@@ -8,8 +8,8 @@ from adapter_bert_tf.runners.classification.multitask_runner import MultitaskRun
 from adapter_bert_tf.runners.classification.runner import ClassificationRunner
 from adapter_bert_tf.store import multitask
 from adapter_bert_tf.store.directory import adapter_exists
+from adapter_bert_tf.store.file_names import CONFIG
 from adapter_bert_tf.store.files import read_config
-from adapter_bert_tf.store.place import CONFIG
 from adapter_bert_tf.sweeps import sweep
 from adapter_bert_tf.training.tuning import MULTITASK_METHODS
 

@@ -19,13 +19,14 @@ from adapter_bert_tf.config.run_flags import RunFlags
 from adapter_bert_tf.config.user_paths import expand_user
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.jobs import classification, python_tables
-from adapter_bert_tf.output import result_digests, run_files
+from adapter_bert_tf.output import run_dir
+from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.predict import frames
 from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.run.checks import paths
 from adapter_bert_tf.sanitize import preview, truncate
 from adapter_bert_tf.serving.export import export_task
-from adapter_bert_tf.serving.saved_model_dir import require_no_result
+from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 
 # What the texts decide, or `TrainedTask` does.
 DECIDED = ("task_name", "data_dir", "label_column", "do_predict", "do_export", "adapter_dir")
@@ -45,7 +46,7 @@ class TrainedTask(Predictor):
     def __init__(self, output_dir: str, base: str | None) -> None:
         super().__init__(os.path.join(output_dir, "adapter"), base=base)
         self.output_dir = output_dir
-        record = run_files.read_record(os.path.join(output_dir, "run.json")) or {}
+        record = read_record(os.path.join(output_dir, "run.json")) or {}
         self.results: dict[str, float] = record.get("eval") or _of_several(output_dir)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -55,18 +56,14 @@ class TrainedTask(Predictor):
     def export(self, folder: str | os.PathLike[str]) -> None:
         """Writes a SavedModel that takes texts. Raises `InputError` if something else is there."""
         name, path = self.adapters[0], storage.path_of(folder)
-        require_no_result(path, own=self.output_dir)
+        SavedModelDir(path).require_not_a_result(own=self.output_dir)
         config, vocabulary = self.model.config(name), self.model.base.vocabulary
         export_task(path, self.model.model(name), config, vocabulary)
 
 
 def _of_several(output_dir: str) -> dict[str, float]:
     """The results of a sweep, as it leaves them."""
-    lines = (
-        storage.read_bytes(os.path.join(output_dir, result_digests.EVALUATION))
-        .decode()
-        .splitlines()
-    )
+    lines = storage.read_bytes(os.path.join(output_dir, run_dir.EVALUATION)).decode().splitlines()
     return {name: float(value) for name, _, value in (line.partition(" = ") for line in lines)}
 
 

@@ -28,13 +28,13 @@ from adapter_bert_tf.multi_adapter.live_task import LiveTask
 from adapter_bert_tf.multi_adapter.new_task import describe_task
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
+from adapter_bert_tf.store.adapter_dir import require_same_task
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.checks import plain_metric
 from adapter_bert_tf.store.combine import drop_lowest_layers
 from adapter_bert_tf.store.directory import load_adapter, save_adapter
 from adapter_bert_tf.store.members import Member, make_fusion_config, stack_members, update_members
 from adapter_bert_tf.store.multitask import require_one_task
-from adapter_bert_tf.store.place import require_same_task
 from adapter_bert_tf.task_types import type_of
 from adapter_bert_tf.training.tuning import Tuning, is_trained, select_trained
 

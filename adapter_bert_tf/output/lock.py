@@ -1,6 +1,7 @@
-"""One process at a time writes an `--output_dir`."""
+"""One process at a time writes a folder."""
 
 import contextlib
+import errno
 import json
 import os
 import pathlib
@@ -8,20 +9,25 @@ import socket
 import threading
 import time
 import uuid
+from collections.abc import Iterator
+from typing import Any
 
+import filelock
 import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.output import run_files
+from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.permissions import denied_as_input_error
 from adapter_bert_tf.sanitize import printable, truncate
 
 FILE = ".lock"
 BEAT = 15.0  # Seconds between signs of life.
-AHEAD = 86400.0  # Seconds by which another machine's clock may be.
-STALE = 120.0  # Seconds without one after which the owner counts as dead.
-
+STALE = 120.0  # Seconds without one after which an owner on another machine counts as dead.
+AHEAD = 86400.0  # Seconds by which another machine's clock may be ahead.
+WIDTH = 1024  # Bytes of the file. A sign of life replaces it in place, so all have one length.
+ATTEMPTS = 5  # The file that is opened may be one that its owner is just removing.
+NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # From a file system without locks.
 FIELDS = {
     "host": str,
     "machine": str,
@@ -35,146 +41,181 @@ FIELDS = {
 _held: set[str] = set()
 
 
-@contextlib.contextmanager
-def locked(folder):
-    """Holds the folder's lock; inside the same process it may be asked for again.
+class InUse(InputError):
+    """Another process holds a folder."""
 
-    The owner writes a sign of life every `BEAT` seconds. A lock is taken over when its process is
-    gone from this machine, or, if it belongs to another machine, is silent for `STALE` seconds;
-    if that machine has this one's name, it is waited for.
+
+@contextlib.contextmanager
+def locked(folder: str, wait: bool = False) -> Iterator[None]:
+    """Holds the folder's lock; the same process may ask for it again.
+
+    Args:
+      folder: path.
+      wait: whether to wait for another process that holds it.
 
     Raises:
-      InputError: when another process holds it; says which, and since when. Or when this user may
-        not write there.
+      InUse: if another process holds it; the message names that process.
+      InputError: if this user may not write there.
     """
     path = os.path.join(folder, FILE)
     if path in _held:
         yield
         return
-    mark = {
-        "host": socket.gethostname(),
-        "machine": _machine(),
-        "pid": os.getpid(),
-        "process": _started(os.getpid()),
-        "since": time.time(),
-        "id": uuid.uuid4().hex,
-    }
+    lock = Lock(path)
     with denied_as_input_error():
-        _take(path, mark)
+        (lock.wait if wait else lock.acquire)()
     _held.add(path)
-    done = threading.Event()
-    beating = threading.Thread(target=_beat, args=(path, mark, done), daemon=True)
-    beating.start()
     try:
         yield
     finally:
-        done.set()
-        beating.join()
         _held.discard(path)
-        if _read(path).get("id") == mark["id"]:
-            storage.remove(path)
+        lock.release()
 
 
-def remove_dead(folder):
-    """Removes the lock that a process left which is gone; says nothing, as nothing is begun."""
+def remove_dead(folder: str) -> None:
+    """Removes the file that a killed process left; prints nothing, as nothing begins."""
     path = os.path.join(folder, FILE)
-    if storage.exists(path) and not _is_alive(owner := _read(path)):
-        _break(path, owner)
-
-
-def _take(path, mark):
-    if not _create(path, mark):
-        owner = _read(path)
-        if _is_alive(owner) and not _falls_silent(path, owner):
-            raise InputError(_refusal(path, owner))
-        print(
-            f"Taking over from process {owner['pid']} on {_host(owner)}, which is gone."
-            if owner
-            else f"{path} is damaged, and is taken over.",
-            flush=True,
-        )
-        _break(path, owner)
-        _create(path, mark)
-    if storage.is_remote(path):
-        time.sleep(1.0)  # Of two that wrote at once, the later one stays.
-    if (owner := _read(path)).get("id") != mark["id"]:
-        raise InputError(_refusal(path, owner))
-
-
-def _host(owner):
-    """The machine's name, of a file that anybody may have written."""
-    return truncate(printable(owner["host"]), 100)
-
-
-def _break(path, owner):
-    """Removes a dead owner's lock; one that another process took meanwhile stays."""
-    if storage.is_remote(path):
+    if path not in _held and storage.exists(path) and not _is_alive(_read(path)):
         storage.remove(path)
-        return
-    aside = f"{path}.{uuid.uuid4().hex}"
-    with contextlib.suppress(FileNotFoundError, FileExistsError):
-        os.rename(path, aside)
-        if _read(aside).get("id") != owner.get("id"):
-            os.link(aside, path)
-        os.remove(aside)
 
 
-def _create(path, mark):
-    """Writes the lock if there is none; whether it did. A store cannot do both in one step."""
-    text = json.dumps(mark | {"beat": time.time()})
-    if storage.is_remote(path):
-        if storage.exists(path):
-            return False
-        storage.write_text(path, text)
-        return True
-    storage.makedirs(os.path.dirname(path))
-    whole = f"{path}.{mark['id']}"
-    pathlib.Path(whole).write_text(text)
-    try:
-        os.link(whole, path)
-        return True
-    except (FileExistsError, FileNotFoundError):  # Another process has it, and cleaned up here.
-        return False
-    finally:
-        pathlib.Path(whole).unlink(missing_ok=True)
+class Lock:
+    """A file that names its owner, in the folder that is locked.
+
+    A local file is also locked by the operating system, which ends with the process, however that
+    ends. Object stores have no such locks, and some network file systems have them only between
+    the processes of one machine. So the owner also writes a sign of life every `BEAT` seconds: an
+    owner on another machine is dead if it was silent for `STALE` seconds.
+
+    Args:
+      path: of the file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.kernel: filelock.BaseFileLock | None = None
+        self.owner = _this_process()
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self.beat, daemon=True)
+
+    def acquire(self) -> None:
+        """Takes the lock. Raises `InUse` if another process has it."""
+        owner, existed = _read(self.path), storage.exists(self.path)
+        if _is_alive(owner) and not _falls_silent(self.path, owner):
+            raise InUse(_in_use(self.path, owner))
+        if not storage.is_remote(self.path):
+            self._acquire_kernel_lock()
+        if existed:
+            print(f"Taking over from {_name(owner)}.", flush=True)
+        self._write()
+        if self.kernel is None:
+            time.sleep(1.0)  # Of two that write at once, the later one stays.
+        if not self._is_mine(found := _read(self.path)):
+            raise InUse(_in_use(self.path, found))
+        self.thread.start()
+
+    def _acquire_kernel_lock(self) -> None:
+        """Raises `InUse` if another process has it."""
+        storage.makedirs(os.path.dirname(self.path))
+        if storage.is_link(self.path):
+            raise InputError(f"{self.path} is a link, and a file is written there. Remove it.")
+        # Not the fallback of `filelock`: it cannot see that a process on another machine is dead.
+        lock = filelock.FileLock(self.path, thread_local=False, fallback_to_soft=False)
+        for attempt in range(ATTEMPTS):
+            try:
+                lock.acquire(timeout=0)
+                self.kernel = lock
+                return
+            except filelock.Timeout:
+                if attempt == ATTEMPTS - 1:
+                    raise InUse(_in_use(self.path, _read(self.path))) from None
+                time.sleep(0.05)
+            except OSError as error:
+                if error.errno not in NO_LOCKS:
+                    raise
+                return
+
+    def wait(self) -> None:
+        """Takes the lock as soon as no other process has it."""
+        waited = False
+        while True:
+            try:
+                self.acquire()
+                return
+            except InUse as error:
+                if not waited:
+                    print(f"Waiting. {error}", flush=True)
+                waited = True
+                time.sleep(1.0)
+
+    def release(self) -> None:
+        """Removes the file, then gives the lock back: who waits for a removed file has nothing."""
+        self.done.set()
+        self.thread.join()
+        if self._is_mine(_read(self.path)):
+            storage.remove(self.path)
+        if self.kernel:
+            self.kernel.release()
+
+    def beat(self) -> None:
+        """Writes signs of life until `done`; ends the process if another one has the lock."""
+        while not self.done.wait(BEAT):
+            try:
+                if (found := _read(self.path)) and not self._is_mine(found):  # This one was asleep.
+                    print(f"{self.path} belongs to another process now; stopping.", flush=True)
+                    os._exit(1)
+                self._write()
+            except (OSError, InputError, tf.errors.OpError) as error:
+                print(f"{self.path} could not be renewed; trying again: {error}", flush=True)
+
+    def _write(self) -> None:
+        text = json.dumps(self.owner | {"beat": time.time()})
+        if self.kernel is None:
+            storage.write_text(self.path, text)
+            return
+        # In place: a new file of this name would not be locked.
+        with open(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o666), "wb", buffering=0) as file:
+            file.write(text.ljust(WIDTH).encode())
+
+    def _is_mine(self, found: dict[str, Any]) -> bool:
+        return found.get("id") == self.owner["id"]
 
 
-def _beat(path, mark, done):
-    while not done.wait(BEAT):
-        try:
-            if _read(path).get("id", mark["id"]) != mark["id"]:  # This machine was asleep.
-                print(f"{path} belongs to another process now, so this one stops.", flush=True)
-                os._exit(1)
-            storage.write_text(path, json.dumps(mark | {"beat": time.time()}))
-        except (OSError, InputError, tf.errors.OpError) as error:
-            print(f"{path} could not be renewed, and will be tried again: {error}", flush=True)
+def _this_process() -> dict[str, Any]:
+    return {
+        "host": socket.gethostname(),
+        "machine": _machine(),
+        "pid": os.getpid(),
+        "process": _start_of(os.getpid()),
+        "since": time.time(),
+        "id": uuid.uuid4().hex,
+    }
 
 
-def _read(path):
-    """What a lock says; an empty dict if it is not there or not whole."""
-    mark = run_files.read_record(path)
-    whole = mark is not None and all(
-        isinstance(mark.get(name), kind) for name, kind in FIELDS.items()
-    )
+def _read(path: str) -> dict[str, Any]:
+    """The owner that a file names; an empty dict if there is none, or it is damaged."""
+    owner = read_record(path)
+    if owner is None or not all(isinstance(owner.get(n), kind) for n, kind in FIELDS.items()):
+        return {}
     # A time far ahead, or NaN, would count as a sign of life for ever.
-    return mark if whole and mark["since"] >= 0 and mark["beat"] < time.time() + AHEAD else {}
+    return owner if owner["since"] >= 0 and owner["beat"] < time.time() + AHEAD else {}
 
 
-def _is_alive(owner):
+def _is_alive(owner: dict[str, Any]) -> bool:
     if not owner:
         return False
     if owner["machine"] == _machine():
-        return _started(owner["pid"]) == owner["process"]
+        return _start_of(owner["pid"]) == owner["process"]
     return time.time() - owner["beat"] < STALE
 
 
-def _falls_silent(path, owner):
+def _falls_silent(path: str, owner: dict[str, Any]) -> bool:
     """Waits for an owner that may be this machine before it was restarted; whether it is dead."""
     if owner["host"] != socket.gethostname() or owner["machine"] == _machine():
         return False
     print(
-        f"{path} is of process {owner['pid']} on a machine of this name, perhaps before it was "
-        f"restarted. Waiting for a sign of life, up to {STALE:.0f} s.",
+        f"{path} belongs to process {owner['pid']} on a machine of this name, perhaps before it "
+        f"was restarted. Waiting for a sign of life, up to {STALE:.0f} s.",
         flush=True,
     )
     while _is_alive(owner):
@@ -184,8 +225,8 @@ def _falls_silent(path, owner):
     return True
 
 
-def _machine():
-    """What tells this machine, since it was started, and this container from others."""
+def _machine() -> str:
+    """What distinguishes this machine since its start, and this container, from others."""
     try:
         boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{socket.gethostname()} {boot} {os.readlink('/proc/self/ns/pid')}"
@@ -193,8 +234,8 @@ def _machine():
         return socket.gethostname()
 
 
-def _started(pid):
-    """What tells a process from an earlier one of the same number; "" if there is none."""
+def _start_of(pid: int) -> str:
+    """What distinguishes a process from an earlier one with its number; "" if there is none."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
         fields = stat[stat.rindex(")") + 2 :].split()
@@ -203,13 +244,20 @@ def _started(pid):
         return ""
 
 
-def _refusal(path, owner):
+def _name(owner: dict[str, Any]) -> str:
+    """A dead owner, from a file that anybody may have written."""
     if not owner:
-        return f"{path} changes hands at this moment. Start again in a minute."
+        return f"a damaged {FILE}"
+    return f"process {owner['pid']} on {truncate(printable(owner['host']), 100)}, which is gone"
+
+
+def _in_use(path: str, owner: dict[str, Any]) -> str:
+    if not owner:
+        return f"{path} is changing hands at this moment. Start again in a minute."
     age, silent = (time.time() - owner[key] for key in ("since", "beat"))
     return (
-        f"{os.path.dirname(path)} is in use by process {owner['pid']} on {_host(owner)}, for "
-        f"{age:.0f} s (last sign of life {silent:.0f} s ago). Wait for it, or choose another "
-        f"--output_dir. If that machine is dead, its lock counts no more after {STALE:.0f} s "
-        f"of silence; {path} may also be removed by hand."
+        f"{os.path.dirname(path)} is in use by process {owner['pid']} on "
+        f"{truncate(printable(owner['host']), 100)}, for {age:.0f} s (last sign of life "
+        f"{silent:.0f} s ago). Wait for it, or choose another --output_dir. If that machine is "
+        f"dead, its lock expires after {STALE:.0f} s of silence; you may also remove {path}."
     )

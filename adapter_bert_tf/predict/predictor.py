@@ -13,8 +13,8 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.predict import columns, frames, tables
 from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.store.file_names import CONFIG
 from adapter_bert_tf.store.files import read_config
-from adapter_bert_tf.store.place import CONFIG
 from adapter_bert_tf.task_types import type_of
 from adapter_bert_tf.task_types.batched_inference import Inputs
 

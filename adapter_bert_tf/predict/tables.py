@@ -1,25 +1,20 @@
 """Files of rows, answered row by row: never whole in memory, and written whole or not at all."""
 
-import contextlib
 import itertools
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-import tensorflow as tf
-
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError, require_bools
+from adapter_bert_tf.output.atomic import replace_file, require_creatable
 from adapter_bert_tf.permissions import denied_as_input_error
 from adapter_bert_tf.predict.file_formats import form_of
 from adapter_bert_tf.predict.output_columns import cells_of, free
 from adapter_bert_tf.predict.progress import RowProgress
 from adapter_bert_tf.predict.reading import Record, Table, open_table
 from adapter_bert_tf.predict.writing import open_written
-from adapter_bert_tf.retry import is_remote
 from adapter_bert_tf.sanitize import format_lines
-from adapter_bert_tf.store.folders import require_place
 
 AT_ONCE = 2048  # Rows in memory.
 Texts: TypeAlias = tuple[str, ...]
@@ -72,7 +67,7 @@ def answer_file(
     check_places(path, output, overwrite)
     form = form_of(path, delimiter, header, quoted, encoding)
     written = form_of(output, delimiter if _ending(output) == _ending(path) else None, header)
-    with open_table(path, form) as table, _whole(output, overwrite) as place:
+    with open_table(path, form) as table, replace_file(output, overwrite) as place:
         columns = [] if table.is_empty else columns_of(table.names)
         called = free(names, table.names or ())
         with open_written(place, written, table, called) as write:
@@ -95,10 +90,10 @@ def check_places(path: str, output: str, overwrite: bool) -> None:
         raise InputError(f"{path!r} is a folder. Name one of its files.")
     if storage.real(path) == storage.real(output):
         raise InputError(f"The output must be another file than what is read. Received: {path!r}")
-    require_place(output)
+    require_creatable(output)
     if storage.exists(output) and (storage.isdir(output) or not overwrite):
         raise InputError(
-            f"{output!r} is there already. Choose another place, or say overwrite=True.",
+            f"{output!r} exists already. Choose another path, or pass overwrite=True.",
             "overwrite=True",
         )
 
@@ -165,66 +160,3 @@ def _say_odd(path: str, table: Table) -> None:
         if lines:
             said = f"{len(lines)} of {table.count} rows {what} ({format_lines(lines)})."
             print(f"{path}: {said}", flush=True)
-
-
-@contextlib.contextmanager
-def _whole(path: str, overwrite: bool) -> Iterator[str]:
-    """Yields where to write a file that is at `path` in the end, if nothing fails.
-
-    Raises:
-      InputError: when something has come to be at `path` that may not be replaced. What was written
-        stays, and the message says where.
-    """
-    folder = tempfile.gettempdir() if is_remote(path) else os.path.dirname(path) or "."
-    storage.makedirs(folder)
-    temporary = _new_file(folder, ".unfinished-", path)
-    try:
-        yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())
-        try:
-            _put(temporary, path, overwrite)
-        except (FileExistsError, IsADirectoryError, tf.errors.AlreadyExistsError) as error:
-            kept = _new_file(folder, "answers-", path)
-            os.replace(temporary, kept)
-            raise InputError(
-                f"{path!r} came to be there while the rows were answered, and is not replaced. The "
-                f"answers are in {kept!r}."
-            ) from error
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(temporary)
-
-
-def _new_file(folder: str, beginning: str, path: str) -> str:
-    """An empty file with a name of its own, and the ending of `path`."""
-    ending = _ending(path) + (".gz" if path.endswith(".gz") else "")
-    number, made = tempfile.mkstemp(ending, beginning, folder)
-    os.close(number)
-    return made
-
-
-def _put(written: str, path: str, overwrite: bool) -> None:
-    """Gives a file its place. Raises `FileExistsError`, or TensorFlow's, for one that is taken."""
-    if is_remote(path):
-        tf.io.gfile.copy(written, path, overwrite=overwrite)
-    elif overwrite:
-        os.replace(written, path)
-    else:
-        _put_new(written, path)
-
-
-def _put_new(written: str, path: str) -> None:
-    """A second name, which unlike a rename replaces nothing; some file systems have none."""
-    try:
-        os.link(written, path)
-    except FileExistsError:
-        raise
-    except OSError:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL))
-        os.replace(written, path)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

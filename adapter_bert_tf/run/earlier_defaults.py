@@ -6,9 +6,10 @@ from typing import Any
 from adapter_bert_tf import storage
 from adapter_bert_tf.config import table
 from adapter_bert_tf.config.run_flags import RunFlags
-from adapter_bert_tf.output.run_files import OWNER, read_record
+from adapter_bert_tf.output.records import read_record
+from adapter_bert_tf.output.run_dir import OWNER
 
-RECORDS = ("sweep.json", f"checkpoints/{OWNER}", "run.json")
+RECORDS = ("sweep.json", OWNER, "run.json")
 
 
 def with_earlier_defaults(flags: RunFlags) -> RunFlags:
@@ -38,6 +39,6 @@ def _recorded(folder: str) -> dict[str, Any] | None:
     for name in RECORDS:
         record = read_record(os.path.join(folder, name))
         if record is not None:
-            theirs = record if name.endswith(OWNER) else record.get("flags")
+            theirs = record if name == OWNER else record.get("flags")
             return theirs if isinstance(theirs, dict) else {}
     return None

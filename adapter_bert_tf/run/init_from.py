@@ -11,7 +11,7 @@ from adapter_bert_tf.config.row import Value
 from adapter_bert_tf.config.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.task_model import EncoderModel
-from adapter_bert_tf.output.fingerprint import digest
+from adapter_bert_tf.output.records import digest
 from adapter_bert_tf.store import SavedAdapter, load_adapter
 from adapter_bert_tf.store.combine import SHAPE_KEYS, drop_lowest_layers
 from adapter_bert_tf.store.directory import adapter_exists, extract_task

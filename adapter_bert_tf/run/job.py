@@ -2,8 +2,7 @@
 
 import contextlib
 import dataclasses
-import os
-from collections.abc import Collection, Iterator
+import functools
 from typing import Any
 
 import tensorflow as tf
@@ -12,9 +11,12 @@ import tf_keras
 from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.task_model import EncoderModel
-from adapter_bert_tf.output import cleanup, result_digests, run_files
-from adapter_bert_tf.output.lock import locked, remove_dead
+from adapter_bert_tf.output import provenance
+from adapter_bert_tf.output.lock import remove_dead
+from adapter_bert_tf.output.records import read_record
+from adapter_bert_tf.output.run_dir import RECORD
 from adapter_bert_tf.run import report_page
+from adapter_bert_tf.run.metric_files import write_eval_results
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.store.members import stack_members
@@ -54,16 +56,16 @@ def run_plan(plan: Plan) -> dict[str, Any]:
         if plan.folder.is_finished():
             print(f"{out} holds the results of this very run. --overwrite repeats it.", flush=True)
             _clean_finished(plan)
-            return run_files.read_record(os.path.join(out, "run.json"))
+            return read_record(plan.folder.file(RECORD)) or {}
         if lost := plan.folder.lost():
             print(f"Not as this run left it, so made again: {', '.join(lost)}.", flush=True)
-    names = plan.kind.output_files(plan.tasks)
-    with held(plan.places.output_dir, not plan.actions.dry_run and plan.writes, names):
+    writes = not plan.actions.dry_run and plan.writes
+    with plan.folder.lock() if writes else contextlib.nullcontext():
         if plan.actions.train and not plan.actions.overwrite:
-            plan.folder.check_same_run()  # Another process may have been here since.
-            plan.folder.check_same_content()
+            plan.folder.require_same_run()  # Another process may have been here since.
+            plan.folder.require_same_content()
         if plan.actions.train:
-            plan.folder.check_adapter(plan.actions.overwrite)
+            plan.folder.require_own_adapter(plan.actions.overwrite)
         job = _build(plan)
         print(plan.kind.report(job), flush=True)
         if plan.start:
@@ -71,24 +73,6 @@ def run_plan(plan: Plan) -> dict[str, Any]:
         if not plan.actions.dry_run:
             _carry_out(job)
         return _run_record(job)
-
-
-@contextlib.contextmanager
-def held(folder: str, writes: bool, names: Collection[str] = ()) -> Iterator[None]:
-    """A context in which a folder is this process' own, if it writes there.
-
-    Args:
-      folder: path.
-      writes: whether it does.
-      names: of what it writes besides what all runs do; patterns.
-    """
-    if not writes:
-        yield
-        return
-    run_files.require_files(folder)
-    with locked(folder):
-        cleanup.remove_stale_files(folder, names)
-        yield
 
 
 def _build(plan: Plan) -> Job:
@@ -130,11 +114,12 @@ def _assign_members(variables: dict[str, tf.Variable], plan: Plan) -> None:
 
 def _carry_out(job: Job) -> None:
     plan = job.plan
-    before = _results(plan) if plan.writes and not plan.actions.overwrite else {}
+    results = functools.partial(plan.folder.results, plan.actions.export)
+    before = results() if plan.writes and not plan.actions.overwrite else {}
     if plan.actions.train:
         _train(job)
     elif plan.writes:
-        run_files.note_begun(plan.places.output_dir, _run_record(job))
+        plan.folder.start_evaluation(_run_record(job))
     if plan.kind.is_evaluated(plan):
         _evaluate(job)
     if plan.actions.predict:
@@ -142,10 +127,11 @@ def _carry_out(job: Job) -> None:
     if plan.actions.export and plan.writes:
         plan.kind.export(job)
     if plan.writes:
-        job.record["results"] = now = _results(plan)
-        for name in result_digests.replaced(before, now):
-            print(f"Replaced: {os.path.join(plan.places.output_dir, name)}", flush=True)
-        run_files.write_run(plan.places.output_dir, _run_record(job), plan.actions.train)
+        job.record["results"] = now = results()
+        for name, digest in before.items():
+            if isinstance(digest, str) and now.get(name, digest) != digest:
+                print(f"Replaced: {plan.folder.file(name)}", flush=True)
+        plan.folder.write_record(_run_record(job), plan.actions.train)
         if plan.actions.train:
             print(printable(f"Adapter: {plan.places.adapter_dir}"), flush=True)
         if plan.actions.report:
@@ -162,25 +148,17 @@ def _clean_finished(plan: Plan) -> None:
         return
     remove_dead(out)
     if plan.actions.report and not report_page.is_there(out):
-        with held(out, True):
+        with plan.folder.lock():
             report_page.write(out)
-
-
-def _results(plan: Plan) -> dict[str, Any]:
-    """What `run.json` says of the results."""
-    patterns = plan.kind.output_files(plan.tasks)
-    export_dir = plan.places.export_dir if plan.actions.export else None
-    return result_digests.note(plan.places.output_dir, patterns, export_dir)
 
 
 def _train(job: Job) -> None:
     """Trains, and writes the adapter directory."""
     plan = job.plan
     if plan.actions.overwrite and plan.writes and not plan.folder.is_interrupted():
-        written = plan.folder.results_before()
-        cleanup.clear_run(plan.places.output_dir, [*plan.kind.output_files(plan.tasks), *written])
+        plan.folder.clear()
     if plan.writes:
-        plan.folder.claim()
+        plan.folder.start_training()
     plan.kind.begin_training(job)
     job.standardized = True
     progress = train(
@@ -233,7 +211,7 @@ def _evaluate(job: Job) -> None:
     if plan.writes:
         steps = job.record.get("global_step", steps)
         plan.kind.write_details(job)
-        run_files.write_eval_results(plan.places.output_dir, scores | {"global_step": steps})
+        write_eval_results(plan.places.output_dir, scores | {"global_step": steps})
         if plan.actions.train:
             plan.kind.save(job)
 
@@ -242,11 +220,11 @@ def _run_record(job: Job) -> dict[str, Any]:
     """The content of `run.json`: with `--config` it repeats the run."""
     plan = job.plan
     return {
-        "command": run_files.command(),
+        "command": provenance.command(),
         "flags": plan.flags,
         "learning_rate": plan.training.learning_rate,
         "versions": installed_versions(),
-        **plan.folder.content,
+        **plan.folder.run.content,
         "parameters": {
             "total": count(job.model.named_variables().values()),
             "trained": count(job.trained.values()),
@@ -254,5 +232,5 @@ def _run_record(job: Job) -> dict[str, Any]:
         },
         "chosen_by": list(plan.metrics),
         "replicas": plan.strategy.num_replicas_in_sync,
-        "peak_memory_mb": run_files.peak_memory_mb(),
+        "peak_memory_mb": provenance.peak_memory_mb(),
     } | job.record

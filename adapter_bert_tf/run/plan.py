@@ -8,7 +8,7 @@ import tensorflow as tf
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.data.mixture import Temperature
-from adapter_bert_tf.output.run_folder import RunFolder
+from adapter_bert_tf.output.run_dir import RunDir
 from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.members import Member
@@ -148,7 +148,7 @@ class Plan:
     strategy: tf.distribute.Strategy
     precision: str
     dropout: float | None
-    folder: RunFolder
+    folder: RunDir
     flags: dict[str, Any]
     start: InitialAdapter | None = None
     members: tuple[Member, ...] = ()

@@ -3,7 +3,6 @@
 import dataclasses
 import os
 from collections.abc import Sequence
-from typing import Any
 
 import tensorflow as tf
 from absl import logging
@@ -15,25 +14,26 @@ from adapter_bert_tf.config.run_flags import Part, RunFlags
 from adapter_bert_tf.config.task_list import takes_subsets
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.losses import Loss
-from adapter_bert_tf.output.run_files import require_files, require_own
-from adapter_bert_tf.output.run_folder import RunFolder
+from adapter_bert_tf.output.output_dir import OutputDir
 from adapter_bert_tf.run import saved_settings
 from adapter_bert_tf.run.batch_sizes import batches_of, distribution, training_settings
 from adapter_bert_tf.run.checks import path_conflicts, split_history
 from adapter_bert_tf.run.content import content_of, warn_of_other_data
 from adapter_bert_tf.run.earlier_defaults import with_earlier_defaults
+from adapter_bert_tf.run.fingerprint import fingerprint_of
 from adapter_bert_tf.run.init_from import load_initial_adapter, recorded_flags
 from adapter_bert_tf.run.method import from_config, pooler
 from adapter_bert_tf.run.method.fusion_members import load_members
+from adapter_bert_tf.run.output_contents import contents_of, run_dir
 from adapter_bert_tf.run.plan import Actions, Choice, Method, Places, Plan
 from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.run.task_runner import TaskData, TaskRunner
-from adapter_bert_tf.serving.saved_model_dir import require_export_place, require_no_result
+from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
+from adapter_bert_tf.store.adapter_dir import AdapterDir, require_outside_adapters
 from adapter_bert_tf.store.combine import drop_lowest_layers
 from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.multitask import require_one_task
-from adapter_bert_tf.store.place import require_adapter_place
 
 
 def plan_run(kind: TaskRunner, flags: RunFlags, reused: RunCache) -> Plan:
@@ -49,14 +49,15 @@ def plan_run(kind: TaskRunner, flags: RunFlags, reused: RunCache) -> Plan:
     """
     flags = with_earlier_defaults(flags)
     actions, places = actions_of(flags), places_of(flags)
-    require_files(places.output_dir)
+    require_outside_adapters(places.output_dir)
+    OutputDir(places.output_dir, contents_of()).require_clear_names()
     check_places(actions, places)
     path_conflicts.check(flags, actions, places, kind.output_files(()))
     start = load_initial_adapter(flags, kind.together)
     members = load_members(flags, start)
     takes_up = actions.train and not actions.overwrite
     if takes_up:
-        _folder(flags, places, {}).check_same_run()
+        run_dir(places, fingerprint_of(flags)).require_same_run()
     saved = None if actions.train else _find_saved(kind, flags, places)
     flags = saved_settings.with_saved_settings(flags, saved) if saved else flags
     asked = data_flags(flags)
@@ -76,14 +77,15 @@ def plan_run(kind: TaskRunner, flags: RunFlags, reused: RunCache) -> Plan:
     tasks = reused.data(asked, base.vocabulary, saved, kind.read)
     split_history.warn(tasks, start, members)
     names = kind.output_files(tasks)
-    require_files(places.output_dir, names)
-    require_own(places.output_dir, names)
-    folder = _folder(flags, places, content_of(tasks, base, chosen, start, members))
-    warn_of_other_data(flags.config, folder.content)
+    content = content_of(tasks, base, chosen, start, members)
+    folder = run_dir(places, fingerprint_of(flags, content), names)
+    folder.require_clear_names()
+    folder.require_own_files()
+    warn_of_other_data(flags.config, content)
     if takes_up:
-        folder.check_same_content()
+        folder.require_same_content()
     if actions.train and not (takes_up and folder.is_finished()):
-        folder.check_adapter(actions.overwrite)
+        folder.require_own_adapter(actions.overwrite)
     training = training_settings(flags, actions, chosen, sum(task.count for task in tasks))
     if actions.train:
         training = dataclasses.replace(training, loss=_loss(kind, flags, tasks))
@@ -140,23 +142,11 @@ def places_of(flags: RunFlags) -> Places:
 def check_places(actions: Actions, places: Places) -> None:
     """What is replaced as a whole must be of our making. Raises `InputError`."""
     if actions.export:
-        require_export_place(places.export_dir)
-        require_no_result(places.export_dir, own=places.output_dir)
+        export = SavedModelDir(places.export_dir)
+        export.require_replaceable()
+        export.require_not_a_result(own=places.output_dir)
     if actions.train:
-        require_adapter_place(places.adapter_dir)
-
-
-def _folder(flags: RunFlags, places: Places, content: dict[str, Any]) -> RunFolder:
-    asked = table.with_role(Role.APPLY, Role.EXPORT)
-    return RunFolder(
-        path=places.output_dir,
-        adapter_dir=places.adapter_dir,
-        export_dir=places.export_dir,
-        flags=flags.values,
-        defaults=flags.completed(table.EARLIER),
-        asked=tuple(name for name in asked if getattr(flags, name)),
-        content=content,
-    )
+        AdapterDir(places.adapter_dir).require_replaceable()
 
 
 def _find_saved(kind: TaskRunner, flags: RunFlags, places: Places) -> SavedAdapter | None:

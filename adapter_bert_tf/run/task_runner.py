@@ -14,7 +14,7 @@ from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.heads.task_model import EncoderModel
-from adapter_bert_tf.output import run_files
+from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.checks import split_history
 from adapter_bert_tf.run.saved_settings import as_read
 from adapter_bert_tf.serving.export import export_task
@@ -187,7 +187,7 @@ class TaskRunner(abc.ABC):
         Raises:
           InputError: when another run has written its adapter there meanwhile.
         """
-        job.plan.folder.check_adapter_still(job.plan.actions.overwrite)
+        job.plan.folder.require_own_adapter_still(job.plan.actions.overwrite)
         plan = job.plan
         kept = contents.kept_variables(job.model, plan.method.tuning, plan.method.parts)
         save_adapter(
@@ -206,12 +206,12 @@ class TaskRunner(abc.ABC):
         """What the adapter directory of a trained job says, with what is said of its task."""
         plan = job.plan
         return schema.describe(
-            base=plan.folder.content["base"],
+            base=plan.folder.run.content["base"],
             tuning=plan.method.tuning,
             adapter=plan.method.parts,
             global_step=job.record.get("global_step", 0),
-            command=run_files.command(),
-            run=plan.folder.run_id,
+            command=command(),
+            run=plan.folder.run.run_id,
             **plan.base.named(),
             **of_task,
         )

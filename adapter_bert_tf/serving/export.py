@@ -1,15 +1,12 @@
 """Writes the SavedModel of one task."""
 
-import os
-
 import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.heads.serving_texts import Pieces
-from adapter_bert_tf.serving.saved_model_dir import MODEL, mark, mark_older, require_export_place
-from adapter_bert_tf.store.folders import replacing
+from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.task_types import type_of
 
 
@@ -48,12 +45,13 @@ def write(folder, module, signatures):
     Raises:
       InputError: when `folder` holds something else than a SavedModel of ours.
     """
-    require_export_place(folder)
-    before = storage.exists(os.path.join(folder, MODEL))
+    target = SavedModelDir(folder)
+    target.require_replaceable()
+    existed = target.exists()
     if storage.is_remote(folder):
-        mark_older(folder)
-    with replacing(folder, MODEL, require_export_place) as temporary:
+        target.mark_earlier()
+    with target.replace() as temporary:
         tf.saved_model.save(module, temporary, signatures=signatures)
-        mark(temporary)
-    if before:
+        SavedModelDir(temporary).mark()
+    if existed:
         logging.warning("%s: the SavedModel that was there is replaced.", folder)

@@ -15,7 +15,7 @@ from adapter_bert_tf.heads.serving_texts import Pieces, id_specs
 from adapter_bert_tf.multi_adapter.mixed import group_key, stack_weights
 from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.serving.export import write
-from adapter_bert_tf.serving.saved_model_dir import require_export_place, require_no_result
+from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.directory import SavedAdapter, load_adapter, parse_named_folder
@@ -45,8 +45,8 @@ def join(folders, base, output):
         changes the base (full and top-k tuning), or something else is at `output`.
     """
     output = storage.path_of(output)
-    require_export_place(output)
-    require_no_result(output)
+    SavedModelDir(output).require_replaceable()
+    SavedModelDir(output).require_not_a_result()
     tasks = _load(folders, base)
     encoder = base.build_encoder()
     pieces = Pieces(TextEncoder(base.vocabulary, base.config.max_sequence_length))

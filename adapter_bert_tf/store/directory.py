@@ -17,14 +17,14 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents, schema
 from adapter_bert_tf.store import weights as weight_bytes
+from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.card import card_page
+from adapter_bert_tf.store.file_names import CARD, CONFIG, TASKS, WEIGHTS
 from adapter_bert_tf.store.files import config_bytes, read_adapter, read_config, write_files
-from adapter_bert_tf.store.folders import TASKS, replacing
 from adapter_bert_tf.store.fusion_files import read_members
 from adapter_bert_tf.store.members import Member, stack_members
 from adapter_bert_tf.store.multitask import config_of, is_several, names_of
-from adapter_bert_tf.store.place import CARD, CONFIG, WEIGHTS, require_adapter_place
 from adapter_bert_tf.store.task_directories import is_generated, separate_task, task_adapters
 
 
@@ -134,7 +134,7 @@ def save_adapter(
         variables do not match the config.
     """
     path = storage.path_of(folder)
-    require_adapter_place(path)
+    AdapterDir(path).require_replaceable()
     _require_config(config)
     if members:
         config = {**config, "members": [member.config["sha256"] for member in members]}
@@ -159,7 +159,7 @@ def save_adapter(
     if is_several(config):
         for task in task_adapters(config, variables, dtype):
             files |= task.files(f"{TASKS}/{task.name}")
-    write_files(path, files)
+    write_files(path, files, lambda _: AdapterDir(path).require_replaceable())
 
 
 def _require_config(config: Mapping[str, Any]) -> None:
@@ -188,14 +188,14 @@ def copy_adapter(source: str, folder: str, run: str) -> None:
     Raises:
       InputError: when `source` is damaged, or `folder` has other files than an adapter's.
     """
-    require_adapter_place(folder)
+    AdapterDir(folder).require_replaceable()
     config = read_config(os.path.join(source, CONFIG))
     files = [file for member in read_members(source, config) for file in member.files()]
     if is_several(config) and storage.isdir(os.path.join(source, TASKS)):
         names = (CONFIG, WEIGHTS, CARD)
         files += [f"{TASKS}/{task}/{name}" for task in names_of(config) for name in names]
     config = schema.seal(config | {"run": run}, config["weights_sha256"])
-    with replacing(folder, last=CONFIG) as temporary:
+    with AdapterDir(folder).replace() as temporary:
         storage.write_bytes(os.path.join(temporary, CONFIG), config_bytes(config))
         for name in (WEIGHTS, CARD, *files):
             storage.copy(os.path.join(source, name), os.path.join(temporary, name))
@@ -227,6 +227,18 @@ def check_task_directories(folder: str, saved: SavedAdapter) -> None:
 
 def _almost_equal(stored: np.ndarray, computed: np.ndarray) -> bool:
     return np.allclose(stored, computed, rtol=0.02, atol=1e-4)
+
+
+class TrainedAdapter(AdapterDir):
+    """The adapter directory of a run."""
+
+    def is_whole(self) -> bool:
+        """Whether it can be read, with the adapters in it."""
+        try:
+            check_task_directories(self.path, load_adapter(self.path))
+        except InputError:
+            return False
+        return True
 
 
 def adapter_exists(folder: str) -> bool:

@@ -11,11 +11,11 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.output.atomic import replace_folder, require_creatable
 from adapter_bert_tf.permissions import denied_as_input_error, require_open
 from adapter_bert_tf.store import contents, schema
 from adapter_bert_tf.store import weights as weight_bytes
-from adapter_bert_tf.store.folders import replacing, require_place
-from adapter_bert_tf.store.place import CONFIG, WEIGHTS
+from adapter_bert_tf.store.file_names import CONFIG, WEIGHTS
 
 
 def read_adapter(folder: str) -> tuple[dict[str, Any], dict[str, np.ndarray], bytes]:
@@ -40,16 +40,16 @@ def read_adapter(folder: str) -> tuple[dict[str, Any], dict[str, np.ndarray], by
 
 
 def write_files(
-    folder: str, files: Mapping[str, bytes], check: Callable[[str], None] = require_place
+    folder: str, files: Mapping[str, bytes], check: Callable[[str], None] = require_creatable
 ) -> None:
     """Writes a folder under a temporary name, then renames it; replaces an existing one.
 
     Args:
       folder: path.
       files: dict from name to bytes; without the first file the folder counts as empty.
-      check: as in `replacing`.
+      check: as in `replace_folder`.
     """
-    with replacing(folder, next(iter(files)), check) as temporary:
+    with replace_folder(folder, next(iter(files)), check) as temporary:
         for name, data in files.items():
             storage.write_bytes(os.path.join(temporary, name), data)
 

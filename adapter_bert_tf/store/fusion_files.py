@@ -10,10 +10,10 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.base_match import check_base
+from adapter_bert_tf.store.file_names import CONFIG, MEMBERS
 from adapter_bert_tf.store.files import read_adapter
 from adapter_bert_tf.store.members import Member, make_fusion_config
 from adapter_bert_tf.store.multitask import require_one_task
-from adapter_bert_tf.store.place import CONFIG, MEMBERS
 
 
 def load_member(folder: str, name: str | None = None) -> Member:

@@ -13,7 +13,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents, schema, weights
 from adapter_bert_tf.store.card import card_page
-from adapter_bert_tf.store.place import CARD, CONFIG, MEMBERS, WEIGHTS
+from adapter_bert_tf.store.file_names import CARD, CONFIG, MEMBERS, WEIGHTS
 
 NORM = "/LayerNorm/"
 # Keys that all members must agree on, with a description for messages.

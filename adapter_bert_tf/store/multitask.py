@@ -6,7 +6,7 @@ from typing import Any
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.mixed_classifier import HeadOf
 from adapter_bert_tf.sanitize import preview
-from adapter_bert_tf.store.folders import TASKS  # Also the config's list of tasks is called so.
+from adapter_bert_tf.store.file_names import TASKS  # Also the config's list of tasks is called so.
 from adapter_bert_tf.task_types import TASK_TYPES, TableType, TaskType, type_of
 from adapter_bert_tf.training.tuning import Tuning
 

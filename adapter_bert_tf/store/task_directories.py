@@ -8,7 +8,7 @@ from adapter_bert_tf.adapters.methods.bottleneck import values_with_prefix
 from adapter_bert_tf.adapters.methods.multitask import MultitaskConfig
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.store import contents
-from adapter_bert_tf.store.folders import TASKS
+from adapter_bert_tf.store.file_names import TASKS
 from adapter_bert_tf.store.members import Member
 from adapter_bert_tf.store.multitask import config_of, names_of
 

@@ -6,7 +6,7 @@ import os
 from adapter_bert_tf import storage
 from adapter_bert_tf.config import table
 from adapter_bert_tf.config.roles import Role
-from adapter_bert_tf.output.run_files import command
+from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.init_from import recorded_flags
 from adapter_bert_tf.run.job import run_plan
 from adapter_bert_tf.run.planning import places_of, plan_run

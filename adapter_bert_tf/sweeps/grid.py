@@ -12,8 +12,8 @@ from adapter_bert_tf.config import table
 from adapter_bert_tf.config.config_file import read_yaml, text_of
 from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.output.fingerprint import decisive
-from adapter_bert_tf.output.run_files import read_record
+from adapter_bert_tf.output.records import read_record
+from adapter_bert_tf.run.fingerprint import decisive
 from adapter_bert_tf.sanitize import preview, printable
 
 # Houlsby et al. 2019, section 3.1.

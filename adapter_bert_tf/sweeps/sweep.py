@@ -14,18 +14,15 @@ from adapter_bert_tf.config.ineffective_flags import ineffective_in_sweep
 from adapter_bert_tf.config.messages import spell_for_command
 from adapter_bert_tf.config.run_flags import RunFlags
 from adapter_bert_tf.errors import Diverged, InputError
-from adapter_bert_tf.output.cleanup import clear_run
-from adapter_bert_tf.output.fingerprint import digest, is_own_place, not_replaced
-from adapter_bert_tf.output.run_files import (
-    read_record,
-    require_files,
-    require_own,
-    write_eval_results,
-)
+from adapter_bert_tf.output.output_dir import OutputDir
+from adapter_bert_tf.output.records import digest, read_record
+from adapter_bert_tf.output.run_dir import require_own_adapter
 from adapter_bert_tf.run import report_page
 from adapter_bert_tf.run.checks import path_conflicts, paths
 from adapter_bert_tf.run.earlier_defaults import with_earlier_defaults
-from adapter_bert_tf.run.job import held, run_plan
+from adapter_bert_tf.run.job import run_plan
+from adapter_bert_tf.run.metric_files import write_eval_results
+from adapter_bert_tf.run.output_contents import contents_of
 from adapter_bert_tf.run.planning import (
     actions_of,
     check_places,
@@ -35,8 +32,8 @@ from adapter_bert_tf.run.planning import (
     strategy_of,
 )
 from adapter_bert_tf.run.run_cache import RunCache
-from adapter_bert_tf.store.directory import adapter_exists, copy_adapter
-from adapter_bert_tf.store.place import run_of
+from adapter_bert_tf.store.adapter_dir import AdapterDir
+from adapter_bert_tf.store.directory import copy_adapter
 from adapter_bert_tf.sweeps import best_run
 from adapter_bert_tf.sweeps.grid import (
     RECORD,
@@ -101,21 +98,24 @@ class Sweep:
         flags = self.flags
         self._check()
         first = self._plan(self.runs[0][1])
-        metrics, patterns = first.metrics, self.kind.output_files(first.tasks)
-        require_files(flags.output_dir, patterns)
-        require_own(flags.output_dir, patterns)
+        metrics = first.metrics
+        self.contents = contents_of(self.kind.output_files(first.tasks))
+        folder = OutputDir(flags.output_dir, self.contents)
+        folder.require_clear_names()
+        folder.require_own_files()
         check_base(flags, first.base)
         # Of more seeds it is the same sweep.
-        self.run_id = digest([self.grid, first.folder.run_id])
+        self.run_id = digest([self.grid, first.folder.run.run_id])
         check_sweep(flags, self.grid)
         self._check_adapter()
         if flags.do_predict:  # What to predict must be there before hours of training.
             asked = self.runs[0][1].changed(do_train=False, do_eval=False, do_predict=True)
             self.kind.read(data_flags(asked), first.base.vocabulary, None)
-        with held(flags.output_dir, not flags.dry_run and first.writes, patterns):
+        writes = not flags.dry_run and first.writes
+        with folder.lock() if writes else contextlib.nullcontext():
             del first  # Its data may be other data than that of the runs to come.
             if not flags.dry_run:
-                self._begin(patterns)
+                self._begin(folder)
             rows = self._rows()
             if not flags.dry_run:
                 self._finish(rows, metrics)
@@ -126,15 +126,16 @@ class Sweep:
             of_runs = [run_flags for _, run_flags in self.runs]
             self.reused.warn(ineffective_in_sweep(self.flags, self.grid, of_runs))
 
-    def _begin(self, patterns):
+    def _begin(self, folder):
         """Notes which sweep it is; with `--overwrite` everything of an earlier one goes."""
         flags = self.flags
         check_sweep(flags, self.grid)
         if flags.overwrite and not is_interrupted(flags, self.grid):
-            clear_run(flags.output_dir, patterns)
-            for _, run_flags in self.runs:
-                with held(run_flags.output_dir, storage.isdir(run_flags.output_dir), patterns):
-                    clear_run(run_flags.output_dir, patterns)
+            folder.clear()
+            for of_run in (OutputDir(r.output_dir, self.contents) for _, r in self.runs):
+                if storage.isdir(of_run.path):
+                    with of_run.lock():
+                        of_run.clear()
         note_sweep(flags, self.grid)
 
     def _check(self):
@@ -159,12 +160,8 @@ class Sweep:
 
     def _check_adapter(self):
         """An adapter that is where the best is to go must be this sweep's. Raises `InputError`."""
-        out, place = self.flags.output_dir, places_of(self.flags).adapter_dir
-        if not adapter_exists(place) or (theirs := run_of(place)) == self.run_id:
-            return
-        ours = is_own_place(out, place) and (self.flags.overwrite or theirs in self._earlier())
-        if not ours:
-            raise InputError(not_replaced(out, place))
+        out, adapter = self.flags.output_dir, AdapterDir(places_of(self.flags).adapter_dir)
+        require_own_adapter(adapter, out, self.run_id, self._earlier(), self.flags.overwrite)
 
     def _earlier(self):
         """What adapters of this sweep say of their run, that it wrote earlier on other data."""
@@ -218,7 +215,7 @@ class Sweep:
     def _one_run(self, run_flags):
         """Runs once; returns its row."""
         plan = self._plan(run_flags)
-        if plan.folder.goes_on():
+        if plan.folder.can_resume():
             plan = self._plan(run_flags, overwrite=False)
         tf_keras.backend.clear_session()
         try:

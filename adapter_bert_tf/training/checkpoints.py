@@ -19,6 +19,9 @@ from adapter_bert_tf.errors import InputError
 
 MAX_TO_KEEP = 2
 STATE_FILE, PREFIX = "checkpoint", "ckpt-"  # TensorFlow's names for its files.
+FILES = re.compile(rf"{PREFIX}\d+\.(index|data-).*")
+INCOMPLETE = re.compile(rf"{STATE_FILE}\.tmp.*|{PREFIX}\d+_temp")  # Only while TensorFlow writes.
+COMPLETED_BY = (re.compile(rf"({PREFIX}\d+)\.data-.*"), r"\1.index")
 # Raised for a full disk, a file size limit, or a folder that is missing or read-only.
 WRITE_ERRORS = (
     tf.errors.OutOfRangeError,

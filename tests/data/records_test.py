@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import pathlib
+from concurrent import futures
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import tensorflow as tf
 from adapter_bert_tf.data.questions import records
 from adapter_bert_tf.data.questions.spans import Window
 from adapter_bert_tf.errors import InputError
+from tests.output.lock_test import hold
 
 KEY = {"data": "x", "max_seq_length": 24}
 
@@ -97,15 +100,44 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
         records.cached_records(str(tmp_path / "file"), KEY, lambda: [_window(0)])
 
 
-def test_two_runs_may_write_at_once(tmp_path):
-    def meanwhile():
-        yield _window(0)
-        others.append(records.cached_records(str(tmp_path), KEY, lambda: [_window(0)]))
+# What a killed process leaves, in the folder of one cache.
+LEFT = {
+    "in its shards": ("89abcdef-00.tfrecord", "done.json.01234567.tmp", ".lock"),
+    "in its shards, of an earlier version": ("89abcdef-00.tfrecord", "89abcdef.writing"),
+    "after its last file": (".lock",),
+}
+FOREIGN = ("notes.tfrecord", "done.json.mine.tmp", "89abcdef.txt")
 
-    others = []
-    mine = records.cached_records(str(tmp_path), KEY, meanwhile)
-    for found in (mine, *others):
-        assert len(list(tf.data.TFRecordDataset(found.files()))) == found.count == 1
+
+@pytest.mark.parametrize("is_written", [False, True])
+@pytest.mark.parametrize("case", LEFT)
+def test_what_a_killed_process_left_is_removed(case, is_written, tmp_path):
+    def make():
+        return records.cached_records(str(tmp_path), KEY, lambda: [_window(0)])
+
+    folder = pathlib.Path(make().prefix).parent
+    if not is_written:
+        (folder / "done.json").unlink()
+    for name in (*LEFT[case], *FOREIGN):
+        (folder / name).write_text("x")
+    files = {pathlib.Path(file).name for file in make().files()}
+    assert {path.name for path in folder.iterdir()} == {*files, *FOREIGN, "done.json"}
+
+
+@pytest.mark.long
+def test_of_two_processes_one_writes(tmp_path):
+    folder = pathlib.Path(records.cached_records(str(tmp_path), KEY, lambda: [_window(0)]).prefix)
+    (folder.parent / "done.json").unlink()
+    other = hold(folder.parent)
+    with futures.ThreadPoolExecutor(1) as pool:
+        mine = pool.submit(records.cached_records, str(tmp_path), KEY, lambda: [_window(0)])
+        try:
+            with pytest.raises(futures.TimeoutError):
+                mine.result(timeout=3)
+        finally:
+            other.kill()
+            other.wait()
+        assert mine.result().count == 1
 
 
 @pytest.mark.parametrize(("batch", "pad_to"), [(8, 8), (7, 8), (8, None)])

@@ -18,8 +18,8 @@ from adapter_bert_tf.cli import store_commands
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.method import from_config
 from adapter_bert_tf.store import contents, load_adapter, multitask, schema
+from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.card import card
-from adapter_bert_tf.store.place import is_ours, require_adapter_place, run_of
 from adapter_bert_tf.store.weights import digest
 from tests import support
 from tests.fuzz import values
@@ -139,9 +139,8 @@ def load(folder, settings):
     parsed = argparse.Namespace(folders=[str(folder)], base_model=None)
     store_commands.list_adapters(parsed)
     store_commands.verify_adapters(argparse.Namespace(folders=[path], base_model=None))
-    if is_ours(path):
-        run_of(path)
-    errors = [_refusal(require_adapter_place, path)]
+    AdapterDir(path).run()
+    errors = [_refusal(AdapterDir(path).require_replaceable)]
     saved = load_adapter(path)
     card(saved.config)
     store_commands.show_adapters(argparse.Namespace(folders=[path]))
@@ -150,9 +149,9 @@ def load(folder, settings):
         raise error
 
 
-def _refusal(function, path):
+def _refusal(function):
     try:
-        function(path)
+        function()
     except InputError as error:
         return error
 

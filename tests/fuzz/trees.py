@@ -1,6 +1,5 @@
 """Output folders of any content: what is ours is taken up or refused; foreign files stay."""
 
-import fnmatch
 import json
 import re
 
@@ -9,12 +8,12 @@ from hypothesis import strategies as st
 from adapter_bert_tf.config.row import Command
 from adapter_bert_tf.config.table import rows_of
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.output import run_files
-from adapter_bert_tf.output.cleanup import RUN_FILES, clear_run
-from adapter_bert_tf.output.run_folder import RunFolder
-from adapter_bert_tf.run.job import held
-from adapter_bert_tf.serving.saved_model_dir import require_export_place
-from adapter_bert_tf.store.folders import require_free
+from adapter_bert_tf.output.output_dir import matches
+from adapter_bert_tf.output.run_dir import Fingerprint
+from adapter_bert_tf.run.output_contents import contents_of, run_dir
+from adapter_bert_tf.run.plan import Places
+from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
+from adapter_bert_tf.store.adapter_dir import require_free
 from adapter_bert_tf.training.best import BestEvaluation
 from adapter_bert_tf.training.metrics_log import MetricsLog
 from tests.fuzz import values
@@ -23,7 +22,8 @@ from tests.fuzz.cases import Case, Link, contents
 DEFAULTS = {row.name: row.default_of(Command.CLASSIFIER) for row in rows_of(Command.CLASSIFIER)}
 FOREIGN = ("notes.txt", "thesis/a.tex", "adapter/mine.txt", "saved_model/mine", "checkpoints/mine")
 OURS = (
-    *run_files.FILES,
+    *(".lock", "eval_results.txt", "metrics.jsonl", "sweep.csv", "sweep.json", "run.json"),
+    *("report.html", "checkpoints/flags.json", "checkpoints/best.json", "checkpoints/checkpoint"),
     *(
         "checkpoints",
         "checkpoints/state.tmp1",
@@ -48,6 +48,10 @@ OURS = (
 LINKS = (Link("../outside/below"), Link("../outside/below/mine"), Link("."), Link("nowhere"))
 CONTENT = {"data_sha256": {"train": "0"}, "base": {}, "adapter": None}
 FLAGS = DEFAULTS | {"do_train": True, "do_eval": True, "task_name": "mrpc"}
+READ = {"training data": "0", "base": {}, "adapter": None}
+RUN = Fingerprint(
+    "run", FLAGS, {}, DEFAULTS, ("do_eval",), CONTENT, tuple(CONTENT), READ, scored={}
+)
 RECORD = {
     "flags": FLAGS,
     **CONTENT,
@@ -56,7 +60,7 @@ RECORD = {
     "train_seconds": 1.0,
     "examples_per_second": 1.0,
 }
-OWNER = FLAGS | {"made of": {"training data": "0", "base": {}, "adapter": None}}
+OWNER = FLAGS | {"made of": READ}
 LOCK = {
     "host": "another",
     "machine": "another 0 0",
@@ -108,25 +112,24 @@ def use(folder, settings):
 
 
 def _use(path, overwrite):
-    run = RunFolder(
-        path, f"{path}/adapter", f"{path}/saved_model", FLAGS, DEFAULTS, ("do_eval",), CONTENT
-    )
-    _tried(lambda: require_export_place(f"{path}/saved_model"))
+    places = Places(path, f"{path}/adapter", f"{path}/saved_model")
+    run = run_dir(places, RUN, ("MRPC.tsv", "test_*"))
+    _tried(SavedModelDir(places.export_dir).require_replaceable)
     _tried(lambda: require_free(f"{path}/saved_model"))
     if run.is_finished() and not overwrite:
         return
-    with held(path, True):
+    with run.lock():
         if not overwrite:
-            run.check_same_run()
-            run.check_same_content()
-        run.check_adapter(overwrite)
+            run.require_same_run()
+            run.require_same_content()
+        run.require_own_adapter(overwrite)
         if overwrite and not run.is_interrupted():
-            clear_run(path, ("MRPC.tsv", "test_*"))
-        run.claim()
+            run.clear()
+        run.start_training()
         BestEvaluation.read(f"{path}/checkpoints", 5, None)
         log = MetricsLog(path, 3)
         log.close()
-        run_files.write_run(path, json.loads(json.dumps(RECORD)), False)
+        run.write_record(json.loads(json.dumps(RECORD)), False)
 
 
 def _tried(function):
@@ -146,5 +149,5 @@ def _foreign(folder):
 def _is_ours(name, ours):
     """Whether a run may write or remove a path: its own files, and what is in its own folders."""
     left = re.fullmatch(r".*\.[0-9a-f]{8}\.tmp|\.lock\.[0-9a-f]{32}", name)
-    own = any(fnmatch.fnmatchcase(name, pattern) for pattern in (*RUN_FILES, "test_*"))
+    own = matches(name, contents_of(["test_*"]).patterns)
     return name in ours or left or own

@@ -2,7 +2,8 @@
 
 import types
 
-from adapter_bert_tf.output import cleanup
+from adapter_bert_tf.output.output_dir import OutputDir
+from adapter_bert_tf.run.output_contents import contents_of
 from adapter_bert_tf.runners.classification.result_names import names_of
 from adapter_bert_tf.tasks import find_task
 
@@ -34,7 +35,6 @@ KEPT = (
     "checkpoints/flags.json",
     "checkpoints/ckpt-9.notes",
     "checkpoints/ckpt-mine/weights",
-    ".lock",
 )
 
 
@@ -42,7 +42,8 @@ def test_what_was_begun_goes_and_all_else_stays(tmp_path):
     for name in (*LEFT, *KEPT):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
-    cleanup.remove_stale_files(str(tmp_path), ["MRPC.tsv"])
+    with OutputDir(str(tmp_path), contents_of(["MRPC.tsv"])).lock():
+        pass
     there = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert there == set(KEPT)
     assert not list(tmp_path.rglob("*_temp"))
@@ -66,6 +67,7 @@ def test_only_the_runs_own_files_are_cleared(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
     tasks = [types.SimpleNamespace(name="mnli", task=find_task("mnli"))]
-    cleanup.clear_run(str(tmp_path), ["MRPC.*", *names_of(tasks, together=False)])
+    contents = contents_of(["MRPC.*", *names_of(tasks, together=False)])
+    OutputDir(str(tmp_path), contents).clear()
     there = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert there == set(mine)

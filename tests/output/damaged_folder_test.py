@@ -9,8 +9,13 @@ import tensorflow as tf
 from adapter_bert_tf.config.row import Command
 from adapter_bert_tf.config.table import EARLIER, rows_of
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.output import lock, run_files
-from adapter_bert_tf.output.run_folder import RunFolder
+from adapter_bert_tf.output import lock
+from adapter_bert_tf.output.output_dir import OutputDir
+from adapter_bert_tf.output.records import read_record
+from adapter_bert_tf.output.run_dir import Fingerprint
+from adapter_bert_tf.run.fingerprint import decisive
+from adapter_bert_tf.run.output_contents import contents_of, run_dir
+from adapter_bert_tf.run.plan import Places
 from adapter_bert_tf.training.best import BestEvaluation
 from adapter_bert_tf.training.checkpoints import Checkpoints
 from adapter_bert_tf.training.metrics_log import MetricsLog
@@ -51,25 +56,31 @@ def out(finished, tmp_path):
 def test_a_damaged_record_is_none(kind, tmp_path):
     path = tmp_path / "run.json"
     path.write_bytes(DAMAGE[kind])
-    assert run_files.read_record(str(path)) is None
+    assert read_record(str(path)) is None
     path.unlink()
     path.mkdir()
-    assert run_files.read_record(str(path)) is None
+    assert read_record(str(path)) is None
 
 
-def _folder(out, **changes):
-    """The `Folder` of the run that `out` holds."""
+def _folder(out):
+    """The `RunDir` of the run that `out` holds."""
     record = json.loads((out / "run.json").read_text())
-    values = {
-        "path": str(out),
-        "adapter_dir": str(out / "adapter"),
-        "export_dir": str(out / "saved_model"),
-        "flags": record["flags"],
-        "defaults": DEFAULTS,
-        "asked": ("do_eval",),
-        "content": record,
-    }
-    return RunFolder(**(values | changes))
+    adapter = json.loads((out / "adapter" / "adapter_config.json").read_text())
+    read = {"training data": record["data_sha256"]["train"]}
+    read |= {name: record[name] for name in ("base", "adapter")}
+    run = Fingerprint(
+        run_id=adapter["run"],
+        training=decisive(record["flags"]),
+        results={},
+        defaults=DEFAULTS,
+        actions=("do_eval",),
+        content=record,
+        compared=("data_sha256", "base", "adapter"),
+        read=read,
+        scored={},
+    )
+    places = Places(str(out), str(out / "adapter"), str(out / "saved_model"))
+    return run_dir(places, run)
 
 
 DEFAULTS = {
@@ -109,8 +120,8 @@ def test_whose_the_checkpoints_are_must_be_known(kind, out):
     folder = _folder(out)
     (out / "checkpoints" / "flags.json").write_bytes(DAMAGE[kind])
     with pytest.raises(InputError, match=r"flags.json is damaged.*--overwrite"):
-        folder.check_same_run()
-    assert not folder.goes_on() and not folder.is_interrupted()
+        folder.require_same_run()
+    assert not folder.can_resume() and not folder.is_interrupted()
 
 
 @pytest.mark.parametrize("content", [[], "x", None])
@@ -119,10 +130,14 @@ def test_what_they_are_made_of_must_be_known(content, out):
     path = out / "checkpoints" / "flags.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"made of": content}))
     with pytest.raises(InputError, match="had another content"):
-        folder.check_same_content()
+        folder.require_same_content()
 
 
-PLACES = (*run_files.FILES, "MRPC.tsv", "test_results.tsv", "test_metrics.txt")
+PLACES = (
+    *(".lock", "eval_results.txt", "metrics.jsonl", "sweep.csv", "sweep.json", "run.json"),
+    *("report.html", "checkpoints/flags.json", "checkpoints/best.json", "checkpoints/checkpoint"),
+    *("MRPC.tsv", "test_results.tsv", "test_metrics.txt"),
+)
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -131,7 +146,7 @@ def test_a_folder_in_the_place_of_a_file(name, mrpc, tiny_base_folder, tmp_path)
     (out / name).mkdir(parents=True)
     (out / name / "mine").write_text("x")
     with pytest.raises(InputError, match="is a folder, and a run writes a file there"):
-        run_files.require_files(str(out), ["MRPC.tsv", "test_*"])
+        OutputDir(str(out), contents_of(["MRPC.tsv", "test_*"])).require_clear_names()
     if name not in PLACES[::4]:  # A command takes its time.
         return
     for arguments in (ONE_EPOCH, (*ONE_EPOCH, "--overwrite"), (*ONE_EPOCH, "--num_trials=2")):

@@ -1,6 +1,5 @@
 """An adapter says which run wrote it, and no other run replaces it."""
 
-import dataclasses
 import json
 import pathlib
 import re
@@ -15,10 +14,12 @@ from adapter_bert_tf.config.row import Command
 from adapter_bert_tf.config.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.multi_adapter.model import AdapterModel
-from adapter_bert_tf.output.fingerprint import is_own_place
-from adapter_bert_tf.output.run_folder import RunFolder
+from adapter_bert_tf.output.run_dir import RunDir, require_own_adapter
+from adapter_bert_tf.run.fingerprint import fingerprint_of, run_digest
+from adapter_bert_tf.run.output_contents import run_dir
+from adapter_bert_tf.run.plan import Places
+from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.directory import CONFIG, copy_adapter, load_adapter
-from adapter_bert_tf.store.place import run_of
 from tests.runs import train, try_to_train, write_mrpc
 
 HALF = "--num_train_epochs=0.5"
@@ -35,20 +36,21 @@ def saved(tiny_base_folder, tmp_path_factory):
     return folder
 
 
-def folder_of(*arguments, content=CONTENT, out="out", adapter_dir=None):
+def run_of(folder):
+    return AdapterDir(folder).run()
+
+
+def flags_of(*arguments, out="out"):
     values = flags.FlagValues()
     define_flags(Command.CLASSIFIER, values)
     values(["run_classifier", "--do_train", f"--output_dir={out}", *arguments])
-    run_flags = RunFlags.of(values)
-    return RunFolder(
-        path=str(out),
-        adapter_dir=str(adapter_dir or pathlib.Path(out) / "adapter"),
-        export_dir=str(pathlib.Path(out) / "saved_model"),
-        flags=run_flags.values,
-        defaults=run_flags.completed({}),
-        asked=(),
-        content=content,
-    )
+    return RunFlags.of(values)
+
+
+def folder_of(*arguments, content=CONTENT, out="out", adapter_dir=None):
+    run = fingerprint_of(flags_of(*arguments, out=out), content)
+    place = adapter_dir or pathlib.Path(out) / "adapter"
+    return run_dir(Places(str(out), str(place), str(pathlib.Path(out) / "saved_model")), run)
 
 
 SAME = {
@@ -65,12 +67,12 @@ OTHER = {
 
 @pytest.mark.parametrize("case", SAME)
 def test_the_same_run(case):
-    assert folder_of(*SAME[case]).run_id == folder_of().run_id
+    assert folder_of(*SAME[case]).run.run_id == folder_of().run.run_id
 
 
 @pytest.mark.parametrize("case", OTHER)
 def test_another_run(case):
-    assert folder_of(*OTHER[case]).run_id != folder_of().run_id
+    assert folder_of(*OTHER[case]).run.run_id != folder_of().run.run_id
 
 
 @pytest.mark.parametrize(
@@ -84,23 +86,23 @@ def test_another_run(case):
     ids=str,
 )
 def test_another_content_is_another_run(change):
-    assert folder_of(content=CONTENT | change).run_id != folder_of().run_id
+    assert folder_of(content=CONTENT | change).run.run_id != folder_of().run.run_id
     seen = folder_of(content=CONTENT | {"data_sha256": {"train": "1", "dev": "9"}})
-    assert seen.run_id == folder_of().run_id
+    assert seen.run.run_id == folder_of().run.run_id
 
 
 def test_a_flag_that_is_younger_changes_nothing():
-    folder = folder_of()
-    older = {name: value for name, value in folder.flags.items() if name != "patience"}
-    assert folder_of().run_id == dataclasses.replace(folder, flags=older).run_id
+    run, flags_now = folder_of().run, flags_of()
+    older = {name: value for name, value in flags_now.values.items() if name != "patience"}
+    assert run_digest(older, run.defaults, run.read) == run.run_id
 
 
 def test_its_own_adapter_is_replaced_wherever_it_is(saved, tmp_path):
     folder = folder_of(out=tmp_path / "out", adapter_dir=tmp_path / "mine")
-    folder.check_adapter(overwrite=False)
-    copy_adapter(str(saved), folder.adapter_dir, folder.run_id)
-    folder.check_adapter(overwrite=False)
-    folder.check_adapter_still(overwrite=False)
+    folder.require_own_adapter(overwrite=False)
+    copy_adapter(str(saved), folder.adapter.path, folder.run.run_id)
+    folder.require_own_adapter(overwrite=False)
+    folder.require_own_adapter_still(overwrite=False)
 
 
 @pytest.mark.parametrize("run", ["another", None])
@@ -108,15 +110,15 @@ def test_another_adapter_is_not_replaced(run, saved, tmp_path):
     elsewhere = folder_of(out=tmp_path / "out", adapter_dir=tmp_path / "theirs")
     own_place = folder_of(out=tmp_path / "out")
     for folder in (elsewhere, own_place):
-        write(saved, folder.adapter_dir, run)
+        write(saved, folder.adapter.path, run)
     for overwrite in (True, False):
         with pytest.raises(InputError, match=r"not replaced.*--init_from=.*theirs"):
-            elsewhere.check_adapter(overwrite)
+            elsewhere.require_own_adapter(overwrite)
         with pytest.raises(InputError, match=r"since this one began.*move the other adapter away"):
-            elsewhere.check_adapter_still(overwrite)
-    own_place.check_adapter(overwrite=True)
+            elsewhere.require_own_adapter_still(overwrite)
+    own_place.require_own_adapter(overwrite=True)
     with pytest.raises(InputError, match="or replace it with --overwrite"):
-        own_place.check_adapter(overwrite=False)
+        own_place.require_own_adapter(overwrite=False)
 
 
 def write(saved, folder, run):
@@ -130,21 +132,25 @@ def test_an_older_one_is_the_runs_whose_checkpoints_are_beside_it(saved, tmp_pat
     elsewhere = folder_of(out=tmp_path / "out", adapter_dir=tmp_path / "theirs")
     own_place = folder_of(out=tmp_path / "out")
     for folder in (elsewhere, own_place):
-        write(saved, folder.adapter_dir, None)
-    own_place.claim()
-    own_place.check_adapter(overwrite=False)
+        write(saved, folder.adapter.path, None)
+    own_place.start_training()
+    own_place.require_own_adapter(overwrite=False)
     with pytest.raises(InputError, match="not replaced"):
-        elsewhere.check_adapter(overwrite=True)
-    write(saved, own_place.adapter_dir, "another")
+        elsewhere.require_own_adapter(overwrite=True)
+    write(saved, own_place.adapter.path, "another")
     with pytest.raises(InputError, match="or replace it with --overwrite"):
-        own_place.check_adapter(overwrite=False)
+        own_place.require_own_adapter(overwrite=False)
 
 
-def test_its_own_place_may_be_behind_a_link(tmp_path):
+def test_its_own_place_may_be_behind_a_link(saved, tmp_path):
     (tmp_path / "disk").mkdir()
     (tmp_path / "out").symlink_to("disk")
-    assert is_own_place(f"{tmp_path}/out/", f"{tmp_path}/disk/adapter")
-    assert not is_own_place(f"{tmp_path}/out", f"{tmp_path}/disk/adapter2")
+    for name in ("adapter", "adapter2"):
+        write(saved, f"{tmp_path}/disk/{name}", "another")
+    adapters = [AdapterDir(f"{tmp_path}/disk/{name}") for name in ("adapter", "adapter2")]
+    require_own_adapter(adapters[0], f"{tmp_path}/out/", "run", (), overwrite=True)
+    with pytest.raises(InputError, match="not replaced"):
+        require_own_adapter(adapters[1], f"{tmp_path}/out/", "run", (), overwrite=True)
 
 
 def test_a_run_of_a_config_must_be_a_string(saved, tmp_path):
@@ -213,15 +219,15 @@ def test_an_adapter_that_comes_while_a_run_trains_stays(
 ):
     """And the run has lost nothing: it ends where the other is moved away."""
     mrpc, place = write_mrpc(tmp_path / "MRPC"), tmp_path / "best"
-    claim = RunFolder.claim
+    start = RunDir.start_training
 
     def and_then_another_comes(folder):
-        claim(folder)
-        copy_adapter(str(saved), folder.adapter_dir, "another")
+        start(folder)
+        copy_adapter(str(saved), folder.adapter.path, "another")
 
     arguments = (mrpc, tiny_base_folder, tmp_path / "out", HALF, f"--adapter_dir={place}")
     with monkeypatch.context() as patch:
-        patch.setattr(RunFolder, "claim", and_then_another_comes)
+        patch.setattr(RunDir, "start_training", and_then_another_comes)
         error = try_to_train(*arguments)
     assert re.search(r"since this one began.*move the other adapter away", error)
     assert (place / "adapter.safetensors").read_bytes() == (

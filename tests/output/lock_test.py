@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -40,7 +41,7 @@ def write(folder, **changes):
         "host": lock.socket.gethostname(),
         "machine": lock._machine(),
         "pid": os.getpid(),
-        "process": lock._started(os.getpid()),
+        "process": lock._start_of(os.getpid()),
         "since": lock.time.time() - 100,
         "beat": lock.time.time() - 7,
         "id": "other",
@@ -149,10 +150,11 @@ class Beats:
 
 def beat(folder, clock, count):
     """Gives so many signs of life under a lock; the time of the last one that is written."""
-    write(folder)
     path = folder / lock.FILE
-    mark = json.loads(path.read_text())
-    lock._beat(str(path), mark, Beats(clock, count))
+    beating = lock.Lock(str(path))
+    write(folder, id=beating.owner["id"])
+    beating.done = Beats(clock, count)
+    beating.beat()
     return json.loads(path.read_text())["beat"]
 
 
@@ -165,7 +167,7 @@ def test_a_failed_write_does_not_end_the_signs_of_life(tmp_path, clock, monkeypa
     monkeypatch.setattr(lock.storage, "write_text", _full_once(lock.storage.write_text))
     began = clock.now
     assert beat(tmp_path, clock, 2) == began + 2 * lock.BEAT
-    assert "will be tried again: [Errno 28]" in capsys.readouterr().out
+    assert "trying again: [Errno 28]" in capsys.readouterr().out
 
 
 def _full_once(write):
@@ -184,23 +186,82 @@ def test_who_lost_the_lock_stops(tmp_path, clock, monkeypatch, capsys):
     stopped = []
     monkeypatch.setattr(lock.os, "_exit", lambda status: stopped.append(status) or sys.exit())
     write(tmp_path)
-    mine = json.loads((tmp_path / lock.FILE).read_text()) | {"id": "mine"}
+    mine = lock.Lock(str(tmp_path / lock.FILE))
+    mine.done = Beats(clock, 1)
     with pytest.raises(SystemExit):
-        lock._beat(str(tmp_path / lock.FILE), mine, Beats(clock, 1))
+        mine.beat()
     assert stopped == [1] and "belongs to another process now" in capsys.readouterr().out
 
 
 def test_signs_of_life_begin_and_end_with_the_lock(tmp_path, clock, monkeypatch):
     beating = threading.Event()
     monkeypatch.setattr(lock, "BEAT", 0.001)
-    write_text = lock.storage.write_text
+    write = lock.Lock._write
 
-    def noticed(*arguments):
-        write_text(*arguments)
+    def noticed(one):
+        write(one)
         beating.set()
 
-    monkeypatch.setattr(lock.storage, "write_text", noticed)
+    monkeypatch.setattr(lock.Lock, "_write", noticed)
     threads = threading.active_count()
     with lock.locked(str(tmp_path)):
         assert beating.wait(timeout=60)  # However slow the machine is.
     assert threading.active_count() == threads
+
+
+HOLD = """
+import sys, time
+from adapter_bert_tf.output.lock import locked
+with locked(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def hold(folder):
+    """Another process that holds the folder."""
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True
+    )
+    lines = iter(other.stdout.readline, "")
+    assert any(line == "held\n" for line in lines)
+    return other
+
+
+@pytest.mark.long
+def test_two_processes_and_one_that_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock, "time", time)
+    other = hold(tmp_path)
+    try:
+        for _ in range(2):  # The first refusal leaves the name of the owner.
+            with pytest.raises(InputError, match=f"process {other.pid} "), lock.locked(tmp_path):
+                pass
+        (tmp_path / lock.FILE).write_text("{}")  # Whatever the file says, it is locked.
+        with pytest.raises(InputError), lock.locked(tmp_path):
+            pass
+    finally:
+        other.kill()
+        other.wait()
+    with lock.locked(tmp_path):
+        assert json.loads((tmp_path / lock.FILE).read_text())["pid"] == os.getpid()
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("number", lock.NO_LOCKS)
+def test_a_file_system_without_locks_has_signs_of_life(number, tmp_path, monkeypatch):
+    def refuse(*arguments, **more):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(lock.filelock.BaseFileLock, "acquire", refuse)
+    with lock.locked(str(tmp_path)):
+        assert json.loads((tmp_path / lock.FILE).read_text())["pid"] == os.getpid()
+    assert not os.listdir(tmp_path)
+
+
+def test_a_link_is_not_followed(tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / lock.FILE).symlink_to(tmp_path / "mine")
+    with pytest.raises(InputError, match=f"{lock.FILE} is a link"), lock.locked(tmp_path / "out"):
+        pass
+    assert (tmp_path / "mine").read_text() == "mine"

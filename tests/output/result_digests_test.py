@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from adapter_bert_tf.output import run_files
+from adapter_bert_tf.output.provenance import command as command_line
 from tests import support
 from tests.runs import command, train, write_mrpc
 
@@ -122,4 +122,4 @@ def test_the_command_line_is_said_as_it_was_given(case, monkeypatch):
     module = types.SimpleNamespace(__spec__=types.SimpleNamespace(name="a.analysis.__main__"))
     monkeypatch.setattr(sys, "argv", words)
     monkeypatch.setitem(sys.modules, "__main__", module)
-    assert run_files.command() == said
+    assert command_line() == said

@@ -38,7 +38,7 @@ WRONG = {
     "no columns": (["--predict_file=a.csv", "--output=b.csv"], "--text_a_column=..."),
     "a text less": (["--text_a=a house"], "two texts, a pair"),
     "itself": (["--predict_file=a.csv", "--output=a.csv"], "another file"),
-    "there already": (["--predict_file=a.csv", "--output=c.csv"], "say --overwrite"),
+    "there already": (["--predict_file=a.csv", "--output=c.csv"], "--overwrite"),
 }
 
 

@@ -195,7 +195,7 @@ WRONG = {  # (name, content, settings, output): message.
     "no such form": ("a.txt", "x", {}, "b.csv", "name ends with"),
     "no such form to write": ("a.csv", "text\nx\n", {}, "b.xlsx", "name ends with"),
     "itself": ("a.csv", "text\nx\n", {}, "a.csv", "must be another file"),
-    "an output that is there": ("a.csv", "text\nx\n", {}, "there.csv", "is there already"),
+    "an output that is there": ("a.csv", "text\nx\n", {}, "there.csv", "exists already"),
     "an empty file": ("a.csv", "", {}, "b.csv", "is empty"),
     "two of one name": ("a.csv", "text,text\nx,y\n", {}, "b.csv", "two columns have one name"),
     "an open quote": ("a.csv", 'text\n"x\ny\n', {}, "b.csv", "Is it whole"),
@@ -249,7 +249,7 @@ def test_what_comes_to_be_there_meanwhile(overwrite, links, tmp_path, monkeypatc
         assert sorted(os.listdir(tmp_path)) == ["a.csv", "b.csv"]
         assert "<x>" in output.read_text()
         return
-    with pytest.raises(InputError, match="came to be there") as refused:
+    with pytest.raises(InputError, match="made by another process") as refused:
         answer(source, output, answers=late)
     assert output.read_text() == "mine"
     (kept,) = set(os.listdir(tmp_path)) - {"a.csv", "b.csv"}

@@ -6,7 +6,10 @@ import types
 
 import pytest
 
-from adapter_bert_tf.output import cleanup, run_folder
+from adapter_bert_tf.output import output_dir
+from adapter_bert_tf.output.output_dir import OutputDir
+from adapter_bert_tf.run.fingerprint import decisive
+from adapter_bert_tf.run.output_contents import contents_of
 from adapter_bert_tf.run.planning import content_of
 from tests import support
 from tests.runs import train, try_to_train, write_mrpc
@@ -113,7 +116,7 @@ def test_clearing_that_was_cut_short_looks_never_like_an_interrupted_run(tmp_pat
         "checkpoints/checkpoint",
         "adapter/adapter_config.json",
     )
-    remove, left = cleanup.storage.remove, 0
+    remove, left = output_dir.storage.remove, 0
 
     def remove_some(path):
         nonlocal left
@@ -122,14 +125,14 @@ def test_clearing_that_was_cut_short_looks_never_like_an_interrupted_run(tmp_pat
             raise KeyboardInterrupt
         remove(path)
 
-    monkeypatch.setattr(cleanup.storage, "remove", remove_some)
+    monkeypatch.setattr(output_dir.storage, "remove", remove_some)
     for cut_after in range(len(names)):
         for name in names:
             (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).write_text(json.dumps({}))
         left = cut_after
         try:
-            cleanup.clear_run(str(tmp_path), ())
+            OutputDir(str(tmp_path), contents_of()).clear()
         except KeyboardInterrupt:
             begun, done = ((tmp_path / name).exists() for name in (names[2], names[0]))
             assert done or not begun, cut_after
@@ -137,7 +140,7 @@ def test_clearing_that_was_cut_short_looks_never_like_an_interrupted_run(tmp_pat
 
 
 def test_identity_ignores_a_trailing_slash():
-    assert run_folder.decisive({"data_dir": "a/", "delimiter": "/"}) == {
+    assert decisive({"data_dir": "a/", "delimiter": "/"}) == {
         "data_dir": "a",
         "delimiter": "/",
     }

@@ -12,9 +12,8 @@ from adapter_bert_tf.base import load_base
 from adapter_bert_tf.cli.serve import main
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.multi_adapter.model import AdapterModel
-from adapter_bert_tf.serving import saved_model_dir
 from adapter_bert_tf.serving.export import export_task
-from adapter_bert_tf.serving.saved_model_dir import MARKER, require_export_place, require_no_result
+from adapter_bert_tf.serving.saved_model_dir import MARKER, SavedModelDir
 from adapter_bert_tf.task_types import TASK_TYPES
 from tests import support
 
@@ -50,14 +49,14 @@ def written(tiny_base_folder, tmp_path_factory):
 
 def test_what_a_replacement_leaves_out_is_said(written, tiny_base_folder, tmp_path, capsys):
     folder = shutil.copytree(written / "joined", tmp_path / "model")
-    assert saved_model_dir.signatures_of(str(folder)) == ["a", "b", "tasks"]
+    assert list(SavedModelDir(str(folder)).signatures()) == ["a", "b", "tasks"]
     base = f"--base_model={tiny_base_folder}"
     for names, gone in (("ab", ""), ("b", "no longer in it: a\n"), ("b", "")):
         adapters = [str(written / "adapters" / name) for name in names]
         assert main([*adapters, f"--output={folder}", base]) == 0
         printed = capsys.readouterr().out
         assert gone in printed and ("no longer" in printed) == bool(gone)
-    assert saved_model_dir.signatures_of(str(tmp_path / "none")) == []
+    assert SavedModelDir(str(tmp_path / "none")).signatures() == {}
 
 
 def test_what_comes_to_be_there_while_it_is_made(tiny_base_folder, tmp_path, monkeypatch):
@@ -69,7 +68,7 @@ def test_what_comes_to_be_there_while_it_is_made(tiny_base_folder, tmp_path, mon
         (folder / "mine.txt").write_text("mine")
 
     monkeypatch.setattr(tf.saved_model, "save", late)
-    with pytest.raises(InputError, match="no SavedModel that this package wrote"):
+    with pytest.raises(InputError, match="not a SavedModel that this package wrote"):
         export(tiny_base_folder, folder)
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["mine.txt", "model"]
 
@@ -83,27 +82,25 @@ def model(written, tmp_path):
 @pytest.mark.parametrize("kind", ["classes", "score", "span", "joined"])
 def test_ours_is_known_with_a_marker_and_without_one(kind, written, tmp_path):
     folder = shutil.copytree(written / kind, tmp_path / "model")
-    require_export_place(str(folder))
+    SavedModelDir(str(folder)).require_replaceable()
     (folder / MARKER).unlink()  # As SavedModels were before there was a marker.
-    require_export_place(str(folder))
-    saved_model_dir.mark_older(str(folder))
+    SavedModelDir(str(folder)).require_replaceable()
+    SavedModelDir(str(folder)).mark_earlier()
     assert (folder / MARKER).read_bytes() == (written / kind / MARKER).read_bytes()
 
 
 def test_the_model_of_a_run_is_that_runs_to_replace(model, written, tiny_base_folder, capsys):
     record = model.parent / "run.json"
-    record.write_text(
-        json.dumps({"results": {"saved_model": saved_model_dir.state_of(str(model))}})
-    )
+    record.write_text(json.dumps({"results": {"saved_model": SavedModelDir(str(model)).state()}}))
     for path in (f"{model}", f"{model}/"):
         with pytest.raises(InputError, match=r"is the SavedModel of the run in .* Choose another"):
-            require_no_result(path)
+            SavedModelDir(path).require_not_a_result()
     before = {path: path.read_bytes() for path in model.rglob("*") if path.is_file()}
     joined = [str(written / "adapters" / "a"), f"--output={model}"]
     assert main([*joined, f"--base_model={tiny_base_folder}"]) == 1
     assert "is the SavedModel of the run in" in capsys.readouterr().err
     assert before == {path: path.read_bytes() for path in model.rglob("*") if path.is_file()}
-    require_no_result(str(model), own=str(model.parent))
+    SavedModelDir(str(model)).require_not_a_result(own=str(model.parent))
 
 
 @pytest.mark.parametrize(
@@ -112,8 +109,8 @@ def test_the_model_of_a_run_is_that_runs_to_replace(model, written, tiny_base_fo
 )
 def test_a_run_that_has_left_another_model_or_says_nothing(said, model):
     (model.parent / "run.json").write_text(said)
-    require_no_result(str(model))
-    require_no_result(str(model.parent / "new"))
+    SavedModelDir(str(model)).require_not_a_result()
+    SavedModelDir(str(model.parent / "new")).require_not_a_result()
 
 
 def test_a_replacement_is_said(tiny_base_folder, tmp_path, caplog):
@@ -139,8 +136,8 @@ def test_what_is_foreign_in_it_is_named_and_stays(case, marked, model):
     if not marked:
         (model / MARKER).unlink()
     before = sorted(model.rglob("*"))
-    with pytest.raises(InputError, match=f"{case}.* besides .* will not be replaced"):
-        require_export_place(str(model))
+    with pytest.raises(InputError, match=f"{case}.* in addition to .* will not be replaced"):
+        SavedModelDir(str(model)).require_replaceable()
     assert sorted(model.rglob("*")) == before
 
 
@@ -156,27 +153,27 @@ def test_a_model_of_somebody_else_is_not_replaced(model, tmp_path):
     theirs(tmp_path / "theirs")
     theirs(model)  # Into a folder that was ours.
     for folder in (tmp_path / "theirs", model):
-        with pytest.raises(InputError, match="no SavedModel that this package wrote"):
-            require_export_place(str(folder))
+        with pytest.raises(InputError, match="not a SavedModel that this package wrote"):
+            SavedModelDir(str(folder)).require_replaceable()
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "saved_model.pb").write_bytes(b"\xff\xff")
-    with pytest.raises(InputError, match="no SavedModel that this package wrote"):
-        require_export_place(str(broken))
+    with pytest.raises(InputError, match="not a SavedModel that this package wrote"):
+        SavedModelDir(str(broken)).require_replaceable()
 
 
 def test_a_copy_that_was_cut_short_is_replaced(model):
     """To a store the marker is copied first and `saved_model.pb` last."""
     for name in ("saved_model.pb", "variables/variables.index", "fingerprint.pb"):
         (model / name).unlink()
-        require_export_place(str(model))
+        SavedModelDir(str(model)).require_replaceable()
 
 
 @pytest.mark.parametrize("marker", ["", "[]", '{"files": 1}', '{"files": ["a"]}', "[" * 100_000])
 def test_a_damaged_marker_is_no_marker(marker, model):
     (model / MARKER).write_text(marker)
     with pytest.raises(InputError, match="will not be replaced"):
-        require_export_place(str(model))
+        SavedModelDir(str(model)).require_replaceable()
 
 
 def test_the_marker_is_in_nobodys_way(written):

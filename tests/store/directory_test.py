@@ -12,11 +12,12 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base, open_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
-from adapter_bert_tf.serving.saved_model_dir import require_export_place
+from adapter_bert_tf.output.atomic import replace_folder
+from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.store import checks, directory, load_adapter, save_adapter, schema
+from adapter_bert_tf.store.adapter_dir import require_free
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.files import write_files
-from adapter_bert_tf.store.folders import replacing, require_free
 from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
 
@@ -95,7 +96,7 @@ def test_saving_again_replaces_an_adapter_and_nothing_else(tiny_base_folder, tmp
     _save(tiny_base_folder, tmp_path / "a")
     assert load_adapter(str(tmp_path / "a")).config["method"] == "adapters"
     (tmp_path / "a" / "thesis.txt").touch()
-    with pytest.raises(InputError, match=r"will not be replaced: it holds \['thesis.txt'\]"):
+    with pytest.raises(InputError, match=r"holds 'thesis.txt' .* will not be replaced"):
         _save(tiny_base_folder, tmp_path / "a")
     assert (tmp_path / "a" / "thesis.txt").exists()
 
@@ -116,17 +117,21 @@ def test_a_failure_leaves_what_was_there(tmp_path):
 
 def test_a_failure_at_the_very_end_puts_the_old_one_back(tmp_path):
     write_files(str(tmp_path / "a"), {"old": b"1"})
-    with pytest.raises(tf.errors.OpError), replacing(str(tmp_path / "a"), "old"):
+    with pytest.raises(tf.errors.OpError), replace_folder(str(tmp_path / "a"), "old"):
         pass  # Nothing was written that could take the place.
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["a", "a/old"]
 
 
-@pytest.mark.parametrize("check", [require_free, require_export_place])
+def _require_saved_model(path):
+    SavedModelDir(path).require_replaceable()
+
+
+@pytest.mark.parametrize("check", [require_free, _require_saved_model])
 def test_what_comes_to_be_there_meanwhile_stays(check, tmp_path):
     folder = tmp_path / "a"
     with (
         pytest.raises(InputError, match="will not be replaced"),
-        replacing(str(folder), "new", check) as place,
+        replace_folder(str(folder), "new", check) as place,
     ):
         pathlib.Path(place).mkdir()
         pathlib.Path(place, "new").touch()

@@ -11,10 +11,11 @@ from adapter_bert_tf.base import load_base
 from adapter_bert_tf.cli.store import main
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.multi_adapter.model import AdapterModel
-from adapter_bert_tf.output import cleanup
+from adapter_bert_tf.output.output_dir import OutputDir
+from adapter_bert_tf.run.output_contents import contents_of
+from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.directory import copy_adapter, load_adapter
 from adapter_bert_tf.store.files import write_files
-from adapter_bert_tf.store.place import require_adapter_place, run_of
 from tests.support import GOLDEN
 
 HUB = GOLDEN.parent / "adapterhub"
@@ -45,8 +46,8 @@ def test_an_adapter_of_ours_or_a_part_of_it_may_be_replaced(left, saved, tmp_pat
     (tmp_path / "a").mkdir()
     for name in left:
         shutil.copy(saved / "a" / name, tmp_path / "a")
-    require_adapter_place(str(tmp_path / "a"))
-    require_adapter_place(str(tmp_path / "none"))
+    AdapterDir(str(tmp_path / "a")).require_replaceable()
+    AdapterDir(str(tmp_path / "none")).require_replaceable()
 
 
 FOREIGN = {
@@ -61,7 +62,7 @@ FOREIGN = {
 def test_the_names_alone_make_no_adapter_of_ours(case, tmp_path):
     write_files(str(tmp_path / "a"), FOREIGN[case])
     with pytest.raises(InputError, match="will not be replaced"):
-        require_adapter_place(str(tmp_path / "a"))
+        AdapterDir(str(tmp_path / "a")).require_replaceable()
 
 
 def test_nothing_is_replaced_where_a_link_is(saved, tmp_path):
@@ -74,7 +75,7 @@ def test_nothing_is_replaced_where_a_link_is(saved, tmp_path):
         for write in (
             lambda link=link: write_files(link, {"a": b""}),
             lambda link=link: copy_adapter(str(saved / "a"), link, "run"),
-            lambda link=link: require_adapter_place(link),
+            lambda link=link: AdapterDir(link).require_replaceable(),
         ):
             with pytest.raises(InputError, match=r"symbolic link to .*(v1|none).*remove the link"):
                 write()
@@ -86,7 +87,7 @@ def test_folders_above_may_be_links(saved, tmp_path):
     (tmp_path / "out").symlink_to("disk")
     for run in ("1", "2"):
         copy_adapter(str(saved / "a"), str(tmp_path / "out" / "a"), run)
-        assert run_of(str(tmp_path / "disk" / "a")) == run
+        assert AdapterDir(str(tmp_path / "disk" / "a")).run() == run
     assert sorted(os.listdir(tmp_path / "disk")) == ["a"]
     assert load_adapter(str(tmp_path / "disk" / "a")).config["run"] == "2"
 
@@ -116,9 +117,10 @@ def test_clearing_an_output_folder_leaves_links_and_others_files(saved, tmp_path
     before = tree(tmp_path)
     shutil.copytree(saved / "a", tmp_path / "ours" / "adapter")
     for name in ("linked", "mixed", "ours", "theirs"):
-        cleanup.clear_run(str(tmp_path / name), ())
+        OutputDir(str(tmp_path / name), contents_of()).clear()
     assert tree(tmp_path) == before
-    cleanup.remove_stale_files(str(tmp_path / "leftover"), ())
+    with OutputDir(str(tmp_path / "leftover"), contents_of()).lock():
+        pass
     assert tree(tmp_path / "v1") and not tree(tmp_path / "leftover")
 
 

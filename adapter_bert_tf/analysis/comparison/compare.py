@@ -10,8 +10,8 @@ from adapter_bert_tf.analysis.cache import AnalysisCache
 from adapter_bert_tf.analysis.comparison import plot, resampling
 from adapter_bert_tf.analysis.dev_set import DevSet
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.output.run_files import command
-from adapter_bert_tf.run.job import held, new_model
+from adapter_bert_tf.output.provenance import command
+from adapter_bert_tf.run.job import new_model
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.sanitize import preview, printable
 from adapter_bert_tf.store.directory import find_adapter, parse_named_folders
@@ -48,7 +48,7 @@ def run(parsed: Any) -> None:
     if first.actions.dry_run:
         print(f"{len(plans)} adapters can be compared: {', '.join(plans)}.", flush=True)
         return
-    with held(first.places.output_dir, True, FILES):
+    with outputs.lock(first.places.output_dir, FILES):
         dev = common.dev_set(first)
         _write(first, dev, {name: _answers(plan, dev) for name, plan in plans.items()})
 

@@ -15,8 +15,8 @@ from adapter_bert_tf.adapters.modules import Place
 from adapter_bert_tf.analysis import common, outputs
 from adapter_bert_tf.analysis.composition import heat_map
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.output import run_files
-from adapter_bert_tf.run.job import held, new_model
+from adapter_bert_tf.output.provenance import command
+from adapter_bert_tf.run.job import new_model
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.planning import plan_run
 from adapter_bert_tf.run.run_cache import RunCache
@@ -52,10 +52,10 @@ def run(parsed: Any) -> None:
         return
     shares = mean_attention(plan, config)
     target, folder = plan.only_task.name, plan.places.output_dir
-    with held(folder, True, FILES):
+    with outputs.lock(folder, FILES):
         name, table = f"{NAME}.csv", _table(target, config, shares)
         panels = heat_map.panels(name, table)
-        made = heat_map.pictures(NAME, panels, run_files.command())
+        made = heat_map.pictures(NAME, panels, command())
         paths = outputs.write(folder, {name: table} | made)
     print(f"Mean attention on each member: {', '.join(paths)}", flush=True)
 

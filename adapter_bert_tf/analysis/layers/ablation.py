@@ -18,8 +18,8 @@ from adapter_bert_tf.analysis.layers.removal import NOTHING, SUBLAYERS, Span, sp
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.heads.span_labeler import span_logits as start_and_end
-from adapter_bert_tf.output.run_files import command
-from adapter_bert_tf.run.job import held, new_model
+from adapter_bert_tf.output.provenance import command
+from adapter_bert_tf.run.job import new_model
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.training.progress import RowCounter
 from adapter_bert_tf.training.strategy import set_precision
@@ -60,7 +60,7 @@ def run(parsed: Any) -> None:
     if plan.actions.dry_run:
         print(f"{plan.places.adapter_dir} can be looked at: {config.summary()}.", flush=True)
         return
-    with held(plan.places.output_dir, True, FILES):
+    with outputs.lock(plan.places.output_dir, FILES):
         _write(plan, {name: _found(plan, name) for name in asked})
 
 

@@ -13,8 +13,8 @@ from adapter_bert_tf.adapters.modules import AdapterModule, Function, Place
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.analysis import common, outputs
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.output.run_files import command
-from adapter_bert_tf.run.job import held, new_model
+from adapter_bert_tf.output.provenance import command
+from adapter_bert_tf.run.job import new_model
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.training.strategy import set_precision
@@ -74,7 +74,7 @@ def run(parsed: Any) -> None:
     if plan.actions.dry_run:
         print(f"{plan.places.adapter_dir} can be looked at.", flush=True)
         return
-    with held(plan.places.output_dir, True, FILES):
+    with outputs.lock(plan.places.output_dir, FILES):
         _write(plan, *mean_changes(plan))
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from adapter_bert_tf.analysis import common, outputs
 from adapter_bert_tf.analysis.sweeps import line_plots, sweep_analysis
-from adapter_bert_tf.output.run_files import command
+from adapter_bert_tf.output.provenance import command
 
 NAME = "init_scale"
 SCALES = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)

@@ -10,7 +10,7 @@ from adapter_bert_tf.analysis import common, outputs
 from adapter_bert_tf.analysis.sweeps import ledger, line_plots, sweep_analysis
 from adapter_bert_tf.config import table
 from adapter_bert_tf.config.roles import Role
-from adapter_bert_tf.output.run_files import command
+from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.run_cache import RunCache
 
 NAME = "size"

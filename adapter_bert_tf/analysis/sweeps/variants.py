@@ -12,7 +12,7 @@ from adapter_bert_tf.analysis.comparison import plot
 from adapter_bert_tf.analysis.sweeps import line_plots, sweep_analysis
 from adapter_bert_tf.config.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.output.run_files import command
+from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.run_cache import RunCache
 
 NAME = "variants"

@@ -5,6 +5,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 import uuid
 
 import numpy as np
@@ -14,14 +15,17 @@ from absl import logging
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.batches import MAX_POOL, map_and_prefetch, pool_sizes
 from adapter_bert_tf.data.host_shard import WHOLE_BATCH
-from adapter_bert_tf.data.questions import stale_files
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.output.output_dir import Contents, OutputDir
 from adapter_bert_tf.sanitize import parse_json
 
 FORMAT = 3  # Version of the records; records of another version are written again.
 SHARDS = 8
 SHUFFLE_BUFFER = 4096  # Windows.
 DONE_FILE = "done.json"
+SHARD = re.compile(r"[0-9a-f]{8}-\d\d\.tfrecord")
+# The signs of earlier versions showed which of them were being written.
+CONTENTS = Contents(files=(DONE_FILE, SHARD), incomplete=re.compile(r"[0-9a-f]{8}\.writing"))
 FIELDS = ("question", "ids", "context_begin", "labels", "starts", "ends", "is_best")
 
 
@@ -70,16 +74,28 @@ def cached_records(folder, key, windows):
                 f"The windows cannot be written to {folder}: {error}. Choose another features_dir.",
                 "features_dir",
             ) from error
-        # A unique name: two runs may write concurrently.
-        name = uuid.uuid4().hex[:8]
-        with stale_files.writing(path, name):
-            records = _write_records(path, name, key, windows)
-    stale_files.remove(path, os.path.basename(records.prefix))
+        with OutputDir(path, CONTENTS).lock(wait=True):
+            # Another run may have written them in the meantime.
+            records = _read_valid_records(path, done_file) or _write_records(path, key, windows)
+    _remove_stale(path, records)
     return records
 
 
-def _write_records(path, name, key, windows):
-    """Writes records to a folder, with `name` as the prefix; returns the `Records`."""
+def _remove_stale(path, records):
+    """Removes what killed processes left, and shards that were damaged."""
+    current = {DONE_FILE, *map(os.path.basename, records.files())}
+    if {*storage.listdir(path)} <= current:
+        return
+    # If another run holds the folder, or this user may only read it, they stay.
+    with contextlib.suppress(InputError), OutputDir(path, CONTENTS).lock():
+        for name in {*storage.listdir(path)} - current:
+            if SHARD.fullmatch(name):
+                storage.remove(os.path.join(path, name))
+
+
+def _write_records(path, key, windows):
+    """Writes records to a folder, with a unique prefix; returns the `Records`."""
+    name = uuid.uuid4().hex[:8]
     with storage.local_folder(path) as local:
         files = Records(os.path.join(local, name), 0).files()
         count = _write_shards(files, windows())

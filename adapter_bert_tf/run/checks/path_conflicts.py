@@ -1,7 +1,6 @@
 """Folders of a run that are in each other's way: found before anything is read or written."""
 
 import dataclasses
-import fnmatch
 import os
 from collections.abc import Collection
 
@@ -9,8 +8,9 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.config import table
 from adapter_bert_tf.config.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.output.cleanup import RUN_FILES
+from adapter_bert_tf.output.output_dir import Contents, matches
 from adapter_bert_tf.run.checks.paths import paths_of
+from adapter_bert_tf.run.output_contents import contents_of
 from adapter_bert_tf.run.plan import Actions, Places
 
 ADAPTERS = ("adapter_dir", "init_from", "fuse")  # Folders in which nothing else may be.
@@ -67,7 +67,7 @@ def check(
         _refuse_inside(written, outer, "an adapter that is read")
     for outer in [place for place in filled if place.name == "checkpoints"]:
         _refuse_inside(read, outer, "which is cleared for a new run")
-    _check_files(read, places.output_dir, (*RUN_FILES, *patterns))
+    _check_files(read, places.output_dir, contents_of(patterns))
 
 
 def _replaced(flags: RunFlags, actions: Actions, places: Places) -> list[Location]:
@@ -118,12 +118,12 @@ def _refuse_inside(inner: Collection[Location], outer: Location, why: str) -> No
             )
 
 
-def _check_files(read: list[Location], output_dir: str, patterns: Collection[str]) -> None:
+def _check_files(read: list[Location], output_dir: str, contents: Contents) -> None:
     """No file that is read may be one that the run writes. Raises `InputError`."""
     folder = storage.real(output_dir)
     for place in read:
         above, name = os.path.split(storage.real(place.path))
-        if above == folder and any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+        if above == folder and matches(name, contents.patterns):
             raise InputError(
                 f"{place.what} is a file that the run writes. Choose another --output_dir."
             )

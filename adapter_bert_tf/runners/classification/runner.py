@@ -8,7 +8,7 @@ from absl import logging
 from adapter_bert_tf.config.checks import check_task_name
 from adapter_bert_tf.data.batches import eval_batches, eval_plan, train_batches
 from adapter_bert_tf.data.tokenization import text_encoder
-from adapter_bert_tf.output import run_files
+from adapter_bert_tf.run import metric_files
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.runners.classification import evaluation_files, prediction_files, result_names
 from adapter_bert_tf.runners.classification.reading import read_task, task_of
@@ -151,7 +151,7 @@ def write_metrics(job, results):
     if results:
         job.record["test"] = results
         folder = job.plan.places.output_dir
-        run_files.write_metrics(folder, "test_metrics.txt", "Test results", results)
+        metric_files.write_metrics(folder, "test_metrics.txt", "Test results", results)
 
 
 def score(task, predictions, prefix):

@@ -11,7 +11,6 @@ import tf_keras
 from adapter_bert_tf import storage
 from adapter_bert_tf.config.checks import check_questions, check_room
 from adapter_bert_tf.data.questions import records, spans
-from adapter_bert_tf.output import run_files
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.runners.classification.evaluation_files import write_file
 from adapter_bert_tf.runners.questions import checks, task_data
@@ -123,9 +122,11 @@ class Answers:
     def write(self, folder: str) -> None:
         """Writes the files of google-research/bert's `run_squad.py`."""
         files = {"predictions.json": self.texts, "nbest_predictions.json": self.n_best}
+        null_odds = os.path.join(folder, "null_odds.json")
         if self.null_odds:
             files["null_odds.json"] = self.null_odds
-        run_files.remove(folder, ["null_odds.json"])  # An earlier run's.
+        elif storage.exists(null_odds):  # An earlier run's.
+            storage.remove(null_odds)
         for name, content in files.items():
             # Escaped, because JSON may hold half a surrogate pair, which no UTF-8 file can.
             storage.write_text(os.path.join(folder, name), json.dumps(content, indent=2) + "\n")

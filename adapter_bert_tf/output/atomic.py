@@ -1,0 +1,175 @@
+"""Files and folders that appear whole or not at all."""
+
+import contextlib
+import os
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+
+import tensorflow as tf
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.permissions import require_writable
+
+TEMPORARY = ".tmp-"  # In the name of a folder that is being written, or about to be removed.
+ATTEMPTS = 100  # Of several processes that write the same folder, one is last.
+# What a rename raises when another process put its own folder there first.
+TAKEN = (tf.errors.AlreadyExistsError, tf.errors.FailedPreconditionError)
+
+
+def require_creatable(path: str) -> None:
+    """Checks that a file or folder can be made at a path, before anything expensive starts.
+
+    A link is refused: a new folder would replace the link alone, or the folder behind it would be
+    emptied, and nobody can tell which is wanted.
+
+    Raises:
+      InputError: for a link, or where what is above is no folder or may not be written.
+    """
+    if storage.is_link(path):
+        target = os.path.realpath(path)
+        raise InputError(
+            f"{path!r} is a symbolic link to {target!r} and will not be replaced. Name what it "
+            "leads to, or remove the link."
+        )
+    if storage.is_remote(path):
+        return
+    above = os.path.dirname(os.path.abspath(path))
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if not storage.isdir(above):
+        found = "a file" if storage.exists(above) else "a link that leads nowhere"
+        raise InputError(
+            f"{path!r} cannot be made: {above!r} is {found}, not a folder. Choose another folder."
+        )
+    require_writable(above)
+
+
+def require_free(folder: str) -> None:
+    """Checks that there is nothing at a path, or an empty folder. Raises `InputError`."""
+    require_creatable(folder)
+    if storage.exists(folder) and (not storage.isdir(folder) or storage.listdir(folder)):
+        raise InputError(
+            f"{folder!r} exists already and will not be replaced. Choose another folder, or remove "
+            "it first."
+        )
+
+
+@contextlib.contextmanager
+def replace_folder(
+    folder: str, last: str, check: Callable[[str], None] = require_creatable
+) -> Iterator[str]:
+    """Yields a temporary folder, which takes the place of `folder` when all went well.
+
+    What is at `folder` is moved aside before and removed after that, so that the old or the new
+    content always exists under some name. Temporary names are unique, so two processes do not
+    meet. A remote folder cannot be moved in one step: it is filled from a local one.
+
+    Args:
+      folder: path, local or remote.
+      last: name of the file without which the folder counts as empty; a remote one gets it last.
+      check: raises `InputError` where what is at a path may not be replaced; called before and
+        after the content is written, which may take minutes.
+
+    Raises:
+      InputError: from `check`, or if `folder` is a symbolic link.
+    """
+    check(folder)
+    if storage.is_remote(folder):
+        with tempfile.TemporaryDirectory() as above:
+            local = os.path.join(above, "folder")
+            yield local
+            check(folder)
+            storage.upload(local, folder, last)
+        return
+    temporary = _temporary_name(folder)
+    try:
+        yield temporary
+        check(folder)
+        _swap(temporary, folder)
+    finally:
+        storage.rmtree(temporary)
+
+
+def _temporary_name(folder: str) -> str:
+    return f"{folder.rstrip('/')}{TEMPORARY}{uuid.uuid4().hex[:12]}"
+
+
+def _swap(temporary: str, folder: str) -> None:
+    for attempt in range(ATTEMPTS):
+        aside = _temporary_name(folder)
+        require_creatable(folder)
+        with contextlib.suppress(tf.errors.NotFoundError):  # Nothing was there.
+            tf.io.gfile.rename(folder, aside)
+        try:
+            tf.io.gfile.rename(temporary, folder)
+            return
+        except TAKEN:
+            if attempt == ATTEMPTS - 1:
+                raise
+        except tf.errors.OpError:
+            if storage.exists(aside):
+                tf.io.gfile.rename(aside, folder)
+            raise
+        finally:
+            storage.rmtree(aside)
+
+
+@contextlib.contextmanager
+def replace_file(path: str, overwrite: bool) -> Iterator[str]:
+    """Yields a local path to write to; the file is at `path` in the end, if nothing fails.
+
+    Raises:
+      InputError: if there is something at `path` by then that may not be replaced. What was
+        written stays, under the name in the message.
+    """
+    folder = tempfile.gettempdir() if storage.is_remote(path) else os.path.dirname(path) or "."
+    storage.makedirs(folder)
+    temporary = _new_file(folder, ".unfinished-", path)
+    try:
+        yield temporary
+        os.chmod(temporary, 0o666 & ~_umask())
+        try:
+            _move(temporary, path, overwrite)
+        except (FileExistsError, IsADirectoryError, tf.errors.AlreadyExistsError) as error:
+            kept = _new_file(folder, "answers-", path)
+            os.replace(temporary, kept)
+            raise InputError(
+                f"{path!r} was made by another process in the meantime and is not replaced. The "
+                f"answers are in {kept!r}."
+            ) from error
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(temporary)
+
+
+def _new_file(folder: str, beginning: str, path: str) -> str:
+    """Makes an empty file with a unique name and the ending of `path`."""
+    packed = ".gz" if path.endswith(".gz") else ""
+    ending = os.path.splitext(path.removesuffix(".gz"))[1] + packed
+    number, made = tempfile.mkstemp(ending, beginning, folder)
+    os.close(number)
+    return made
+
+
+def _move(written: str, path: str, overwrite: bool) -> None:
+    """Raises `FileExistsError`, or TensorFlow's error, if there is something at `path`."""
+    if storage.is_remote(path):
+        tf.io.gfile.copy(written, path, overwrite=overwrite)
+    elif overwrite:
+        os.replace(written, path)
+    else:
+        try:
+            os.link(written, path)  # Unlike a rename, a second name replaces nothing.
+        except FileExistsError:
+            raise
+        except OSError:  # Some file systems have no second names.
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+            os.replace(written, path)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

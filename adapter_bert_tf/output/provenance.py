@@ -1,0 +1,27 @@
+"""What a record says of the process that wrote it: its command line, its memory."""
+
+import os
+import resource
+import shlex
+import sys
+
+
+def command() -> str:
+    """The command line of this process, as text that any file can hold."""
+    line = shlex.join([*_program(sys.argv[0]), *sys.argv[1:]])
+    return line.encode("utf-8", "backslashreplace").decode()
+
+
+def _program(name: str) -> list[str]:
+    """The words that start this process, given the name by which it knows itself."""
+    if name.startswith("adapter-bert ") or os.path.basename(name) == "adapter-bert":
+        return ["adapter-bert"]  # In `adapter-bert classify` the second word comes again.
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if os.path.basename(name) == "__main__.py" and spec is not None:
+        return ["python", "-m", spec.name.removesuffix(".__main__")]
+    return ["python", name]
+
+
+def peak_memory_mb() -> float:
+    """Largest resident memory of this process so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,0 +1,63 @@
+"""What a run writes into its output folder."""
+
+import os
+from collections.abc import Collection
+
+from adapter_bert_tf import report
+from adapter_bert_tf.output.output_dir import Contents
+from adapter_bert_tf.output.run_dir import EVALUATION, EXPORT, OWNER, RECORD, Fingerprint, RunDir
+from adapter_bert_tf.run.plan import Places
+from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
+from adapter_bert_tf.store.adapter_dir import AdapterDir
+from adapter_bert_tf.store.directory import TrainedAdapter
+from adapter_bert_tf.training import best, checkpoints
+
+CHECKPOINTS = Contents(
+    files=(best.FILE, best.WEIGHTS_FILE, checkpoints.STATE_FILE, checkpoints.FILES),
+    records=(os.path.basename(OWNER),),
+    incomplete=checkpoints.INCOMPLETE,
+    completed_by=checkpoints.COMPLETED_BY,
+)
+EVENTS = f"events.out.tfevents.{'[0-9]' * 10}.*.v2"
+
+
+def contents_of(result_files: Collection[str] = ()) -> Contents:
+    """What a run, or a sweep, writes.
+
+    Args:
+      result_files: patterns of the files with the results of its tasks.
+    """
+    return Contents(
+        files=(EVALUATION, "metrics.jsonl", "sweep.csv", *result_files),
+        records=("sweep.json", RECORD),
+        added=(report.FILE, EVENTS),
+        is_foreign=_is_foreign_page,
+        replaced={"adapter": _require_our_adapter, EXPORT: None},
+        folders={os.path.dirname(OWNER): CHECKPOINTS},
+    )
+
+
+def run_dir(places: Places, run: Fingerprint, result_files: Collection[str] = ()) -> RunDir:
+    """The output folder of a run, with its adapter and its SavedModel.
+
+    Args:
+      places: where things go.
+      run: the fingerprint of the run.
+      result_files: patterns of the files with the results of its tasks.
+    """
+    return RunDir(
+        places.output_dir,
+        contents_of(result_files),
+        run,
+        adapter=TrainedAdapter(places.adapter_dir),
+        exported=SavedModelDir(places.export_dir),
+        result_files=(EVALUATION, *result_files),
+    )
+
+
+def _require_our_adapter(path: str) -> None:
+    AdapterDir(path).require_replaceable()
+
+
+def _is_foreign_page(path: str) -> bool:
+    return os.path.basename(path) == report.FILE and not report.is_report(path)
