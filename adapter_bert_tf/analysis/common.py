@@ -24,7 +24,7 @@ from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.runners.classification.runner import ClassificationRunner
 from adapter_bert_tf.runners.questions.runner import QuestionRunner
 from adapter_bert_tf.runners.questions.task_data import SpanData
-from adapter_bert_tf.training.progress import RowCounter
+from adapter_bert_tf.training.progress import RowProgress
 
 OTHER_ACTIONS = ("do_train", "do_predict", "do_export", "overwrite")
 PICTURES = ("csv", "png", "svg")
@@ -82,10 +82,10 @@ def counted(plan: Plan, name: str) -> Iterator[dict[str, tf.Tensor]]:
       name: of the rows, for the line.
     """
     batches = list(plan.kind.evaluated(plan))
-    seen = RowCounter(name, sum(rows for _, rows in batches))
+    progress = RowProgress(name, sum(rows for _, rows in batches))
     for inputs, rows in batches:
         yield {name: value[:rows] for name, value in inputs.items()}
-        seen.count(range(rows))
+        progress.add(rows)
 
 
 def plan_analysis(kind: TaskRunner, flags: RunFlags) -> Plan:

@@ -11,10 +11,10 @@ from adapter_bert_tf.output.atomic import replace_file, require_creatable
 from adapter_bert_tf.permissions import denied_as_input_error
 from adapter_bert_tf.predict.file_formats import form_of
 from adapter_bert_tf.predict.output_columns import cells_of, free
-from adapter_bert_tf.predict.progress import RowProgress
 from adapter_bert_tf.predict.reading import Record, Table, open_table
 from adapter_bert_tf.predict.writing import open_written
 from adapter_bert_tf.sanitize import format_lines
+from adapter_bert_tf.training.progress import RowProgress
 
 AT_ONCE = 2048  # Rows in memory.
 Texts: TypeAlias = tuple[str, ...]

@@ -10,7 +10,7 @@ import tf_keras
 from adapter_bert_tf.data.batches import Features, eval_batches, eval_plan
 from adapter_bert_tf.data.frozen_outputs import FrozenOutputs
 from adapter_bert_tf.training import inference
-from adapter_bert_tf.training.progress import RowCounter
+from adapter_bert_tf.training.progress import RowProgress
 
 
 class FrozenLayers(tf_keras.Model):
@@ -51,9 +51,9 @@ def frozen_outputs(
     batches = inference.predict(
         layers, lambda shard: eval_batches(features, plan, max_seq_length, pad_to, shard)
     )
-    counter = RowCounter("frozen layers", len(features))
-    for rows, values in zip(plan, batches, strict=True):
-        outputs.put(rows[rows >= 0], counter.count(values[rows >= 0]))
+    progress = RowProgress("frozen layers", len(features))
+    for rows, values in zip(plan, progress.track(batches), strict=True):
+        outputs.put(rows[rows >= 0], values[rows >= 0])
     seconds = time.monotonic() - start
     print(
         f"Frozen layers: computed once for {len(features):,} examples, {outputs.megabytes:.0f} MB, "

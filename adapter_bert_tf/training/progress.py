@@ -3,47 +3,59 @@
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sized
+from typing import Any, TypeVar
 
 import tf_keras
 
 from adapter_bert_tf.training.metrics_log import MetricsLog
 
+Batch = TypeVar("Batch", bound=Sized)
+
 
 def format_minutes(seconds: float) -> str:
     """Formats 65 seconds as `1:05`."""
-    whole, rest = divmod(round(seconds), 60)
-    return f"{whole}:{rest:02d}"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d}"
 
 
-class RowCounter:
-    """Counts processed rows; prints their number, rate and remaining time every few seconds.
+class RowProgress:
+    """Prints rows done, rows/s and time left every few seconds.
 
     Args:
       name: label of the line.
-      total: number of rows.
+      total: number of rows; None if it is unknown.
       every_seconds: time between two lines.
     """
 
-    def __init__(self, name: str, total: int, every_seconds: float = 5.0) -> None:
+    def __init__(self, name: str, total: int | None = None, every_seconds: float = 5.0) -> None:
         self.name, self.total, self.every_seconds = name, total, every_seconds
         self.done = 0
         self.start = self.printed_at = time.monotonic()
 
-    def count(self, rows: Any) -> Any:
-        """Counts `rows` as done and returns them; rows beyond the total are padding."""
-        self.done = min(self.done + len(rows), self.total)
+    def add(self, rows: int, fraction: float | None = None) -> None:
+        """Counts rows as done.
+
+        Args:
+          rows: how many; rows beyond the total are padding.
+          fraction: how much of all is done, 0 to 1; None: by the total.
+        """
+        self.done = self.done + rows if self.total is None else min(self.done + rows, self.total)
         now = time.monotonic()
-        if now - self.printed_at >= self.every_seconds:
-            self.printed_at = now
-            rate = self.done / (now - self.start)
-            left = format_minutes((self.total - self.done) / rate)
-            print(
-                f"{self.name}: {self.done:,} of {self.total:,}  {rate:.0f} rows/s  ETA {left}",
-                flush=True,
-            )
-        return rows
+        if now - self.printed_at < self.every_seconds:
+            return
+        self.printed_at, elapsed = now, now - self.start
+        fraction = self.done / self.total if self.total else fraction
+        left = format_minutes(elapsed * (1 - fraction) / fraction) if fraction else "?"
+        of_total = f" of {self.total:,}" if self.total else " rows"
+        rate = f"{self.done / elapsed:.0f} rows/s"
+        print(f"{self.name}: {self.done:,}{of_total}  {rate}  ETA {left}", flush=True)
+
+    def track(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Yields the batches and counts their rows as done."""
+        for batch in batches:
+            self.add(len(batch))
+            yield batch
 
 
 class Progress(tf_keras.callbacks.Callback):
@@ -85,24 +97,12 @@ class Progress(tf_keras.callbacks.Callback):
         self.steps, self.batch_size, self.schedule = steps, batch_size, schedule
         self.every_seconds, self.every_steps = every_seconds, every_steps
         self.stream = stream or sys.stdout
-        self.start, self.step, self.recorded = start, start, start
-        self.stopped_early, self._weights_step = False, None
+        self.start = self.step = self.weights_step = self.recorded_step = start
+        self.stopped_early = False
         self.mean_loss, self.mean_step = 0.0, start
         self.folder, self.log = folder, None
-        self.examples_per_second = 0.0
-        self.seconds = 0.0
-        self.cpu_seconds = 0.0
-        self.paused_seconds = 0.0
+        self.examples_per_second = self.seconds = self.cpu_seconds = self.paused_seconds = 0.0
         self.line_is_open = False
-
-    @property
-    def weights_step(self) -> int:
-        """The step of the model's weights."""
-        return self.step if self._weights_step is None else self._weights_step
-
-    @weights_step.setter
-    def weights_step(self, step: int) -> None:
-        self._weights_step = step
 
     def on_train_begin(self, logs=None):
         self.start_time = self.printed_at = time.monotonic()
@@ -112,7 +112,7 @@ class Progress(tf_keras.callbacks.Callback):
             self.log = MetricsLog(self.folder, self.start)
 
     def on_train_batch_end(self, batch, logs=None):
-        self.step = self.start + batch + 1
+        self.step = self.weights_step = self.start + batch + 1
         now = time.monotonic()
         self.seconds = now - self.start_time
         self.cpu_seconds = time.process_time() - self.start_cpu_time
@@ -120,9 +120,9 @@ class Progress(tf_keras.callbacks.Callback):
         examples = (self.step - self.compiled[0]) * self.batch_size
         self.examples_per_second = examples / max(now - self.compiled[1], 1e-9)
         due = now - self.printed_at >= self.every_seconds or self.step == self.steps
-        if not due and self.step // self.every_steps == self.recorded // self.every_steps:
+        if not due and self.step // self.every_steps == self.recorded_step // self.every_steps:
             return
-        self.recorded = self.step
+        self.recorded_step = self.step
         row = self._row(float(logs["loss"]))
         self.log_row(row)
         if due:

@@ -15,7 +15,7 @@ from adapter_bert_tf.config.row import Command
 from adapter_bert_tf.config.run_flags import RunFlags
 from adapter_bert_tf.run import saved_settings
 from adapter_bert_tf.store import SavedAdapter
-from adapter_bert_tf.training.progress import RowCounter
+from adapter_bert_tf.training.progress import RowProgress
 from tests.runners.own_data_test import write
 from tests.runs import base_flags, command
 
@@ -126,11 +126,13 @@ def test_what_is_exported_of_several_is_read_as_in_the_run():
 
 def test_no_more_rows_are_computed_than_there_are(trained, tmp_path, monkeypatch, capsys):
     """However large a batch may be; and people see how far it is."""
-    computed, counted = [], RowCounter.count
+    computed, add = [], RowProgress.add
     monkeypatch.setattr(
-        RowCounter, "count", lambda seen, rows: computed.append(len(rows)) or counted(seen, rows)
+        RowProgress, "add", lambda progress, rows: computed.append(rows) or add(progress, rows)
     )
-    monkeypatch.setattr(RowCounter.__init__, "__defaults__", (0.0,))  # Seconds between two lines.
+    monkeypatch.setattr(
+        RowProgress.__init__, "__defaults__", (None, 0.0)
+    )  # Seconds between two lines.
     large = ("--do_predict", "--eval_batch_size=400000", "--predict_batch_size=400000")
     assert apply(trained, tmp_path / "out", *large) is None
     assert computed == [24, 24]

@@ -16,7 +16,7 @@ from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.sanitize import preview, printable
 from adapter_bert_tf.store.directory import find_adapter, parse_named_folders
 from adapter_bert_tf.training import inference
-from adapter_bert_tf.training.progress import RowCounter
+from adapter_bert_tf.training.progress import RowProgress
 from adapter_bert_tf.training.strategy import set_precision
 
 NAME = "compare"
@@ -97,9 +97,9 @@ def _answers(plan: Plan, dev: DevSet) -> Any:
 def _computed(plan: Plan) -> Any:
     set_precision(plan.precision)
     model, dev = new_model(plan), common.dev_set(plan)
-    seen = RowCounter(f"{plan.places.adapter_dir}, {dev.title}", dev.rows)
+    progress = RowProgress(f"{plan.places.adapter_dir}, {dev.title}", dev.rows)
     parts = inference.predict(model, dev.batches)
-    return dev.answers([seen.count(part) for part in parts])
+    return dev.answers(list(progress.track(parts)))
 
 
 def _write(plan: Plan, dev: DevSet, answers: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ from adapter_bert_tf.heads.span_labeler import span_logits as start_and_end
 from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.job import new_model
 from adapter_bert_tf.run.plan import Plan
-from adapter_bert_tf.training.progress import RowCounter
+from adapter_bert_tf.training.progress import RowProgress
 from adapter_bert_tf.training.strategy import set_precision
 
 NAME = "ablation"
@@ -105,11 +105,11 @@ def scores(plan: Plan, name: str) -> dict[str, Any]:
     step = tf.function(
         lambda inputs: span_logits(model, inputs, _sublayers(name), order), reduce_retracing=True
     )
-    seen = RowCounter(f"{dev.title} without {name}", dev.rows)
+    progress = RowProgress(f"{dev.title} without {name}", dev.rows)
     found = []
     for inputs in dev.batches():
         found.append(step(inputs).numpy())
-        seen.count(inputs["input_mask"])
+        progress.add(len(inputs["input_mask"]))
     values = [dev.score(dev.answers(logits)) for logits in zip(*found, strict=True)]
     return {
         "metric": dev.metric,

@@ -15,7 +15,7 @@ from adapter_bert_tf.runners.classification.reading import read_task, task_of
 from adapter_bert_tf.runners.classification.saved_adapter import check_fold, check_task
 from adapter_bert_tf.tasks import role
 from adapter_bert_tf.training import frozen_layers, inference
-from adapter_bert_tf.training.progress import RowCounter
+from adapter_bert_tf.training.progress import RowProgress
 
 TELLING = 8  # Fewer examples may well be of one class.
 
@@ -196,8 +196,8 @@ def predict(job, task, split, batch_size):
         job.model,
         lambda share: eval_batches(features, plan, batches.max_seq_length, batches.pad_to, share),
     )
-    shown = RowCounter(task.shown(split), len(features))
-    rows = np.concatenate([shown.count(part) for part in parts])
+    progress = RowProgress(task.shown(split), len(features))
+    rows = np.concatenate(list(progress.track(parts)))
     rows = in_file_order(rows, plan, len(features))
     rows = rows[:, task.among.columns] if task.among else rows
     return task.task_type.predictions(rows, task.scale if job.standardized else None)

@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 import numpy as np
-import tf_keras
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.config.checks import check_questions, check_room
@@ -18,6 +17,7 @@ from adapter_bert_tf.task_types.spans import Spans
 from adapter_bert_tf.tasks import squad_metrics
 from adapter_bert_tf.tasks.span_decoding import Decoder
 from adapter_bert_tf.training import inference
+from adapter_bert_tf.training.progress import RowProgress
 
 
 class QuestionRunner(TaskRunner):
@@ -139,7 +139,7 @@ def answer_all(job, batch_size):
     windows = task.eval_records
     batch_size = job.plan.no_larger(batch_size, windows.count)
     job.record["windows"] = job.record.get("windows", {}) | {"dev": windows.count}
-    progress = tf_keras.utils.Progbar(windows.count, unit_name="window", interval=5)
+    progress = RowProgress("question windows", windows.count)
     found_logits = inference.predict(
         job.model,
         lambda share: records.eval_batches(
