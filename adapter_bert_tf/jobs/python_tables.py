@@ -73,7 +73,7 @@ def _of_frame(frame: Any, label: Any, columns: list[str], sets: bool) -> Given:
             "text_a_column",
             "text_b_column",
         )
-    frames.require_one(frame, [label])
+    frames.require_unique(frame, [label])
     texts = [list(row) for row in frames.rows(frame, columns)]
     _require_texts([[*row, ""] for row in texts])
     labels = [_label(value, number, sets) for number, value in enumerate(frame[label])]

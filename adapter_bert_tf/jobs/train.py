@@ -109,7 +109,7 @@ def train(
       InputError: for whatever can be mended, before training.
     """
     columns, sets = (text_a_column, text_b_column), bool(flags.get("multi_label"))
-    frames.require_use(texts, others, *columns)
+    frames.check_arguments(texts, others, *columns)
     tables = {"train": python_tables.given(texts, labels, others, columns, sets)}
     if dev is not None:
         tables["dev"] = _given_dev(dev, labels, columns, sets)

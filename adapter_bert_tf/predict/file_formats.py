@@ -1,4 +1,4 @@
-"""The forms of a table: CSV, TSV, JSON lines; plain or gzipped."""
+"""Table formats: CSV, TSV, JSON lines; plain or gzipped."""
 
 import dataclasses
 import os
@@ -6,48 +6,54 @@ import os
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks.own import delimiter_of
 
-ENDINGS = (".csv", ".tsv", ".jsonl")
+EXTENSIONS = (".csv", ".tsv", ".jsonl")
 
 
 @dataclasses.dataclass(frozen=True)
-class Form:
-    """How a table is written down.
+class TableFormat:
+    """Format of a table.
 
     Args:
-      ending: `.csv`, `.tsv` or `.jsonl`.
-      packed: whether it is gzipped.
-      delimiter: between cells; of JSON lines without meaning.
+      extension: `.csv`, `.tsv` or `.jsonl`.
+      gzipped: whether it is compressed.
+      delimiter: between cells; ignored for JSON lines.
       header: whether the first row names the columns.
       quoted: whether cells may be quoted.
       encoding: of the text.
     """
 
-    ending: str
-    packed: bool
+    extension: str
+    gzipped: bool
     delimiter: str
     header: bool
     quoted: bool
     encoding: str
 
 
-def form_of(
+def extension_of(path: str) -> str:
+    """`.csv` for `a.csv` and `a.CSV.gz`."""
+    return os.path.splitext(path.removesuffix(".gz"))[1].lower()
+
+
+def table_format(
     path: str,
     delimiter: str | None = None,
     header: bool = True,
     quoted: bool | None = None,
     encoding: str = "utf-8",
-) -> Form:
-    """The form of a file, by its name. Raises `InputError` for one that is none of these."""
-    ending = os.path.splitext(path.removesuffix(".gz"))[1].lower()
-    if ending not in ENDINGS:
+) -> TableFormat:
+    """The format of a file, by its name. Raises `InputError` for another extension."""
+    extension = extension_of(path)
+    if extension not in EXTENSIONS:
         raise InputError(
-            f"A table's name ends with {', '.join(ENDINGS)}, and .gz may follow. Received: {path!r}"
+            f"A table's name ends with {', '.join(EXTENSIONS)}, and .gz may follow. Received: "
+            f"{path!r}"
         )
-    return Form(
-        ending,
+    return TableFormat(
+        extension,
         path.endswith(".gz"),
-        delimiter_of(delimiter, ending.removeprefix(".")),
+        delimiter_of(delimiter, extension.removeprefix(".")),
         header,
-        ending == ".csv" if quoted is None else quoted,
+        extension == ".csv" if quoted is None else quoted,
         "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding,
     )

@@ -1,4 +1,4 @@
-"""pandas DataFrames, by what they have in common with all frames: pandas itself is not needed."""
+"""DataFrames, by the attributes of pandas' that they have; pandas is not imported."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,32 +15,32 @@ def is_frame(value: Any) -> bool:
     return all(hasattr(value, name) for name in ("columns", "iloc", "assign"))
 
 
-def require_one(frame: Any, columns: Sequence[str | int]) -> None:
-    """Raises `InputError` where two columns of a frame have one of the names."""
+def require_unique(frame: Any, columns: Sequence[str | int]) -> None:
+    """Raises `InputError` if two columns of a frame have one of these names."""
     names = list(frame.columns)
-    if twice := [c for c in columns if isinstance(c, str) and names.count(c) > 1]:
-        raise InputError(f"The DataFrame has two columns {twice[0]!r}. Rename one of them.")
+    if duplicates := [c for c in columns if isinstance(c, str) and names.count(c) > 1]:
+        raise InputError(f"The DataFrame has two columns {duplicates[0]!r}. Rename one of them.")
 
 
 def rows(frame: Any, columns: Sequence[str | int]) -> Iterator[tuple[str, ...]]:
-    """The texts of each row; what is missing is an empty text, and a warning.
+    """The texts of each row; a missing value becomes an empty text, with a warning.
 
     Raises:
-      InputError: when two columns of the frame have one name.
+      InputError: if two columns of the frame have one name.
     """
-    require_one(frame, columns)
-    found = [frame.iloc[:, c] if isinstance(c, int) else frame[c] for c in columns]
-    gone = zip(*(column.isna() for column in found), strict=True)
-    if missing := [str(number) for number, of_row in enumerate(gone) if any(of_row)]:
+    require_unique(frame, columns)
+    texts = [frame.iloc[:, c] if isinstance(c, int) else frame[c] for c in columns]
+    is_missing = map(any, zip(*(column.isna() for column in texts), strict=True))
+    if missing := [str(number) for number, missing in enumerate(is_missing) if missing]:
         logging.warning(
             "%d of %d rows lack a text, which counts as empty: %s.",
             *(len(missing), len(frame), ", ".join(missing[:10])),
         )
-    return zip(*(column.where(column.notna(), "") for column in found), strict=True)
+    return zip(*(column.where(column.notna(), "") for column in texts), strict=True)
 
 
-def require_use(texts: Any, others: Any, *of_columns: Any) -> None:
-    """Columns are of a DataFrame, second texts of a list. Raises `InputError` for the other way."""
+def check_arguments(texts: Any, others: Any, *of_columns: Any) -> None:
+    """Raises `InputError` for column names without a DataFrame, or second texts with one."""
     if is_frame(texts) and others is not None:
         raise InputError(
             "The second texts of a DataFrame are a column of it: text_b_column. Received: others",
@@ -56,8 +56,8 @@ def require_use(texts: Any, others: Any, *of_columns: Any) -> None:
 
 
 def with_answers(frame: Any, answers: Sequence[dict[str, Any]], names: Sequence[str]) -> Any:
-    """A copy of a frame with columns of the answers, called by the names or, if taken, others."""
-    rows = (filled(cells_of(answer)) for answer in answers)
-    values = list(zip(*rows, strict=True)) or [()] * len(names)
-    called = free(names, frame.columns)
-    return frame.assign(**{name: list(v) for name, v in zip(called, values, strict=True)})
+    """A copy of a frame with the answers as more columns, renamed where a name is taken."""
+    cells = (filled(cells_of(answer)) for answer in answers)
+    columns = list(zip(*cells, strict=True)) or [()] * len(names)
+    new_names = free(names, frame.columns)
+    return frame.assign(**{n: list(c) for n, c in zip(new_names, columns, strict=True)})

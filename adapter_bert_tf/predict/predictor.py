@@ -115,7 +115,7 @@ class Predictor:
         Raises:
           InputError: for an unknown adapter, one text where it takes two, or what is no text.
         """
-        frames.require_use(texts, others, text_a_column, text_b_column)
+        frames.check_arguments(texts, others, text_a_column, text_b_column)
         if frames.is_frame(texts):
             config = self._configs[self._one(adapter)]
             names = list(texts.columns)

@@ -1,4 +1,4 @@
-"""Tables read row by row, never whole in memory."""
+"""Streaming table reader: a file may be larger than memory."""
 
 import codecs
 import contextlib
@@ -6,193 +6,183 @@ import csv
 import dataclasses
 import gzip
 import io
-import itertools
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import IO, Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.predict.file_formats import Form
+from adapter_bert_tf.predict.file_formats import TableFormat
 from adapter_bert_tf.sanitize import parse_json, preview, truncate
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Record:
-    """A row of a table.
+class Row:
+    """Row of a table.
 
     Args:
-      line: its number in the file, from 1.
-      names: of the columns; None without a header.
-      cells: texts, or the values of a JSON object, in the order of the names.
-      fault: why the row cannot be read, in which case it has no cells.
+      line: its line in the file, from 1.
+      values: dict from column name ("0", "1", ... without a header) to text or JSON value.
+      error: what is wrong with the row, or None.
     """
 
     line: int
-    names: Sequence[str] | None
-    cells: Sequence[Any]
-    fault: str | None = None
-
-    def text(self, column: str | int) -> str | None:
-        """The text in a column, by name or number; None if there is none."""
-        if isinstance(column, str):
-            if self.names is None or column not in self.names:
-                return None
-            column = self.names.index(column)
-        value = self.cells[column] if column < len(self.cells) else None
-        return value if value is None or isinstance(value, str) else str(value)
+    values: dict[str, Any]
+    error: str | None = None
 
 
 class Table:
-    """The rows of an open file; iterating reads it once.
+    """Rows of an open file; iterating reads it once.
 
     Args:
       path: of the file, for messages.
-      form: `Form`.
-      raw: the file as bytes as it lies on the disk.
-      lines: the same as text.
-      size: in bytes on the disk.
+      file_format: `TableFormat`.
+      raw: the file as bytes, as it is on the disk.
+      lines: the file as text.
 
     Attributes:
-      names: of the columns; None without a header.
-      count: rows read so far.
-      bad: numbers of the lines that were skipped.
-      empty: numbers of the lines with a text of nothing, which is answered all the same.
+      names: column names, of JSON lines those of the first object; None without a header.
+      num_rows: rows read so far.
     """
 
-    def __init__(self, path: str, form: Form, raw: IO[bytes], lines: IO[str], size: int) -> None:
-        self.path, self.form, self._raw, self._size = path, form, raw, size
+    def __init__(self, path: str, file_format: TableFormat, raw: IO[bytes], lines: IO[str]) -> None:
+        self.path, self.format, self._raw = path, file_format, raw
         self.names: list[str] | None = None
-        self.count, self.bad, self.empty = 0, list[int](), list[int]()
-        read = self._objects if form.ending == ".jsonl" else self._cells
-        self._rows = self._guarded(read(lines))
-        if form.ending == ".jsonl":
-            self.names = self._names_of_objects()
-        elif form.header:
-            self.names = self._named(next(self._rows, None))
-        self._first = next(self._rows, None)
+        self.num_rows = self._line = 0
+        is_json = file_format.extension == ".jsonl"
+        self._rows = self._read(self._json_rows(lines) if is_json else self._cell_rows(lines))
+        self._first = next(self._rows, None)  # Reads the names, too.
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has neither rows nor names of columns."""
+        """Whether it has neither rows nor column names."""
         return self._first is None and self.names is None
 
-    def __iter__(self) -> Iterator[Record]:
-        record = self._first
-        while record is not None:
-            self.count += 1
-            yield (
-                record
-                if record.names is not None
-                else dataclasses.replace(record, names=self.names)
-            )
-            record = next(self._rows, None)
+    def __iter__(self) -> Iterator[Row]:
+        row = self._first
+        while row is not None:
+            self.num_rows += 1
+            yield row
+            row = next(self._rows, None)
 
-    def share_read(self) -> float:
-        """The share of the file that is read, from 0 to 1."""
-        return self._raw.tell() / self._size if self._size else 1.0
+    def fraction_read(self) -> float:
+        """How much of the file is read, 0 to 1."""
+        size = os.fstat(self._raw.fileno()).st_size
+        return self._raw.tell() / size if size else 1.0
 
-    def _named(self, header: Record | None) -> list[str]:
-        if header is None:
-            raise InputError(f"{self.path} is empty: not even the names of the columns are there.")
-        names = [name.strip() for name in header.cells]
-        if len(set(names)) < len(names):
-            raise InputError(f"{self.path}: two columns have one name. Received: {preview(names)}")
-        return names
-
-    def _names_of_objects(self) -> list[str] | None:
-        """The names in the first row that is an object; None of an empty file."""
-        before = list[Record]()
-        for record in self._rows:
-            before.append(record)
-            if record.fault is None:
-                break
-        self._rows = itertools.chain(before, self._rows)
-        if before and before[-1].fault:
-            raise InputError(
-                f"{self.path}: no line of it is a JSON object. Line {before[0].line}: "
-                f"{before[0].fault}"
-            )
-        return list(before[-1].names or ()) if before else None
-
-    def _cells(self, lines: IO[str]) -> Iterator[Record]:
-        """Rows of cells; a blank line is one if there is one column, and others follow."""
-        rows = _quoted(lines, self.form) if self.form.quoted else _plain(lines, self.form)
-        width, blank = 0, list[int]()
-        for line, cells in rows:
-            if not any(cells) and len(cells) < 2:
-                blank += [line] if width == 1 else []
-                continue
-            width = width or len(cells)
-            yield from (Record(number, None, [""]) for number in blank)
-            blank = []
-            yield Record(line, None, cells)
-
-    def _objects(self, lines: IO[str]) -> Iterator[Record]:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                value = parse_json(line, distinct=True)
-                fault = f"a row is a JSON object. Received: {preview(value)}."
-            except ValueError as error:
-                value, fault = None, f"no JSON: {error}."
-            if isinstance(value, dict):
-                yield Record(number, list(value), list(value.values()))
-            else:
-                yield Record(number, [], [], fault)
-
-    def _guarded(self, rows: Iterator[Record]) -> Iterator[Record]:
-        """The rows; what goes wrong while reading them is an `InputError`."""
-        line = 0
+    def _read(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Yields the rows; errors of the file become `InputError`."""
         try:
-            for record in rows:
-                line = record.line
-                yield record
+            yield from rows
         except (UnicodeError, csv.Error, EOFError, gzip.BadGzipFile, zlib.error) as error:
-            place = f"after line {line}" if line else "in the first line"
+            place = f"after line {self._line}" if self._line else "in the first line"
             raise InputError(
                 f"{self.path}, {place}: {truncate(str(error), 200)}. Is it whole, and are "
-                f"encoding{_hint(self._raw)} and quoted right?",
+                f"encoding{_utf16_hint(self._raw)} and quoted right?",
                 "encoding",
                 "quoted",
             ) from error
 
+    def _cell_rows(self, lines: IO[str]) -> Iterator[Row]:
+        """Rows of CSV and TSV; a blank line is a row if there is one column and a row follows."""
+        width, blank = 0, list[int]()
+        for line, cells in _split(lines, self.format):
+            if not any(cells) and len(cells) < 2:
+                blank += [line] if width == 1 else []
+                continue
+            self._line = line
+            is_header = self.format.header and not width
+            width = width or len(cells)
+            if is_header:
+                self.names = self._header(cells)
+                continue
+            for number in blank:
+                yield self._row(number, [""])
+            blank.clear()
+            yield self._row(line, cells)
+        if self.format.header and not width:
+            raise InputError(f"{self.path} is empty: it has no column names.")
 
-def _hint(raw: IO[bytes]) -> str:
-    """The encoding that the first bytes of a file are the mark of, for a message."""
-    raw.seek(0)
-    marked = raw.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    return " (it begins as utf-16 does)" if marked else ""
+    def _header(self, cells: list[str]) -> list[str]:
+        names = [name.strip() for name in cells]
+        if len(set(names)) < len(names):
+            raise InputError(f"{self.path}: two columns have one name. Received: {preview(names)}")
+        return names
 
+    def _row(self, line: int, cells: list[str]) -> Row:
+        if self.names is None:
+            return Row(line, {str(number): cell for number, cell in enumerate(cells)})
+        surplus = len(cells) > len(self.names) and (
+            f"{len(cells)} cells under a header of {len(self.names)}. Is a delimiter in a text not "
+            "quoted?"
+        )
+        return Row(line, dict(zip(self.names, cells, strict=False)), surplus or None)
 
-@contextlib.contextmanager
-def open_table(path: str, form: Form) -> Iterator[Table]:
-    """Yields the open `Table` of a file. Raises `InputError`."""
-    (local,) = storage.cached(path)
-    csv.field_size_limit(2**31 - 1)
-    with contextlib.ExitStack() as stack:
-        raw: IO[bytes] = stack.enter_context(open(local, "rb"))
-        data: Any = stack.enter_context(gzip.open(raw)) if form.packed else raw
-        # Only a line feed ends a line of a plain table: texts hold form feeds and the like.
-        newline = "" if form.quoted and form.ending != ".jsonl" else "\n"
-        try:
-            lines = io.TextIOWrapper(data, form.encoding, newline=newline)
-        except (LookupError, ValueError) as error:  # Also of encodings that are none of text.
+    def _json_rows(self, lines: IO[str]) -> Iterator[Row]:
+        before = list[Row]()  # Rows before the first object, which has the names.
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            self._line = number
+            row = _json_row(number, line)
+            if self.names is None and row.error:
+                before.append(row)
+                continue
+            if self.names is None:
+                self.names = list(row.values)
+                yield from before
+            yield row
+        if self.names is None and before:
             raise InputError(
-                f"Unknown encoding {form.encoding!r} for {path}.", "encoding"
-            ) from error
-        yield Table(path, form, raw, stack.enter_context(lines), os.path.getsize(local))
+                f"{self.path}: no line of it is a JSON object. Line {before[0].line}: "
+                f"{before[0].error}"
+            )
 
 
-def _plain(lines: IO[str], form: Form) -> Iterator[tuple[int, list[str]]]:
-    for number, line in enumerate(lines, 1):
-        yield number, line.removesuffix("\n").removesuffix("\r").split(form.delimiter)
-
-
-def _quoted(lines: IO[str], form: Form) -> Iterator[tuple[int, list[str]]]:
-    reader, start = csv.reader(lines, delimiter=form.delimiter, strict=True), 1
+def _split(lines: IO[str], file_format: TableFormat) -> Iterator[tuple[int, list[str]]]:
+    """Yields the first line of each row and its cells."""
+    if not file_format.quoted:
+        for number, line in enumerate(lines, 1):
+            cells = line.removesuffix("\n").removesuffix("\r").split(file_format.delimiter)
+            yield number, cells
+        return
+    reader, start = csv.reader(lines, delimiter=file_format.delimiter, strict=True), 1
     for cells in reader:
         yield start, cells
         start = reader.line_num + 1
+
+
+def _json_row(number: int, line: str) -> Row:
+    try:
+        value = parse_json(line, distinct=True)
+    except ValueError as error:
+        return Row(number, {}, f"no JSON: {error}.")
+    if isinstance(value, dict):
+        return Row(number, value)
+    return Row(number, {}, f"a row is a JSON object. Received: {preview(value)}.")
+
+
+def _utf16_hint(raw: IO[bytes]) -> str:
+    raw.seek(0)
+    is_utf16 = raw.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return " (it begins as utf-16 does)" if is_utf16 else ""
+
+
+@contextlib.contextmanager
+def open_table(path: str, file_format: TableFormat) -> Iterator[Table]:
+    """Yields the open `Table` of a file. Raises `InputError`."""
+    (local,) = storage.cached(path)
+    csv.field_size_limit(2**31 - 1)
+    # In plain tables only a line feed ends a line: texts hold form feeds and the like.
+    newline = "" if file_format.quoted and file_format.extension != ".jsonl" else "\n"
+    with open(local, "rb") as raw:
+        data: Any = gzip.GzipFile(fileobj=raw) if file_format.gzipped else raw
+        try:
+            lines = io.TextIOWrapper(data, file_format.encoding, newline=newline)
+        except (LookupError, ValueError) as error:  # Also for encodings of bytes, such as hex.
+            raise InputError(
+                f"Unknown encoding {file_format.encoding!r} for {path}.", "encoding"
+            ) from error
+        with lines:
+            yield Table(path, file_format, raw, lines)

@@ -1,4 +1,4 @@
-"""Files of rows, answered row by row: never whole in memory, and written whole or not at all."""
+"""Table prediction: reads a file in batches of rows and writes them with their answers."""
 
 import itertools
 import os
@@ -9,10 +9,10 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError, require_bools
 from adapter_bert_tf.output.atomic import replace_file, require_creatable
 from adapter_bert_tf.permissions import denied_as_input_error
-from adapter_bert_tf.predict.file_formats import form_of
+from adapter_bert_tf.predict.file_formats import extension_of, table_format
 from adapter_bert_tf.predict.output_columns import cells_of, free
-from adapter_bert_tf.predict.reading import Record, Table, open_table
-from adapter_bert_tf.predict.writing import open_written
+from adapter_bert_tf.predict.reading import Row, open_table
+from adapter_bert_tf.predict.writing import open_writer
 from adapter_bert_tf.sanitize import format_lines
 from adapter_bert_tf.training.progress import RowProgress
 
@@ -65,25 +65,30 @@ def answer_file(
     if quoted is not None:
         require_bools(quoted=quoted)
     check_places(path, output, overwrite)
-    form = form_of(path, delimiter, header, quoted, encoding)
-    written = form_of(output, delimiter if _ending(output) == _ending(path) else None, header)
-    with open_table(path, form) as table, replace_file(output, overwrite) as place:
+    same_extension = extension_of(output) == extension_of(path)
+    source_format = table_format(path, delimiter, header, quoted, encoding)
+    output_format = table_format(output, delimiter if same_extension else None, header)
+    with open_table(path, source_format) as table, replace_file(output, overwrite) as place:
         columns = [] if table.is_empty else columns_of(table.names)
-        called = free(names, table.names or ())
-        with open_written(place, written, table, called) as write:
-            for part in _parts(table, RowProgress(os.path.basename(path)) if progress else None):
-                found = [_texts(record, columns, table, skip_bad_rows) for record in part]
-                answers = iter(answers_of([texts for texts in found if texts is not None]))
-                for record, texts in zip(part, found, strict=True):
-                    write(record, [""] * len(called) if texts is None else cells_of(next(answers)))
-        _say_odd(path, table)
-        return table.count
+        answer_names = free(names, table.names or ())
+        texts_of = _TextReader(path, columns, table.names, skip_bad_rows)
+        row_progress = RowProgress(os.path.basename(path)) if progress else None
+        with open_writer(place, output_format, table, answer_names) as write:
+            for rows in in_parts(table, AT_ONCE):
+                texts = [texts_of(row) for row in rows]
+                answers = iter(answers_of([found for found in texts if found is not None]))
+                for row, found in zip(rows, texts, strict=True):
+                    write(row, [""] * len(names) if found is None else cells_of(next(answers)))
+                if row_progress:
+                    row_progress.add(len(rows), table.fraction_read())
+        texts_of.report(table.num_rows)
+        return table.num_rows
 
 
 def check_places(path: str, output: str, overwrite: bool) -> None:
     """What is read is there, and what is written is another file. Raises `InputError`."""
     for place in (path, output):
-        form_of(place)
+        table_format(place)
     if not storage.exists(path):
         raise InputError(f"There is no file {path!r}.")
     if storage.isdir(path):
@@ -98,10 +103,6 @@ def check_places(path: str, output: str, overwrite: bool) -> None:
         )
 
 
-def _ending(path: str) -> str:
-    return os.path.splitext(path.removesuffix(".gz"))[1]
-
-
 def in_parts(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
     """Yields the rows in lists of `size`, the last one of what is left."""
     rows = iter(rows)
@@ -109,54 +110,56 @@ def in_parts(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
         yield part
 
 
-def _parts(table: Table, pace: RowProgress | None) -> Iterator[list[Record]]:
-    """The rows of a table, some at a time; who comes for the next has done with those before."""
-    for part in in_parts(table, AT_ONCE):
-        yield part
-        if pace:
-            pace.add(len(part), table.share_read())
+class _TextReader:
+    """Takes the texts out of rows, and notes the lines of rows without one.
 
+    Args:
+      path: of the file, for messages.
+      columns: of the texts, by name or by number from 0.
+      names: column names; None without a header.
+      skip_bad_rows: whether a bad row has no texts, or is an error.
+    """
 
-def _texts(
-    record: Record, columns: Sequence[str | int], table: Table, skip_bad_rows: bool
-) -> Texts | None:
-    """The texts of a record; None if it lacks one, or is no row at all: such may be skipped."""
-    fault = record.fault or _surplus(record, table)
-    if fault is None:
-        found = [record.text(column) for column in columns]
-        texts = tuple(text for text in found if text is not None)
-        if len(texts) == len(columns):
-            table.empty += [] if all(text.strip() for text in texts) else [record.line]
+    def __init__(
+        self,
+        path: str,
+        columns: Sequence[str | int],
+        names: Sequence[str] | None,
+        skip_bad_rows: bool,
+    ) -> None:
+        self.path, self.columns, self.skip_bad_rows = path, columns, skip_bad_rows
+        self.keys = [
+            column if isinstance(column, str) else names[column] if names else str(column)
+            for column in columns
+        ]
+        self.bad_lines, self.empty_lines = list[int](), list[int]()
+
+    def __call__(self, row: Row) -> Texts | None:
+        """The texts of a row, or None of a bad one. Raises `InputError`."""
+        values = [row.values.get(key) for key in self.keys]
+        error = row.error
+        if error is None and None in values:
+            error = f"this row has no text in the columns {self.columns}."
+        if error is None:
+            texts = tuple(map(str, values))
+            if not all(text.strip() for text in texts):
+                self.empty_lines.append(row.line)
             return texts
-        fault = f"this row has no text in the columns {columns}."
-    if not skip_bad_rows:
-        raise InputError(
-            f"{table.path}, line {record.line}: {fault} Mend it, or say skip_bad_rows=True: such "
-            "rows then get no answer, and lose what is too much.",
-            "skip_bad_rows=True",
-        )
-    table.bad.append(record.line)
-    return None
-
-
-def _surplus(record: Record, table: Table) -> str | None:
-    """What is wrong with a row of more cells than the header, or None."""
-    if table.names is None or len(record.cells) <= len(table.names):
+        if not self.skip_bad_rows:
+            raise InputError(
+                f"{self.path}, line {row.line}: {error} Correct it, or pass skip_bad_rows=True: "
+                "such rows then get no answer, and lose surplus cells.",
+                "skip_bad_rows=True",
+            )
+        self.bad_lines.append(row.line)
         return None
-    if table.form.ending == ".jsonl":
-        return None
-    return (
-        f"{len(record.cells)} cells under a header of {len(table.names)}. Is a delimiter in a text "
-        "not quoted?"
-    )
 
-
-def _say_odd(path: str, table: Table) -> None:
-    """Says which rows got no answer, and which an answer to nothing."""
-    for lines, what in (
-        (table.bad, "got no answer"),
-        (table.empty, "have an empty text, and an answer to that"),
-    ):
-        if lines:
-            said = f"{len(lines)} of {table.count} rows {what} ({format_lines(lines)})."
-            print(f"{path}: {said}", flush=True)
+    def report(self, num_rows: int) -> None:
+        """Prints which rows got no answer, and which have an empty text."""
+        for lines, what in (
+            (self.bad_lines, "got no answer"),
+            (self.empty_lines, "have an empty text, and an answer to that"),
+        ):
+            if lines:
+                count = f"{len(lines)} of {num_rows} rows"
+                print(f"{self.path}: {count} {what} ({format_lines(lines)}).", flush=True)

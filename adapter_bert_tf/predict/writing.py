@@ -1,4 +1,4 @@
-"""Rows of a table, written again with the cells of their answers."""
+"""Table writer: rows with the cells of their answers."""
 
 import contextlib
 import csv
@@ -8,80 +8,83 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, TypeAlias
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.predict.file_formats import Form
+from adapter_bert_tf.predict.file_formats import TableFormat
 from adapter_bert_tf.predict.output_columns import filled
-from adapter_bert_tf.predict.reading import Record, Table
+from adapter_bert_tf.predict.reading import Row, Table
 from adapter_bert_tf.sanitize import preview
 
-Write: TypeAlias = Callable[[Record, Sequence[Any]], None]
+WriteRow: TypeAlias = Callable[[Row, Sequence[Any]], None]
 
 
 @contextlib.contextmanager
-def open_written(path: str, form: Form, table: Table, more: Sequence[str]) -> Iterator[Write]:
-    """Yields a function that writes a record of a table and the cells of its answer.
+def open_writer(
+    path: str, file_format: TableFormat, table: Table, answer_names: Sequence[str]
+) -> Iterator[WriteRow]:
+    """Yields a function that writes a row of `table` and the cells of its answer.
 
     Args:
       path: local.
-      form: what to write.
-      table: whose records these are.
-      more: names of the columns of answers.
+      file_format: of the file to write.
+      table: the table that the rows are from.
+      answer_names: column names of the answers.
     """
-    opened: Any = gzip.open if form.packed else open
+    opened: Any = gzip.open if file_format.gzipped else open
     with opened(path, "wt", encoding="utf-8", errors="backslashreplace", newline="") as file:
-        if form.ending == ".jsonl":
-            yield lambda record, cells: _write_object(
-                file, record, dict(zip(more, cells, strict=True))
-            )
+        if file_format.extension == ".jsonl":
+
+            def write_object(row: Row, answer: Sequence[Any]) -> None:
+                values = row.values | dict(zip(answer_names, answer, strict=True))
+                file.write(json.dumps(values, ensure_ascii=False) + "\n")
+
+            yield write_object
             return
-        write = _delimited(file, form)
-        if table.names is not None and form.header:
-            write([*table.names, *more])
-        width = len(table.names) if table.names else 0
-        yield lambda record, cells: write([*_in_columns(record, table, width), *filled(cells)])
+        write = _cell_writer(file, file_format)
+        if table.names is not None and file_format.header:
+            write([*table.names, *answer_names])
+        yield lambda row, answer: write([*_cells(row, table), *filled(answer)])
 
 
-def _write_object(file: IO[str], record: Record, answer: dict[str, Any]) -> None:
-    names = record.names or [str(number) for number in range(len(record.cells))]
-    row = dict(zip(names, record.cells, strict=False)) | answer
-    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+def _cells(row: Row, table: Table) -> list[str]:
+    """The values of a row as texts, in the order of the table's columns."""
+    if table.names is None:
+        return list(row.values.values())
+    if other := row.values.keys() - set(table.names):
+        raise InputError(
+            f"{table.path}, line {row.line}: the first row has no {preview(sorted(other))}, so "
+            "there is no column for it. Write .jsonl instead."
+        )
+    return [_cell(row.values.get(name, "")) for name in table.names]
 
 
-def _in_columns(record: Record, table: Table, width: int) -> list[Any]:
-    """The cells of a record in the table's columns."""
-    cells = list(record.cells)
-    if table.form.ending == ".jsonl":
-        values = dict(zip(record.names or (), cells, strict=True))
-        if other := values.keys() - set(table.names or ()):
-            raise InputError(
-                f"{table.path}, line {record.line}: the first row has no {preview(sorted(other))}, "
-                "so there is no column for it. Write .jsonl instead."
-            )
-        cells = [values.get(name) for name in table.names or ()]
-        return [c if isinstance(c, str) else "" if c is None else json.dumps(c) for c in cells]
-    return (cells + [""] * (width - len(cells)))[: width or None]
+def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value)
 
 
-def _delimited(file: IO[str], form: Form) -> Callable[[Sequence[Any]], None]:
-    if form.quoted:
+def _cell_writer(file: IO[str], file_format: TableFormat) -> Callable[[Sequence[Any]], None]:
+    if file_format.quoted:
         plain, all_quoted = (
-            csv.writer(file, delimiter=form.delimiter, lineterminator="\n", quoting=quoting)
+            csv.writer(
+                file, delimiter=file_format.delimiter, lineterminator="\n", quoting=quoting
+            ).writerow
             for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
         )
 
         def write_quoted(cells: Sequence[Any]) -> None:
-            # `csv` quotes a line feed, and leaves a carriage return, which ends a row all the same.
-            writer = all_quoted if any("\r" in str(cell) for cell in cells) else plain
-            writer.writerow(cells)
+            # `csv` leaves a carriage return unquoted, though readers end a row there.
+            (all_quoted if any("\r" in str(cell) for cell in cells) else plain)(cells)
 
         return write_quoted
 
-    def write(cells: Sequence[Any]) -> None:
+    def write_plain(cells: Sequence[Any]) -> None:
         texts = [str(cell) for cell in cells]
-        if wrong := next((t for t in texts if form.delimiter in t or "\n" in t or "\r" in t), None):
-            raise InputError(
-                f"A cell of a {form.ending} file cannot hold its delimiter or a line end. Write "
-                f".csv or .jsonl instead. Received: {preview(wrong)}"
-            )
-        file.write(form.delimiter.join(texts) + "\n")
+        for text in texts:
+            if file_format.delimiter in text or "\n" in text or "\r" in text:
+                raise InputError(
+                    f"A cell of a {file_format.extension} file cannot hold its delimiter or a line "
+                    f"end. Write .csv or .jsonl instead. Received: {preview(text)}"
+                )
+        file.write(file_format.delimiter.join(texts) + "\n")
 
-    return write
+    return write_plain
