@@ -10,7 +10,7 @@ from absl import logging
 
 from adapter_bert_tf.data.columns import check_columns, column_numbers
 from adapter_bert_tf.data.labels import ONE_LABEL
-from adapter_bert_tf.data.malformed_rows import say_left_out, whole_rows
+from adapter_bert_tf.data.malformed_rows import skip_malformed, warn_of_skipped
 from adapter_bert_tf.data.splits import random_split, stratified_subset
 from adapter_bert_tf.data.tables import find_file, read_table
 from adapter_bert_tf.errors import InputError
@@ -174,7 +174,7 @@ def read_source(task, source, folder, label_cells=ONE_LABEL, every_row=False):
     columns = column_numbers(source, header, folder)
     check_columns(label_cells, source, header, rows, columns, f"{folder}/{source.file}")
     count = len(rows)
-    rows, left_out = whole_rows(source, header, rows, max(columns.values()) + 1, every_row)
+    rows, left_out = skip_malformed(source, header, rows, max(columns.values()) + 1, every_row)
     records = []
     for place, cells in rows:
         row = {field: cells[i] for field, i in columns.items()} | {"place": place}
@@ -183,7 +183,7 @@ def read_source(task, source, folder, label_cells=ONE_LABEL, every_row=False):
             left_out.setdefault(reason, []).append(place)
         else:
             records.append(row)
-    say_left_out(source.file, left_out, count)
+    warn_of_skipped(source.file, left_out, count)
     if not records:
         raise InputError(f"{folder}/{source.file} has no examples.")
     return Examples(

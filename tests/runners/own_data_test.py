@@ -490,7 +490,7 @@ def test_ragged_rows_are_named_and_counted(tiny_base_folder, tmp_path, caplog):
     more = (*NAMES, "--do_train", "--num_train_epochs=1")
     error = run(tmp_path / "data", tiny_base_folder, tmp_path / "out", *more)
     assert "reviews.csv, line 4: expected at least 4 columns" in error
-    assert "3 rows are so: lines 4, 7, 9. Mend this, or say --skip_bad_rows" in error
+    assert "3 rows are malformed: lines 4, 7, 9. Correct this, or pass --skip_bad_rows" in error
     more = (*more, "--skip_bad_rows")
     assert run(tmp_path / "data", tiny_base_folder, tmp_path / "out", *more) is None
     record = json.loads((tmp_path / "out" / "run.json").read_text())
