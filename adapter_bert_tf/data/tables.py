@@ -1,4 +1,4 @@
-"""Rows of the files that tasks are distributed in: TSV, CSV, folders of texts; plain or gzipped."""
+"""Reads data files whole: TSV, CSV, folders of texts; plain or gzipped."""
 
 import codecs
 import csv
@@ -7,22 +7,26 @@ import io
 import os
 import re
 import zlib
+from collections.abc import Iterator, Sequence
+from typing import IO
 
 import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.data.malformed_rows import Rows
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import truncate
+from adapter_bert_tf.tasks.task import Source
 
 csv.field_size_limit(2**31 - 1)
 
 
-def read_table(source, folder):
+def read_table(source: Source, folder: str) -> tuple[list[str] | None, Rows]:
     """Reads all rows of a source.
 
     Args:
-      source: `tasks.Source`.
+      source: `Source`.
       folder: the data folder, local or gs://.
 
     Returns:
@@ -34,7 +38,8 @@ def read_table(source, folder):
     path = find_file(source, folder)
     if path is None:
         raise InputError(
-            f"No data file {os.path.join(folder, source.file)!r}: {_found(folder)}.{_hint(source)}"
+            f"No data file {os.path.join(folder, source.file)!r}: {_listing(folder)}."
+            f"{_hint(source)}"
         )
     if source.file.endswith("/"):
         return None, _folder_rows(path, source)
@@ -45,24 +50,54 @@ def read_table(source, folder):
     return (rows[0][1], rows[1:]) if source.has_header else (None, rows)
 
 
-def find_file(source, folder):
-    """Path of a source's file, plain or gzipped; None if it is not there.
+def find_file(source: Source, folder: str) -> str | None:
+    """Returns the path of a source's file, plain or gzipped; None if there is none.
 
     Raises:
-      InputError: for a link that leads nowhere: the file is there for its owner.
+      InputError: for a broken link: its owner believes that the file exists.
     """
     path = os.path.join(folder, source.file)
     candidates = [path] if source.file.endswith("/") else [path, f"{path}.gz"]
     found = next((p for p in candidates if storage.exists(p) or storage.is_link(p)), None)
     if found and not storage.exists(found):
         raise InputError(
-            f"{found} is a link to {os.readlink(found)!r}, where nothing is. Mend or remove it."
+            f"{found} is a link to {os.readlink(found)!r}, which does not exist. Correct or remove "
+            "it."
         )
     return found
 
 
-def _hint(source):
-    """What else may be meant by a table of the user's own, by the split that is missing."""
+def split_rows(lines: IO[str], delimiter: str, quoted: bool) -> Iterator[tuple[int, list[str]]]:
+    """Yields the number of the first line of each row, and its cells.
+
+    Args:
+      lines: text. If quoted, its line ends must not be translated; else only a line feed may end a
+        line (`newline="\n"`), because texts hold form feeds and the like.
+
+    Raises:
+      csv.Error: for bad quoting, with the line.
+    """
+    if not quoted:
+        for number, line in enumerate(lines, 1):
+            yield number, line.removesuffix("\n").removesuffix("\r").split(delimiter)
+        return
+    reader, start = csv.reader(lines, delimiter=delimiter, strict=True), 1
+    try:
+        for cells in reader:
+            yield start, cells
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise csv.Error(f"line {start}: {error}") from error
+
+
+def utf16_hint(content: bytes) -> str:
+    """Part of a message about content that cannot be decoded."""
+    is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return " (it begins as utf-16 does)" if is_utf16 else ""
+
+
+def _hint(source: Source) -> str:
+    """What else the user may want, by the split that is missing."""
     own = source.strict and not source.file.endswith("/")
     if own and source.file.startswith("train."):
         return " A table of another name is the training data if it is alone in its folder."
@@ -71,74 +106,70 @@ def _hint(source):
     return ""
 
 
-def _found(folder):
+def _listing(folder: str) -> str:
     if not storage.isdir(folder):
         return "no such folder"
     names = sorted(storage.listdir(folder))
     return f"found {names[:12]}{' and more' if len(names) > 12 else ''}"
 
 
-def _read(path):
+def _read(path: str) -> bytes:
     try:
-        content = storage.read_bytes(path)
+        content: bytes = storage.read_bytes(path)
         return gzip.decompress(content) if path.endswith(".gz") else content
     except (tf.errors.OpError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"Cannot read {path!r}: {error}") from error
 
 
-def _decode(path, content, encodings):
-    """Text without a byte-order mark, in the first encoding that fits."""
+def _decode(path: str, content: bytes, encodings: Sequence[str]) -> str:
+    """Decodes with the first encoding that fits, without a byte-order mark."""
     for encoding in encodings:
         try:
             return content.decode(encoding).removeprefix("\ufeff")
         except UnicodeDecodeError as error:
             failure = error
-        except (LookupError, ValueError) as error:  # Also of encodings that are none of text.
+        except (LookupError, ValueError) as error:  # Also for encodings of bytes, such as hex.
             raise InputError(
                 f"Unknown encoding {encoding!r} for {path}: {truncate(str(error), 200)}. Name one "
                 "that Python knows, such as utf-8, utf-16, latin-1 or cp1252 (encoding=NAME).",
                 "encoding=NAME",
             ) from error
     line = content.count(b"\n", 0, failure.start) + 1
-    marked = content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    hint = " (it begins as utf-16 does)" if marked else ""
     raise InputError(
         f"{path}: the byte 0x{content[failure.start]:02x} at offset {failure.start} (line {line}) "
-        f"is not {failure.encoding} text{hint}. Save the file as UTF-8; for a table of your own, "
-        "encoding=NAME says another.",
+        f"is not {failure.encoding} text{utf16_hint(content)}. Save the file as UTF-8; for a table "
+        "of your own, encoding=NAME names another encoding.",
         "encoding=NAME",
     )
 
 
-def _plain_rows(path, text, source):
-    """One row a line, without quoting. Only a line feed ends a line: texts hold form feeds."""
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
-    while lines and not lines[-1]:
-        lines.pop()
-    rows = [((path, i), line.split(source.delimiter)) for i, line in enumerate(lines, start=1)]
+def _plain_rows(path: str, text: str, source: Source) -> Rows:
+    lines = io.StringIO(text, newline="\n")
+    rows = [((path, line), cells) for line, cells in split_rows(lines, source.delimiter, False)]
+    while rows and rows[-1][1] == [""]:
+        rows.pop()
     if source.escaped:
         rows = [(place, [_unescape(cell) for cell in cells]) for place, cells in rows]
     return rows
 
 
-def _quoted_rows(path, text, source):
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=source.delimiter, strict=True)
-    rows, start = [], 1
+def _quoted_rows(path: str, text: str, source: Source) -> Rows:
+    rows: Rows = []
+    lines = io.StringIO(text, newline="")
     try:
-        for cells in reader:
-            rows.append(((path, start), cells))
-            start = reader.line_num + 1
+        for line, cells in split_rows(lines, source.delimiter, True):
+            rows.append(((path, line), cells))
     except csv.Error as error:
         raise InputError(
-            f"{path}, line {start}: {error}. Is a quotation mark missing, or is the "
-            "file not quoted at all (quoted=False)?",
+            f"{path}, {error}. Is a quotation mark missing, or is the file not quoted at all "
+            "(quoted=False)?",
             "quoted=False",
         ) from error
     return _without_blank(path, rows)
 
 
-def _without_blank(path, rows):
-    """Rows without blank lines; in a table of one column such a line is a row without a text."""
+def _without_blank(path: str, rows: Rows) -> Rows:
+    """Removes blank lines; in a table of one column those between rows are empty texts."""
     filled = [i for i, (_, cells) in enumerate(rows) if cells]
     rows = rows[filled[0] : filled[-1] + 1] if filled else []
     if max((len(cells) for _, cells in rows), default=0) == 1:
@@ -149,14 +180,14 @@ def _without_blank(path, rows):
     return kept
 
 
-def _unescape(cell):
+def _unescape(cell: str) -> str:
     escapes = {"\\\\": "\\", "\\t": "\t", "\\n": "\n", "\\r": "\r"}
     return re.sub(r"\\[\\tnr]", lambda match: escapes[match[0]], cell)
 
 
-def _folder_rows(path, source):
-    """One row a file: its text and the name of the folder that it lies in."""
-    rows = []
+def _folder_rows(path: str, source: Source) -> Rows:
+    """One row for each file: its text, and the name of its folder as label."""
+    rows: Rows = []
     for label in sorted(name.rstrip("/") for name in storage.listdir(path)):
         folder = os.path.join(path, label)
         if storage.isdir(folder):

@@ -1,6 +1,5 @@
 """Streaming table reader: a file may be larger than memory."""
 
-import codecs
 import contextlib
 import csv
 import dataclasses
@@ -12,6 +11,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.data.tables import split_rows, utf16_hint
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict.file_formats import TableFormat
 from adapter_bert_tf.sanitize import parse_json, preview, truncate
@@ -76,10 +76,12 @@ class Table:
         try:
             yield from rows
         except (UnicodeError, csv.Error, EOFError, gzip.BadGzipFile, zlib.error) as error:
-            place = f"after line {self._line}" if self._line else "in the first line"
+            place = f"after line {self._line}: " if self._line else "in the first line: "
+            place = "" if isinstance(error, csv.Error) else place  # The message names the line.
+            self._raw.seek(0)
             raise InputError(
-                f"{self.path}, {place}: {truncate(str(error), 200)}. Is it whole, and are "
-                f"encoding{_utf16_hint(self._raw)} and quoted right?",
+                f"{self.path}, {place}{truncate(str(error), 200)}. Is it whole, and are "
+                f"encoding{utf16_hint(self._raw.read(2))} and quoted right?",
                 "encoding",
                 "quoted",
             ) from error
@@ -87,7 +89,7 @@ class Table:
     def _cell_rows(self, lines: IO[str]) -> Iterator[Row]:
         """Rows of CSV and TSV; a blank line is a row if there is one column and a row follows."""
         width, blank = 0, list[int]()
-        for line, cells in _split(lines, self.format):
+        for line, cells in split_rows(lines, self.format.delimiter, self.format.quoted):
             if not any(cells) and len(cells) < 2:
                 blank += [line] if width == 1 else []
                 continue
@@ -140,19 +142,6 @@ class Table:
             )
 
 
-def _split(lines: IO[str], file_format: TableFormat) -> Iterator[tuple[int, list[str]]]:
-    """Yields the first line of each row and its cells."""
-    if not file_format.quoted:
-        for number, line in enumerate(lines, 1):
-            cells = line.removesuffix("\n").removesuffix("\r").split(file_format.delimiter)
-            yield number, cells
-        return
-    reader, start = csv.reader(lines, delimiter=file_format.delimiter, strict=True), 1
-    for cells in reader:
-        yield start, cells
-        start = reader.line_num + 1
-
-
 def _json_row(number: int, line: str) -> Row:
     try:
         value = parse_json(line, distinct=True)
@@ -163,17 +152,10 @@ def _json_row(number: int, line: str) -> Row:
     return Row(number, {}, f"a row is a JSON object. Received: {preview(value)}.")
 
 
-def _utf16_hint(raw: IO[bytes]) -> str:
-    raw.seek(0)
-    is_utf16 = raw.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    return " (it begins as utf-16 does)" if is_utf16 else ""
-
-
 @contextlib.contextmanager
 def open_table(path: str, file_format: TableFormat) -> Iterator[Table]:
     """Yields the open `Table` of a file. Raises `InputError`."""
     (local,) = storage.cached(path)
-    csv.field_size_limit(2**31 - 1)
     # In plain tables only a line feed ends a line: texts hold form feeds and the like.
     newline = "" if file_format.quoted and file_format.extension != ".jsonl" else "\n"
     with open(local, "rb") as raw:

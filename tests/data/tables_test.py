@@ -87,7 +87,7 @@ def test_bad_files(case, tmp_path):
 
 def test_a_link_that_leads_nowhere_is_no_missing_file(tmp_path):
     (tmp_path / "t.csv").symlink_to(tmp_path / "moved.csv")
-    with pytest.raises(InputError, match=r"t.csv is a link to '.*moved.csv', where nothing is"):
+    with pytest.raises(InputError, match=r"t.csv is a link to '.*moved.csv', which does not exist"):
         find_file(Source("t.csv", NUMBERED), str(tmp_path))
     (tmp_path / "moved.csv").write_text("a,1\n")
     assert find_file(Source("t.csv", NUMBERED), str(tmp_path)) == str(tmp_path / "t.csv")

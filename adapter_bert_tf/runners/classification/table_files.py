@@ -84,4 +84,4 @@ def _headers(task, folder, roles):
     """Dict from each file that is read, and names its columns, to these names."""
     sources = [task.layouts[0][role] for role in ("train", "dev", "test") if role in roles]
     there = [s for s in sources if s.has_header and find_file(s, folder)]
-    return {s.file: [cell.strip() for cell in read_table(s, folder)[0]] for s in there}
+    return {s.file: [cell.strip() for cell in read_table(s, folder)[0] or ()] for s in there}
