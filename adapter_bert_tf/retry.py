@@ -1,13 +1,15 @@
-"""Patience with a store that stumbles: an operation is tried again, with a line that says so."""
+"""Retries of remote file operations, with backoff and a printed reason."""
 
 import functools
 import os
 import random
 import re
 import time
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-# Read once by TensorFlow's client. It tries each request three times, then it is our turn; and it
-# believes nothing that it saw before: another process may have written since.
+# TensorFlow's client reads these once: it tries each request three times, and caches no stats,
+# because another process may have written since.
 os.environ.setdefault("GCS_RETRY_CONFIG_MAX_RETRIES", "2")
 os.environ.setdefault("GCS_RETRY_CONFIG_INIT_DELAY_TIME_US", "500000")
 os.environ.setdefault("GCS_STAT_CACHE_MAX_AGE", "0")
@@ -16,7 +18,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.errors import InputError
 
-# What 429, 5xx and cut connections become when the client's patience is at an end.
+# What 429, 5xx and lost connections become after the client's own retries.
 TRANSIENT = (
     tf.errors.AbortedError,
     tf.errors.UnavailableError,
@@ -25,24 +27,25 @@ TRANSIENT = (
     tf.errors.UnknownError,
 )
 ATTEMPTS = 8
-LONGEST_WAIT = 60.0  # Seconds.
+MAX_WAIT_SECONDS = 60.0
+Operation = TypeVar("Operation", bound=Callable[..., Any])
 
 
-def is_remote(path):
-    """Whether a path is in a store such as gs://."""
+def is_remote(path: object) -> bool:
+    """Whether a path is in an object store such as gs://."""
     return "://" in str(path)
 
 
-def retried(operation):
-    """`operation`, a function of a path and more, tried again where a remote path fails for now.
+def retry_remote(operation: Operation) -> Operation:
+    """Decorator that retries a function of a path, and more, if a remote path fails transiently.
 
     Raises:
-      InputError: when access is denied (403), or the scheme is none that TensorFlow knows.
-      tf.errors.OpError: everything else that does not pass, such as a path that is not there.
+      InputError: for denied access (403), or a scheme that TensorFlow does not know.
+      tf.errors.OpError: for other errors, such as a missing path.
     """
 
     @functools.wraps(operation)
-    def tried(path, *args, **kwargs):
+    def with_retries(path, *args, **kwargs):
         if not is_remote(path) and not any(is_remote(x) for x in args if isinstance(x, str)):
             return operation(path, *args, **kwargs)
         for attempt in range(1, ATTEMPTS + 1):
@@ -55,8 +58,8 @@ def retried(operation):
                 ) from error
             except tf.errors.PermissionDeniedError as error:
                 raise InputError(
-                    f"{path}: access denied. {reason(error)} Give this machine's "
-                    "account the role Storage Object Admin on the bucket, or sign in: "
+                    f"{path}: access denied. {reason(error)} Give this machine's account the role "
+                    "Storage Object Admin on the bucket, or sign in: "
                     "gcloud auth application-default login."
                 ) from error
             except TRANSIENT as error:
@@ -64,13 +67,13 @@ def retried(operation):
                     raise
                 _wait(path, error, attempt)
 
-    return tried
+    return with_retries  # type: ignore[return-value]
 
 
-def _wait(path, error, attempt):
-    """Waits, about twice as long each time, and says why."""
+def _wait(path: str, error: tf.errors.OpError, attempt: int) -> None:
+    """Waits, about twice as long each time, and prints why."""
     delay = float(os.environ.get("ADAPTER_BERT_RETRY_SECONDS", "1"))
-    seconds = min(delay * 2 ** (attempt - 1), LONGEST_WAIT) * random.uniform(0.75, 1.25)
+    seconds = min(delay * 2 ** (attempt - 1), MAX_WAIT_SECONDS) * random.uniform(0.75, 1.25)
     print(
         f"{path}: {reason(error)} Trying again in {seconds:.1f} s ({attempt} of {ATTEMPTS - 1}).",
         flush=True,
@@ -78,7 +81,7 @@ def _wait(path, error, attempt):
     time.sleep(seconds)
 
 
-def reason(error):
-    """The first line of what TensorFlow says of a failure; the rest is the service's JSON."""
+def reason(error: tf.errors.OpError) -> str:
+    """The first line of TensorFlow's message; the rest is the service's JSON."""
     first = str(error.message).strip().split("\n")[0]
-    return re.sub(r"^\{\{.*?\}\} ", "", first)[:200]  # The place in a graph says nothing to a user.
+    return re.sub(r"^\{\{.*?\}\} ", "", first)[:200]  # Without the place in a graph.

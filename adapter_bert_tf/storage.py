@@ -1,8 +1,7 @@
-"""Files, local or in gs://: `tf.io.gfile` with patience for a service that stumbles.
+"""Local and gs:// files: `tf.io.gfile` with retries and atomic writes.
 
-Objects of a store are there whole or not at all, but nothing moves a folder in one step; a local
-file is written under a temporary name and renamed. TensorFlow's client tries a request again by
-itself, silently and a few times; here the whole operation is tried again, with a line that says so.
+A local file is written under a temporary name and renamed. An object of a store appears as a whole,
+but no operation moves a folder of them at once.
 """
 
 import atexit
@@ -13,60 +12,61 @@ import pathlib
 import shutil
 import tempfile
 import uuid
+from collections.abc import Iterator
 
 import tensorflow as tf
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.retry import is_remote, retried
-from adapter_bert_tf.retry import reason as reason  # Said of files, by those who read them.
+from adapter_bert_tf.retry import is_remote, retry_remote
+from adapter_bert_tf.retry import reason as reason
 from adapter_bert_tf.sanitize import is_utf8, preview
 
-# What reading a damaged checkpoint of TensorFlow raises. An index may lead past its end, or to a
-# block of so many bytes that no machine has them.
+# Errors of TensorFlow for a damaged checkpoint: its index may point past the end of the data, or
+# to a block larger than memory.
 DAMAGED_CHECKPOINT = (tf.errors.OpError, IndexError, MemoryError, ValueError)
 
-glob = retried(tf.io.gfile.glob)
-stat = retried(tf.io.gfile.stat)
+glob = retry_remote(tf.io.gfile.glob)
+stat = retry_remote(tf.io.gfile.stat)
 
 
-def path_of(given):
-    """A path as text. Raises `InputError` for what is neither text nor an `os.PathLike`."""
-    path = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+def path_of(value: object) -> str:
+    """Returns a path as text. Raises `InputError` if it is not text or an `os.PathLike`."""
+    path = os.fspath(value) if isinstance(value, str | os.PathLike) else None
     if isinstance(path, str) and path and "\0" not in path and is_utf8(path):
         return path
-    raise InputError(f"A file or folder is named by text or by a path. Received: {preview(given)}")
+    raise InputError(f"A path must be text or an `os.PathLike`. Received: {preview(value)}")
 
 
-@retried
-def exists(path):
+@retry_remote
+def exists(path: str) -> bool:
     """Whether there is a file or folder."""
     return is_utf8(path) and tf.io.gfile.exists(path)
 
 
-@retried
-def isdir(path):
-    """Whether there is a folder; the client's own answer is also no when a request failed."""
+@retry_remote
+def isdir(path: str) -> bool:
+    """Whether there is a folder; TensorFlow's `isdir` also returns False if a request fails."""
     try:
         return is_utf8(path) and tf.io.gfile.stat(path).is_directory
     except (tf.errors.NotFoundError, tf.errors.FailedPreconditionError):  # Below a file.
         return False
 
 
-@retried
-def listdir(folder):
-    """Names of the files and folders in a folder."""
+@retry_remote
+def listdir(folder: str) -> list[str]:
+    """Returns the names of the files and folders in a folder."""
     try:
         return tf.io.gfile.listdir(folder)
     except tf.errors.NotFoundError as error:
-        if is_remote(folder) and tf.io.gfile.exists(folder):  # So a request failed.
+        if is_remote(folder) and tf.io.gfile.exists(folder):  # A request failed.
             raise tf.errors.UnavailableError(None, None, error.message) from error
         raise
 
 
-def walk(folder):
-    """List of (folder, names of folders, names of files), of a folder and all below it.
+def walk(folder: str) -> list[tuple[str, list[str], list[str]]]:
+    """Returns (folder, names of folders, names of files) for a folder and each folder below it.
 
-    Links to folders are named, and not followed: one may lead to a folder above it.
+    Links to folders are listed but not followed: one may lead to a folder above it.
     """
     if not is_remote(folder):
         return list(os.walk(folder))
@@ -77,15 +77,15 @@ def walk(folder):
     return [(folder, folders, files), *below]
 
 
-def makedirs(folder):
-    """Makes a folder; a store has none. (In a missing bucket the client would try for ever.)"""
+def makedirs(folder: str) -> None:
+    """Makes a local folder; stores have no folders, and in a missing bucket the client hangs."""
     if not is_remote(folder):
         tf.io.gfile.makedirs(folder)
 
 
-@retried
-def remove(path):
-    """Removes a file; one that is not there, too, after an answer that was lost."""
+@retry_remote
+def remove(path: str) -> None:
+    """Removes a file; a remote one may be gone, by an earlier request whose answer was lost."""
     try:
         tf.io.gfile.remove(path)
     except tf.errors.NotFoundError:
@@ -93,53 +93,54 @@ def remove(path):
             raise
 
 
-def is_link(path):
-    """Whether the last part of a path is a symbolic link; its folders may be links."""
+def is_link(path: str) -> bool:
+    """Whether a path is a symbolic link; a link among its parent folders does not count."""
     return not is_remote(path) and os.path.islink(_without_end(path))
 
 
-def _without_end(path):
-    """A path without the `/` and `/.` at its end, which stand for what a link leads to."""
+def _without_end(path: str) -> str:
+    """Removes trailing `/` and `/.`, which refer to the target of a link."""
     while len(path) > 1 and path.endswith(("/", "/.")):
         path = path[: path.rindex("/")]
     return path
 
 
-def real(path):
-    """A path by which two names of one place are known: links followed, remote ones as text."""
+def real(path: str) -> str:
+    """Returns the same path for all names of one file; remote paths are compared as text."""
     if not is_remote(path):
         return os.path.realpath(path)
     scheme, _, rest = path.partition("://")
     return f"{scheme}://{os.path.normpath(rest)}"
 
 
-def rmtree(folder):
-    """Removes a folder with all that is in it, if it is there; of a link only the link itself."""
-    if is_remote(folder):  # One by one: the client's own way gives up at the first failure.
+def rmtree(folder: str) -> None:
+    """Removes a folder, if there is one, with its content; of a link only the link."""
+    if is_remote(folder):  # One by one: the client's own `rmtree` stops at the first failure.
         for place, _, names in walk(folder):
             for name in names:
                 remove(os.path.join(place, name))
     elif is_link(folder):
         os.unlink(_without_end(folder))
     elif os.path.lexists(folder):
-        shutil.rmtree(folder)  # TensorFlow's own empties what links in the folder lead to.
+        shutil.rmtree(folder)  # TensorFlow's `rmtree` empties the targets of links.
 
 
-@retried
-def read_bytes(path, limit=-1):
-    """Content of a file, or its first `limit` bytes."""
+@retry_remote
+def read_bytes(path: str, limit: int = -1) -> bytes:
+    """Reads a file, or its first `limit` bytes."""
     with tf.io.gfile.GFile(path, "rb") as file:
-        return file.read(limit)
+        content: bytes = file.read(limit)
+        return content
 
 
-def read_text(path):
-    """Content of a UTF-8 file."""
+def read_text(path: str) -> str:
+    """Reads a UTF-8 file."""
     return read_bytes(path).decode("utf-8")
 
 
-@retried
-def write_bytes(path, content):
-    """Writes a file whole or not at all; makes its folder."""
+@retry_remote
+def write_bytes(path: str, content: bytes) -> None:
+    """Writes a file atomically; makes its folder."""
     if is_remote(path):
         with tf.io.gfile.GFile(path, "wb") as file:
             file.write(content)
@@ -150,24 +151,24 @@ def write_bytes(path, content):
     os.replace(temporary, path)
 
 
-def write_text(path, text):
-    """Writes a UTF-8 file whole or not at all; makes its folder."""
+def write_text(path: str, text: str) -> None:
+    """Writes a UTF-8 file atomically; makes its folder."""
     write_bytes(path, text.encode("utf-8"))
 
 
-def copy(source, target):
-    """Copies a file; what is there is replaced."""
+def copy(source: str, target: str) -> None:
+    """Copies a file; replaces `target`."""
     write_bytes(target, read_bytes(source))
 
 
-def copy_files(source, folder):
-    """Copies the files of a folder, which has no folders in it, in the order of their names."""
+def copy_files(source: str, folder: str) -> None:
+    """Copies the files of a folder without subfolders, in the order of their names."""
     for name in sorted(listdir(source)):
         copy(os.path.join(source, name), os.path.join(folder, name))
 
 
-def working_folder(folder):
-    """A local folder to prepare a folder's files in: itself, or one that goes with the process."""
+def working_folder(folder: str) -> str:
+    """Returns `folder`, or for a remote one a local folder that is removed at exit."""
     if not is_remote(folder):
         return folder
     local = tempfile.mkdtemp()
@@ -176,8 +177,8 @@ def working_folder(folder):
 
 
 @contextlib.contextmanager
-def local_folder(folder):
-    """Yields a local folder whose files are in `folder` in the end: itself, if it is local."""
+def local_folder(folder: str) -> Iterator[str]:
+    """Yields `folder`, or for a remote one a local folder that is copied there at the end."""
     if not is_remote(folder):
         yield folder
         return
@@ -186,13 +187,13 @@ def local_folder(folder):
         copy_files(local, folder)
 
 
-def upload(source, folder, last):
-    """Puts a local folder's files in a remote folder, so that nobody takes a half for the whole.
+def upload(source: str, folder: str, last: str) -> None:
+    """Replaces a remote folder so that a half-written one counts as empty.
 
     Args:
       source: local folder.
       folder: remote folder; other files in it are removed.
-      last: name of the file without which the folder counts as empty: it goes first and comes last.
+      last: file without which the folder counts as empty: it is removed first and written last.
     """
     names = [
         str(path.relative_to(source))
@@ -208,18 +209,19 @@ def upload(source, folder, last):
         copy(os.path.join(source, name), os.path.join(folder, name))
 
 
-def cached(*paths):
-    """Local paths with the content of files: their own, or copies that are kept between runs.
+def cached(*paths: str) -> list[str]:
+    """Returns local paths: `paths`, or copies of remote files, which are kept between runs.
 
-    Reading a checkpoint makes thousands of small requests, and every epoch reads all records.
+    Without copies, a checkpoint takes thousands of small requests, and every epoch reads all
+    records.
 
     Args:
-      *paths: of files in one folder; copies are in one folder too, under the same names.
+      *paths: files in one folder; their copies are in one folder too, under the same names.
     """
     if not is_remote(paths[0]):
         return list(paths)
-    found = [(path, stat(path)) for path in paths]
-    versions = "".join(f"{path} {about.length} {about.mtime_nsec}\n" for path, about in found)
+    stats = [(path, stat(path)) for path in paths]
+    versions = "".join(f"{path} {stat.length} {stat.mtime_nsec}\n" for path, stat in stats)
     folder = cache_folder() / hashlib.sha256(versions.encode()).hexdigest()[:24]
     folder.mkdir(parents=True, exist_ok=True)
     for path in paths:
@@ -231,13 +233,13 @@ def cached(*paths):
     return [str(folder / os.path.basename(path)) for path in paths]
 
 
-@retried
-def _download(path, local):
+@retry_remote
+def _download(path: str, local: str) -> None:
     with tf.io.gfile.GFile(path, "rb") as source, open(local, "wb") as target:
         shutil.copyfileobj(source, target, 2**24)
 
 
-def cache_folder():
-    """Where copies of remote files are kept: `ADAPTER_BERT_CACHE`, or the user's cache folder."""
+def cache_folder() -> pathlib.Path:
+    """Returns the folder for copies: `ADAPTER_BERT_CACHE`, or one in the user's cache folder."""
     default = os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "adapter_bert_tf")
     return pathlib.Path(os.environ.get("ADAPTER_BERT_CACHE", default)).expanduser()

@@ -1,4 +1,4 @@
-"""Patience with a service that stumbles, and files that are there whole or not at all."""
+"""Retries of remote operations, and atomic writes."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ import tensorflow as tf
 from adapter_bert_tf import retry, storage
 from adapter_bert_tf.errors import InputError
 
-NOW_AND_THEN = [tf.errors.AbortedError, tf.errors.UnavailableError, tf.errors.InternalError]
+TRANSIENT = [tf.errors.AbortedError, tf.errors.UnavailableError, tf.errors.InternalError]
 
 
 @pytest.fixture(autouse=True)
@@ -18,10 +18,10 @@ def hurry(monkeypatch):
 
 
 def failing(times, error):
-    """An operation that fails so often before it passes, and the list of its calls."""
+    """Returns an operation that fails so often before it succeeds, and the list of its calls."""
     calls = []
 
-    @storage.retried
+    @retry.retry_remote
     def operation(path):
         calls.append(path)
         if len(calls) <= times:
@@ -31,8 +31,8 @@ def failing(times, error):
     return operation, calls
 
 
-@pytest.mark.parametrize("error", NOW_AND_THEN)
-def test_what_fails_for_now_is_tried_again_and_said(error, capsys):
+@pytest.mark.parametrize("error", TRANSIENT)
+def test_transient_errors_are_retried_and_printed(error, capsys):
     operation, calls = failing(3, error)
     assert operation("gs://b/x") == "done" and len(calls) == 4
     lines = capsys.readouterr().out.splitlines()
@@ -48,14 +48,14 @@ def test_what_fails_for_now_is_tried_again_and_said(error, capsys):
         ("/tmp/x", tf.errors.UnavailableError, 1),
     ],
 )
-def test_patience_has_an_end(path, error, calls):
+def test_how_often_errors_are_retried(path, error, calls):
     operation, made = failing(99, error)
     with pytest.raises(error):
         operation(path)
     assert len(made) == calls
 
 
-def test_denied_access_is_said_at_once_with_the_fix():
+def test_denied_access_is_not_retried():
     operation, calls = failing(99, tf.errors.PermissionDeniedError)
     with pytest.raises(InputError, match=r"gs://b/x: access denied.*Storage Object Admin"):
         operation("gs://b/x")
@@ -63,19 +63,19 @@ def test_denied_access_is_said_at_once_with_the_fix():
 
 
 @pytest.mark.parametrize("path", ["", "a\0b", "\ud800", b"bytes", None, 7])
-def test_what_is_no_path_is_said(path):
-    with pytest.raises(InputError, match=r"named by text or by a path\. Received: "):
+def test_invalid_paths(path):
+    with pytest.raises(InputError, match=r"must be text or an `os.PathLike`\. Received: "):
         storage.path_of(path)
 
 
-def test_what_no_file_can_be_called_is_not_there(tmp_path):
+def test_names_that_are_not_utf8_do_not_exist(tmp_path):
     folder = tmp_path / os.fsdecode(b"\xff")
     folder.mkdir()
     assert not storage.exists(folder) and not storage.isdir(folder)
     assert storage.exists(tmp_path) and storage.isdir(tmp_path)
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+def test_writes_are_atomic(tmp_path):
     path = tmp_path / "new" / "file"
     storage.write_text(str(path), "old ä")
     with pytest.raises(TypeError):
@@ -84,8 +84,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     assert storage.read_bytes(str(path), 3) == b"old"
 
 
-def test_a_folder_without_the_last_file_is_never_taken_for_whole(tmp_path, monkeypatch):
-    """The file that counts goes first and comes last, whatever the names."""
+def test_upload_removes_one_file_first_and_writes_it_last(tmp_path, monkeypatch):
     source, target = tmp_path / "source", tmp_path / "target"
     for name in ("a/weights", "config", "zip"):
         storage.write_text(str(source / name), "new")

@@ -46,7 +46,7 @@ def read_tensors(path: str, left_out: str = "(?!)") -> dict[str, np.ndarray]:
       InputError: when it is damaged, not whole, or a tensor holds no floating-point numbers.
     """
     try:
-        found = safetensors.deserialize(storage.read_bytes(*storage.cached(path)))
+        found = safetensors.deserialize(storage.read_bytes(storage.cached(path)[0]))
     except ERRORS as error:
         raise _damaged(path, error) from error
     tensors = {name: tensor for name, tensor in found if not re.search(left_out, name)}

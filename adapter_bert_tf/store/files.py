@@ -82,7 +82,7 @@ def read_config(path: str) -> dict[str, Any]:
 
 
 @denied_as_input_error()
-@storage.retried
+@storage.retry_remote
 def _read_weights(path: str, config: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], bytes]:
     shapes = contents.expected_shapes(config)
     size = _file_size(path)
