@@ -1,4 +1,4 @@
-"""Any number of labels a text, from a CSV; cross-validation says how well it does.
+"""Trains a multi-label task from a CSV file, with cross-validation.
 
 python examples/many_labels.py
 """

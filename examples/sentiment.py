@@ -1,4 +1,4 @@
-"""Lists of texts and labels in, an adapter and answers out.
+"""Trains an adapter on lists of texts and labels, and predicts.
 
 python examples/sentiment.py
 """
@@ -19,5 +19,5 @@ task = abt.train(
 print(task.results)
 for text in ("Well made, and quick to arrive.", "The handle came off."):
     print(text, "->", task(text))
-task.save("adapters/sentiment")  # A file of a few megabytes, which finds its base by name.
+task.save("adapters/sentiment")  # A few megabytes; the base is found by name.
 print(abt.Predictor("adapters/sentiment")("It leaks."))

@@ -1,4 +1,4 @@
-"""Two tasks on one base, side by side in memory, and in one batch.
+"""Trains two tasks on one base and predicts both in one batch.
 
 python examples/two_tasks_one_base.py
 """
@@ -12,7 +12,7 @@ TASKS = {
     "mood": (["Great!", "It broke.", "I love it.", "Never again."], ["good", "bad"]),
 }
 for name, (texts, labels) in TASKS.items():
-    task = model.add_adapter(name, labels)  # A tf_keras.Model that trains this adapter alone.
+    task = model.add_adapter(name, labels)  # A tf_keras.Model that trains only this adapter.
     task.compile("adam", task.training_loss())
     examples = abt.examples(encoder, texts * 8, labels * 16, labels)
     task.fit(*examples, epochs=3, verbose=0)

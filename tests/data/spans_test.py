@@ -160,7 +160,7 @@ def test_a_context_of_ten_thousand_words(encoder):
 def test_answers_that_fit_no_window_are_named(encoder, caplog):
     questions = [Question("long-one", "who", WORDS, ((WORDS, 0),))]
     list(spans.training_windows(questions, encoder, spans.SpanSettings(12, 3, 4)))
-    assert "1 of 1 questions are left out of training" in caplog.text and "long-one" in caplog.text
+    assert "1 of 1 questions are skipped" in caplog.text and "long-one" in caplog.text
 
 
 def test_training_does_not_follow_the_file(encoder):

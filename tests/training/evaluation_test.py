@@ -383,7 +383,7 @@ def test_weights_of_another_model_are_refused(tmp_path):
     _, trained = tiny.setup_toy()
     some = dict(list(tiny.values(trained).items())[1:])
     BestEvaluation(2, 0.5, {}, some).write(str(tmp_path))
-    with pytest.raises(InputError, match="best-"):
+    with pytest.raises(InputError, match="belong to another model"):
         BestEvaluation.read(str(tmp_path), 2, trained)
 
 

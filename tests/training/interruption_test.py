@@ -49,7 +49,7 @@ def test_a_worker_tells_the_first_one(tmp_path):
     hears.on_train_batch_end(0)
     assert chief.signal_number is None
     tells.on_train_batch_end(0)
-    hears.looked_at = 0.0
+    hears.polled_at = 0.0
     hears.on_train_batch_end(1)
     assert chief.signal_number == signal.SIGTERM and not path.exists()
 
