@@ -27,7 +27,7 @@ TURNS = 3
 
 
 def main(_):
-    """Prints the seconds of both, and their ratio."""
+    """Prints the seconds of both and their ratio."""
     plan = common.plan_analysis(ClassificationRunner(), RunFlags.of(flags.FLAGS))
     model, dev = new_model(plan), common.dev_set(plan)
     order = [NOTHING, *spans(len(model.encoder.encoder.blocks))]
@@ -37,12 +37,12 @@ def main(_):
     )
     batches, seconds = list(dev.batches()), {plain: [], every: []}
     for turn in range(TURNS + 1):
-        for step, found in seconds.items():
-            began = time.monotonic()
+        for step, results in seconds.items():
+            start = time.monotonic()
             outputs = [step(inputs).numpy() for inputs in batches]
-            found += [time.monotonic() - began] if turn else []  # The first turn traces.
-            print(f"{turn}: {time.monotonic() - began:.2f} s, {np.shape(outputs[0])}", flush=True)
-    one, all_spans = (statistics.median(found) for found in seconds.values())
+            results += [time.monotonic() - start] if turn else []  # The first turn traces.
+            print(f"{turn}: {time.monotonic() - start:.2f} s, {np.shape(outputs[0])}", flush=True)
+    one, all_spans = (statistics.median(results) for results in seconds.values())
     print(
         f"{len(dev)} rows: plain {one:.2f} s, {len(order) - 1} spans {all_spans:.2f} s: "
         f"{all_spans / one:.1f} evaluations ({TURNS} turns)"

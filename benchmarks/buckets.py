@@ -2,8 +2,7 @@
 
     python -m benchmarks.buckets --data_dir=FOLDER    # with train-v1.1.json
 
-Prints questions/s of processor time of both, in turn, and their ratio: the same command, once with
---pad_to=0.
+Prints questions per second of CPU time of both, alternating, and their ratio.
 """
 
 import argparse
@@ -18,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def measure(data_dir, questions, *more):
-    """Questions per second of processor time, and megabytes at the peak, of one short training."""
+    """Measures questions per second of CPU time and peak MB of one short training."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
             [
@@ -38,8 +37,8 @@ def measure(data_dir, questions, *more):
             stdout=subprocess.DEVNULL,
         )
         record = json.loads(pathlib.Path(folder, "run.json").read_text())
-    asked = record["global_step"] * record["flags"]["train_batch_size"]
-    return asked / record["train_cpu_seconds"], record["peak_memory_mb"]
+    question_count = record["global_step"] * record["flags"]["train_batch_size"]
+    return question_count / record["train_cpu_seconds"], record["peak_memory_mb"]
 
 
 def main():

@@ -48,7 +48,7 @@ TURNS, BATCH, SIZE, LENGTH, WARMUP, COUNTED = 3, 32, 64, 128, 4, 20
 
 
 def needed(sizes, length, batch=BATCH, size=SIZE):
-    """Operations of all products of a step with adapters, forward and back.
+    """Counts the operations of all products of a step with adapters, forward and backward.
 
     No product needs the gradient of a frozen kernel. The last block has one query a row, to which
     the kernels of keys and values go.
@@ -75,28 +75,33 @@ def needed(sizes, length, batch=BATCH, size=SIZE):
     return (sizes.num_layers - 1) * full + last
 
 
-def measure(what, data_dir):
+def measure(label, data_dir):
     """Measures one case; runs in its own process."""
-    if what == "start":
+    if label == "start":
         return {"seconds": _start(data_dir)}
-    if what in (ANSWERS, UPPER_ANSWERS):
-        return _answers(FROZEN if what == UPPER_ANSWERS else 0)
-    if what in (LATENCY, LATENCY_OF_PEER):
+    if label in (ANSWERS, UPPER_ANSWERS):
+        return _answers(FROZEN if label == UPPER_ANSWERS else 0)
+    if label in (LATENCY, LATENCY_OF_PEER):
         pairs = predicting.dev_set("mrpc", data_dir).texts()
-        return {"milliseconds": (_latency if what == LATENCY else _latency_of_peer)(pairs)}
-    return _memory(MEMORY[what]) if what in MEMORY else _step(STEPS[what])
+        return {"milliseconds": (_latency if label == LATENCY else _latency_of_peer)(pairs)}
+    return _memory(MEMORY[label]) if label in MEMORY else _step(STEPS[label])
 
 
 def _start(data_dir):
     with tempfile.TemporaryDirectory() as folder:
-        words = ["run_classifier.py", "--task_name=MRPC", f"--data_dir={data_dir}", "--do_train"]
-        began = time.time()
+        arguments = [
+            "run_classifier.py",
+            "--task_name=MRPC",
+            f"--data_dir={data_dir}",
+            "--do_train",
+        ]
+        start = time.time()
         subprocess.run(
-            [sys.executable, *words, "--max_train_examples=3668", "--num_train_epochs=0.01",
+            [sys.executable, *arguments, "--max_train_examples=3668", "--num_train_epochs=0.01",
              "--train_batch_size=32", "--noreport", f"--output_dir={folder}"],
             cwd=ROOT, check=True, stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": "."},
         )  # fmt: skip
-        return os.path.getmtime(f"{folder}/metrics.jsonl") - began
+        return os.path.getmtime(f"{folder}/metrics.jsonl") - start
 
 
 def _latency(pairs):
@@ -136,9 +141,9 @@ def _latency_of_peer(pairs):
 
 
 def _median_of(answer, pairs):
-    """Median milliseconds of an answer; the first quarter does not count."""
+    """Returns the median milliseconds of a prediction, without the first quarter."""
     left, first = iter(pairs), len(pairs) // 4
-    times = measuring.milliseconds(lambda: answer(*next(left)), first, len(pairs) - first)
+    times = measuring.time_calls(lambda: answer(*next(left)), first, len(pairs) - first)
     return statistics.median(times)
 
 
@@ -162,8 +167,8 @@ def _answers(frozen):
 
 
 def _milliseconds(call):
-    """Median time of a call, after the first ones."""
-    return statistics.median(measuring.milliseconds(call, WARMUP, COUNTED))
+    """Returns the median time of a call, without the first ones."""
+    return statistics.median(measuring.time_calls(call, WARMUP, COUNTED))
 
 
 def _model(base, method):
@@ -192,8 +197,8 @@ def _step(length):
     import adapter_bert_tf as abt
 
     base = abt.load_base()
-    fed = _batches(base.config.vocab_size, length, WARMUP + COUNTED)
-    rate = measuring.rate_of(_model(base, "adapters"), fed, BATCH, WARMUP, COUNTED)
+    dataset = _batches(base.config.vocab_size, length, WARMUP + COUNTED)
+    rate = measuring.dataset_rate(_model(base, "adapters"), dataset, BATCH, WARMUP, COUNTED)
     return {
         "milliseconds": 1000 * BATCH / rate,
         "operations": needed(base.config, length),
@@ -202,7 +207,7 @@ def _step(length):
 
 
 def _peak(pieces, sizes):
-    """Operations a second of the feed-forward sublayer's first product, alone."""
+    """Measures operations per second of the feed-forward sublayer's first product alone."""
     import tensorflow as tf
 
     shapes = ((pieces, sizes.hidden_size), (sizes.hidden_size, sizes.inner_dim))
@@ -210,9 +215,9 @@ def _peak(pieces, sizes):
     product = tf.function(lambda left, right: left @ right)
     times = []
     for _ in range(30):
-        began = time.perf_counter()
+        start = time.perf_counter()
         product(left, right)
-        times.append(time.perf_counter() - began)
+        times.append(time.perf_counter() - start)
     return 2 * pieces * sizes.hidden_size * sizes.inner_dim / statistics.median(times)
 
 
@@ -224,67 +229,69 @@ def _memory(method):
     sizes = dataclasses.replace(small.config, **BERT_BASE)
     base = dataclasses.replace(small, config=sizes, weights_path=None)
     before = peak_memory_mb()
-    fed = _batches(sizes.vocab_size, LENGTH, 2)
-    measuring.rate_of(_model(base, method), fed, BATCH, 1, 1)
+    dataset = _batches(sizes.vocab_size, LENGTH, 2)
+    measuring.dataset_rate(_model(base, method), dataset, BATCH, 1, 1)
     return {"megabytes": peak_memory_mb() - before}
 
 
 def run_missing(data_dir, turns):
     """Measures the missing cases, in turns."""
     plan = [(w, turn) for turn in range(turns) for w in WHATS]
-    for what, turn in LEDGER.missing(plan):
-        row = {"what": what, "turn": turn}
-        row |= measuring.apart("benchmarks.costs", what, str(pathlib.Path(data_dir).resolve()))
-        row |= measuring.machine()
+    for label, turn in LEDGER.missing(plan):
+        row = {"what": label, "turn": turn}
+        row |= measuring.run_in_process(
+            "benchmarks.costs", label, str(pathlib.Path(data_dir).resolve())
+        )
+        row |= measuring.describe_machine()
         print(row, flush=True)
         LEDGER.add("rows", [row])
 
 
-def costs(there):
-    """Markdown lines: medians and ranges."""
+def costs(rows_by_key):
+    """Returns Markdown lines: medians and ranges."""
     lines = ["| measure | median | range |", "| --- | --- | --- |"]
-    found = {w: [r for key, r in there.items() if key[0] == w] for w in WHATS}
-    for what, rows in found.items():
-        for name, values, form in _shown(what, rows):
-            middle, low, high = statistics.median(values), min(values), max(values)
+    results = {w: [r for key, r in rows_by_key.items() if key[0] == w] for w in WHATS}
+    for label, rows in results.items():
+        for name, values, form in _shown(label, rows):
+            median, low, high = statistics.median(values), min(values), max(values)
             lines += [
-                f"| {name} | {form.format(middle)} | {form.format(low)}-{form.format(high)} |"
+                f"| {name} | {form.format(median)} | {form.format(low)}-{form.format(high)} |"
             ]
     return lines
 
 
-def _shown(what, rows):
-    """(name, values, format) of the lines of a measurement."""
+def _shown(label, rows):
+    """Returns (name, values, format) of each line of a measurement."""
     if not rows:
         return
-    if what == "start":
+    if label == "start":
         values = [row["seconds"] for row in rows]
         yield "start of the command to its first step, s", values, "{:.1f}"
-    elif what in MEMORY:
-        yield f"{what}, MB", [row["megabytes"] for row in rows], "{:.0f}"
-    elif what in (LATENCY, LATENCY_OF_PEER):
-        yield f"{what}, one sentence pair, ms", [row["milliseconds"] for row in rows], "{:.1f}"
-    elif what in (ANSWERS, UPPER_ANSWERS):
+    elif label in MEMORY:
+        yield f"{label}, MB", [row["megabytes"] for row in rows], "{:.0f}"
+    elif label in (LATENCY, LATENCY_OF_PEER):
+        yield f"{label}, one sentence pair, ms", [row["milliseconds"] for row in rows], "{:.1f}"
+    elif label in (ANSWERS, UPPER_ANSWERS):
         values = [row["at_once"] for row in rows]
-        yield f"one sentence pair, one call through {what}, ms", values, "{:.0f}"
+        yield f"one sentence pair, one call through {label}, ms", values, "{:.0f}"
         values = [row["apart"] / row["at_once"] for row in rows]
         yield "20 calls, relative to one call", values, "{:.1f}"
     else:
-        yield f"{what}, ms", [row["milliseconds"] for row in rows], "{:.0f}"
+        yield f"{label}, ms", [row["milliseconds"] for row in rows], "{:.0f}"
         shares = [r["operations"] / r["peak_per_second"] / r["milliseconds"] * 1e3 for r in rows]
-        yield f"{what}, share of matrix products", shares, "{:.0%}"
+        yield f"{label}, share of matrix products", shares, "{:.0%}"
 
 
 def write_tables():
-    """Replaces the table in its page."""
+    """Rewrites the table in its page."""
     LEDGER.write_tables(costs)
 
 
-if __name__ == "__main__" and not runner.worker(measure):
-    runner.command(
+if __name__ == "__main__" and not runner.run_worker(measure):
+    runner.run_benchmark(
         __doc__,
         run_missing,
         write_tables,
         data_dir=(None, "Folder of MRPC."),
-        turns=(TURNS, "How often each is measured."),
+        turns=(TURNS, "Number of measurements of each case."),
     )

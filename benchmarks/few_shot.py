@@ -26,7 +26,7 @@ LEDGER = ledger.Ledger(
 TASKS = ("crowdflower_disasters", "crowdflower_corporate_messaging")
 # Epochs of each number of examples: 96 to 156 steps of at most 32.
 EPOCHS = {16: 96, 100: 32, 500: 10}
-# What each begins from, in FOLDER2, and its flags.
+# The run in FOLDER2 with the initial weights, and flags.
 METHODS = {
     "hyperformer++": ("hyperformer++_0", ["--tuning=hyperformer++", "--learning_rate=3e-4"]),
     "hyperformer++, its adapter": ("hyperformer++_0", ["--learning_rate=1e-3"]),
@@ -46,7 +46,7 @@ PLAN = [
 
 
 def command(run, data_dir="DATA", work="WORK", folder="OUT"):
-    """The command line of a run."""
+    """Returns the command line of a run."""
     start, flags = METHODS[run.method]
     return [
         "run_classifier.py",
@@ -72,8 +72,8 @@ def run_missing(data_dir, work, only):
     for number, run in enumerate(missing, 1):
         print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)
         with tempfile.TemporaryDirectory() as folder:
-            words = command(run, data_dir, os.path.abspath(work), folder)
-            record = runner.record_of(words, folder)
+            arguments = command(run, data_dir, os.path.abspath(work), folder)
+            record = runner.run_record(arguments, folder)
         row = {
             "steps": record["global_step"],
             "parameters": record["parameters"],
@@ -81,28 +81,28 @@ def run_missing(data_dir, work, only):
             "init_from": record.get("init_from"),
             "eval": record["eval"],
             "command": shlex.join(["python", *command(run)]),
-            ledger.CODE: training_code.digest(),
+            ledger.CODE_KEY: training_code.digest(),
         }
         LEDGER.add("rows", [run._asdict() | row])
 
 
-def few_shot(there):
-    """Markdown lines: a row a method and task, medians and ranges of the seeds."""
+def few_shot(rows_by_key):
+    """Returns Markdown lines: a row a method and task, medians and ranges of the seeds."""
     rows = [
         "| task | method | " + " | ".join(f"{n} examples" for n in EPOCHS) + " |",
         "| --- | --- |" + " --- |" * len(EPOCHS),
     ]
     for task in TASKS:
         for method in METHODS:
-            cells = [_cell(there, Run(task, n, method, None)) for n in EPOCHS]
+            cells = [_cell(rows_by_key, Run(task, n, method, None)) for n in EPOCHS]
             if any(cells):
                 rows.append(f"| {task} | {method} | {' | '.join(cells)} |")
     return rows
 
 
-def _cell(there, run):
+def _cell(rows_by_key, run):
     keys = [run._replace(seed=seed) for seed in SEEDS]
-    values = [100 * _accuracy(there[key]) for key in keys if key in there]
+    values = [100 * _accuracy(rows_by_key[key]) for key in keys if key in rows_by_key]
     if len(values) < 2:
         return f"{values[0]:.1f} (1 seed)" if values else ""
     seeds = "" if len(values) == len(SEEDS) else f", {len(values)} seeds"
@@ -110,22 +110,22 @@ def _cell(there, run):
 
 
 def _accuracy(row):
-    """The dev accuracy; what trains several tasks names each result by its task, also of one."""
-    found = row["eval"]
-    return found.get("eval_accuracy", found.get(f"eval_{row['task']}_accuracy"))
+    """Returns the dev accuracy; methods for several tasks name results by task."""
+    results = row["eval"]
+    return results.get("eval_accuracy", results.get(f"eval_{row['task']}_accuracy"))
 
 
 def write_tables():
-    """Replaces the table in its page."""
+    """Rewrites the table in its page."""
     LEDGER.write_tables(few_shot)
 
 
 if __name__ == "__main__":
-    runner.command(
+    runner.run_benchmark(
         __doc__,
         run_missing,
         write_tables,
         data_dir=(None, "Folder of all data."),
-        work=(None, "Folder of the runs that these begin from."),
-        only=(";".join(METHODS), "Methods, with semicolons between."),
+        work=(None, "Folder of the runs that provide the initial weights."),
+        only=(";".join(METHODS), "Methods, separated by semicolons."),
     )

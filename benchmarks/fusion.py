@@ -26,7 +26,7 @@ LEDGER = ledger.Ledger(
     page=ROOT / "docs" / "results.md",
     key=lambda row: (row["task"], row["method"], row["seed"]),
 )
-# Epochs are those of the other tables of the page, where they have the task.
+# Epochs are as in the other tables of the page.
 Task = collections.namedtuple("Task", "folder epochs metric")
 TASKS = {
     "rte": Task("glue/RTE", 10, "accuracy"),
@@ -38,7 +38,7 @@ TASKS = {
 }
 TARGETS, SEEDS = ("rte", "mrpc"), range(3)
 MEMBER, FUSION, FULL = "pfeiffer 64", "fusion of 6", "full"
-OTHERS = "fusion of 5 others"  # Without the member that was trained on the very same examples.
+OTHERS = "fusion of 5 others"  # Without the member that was trained on the same examples.
 FUSE = ["--tuning=fusion", "--learning_rate=1e-4"]
 METHODS = {
     MEMBER: ["--adapter=pfeiffer", "--notrain_layer_norm", "--learning_rate=1e-3"],
@@ -50,7 +50,7 @@ Run = collections.namedtuple("Run", "task method seed")
 
 
 def plan():
-    """Every run: members before the fusions that need them, the targets' own first."""
+    """Returns all runs: members before the fusions that need them."""
     members = [Run(task, MEMBER, 0) for task in TASKS]
     for seed in SEEDS:
         members += [Run(task, MEMBER, seed) for task in TARGETS if seed]
@@ -60,21 +60,21 @@ def plan():
     return [*members[: len(TASKS)], *first, *members[len(TASKS) :], *rest, *others]
 
 
-def place(run, work="WORK"):
-    """The output folder of a run."""
+def run_folder(run, work="WORK"):
+    """Returns the output folder of a run."""
     return os.path.join(work, f"{run.task}_{FOLDERS[run.method]}_{run.seed}")
 
 
-def members_of(run):
+def member_runs(run):
     """The runs whose adapters are members of a fusion."""
     tasks = [task for task in TASKS if run.method == FUSION or task != run.task]
     return [Run(task, MEMBER, run.seed if task in TARGETS else 0) for task in tasks]
 
 
 def command(run, data_dir="DATA", work="WORK"):
-    """The command line of a run."""
+    """Returns the command line of a run."""
     task = TASKS[run.task]
-    adapters = [f"{one.task}={place(one, work)}/adapter" for one in members_of(run)]
+    adapters = [f"{one.task}={run_folder(one, work)}/adapter" for one in member_runs(run)]
     return [
         "run_classifier.py",
         f"--task_name={run.task}",
@@ -88,26 +88,26 @@ def command(run, data_dir="DATA", work="WORK"):
         *METHODS[run.method],
         *([f"--fuse={','.join(adapters)}"] if run.method != MEMBER else []),
         f"--seed={run.seed}",
-        f"--output_dir={place(run, work)}",
+        f"--output_dir={run_folder(run, work)}",
     ]
 
 
 def run_missing(data_dir, work, only):
     """Runs the missing cases, and members whose adapters are not in the work folder."""
-    there, work = LEDGER.rows(), os.path.abspath(work)
+    rows_by_key, work = LEDGER.rows(), os.path.abspath(work)
     for number, run in enumerate(plan(), 1):
         if not re.search(only, " ".join(map(str, run))):
             continue
-        record = pathlib.Path(place(run, work), "run.json")
-        if tuple(run) in there and (record.exists() or run.method != MEMBER):
+        record = pathlib.Path(run_folder(run, work), "run.json")
+        if tuple(run) in rows_by_key and (record.exists() or run.method != MEMBER):
             continue
         print(f"***** {number} of {len(plan())}: {tuple(run)}", flush=True)
-        found = runner.record_of(command(run, data_dir, work), place(run, work))
-        if tuple(run) not in there:
-            LEDGER.add("rows", [row_of(run, found)])
+        run_json = runner.run_record(command(run, data_dir, work), run_folder(run, work))
+        if tuple(run) not in rows_by_key:
+            LEDGER.add("rows", [make_row(run, run_json)])
 
 
-def row_of(run, record):
+def make_row(run, record):
     """The row of a run."""
     return run._asdict() | {
         "steps": record["global_step"],
@@ -116,22 +116,22 @@ def row_of(run, record):
         "data_sha256": record["data_sha256"],
         "eval": record["eval"],
         "command": shlex.join(["python", *command(run)]),
-        ledger.CODE: training_code.digest(),
+        ledger.CODE_KEY: training_code.digest(),
     }
 
 
-def fusion(there):
-    """Markdown lines: a row a task and method; of the targets also full fine-tuning."""
+def fusion(rows_by_key):
+    """Returns Markdown lines: a row for each task and method; for targets also full fine-tuning."""
     rows = [
         "| task | method | metric | dev | seeds | trained |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    whole = results.LEDGER.rows()
+    all_rows = results.LEDGER.rows()
     for task in TASKS:
-        for method, ledgers in (*((method, there) for method in METHODS), (FULL, whole)):
-            found = [row for (t, m, _), row in ledgers.items() if (t, m) == (task, method)]
-            if found and (task in TARGETS or method != FULL):
-                rows.append(_line(task, method, found))
+        for method, ledgers in (*((method, rows_by_key) for method in METHODS), (FULL, all_rows)):
+            group = [row for (t, m, _), row in ledgers.items() if (t, m) == (task, method)]
+            if group and (task in TARGETS or method != FULL):
+                rows.append(_line(task, method, group))
     return rows
 
 
@@ -146,12 +146,12 @@ def _line(task, method, found):
 
 
 def write_tables():
-    """Replaces the table in docs/results.md."""
+    """Rewrites the table in docs/results.md."""
     LEDGER.write_tables(fusion)
 
 
 if __name__ == "__main__":
-    runner.command(
+    runner.run_benchmark(
         __doc__,
         run_missing,
         write_tables,

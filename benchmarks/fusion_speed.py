@@ -25,7 +25,7 @@ TURNS, BATCH, LENGTH, WARMUP, STEPS = 2, 32, 128, 8, 40
 
 
 def measure(data_dir, members):
-    """Examples/s and MB of a process that trains; for a process of its own."""
+    """Measures examples/s and MB of training; runs in a separate process."""
     import adapter_bert_tf as abt
     from adapter_bert_tf.data.examples import read_examples
     from adapter_bert_tf.output.provenance import peak_memory_mb
@@ -36,12 +36,12 @@ def measure(data_dir, members):
     model, tuning = new_model(base, int(members))
     abt.select_trained(model, tuning)
     features = measuring.features(examples, base, LENGTH)
-    rate = measuring.rate(model, features, BATCH, LENGTH, WARMUP, STEPS, 1e-4)
+    rate = measuring.training_rate(model, features, BATCH, LENGTH, WARMUP, STEPS, 1e-4)
     return {"examples_per_second": rate, "peak_memory_mb": peak_memory_mb()}
 
 
 def new_model(base, members):
-    """A model as a run has it, with a base of its own: of one adapter, or of a fusion."""
+    """Makes a model with its own base, as a run does: of one adapter, or of a fusion."""
     import adapter_bert_tf as abt
     from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
 
@@ -62,26 +62,26 @@ def run_missing(data_dir):
     missing = LEDGER.missing((n, turn) for turn in range(TURNS) for n in SIZES)
     for number, (members, turn) in enumerate(missing, 1):
         row = {"members": members, "turn": turn}
-        row |= measuring.apart("benchmarks.fusion_speed", data_dir, str(members))
+        row |= measuring.run_in_process("benchmarks.fusion_speed", data_dir, str(members))
         print(f"{number} of {len(missing)}: {row}", flush=True)
         LEDGER.add("rows", [row])
 
 
-def fusion_speed(there):
-    """Markdown lines: a row a number of members, medians and ranges of the turns."""
+def fusion_speed(rows_by_key):
+    """Returns Markdown lines: a row a number of members, medians and ranges of the turns."""
     rows = [
         "| members | examples/s | relative to one adapter | peak memory, MB |",
         "| --- | --- | --- | --- |",
     ]
-    found = {n: [row for (m, _), row in there.items() if m == n] for n in SIZES}
-    cells = measuring.speed_rows(found)
+    results = {n: [row for (m, _), row in rows_by_key.items() if m == n] for n in SIZES}
+    cells = measuring.speed_rows(results)
     return rows + [f"| {n or 'one adapter, no fusion'} | {cells[n]}" for n in cells]
 
 
 def write_tables():
-    """Replaces the table in its page."""
+    """Rewrites the table in its page."""
     LEDGER.write_tables(fusion_speed)
 
 
-if __name__ == "__main__" and not runner.worker(measure):
-    runner.command(__doc__, run_missing, write_tables, data_dir=(None, "Folder of MRPC."))
+if __name__ == "__main__" and not runner.run_worker(measure):
+    runner.run_benchmark(__doc__, run_missing, write_tables, data_dir=(None, "Folder of MRPC."))

@@ -40,16 +40,16 @@ AXES = {
     "rows": ("training examples", "s to tokenize and plan"),
 }
 SIZE, WARMUP, COUNTED, ROWS, SHORT, TURNS = 64, 2, 7, 100, 32, 3
-MODULE, ONE = "benchmarks.growth", "one number of rows"
+MODULE, ROW_COUNT = "benchmarks.growth", "one number of rows"
 
 
-def times(call):
-    """Milliseconds of each of some calls, after the first ones."""
-    return measuring.milliseconds(call, WARMUP, COUNTED)
+def time_calls(call):
+    """Measures milliseconds of calls, without the first ones."""
+    return measuring.time_calls(call, WARMUP, COUNTED)
 
 
 def measure_batches(shapes):
-    """Milliseconds of training steps and of calls, for batches of (rows, length)."""
+    """Measures milliseconds of training steps and of calls, for batches of (rows, length)."""
     import tensorflow as tf
 
     import adapter_bert_tf as abt
@@ -61,19 +61,19 @@ def measure_batches(shapes):
     abt.select_trained(model, abt.Tuning())
     loop.compile_model(model, loop.TrainingSettings(1000, 1, 1e-3))
     answer = tf.function(lambda inputs: model(inputs, training=False), autograph=False)
-    step = tf.function(lambda *fed: model.train_step(fed), autograph=False)
-    found = []
+    step = tf.function(lambda *dataset: model.train_step(dataset), autograph=False)
+    results = []
     for rows, length in shapes:
         inputs = {name: tf.constant(value) for name, value in batch(rows, length).items()}
         labels = inputs["input_word_ids"][:, 0] % 2
-        trained = times(lambda inputs=inputs, labels=labels: step(inputs, labels))
-        answered = times(lambda inputs=inputs: answer(inputs).numpy())
-        found.append({"a training step": trained, "a call": answered})
-    return found
+        trained = time_calls(lambda inputs=inputs, labels=labels: step(inputs, labels))
+        answered = time_calls(lambda inputs=inputs: answer(inputs).numpy())
+        results.append({"a training step": trained, "a call": answered})
+    return results
 
 
 def measure_tasks(data_dir):
-    """Milliseconds of calls whose rows belong to several tasks."""
+    """Measures milliseconds of calls with rows of several tasks."""
     import adapter_bert_tf as abt
     from benchmarks.many_tasks import batch
 
@@ -81,24 +81,26 @@ def measure_tasks(data_dir):
     names = [f"task{i}" for i in range(max(POINTS["tasks"]))]
     for name in names:
         model.add_adapter(name, ("0", "1"), abt.AdapterConfig(bottleneck_size=SIZE))
-    inputs, found = batch(ROWS, SHORT), []
+    inputs, results = batch(ROWS, SHORT), []
     for count in POINTS["tasks"]:
-        of_rows = list(itertools.islice(itertools.cycle(names[:count]), ROWS))
-        found.append({"a call": times(lambda of_rows=of_rows: model(inputs, of_rows))})
-    return found
+        row_tasks = list(itertools.islice(itertools.cycle(names[:count]), ROWS))
+        results.append({"a call": time_calls(lambda row_tasks=row_tasks: model(inputs, row_tasks))})
+    return results
 
 
 def measure_rows(data_dir):
-    """Seconds and MB of several numbers of rows, each in processes of its own."""
-    found = []
+    """Measures seconds and MB for several numbers of rows, in separate processes."""
+    results = []
     for count in POINTS["rows"]:
-        rows = [measuring.apart(MODULE, ONE, data_dir, str(count)) for _ in range(TURNS)]
-        found.append({name: [row[name] for row in rows] for name in rows[0]})
-    return found
+        rows = [
+            measuring.run_in_process(MODULE, ROW_COUNT, data_dir, str(count)) for _ in range(TURNS)
+        ]
+        results.append({name: [row[name] for row in rows] for name in rows[0]})
+    return results
 
 
-def measure_one(data_dir, count):
-    """Seconds from a table to the plan of an epoch, and MB that this adds to the process."""
+def measure_row_count(data_dir, count):
+    """Measures seconds from a table to the plan of an epoch, and the added MB."""
     from adapter_bert_tf.base import load_base
     from adapter_bert_tf.data.batches import plan_batches
     from adapter_bert_tf.data.examples import read_examples
@@ -107,19 +109,19 @@ def measure_one(data_dir, count):
 
     base = load_base()
     few = read_examples(find_task("mrpc"), data_dir, ["train"])["train"]
-    measuring.features(few.take(list(range(32))), base, 128)  # Loads what its first use loads.
-    before, began = peak_memory_mb(), time.perf_counter()
+    measuring.features(few.take(list(range(32))), base, 128)  # The first use loads libraries.
+    before, start = peak_memory_mb(), time.perf_counter()
     rows = few.take([i % len(few) for i in range(count)])
     lengths = measuring.features(rows, base, 128).lengths
     plan_batches(lengths, 32, count // 32, 0)
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - start
     return {"seconds": seconds, "megabytes": peak_memory_mb() - before}
 
 
 def measure(kind, data_dir, count="0"):
-    """The values of each of a kind's points; for a process of its own."""
-    if kind == ONE:
-        return measure_one(data_dir, int(count))
+    """Measures all points of a kind; runs in a separate process."""
+    if kind == ROW_COUNT:
+        return measure_row_count(data_dir, int(count))
     if kind == "length":
         return measure_batches([(8, length) for length in POINTS[kind]])
     if kind == "batch":
@@ -130,43 +132,43 @@ def measure(kind, data_dir, count="0"):
 def run_missing(data_dir):
     """Measures the missing cases."""
     for kind in LEDGER.missing(POINTS):
-        values = measuring.apart(MODULE, kind, str(pathlib.Path(data_dir).resolve()))
+        values = measuring.run_in_process(MODULE, kind, str(pathlib.Path(data_dir).resolve()))
         row = {"kind": kind, "points": POINTS[kind], "values": values}
-        LEDGER.add("rows", [row | measuring.machine()])
+        LEDGER.add("rows", [row | measuring.describe_machine()])
         print(kind, values, flush=True)
 
 
-def growth(there):
-    """Markdown lines: the median of each point."""
+def growth(rows_by_key):
+    """Returns Markdown lines: the median of each point."""
     lines = ["| | " + " | ".join(["what"] + [""] * 5) + " |", "| --- |" + " --- |" * 6]
-    for kind, row in there.items():
-        for what in row["values"][0]:
-            middle = [statistics.median(values[what]) for values in row["values"]]
-            cells = [f"{x:,}: {y:,.1f}" for x, y in zip(row["points"], middle, strict=True)]
+    for kind, row in rows_by_key.items():
+        for label in row["values"][0]:
+            medians = [statistics.median(values[label]) for values in row["values"]]
+            cells = [f"{x:,}: {y:,.1f}" for x, y in zip(row["points"], medians, strict=True)]
             unit = "" if kind == "rows" else ", ms"
             cells += [""] * (5 - len(cells))
-            lines.append(f"| {AXES[kind][0]} | {what}{unit} | {' | '.join(cells)} |")
+            lines.append(f"| {AXES[kind][0]} | {label}{unit} | {' | '.join(cells)} |")
     return lines
 
 
-def draw(there):
-    """The figure: a panel a kind; a grey line shows what grows in proportion."""
+def draw(rows_by_key):
+    """Draws a panel for each kind; grey lines show proportional growth."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullLocator
 
     figure = Figure(figsize=(8.4, 6.4), layout="constrained")
-    for panel, (kind, row) in zip(figure.subplots(2, 2).flat, there.items(), strict=True):
+    for panel, (kind, row) in zip(figure.subplots(2, 2).flat, rows_by_key.items(), strict=True):
         points = row["points"]
-        for what, look in zip(row["values"][0], ("o-", "s--"), strict=False):
-            if what == "megabytes":
+        for label, look in zip(row["values"][0], ("o-", "s--"), strict=False):
+            if label == "megabytes":
                 continue
-            of_each = [values[what] for values in row["values"]]
-            middle = [statistics.median(values) for values in of_each]
-            below = [m - min(v) for m, v in zip(middle, of_each, strict=True)]
-            above = [max(v) - m for m, v in zip(middle, of_each, strict=True)]
-            panel.errorbar(points, middle, [below, above], fmt=look, capsize=3, label=what)
+            values_by_point = [values[label] for values in row["values"]]
+            medians = [statistics.median(values) for values in values_by_point]
+            below = [m - min(v) for m, v in zip(medians, values_by_point, strict=True)]
+            above = [max(v) - m for m, v in zip(medians, values_by_point, strict=True)]
+            panel.errorbar(points, medians, [below, above], fmt=look, capsize=3, label=label)
             if kind != "tasks":
-                last = middle[-1] / points[-1]
+                last = medians[-1] / points[-1]
                 panel.plot(points, [last * x for x in points], ":", color="#999999", zorder=0)
         panel.set_xscale("log")
         if kind == "tasks":
@@ -188,7 +190,7 @@ def draw(there):
 
 
 def write_tables():
-    """Replaces the table in its page, and the picture."""
+    """Rewrites the table in its page and the picture."""
     from adapter_bert_tf.analysis.outputs import pictures
 
     LEDGER.write_tables(growth)
@@ -198,5 +200,5 @@ def write_tables():
             (FIGURES / name).write_bytes(content)
 
 
-if __name__ == "__main__" and not runner.worker(measure):
-    runner.command(__doc__, run_missing, write_tables, data_dir=(None, "Folder of MRPC."))
+if __name__ == "__main__" and not runner.run_worker(measure):
+    runner.run_benchmark(__doc__, run_missing, write_tables, data_dir=(None, "Folder of MRPC."))

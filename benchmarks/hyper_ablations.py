@@ -1,4 +1,4 @@
-"""HyperFormer without one of its parts (Mahabadi et al. 2021, Table 4), five tasks together.
+"""Ablations of HyperFormer (Mahabadi et al. 2021, Table 4) on five tasks.
 
     python -m benchmarks.hyper_ablations --data_dir=FOLDER --work=FOLDER2  # runs what is missing
     python -m benchmarks.hyper_ablations --table                           # only writes the table
@@ -35,8 +35,8 @@ PLAN = [Run(method, 0) for method in METHODS]
 
 
 def command(run, data_dir="DATA", folder="OUT"):
-    """The command line of a run."""
-    return several_tasks.command_of(METHODS[run.method], run.seed, EPOCHS, data_dir, folder)
+    """Returns the command line of a run."""
+    return several_tasks.training_command(METHODS[run.method], run.seed, EPOCHS, data_dir, folder)
 
 
 def run_missing(data_dir, work):
@@ -45,23 +45,23 @@ def run_missing(data_dir, work):
     for number, run in enumerate(missing, 1):
         print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)
         folder = os.path.join(os.path.abspath(work), f"ablation_{PLAN.index(run)}")
-        record = runner.record_of(command(run, data_dir, folder), folder)
+        record = runner.run_record(command(run, data_dir, folder), folder)
         assert record["global_step"] == STEPS, record["global_step"]
-        LEDGER.add("rows", [several_tasks.row_of(run, record, command(run))])
+        LEDGER.add("rows", [several_tasks.make_row(run, record, command(run))])
 
 
-def hyper_ablations(there):
-    """Markdown lines: a row for each part left out."""
-    return several_tasks.table(there, METHODS)
+def hyper_ablations(rows_by_key):
+    """Returns Markdown lines: a row for each part left out."""
+    return several_tasks.table(rows_by_key, METHODS)
 
 
 def write_tables():
-    """Replaces the table in its page."""
+    """Rewrites the table in its page."""
     LEDGER.write_tables(hyper_ablations)
 
 
 if __name__ == "__main__":
-    runner.command(
+    runner.run_benchmark(
         __doc__,
         run_missing,
         write_tables,

@@ -34,7 +34,7 @@ ROW = "{:<16}{:<10}{:>14}{:>18}{:>14}{:>8}"
 
 
 def classification(base, folder):
-    """(model, function that makes batches) of sentence pairs, at most 128 pieces."""
+    """Returns (model, function that makes batches) for sentence pairs of at most 128 pieces."""
     task = find_task("mrpc" if folder else "demo_paraphrase")
     examples = read_examples(task, f"{folder}/glue/MRPC" if folder else task.folder, ["train"])[
         "train"
@@ -51,7 +51,7 @@ def classification(base, folder):
 
 
 def question_answering(base, folder):
-    """(model, function that makes batches) of windows, at most 384 pieces."""
+    """Returns (model, function that makes batches) for windows of at most 384 pieces."""
     path = f"{folder}/squad/train-v1.1.json" if folder else str(SHIPPED / "squad" / "train.json")
     questions = read_questions(read_articles(path), path)[:1000]
     settings = spans.SpanSettings(384, 128, 64)
@@ -70,16 +70,16 @@ def question_answering(base, folder):
 
 
 def pipeline_rate(make, pad_to, share=WHOLE_BATCH, steps=200):
-    """Examples/s of global batches that the pipeline prepares; the first tenth is not counted."""
-    skipped, began = steps // 10 * share.local, None
+    """Measures examples/s of the pipeline, in global batches, without the first tenth."""
+    skipped, start = steps // 10 * share.local, None
     for number, _ in enumerate(make(steps, pad_to, share=share)):
         if number + 1 == skipped:
-            began = time.perf_counter()
-    return (steps - steps // 10) * BATCH / (time.perf_counter() - began)
+            start = time.perf_counter()
+    return (steps - steps // 10) * BATCH / (time.perf_counter() - start)
 
 
 def training_rate(model, make, pad_to):
-    """Examples/s of training, input included."""
+    """Measures examples/s of training, with the input pipeline."""
     trained = abt.select_trained(model, abt.Tuning())
     settings = TrainingSettings(STEPS, BATCH, 1e-3)
     return train(
@@ -88,7 +88,7 @@ def training_rate(model, make, pad_to):
 
 
 def main():
-    """Prints a row for each task and kind of batches."""
+    """Prints a row for each task and type of batches."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data_dir")
     folder = parser.parse_args().data_dir
@@ -96,7 +96,7 @@ def main():
     for name, task in (("classification", classification), ("SQuAD", question_answering)):
         model, make = task(base, folder)
         for lengths, pad_to in (("similar", 8), ("fixed", None)):
-            alone, shared = (
+            one_host, shared = (
                 pipeline_rate(make, pad_to, share) for share in (WHOLE_BATCH, ONE_OF_FOUR)
             )
             step = training_rate(model, make, pad_to)
@@ -104,10 +104,10 @@ def main():
                 ROW.format(
                     name,
                     lengths,
-                    f"{alone:,.0f}",
+                    f"{one_host:,.0f}",
                     f"{shared:,.0f}",
                     f"{step:,.0f}",
-                    f"{alone / step:.0f}x",
+                    f"{one_host / step:.0f}x",
                 )
             )
     print(ROW.format("examples/s", "lengths", "pipeline", "one host of 4", "training", "ratio"))

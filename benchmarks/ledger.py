@@ -16,9 +16,9 @@ from benchmarks import training_code
 
 COMMITTED = pathlib.Path(__file__).resolve().parent / "results"
 RESULTS = pathlib.Path(os.environ.get("ADAPTER_BERT_RESULTS") or COMMITTED)
-ADDING = threading.Lock()  # Runs side by side end at the same time.
-CODE = "training_code"  # In a row: the digest of the code that made it.
-OLDER = "†"  # After the name of what was measured with older code than other rows.
+WRITE_LOCK = threading.Lock()  # Concurrent runs may end at the same time.
+CODE_KEY = "training_code"  # In a row: the digest of the code that it was measured with.
+OLD_CODE_MARK = "†"  # Marks results that were measured with older code.
 
 Row = dict
 Rows = dict[Hashable, Row]
@@ -29,9 +29,9 @@ class Ledger:
     """Rows in the `.jsonl` files of a folder, and the page that shows them.
 
     Args:
-      folder: of the files.
-      page: Markdown file; a table stands between `<!-- NAME -->` and `<!-- end of NAME -->`.
-      key: function from a row to what it is the result of; of several rows the last one counts.
+      folder: folder of the files.
+      page: Markdown file with tables between `<!-- NAME -->` and `<!-- end of NAME -->`.
+      key: function from a row to its case; the last row of a case counts.
     """
 
     folder: pathlib.Path
@@ -39,7 +39,7 @@ class Ledger:
     key: Callable[[Row], Hashable]
 
     def rows(self) -> Rows:
-        """Dict from a key to its row."""
+        """Returns a dict from key to row."""
         return {self.key(row): row for row in self._all()}
 
     def _all(self, file: str = "*") -> list[Row]:
@@ -47,31 +47,33 @@ class Ledger:
         return [json.loads(line) for line in text.splitlines()]
 
     def missing(self, keys: Iterable[Hashable], code: str | None = None) -> list[Hashable]:
-        """The keys without a row, in their order.
+        """Returns the keys without a row, in their order.
 
         Args:
-          keys: of the rows that are wanted.
-          code: digest of the code of today; rows of code that trains otherwise count as missing.
-            None: all count.
+          keys: keys of all cases.
+          code: digest of the current code; rows of code that trains differently count as missing.
+            None to accept all rows.
         """
-        there = self.rows()
+        rows_by_key = self.rows()
         if code is not None:
-            codes = training_code.alike(code)
-            there = {key: row for key, row in there.items() if row.get(CODE) in codes}
-        return [key for key in keys if key not in there]
+            codes = training_code.equivalent_codes(code)
+            rows_by_key = {
+                key: row for key, row in rows_by_key.items() if row.get(CODE_KEY) in codes
+            }
+        return [key for key in keys if key not in rows_by_key]
 
     def newest_code(self, file: str) -> str | None:
         """The code of the newest row of a file that records its code."""
         rows = reversed(self._all(file))
-        return next((row[CODE] for row in rows if CODE in row), None)
+        return next((row[CODE_KEY] for row in rows if CODE_KEY in row), None)
 
     def mark(self, file: str, rows: Iterable[Row]) -> str:
         """` †` if the code of any row may train differently from the file's newest.
 
         A row without its code is older than this record.
         """
-        newest = training_code.alike(self.newest_code(file)) - {None}
-        return "" if all(row.get(CODE) in newest for row in rows) else f" {OLDER}"
+        newest = training_code.equivalent_codes(self.newest_code(file)) - {None}
+        return "" if all(row.get(CODE_KEY) in newest for row in rows) else f" {OLD_CODE_MARK}"
 
     def add(self, file: str, rows: Iterable[Row]) -> None:
         """Appends rows to a file of the folder; they replace earlier rows of the same results.
@@ -83,12 +85,14 @@ class Ledger:
         new = {self.key(row): row for row in rows}
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{file}.jsonl"
-        beside = path.with_suffix(".tmp")
-        with ADDING:
-            there = {self.key(row): row for row in self._all(file)}
-            kept = {key: row for key, row in there.items() if key not in new}
-            beside.write_text("".join(json.dumps(row) + "\n" for row in (kept | new).values()))
-            beside.replace(path)
+        temporary = path.with_suffix(".tmp")
+        with WRITE_LOCK:
+            rows_by_key = {self.key(row): row for row in self._all(file)}
+            remaining = {key: row for key, row in rows_by_key.items() if key not in new}
+            temporary.write_text(
+                "".join(json.dumps(row) + "\n" for row in (remaining | new).values())
+            )
+            temporary.replace(path)
 
     def write_tables(self, *tables: Callable[[Rows], list[str]]) -> None:
         """Replaces the tables in the page; prints them if the rows come from another folder.

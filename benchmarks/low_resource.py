@@ -1,4 +1,4 @@
-"""Few examples of each of five tasks: HyperFormer++ on all together, an adapter for each alone.
+"""Few examples of each of five tasks: HyperFormer++ on all against separate adapters.
 
     python -m benchmarks.low_resource --data_dir=FOLDER    # runs what is missing
     python -m benchmarks.low_resource --table              # only writes the table and the picture
@@ -32,7 +32,7 @@ Run = collections.namedtuple("Run", "method examples task seed")
 
 
 def plan():
-    """Every run; of all tasks together there is one a size."""
+    """Returns all runs; the joint method has one run for each size."""
     return [
         run
         for seed in SEEDS
@@ -49,10 +49,12 @@ COUNTS = {"cola": 8551, "mrpc": 3668, "rte": 2490, "sts-b": 5749, "mnli": 6102}
 
 
 def command(run, data_dir="DATA", folder="OUT"):
-    """The command line of a run."""
+    """Returns the command line of a run."""
     sizes = {task: min(run.examples, count) for task, count in COUNTS.items()}
     if run.method == TOGETHER:
-        names = ",".join(f"{t}={data_dir}/{place}" for t, (place, _) in several_tasks.TASKS.items())
+        names = ",".join(
+            f"{t}={data_dir}/{folder_name}" for t, (folder_name, _) in several_tasks.TASKS.items()
+        )
         examples, steps = sum(sizes.values()), STEPS
         flags = [f"--task_name={names}", f"--tuning={TOGETHER}", "--learning_rate=3e-4"]
     else:
@@ -81,7 +83,7 @@ def run_missing(data_dir, only):
     for number, run in enumerate(missing, 1):
         print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)
         with tempfile.TemporaryDirectory() as folder:
-            record = runner.record_of(command(run, data_dir, folder), folder)
+            record = runner.run_record(command(run, data_dir, folder), folder)
         steps = STEPS if run.method == TOGETHER else STEPS_ALONE
         assert record["global_step"] == steps, record["global_step"]
         row = {
@@ -89,46 +91,46 @@ def run_missing(data_dir, only):
             "data_sha256": record["data_sha256"],
             "eval": record["eval"],
             "command": shlex.join(["python", *command(run)]),
-            ledger.CODE: training_code.digest(),
+            ledger.CODE_KEY: training_code.digest(),
         }
         LEDGER.add("rows", [run._asdict() | row])
 
 
-def score(there, method, examples):
-    """Mean over tasks of their first metrics, times 100; None if one is missing. Seed 0."""
+def score(rows_by_key, method, examples):
+    """Returns the tasks' mean metric in percent, of seed 0; None if one is missing."""
     names = {task: metric for task, (_, metric) in several_tasks.TASKS.items()}
     values = []
     for task, metric in names.items():
-        together = method == TOGETHER
-        row = there.get(Run(method, examples, "all" if together else task, 0))
+        is_multitask = method == TOGETHER
+        row = rows_by_key.get(Run(method, examples, "all" if is_multitask else task, 0))
         if row is None:
             return None
-        values.append(row["eval"][f"eval_{task}_{metric}" if together else f"eval_{metric}"])
+        values.append(row["eval"][f"eval_{task}_{metric}" if is_multitask else f"eval_{metric}"])
     return 100 * statistics.mean(values)
 
 
-def low_resource(there):
-    """Markdown lines: a row a method, a column a number of examples."""
+def low_resource(rows_by_key):
+    """Returns Markdown lines: a row a method, a column a number of examples."""
     rows = [
         "| method | " + " | ".join(f"{n:,}" for n in SIZES) + " |",
         "| --- |" + " --- |" * len(SIZES),
     ]
     for method in (TOGETHER, ALONE):
-        found = [score(there, method, n) for n in SIZES]
-        cells = ["" if value is None else f"{value:.1f}" for value in found]
+        results = [score(rows_by_key, method, n) for n in SIZES]
+        cells = ["" if value is None else f"{value:.1f}" for value in results]
         rows.append(f"| {method} | {' | '.join(cells)} |")
     return rows
 
 
-def draw(there):
-    """The curves as PNG bytes."""
+def draw(rows_by_key):
+    """Draws the curves as PNG bytes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.2, 3.6), layout="constrained")
     axes = figure.subplots()
     for method, mark in ((TOGETHER, "o-"), (ALONE, "s--")):
-        found = [(n, score(there, method, n)) for n in SIZES]
-        axes.plot(*zip(*[p for p in found if p[1] is not None], strict=True), mark, label=method)
+        results = [(n, score(rows_by_key, method, n)) for n in SIZES]
+        axes.plot(*zip(*[p for p in results if p[1] is not None], strict=True), mark, label=method)
     axes.set_xscale("log")
     axes.set_xticks(SIZES, [f"{n:,}" for n in SIZES])
     axes.set_xlabel("training examples of each task")
@@ -142,16 +144,16 @@ def draw(there):
 
 
 def write_tables():
-    """Replaces the table in its page, and the picture."""
+    """Rewrites the table in its page and the picture."""
     LEDGER.write_tables(low_resource)
     PICTURE.write_bytes(draw(LEDGER.rows()))
 
 
 if __name__ == "__main__":
-    runner.command(
+    runner.run_benchmark(
         __doc__,
         run_missing,
         write_tables,
         data_dir=(None, "Folder of all data."),
-        only=(f"{TOGETHER},{ALONE}", "Methods, with commas between."),
+        only=(f"{TOGETHER},{ALONE}", "Methods, separated by commas."),
     )

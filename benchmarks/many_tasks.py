@@ -35,12 +35,12 @@ LOADED = (1, 20, 100, 1000)
 
 
 def folder_bytes(folder):
-    """Bytes of all files below a folder."""
+    """Returns the size of all files in a folder."""
     return sum(path.stat().st_size for path in pathlib.Path(folder).rglob("*") if path.is_file())
 
 
 def resident_bytes():
-    """Of this process."""
+    """Returns the resident memory of this process."""
     gc.collect()
     pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
@@ -72,7 +72,7 @@ def save_all(base, folder):
 
 
 def measure_memory(base, folders, weights):
-    """Resident memory that each further task takes, in bytes of its weights."""
+    """Measures the resident memory of each additional task, relative to its weights."""
     model, inputs, sizes = AdapterModel(base), batch(1, 16), {}
     for number in range(LOADED[-1]):
         name = model.load_adapter(folders[number % TASKS], f"loaded{number}")
@@ -85,34 +85,34 @@ def measure_memory(base, folders, weights):
 
 
 def measure_speed(base, folders):
-    """Times of batches of several tasks, in those of one task."""
+    """Measures the time of batches of several tasks, relative to one task."""
     model = AdapterModel(base)
     names = [model.load_adapter(folders[i % TASKS], str(i)) for i in range(BATCH)]
     for count, length, bound in ((8, LENGTH, 1.4), (BATCH, LENGTH, 1.3), (BATCH, SHORT, 1.3)):
-        values = shares(model, names[:count], length)
+        values = time_ratios(model, names[:count], length)
         yield f"{BATCH} rows of {length} pieces and {count} tasks, in time of one", values, bound
     for i in range(BATCH, LOADED[-1]):
         model.load_adapter(folders[i % TASKS], str(i))
     for length in (LENGTH, SHORT):
-        what = (
+        label = (
             f"{BATCH} rows of {length} pieces and {BATCH} tasks of {LOADED[-1]:,}, in time of one"
         )
-        yield what, shares(model, names, length), 1.3
+        yield label, time_ratios(model, names, length), 1.3
 
 
-def shares(model, names, length):
-    """How many times as long a batch of several tasks takes as one of the first task, in turns."""
+def time_ratios(model, names, length):
+    """Measures ratios of the time for several tasks to the time for one, alternating."""
     inputs, mixed = batch(length=length), (names * BATCH)[:BATCH]
-    calls = [functools.partial(model, inputs, asked) for asked in (names[0], mixed)]
-    taken = [[], []]
+    calls = [functools.partial(model, inputs, adapter) for adapter in (names[0], mixed)]
+    durations = [[], []]
     for _ in range(TIMES):
-        for call, times in zip(calls, taken, strict=True):
-            times += measuring.milliseconds(call, 1, 1)
-    return [many / one for one, many in zip(*taken, strict=True)]
+        for call, times in zip(calls, durations, strict=True):
+            times += measuring.time_calls(call, 1, 1)
+    return [many / one for one, many in zip(*durations, strict=True)]
 
 
 def measure():
-    """(what, values, bound) of everything."""
+    """Yields (what, values, bound) of each measurement."""
     base = load_base()
     with tempfile.TemporaryDirectory() as folder:
         folders, weights = save_all(base, folder)
@@ -131,25 +131,25 @@ def run_missing():
     """Measures everything, if the ledger is empty."""
     if LEDGER.rows():
         return
-    found = [{"what": what, "values": v, "bound": bound} for what, v, bound in measure()]
-    LEDGER.add("rows", [row | measuring.machine() for row in found])
+    results = [{"what": label, "values": v, "bound": bound} for label, v, bound in measure()]
+    LEDGER.add("rows", [row | measuring.describe_machine() for row in results])
 
 
-def many_tasks(there):
-    """Markdown lines: medians, ranges and targets."""
+def many_tasks(rows_by_key):
+    """Returns Markdown lines: medians, ranges and targets."""
     lines = ["| measure | median | range | target: at most |", "| --- | --- | --- | --- |"]
-    for what, row in there.items():
+    for label, row in rows_by_key.items():
         values, bound = row["values"], row["bound"]
         spread = f"{min(values):.2f}-{max(values):.2f}" if len(values) > 1 else ""
-        lines.append(f"| {what} | {statistics.median(values):.2f} | {spread} | {bound:.2f} |")
+        lines.append(f"| {label} | {statistics.median(values):.2f} | {spread} | {bound:.2f} |")
     return lines
 
 
 def write_tables():
-    """Replaces the table in its page."""
+    """Rewrites the table in its page."""
     LEDGER.write_tables(many_tasks)
 
 
 if __name__ == "__main__":
     tf.get_logger().setLevel("ERROR")
-    runner.command(__doc__, run_missing, write_tables)
+    runner.run_benchmark(__doc__, run_missing, write_tables)

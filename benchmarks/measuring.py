@@ -1,4 +1,4 @@
-"""What measurements of training have in common: a rate, and processes of their own."""
+"""Common code of measurements: rates, tables and separate processes."""
 
 import importlib.metadata
 import json
@@ -10,13 +10,16 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-OURS, PEERS = ("tensorflow", "tf-models-official"), ("torch", "transformers", "adapters", "peft")
+PACKAGES, PEER_PACKAGES = (
+    ("tensorflow", "tf-models-official"),
+    ("torch", "transformers", "adapters", "peft"),
+)
 
 
-def machine(packages=(*OURS, *PEERS)):
-    """What a measurement depends on besides the code: the processor and the packages."""
-    found = {name: _version(name) for name in packages}
-    return {"processor": _processor(), "versions": {n: v for n, v in found.items() if v}}
+def describe_machine(packages=(*PACKAGES, *PEER_PACKAGES)):
+    """Returns the processor and the versions of packages."""
+    versions = {name: _version(name) for name in packages}
+    return {"processor": _processor(), "versions": {n: v for n, v in versions.items() if v}}
 
 
 def _version(name):
@@ -33,7 +36,7 @@ def _processor():
 
 
 def features(examples, base, length):
-    """Word pieces and label ids of examples whose labels are numbers."""
+    """Tokenizes examples with numeric labels."""
     from adapter_bert_tf.data.batches import tokenize
     from adapter_bert_tf.data.tokenization import TextEncoder
 
@@ -41,26 +44,26 @@ def features(examples, base, length):
     return tokenize(examples, TextEncoder(base.vocabulary, length), labels)
 
 
-def rate(model, found, batch, length, warmup, steps, learning_rate=1e-3):
-    """Examples/s of training, the input pipeline included; the first steps do not count.
+def training_rate(model, examples, batch, length, warmup, steps, learning_rate=1e-3):
+    """Measures examples/s of training, with the input pipeline, without the first steps.
 
     Args:
-      model: what it trains is chosen already.
-      found: `features`.
-      batch: examples a step.
-      length: longest input in word pieces.
-      warmup: steps that do not count.
-      steps: steps that do.
+      model: model with selected trained variables.
+      examples: result of `features`.
+      batch: examples per step.
+      length: maximum length in word pieces.
+      warmup: number of first steps that do not count.
+      steps: number of steps that count.
       learning_rate: the peak.
     """
     from adapter_bert_tf.data.batches import train_batches
 
-    fed = train_batches(found, batch, warmup + steps, 0, length)
-    return rate_of(model, fed, batch, warmup, steps, learning_rate)
+    dataset = train_batches(examples, batch, warmup + steps, 0, length)
+    return dataset_rate(model, dataset, batch, warmup, steps, learning_rate)
 
 
-def rate_of(model, fed, batch, warmup, steps, learning_rate=1e-3):
-    """As `rate`, of a `tf.data.Dataset` of just so many batches."""
+def dataset_rate(model, dataset, batch, warmup, steps, learning_rate=1e-3):
+    """Measures `training_rate` on a `tf.data.Dataset` of `warmup + steps` batches."""
     import tf_keras
 
     from adapter_bert_tf.training import loop
@@ -70,49 +73,49 @@ def rate_of(model, fed, batch, warmup, steps, learning_rate=1e-3):
         on_batch_end=lambda batch, logs: times.append(time.perf_counter())
     )
     loop.compile_model(model, loop.TrainingSettings(warmup + steps, batch, learning_rate))
-    model.fit(fed, verbose=0, callbacks=[clock])
+    model.fit(dataset, verbose=0, callbacks=[clock])
     return steps * batch / (times[-1] - times[warmup - 1])
 
 
-def milliseconds(call, warmup, counted):
-    """Of each of `counted` calls, after `warmup` ones that do not count."""
+def time_calls(call, warmup, counted):
+    """Returns milliseconds of each of `counted` calls, after `warmup` calls that do not count."""
     times = []
     for _ in range(warmup + counted):
-        began = time.perf_counter()
+        start = time.perf_counter()
         call()
-        times.append(1000 * (time.perf_counter() - began))
+        times.append(1000 * (time.perf_counter() - start))
     return times[warmup:]
 
 
-def rate_of_steps(done, batch, warmup, steps):
-    """Examples/s of an iterator that takes a step for each of its elements."""
-    times = [time.perf_counter() for _ in done]
+def step_rate(iterator, batch, warmup, steps):
+    """Measures examples/s of an iterator that makes a step for each element."""
+    times = [time.perf_counter() for _ in iterator]
     return steps * batch / (times[-1] - times[warmup - 1])
 
 
-def speed_rows(found):
-    """Markdown cells of measurements: examples/s, the share of the first case's, peak memory.
+def speed_rows(results):
+    """Returns Markdown cells: examples/s, relative to the first case, peak memory.
 
     Args:
-      found: dict from case to its rows, of which the first is what the others are compared with.
+      results: dict from case to its rows.
     """
-    rates = {c: [row["examples_per_second"] for row in rows] for c, rows in found.items() if rows}
+    rates = {c: [row["examples_per_second"] for row in rows] for c, rows in results.items() if rows}
     cells = {}
     for case, values in rates.items():
         share = statistics.median(values) / statistics.median(next(iter(rates.values())))
-        memory = statistics.median(row["peak_memory_mb"] for row in found[case])
+        memory = statistics.median(row["peak_memory_mb"] for row in results[case])
         spread = f"{statistics.median(values):.1f} ({min(values):.1f}-{max(values):.1f})"
         cells[case] = f"{spread} | {share:.0%} | {memory:.0f} |"
     return cells
 
 
-def apart(module, *arguments):
-    """What `python -m MODULE --measure ARGUMENTS` prints last, as JSON."""
-    done = subprocess.run(
+def run_in_process(module, *arguments):
+    """Runs `python -m MODULE --measure ARGUMENTS` and parses its last line as JSON."""
+    process = subprocess.run(
         [sys.executable, "-m", module, "--measure", *arguments],
         cwd=ROOT,
         check=True,
         stdout=subprocess.PIPE,
         text=True,
     )
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(process.stdout.splitlines()[-1])

@@ -78,7 +78,7 @@ def main():
 
     folder = os.path.dirname(load_base().weights_path)
     figures = transformers_outputs(folder, firsts, seconds)
-    # 64 whole hidden states are 10 MB: every fifth position is enough to notice a difference.
+    # All hidden states are 10 MB: every fifth position is enough to detect a difference.
     figures["sequence_output"] = figures["sequence_output"][:, ::5].astype("f4")
     np.savez_compressed(GOLDEN / "minilm.npz", **figures)
     tokenizer = transformers.BertTokenizerFast.from_pretrained(folder)

@@ -17,13 +17,13 @@ MAX_SEQ_LENGTH = 128
 
 
 def load(size: int, num_labels: int, questions: bool = False, seed: int = 0) -> tuple[Any, Any]:
-    """A model of `adapters` on the default base, and the base's tokenizer.
+    """Loads a model of `adapters` on the default base, and the base's tokenizer.
 
     Args:
       size: bottleneck size of its Houlsby-type adapter.
-      num_labels: of its classification head.
-      questions: whether its head finds answers instead.
-      seed: of its fresh weights and its dropout.
+      num_labels: number of labels of its classification head.
+      questions: whether to use a head for question answering instead.
+      seed: seed of initialization and dropout.
     """
     import adapters
     import torch
@@ -45,7 +45,7 @@ def load(size: int, num_labels: int, questions: bool = False, seed: int = 0) -> 
 
 
 def load_lora(num_labels: int, seed: int = 0) -> tuple[Any, Any]:
-    """The same with `peft`'s LoRA in the place of adapters: rank 8, queries and values."""
+    """Loads the same with `peft`'s LoRA instead of adapters: rank 8, queries and values."""
     import peft
     import torch
     import transformers
@@ -64,7 +64,7 @@ def load_lora(num_labels: int, seed: int = 0) -> tuple[Any, Any]:
 
 
 def window_row(window: Any) -> dict[str, Any]:
-    """A `Window` of ours as a row of theirs: the same word pieces."""
+    """Converts a `Window` to a row of the library, with the same word pieces."""
     length, begin = len(window.ids), int(window.context_begin)
     return {
         "input_ids": [int(piece) for piece in window.ids],
@@ -75,8 +75,8 @@ def window_row(window: Any) -> dict[str, Any]:
     }
 
 
-def tokenized(tokenizer: Any, examples: Examples, labels: Sequence[int]) -> list[dict[str, Any]]:
-    """Rows of word pieces and labels."""
+def tokenize(tokenizer: Any, examples: Examples, labels: Sequence[int]) -> list[dict[str, Any]]:
+    """Tokenizes examples to rows of word pieces and labels."""
     texts = [examples.text_a] if examples.text_b is None else [examples.text_a, examples.text_b]
     encoded = tokenizer(*texts, truncation=True, max_length=MAX_SEQ_LENGTH)
     return [
@@ -86,7 +86,7 @@ def tokenized(tokenizer: Any, examples: Examples, labels: Sequence[int]) -> list
 
 
 def batches(tokenizer: Any, rows: Sequence[Any], size: int, shuffle: bool) -> Iterator[Any]:
-    """Batches of rows: once in order, or for ever in random order, all of them full."""
+    """Yields batches of rows: once in order, or endlessly in random order and of full size."""
     import torch
     import transformers
 
@@ -104,16 +104,16 @@ def batches(tokenizer: Any, rows: Sequence[Any], size: int, shuffle: bool) -> It
 
 
 def train(
-    model: Any, fed: Iterator[Any], steps: int, rate: float, autocast: bool = False
+    model: Any, dataset: Iterator[Any], steps: int, rate: float, autocast: bool = False
 ) -> Iterator[int]:
-    """Trains with AdamW, warmup over a tenth of the steps, then to zero; yields steps done.
+    """Trains with AdamW, warmup over a tenth of the steps, then decay to zero; yields each step.
 
     Args:
-      model: of `load`.
-      fed: batches.
-      steps: to take.
+      model: result of `load`.
+      dataset: batches.
+      steps: number of steps.
       rate: the peak learning rate.
-      autocast: whether torch chooses what to compute in bfloat16.
+      autocast: whether to use torch's automatic bfloat16.
     """
     import torch
     import transformers
@@ -122,29 +122,29 @@ def train(
     optimizer = torch.optim.AdamW(trained, lr=rate)
     schedule = transformers.get_linear_schedule_with_warmup(optimizer, steps // 10, steps)
     model.train()
-    for done in range(1, steps + 1):
+    for step in range(1, steps + 1):
         optimizer.zero_grad()
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
-            loss = model(**next(fed)).loss
+            loss = model(**next(dataset)).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(trained, 1.0)
         optimizer.step()
         schedule.step()
-        yield done
+        yield step
 
 
-def probabilities(model: Any, fed: Iterator[Any]) -> np.ndarray:
-    """float `[examples, labels]` of all batches."""
+def probabilities(model: Any, dataset: Iterator[Any]) -> np.ndarray:
+    """Computes probabilities `[examples, labels]` of all batches."""
     import torch
 
     model.eval()
     with torch.no_grad():
-        found = [model(**batch).logits.softmax(-1).numpy() for batch in fed]
-    return np.concatenate(found)
+        results = [model(**batch).logits.softmax(-1).numpy() for batch in dataset]
+    return np.concatenate(results)
 
 
 def version() -> str:
-    """Of the library."""
+    """Returns the version of the library."""
     import importlib.metadata
 
     return importlib.metadata.version("adapters")

@@ -34,7 +34,7 @@ PLAN = [*(Run(case, turn) for turn in range(TURNS) for case in (OURS, PEER)), Ru
 
 
 def dev_set(name, data_dir=None):
-    """The examples of a task's dev set."""
+    """Reads the examples of a task's dev set."""
     from adapter_bert_tf.data.examples import read_examples
     from adapter_bert_tf.tasks import find_task
 
@@ -53,18 +53,18 @@ def new_predictor(folder, texts):
 
 
 def measure_ours(data_dir):
-    """Rows/s."""
+    """Measures rows/s of this package."""
     rows = dev_set("mrpc", data_dir).texts()
     with tempfile.TemporaryDirectory() as folder:
         predictor = new_predictor(f"{folder}/adapter", 2)
         list(predictor.stream(rows))
-        began = time.perf_counter()
+        start = time.perf_counter()
         answers = list(predictor.stream(rows * TIMES))
-    return {"rows_per_second": len(answers) / (time.perf_counter() - began)}
+    return {"rows_per_second": len(answers) / (time.perf_counter() - start)}
 
 
 def measure_peer(data_dir):
-    """Rows/s of the peer, from texts to probabilities."""
+    """Measures rows/s of the peer, from texts to probabilities."""
     import torch
 
     from benchmarks import peer
@@ -74,17 +74,17 @@ def measure_peer(data_dir):
     model, tokenizer = peer.load(SIZE, 2)
 
     def answer(part):
-        rows = peer.tokenized(tokenizer, part, [0] * len(part))
+        rows = peer.tokenize(tokenizer, part, [0] * len(part))
         return peer.probabilities(model, peer.batches(tokenizer, rows, BATCH, False))
 
     answer(examples)
-    began = time.perf_counter()
+    start = time.perf_counter()
     answers = answer(examples.take(list(range(len(examples))) * TIMES))
-    return {"rows_per_second": len(answers) / (time.perf_counter() - began)}
+    return {"rows_per_second": len(answers) / (time.perf_counter() - start)}
 
 
 def measure_file(data_dir):
-    """Rows/s of a long file, and by how much it raises the memory that the process had."""
+    """Measures rows/s of a long file and the memory that it adds."""
     from adapter_bert_tf.output.provenance import peak_memory_mb
 
     rows = dev_set("demo_factuality").texts()
@@ -95,43 +95,43 @@ def measure_file(data_dir):
             writer.writerow(["text_a"])
             writer.writerows(itertools.islice(itertools.cycle(rows), LONG))
         list(predictor.stream(rows))
-        before, began = peak_memory_mb(), time.perf_counter()
+        before, start = peak_memory_mb(), time.perf_counter()
         predictor.predict_file(source, f"{folder}/answers.csv")
-        taken = time.perf_counter() - began
-    return {"rows_per_second": LONG / taken, "memory_mb": peak_memory_mb() - before}
+        times = time.perf_counter() - start
+    return {"rows_per_second": LONG / times, "memory_mb": peak_memory_mb() - before}
 
 
 def measure(case, data_dir):
-    """The result of a case; for a process of its own."""
+    """Measures a case; runs in a separate process."""
     return {OURS: measure_ours, PEER: measure_peer, FILE: measure_file}[case](data_dir)
 
 
 def run_missing(data_dir):
     """Measures the missing cases."""
     for run in LEDGER.missing(PLAN):
-        found = measuring.apart("benchmarks.predicting", run.case, data_dir)
-        print(tuple(run), found, flush=True)
-        LEDGER.add("rows", [run._asdict() | found | measuring.machine()])
+        results = measuring.run_in_process("benchmarks.predicting", run.case, data_dir)
+        print(tuple(run), results, flush=True)
+        LEDGER.add("rows", [run._asdict() | results | measuring.describe_machine()])
 
 
-def predicting(there):
-    """Markdown lines: rows/s, and the memory of a long file."""
+def predicting(rows_by_key):
+    """Returns Markdown lines: rows/s, and the memory of a long file."""
     lines = ["| | rows/s | more memory, MB |", "| --- | --- | --- |"]
     for case in (OURS, PEER, FILE):
-        found = [row for key, row in there.items() if key[0] == case]
-        if not found:
+        results = [row for key, row in rows_by_key.items() if key[0] == case]
+        if not results:
             continue
-        rates = [row["rows_per_second"] for row in found]
+        rates = [row["rows_per_second"] for row in results]
         spread = f" ({min(rates):.0f}-{max(rates):.0f})" if len(rates) > 1 else ""
-        memory = f"{found[0]['memory_mb']:.0f}" if "memory_mb" in found[0] else ""
+        memory = f"{results[0]['memory_mb']:.0f}" if "memory_mb" in results[0] else ""
         lines.append(f"| {case} | {statistics.median(rates):.0f}{spread} | {memory} |")
     return lines
 
 
 def write_tables():
-    """Replaces the table in docs/results.md."""
+    """Rewrites the table in docs/results.md."""
     LEDGER.write_tables(predicting)
 
 
-if __name__ == "__main__" and not runner.worker(measure):
-    runner.command(__doc__, run_missing, write_tables, data_dir=(None, "Folder of MRPC."))
+if __name__ == "__main__" and not runner.run_worker(measure):
+    runner.run_benchmark(__doc__, run_missing, write_tables, data_dir=(None, "Folder of MRPC."))

@@ -50,7 +50,7 @@ FASTER = ("adapters 64, bfloat16_base", "adapters 64, upper half")  # What they 
 
 
 def plan():
-    """(task, method, seed) of every run, the comparison first, what takes an hour last."""
+    """Returns (task, method, seed) of every run, the comparison first, the longest runs last."""
     runs = [
         (task, method, seed)
         for seed in range(3)
@@ -72,7 +72,7 @@ def plan():
 
 
 def command(task, method, seed, data_dir="DATA", output_dir="OUT"):
-    """The command line of a run."""
+    """Returns the command line of a run."""
     case = TASKS[task]
     epochs = case.epochs if LARGE in METHODS[method] else case.small_epochs
     folder = os.path.join(data_dir, case.folder)

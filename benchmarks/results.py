@@ -42,8 +42,8 @@ def run(task, method, seed, data_dir, core):
     """Runs one case on one core and adds its line."""
     print("*****", task, method, seed, flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        words = command(task, method, seed, data_dir, folder)
-        record = runner.record_of(words, folder, core)
+        arguments = command(task, method, seed, data_dir, folder)
+        record = runner.run_record(arguments, folder, core)
     examples = record["global_step"] * record["flags"]["train_batch_size"]
     row = {
         "task": task,
@@ -54,14 +54,14 @@ def run(task, method, seed, data_dir, core):
         "trained": record["parameters"]["trained"],
         "total": record["parameters"]["total"],
         "steps": record["global_step"],
-        # Of one core: hardly changed by what else the machine does.
+        # CPU time of one core hardly depends on other load of the machine.
         "cpu_seconds": round(record["train_cpu_seconds"], 1),
         "examples_per_cpu_second": round(examples / record["train_cpu_seconds"], 1),
         "examples": record["examples"],
         "data_sha256": record["data_sha256"],
         "versions": record["versions"],
         "code": _revision(),
-        ledger.CODE: training_code.digest(of_several=False),
+        ledger.CODE_KEY: training_code.digest(of_several=False),
     }
     LEDGER.add(_file(task, method), [row])
 
@@ -74,14 +74,14 @@ def _file(task, method):
 
 
 def _revision():
-    done = subprocess.run(
+    process = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    return done.stdout.strip() or None
+    return process.stdout.strip() or None
 
 
 def run_missing(data_dir, only, workers, again=False):
@@ -100,25 +100,25 @@ def run_missing(data_dir, only, workers, again=False):
             cores.put(core)
 
     with futures.ThreadPoolExecutor(workers) as pool:
-        for done in [pool.submit(on_a_free_core, key) for key in missing]:
-            done.result()
+        for future in [pool.submit(on_a_free_core, key) for key in missing]:
+            future.result()
 
 
 def score(row, metric):
-    """A metric of a row, in percent, as SQuAD's official scores are already."""
+    """Returns a metric of a row in percent."""
     results = row["eval"]
     return results[metric] if metric in results else 100 * results[f"eval_{metric}"]
 
 
-def cell(rows, metric):
-    """`81.1 (80.9-82.4)`: median and range of a metric, in percent."""
+def format_cell(rows, metric):
+    """Formats median and range of a metric in percent, such as `81.1 (80.9-82.4)`."""
     values = [score(row, metric) for row in rows]
-    middle = f"{statistics.median(values):.1f}"
-    return middle if len(values) == 1 else f"{middle} ({min(values):.1f}-{max(values):.1f})"
+    median = f"{statistics.median(values):.1f}"
+    return median if len(values) == 1 else f"{median} ({min(values):.1f}-{max(values):.1f})"
 
 
-def comparison(there):
-    """Markdown lines: full fine-tuning against adapters, and the average difference."""
+def comparison(rows_by_key):
+    """Returns Markdown lines: full fine-tuning against adapters, and the average difference."""
     lines = [
         "| task | metric | full | adapters 64 | difference | seeds |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -128,9 +128,9 @@ def comparison(there):
         metric = TASKS[task].metric
         groups = [
             [
-                there[task, method, seed]
+                rows_by_key[task, method, seed]
                 for seed in range(TASKS[task].seeds)
-                if (task, method, seed) in there
+                if (task, method, seed) in rows_by_key
             ]
             for method in COMPARED
         ]
@@ -141,48 +141,49 @@ def comparison(there):
         )
         differences.append(adapters - full)
         lines.append(
-            f"| {task}{_mark([*groups[0], *groups[1]])} | {metric} | {cell(groups[0], metric)} | "
-            f"{cell(groups[1], metric)} | {differences[-1]:+.1f} | "
-            f"{min(map(len, groups))} |"
+            f"| {task}{_code_mark([*groups[0], *groups[1]])} | {metric} | "
+            f"{format_cell(groups[0], metric)} | {format_cell(groups[1], metric)} | "
+            f"{differences[-1]:+.1f} | {min(map(len, groups))} |"
         )
     mean = f"{statistics.mean(differences):+.2f}" if differences else ""
     return [*lines, f"| **mean** | | | | **{mean}** | |"]
 
 
-def details(there):
-    """Markdown lines: every task and method, with parameters, time and speed."""
+def details(rows_by_key):
+    """Returns Markdown lines: every task and method, with parameters, time and speed."""
     lines = [
         "| task | method | metric | dev | trained | share | seconds | examples/s |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for task, method, rows in _groups(there, CLASSIFICATION):
+    for task, method, rows in _group_rows(rows_by_key, CLASSIFICATION):
         metric = TASKS[task].metric
         lines.append(
-            f"| {task} | {method}{_mark(rows)} | {metric} | {cell(rows, metric)} | {_costs(rows)} |"
+            f"| {task} | {method}{_code_mark(rows)} | {metric} | {format_cell(rows, metric)} "
+            f"| {_costs(rows)} |"
         )
     return lines
 
 
-def squad(there):
-    """Markdown lines: SQuAD, every method."""
+def squad(rows_by_key):
+    """Returns Markdown lines: SQuAD, every method."""
     lines = [
         "| method | exact match | F1 | seeds | trained | share | seconds | questions/s |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     return lines + [
-        f"| {method}{_mark(rows)} | {cell(rows, 'exact_match')} | {cell(rows, 'f1')} | {len(rows)} "
-        f"| {_costs(rows)} |"
-        for _, method, rows in _groups(there, [SQUAD])
+        f"| {method}{_code_mark(rows)} | {format_cell(rows, 'exact_match')} "
+        f"| {format_cell(rows, 'f1')} | {len(rows)} | {_costs(rows)} |"
+        for _, method, rows in _group_rows(rows_by_key, [SQUAD])
     ]
 
 
-def _groups(there, tasks):
-    """(task, method, rows) in the order of the two tables."""
+def _group_rows(rows_by_key, tasks):
+    """Returns (task, method, rows) in the order of the tables."""
     groups = [
         (
             task,
             method,
-            [row for (t, m, _), row in sorted(there.items()) if (t, m) == (task, method)],
+            [row for (t, m, _), row in sorted(rows_by_key.items()) if (t, m) == (task, method)],
         )
         for task in tasks
         for method in METHODS
@@ -190,13 +191,13 @@ def _groups(there, tasks):
     return [group for group in groups if group[2]]
 
 
-def _mark(rows):
+def _code_mark(rows):
     """A mark for rows whose code trains differently from the newest row's."""
     return LEDGER.mark(_file(rows[0]["task"], rows[0]["method"]), rows)
 
 
 def _costs(rows):
-    """Cells: trained parameters, their share, seconds and examples/s."""
+    """Formats cells: trained parameters, their proportion, seconds and examples/s."""
     seconds, speed = (
         statistics.median(row[name] for row in rows)
         for name in ("cpu_seconds", "examples_per_cpu_second")
@@ -205,24 +206,30 @@ def _costs(rows):
     return f"{rows[0]['trained']:,} | {share:.2%} | {seconds:.0f} | {speed:.0f}"
 
 
-def commands(there):
-    """Markdown lines: the command of each task and method, seeds apart."""
-    shown = {(t, m): row["command"] for (t, m, _), row in sorted(there.items(), reverse=True)}
-    return ["```", *(shown[t, m] for t in TASKS for m in METHODS if (t, m) in shown), "```"]
+def commands(rows_by_key):
+    """Returns Markdown lines: the command of each task and method, seeds apart."""
+    command_by_case = {
+        (t, m): row["command"] for (t, m, _), row in sorted(rows_by_key.items(), reverse=True)
+    }
+    return [
+        "```",
+        *(command_by_case[t, m] for t in TASKS for m in METHODS if (t, m) in command_by_case),
+        "```",
+    ]
 
 
 def write_tables():
-    """Replaces the tables in docs/results.md."""
+    """Rewrites the tables in docs/results.md."""
     LEDGER.write_tables(comparison, details, squad, commands)
 
 
 if __name__ == "__main__":
-    runner.command(
+    runner.run_benchmark(
         __doc__,
         run_missing,
         write_tables,
         data_dir=(None, "Folder of all data."),
         only=(",".join(TASKS), "Tasks, separated by commas."),
-        workers=(1, "Runs side by side, one a core."),
+        workers=(1, "Concurrent runs, one per core."),
         again=(False, "Also rows of older code."),
     )

@@ -12,16 +12,16 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def command(
+def run_benchmark(
     about: str, run: Callable[..., None], write_tables: Callable[[], None], **options: Any
 ) -> None:
-    """Parses the arguments, runs what is missing unless `--table` is given, and writes the tables.
+    """Parses the arguments, runs missing cases unless `--table` is given, and writes the tables.
 
     Args:
-      about: the runner's docstring; its first line is the help.
+      about: the benchmark's docstring; its first line is the help.
       run: function of the options' values, in their order.
-      write_tables: of the runner.
-      **options: dict from name to (default, help); what has None for a default must be given.
+      write_tables: function that writes the tables.
+      **options: dict from name to (default, help); options with default None are required.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
@@ -32,13 +32,13 @@ def command(
     values = vars(parser.parse_args())
     if not values.pop("table"):
         if missing := [f"--{name}" for name, value in values.items() if value is None]:
-            parser.error(f"{', '.join(missing)}: not given.")
+            parser.error(f"{', '.join(missing)}: required.")
         run(*values.values())
     write_tables()
 
 
-def record_of(
-    words: Sequence[str],
+def run_record(
+    arguments: Sequence[str],
     folder: str | os.PathLike[str],
     core: int | None = None,
     root: str | os.PathLike[str] = ROOT,
@@ -46,13 +46,13 @@ def record_of(
     """Runs a command of this project in its own process, and reads its `run.json`.
 
     Args:
-      words: the script and its flags.
+      arguments: the script and its flags.
       folder: its output folder.
       core: to run on alone; None for all.
       root: of the code that runs it.
     """
     subprocess.run(
-        [sys.executable, *words],
+        [sys.executable, *arguments],
         cwd=root,
         env=os.environ | {"PYTHONPATH": str(root)},
         check=True,
@@ -63,7 +63,7 @@ def record_of(
     return record
 
 
-def worker(measure: Callable[..., Any]) -> bool:
+def run_worker(measure: Callable[..., Any]) -> bool:
     """Measures one case and prints the result, if this process was started for that.
 
     Args:

@@ -53,72 +53,75 @@ SEVERAL_TASKS = {
 CASES = ONE_TASK | SEVERAL_TASKS
 
 
-def outcome(root, words):
+def outcome(root, arguments):
     """The digest of the weights and the results of a command.
 
     Args:
       root: of the code that runs it.
-      words: the script and its flags.
+      arguments: the script and its flags.
     """
     with tempfile.TemporaryDirectory() as folder:
-        record = runner.record_of(
-            [*words, f"--output_dir={folder}/out"], f"{folder}/out", root=root
+        record = runner.run_record(
+            [*arguments, f"--output_dir={folder}/out"], f"{folder}/out", root=root
         )
         config = json.loads(pathlib.Path(folder, "out/adapter/adapter_config.json").read_text())
     return {"weights": config["weights_sha256"], "eval": record["eval"]}
 
 
 def digests(root):
-    """The digests below a root as its own benchmarks say them: of one task's code, and of all."""
+    """Returns the digests of a root, from its own benchmarks: of one task's code, and of all."""
     script = "import inspect, json; from benchmarks.training_code import digest; "
     script += "knows = 'of_several' in inspect.signature(digest).parameters; "
     script += "print(json.dumps([digest(of_several=False) if knows else digest(), digest()]))"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script], cwd=root, check=True, stdout=subprocess.PIPE, text=True
     )
-    return json.loads(done.stdout)
+    return json.loads(process.stdout)
 
 
-def differing(cases, theirs):
-    """The cases that the code below the root `theirs` and this one do not end alike."""
-    found = []
-    for number, (name, words) in enumerate(cases.items(), 1):
-        same = outcome(theirs, words) == outcome(runner.ROOT, words)
-        print(f"{number} of {len(cases)}, {name}: {'the same' if same else 'DIFFERS'}", flush=True)
-        found += [] if same else [name]
-    return found
+def find_differences(cases, other_root):
+    """Returns the cases with different outcomes for the code of `other_root` and this one."""
+    results = []
+    for number, (name, arguments) in enumerate(cases.items(), 1):
+        identical = outcome(other_root, arguments) == outcome(runner.ROOT, arguments)
+        print(
+            f"{number} of {len(cases)}, {name}: {'the same' if identical else 'DIFFERS'}",
+            flush=True,
+        )
+        results += [] if identical else [name]
+    return results
 
 
 def compare(revision, one_task):
-    """Runs the cases with both codes, and notes whose digests stand for the same training.
+    """Runs the cases with both codes and records their equivalence.
 
-    The code of one task comes first, and is not run again once it is known to train alike.
+    Single-task code comes first, and is skipped if it is already known to be equivalent.
     """
     with tempfile.TemporaryDirectory() as folder:
         tree = f"{folder}/tree"
         git = ["git", "-C", str(runner.ROOT), "worktree"]
         subprocess.run([*git, "add", "--quiet", "--detach", tree, revision], check=True)
         try:
-            alone, all_of_it = zip(digests(tree), digests(runner.ROOT), strict=True)
-            same = note(alone, ONE_TASK, tree)
-            if same and not one_task:
-                note(all_of_it, SEVERAL_TASKS, tree)
+            single_task, complete = zip(digests(tree), digests(runner.ROOT), strict=True)
+            identical = compare_cases(single_task, ONE_TASK, tree)
+            if identical and not one_task:
+                compare_cases(complete, SEVERAL_TASKS, tree)
         finally:
             subprocess.run([*git, "remove", "--force", tree], check=True)
 
 
-def note(codes, cases, theirs):
-    """Whether two codes train alike in all cases; then that is noted."""
-    if codes[1] in training_code.alike(codes[0]):
+def compare_cases(codes, cases, other_root):
+    """Records and returns whether two codes train alike in all cases."""
+    if codes[1] in training_code.equivalent_codes(codes[0]):
         return True
-    same = not differing(cases, theirs)
-    if same:
-        training_code.note_alike(codes, list(cases))
-    return same
+    identical = not find_differences(cases, other_root)
+    if identical:
+        training_code.record_equivalence(codes, list(cases))
+    return identical
 
 
 if __name__ == "__main__":
-    runner.command(
+    runner.run_benchmark(
         __doc__,
         compare,
         lambda: None,

@@ -40,7 +40,7 @@ TURNS, BATCH, LENGTH, WARMUP, STEPS = 3, 32, 128, 8, 40
 
 
 def measure(data_dir, method, tasks):
-    """Examples/s and MB of a process that trains; for a process of its own."""
+    """Measures examples/s and MB of training; runs in a separate process."""
     import adapter_bert_tf as abt
     from adapter_bert_tf.data.examples import read_examples
     from adapter_bert_tf.output.provenance import peak_memory_mb
@@ -55,12 +55,12 @@ def measure(data_dir, method, tasks):
         columns = 2 * ids + features.labels.numpy()
         labels = np.stack([columns, np.zeros(len(ids))], -1).astype("f4")
         features = dataclasses.replace(features, task_ids=ids, labels=labels)
-    rate = measuring.rate(model, features, BATCH, LENGTH, WARMUP, STEPS)
+    rate = measuring.training_rate(model, features, BATCH, LENGTH, WARMUP, STEPS)
     return {"examples_per_second": rate, "peak_memory_mb": peak_memory_mb()}
 
 
 def new_model(base, tasks, method):
-    """A model as a run has it, with a base of its own."""
+    """Makes a model with its own base, as a run does."""
     import adapter_bert_tf as abt
     from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
 
@@ -75,7 +75,7 @@ def new_model(base, tasks, method):
 
 
 def parts_of(method, names):
-    """The configuration of a case."""
+    """Returns the configuration of a case."""
     import adapter_bert_tf as abt
     from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig
     from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
@@ -99,42 +99,42 @@ def run_missing(data_dir, only, turns):
     missing = LEDGER.missing((*case, turn) for turn in range(turns) for case in cases)
     for number, (tasks, method, turn) in enumerate(missing, 1):
         row = {"tasks": tasks, "method": method, "turn": turn}
-        row |= measuring.apart("benchmarks.several_speed", data_dir, method, str(tasks))
+        row |= measuring.run_in_process("benchmarks.several_speed", data_dir, method, str(tasks))
         print(f"{number} of {len(missing)}: {row}", flush=True)
         LEDGER.add("rows", [row])
 
 
-def several_speed(there):
-    """Markdown lines of adapters: a row a case, medians and ranges of the turns."""
-    return _table(there, CASES)
+def several_speed(rows_by_key):
+    """Returns Markdown lines of adapters: a row for each case, with medians and ranges."""
+    return _table(rows_by_key, CASES)
 
 
-def hyper_speed(there):
-    """Markdown lines of hypernetworks."""
-    return _table(there, HYPER_CASES)
+def hyper_speed(rows_by_key):
+    """Returns Markdown lines of hypernetworks."""
+    return _table(rows_by_key, HYPER_CASES)
 
 
-def _table(there, cases):
+def _table(rows_by_key, cases):
     rows = [
         "| tasks | method | examples/s | relative to one task | peak memory, MB |",
         "| --- |" + " --- |" * 4,
     ]
-    found = {case: [row for key, row in there.items() if key[:2] == case] for case in cases}
-    cells = measuring.speed_rows(found)
+    results = {case: [row for key, row in rows_by_key.items() if key[:2] == case] for case in cases}
+    cells = measuring.speed_rows(results)
     return rows + [f"| {tasks} | `{method}` | {cells[tasks, method]}" for tasks, method in cells]
 
 
 def write_tables():
-    """Replaces the table in its page."""
+    """Rewrites the table in its page."""
     LEDGER.write_tables(several_speed, hyper_speed)
 
 
-if __name__ == "__main__" and not runner.worker(measure):
-    runner.command(
+if __name__ == "__main__" and not runner.run_worker(measure):
+    runner.run_benchmark(
         __doc__,
         run_missing,
         write_tables,
         data_dir=(None, "Folder of MRPC."),
         only=(",".join(dict.fromkeys(c[1] for c in CASES + HYPER_CASES)), "Methods, with commas."),
-        turns=(TURNS, "How often each is measured."),
+        turns=(TURNS, "Number of measurements of each case."),
     )

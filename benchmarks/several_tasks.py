@@ -23,7 +23,7 @@ LEDGER = ledger.Ledger(
     page=ROOT / "docs" / "results.md",
     key=lambda row: (row["method"], row["seed"]),
 )
-# Each task's folder and the metric that the average is of.
+# Each task's folder and the metric for the average.
 TASKS = {
     "cola": ("glue/CoLA", "mcc"),
     "mrpc": ("glue/MRPC", "accuracy"),
@@ -43,7 +43,11 @@ METHODS = {
     "pals": ["--tuning=pals", "--learning_rate=2e-5"],
 }
 THREE_SEEDS = ("per_task_adapters", "hyperformer++")
-ALONE = ("full", "adapters 64", "adapters 12")  # Methods of `benchmarks.results`, a run a task.
+SEPARATE_METHODS = (
+    "full",
+    "adapters 64",
+    "adapters 12",
+)  # Methods of `benchmarks.results`, a run a task.
 Run = collections.namedtuple("Run", "method seed")
 PLAN = [
     *(Run(method, 0) for method in METHODS),
@@ -52,13 +56,13 @@ PLAN = [
 
 
 def command(run, data_dir="DATA", folder="OUT"):
-    """The command line of a run."""
-    return command_of(METHODS[run.method], run.seed, EPOCHS, data_dir, folder)
+    """Returns the command line of a run."""
+    return training_command(METHODS[run.method], run.seed, EPOCHS, data_dir, folder)
 
 
-def command_of(flags, seed, epochs, data_dir, folder):
-    """The command line that trains all tasks by the method of some flags."""
-    tasks = ",".join(f"{name}={data_dir}/{place}" for name, (place, _) in TASKS.items())
+def training_command(flags, seed, epochs, data_dir, folder):
+    """Returns the command line that trains all tasks with `flags`."""
+    tasks = ",".join(f"{name}={data_dir}/{folder_name}" for name, (folder_name, _) in TASKS.items())
     return [
         "run_classifier.py",
         f"--task_name={tasks}",
@@ -80,54 +84,56 @@ def run_missing(data_dir, work, only):
     for number, run in enumerate(missing, 1):
         print(f"***** {number} of {len(missing)}: {tuple(run)}", flush=True)
         folder = os.path.join(os.path.abspath(work), f"{run.method}_{run.seed}")
-        record = runner.record_of(command(run, data_dir, folder), folder)
+        record = runner.run_record(command(run, data_dir, folder), folder)
         assert record["global_step"] == STEPS, record["global_step"]
-        LEDGER.add("rows", [row_of(run, record, command(run))])
+        LEDGER.add("rows", [make_row(run, record, command(run))])
 
 
-def row_of(run, record, shown):
-    """What is kept of a run; `shown` is the command without the places of this machine."""
+def make_row(run, record, shown_command):
+    """Makes the ledger row of a run; `shown_command` has no paths of this machine."""
     return run._asdict() | {
         "steps": record["global_step"],
         "parameters": record["parameters"],
         "cpu_seconds": round(record["train_cpu_seconds"], 1),
         "data_sha256": record["data_sha256"],
         "eval": record["eval"],
-        "command": shlex.join(["python", *shown]),
-        ledger.CODE: training_code.digest(),
+        "command": shlex.join(["python", *shown_command]),
+        ledger.CODE_KEY: training_code.digest(),
     }
 
 
-def several_tasks(there):
-    """Markdown lines: a row a method, medians and ranges of the seeds."""
-    whole = results.LEDGER.rows()
-    known = {method for _, method, _ in whole}
-    return table(there, METHODS) + [_alone(method, whole) for method in ALONE if method in known]
+def several_tasks(rows_by_key):
+    """Returns Markdown lines: a row for each method, with medians and ranges of seeds."""
+    all_rows = results.LEDGER.rows()
+    result_methods = {method for _, method, _ in all_rows}
+    return table(rows_by_key, METHODS) + [
+        _separate_runs(method, all_rows) for method in SEPARATE_METHODS if method in result_methods
+    ]
 
 
-def table(there, methods):
-    """Markdown lines: a row for each of the methods that has some."""
+def table(rows_by_key, methods):
+    """Returns Markdown lines: a row for each method with results."""
     rows = [
         "| method | " + " | ".join([*TASKS, "average"]) + " | seeds | trained per task |",
         "| --- |" + " --- |" * (len(TASKS) + 3),
     ]
     for method in methods:
-        found = [row for (name, _), row in there.items() if name == method]
-        if found:
+        group = [row for (name, _), row in rows_by_key.items() if name == method]
+        if group:
             names = [f"eval_{task}_{metric}" for task, (_, metric) in TASKS.items()]
-            cells = [[row["eval"][name] for row in found] for name in (*names, "eval_average")]
-            trained = found[0]["parameters"]["trained"] / len(TASKS)
-            rows.append(_line(method, cells, len(found), trained))
+            cells = [[row["eval"][name] for row in group] for name in (*names, "eval_average")]
+            trained = group[0]["parameters"]["trained"] / len(TASKS)
+            rows.append(_line(method, cells, len(group), trained))
     return rows
 
 
-def _alone(method, whole):
-    """The row of a run for each task, where there is one; the average of the tasks' medians."""
+def _separate_runs(method, all_rows):
+    """Formats a row of separate runs, with the average of the tasks' medians."""
     cells, trained = [], []
     for task, (_, metric) in TASKS.items():
-        found = [row for (t, m, _), row in whole.items() if (t, m) == (task, method)]
-        cells.append([row["eval"][f"eval_{metric}"] for row in found])
-        trained += [row["trained"] for row in found[:1]]
+        group = [row for (t, m, _), row in all_rows.items() if (t, m) == (task, method)]
+        cells.append([row["eval"][f"eval_{metric}"] for row in group])
+        trained += [row["trained"] for row in group[:1]]
     seeds = max(map(len, cells), default=0)
     average = [statistics.mean(map(statistics.median, cells))] if all(cells) else []
     return _line(f"{method}, each alone", [*cells, average], seeds, statistics.mean(trained))
@@ -146,12 +152,12 @@ def _cell(values):
 
 
 def write_tables():
-    """Replaces the table in its page."""
+    """Rewrites the table in its page."""
     LEDGER.write_tables(several_tasks)
 
 
 if __name__ == "__main__":
-    runner.command(
+    runner.run_benchmark(
         __doc__,
         run_missing,
         write_tables,

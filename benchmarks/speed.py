@@ -27,10 +27,10 @@ LEDGER = ledger.Ledger(
 OURS, OURS_BF16, FULL = "ours", "ours, `--precision=bfloat16_base`", "ours, `--tuning=full`"
 PEER, PEER_BF16, LORA = "`adapters`", "`adapters`, bfloat16 autocast", "`peft`, LoRA"
 GARDEN = "Model Garden, everything trained"
-# Of the upper half of the layers alone, from the second epoch on where their input is kept.
+# Upper half of the layers only; from the second epoch on, if their input is stored.
 UPPER, KEPT = "ours, `--frozen_layers=3`", "ours, `--frozen_layers=3 --cache_frozen`"
 FROZEN_LAYERS = {UPPER: 3, KEPT: 3}
-# By data: what is measured on it. The first is what the others are compared with.
+# Systems by data; the first one is the reference.
 CASES = {
     "mrpc": (PEER, OURS, OURS_BF16, PEER_BF16, LORA, FULL, GARDEN, UPPER, KEPT),
     "cola": (PEER, OURS),
@@ -44,7 +44,7 @@ PAD_TO = 2  # As runs have it on CPU.
 
 
 def read(data, folder):
-    """The training examples of a task of sentences, or `Window`s of questions."""
+    """Reads the training examples of a classification task, or `Window`s of questions."""
     from adapter_bert_tf.base import load_base
     from adapter_bert_tf.data import examples
     from adapter_bert_tf.data.questions import spans, squad
@@ -61,33 +61,33 @@ def read(data, folder):
 
 
 def measure(data, system, folder):
-    """Examples/s and MB of a process that trains; for a process of its own."""
+    """Measures examples/s and MB of training; runs in a separate process."""
     from adapter_bert_tf.output.provenance import peak_memory_mb
 
-    found = read(data, folder)
+    row = read(data, folder)
     is_ours = system in (OURS, OURS_BF16, FULL, GARDEN, UPPER, KEPT)
-    rate = (_ours if is_ours else _peer)(data, system, found)
-    found = {"examples_per_second": rate, "peak_memory_mb": peak_memory_mb()}
-    return found | measuring.machine(_packages(is_ours, system))
+    rate = (_ours if is_ours else _peer)(data, system, row)
+    row = {"examples_per_second": rate, "peak_memory_mb": peak_memory_mb()}
+    return row | measuring.describe_machine(_packages(is_ours, system))
 
 
 def _packages(is_ours, system):
     if is_ours:
-        return measuring.OURS
+        return measuring.PACKAGES
     return ("torch", "transformers", "peft" if system == LORA else "adapters")
 
 
-def _ours(data, system, found):
+def _ours(data, system, examples):
     from adapter_bert_tf.base import load_base
 
     base, steps = load_base(), WARMUP + STEPS[data]
     with tempfile.TemporaryDirectory() as folder:
         model = _model(base, data, system)
-        fed = _fed(data, system, found, base, steps, folder, model)
-        return measuring.rate_of(model, fed, BATCH, WARMUP, STEPS[data])
+        dataset = _fed(data, system, examples, base, steps, folder, model)
+        return measuring.dataset_rate(model, dataset, BATCH, WARMUP, STEPS[data])
 
 
-def _fed(data, system, found, base, steps, folder, model):
+def _fed(data, system, examples, base, steps, folder, model):
     """The batches of `steps` steps; windows of questions are written into a folder."""
     from adapter_bert_tf.data import batches
     from adapter_bert_tf.data.questions import records
@@ -95,13 +95,13 @@ def _fed(data, system, found, base, steps, folder, model):
 
     length = LENGTHS[data]
     if data == "squad":
-        written = records.cached_records(folder, {}, lambda: found)
+        written = records.cached_records(folder, {}, lambda: examples)
         return records.train_batches(written, BATCH, steps, 0, length, PAD_TO)
-    features = measuring.features(found, base, length)
+    features = measuring.features(examples, base, length)
     if system == KEPT:
         model.compile()
-        kept = frozen_layers.frozen_outputs(model, features, BATCH, length, PAD_TO)
-        features = dataclasses.replace(features, frozen=kept)
+        outputs = frozen_layers.frozen_outputs(model, features, BATCH, length, PAD_TO)
+        features = dataclasses.replace(features, frozen=outputs)
     pad_to = None if system == GARDEN else PAD_TO  # It knows one length for all.
     return batches.train_batches(features, BATCH, steps, 0, length, pad_to)
 
@@ -143,18 +143,18 @@ def _garden(base):
     return model
 
 
-def _peer(data, system, found):
+def _peer(data, system, examples):
     from benchmarks import peer
 
     steps = WARMUP + STEPS[data]
     model, tokenizer = peer.load_lora(2) if system == LORA else peer.load(SIZE, 2, data == "squad")
     if data == "squad":
-        rows = [peer.window_row(window) for window in found]
+        rows = [peer.window_row(window) for window in examples]
     else:
-        rows = peer.tokenized(tokenizer, found, [int(label) for label in found.labels])
-    fed = peer.batches(tokenizer, rows, BATCH, shuffle=True)
-    done = peer.train(model, fed, steps, 1e-3, autocast=system == PEER_BF16)
-    return measuring.rate_of_steps(done, BATCH, WARMUP, STEPS[data])
+        rows = peer.tokenize(tokenizer, examples, [int(label) for label in examples.labels])
+    dataset = peer.batches(tokenizer, rows, BATCH, shuffle=True)
+    iterator = peer.train(model, dataset, steps, 1e-3, autocast=system == PEER_BF16)
+    return measuring.step_rate(iterator, BATCH, WARMUP, STEPS[data])
 
 
 def run_missing(data_dir, only, turns):
@@ -165,39 +165,43 @@ def run_missing(data_dir, only, turns):
     for number, (data, system, turn) in enumerate(missing, 1):
         folder = str(pathlib.Path(data_dir) / FOLDERS[data])
         row = {"data": data, "system": system, "turn": turn}
-        row |= measuring.apart("benchmarks.speed", data, system, folder)
+        row |= measuring.run_in_process("benchmarks.speed", data, system, folder)
         print(f"{number} of {len(missing)}: {row}", flush=True)
         LEDGER.add("rows", [row])
 
 
-def training_speed(there):
-    """Markdown lines: examples/s as median and range, and as a multiple of `adapters`'."""
+def training_speed(rows_by_key):
+    """Returns Markdown lines: examples/s as median and range, and as a multiple of `adapters`'."""
     lines = ["| data | system | examples/s | relative to `adapters` | peak memory, MB |"]
     lines += ["| --- |" + " --- |" * 4]
     for data, systems in CASES.items():
-        found = {s: [row for key, row in there.items() if key[:2] == (data, s)] for s in systems}
-        rates = {s: [row["examples_per_second"] for row in rows] for s, rows in found.items()}
+        results = {
+            s: [row for key, row in rows_by_key.items() if key[:2] == (data, s)] for s in systems
+        }
+        rates = {s: [row["examples_per_second"] for row in rows] for s, rows in results.items()}
         for system in systems:
             if not rates[system] or not rates[PEER]:
                 continue
-            middle, of_peer = (statistics.median(rates[s]) for s in (system, PEER))
-            spread = f"{middle:.1f} ({min(rates[system]):.1f}-{max(rates[system]):.1f})"
-            memory = statistics.median(row["peak_memory_mb"] for row in found[system])
-            lines += [f"| {data} | {system} | {spread} | {middle / of_peer:.2f} | {memory:.0f} |"]
+            median, peer_median = (statistics.median(rates[s]) for s in (system, PEER))
+            spread = f"{median:.1f} ({min(rates[system]):.1f}-{max(rates[system]):.1f})"
+            memory = statistics.median(row["peak_memory_mb"] for row in results[system])
+            lines += [
+                f"| {data} | {system} | {spread} | {median / peer_median:.2f} | {memory:.0f} |"
+            ]
     return lines
 
 
 def write_tables():
-    """Replaces the table in its page."""
+    """Rewrites the table in its page."""
     LEDGER.write_tables(training_speed)
 
 
-if __name__ == "__main__" and not runner.worker(measure):
-    runner.command(
+if __name__ == "__main__" and not runner.run_worker(measure):
+    runner.run_benchmark(
         __doc__,
         run_missing,
         write_tables,
         data_dir=(None, "Folder of all data."),
-        only=(",".join(CASES), "Data, with commas between."),
-        turns=(TURNS, "How often each is measured."),
+        only=(",".join(CASES), "Data, separated by commas."),
+        turns=(TURNS, "Number of measurements of each case."),
     )

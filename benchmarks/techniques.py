@@ -42,7 +42,7 @@ def _plain_norm():
 
 
 def _bits_of_tensorflow():
-    """Its own dropout, of 32 bits a value."""
+    """Replaces dropout by TensorFlow's, with 32 random bits a value."""
     import tensorflow as tf
 
     from adapter_bert_tf.training import dropout
@@ -54,7 +54,7 @@ def _bits_of_tensorflow():
 
 
 def _all_positions():
-    """The last block computes all of them, the [CLS] row and the others."""
+    """Makes the last block compute all positions and not only [CLS]."""
     from adapter_bert_tf.adapters.encoder import AdapterEncoderBlock
 
     plain = AdapterEncoderBlock.call
@@ -66,7 +66,7 @@ def _all_positions():
 
 
 def _keys_of_all():
-    """[CLS] asks as any query does: keys and values of all positions are computed."""
+    """Computes keys and values of all positions for the query of [CLS]."""
     from adapter_bert_tf.adapters.attention import Attention
 
     def of_first(layer, x, everything, mask):
@@ -75,7 +75,7 @@ def _keys_of_all():
     return mock.patch.object(Attention, "of_first", of_first)
 
 
-# What takes a technique away.
+# Patches that remove a technique.
 WITHOUT = {
     "gelu's gradient written out": _plain_gelu,
     "LayerNorm's gradient written out": _plain_norm,
@@ -83,7 +83,7 @@ WITHOUT = {
     "the last block computes [CLS] only": _all_positions,
     "its kernels of keys and values go to the one query": _keys_of_all,
 }
-# What an argument of the encoder brings.
+# Arguments of the encoder that add a technique.
 WITH = {
     "`--precision=bfloat16_base`": {"product_dtype": "bfloat16"},
     "`--frozen_layers=3`": {"frozen_layers": 3},
@@ -92,7 +92,7 @@ TECHNIQUES = (*WITHOUT, *WITH)
 
 
 def new_step(length, **encoder):
-    """A function without arguments that takes a training step."""
+    """Makes a function that runs a training step."""
     import tensorflow as tf
 
     import adapter_bert_tf as abt
@@ -108,38 +108,38 @@ def new_step(length, **encoder):
     inputs = {name: tf.constant(value) for name, value in batch(BATCH, length).items()}
     labels = inputs["input_word_ids"][:, 0] % 2
     step = tf.function(lambda: model.train_step((inputs, labels)), autograph=False)
-    step()  # It is traced while its technique is, or is not, there.
+    step()  # Traces now, while the patch is active.
     return step
 
 
 def measure(technique, length):
-    """Milliseconds of steps with and without; for a process of its own."""
-    length, added = int(length), WITH.get(technique)
-    steps = {"with": new_step(length, **(added or {}))}
-    absent = WITHOUT[technique]() if technique in WITHOUT else contextlib.nullcontext()
-    with absent:
+    """Measures milliseconds of steps with and without; runs in a separate process."""
+    length, arguments = int(length), WITH.get(technique)
+    steps = {"with": new_step(length, **(arguments or {}))}
+    patch = WITHOUT[technique]() if technique in WITHOUT else contextlib.nullcontext()
+    with patch:
         steps["without"] = new_step(length)
-    found = {name: [] for name in steps}
+    results = {name: [] for name in steps}
     for turn in range(WARMUP + COUNTED):
         for name, step in steps.items():
-            taken = measuring.milliseconds(step, 0, 1)
-            found[name] += taken if turn >= WARMUP else []
-    return found
+            times = measuring.time_calls(step, 0, 1)
+            results[name] += times if turn >= WARMUP else []
+    return results
 
 
 def run_missing():
     """Measures the missing cases."""
     for technique, length in LEDGER.missing([(t, n) for t in TECHNIQUES for n in LENGTHS]):
         row = {"technique": technique, "length": length}
-        row |= measuring.apart("benchmarks.techniques", technique, str(length))
+        row |= measuring.run_in_process("benchmarks.techniques", technique, str(length))
         print(technique, length, *map(statistics.median, (row["with"], row["without"])), flush=True)
-        LEDGER.add("rows", [row | measuring.machine()])
+        LEDGER.add("rows", [row | measuring.describe_machine()])
 
 
-def techniques(there):
-    """Markdown lines: medians and ranges, with and without."""
+def techniques(rows_by_key):
+    """Returns Markdown lines: medians and ranges, with and without."""
     lines = ["| technique | word pieces | with, ms | without, ms | |", "| --- |" + " --- |" * 4]
-    for (technique, length), row in there.items():
+    for (technique, length), row in rows_by_key.items():
         cells = [
             f"{statistics.median(row[name]):.0f} ({min(row[name]):.0f}-{max(row[name]):.0f})"
             for name in ("with", "without")
@@ -150,9 +150,9 @@ def techniques(there):
 
 
 def write_tables():
-    """Replaces the table in its page."""
+    """Rewrites the table in its page."""
     LEDGER.write_tables(techniques)
 
 
-if __name__ == "__main__" and not runner.worker(measure):
-    runner.command(__doc__, run_missing, write_tables)
+if __name__ == "__main__" and not runner.run_worker(measure):
+    runner.run_benchmark(__doc__, run_missing, write_tables)

@@ -37,7 +37,7 @@ FIRST_GUESS = 64
 
 
 def config_cases(path):
-    """The training and the prediction step of a configuration, on its own hardware."""
+    """Returns the training and the prediction step of a configuration, on its hardware."""
     flags = yaml.safe_load(path.read_text())
     if not flags.get("use_tpu"):
         return []
@@ -64,7 +64,7 @@ def config_cases(path):
 
 
 def by_shape():
-    """Dict from a shape (a `Case` without chip, step and precision) to {config's name: cases}."""
+    """Groups cases by shape (a `Case` without chip, step and precision) and config name."""
     shapes = collections.defaultdict(dict)
     for path in sorted(CONFIGS.glob("*.yaml")):
         for case in config_cases(path):
@@ -74,7 +74,7 @@ def by_shape():
 
 
 def plan():
-    """All cases: as the configurations are, and each shape on both chips that are compared.
+    """Returns all cases: the configurations, and each shape on both compared chips.
 
     The common shapes are compared in both precisions, and come first.
     """
@@ -92,12 +92,12 @@ def plan():
 
 
 def is_common(shape):
-    """Whether a shape is that of most configurations: adapters of size 64, two outputs."""
+    """Whether a shape is the usual one: adapters of size 64, two outputs."""
     return (shape.adapter_size, shape.outputs) == (64, 2)
 
 
 def searches():
-    """The cases whose largest batch is looked for: one a base, head, chip and precision.
+    """Returns the cases for the search of the largest batch: one per base, head, chip, precision.
 
     Those in the precision of a configuration come first.
     """
@@ -127,22 +127,22 @@ def compile_missing(cases):
         groups[dataclasses.replace(case, chip="")].append(case)
     for group in groups.values():
         print("*****", *(case.chip for case in group), group[0], flush=True)
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "benchmarks.tpu_hlo", json.dumps(list(map(vars, group)))],
             cwd=ROOT,
             capture_output=True,
             text=True,
             check=False,
         )
-        rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        rows = [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
         LEDGER.add("compiles", rows)
-        if done.returncode:
-            raise RuntimeError(done.stderr[-4000:])
+        if process.returncode:
+            raise RuntimeError(process.stderr[-4000:])
     return LEDGER.rows()
 
 
 def largest(case, compiled):
-    """The largest power of two that compiles as a batch; None if the search is not finished.
+    """Returns the largest power of two that compiles as a batch; None if unknown so far.
 
     Args:
       case: where to search; its batch does not matter.
@@ -161,7 +161,7 @@ def largest(case, compiled):
 
 
 def guess(case):
-    """A power of two near the largest batch, from what one example of a small batch takes."""
+    """Estimates the largest batch from the memory of one example, as a power of two."""
     row = LEDGER.rows().get(case)
     if not row or not row["compiles"]:
         return FIRST_GUESS
@@ -171,7 +171,7 @@ def guess(case):
 
 
 def known(rows, case):
-    """Function of a batch: whether the case compiles with it; None without a result."""
+    """Returns a function from a batch size to whether it compiles; None without a result."""
 
     def compiled(batch):
         row = rows.get(dataclasses.replace(case, batch=batch))
@@ -181,7 +181,7 @@ def known(rows, case):
 
 
 def compiling(case):
-    """The same, but compiles what has no result."""
+    """Returns the same, but compiles missing cases."""
 
     def compiled(batch):
         wanted = dataclasses.replace(case, batch=batch)
@@ -191,7 +191,7 @@ def compiling(case):
 
 
 def shape_title(shape):
-    """`BERT-base, 2 classes, size 64, 4 examples of 128 a replica`."""
+    """Formats a shape as `BERT-base, 2 classes, size 64, 4 examples of 128 a replica`."""
     head = {"classes": f"{shape.outputs} classes", "score": "a score", "span": "SQuAD"}[shape.head]
     return (
         f"BERT-{shape.base}, {head}, size {shape.adapter_size}, {shape.batch} examples of "
@@ -200,7 +200,7 @@ def shape_title(shape):
 
 
 def steps(rows):
-    """Markdown lines: for each shape its configurations and a table of what compiled."""
+    """Returns Markdown lines: for each shape its configurations and a table of the results."""
     lines = []
     for shape, configs in by_shape().items():
         lines += [
@@ -222,7 +222,7 @@ def steps(rows):
 
 
 def cells(row):
-    """Cells of a result: MiB of arguments and temporaries, their share, operations."""
+    """Formats cells of a result: MiB of arguments and temporaries, proportion, operations."""
     if row is None:
         return "not tried | | |"
     if not row["compiles"]:
@@ -234,7 +234,7 @@ def cells(row):
 
 
 def batches(rows):
-    """Markdown lines: the largest batches."""
+    """Returns Markdown lines: the largest batches."""
     lines = [
         "| base | head | chip | precision | largest batch | temporaries | twice as many |",
         "| --- | --- | --- | --- | --- | --- | --- |",
@@ -254,12 +254,12 @@ def batches(rows):
 
 
 def write_tables():
-    """Replaces the tables of docs/tpu.md."""
+    """Rewrites the tables of docs/tpu.md."""
     LEDGER.write_tables(batches, steps)
 
 
 def main():
-    """Runs what the arguments say, and writes the tables."""
+    """Runs the missing cases and writes the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--table", action="store_true", help="Only write docs/tpu.md.")
     if not parser.parse_args().table:

@@ -28,7 +28,7 @@ CHIPS = {
     "v5e": Chip("v5e:2x2", {}, "v5litepod-4", 4, 16),
 }
 SEVERAL = 8
-# The methods of several tasks that a case names otherwise.
+# Names of multitask methods in cases.
 METHODS = {
     "full": "multitask_full",
     "shared": "multitask_adapters",
@@ -53,7 +53,7 @@ UNWELCOME = {
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """What a compiled step depends on.
+    """Parameters of a compiled step.
 
     Args:
       chip: a key of `CHIPS`.
@@ -84,7 +84,7 @@ class Case:
 
 
 def new_model(case):
-    """The model of a case with random weights, compiled to train as `run_classifier.py` does."""
+    """Makes the model of a case with random weights, compiled as by `run_classifier.py`."""
     from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
     from adapter_bert_tf.adapters.task_encoder import new_encoder
     from adapter_bert_tf.heads.classifier import Classifier
@@ -122,7 +122,7 @@ def new_model(case):
 
 
 def of_tasks(name, adapter, tasks):
-    """The configuration of several tasks' parts, by the name in a case."""
+    """Returns the configuration of multitask modules, by the name in a case."""
     from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig
     from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
     from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
@@ -138,7 +138,7 @@ def of_tasks(name, adapter, tasks):
 
 
 def arguments(case):
-    """(inputs,) of a step, or (inputs, labels) of a training step, all zero."""
+    """Returns (inputs,) of a step, or (inputs, labels) of a training step, all zero."""
     import tensorflow as tf
 
     names = ("input_word_ids", "input_mask", "input_type_ids")
@@ -155,7 +155,7 @@ def arguments(case):
 
 @contextlib.contextmanager
 def random_numbers_as_on_tpu():
-    """Lowers random numbers as TensorFlow does for a TPU.
+    """Lowers random numbers like TensorFlow for a TPU.
 
     It chooses the algorithm by device: on a CPU Philox, with a key that is scrambled; on a TPU the
     compiler's own, with the seed as key and one counter. ThreeFry's operands are the latter's, and
@@ -172,7 +172,7 @@ def random_numbers_as_on_tpu():
 
 @functools.lru_cache(maxsize=1)
 def lower(case):
-    """HLO text of a case's step, at static shapes; the same for every chip."""
+    """Returns the HLO text of a case's step, with static shapes; the same for every chip."""
     import tensorflow as tf
 
     model = new_model(case)
@@ -191,15 +191,15 @@ def as_for_tpu(text):
 
 def unwelcome(text):
     """Dict from unsuitable operations for TPUs to their number in an HLO text."""
-    found = collections.Counter()
+    counts = collections.Counter()
     for line in text.splitlines():
         result, _, operation = line.partition(" = ")
         name = result.split()[-1:]
         if name and (f"{name[0]}," in text or f"{name[0]})" in text or "ROOT" in result):
-            found.update(
+            counts.update(
                 kind for kind, pattern in UNWELCOME.items() if re.search(pattern, operation)
             )
-    return dict(found)
+    return dict(counts)
 
 
 def compile_for_tpu(text, chip):
@@ -213,7 +213,7 @@ def compile_for_tpu(text, chip):
         "TPU_SKIP_MDS_QUERY": "1",
         "TPU_WORKER_ID": "0",
         "TPU_WORKER_HOSTNAMES": "localhost",
-        # Else one process of a machine at a time: there might be a chip to share.
+        # Without it only one process of a machine may load libtpu.
         "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
         "TPU_ACCELERATOR_TYPE": CHIPS[chip].accelerator,
     }

@@ -6,12 +6,12 @@ import json
 import pathlib
 from collections.abc import Sequence
 
-# Pairs of digests of codes that train alike; `benchmarks.same_training` finds out.
-ALIKE = pathlib.Path(__file__).resolve().parent / "results" / "training_code" / "alike.jsonl"
+# Pairs of digests of codes that train alike, from `benchmarks.same_training`.
+EQUIVALENCES = pathlib.Path(__file__).resolve().parent / "results" / "training_code" / "alike.jsonl"
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "adapter_bert_tf"
-# Folders whose code decides results, and what is in them that does not.
-DECIDING = ("adapters", "base", "data", "heads", "tasks", "training")
-NOT_DECIDING = (
+# Folders whose code determines results, and files in them that do not.
+DIGESTED_FOLDERS = ("adapters", "base", "data", "heads", "tasks", "training")
+EXCLUDED_FILES = (
     "base/files.py",
     "data/checks.py",
     "data/tfds.py",
@@ -22,8 +22,8 @@ NOT_DECIDING = (
     "training/progress.py",
     "training/parameter_report.py",
 )
-# What only several tasks, fusions and hypernetworks run: adapters of one task have none of it.
-OF_SEVERAL = (
+# Files that only several tasks, fusions and hypernetworks use.
+MULTITASK_FILES = (
     "adapters/methods/fusion.py",
     "adapters/methods/fusion_config.py",
     "adapters/methods/hyperformer.py",
@@ -45,34 +45,36 @@ def digest(package: pathlib.Path = PACKAGE, of_several: bool = True) -> str:
       package: folder of `adapter_bert_tf`.
       of_several: whether the code counts that only several tasks, fusions and hypernetworks run.
     """
-    found = hashlib.sha256()
-    left_out = NOT_DECIDING if of_several else (*NOT_DECIDING, *OF_SEVERAL)
-    for path in sorted(path for folder in DECIDING for path in (package / folder).rglob("*.py")):
+    sha256 = hashlib.sha256()
+    excluded = EXCLUDED_FILES if of_several else (*EXCLUDED_FILES, *MULTITASK_FILES)
+    for path in sorted(
+        path for folder in DIGESTED_FOLDERS for path in (package / folder).rglob("*.py")
+    ):
         name = path.relative_to(package).as_posix()
-        if name not in left_out:
-            found.update(f"{name}\n{_bare(path.read_text())}\n".encode())
-    return found.hexdigest()[:12]
+        if name not in excluded:
+            sha256.update(f"{name}\n{_normalize(path.read_text())}\n".encode())
+    return sha256.hexdigest()[:12]
 
 
-def alike(code: str | None) -> set[str | None]:
+def equivalent_codes(code: str | None) -> set[str | None]:
     """The digests of all codes that train to the same bytes, this one included."""
-    pairs = [json.loads(line)["codes"] for line in _lines(ALIKE)]
-    found: set[str | None] = {code}
-    while more := [pair for pair in pairs if len(found & set(pair)) == 1]:
-        found.update(*more)
-    return found
+    pairs = [json.loads(line)["codes"] for line in _lines(EQUIVALENCES)]
+    codes: set[str | None] = {code}
+    while more := [pair for pair in pairs if len(codes & set(pair)) == 1]:
+        codes.update(*more)
+    return codes
 
 
-def note_alike(codes: Sequence[str], shown_by: Sequence[str]) -> None:
-    """Adds a line that two codes train alike.
+def record_equivalence(codes: Sequence[str], shown_by: Sequence[str]) -> None:
+    """Records that two codes train alike.
 
     Args:
       codes: their digests.
-      shown_by: names of the cases that ended with the same bytes.
+      shown_by: names of the cases with identical results.
     """
-    if codes[0] != codes[1] and codes[1] not in alike(codes[0]):
-        ALIKE.parent.mkdir(parents=True, exist_ok=True)
-        with ALIKE.open("a") as lines:
+    if codes[0] != codes[1] and codes[1] not in equivalent_codes(codes[0]):
+        EQUIVALENCES.parent.mkdir(parents=True, exist_ok=True)
+        with EQUIVALENCES.open("a") as lines:
             lines.write(json.dumps({"codes": list(codes), "shown_by": list(shown_by)}) + "\n")
 
 
@@ -80,20 +82,20 @@ def _lines(path: pathlib.Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def _bare(source: str) -> str:
-    return ast.unparse(ast.fix_missing_locations(_Bare().visit(ast.parse(source))))
+def _normalize(source: str) -> str:
+    return ast.unparse(ast.fix_missing_locations(_Normalizer().visit(ast.parse(source))))
 
 
-class _Bare(ast.NodeTransformer):
-    """Removes what has no effect."""
+class _Normalizer(ast.NodeTransformer):
+    """Removes annotations and docstrings."""
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
-        """An argument without its annotation."""
+        """Removes an argument's annotation."""
         node.annotation = None
         return node
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        """A node without its docstring, if it can have one."""
+        """Removes a node's docstring and return annotation."""
         super().generic_visit(node)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             node.returns = None

@@ -8,16 +8,16 @@ PLAN = fusion.plan()
 def test_members_come_before_the_fusions_that_need_them():
     for number, run in enumerate(PLAN):
         if run.method != fusion.MEMBER:
-            assert set(fusion.members_of(run)) <= set(PLAN[:number])
+            assert set(fusion.member_runs(run)) <= set(PLAN[:number])
 
 
 def test_every_run_has_a_folder_of_its_own():
-    assert len({fusion.place(run) for run in PLAN}) == len(PLAN) == len(set(PLAN))
+    assert len({fusion.run_folder(run) for run in PLAN}) == len(PLAN) == len(set(PLAN))
 
 
 def test_whom_a_fusion_listens_to():
-    members = fusion.members_of(fusion.Run("rte", fusion.FUSION, 2))
-    others = fusion.members_of(fusion.Run("rte", fusion.OTHERS, 2))
+    members = fusion.member_runs(fusion.Run("rte", fusion.FUSION, 2))
+    others = fusion.member_runs(fusion.Run("rte", fusion.OTHERS, 2))
     assert [(run.task, run.seed) for run in members] == [
         *(("rte", 2), ("mrpc", 2), ("sts-b", 0), ("cola", 0), ("mnli", 0), ("qqp", 0))
     ]

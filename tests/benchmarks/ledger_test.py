@@ -34,24 +34,29 @@ def test_what_has_a_row_is_not_missing(book):
 
 def test_what_is_of_older_code_is_wanted_again(book):
     assert book.newest_code("first") is None
-    book.add("first", [{"name": "a", "value": 1}, {"name": "b", "value": 2, ledger.CODE: "old"}])
-    assert book.mark("second", [book.rows()["a"]]) == f" {ledger.OLDER}"  # It does not say.
-    book.add("first", [{"name": "c", "value": 3, ledger.CODE: "new"}])
+    book.add(
+        "first", [{"name": "a", "value": 1}, {"name": "b", "value": 2, ledger.CODE_KEY: "old"}]
+    )
+    assert book.mark("second", [book.rows()["a"]]) == f" {ledger.OLD_CODE_MARK}"  # It does not say.
+    book.add("first", [{"name": "c", "value": 3, ledger.CODE_KEY: "new"}])
     assert book.newest_code("first") == "new" and book.newest_code("second") is None
     assert book.missing("abcd") == ["d"] and book.missing("abcd", "new") == ["a", "b", "d"]
     old, new = book.rows()["b"], book.rows()["c"]
-    assert book.mark("first", [new]) == "" and book.mark("first", [new, old]) == f" {ledger.OLDER}"
-    book.add("first", [{"name": "b", "value": 4, ledger.CODE: "new"}])
+    assert (
+        book.mark("first", [new]) == ""
+        and book.mark("first", [new, old]) == f" {ledger.OLD_CODE_MARK}"
+    )
+    book.add("first", [{"name": "b", "value": 4, ledger.CODE_KEY: "new"}])
     assert book.missing("abcd", "new") == ["a", "d"] and book.rows()["b"]["value"] == 4
     lines = (book.folder / "first.jsonl").read_text().splitlines()
     assert [json.loads(line)["value"] for line in lines] == [1, 3, 4]  # The older one is gone.
 
 
 def test_what_is_of_code_that_trains_alike_is_not_wanted_again(book, tmp_path, monkeypatch):
-    monkeypatch.setattr(training_code, "ALIKE", tmp_path / "alike.jsonl")
-    book.add("first", [{"name": "a", "value": 1, ledger.CODE: "old"}])
+    monkeypatch.setattr(training_code, "EQUIVALENCES", tmp_path / "alike.jsonl")
+    book.add("first", [{"name": "a", "value": 1, ledger.CODE_KEY: "old"}])
     assert book.missing("a", "new") == ["a"]
-    training_code.note_alike(["old", "new"], ["adapters"])
+    training_code.record_equivalence(["old", "new"], ["adapters"])
     assert book.missing("a", "new") == [] and book.missing("a", "other") == ["a"]
 
 

@@ -20,7 +20,7 @@ def _row(task, method, seed, value, seconds):
         "total": 10000,
         "cpu_seconds": seconds,
         "examples_per_cpu_second": 100.0,
-        ledger.CODE: "today's",
+        ledger.CODE_KEY: "today's",
     }
 
 
@@ -33,7 +33,7 @@ def files(tmp_path, monkeypatch):
     ]
     asked = _row("rte", "head", 0, 0.5, 1.0)
     asked |= {"task": "squad", "eval": {"exact_match": 51.25, "f1": 62.5}}
-    del asked[ledger.CODE]  # As rows were at first.
+    del asked[ledger.CODE_KEY]  # As rows were at first.
     page = tmp_path / "results.md"
     elsewhere = dataclasses.replace(results.LEDGER, folder=tmp_path, page=page)
     monkeypatch.setattr(results, "LEDGER", elsewhere)

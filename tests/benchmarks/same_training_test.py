@@ -24,7 +24,7 @@ def test_another_version_of_the_code(case, tiny_base_folder, tmp_path):
     path.write_text(path.read_text().replace(what, by_what, 1))
     words = [*same_training.ONE_TASK["adapters"], *base_flags(tiny_base_folder)]
     words += ["--max_seq_length=24"]
-    assert same_training.differing({"adapters": words}, tmp_path) == expected
+    assert same_training.find_differences({"adapters": words}, tmp_path) == expected
 
 
 def test_every_method_has_a_case():

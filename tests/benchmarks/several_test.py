@@ -49,5 +49,5 @@ def test_runs_differ_in_method_and_seed_alone():
 def test_the_single_runs_beside_them_are_those_of_the_results():
     known = {(task, method) for task, method, _ in results.plan()}
     assert {
-        (task, method) for task in several_tasks.TASKS for method in several_tasks.ALONE
+        (task, method) for task in several_tasks.TASKS for method in several_tasks.SEPARATE_METHODS
     } <= known

@@ -28,7 +28,7 @@ def test_what_counts(case, tmp_path):
 
 def test_files_of_several_tasks_and_of_one(tmp_path):
     package = shutil.copytree(training_code.PACKAGE, tmp_path / "package")
-    for name in training_code.OF_SEVERAL:
+    for name in training_code.MULTITASK_FILES:
         (package / name).write_text((package / name).read_text() + "\nmore = 1\n")
     alone, all_of_it = training_code.digest(of_several=False), training_code.digest()
     assert alone != all_of_it != training_code.digest(package)
@@ -36,10 +36,20 @@ def test_files_of_several_tasks_and_of_one(tmp_path):
 
 
 def test_codes_that_were_shown_to_train_alike(tmp_path, monkeypatch):
-    monkeypatch.setattr(training_code, "ALIKE", tmp_path / "alike.jsonl")
-    assert training_code.alike("a") == {"a"} and training_code.alike(None) == {None}
+    monkeypatch.setattr(training_code, "EQUIVALENCES", tmp_path / "alike.jsonl")
+    assert training_code.equivalent_codes("a") == {"a"} and training_code.equivalent_codes(
+        None
+    ) == {None}
     for pair in (("a", "b"), ("c", "d"), ("d", "b"), ("e", "f"), ("a", "d"), ("g", "g")):
-        training_code.note_alike(pair, ["adapters"])
-    assert training_code.alike("a") == training_code.alike("c") == {"a", "b", "c", "d"}
-    assert training_code.alike("e") == {"e", "f"} and training_code.alike("g") == {"g"}
-    assert len(training_code.ALIKE.read_text().splitlines()) == 4  # What was known is not noted.
+        training_code.record_equivalence(pair, ["adapters"])
+    assert (
+        training_code.equivalent_codes("a")
+        == training_code.equivalent_codes("c")
+        == {"a", "b", "c", "d"}
+    )
+    assert training_code.equivalent_codes("e") == {"e", "f"} and training_code.equivalent_codes(
+        "g"
+    ) == {"g"}
+    assert (
+        len(training_code.EQUIVALENCES.read_text().splitlines()) == 4
+    )  # What was known is not noted.
