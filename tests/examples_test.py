@@ -1,4 +1,4 @@
-"""The files of `examples/`, each as a newcomer runs it, in an empty folder, on the default base."""
+"""The files of `examples/`, each run in an empty folder on the default base."""
 
 import os
 import subprocess
