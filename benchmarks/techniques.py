@@ -59,8 +59,8 @@ def _all_positions():
 
     plain = AdapterEncoderBlock.call
 
-    def call(block, inputs, output_range=None, parts=None, layer=0, training=None):
-        return plain(block, inputs, None, parts, layer, training)
+    def call(block, inputs, output_range=None, module=None, layer=0, training=None):
+        return plain(block, inputs, None, module, layer, training)
 
     return mock.patch.object(AdapterEncoderBlock, "call", call)
 

@@ -1,8 +1,8 @@
-"""What is inserted into the frozen base: adapters, and the encoder that has room for them."""
+"""Adapters: their configurations, their computation, and the encoder that runs with them."""
 
-# A kind of parts is known once its module is imported: one line each.
-from adapter_bert_tf.adapters import config as config
-from adapter_bert_tf.adapters.methods import fusion_config as fusion_config
+# A kind of modules is registered when its file is imported: one line for each method.
+from adapter_bert_tf.adapters.methods import bottleneck as bottleneck
+from adapter_bert_tf.adapters.methods import fusion as fusion
 from adapter_bert_tf.adapters.methods import hyperformer as hyperformer
 from adapter_bert_tf.adapters.methods import per_task as per_task
 from adapter_bert_tf.adapters.methods import projected_attention as projected_attention

@@ -1,7 +1,7 @@
-"""Multi-head attention of the base, as it is trained and served here.
+"""Multi-head attention of the base.
 
 The private attributes are those of tf_keras 2.20; `tests/adapters/encoder_test.py` fails if another
-version names them differently. As in the encoder, what a call runs has no `super()`.
+version names them differently. As in the encoder, calls do not use `super()`.
 """
 
 import math
@@ -10,14 +10,14 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.adapters.base_layers import put_dense
+from adapter_bert_tf.adapters.base_layers import replace_dense
 
 
 class Attention(tf_keras.layers.MultiHeadAttention):
-    """tf_keras' multi-head attention with a float32 softmax, whatever the compute dtype.
+    """tf_keras' multi-head attention with a float32 softmax in every compute dtype.
 
     Args:
-      product_dtype: as in `Dense`; None: the compute dtype.
+      product_dtype: of its dense layers, as in `Dense`; None: the compute dtype.
     """
 
     def __init__(self, *args: Any, product_dtype: str | None = None, **kwargs: Any) -> None:
@@ -30,7 +30,7 @@ class Attention(tf_keras.layers.MultiHeadAttention):
     def _build_from_signature(self, query: Any, value: Any, key: Any = None) -> None:
         tf_keras.layers.MultiHeadAttention._build_from_signature(self, query, value, key)
         names = ("_query_dense", "_key_dense", "_value_dense", "_output_dense")
-        put_dense(self, names, self.product_dtype)
+        replace_dense(self, names, self.product_dtype)
 
     def _compute_attention(
         self,
@@ -48,32 +48,34 @@ class Attention(tf_keras.layers.MultiHeadAttention):
     def _weights(
         self, scores: tf.Tensor, attention_mask: tf.Tensor | None, dtype: tf.DType
     ) -> tf.Tensor:
-        """The shares of all positions `[batch, heads, queries, seq]`, some of them dropped."""
+        """The attention weights after dropout, `[batch, heads, queries, seq]`."""
         scores = tf.cast(scores, tf.float32)
         if attention_mask is not None:
             scores += (1.0 - tf.cast(attention_mask[:, tf.newaxis], tf.float32)) * -1e9
         return self._dropout_layer(tf.cast(tf.nn.softmax(scores), dtype))
 
-    def of_first(self, x: tf.Tensor, everything: tf.Tensor, attention_mask: tf.Tensor) -> tf.Tensor:
-        """As a call, for one query a row, without the keys and values of all positions.
+    def call_for_first(
+        self, x: tf.Tensor, block_input: tf.Tensor, attention_mask: tf.Tensor
+    ) -> tf.Tensor:
+        """As a call with one query in each row, without keys and values of all positions.
 
-        A head's score of a position is q (W_k x + b_k): W_k goes to the one query instead of to all
-        positions. What it reads is W_v times the mean of the positions, instead of the mean of W_v
-        times each.
+        A head's score of a position is q (W_k x + b_k), so W_k is applied to the one query instead
+        of to all positions. The head's result is the mean of W_v x over the positions, so W_v is
+        applied to the mean of x.
 
         Args:
           x: `[batch, 1, hidden]`.
-          everything: `[batch, seq, hidden]`.
+          block_input: `[batch, seq, hidden]`.
           attention_mask: `[batch, 1, seq]`.
         """
         query = tf.multiply(self._query_dense(x), 1.0 / math.sqrt(self._key_dim))
-        everything = tf.cast(everything, query.dtype)
+        block_input = tf.cast(block_input, query.dtype)
         key, value = (tf.cast(d.kernel, query.dtype) for d in (self._key_dense, self._value_dense))
-        asked = tf.einsum("bnh,dnh->bnd", query[:, 0], key)
-        scores = tf.matmul(asked, everything, transpose_b=True)
-        # The same for all positions, so nothing under the softmax; but b_k has a gradient.
+        query_key = tf.einsum("bnh,dnh->bnd", query[:, 0], key)
+        scores = tf.matmul(query_key, block_input, transpose_b=True)
+        # The same for all positions, so the softmax removes it; but b_k has a gradient.
         scores += tf.reduce_sum(query[:, 0] * self._key_dense.bias, -1, keepdims=True)
         weights = self._weights(scores[:, :, tf.newaxis], attention_mask, query.dtype)[:, :, 0]
-        read = tf.einsum("bnd,dnh->bnh", tf.matmul(weights, everything), value)
-        read += tf.reduce_sum(weights, -1, keepdims=True) * self._value_dense.bias
-        return self._output_dense(read[:, tf.newaxis])
+        result = tf.einsum("bnd,dnh->bnh", tf.matmul(weights, block_input), value)
+        result += tf.reduce_sum(weights, -1, keepdims=True) * self._value_dense.bias
+        return self._output_dense(result[:, tf.newaxis])

@@ -1,6 +1,6 @@
-"""Layers of the base as tf_keras has them, but faster in training.
+"""The base's LayerNorm, activation and dense layers, faster in training than those of tf_keras.
 
-As in the encoder, what a call runs has no `super()`.
+As in the encoder, calls do not use `super()`.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from adapter_bert_tf.adapters import gradients
 
 
 class Norm(tf_keras.layers.LayerNormalization):
-    """tf_keras' LayerNorm over the last axis, in training with a gradient of fewer passes."""
+    """tf_keras' LayerNorm over the last axis, with a faster gradient in training."""
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         if training is not True:
@@ -23,14 +23,14 @@ class Norm(tf_keras.layers.LayerNormalization):
 
 
 def new_norm(name: str, epsilon: float) -> Norm:
-    """A LayerNorm of the encoder: float32, whatever the compute dtype."""
+    """A LayerNorm of the encoder, float32 in every compute dtype."""
     return Norm(name=name, epsilon=epsilon, dtype=tf.float32)
 
 
 class Activation(tf_keras.layers.Activation):
-    """tf_keras' nonlinearity, in training with a gradient of fewer passes where there is one.
+    """tf_keras' activation layer, with a faster gradient in training where there is one.
 
-    Those are of float32, which it has unless the policy is of float16.
+    The faster gradients are for float32, the dtype of the inputs unless the policy is float16.
     """
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
@@ -41,10 +41,10 @@ class Activation(tf_keras.layers.Activation):
 
 
 class Dense(tf_keras.layers.EinsumDense):
-    """A dense layer of the base whose product is computed in fewer bits than all else.
+    """A dense layer of the base whose product has a lower precision than the other operations.
 
     Args:
-      product_dtype: of the product, forward and back.
+      product_dtype: of the product, in the forward and the backward pass.
     """
 
     def __init__(self, *args: Any, product_dtype: str, **kwargs: Any) -> None:
@@ -60,8 +60,8 @@ class Dense(tf_keras.layers.EinsumDense):
         return super().get_config() | {"product_dtype": self.product_dtype}
 
 
-def put_dense(holder: Any, names: Sequence[str], product_dtype: str | None) -> None:
-    """Puts a `Dense` in the place of each of a layer's dense layers, if a dtype is asked for."""
+def replace_dense(layer: Any, names: Sequence[str], product_dtype: str | None) -> None:
+    """Replaces the named dense layers of a layer by `Dense`, if there is a `product_dtype`."""
     for name in names if product_dtype else ():
-        config = getattr(holder, name).get_config() | {"product_dtype": product_dtype}
-        setattr(holder, name, Dense.from_config(config))
+        config = getattr(layer, name).get_config() | {"product_dtype": product_dtype}
+        setattr(layer, name, Dense.from_config(config))

@@ -1,14 +1,11 @@
-"""What an adapter looks like and where it sits, as one immutable value."""
+"""Configuration of bottleneck adapters, and presets of published ones."""
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, ClassVar
 
-from adapter_bert_tf.adapters.methods.bottleneck import BottleneckModule, variable_shapes
-from adapter_bert_tf.adapters.modules import AdapterModule, Function
-from adapter_bert_tf.adapters.ops import Tensor
-from adapter_bert_tf.adapters.registry import UNNAMED, ModuleConfig, register
+from adapter_bert_tf.adapters.registry import DEFAULT_KIND, ModuleConfig, register
 from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
@@ -16,9 +13,10 @@ from adapter_bert_tf.sanitize import preview
 SUBLAYERS = ("attention", "feed_forward")
 ACTIVATIONS = ("gelu", "gelu_erf", "relu", "swish", "tanh", "linear")
 PLACEMENTS = ("serial", "parallel")
+OUTPUT_NORM = "output_layer_norm"  # What the variables of `normalize_output` are called.
 LARGEST_SCALE = 1e4
 LARGEST_SIZE = 65_536
-DEEPEST = 256  # Layers of the deepest base that is read, and some room.
+MOST_LAYERS = 256
 
 
 def _is_int(value: Any) -> bool:
@@ -44,7 +42,7 @@ def _are_layers(value: Any) -> bool:
     return (
         isinstance(value, list | tuple)
         and bool(value)
-        and all(_is_int(i) and 0 <= i < DEEPEST for i in value)
+        and all(_is_int(i) and 0 <= i < MOST_LAYERS for i in value)
     )
 
 
@@ -53,7 +51,7 @@ def _require(condition: Any, message: str, received: Any) -> None:
         raise InputError(f"Adapter config: {message}. Received: {preview(received)}")
 
 
-# What each field must be.
+# For each field a check, and what the message asks for.
 RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "bottleneck_size": (
         lambda v: _is_int(v) and 0 < v <= LARGEST_SIZE,
@@ -80,13 +78,13 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-@register(UNNAMED)
+@register(DEFAULT_KIND)
 @dataclasses.dataclass(frozen=True)
 class AdapterConfig(ModuleConfig):
-    """One bottleneck adapter a sublayer: sizes, initialization and place.
+    """Bottleneck adapters: their sizes, initial values and positions.
 
-    The defaults are those of Houlsby et al. 2019 (section 2.1 and Figure 2), but for the start: see
-    `identity_init`, and docs/design.md for what we saw.
+    The defaults are those of Houlsby et al. 2019 (section 2.1 and Figure 2), except the initial
+    values: see `identity_init`, and docs/design.md for measurements.
 
     Args:
       bottleneck_size: width m of the bottleneck; an adapter has 2md + d + m parameters.
@@ -94,7 +92,7 @@ class AdapterConfig(ModuleConfig):
       init_scale: standard deviation of the truncated normal (cut at two sigma) that the kernels
         are drawn from; biases start at zero.
       identity_init: the up kernel starts at zero instead, so that the adapter starts as exactly the
-        identity, whatever the base. Without it a small `init_scale` makes it nearly so.
+        identity on every base. Without it a small `init_scale` starts near the identity.
       dropout: rate applied to the adapter's output before it is added.
       scale: factor on the adapter's output (He et al. 2022 scale parallel adapters).
       sublayers: after which sublayers an adapter is inserted, of `SUBLAYERS`.
@@ -102,13 +100,12 @@ class AdapterConfig(ModuleConfig):
       placement: `serial` reads the sublayer's output, `parallel` the sublayer's input.
       normalize_input: the serial adapter reads LayerNorm(residual + sublayer output) instead of
         the bare sublayer output, with the block's own LayerNorm (Pfeiffer et al. 2021).
-      layer_norm: the adapter normalizes what it reads with a LayerNorm of its own, of 2d more
-        parameters (a variation of Houlsby et al. 2019, section 3.6, as is the next).
+      layer_norm: the adapter's input goes through a LayerNorm of its own, with 2d parameters (a
+        variation of Houlsby et al. 2019, section 3.6; so is `depth`).
       depth: number of layers at the bottleneck's width; 2 adds an m x m layer, m^2 + m parameters.
-      normalize_output: the bottleneck's result goes through a LayerNorm of the adapter's own before
-        it is added (Mahabadi et al. 2021, equation 1), of 2d more parameters. With `identity_init`
-        its gamma starts at zero, and not the up kernel: over a result of zeros a LayerNorm
-        multiplies gradients by 316.
+      normalize_output: the bottleneck's result goes through a LayerNorm of its own before it is
+        added (Mahabadi et al. 2021, equation 1), with 2d parameters. With `identity_init` its gamma
+        starts at zero instead of the up kernel: the LayerNorm of zeros multiplies gradients by 316.
 
     Raises:
       InputError: if a value is out of range.
@@ -134,7 +131,7 @@ class AdapterConfig(ModuleConfig):
         for name, (is_right, message) in RULES.items():
             value = getattr(self, name)
             _require(is_right(value), f"{name} must be {message}", value)
-        # JSON has no tuples; a frozen dataclass needs `object.__setattr__` to take its lists.
+        # JSON has lists; a frozen dataclass needs `object.__setattr__` to replace them.
         object.__setattr__(self, "sublayers", tuple(self.sublayers))
         if self.layers is not None:
             object.__setattr__(self, "layers", tuple(sorted(set(self.layers))))
@@ -145,8 +142,8 @@ class AdapterConfig(ModuleConfig):
         )
 
     def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
-        """As `PartsConfig.specs`: `adapters/layer_I/SUBLAYER/VARIABLE`, lowest layer first."""
-        shapes = variable_shapes(self, sizes["hidden_size"])
+        """As `ModuleConfig.specs`: `adapters/layer_I/SUBLAYER/VARIABLE`, lowest layer first."""
+        shapes = self.variable_shapes(sizes["hidden_size"])
         return {
             f"adapters/layer_{i}/{sublayer}/{name}": VariableSpec(
                 shape, "adapters", i, self._start(name)
@@ -156,38 +153,45 @@ class AdapterConfig(ModuleConfig):
             for name, shape in shapes.items()
         }
 
+    def variable_shapes(self, hidden_size: int) -> dict[str, tuple[int, ...]]:
+        """Dict from the names of one adapter's variables to their shapes."""
+        size = self.bottleneck_size
+        shapes: dict[str, tuple[int, ...]] = {
+            "down_kernel": (hidden_size, size),
+            "down_bias": (size,),
+            "up_kernel": (size, hidden_size),
+            "up_bias": (hidden_size,),
+        }
+        if self.depth == 2:
+            shapes |= {"middle_kernel": (size, size), "middle_bias": (size,)}
+        norms = {"layer_norm": self.layer_norm, OUTPUT_NORM: self.normalize_output}
+        for name in (name for name, is_used in norms.items() if is_used):
+            shapes |= {f"{name}_gamma": (hidden_size,), f"{name}_beta": (hidden_size,)}
+        return shapes
+
     def _start(self, name: str) -> str | float:
-        last = "output_layer_norm_gamma" if self.normalize_output else "up_kernel"
+        last = f"{OUTPUT_NORM}_gamma" if self.normalize_output else "up_kernel"
         if name == last and self.identity_init:
             return "zeros"
         if name.endswith("gamma"):
             return "ones"
         return self.init_scale if name.endswith("kernel") else "zeros"
 
-    def parts(
-        self,
-        values: Mapping[str, Tensor],
-        dropouts: Mapping[str, Function] | None = None,
-        stacked: str | None = None,
-    ) -> AdapterModule:
-        """As `PartsConfig.parts`."""
-        return BottleneckModule(self, values, dropouts, stacked)
-
     def dropout_rates(self, sizes: Sizes) -> dict[str, float]:
-        """One dropout for each adapter, if it has any."""
+        """One dropout for each adapter, if the rate is not 0."""
         if not self.dropout:
             return {}
         return {name.rpartition("/")[0]: self.dropout for name in self.specs(sizes)}
 
     def summary(self) -> str:
-        """As `PartsConfig.summary`."""
+        """As `ModuleConfig.summary`."""
         return (
             f"size {self.bottleneck_size}, {self.activation}, {self.placement}, "
             f"after {' and '.join(self.sublayers)}"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As `PartsConfig.to_dict`; `normalize_output` only if so, as files of before had none."""
+        """As `ModuleConfig.to_dict`; without a false `normalize_output`, which older files lack."""
         values = super().to_dict()
         if not self.normalize_output:
             del values["normalize_output"]
@@ -204,7 +208,7 @@ class AdapterConfig(ModuleConfig):
         return layers
 
     def without_lowest(self, count: int, num_layers: int) -> "AdapterConfig":
-        """Without the adapters of the lowest layers (AdapterDrop, Rücklé et al. 2021).
+        """The configuration without the lowest layers (AdapterDrop, Rücklé et al. 2021).
 
         Args:
           count: number of lowest layers of the encoder that get none.
@@ -213,20 +217,20 @@ class AdapterConfig(ModuleConfig):
         Raises:
           InputError: when no adapter is left.
         """
-        kept = tuple(i for i in self.layer_indices(num_layers) if i >= count)
-        _require(kept, f"no adapter is left of {num_layers} layers without the lowest", count)
-        return dataclasses.replace(self, layers=kept) if count else self
+        layers = tuple(i for i in self.layer_indices(num_layers) if i >= count)
+        _require(layers, f"no adapter is left of {num_layers} layers without the lowest", count)
+        return dataclasses.replace(self, layers=layers) if count else self
 
 
 PRESETS = {
     # Houlsby et al. 2019: an adapter after both sublayers, tanh-GELU, size 64.
     "houlsby": AdapterConfig(),
-    # The same, started as the original code starts it: both kernels near zero.
+    # The same with the initial values of the original code: both kernels near zero.
     "adapter_bert": AdapterConfig(init_scale=1e-3, identity_init=False),
     # Pfeiffer et al. 2021 (AdapterFusion): one adapter a layer, after the feed-forward sublayer.
     "pfeiffer": AdapterConfig(activation="relu", sublayers=("feed_forward",), normalize_input=True),
-    # He et al. 2022, section 4: beside the feed-forward sublayer instead of after it; their best
-    # one is scaled by 4.
+    # He et al. 2022, section 4: parallel to the feed-forward sublayer instead of after it; their
+    # best one is scaled by 4.
     "parallel": AdapterConfig(activation="relu", sublayers=("feed_forward",), placement="parallel"),
     "scaled_parallel": AdapterConfig(
         activation="relu", sublayers=("feed_forward",), placement="parallel", scale=4.0
@@ -240,13 +244,13 @@ def parse_layers(text: str | None) -> tuple[int, ...] | None:
         return None
     layers: set[int] = set()
     for part in text.split(","):
-        found = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip())
-        if not found:
+        match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip())
+        if not match:
             raise InputError(
                 f"Layers are written like `6-11` or `0,2,4-6`. Received: {preview(text)}"
             )
-        first, last = int(found[1]), int(found[2] or found[1])
-        _require(last < DEEPEST, f"a layer must be below {DEEPEST}", text)
+        first, last = int(match[1]), int(match[2] or match[1])
+        _require(last < MOST_LAYERS, f"a layer must be below {MOST_LAYERS}", text)
         layers.update(range(first, last + 1))
     _require(layers, "a layer range must not be empty", text)
     return tuple(sorted(layers))

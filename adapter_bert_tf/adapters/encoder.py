@@ -1,10 +1,10 @@
-"""BERT with adapters: Model Garden's encoder, and the only file that knows its private attributes.
+"""BERT with room for adapters; the only file that uses Model Garden's private attributes.
 
 The attributes used here are those of tf-models-official 2.20; `tests/adapters/encoder_test.py`
 fails if another version names them differently.
 
-In what a call runs there is no `super()`: to find it, AutoGraph asks every frame of the stack for
-its variables, and the frame then keeps them alive, the user's trained models among them.
+Code that runs in a call does not use `super()`: to resolve it, AutoGraph reads the variables of
+every frame of the stack, which keeps them alive, including the user's trained models.
 """
 
 import functools
@@ -16,8 +16,8 @@ import tf_keras
 from official.nlp.modeling import layers, networks
 
 from adapter_bert_tf.adapters.attention import Attention
-from adapter_bert_tf.adapters.base_layers import Activation, new_norm, put_dense
-from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT, AdapterModule, Place
+from adapter_bert_tf.adapters.base_layers import Activation, new_norm, replace_dense
+from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT, AdapterModule, Sublayer
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, on_vectors
 from adapter_bert_tf.adapters.variable_specs import POOLER, VariableSpec, base_specs, norm_after
 from adapter_bert_tf.errors import InputError
@@ -31,7 +31,7 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
     and before the skip connection and the LayerNorm.
 
     Args:
-      product_dtype: as in `Attention`, of all its dense layers.
+      product_dtype: of all its dense layers, as in `Attention`.
 
     Raises:
       InputError: for `norm_first=True`, an order that the paper does not define.
@@ -60,7 +60,7 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
             **{k: v for k, v in config.items() if k not in shapes},
             product_dtype=self.product_dtype,
         )
-        put_dense(self, ("_intermediate_dense", "_output_dense"), self.product_dtype)
+        replace_dense(self, ("_intermediate_dense", "_output_dense"), self.product_dtype)
         self._attention_layer_norm: Any = new_norm("self_attention_layer_norm", self._norm_epsilon)
         self._attention_layer_norm_kv: Any = self._attention_layer_norm
         self._output_layer_norm: Any = new_norm("output_layer_norm", self._norm_epsilon)
@@ -73,7 +73,7 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         self,
         inputs: tuple[tf.Tensor, tf.Tensor],
         output_range: int | None = None,
-        parts: AdapterModule | None = None,
+        module: AdapterModule | None = None,
         layer: int = 0,
         training: bool | None = None,
     ) -> tf.Tensor:
@@ -83,41 +83,41 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
           inputs: pair of the block's input `[batch, seq, hidden]` and an attention mask
             `[batch, 1 or seq, seq]`, 1 for what may be attended to.
           output_range: how many leading positions to compute; None for all.
-          parts: `Parts` of this call; None for the bare base.
+          module: `AdapterModule` of this call; None for the bare base.
           layer: index of this block in the encoder.
-          training: whether its layers drop values, which tf_keras tells them.
+          training: whether its layers drop values; tf_keras passes it on to them.
 
         Returns:
           `[batch, output_range or seq, hidden]`, float32.
         """
-        everything, mask = inputs
-        parts = parts or AdapterModule()
-        attention_norm = parts.norm(norm_after(layer, "attention"), self._attention_layer_norm)
-        output_norm = parts.norm(norm_after(layer, "feed_forward"), self._output_layer_norm)
-        x = everything[:, :output_range]
+        block_input, mask = inputs
+        module = module or AdapterModule()
+        attention_norm = module.norm(norm_after(layer, "attention"), self._attention_layer_norm)
+        output_norm = module.norm(norm_after(layer, "feed_forward"), self._output_layer_norm)
+        x = block_input[:, :output_range]
 
         if output_range == 1:
-            output = self._attention_layer.of_first(x, everything, mask)
+            output = self._attention_layer.call_for_first(x, block_input, mask)
         else:
-            output = self._attention_layer(x, everything, attention_mask=mask)
+            output = self._attention_layer(x, block_input, attention_mask=mask)
         output = self._attention_dropout(output)
-        place = Place(layer, "attention", output, x, attention_norm, everything, mask)
-        x = attention_norm(x + parts.adapted(place))
+        sublayer = Sublayer(layer, "attention", output, x, attention_norm, block_input, mask)
+        x = attention_norm(x + module.adapt_sublayer(sublayer))
 
         output = self._intermediate_dense(x)
         output = self._intermediate_activation_layer(output)
         output = self._output_dense(output)
         output = self._output_dropout(output)
-        place = Place(layer, "feed_forward", output, x, output_norm, everything, mask)
-        return output_norm(x + parts.adapted(place))
+        sublayer = Sublayer(layer, "feed_forward", output, x, output_norm, block_input, mask)
+        return output_norm(x + module.adapt_sublayer(sublayer))
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
 class AdapterBertEncoder(networks.BertEncoderV2):
-    """Model Garden's `BertEncoderV2`, whose blocks have room for parts that come with a call.
+    """Model Garden's `BertEncoderV2`, which takes an `AdapterModule` with each call.
 
-    It holds the base only, at the object paths that Model Garden's checkpoints expect; what runs
-    beside it has its variables elsewhere, in a `TaskEncoder` for example.
+    It holds the base only, at the object paths that Model Garden's checkpoints expect. The
+    variables of a module are elsewhere, in a `TaskEncoder` for example.
 
     Args:
       vocab_size, hidden_size, num_layers, num_attention_heads, inner_dim, type_vocab_size: sizes.
@@ -126,10 +126,10 @@ class AdapterBertEncoder(networks.BertEncoderV2):
       output_dropout, attention_dropout: rates.
       norm_epsilon: of every LayerNorm.
       initializer_range: standard deviation of the base's random weights.
-      product_dtype: of the products with the kernels of its blocks, forward and back, such as
-        `bfloat16`; None: the compute dtype.
-      frozen_layers: number of lowest blocks that, with the embeddings, drop nothing in training and
-        have no gradient; 0: all is trained as usual.
+      product_dtype: of the products with the kernels of its blocks, in forward and backward
+        passes, such as `bfloat16`; None: the compute dtype.
+      frozen_layers: number of lowest blocks without dropout and gradients in training; if there are
+        any, the embeddings have neither as well.
 
     Raises:
       InputError: for `adapter`.
@@ -204,67 +204,67 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         self,
         inputs: Mapping[str, tf.Tensor],
         output_range: int | None = None,
-        parts: AdapterModule | None = None,
+        module: AdapterModule | None = None,
         frozen_layers: int | None = None,
     ) -> dict[str, tf.Tensor]:
         """Encodes a batch.
 
         Args:
           inputs: dict of int32 `[batch, seq]`: `input_word_ids`, `input_mask`, `input_type_ids`;
-            parts may ask for more. `frozen_output`, float32 `[batch, seq, hidden]`: what `frozen`
-            gives, if it is known already.
+            a module may need more. `frozen_output`, float32 `[batch, seq, hidden]`: the result of
+            the method of this name, if it is known already.
           output_range: how many leading positions the last block computes; None for all. 1 is
             enough, and exact, for classification from [CLS].
-          parts: `Parts` that run beside the base in this call; None for the bare base.
-          frozen_layers: as of the constructor, in this call; None: as it says.
+          module: `AdapterModule` of this call; None for the bare base.
+          frozen_layers: overrides that of the constructor in this call, unless None.
 
         Returns:
           dict with `sequence_output [batch, output_range or seq, hidden]` and
           `pooled_output [batch, hidden]`.
         """
-        parts = (parts or AdapterModule()).for_call(inputs)
+        module = (module or AdapterModule()).for_call(inputs)
         mask = inputs["input_mask"][:, tf.newaxis, :]
         first = self.frozen_layers if frozen_layers is None else frozen_layers
-        x = self._first_input(inputs, parts, first)
+        x = self._first_input(inputs, module, first)
         last = len(self.blocks) - 1
         for i, block in enumerate(self.blocks[first:], first):
             computed = output_range if i == last else None
-            x = block((x, mask), output_range=computed, parts=parts, layer=i)
-        return {"sequence_output": x, "pooled_output": self.pooled(x, parts)}
+            x = block((x, mask), output_range=computed, module=module, layer=i)
+        return {"sequence_output": x, "pooled_output": self.pool(x, module)}
 
     def _first_input(
-        self, inputs: Mapping[str, tf.Tensor], parts: AdapterModule, frozen_layers: int
+        self, inputs: Mapping[str, tf.Tensor], module: AdapterModule, frozen_layers: int
     ) -> tf.Tensor:
         """The input of the lowest block that is not frozen."""
         if FROZEN_OUTPUT in inputs:
             return inputs[FROZEN_OUTPUT]
         if frozen_layers:
-            return self.frozen(inputs, parts, frozen_layers)
-        return self.embedded(inputs, parts)
+            return self.frozen_output(inputs, module, frozen_layers)
+        return self.embed(inputs, module)
 
-    def frozen(
+    def frozen_output(
         self,
         inputs: Mapping[str, tf.Tensor],
-        parts: AdapterModule | None = None,
+        module: AdapterModule | None = None,
         frozen_layers: int | None = None,
     ) -> tf.Tensor:
-        """The output of the frozen layers, float32 `[batch, seq, hidden]`; as outside training.
+        """The output of the frozen layers, without dropout, float32 `[batch, seq, hidden]`.
 
         Args:
-          inputs, parts, frozen_layers: as of `call`.
+          inputs, module, frozen_layers: as of `call`.
         """
-        parts, mask = parts or AdapterModule(), inputs["input_mask"][:, tf.newaxis, :]
+        module, mask = module or AdapterModule(), inputs["input_mask"][:, tf.newaxis, :]
         count = self.frozen_layers if frozen_layers is None else frozen_layers
-        x = self.embedded(inputs, parts, training=False)
+        x = self.embed(inputs, module, training=False)
         for i, block in enumerate(self.blocks[:count]):
-            x = block((x, mask), parts=parts, layer=i, training=False)
+            x = block((x, mask), module=module, layer=i, training=False)
         return tf.stop_gradient(x)
 
     def _create_variables(self) -> None:
-        """Creates every variable now, so that weights can be assigned.
+        """Creates all variables by a call, so that weights can be assigned.
 
-        By a call on one word piece, which takes a third of the time of a symbolic one; where a
-        strategy is active it must be symbolic.
+        A call on one word piece takes a third of the time of a symbolic call, but an active
+        distribution strategy needs a symbolic one.
         """
         if tf.distribute.has_strategy():
             self(self.inputs)
@@ -276,19 +276,19 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         """The transformer blocks, from the lowest."""
         return self._transformer_layers
 
-    def embedded(
-        self, inputs: Mapping[str, tf.Tensor], parts: AdapterModule, training: bool | None = None
+    def embed(
+        self, inputs: Mapping[str, tf.Tensor], module: AdapterModule, training: bool | None = None
     ) -> tf.Tensor:
         """The first block's input, float32 `[batch, seq, hidden]`; arguments as of `call`."""
         words = inputs["input_word_ids"]
         _require_positions(words.shape[-1], self.config["max_sequence_length"])
         x = self._get_embeddings(words, inputs["input_type_ids"], None, None, None)
-        norm = parts.norm("bert/embeddings/LayerNorm", self._embedding_norm_layer)
+        norm = module.norm("bert/embeddings/LayerNorm", self._embedding_norm_layer)
         return self._embedding_dropout(norm(x), training=training)
 
-    def pooled(self, x: tf.Tensor, parts: AdapterModule) -> tf.Tensor:
-        """The pooler of [CLS], `[batch, hidden]`, of the last block's output."""
-        pooler = parts.pooler(functools.partial(on_vectors, self._pooler_layer))
+    def pool(self, x: tf.Tensor, module: AdapterModule) -> tf.Tensor:
+        """The pooler's output for [CLS], `[batch, hidden]`, from the last block's output."""
+        pooler = module.pooler(functools.partial(on_vectors, self._pooler_layer))
         return pooler(x[:, 0])
 
     def base_variables(self) -> dict[str, tf.Variable]:
@@ -305,11 +305,11 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         return named | _dense(POOLER, self._pooler_layer)
 
     def named_variables(self) -> dict[str, tf.Variable]:
-        """As `base_variables`: there are no others."""
+        """As `base_variables`; a `TaskEncoder` has more."""
         return self.base_variables()
 
     def specs(self) -> dict[str, VariableSpec]:
-        """Dict from the names of `named_variables` to their `Spec`s."""
+        """Dict from the names of `named_variables` to their `VariableSpec`s."""
         return base_specs(self.config)
 
     def get_config(self) -> dict[str, Any]:

@@ -1,11 +1,11 @@
-"""Training's elementwise work in fewer passes: gelu and LayerNorm with gradients written out.
+"""Gelu and LayerNorm with explicit gradients, which pass over the data fewer times.
 
-The values are those of the plain functions to float32's last digits, and so are the gradients
-(`tests/adapters/gradients_test.py`); docs/performance.md has what they save. Only training uses
-them: without gradients the plain functions do less.
+Values and gradients equal those of the plain functions up to the last digits of float32
+(`tests/adapters/gradients_test.py`); docs/performance.md has the time saved. Only training uses
+them: without gradients the plain functions need fewer operations.
 
-Each is a graph of its own, traced once for all models. TensorFlow keeps a gradient that is written
-out for as long as the process lives, with the graph that it is in: that must not be a model's.
+Each is a graph of its own, traced once for all models: TensorFlow keeps an explicit gradient, with
+the graph that contains it, until the process ends, so that graph must not be a model's.
 """
 
 import math
@@ -22,7 +22,7 @@ SEQUENCES = tf.TensorSpec([None, None, None], tf.float32)
 
 
 def gelu_erf(x: tf.Tensor) -> tf.Tensor:
-    """`x * Phi(x)` (Hendrycks & Gimpel 2016); keeps the slope, so that going back is one product.
+    """`x * Phi(x)` (Hendrycks & Gimpel 2016); keeps the slope, so the gradient is one product.
 
     Args:
       x: float32 of any shape.
@@ -31,7 +31,7 @@ def gelu_erf(x: tf.Tensor) -> tf.Tensor:
 
 
 def gelu(x: tf.Tensor) -> tf.Tensor:
-    """The same with tanh in the place of the normal distribution (section 2).
+    """The approximation of `gelu_erf` with tanh (section 2).
 
     Args:
       x: float32 of any shape.
@@ -51,7 +51,7 @@ def layer_norm(x: tf.Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> tf.
     return tf.ensure_shape(_layer_norm(x, gamma, beta, tf.constant(epsilon)), x.shape)
 
 
-# What training computes instead of a plain function.
+# Functions that replace a plain one in training.
 IN_TRAINING = {ACTIVATION_FUNCTIONS["gelu"]: gelu, ACTIVATION_FUNCTIONS["gelu_erf"]: gelu_erf}
 
 

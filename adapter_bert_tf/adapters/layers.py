@@ -1,4 +1,4 @@
-"""Parts with variables of their own, as tf_keras layers."""
+"""Adapter modules with variables of their own, as tf_keras layers."""
 
 import functools
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec
 
 
 class Leaf(tf_keras.layers.Layer):
-    """The variables under one name, in float32; they are trained or frozen together.
+    """The variables below one name, in float32; they are trained or frozen together.
 
     Args:
-      specs: dict from the last part of a variable's name to its `Spec`.
+      specs: dict from the last part of a variable's name to its `VariableSpec`.
     """
 
     def __init__(self, specs: Mapping[str, VariableSpec], **kwargs: Any) -> None:
@@ -48,15 +48,15 @@ def _near_identity(shape: tuple[int, int], dtype: Any = None, **_: Any) -> tf.Te
 
 
 def _from_identity(weight: float, kernel: tf.Variable) -> tf.Tensor:
-    """`weight * ||I - W||^2`; tf_keras adds it to the loss once, not per replica."""
+    """`weight * ||I - W||^2`; tf_keras adds it to the loss once, not once per replica."""
     return weight * tf.reduce_sum(tf.square(tf.eye(kernel.shape[0]) - kernel))
 
 
 class ModuleLayer(tf_keras.layers.Layer):
-    """The variables and dropouts that a configuration asks for.
+    """The variables and dropouts of a configuration.
 
     Args:
-      config: `PartsConfig`.
+      config: `ModuleConfig`.
       sizes: of the encoder.
     """
 
@@ -71,9 +71,9 @@ class ModuleLayer(tf_keras.layers.Layer):
         self.leaf_names = list(leaves)  # tf_keras sorts the dict.
         self.leaves = {prefix: _leaf(prefix, specs) for prefix, specs in leaves.items()}
 
-    def parts(self) -> AdapterModule:
-        """The `Parts` that compute with the variables."""
-        return self.config.parts(self.named_variables(), self.dropouts)
+    def module(self) -> AdapterModule:
+        """The `AdapterModule` that computes with the variables."""
+        return self.config.module(self.named_variables(), self.dropouts)
 
     def named_variables(self) -> dict[str, tf.Variable]:
         """Dict from common name to variable, in the order of the configuration's `specs`."""

@@ -1,5 +1,6 @@
-"""What runs beside the base in a call: changes of sublayers, LayerNorms and a pooler instead."""
+"""Adapter modules: the computations that a method adds to the base in one call."""
 
+import copy
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping
@@ -11,17 +12,17 @@ from adapter_bert_tf.adapters.ops import Tensor, dense, layer_norm
 from adapter_bert_tf.adapters.variable_specs import POOLER
 
 Function = Callable[[tf.Tensor], tf.Tensor]
-# What an encoder's frozen layers give, where it comes with the inputs of a call.
+# The input with the output of an encoder's frozen layers, where that is known before the call.
 FROZEN_OUTPUT = "frozen_output"
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
-    """A sublayer of a block while it is computed: all that a change may depend on.
+class Sublayer:
+    """A sublayer of a block during a call: all values that a module may depend on.
 
     Args:
       layer: index of the block, from 0.
-      sublayer: `attention` or `feed_forward`.
+      name: `attention` or `feed_forward`.
       output: `[batch, seq, hidden]`, the sublayer's output after its dropout, in the compute dtype.
       residual: `[batch, seq, hidden]`, the sublayer's input, float32 as the skip connection is.
       norm: the LayerNorm that the block applies to `residual + output`.
@@ -30,93 +31,137 @@ class Place:
     """
 
     layer: int
-    sublayer: str
+    name: str
     output: tf.Tensor
     residual: tf.Tensor
     norm: Function
     block_input: tf.Tensor
     mask: tf.Tensor
 
+    def unchanged(self) -> tf.Tensor:
+        """The output in the dtype of the skip connection."""
+        return tf.cast(self.output, self.residual.dtype)
 
-def add(place: Place, change: tf.Tensor) -> tf.Tensor:
-    """The sublayer's output with a change, in the dtype of the skip connection: not rounded."""
-    dtype = place.residual.dtype
-    return tf.cast(place.output, dtype) + tf.cast(change, dtype)
+    def changed_by(self, change: tf.Tensor) -> tf.Tensor:
+        """The output plus a change, added in the dtype of the skip connection: not rounded."""
+        return self.unchanged() + tf.cast(change, self.residual.dtype)
 
 
 class AdapterModule:
-    """What the encoder asks for in a call. This one leaves everything to the base."""
-
-    def for_call(self, inputs: Mapping[str, tf.Tensor]) -> "AdapterModule":
-        """The parts of one call, which has these inputs; asked for once, before anything else."""
-        return self
-
-    def adapted(self, place: Place) -> tf.Tensor:
-        """What the block adds to the skip connection, `[batch, seq, hidden]`."""
-        return tf.cast(place.output, place.residual.dtype)
-
-    def norm(self, name: str, own: Any) -> Function:
-        """The LayerNorm of a common name; `own` is the base's layer."""
-        return own
-
-    def pooler(self, own: Function) -> Function:
-        """The pooler, a function of `[batch, hidden]`; `own` is the base's."""
-        return own
-
-
-class ReplacingModule(AdapterModule):
-    """Parts that also put LayerNorms and a pooler in the place of the base's.
+    """The computation of a method in a call; this class leaves the base as it is.
 
     Args:
-      changes: `Parts` that change sublayers.
+      config: the method's `ModuleConfig`.
+      values: dict from the names of the configuration's `specs` to variables or tensors; other
+        names are ignored.
+      dropouts: dict from the names of its `new_dropouts` to functions; None outside training.
+      stacked: `ops.ROWS` if all values have a leading `[batch]`; only if the method is `stackable`.
+    """
+
+    def __init__(
+        self,
+        config: Any = None,
+        values: Mapping[str, Tensor] | None = None,
+        dropouts: Mapping[str, Function] | None = None,
+        stacked: str | None = None,
+    ) -> None:
+        self.config, self.stacked = config, stacked
+        self.values, self.dropouts = values or {}, dropouts or {}
+
+    def for_call(self, inputs: Mapping[str, tf.Tensor]) -> "AdapterModule":
+        """The module of one call with these inputs; the encoder asks for it before anything else.
+
+        It is a new object where it depends on the inputs, so that calls share no state.
+        """
+        return self
+
+    def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
+        """What the block adds to the skip connection, `[batch, seq, hidden]`."""
+        return sublayer.unchanged()
+
+    def norm(self, name: str, base_norm: Any) -> Function:
+        """The LayerNorm of a common name; `base_norm` is the base's layer."""
+        return base_norm
+
+    def pooler(self, base_pooler: Function) -> Function:
+        """The pooler, a function of `[batch, hidden]`."""
+        return base_pooler
+
+
+class WrappedModule(AdapterModule):
+    """Another module, of which a subclass changes something.
+
+    Args:
+      inner: `AdapterModule`.
+    """
+
+    def __init__(self, inner: AdapterModule) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def for_call(self, inputs: Mapping[str, tf.Tensor]) -> AdapterModule:
+        wrapped = copy.copy(self)
+        wrapped.inner = self.inner.for_call(inputs)
+        return wrapped
+
+    def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
+        return self.inner.adapt_sublayer(sublayer)
+
+    def norm(self, name: str, base_norm: Any) -> Function:
+        return self.inner.norm(name, base_norm)
+
+    def pooler(self, base_pooler: Function) -> Function:
+        return self.inner.pooler(base_pooler)
+
+
+class ReplacingModule(WrappedModule):
+    """A module that also replaces LayerNorms and the pooler of the base.
+
+    Args:
+      inner: `AdapterModule` that changes sublayers.
       norms: dict from common name to a function of the base's layer that returns the LayerNorm.
       new_pooler: function of `[batch, hidden]`, or None for the base's.
     """
 
     def __init__(
         self,
-        changes: AdapterModule,
+        inner: AdapterModule,
         norms: Mapping[str, Callable[[Any], Function]],
         new_pooler: Function | None,
     ) -> None:
-        self.changes, self.norms, self.new_pooler = changes, norms, new_pooler
+        super().__init__(inner)
+        self.norms, self.new_pooler = norms, new_pooler
 
-    def for_call(self, inputs: Mapping[str, tf.Tensor]) -> AdapterModule:
-        return ReplacingModule(self.changes.for_call(inputs), self.norms, self.new_pooler)
+    def norm(self, name: str, base_norm: Any) -> Function:
+        return self.norms[name](base_norm) if name in self.norms else base_norm
 
-    def adapted(self, place: Place) -> tf.Tensor:
-        return self.changes.adapted(place)
-
-    def norm(self, name: str, own: Any) -> Function:
-        return self.norms[name](own) if name in self.norms else own
-
-    def pooler(self, own: Function) -> Function:
-        return self.new_pooler or own
+    def pooler(self, base_pooler: Function) -> Function:
+        return self.new_pooler or base_pooler
 
 
 def module_from_values(
     config: Any, values: Mapping[str, Tensor], stacked: str | None = None
 ) -> AdapterModule:
-    """Parts whose values come with the call, the same for all rows or one for each row.
+    """A module whose values come with the call, the same for all rows or one for each row.
 
     Args:
-      config: `PartsConfig`, or None if no sublayer is changed.
-      values: dict from common name to tensor: what the config's `specs` name, and what replaces the
-        base's LayerNorms and pooler. Each in the variable's shape, or all with a leading `[batch]`.
-      stacked: None, or `ops.ROWS` for the latter.
+      config: `ModuleConfig`, or None if no sublayer is changed.
+      values: dict from common name to tensor: the names of the configuration's `specs`, and those
+        of LayerNorms and a pooler that replace the base's. Each in the variable's shape, or all
+        with a leading `[batch]`.
+      stacked: `ops.ROWS` for the latter, else None.
     """
-    changes = config.parts(values, stacked=stacked) if config else AdapterModule()
+    inner = config.module(values, stacked=stacked) if config else AdapterModule()
     gammas = [name.removesuffix("/gamma") for name in values if name.endswith("/LayerNorm/gamma")]
     norms = {name: functools.partial(_norm, values, name, stacked) for name in gammas}
-    replaced = f"{POOLER}/kernel" in values
-    return ReplacingModule(
-        changes, norms, functools.partial(_pooler, values, stacked) if replaced else None
-    )
+    has_pooler = f"{POOLER}/kernel" in values
+    pooler = functools.partial(_pooler, values, stacked) if has_pooler else None
+    return ReplacingModule(inner, norms, pooler)
 
 
-def _norm(values: Mapping[str, Tensor], name: str, stacked: str | None, own: Any) -> Function:
+def _norm(values: Mapping[str, Tensor], name: str, stacked: str | None, base_norm: Any) -> Function:
     gamma, beta = values[f"{name}/gamma"], values[f"{name}/beta"]
-    return lambda x: layer_norm(tf.cast(x, tf.float32), gamma, beta, own.epsilon, stacked)
+    return lambda x: layer_norm(tf.cast(x, tf.float32), gamma, beta, base_norm.epsilon, stacked)
 
 
 def _pooler(values: Mapping[str, Tensor], stacked: str | None, x: tf.Tensor) -> tf.Tensor:

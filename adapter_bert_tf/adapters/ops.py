@@ -1,4 +1,4 @@
-"""The computations that all parts are made of: dense layers and LayerNorm on given weights."""
+"""Dense layers and LayerNorm on given weights, one set for all rows or one for each."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -15,12 +15,12 @@ ACTIVATION_FUNCTIONS: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
     "tanh": tf.math.tanh,
     "linear": lambda x: x,
 }
-# What the leading axis of stacked weights counts.
+# What the leading axis of stacked weights stands for.
 ROWS, MEMBERS = "rows", "members"
 
 
 def dense(x: tf.Tensor, kernel: Tensor, bias: Tensor, stacked: str | None = None) -> tf.Tensor:
-    """A dense layer on vectors or sequences, with one kernel or several.
+    """Applies a dense layer to vectors or sequences, with one kernel or several.
 
     Args:
       x: float `[batch, size]` or `[batch, seq, size]`; of members also
@@ -46,7 +46,7 @@ def dense(x: tf.Tensor, kernel: Tensor, bias: Tensor, stacked: str | None = None
 
 
 def on_vectors(layer: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
-    """A dense layer on vectors `[batch, size]`, computed as on sequences of one.
+    """Applies a dense layer to vectors `[batch, size]` as to sequences of length one.
 
     TensorFlow makes one kernel of a product of matrices and its bias, oneDNN's inner product, which
     is suspected of writing past its results (docs/design.md, "A process that dies"). A sequence has
@@ -62,7 +62,7 @@ def layer_norm(
     epsilon: float = 1e-12,
     stacked: str | None = None,
 ) -> tf.Tensor:
-    """Layer normalization over the last axis, as tf_keras' layer computes it at this epsilon.
+    """Layer normalization over the last axis, with the operations of tf_keras' layer.
 
     Args:
       x: float32 `[batch, seq, hidden]`; of members also `[batch, seq, members, hidden]`.

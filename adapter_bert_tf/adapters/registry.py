@@ -1,4 +1,4 @@
-"""Kinds of parts: what a configuration of one must say, and how it travels."""
+"""Base class of the configurations of methods, and the registry of their kinds."""
 
 import copy
 import dataclasses
@@ -18,95 +18,95 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 MODULE_KINDS: dict[str, type["ModuleConfig"]] = {}
-UNNAMED = "bottleneck"  # The kind of a dict that names none, as all did before there were others.
+DEFAULT_KIND = "bottleneck"  # Of a dict without a kind: the first versions had no other.
 
 
 class ModuleConfig:
-    """The configuration of what runs beside the base: one frozen dataclass a kind.
+    """The configuration of a method: one frozen dataclass for each kind.
 
-    It travels as one value through flags, `run.json`, adapter directory and SavedModel.
+    It is one value in flags, `run.json`, adapter directories and SavedModels.
 
     Attributes:
       kind: its name in files.
+      module_class: the `AdapterModule` that computes it; `module_for` sets it.
       groups: of its variables, in the order of the report.
       stackable: whether rows of one batch may each have values of their own.
-      borrowed: those of its groups whose values are other adapters'; their files are kept beside
-        its own, and hold them.
+      borrowed_groups: groups whose values come from other adapters; an adapter directory also holds
+        the files of those adapters.
     """
 
     kind: ClassVar[str]
+    module_class: ClassVar[type[AdapterModule]]
     groups: ClassVar[tuple[str, ...]] = ("adapters",)
     stackable: ClassVar[bool] = False
-    borrowed: ClassVar[tuple[str, ...]] = ()
+    borrowed_groups: ClassVar[tuple[str, ...]] = ()
 
     def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
-        """Dict from common name to `Spec` of all its variables. Raises `InputError`."""
+        """Dict from common name to `VariableSpec` of all its variables. Raises `InputError`."""
         raise NotImplementedError
 
-    def parts(
+    def module(
         self,
         values: Mapping[str, Tensor],
         dropouts: Mapping[str, Function] | None = None,
         stacked: str | None = None,
     ) -> AdapterModule:
-        """The parts that compute with values.
-
-        Args:
-          values: dict from the names of `specs` to variables or tensors; others are ignored.
-          dropouts: dict from the names of `dropout_rates` to functions; None while not training.
-          stacked: `ops.ROWS` if all values have a leading `[batch]`; only if `stackable`.
-        """
-        raise NotImplementedError
+        """The module that computes with values; arguments as of `AdapterModule`."""
+        return self.module_class(self, values, dropouts, stacked)
 
     def dropout_rates(self, sizes: Sizes) -> dict[str, float]:
-        """Dict from a name to the rate of a dropout that it needs in training."""
+        """Dict from name to rate of the dropouts that its training needs."""
         return {}
 
     def new_dropouts(self, sizes: Sizes) -> dict[str, Callable[..., Any]]:
-        """The tf_keras layers that `parts` gets as dropouts, by name."""
+        """Dict from name to tf_keras layer: the dropouts of its module."""
         rates = self.dropout_rates(sizes)
         return {name: tf_keras.layers.Dropout(rate) for name, rate in rates.items()}
 
     @property
-    def brought(self) -> tuple[str, ...]:
-        """Groups of the base's variables for which what is borrowed has others."""
+    def replaced_groups(self) -> tuple[str, ...]:
+        """Groups of the base's variables that the borrowed values replace."""
         return ()
 
     def without_lowest(self, count: int, num_layers: int) -> "ModuleConfig":
-        """Without what is in the lowest layers (AdapterDrop). Raises `InputError`."""
+        """The configuration without the lowest layers (AdapterDrop). Raises `InputError`."""
         if count:
             raise InputError(
-                f"Nothing can be left out of parts of the kind {self.kind!r}. Received: {count} "
-                "layers to leave out. Leave them in: drop_lowest=0.",
+                f"The kind {self.kind!r} cannot leave out its lowest layers. Received: {count} "
+                "layers. Use drop_lowest=0.",
                 "drop_lowest=0",
             )
         return self
 
     def summary(self) -> str:
-        """What a card says of it."""
+        """A short description for the card."""
         return self.kind
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values that `from_dict` turns into an equal config."""
-        named = {} if self.kind == UNNAMED else {"kind": self.kind}
+        """The configuration as plain values; the inverse of `from_dict`."""
+        named = {} if self.kind == DEFAULT_KIND else {"kind": self.kind}
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
         inner = {k: v.to_dict() for k, v in values.items() if isinstance(v, ModuleConfig)}
         return named | copy.deepcopy(values | inner)
 
     def to_json(self) -> str:
-        """JSON text that `from_json` turns into an equal config."""
+        """The configuration as JSON text; the inverse of `from_json`."""
         return json.dumps(self.to_dict(), indent=2)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Self":
-        """The config in a plain dict. Raises `InputError` on unknown kinds, keys and bad types."""
-        kind = values.get("kind", UNNAMED)
+        """Makes a configuration from plain values.
+
+        Raises:
+          InputError: for unknown kinds or keys, and wrong types or values.
+        """
+        kind = values.get("kind", DEFAULT_KIND)
         known_kinds = [name for name, known in MODULE_KINDS.items() if issubclass(known, cls)]
         if kind not in known_kinds:
             raise InputError(
                 f"The kind of an adapter config must be one of {known_kinds}. "
-                f"Received: {preview(kind)}. A kind of your own is known once the module that "
-                "registers it is imported."
+                f"Received: {preview(kind)}. For a kind of your own, first import the file that "
+                "registers it."
             )
         rest = {key: value for key, value in values.items() if key != "kind"}
         return MODULE_KINDS[kind]._from_fields(rest)  # type: ignore[return-value]
@@ -120,7 +120,7 @@ class ModuleConfig:
                 f"Adapter config: unknown adapter config keys; known are {known}. "
                 f"Received: {preview(unknown)}"
             )
-        # JSON has no tuples; a config has nothing but them, or two equal ones would not be equal.
+        # JSON has lists only, and a list is not equal to a tuple.
         values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
         try:
             return cls(**values)
@@ -129,7 +129,7 @@ class ModuleConfig:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Self":
-        """Reads `to_json`'s text. Raises `InputError` also on bad JSON."""
+        """Makes a configuration from JSON text. Raises `InputError`, also for invalid JSON."""
         try:
             values = parse_json(text)
         except ValueError as error:
@@ -142,22 +142,33 @@ class ModuleConfig:
 
 
 Config = TypeVar("Config", bound=ModuleConfig)
+Module = TypeVar("Module", bound=AdapterModule)
 
 
 def register(kind: str) -> Callable[[type[Config]], type[Config]]:
-    """Class decorator that makes a kind of parts, and its groups, known.
+    """Class decorator that registers a configuration and its groups under the name of its kind.
 
     Raises:
-      ValueError: when another class has the name, in whose files it would be found.
+      ValueError: when another class has the name: files with it would be read as that class.
     """
 
-    def registered(cls: type[Config]) -> type[Config]:
-        there = MODULE_KINDS.get(kind, cls)
-        if (there.__module__, there.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise ValueError(f"The kind {kind!r} is {there}. Give {cls} another name.")
+    def decorate(cls: type[Config]) -> type[Config]:
+        registered = MODULE_KINDS.get(kind, cls)
+        if (registered.__module__, registered.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise ValueError(f"The kind {kind!r} is {registered}. Give {cls} another name.")
         cls.kind = kind
         declare_groups(cls.groups)
         MODULE_KINDS[kind] = cls
         return cls
 
-    return registered
+    return decorate
+
+
+def module_for(config_class: type[ModuleConfig]) -> Callable[[type[Module]], type[Module]]:
+    """Class decorator that makes an `AdapterModule` compute a kind of configurations."""
+
+    def decorate(cls: type[Module]) -> type[Module]:
+        config_class.module_class = cls
+        return cls
+
+    return decorate

@@ -1,4 +1,4 @@
-"""The encoder of a task: a base, shared or its own, and parts with variables around it."""
+"""The encoder of a task: a base, shared or its own, with an adapter module."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -23,16 +23,16 @@ from adapter_bert_tf.adapters.variable_specs import (
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
 class TaskEncoder(tf_keras.layers.Layer):
-    """Parts with variables, and LayerNorms and a pooler of its own, around an encoder.
+    """An encoder with an adapter module, and LayerNorms and a pooler of its own.
 
-    Whatever it trains of its own, a shared encoder computes the same as before.
+    Training these does not change a shared encoder.
 
     Args:
       encoder: `AdapterBertEncoder`.
-      adapter: `PartsConfig` of the parts, one as a dict, or None.
+      adapter: `ModuleConfig`, one as a dict, or None.
       own_norms: whether it has LayerNorms of its own; they start as the encoder's.
       own_pooler: the same for the pooler.
-      parts: the `PartsLayer` of `adapter`, if it was made before; None: it is made now.
+      module_layer: the `ModuleLayer` of `adapter`; None: a new one.
       frozen_layers: as in `AdapterBertEncoder`; None: as many as the encoder has.
     """
 
@@ -42,7 +42,7 @@ class TaskEncoder(tf_keras.layers.Layer):
         adapter: ModuleConfig | Mapping[str, Any] | None = None,
         own_norms: bool = True,
         own_pooler: bool = False,
-        parts: ModuleLayer | None = None,
+        module_layer: ModuleLayer | None = None,
         frozen_layers: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -54,7 +54,9 @@ class TaskEncoder(tf_keras.layers.Layer):
         config = ModuleConfig.from_dict(adapter) if isinstance(adapter, Mapping) else adapter
         if config:
             check_specs(config.specs(self.config), self.config)
-        self.parts = parts or (ModuleLayer(config, self.config, name="parts") if config else None)
+        if module_layer is None and config:
+            module_layer = _new_module_layer(config, self.config)
+        self.module_layer = module_layer
         shared = encoder.base_variables()
         names = norm_names(self.config["num_layers"]) if own_norms else []
         self.norms = {
@@ -65,28 +67,28 @@ class TaskEncoder(tf_keras.layers.Layer):
     def call(
         self, inputs: Mapping[str, tf.Tensor], output_range: int | None = None
     ) -> dict[str, tf.Tensor]:
-        """As `AdapterBertEncoder.call`, with its own parts."""
+        """As `AdapterBertEncoder.call`, with its own module."""
         return self.encoder(
-            inputs, output_range, parts=self.beside(), frozen_layers=self.frozen_layers
+            inputs, output_range, module=self.module(), frozen_layers=self.frozen_layers
         )
 
-    def frozen(self, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
-        """As `AdapterBertEncoder.frozen`, with its own LayerNorms."""
-        return self.encoder.frozen(inputs, self.beside(), self.frozen_layers)
+    def frozen_output(self, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
+        """As `AdapterBertEncoder.frozen_output`, with its own LayerNorms."""
+        return self.encoder.frozen_output(inputs, self.module(), self.frozen_layers)
 
-    def beside(self) -> AdapterModule:
-        """What runs beside the encoder in a call."""
-        changes = self.parts.parts() if self.parts else AdapterModule()
+    def module(self) -> AdapterModule:
+        """The `AdapterModule` of a call, with its LayerNorms and pooler."""
+        inner = self.module_layer.module() if self.module_layer else AdapterModule()
         norms = {name: _always(layer) for name, layer in self._own_norms().items()}
         pooler = self.own_pooler and functools.partial(on_vectors, self.own_pooler)
-        return ReplacingModule(changes, norms, pooler)
+        return ReplacingModule(inner, norms, pooler)
 
     def _own_norms(self) -> dict[str, tf_keras.layers.LayerNormalization]:
         names = norm_names(self.config["num_layers"]) if self.norms else []
         return {name: self.norms[name.replace("/", "_")] for name in names}
 
     def named_variables(self) -> dict[str, tf.Variable]:
-        """The base's variables, its own in place of the shared ones, and those of the parts."""
+        """The base's variables, its own in place of the shared ones, and those of the module."""
         named = self.encoder.base_variables()
         for name, layer in self._own_norms().items():
             named |= {f"{name}/gamma": layer.gamma, f"{name}/beta": layer.beta}
@@ -95,16 +97,17 @@ class TaskEncoder(tf_keras.layers.Layer):
                 f"{POOLER}/kernel": self.own_pooler.kernel,
                 f"{POOLER}/bias": self.own_pooler.bias,
             }
-        return named | (self.parts.named_variables() if self.parts else {})
+        return named | (self.module_layer.named_variables() if self.module_layer else {})
 
     def specs(self) -> dict[str, VariableSpec]:
-        """Dict from the names of `named_variables` to their `Spec`s."""
-        return self.encoder.specs() | (self.parts.config.specs(self.config) if self.parts else {})
+        """Dict from the names of `named_variables` to their `VariableSpec`s."""
+        layer = self.module_layer
+        return self.encoder.specs() | (layer.config.specs(self.config) if layer else {})
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
             "encoder": tf_keras.utils.serialize_keras_object(self.encoder),
-            "adapter": self.parts and self.parts.config.to_dict(),
+            "adapter": self.module_layer and self.module_layer.config.to_dict(),
             "own_norms": bool(self.norms),
             "own_pooler": self.own_pooler is not None,
             "frozen_layers": self.frozen_layers,
@@ -119,18 +122,24 @@ class TaskEncoder(tf_keras.layers.Layer):
 def new_encoder(
     sizes: Sizes, adapter: ModuleConfig | None = None
 ) -> AdapterBertEncoder | TaskEncoder:
-    """An encoder with random weights of its own, and parts if there is a configuration of some.
+    """An encoder with random weights of its own, and with an adapter module if there is a config.
 
-    The parts' weights are drawn first, so that they do not depend on how the base is made.
+    The module's weights are drawn first, so that they do not depend on how the base is made.
 
     Args:
       sizes: arguments of `AdapterBertEncoder`.
-      adapter: `PartsConfig`, or None for the bare base.
+      adapter: `ModuleConfig`, or None for the bare base.
     """
     if adapter is None:
         return AdapterBertEncoder(**sizes)
-    parts = ModuleLayer(adapter, sizes, name="parts")
-    return TaskEncoder(AdapterBertEncoder(**sizes), adapter, own_norms=False, parts=parts)
+    module_layer = _new_module_layer(adapter, sizes)
+    encoder = AdapterBertEncoder(**sizes)
+    return TaskEncoder(encoder, adapter, own_norms=False, module_layer=module_layer)
+
+
+def _new_module_layer(config: ModuleConfig, sizes: Sizes) -> ModuleLayer:
+    # The name is part of the names of operations, and those decide the order of sums of gradients.
+    return ModuleLayer(config, sizes, name="parts")
 
 
 def _always(layer: Any) -> Callable[[Any], Any]:

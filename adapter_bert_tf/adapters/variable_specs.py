@@ -1,31 +1,32 @@
-"""What is known of every variable before it is there: its shape, its group, its layer."""
+"""Variable specs: name, shape, group and layer of every variable before it is created."""
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from adapter_bert_tf.errors import InputError
 
 POOLER = "bert/pooler/dense"
 BASE_GROUPS = ("LayerNorm", "pooler", "head", "layers", "embeddings")
-ATTENTION_DROPOUT = 0.1  # Of a base whose sizes do not say it, as `AdapterBertEncoder` has it.
-_parts_groups: list[str] = []
+ATTENTION_DROPOUT = 0.1  # Of a base whose sizes have none; the default of `AdapterBertEncoder`.
+_module_groups: list[str] = []
 
-Sizes = Mapping[str, Any]  # What `BertConfig` says: `hidden_size`, `num_layers` and the others.
+Value = TypeVar("Value")
+Sizes = Mapping[str, Any]  # The fields of `BertConfig`: `hidden_size`, `num_layers` and others.
 
 
 @dataclasses.dataclass(frozen=True)
 class VariableSpec:
-    """What a variable is.
+    """Shape, group, layer and initial values of a variable.
 
     Args:
       shape: of the variable.
-      group: what it counts as in the report, and is chosen by: one of `groups()`.
-      layer: index of the encoder layer that it belongs to, from 0; None for none.
+      group: one of `groups()`; the report counts and a tuning selects by group.
+      layer: index of its encoder layer, from 0; None if it belongs to no single layer.
       start: `zeros`, `ones`, `near_identity` (1 on the diagonal, else 1e-6), or the standard
         deviation of a normal.
-      cut: whether that normal is cut at two sigma.
-      to_identity: of a square matrix W: `to_identity * ||I - W||^2` is added to the loss.
+      cut: whether that normal is truncated at two standard deviations.
+      to_identity: for a square matrix W, `to_identity * ||I - W||^2` is added to the loss.
 
     Raises:
       InputError: for an unknown group.
@@ -47,19 +48,16 @@ class VariableSpec:
 
 
 def groups() -> tuple[str, ...]:
-    """All groups of variables, in the order of the report: those of parts, then the base's."""
-    return (*_parts_groups, *BASE_GROUPS)
+    """All groups of variables, in the order of the report: those of modules, then the base's."""
+    return (*_module_groups, *BASE_GROUPS)
 
 
 def check_specs(specs: Mapping[str, VariableSpec], sizes: Sizes) -> None:
-    """What runs beside a base must not take its names or groups, or layers it has not.
+    """Raises `InputError` for a module variable with a name, group or layer that it must not have.
 
     Args:
-      specs: of the variables beside the base.
+      specs: of the module's variables.
       sizes: of the base.
-
-    Raises:
-      InputError: when one does.
     """
     taken = [n for n in specs if n in base_specs(sizes) or n.startswith(("bert/", "head/"))]
     depth = sizes["num_layers"]
@@ -67,17 +65,26 @@ def check_specs(specs: Mapping[str, VariableSpec], sizes: Sizes) -> None:
     counted = [n for n, s in specs.items() if s.group in BASE_GROUPS]
     if wrong := taken or outside or counted:
         raise InputError(
-            "Variables beside the base need names of their own, not below bert/ or head/, layers "
-            f"from 0 to {depth - 1}, and groups of their own, none of {BASE_GROUPS}. Received: "
-            f"{[(name, specs[name].group, specs[name].layer) for name in wrong[:5]]}"
+            "Variables of an adapter module need names that are not the base's and not below bert/ "
+            f"or head/, layers from 0 to {depth - 1}, and groups other than {BASE_GROUPS}. "
+            f"Received: {[(name, specs[name].group, specs[name].layer) for name in wrong[:5]]}"
         )
 
 
 def declare_groups(names: tuple[str, ...]) -> None:
-    """Makes groups known; a kind of parts does this when it is registered."""
-    _parts_groups.extend(
-        name for name in names if name not in _parts_groups and name not in BASE_GROUPS
+    """Adds to the groups of variables; `register` does this for a kind of modules."""
+    _module_groups.extend(
+        name for name in names if name not in _module_groups and name not in BASE_GROUPS
     )
+
+
+def values_with_prefix(values: Mapping[str, Value], prefix: str) -> dict[str, Value]:
+    """The values whose names begin with a prefix and a slash, by the rest of their names."""
+    return {
+        name.removeprefix(f"{prefix}/"): value
+        for name, value in values.items()
+        if name.startswith(f"{prefix}/")
+    }
 
 
 def norm_names(num_layers: int) -> list[str]:
@@ -97,7 +104,7 @@ def norm_after(layer: int, sublayer: str) -> str:
 
 
 def base_specs(sizes: Sizes) -> dict[str, VariableSpec]:
-    """Dict from common name to `Spec` of a BERT's variables, as Model Garden's layers have them.
+    """Dict from common name to `VariableSpec` of a BERT's variables, in Model Garden's shapes.
 
     Args:
       sizes: with `vocab_size`, `hidden_size`, `num_layers`, `num_attention_heads`, `inner_dim`,

@@ -57,14 +57,14 @@ class Base:
         """A new encoder with the base's weights.
 
         Args:
-          adapter: `PartsConfig` of what runs beside it, or None for the bare base.
+          adapter: `ModuleConfig`, or None for the bare base.
 
         Returns:
           `AdapterBertEncoder`, or a `TaskEncoder` around one. Its adapters are fresh, unless the
           checkpoint holds trained ones.
 
         Raises:
-          InputError: for an adapter that is no `PartsConfig`.
+          InputError: for an adapter that is not a `ModuleConfig`.
         """
         if adapter is not None:
             require_type("adapter", adapter, ModuleConfig, 'PRESETS["houlsby"], for example')

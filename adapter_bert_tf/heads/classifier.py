@@ -17,13 +17,13 @@ from adapter_bert_tf.heads.task_model import TaskModel
 def pooled_logits(
     encoder: Any,
     inputs: Mapping[str, tf.Tensor],
-    parts: AdapterModule,
+    module: AdapterModule,
     kernel: Tensor,
     bias: Tensor,
     stacked: str | None = None,
 ) -> tf.Tensor:
     """What `Classifier` computes, from given weights; see `Head.logits`."""
-    pooled = encoder(inputs, output_range=1, parts=parts)["pooled_output"]
+    pooled = encoder(inputs, output_range=1, module=module)["pooled_output"]
     return dense(pooled, kernel, bias, stacked)
 
 

@@ -25,13 +25,13 @@ def span_logits(scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
 def sequence_logits(
     encoder: Any,
     inputs: Mapping[str, tf.Tensor],
-    parts: AdapterModule,
+    module: AdapterModule,
     kernel: Tensor,
     bias: Tensor,
     stacked: str | None = None,
 ) -> tf.Tensor:
     """What `SpanLabeler` computes, from given weights; see `Head.logits`."""
-    sequence = encoder(inputs, parts=parts)["sequence_output"]
+    sequence = encoder(inputs, module=module)["sequence_output"]
     return span_logits(dense(sequence, kernel, bias, stacked), inputs["input_mask"])
 
 

@@ -77,7 +77,7 @@ class ForwardPasses:
 
     def _frozen(self, layers: int, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """Computes the base's lowest layers."""
-        run = functools.partial(self.encoder.frozen, frozen_layers=layers)
+        run = functools.partial(self.encoder.frozen_output, frozen_layers=layers)
         return self._cached(("", "frozen", layers), run)(inputs)
 
     def _group(

@@ -124,7 +124,7 @@ def joint_logits(
     ]
     rows = {name: tf.tile(value, [len(modules), 1]) for name, value in inputs.items()}
     first_only = all(head.logits is pooled_logits for head in heads)
-    outputs = encoder(rows, output_range=1 if first_only else None, parts=MixedModule(modules))
+    outputs = encoder(rows, output_range=1 if first_only else None, module=MixedModule(modules))
     splits = [
         dict(zip(outputs, split, strict=True))
         for split in zip(

@@ -304,11 +304,11 @@ class AdapterModel:
         trained_groups = {
             spec.group for spec in self.encoder.specs().values() if is_trained(spec, depth, tuning)
         }
-        brought = adapter.brought if adapter else ()
+        replaced = adapter.replaced_groups if adapter else ()
         return TaskEncoder(
             self.encoder,
             adapter,
-            own_norms="LayerNorm" in {*trained_groups, *brought},
+            own_norms="LayerNorm" in {*trained_groups, *replaced},
             own_pooler="pooler" in trained_groups,
             frozen_layers=tuning.frozen_layers,
         )

@@ -36,7 +36,7 @@ def describe_task(
             f"{preview(tuning)} and {preview(head)}"
         )
     adapter = _resolve_adapter(config)
-    if adapter and adapter.borrowed and not members:
+    if adapter and adapter.borrowed_groups and not members:
         raise InputError(f"A {adapter.kind} needs members. Add it with add_fusion.")
     task_config = schema.describe(
         name,

@@ -53,14 +53,14 @@ def named(config: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def adapter_of(config: Mapping[str, Any]) -> ModuleConfig | None:
-    """The `PartsConfig` of a config, or None. Raises `InputError`."""
+    """The `ModuleConfig` of a config, or None. Raises `InputError`."""
     return ModuleConfig.from_dict(config["adapter"]) if config["adapter"] else None
 
 
 def borrows(config: Mapping[str, Any]) -> bool:
     """Whether an adapter has weights of others, as a fusion has of its members."""
     adapter = adapter_of(config)
-    return bool(adapter and adapter.borrowed)
+    return bool(adapter and adapter.borrowed_groups)
 
 
 def num_outputs(config: Mapping[str, Any]) -> int:
@@ -73,7 +73,7 @@ def expected_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     specs, adapter = _specs(config), adapter_of(config)
     depth = config["base"]["num_layers"]
     kept = kept_names(specs, depth, tuning_of(config), _unused(config))
-    elsewhere = adapter.borrowed if adapter else ()
+    elsewhere = adapter.borrowed_groups if adapter else ()
     return {name: specs[name].shape for name in kept if specs[name].group not in elsewhere}
 
 
@@ -86,7 +86,7 @@ def trained_size(config: Mapping[str, Any]) -> int:
 
 
 def _specs(config: Mapping[str, Any]) -> dict[str, VariableSpec]:
-    """Dict from common name to `Spec` of all variables of an adapter's model."""
+    """Dict from common name to `VariableSpec` of all variables of an adapter's model."""
     sizes, adapter = config["base"], adapter_of(config)
     specs = base_specs(sizes) | (adapter.specs(sizes) if adapter else {})
     if is_several(config):
@@ -103,7 +103,7 @@ def brings_norms(config: Mapping[str, Any]) -> bool:
     """Whether an adapter has all LayerNorms of its own, so that the base's do not matter."""
     shapes, depth = expected_shapes(config), config["base"]["num_layers"]
     adapter = adapter_of(config)
-    if adapter and "LayerNorm" in adapter.brought:
+    if adapter and "LayerNorm" in adapter.replaced_groups:
         return True
     return all(f"{name}/gamma" in shapes for name in norm_names(depth))
 
@@ -113,22 +113,22 @@ def kept_names(
     num_layers: int,
     tuning: Tuning,
     unused: Collection[str] = (),
-    brought: Collection[str] = (),
+    replaced: Collection[str] = (),
 ) -> list[str]:
-    """Names of the variables that are not the base's: what is trained, and all that parts have.
+    """Names of the variables that are not the base's: trained ones, and those of adapter modules.
 
     Args:
-      specs: dict from common name to `Spec`, of all variables of a model.
+      specs: dict from common name to `VariableSpec`, of all variables of a model.
       num_layers: of the encoder.
       tuning: `Tuning`.
       unused: groups that no output depends on.
-      brought: groups of the base's for which there are other values.
+      replaced: groups of the base that the method replaces.
     """
     return [
         name
         for name, spec in specs.items()
         if spec.group not in BASE_GROUPS
-        or spec.group in brought
+        or spec.group in replaced
         or is_trained(spec, num_layers, tuning, unused)
     ]
 
@@ -138,6 +138,6 @@ def kept_variables(
 ) -> dict[str, tf.Variable]:
     """Dict from common name to variable: all of a model that is not the base's."""
     named, depth = model.named_variables(), model.encoder.config["num_layers"]
-    brought = adapter.brought if adapter else ()
-    names = kept_names(model.specs(), depth, tuning, model.unused, brought)
+    replaced = adapter.replaced_groups if adapter else ()
+    names = kept_names(model.specs(), depth, tuning, model.unused, replaced)
     return {name: named[name] for name in names}

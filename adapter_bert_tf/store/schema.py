@@ -35,7 +35,7 @@ def describe(
       labels: label strings in the order of their ids, if the type has labels.
       base: fingerprint of the base.
       tuning: `Tuning`.
-      adapter: `PartsConfig`, or None.
+      adapter: `ModuleConfig`, or None.
       head: name of the task type, or `SEVERAL`; `classification` without labels stands for
         scores.
       inputs: dict, where it differs from the head's own.

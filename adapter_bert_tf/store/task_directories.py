@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from adapter_bert_tf.adapters.methods.bottleneck import values_with_prefix
 from adapter_bert_tf.adapters.methods.multitask import MultitaskConfig
 from adapter_bert_tf.adapters.ops import Tensor
+from adapter_bert_tf.adapters.variable_specs import values_with_prefix
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.file_names import TASKS
 from adapter_bert_tf.store.members import Member
@@ -52,14 +52,14 @@ def separate_task(
     adapter = contents.adapter_of(config)
     if isinstance(adapter, MultitaskConfig):
         single = dataclasses.replace(adapter, tasks=(name,))  # type: ignore[type-var]
-        task_values |= single.of_each(adapter.for_tasks(values, {name: task}))[name]
+        task_values |= single.values_by_task(adapter.values_for_tasks(values, {name: task}))[name]
     return task_config, {key: task_values[key] for key in contents.expected_shapes(task_config)}
 
 
 def single_task_config(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Returns the config of an ordinary adapter of one task. Raises `InputError`."""
     tuning, adapter = contents.tuning_of(config), contents.adapter_of(config)
-    adapter = adapter.of_one() if isinstance(adapter, MultitaskConfig) else adapter
+    adapter = adapter.single_task_config() if isinstance(adapter, MultitaskConfig) else adapter
     tuning = dataclasses.replace(tuning, method="adapters" if adapter else "layer_norm")
     return config_of(config, name) | {
         "method": tuning.method,

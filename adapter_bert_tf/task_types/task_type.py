@@ -35,7 +35,7 @@ class TaskType(abc.ABC):
       text_names: names of the texts in a table and in a serving signature.
       example_texts: of a snippet on the card.
       inputs: how texts become inputs: the settings that a task may have, and their defaults.
-      logits: function of (encoder, inputs, parts, kernel, bias, stacked): what the model computes,
+      logits: function of (encoder, inputs, module, kernel, bias, stacked): what the model computes,
         from given weights of the head `[hidden, outputs]`, `[outputs]`.
       command: what trains and evaluates it, with `{task}`.
       unused: groups of variables that no output depends on.
@@ -87,7 +87,7 @@ class TaskType(abc.ABC):
         self,
         encoder: Any,
         inputs: Mapping[str, tf.Tensor],
-        parts: Any,
+        config: Any,
         values: Mapping[str, Tensor],
         stacked: str | None = None,
     ) -> tf.Tensor:
@@ -96,7 +96,7 @@ class TaskType(abc.ABC):
         Args:
           encoder: `AdapterBertEncoder`.
           inputs: dict of int32 `[batch, seq]`.
-          parts: `ModuleConfig` of what runs beside the encoder, or None.
+          config: `ModuleConfig`, or None for the bare base.
           values: dict from common name to tensor, as for `module_from_values`, with the head's
             (`head/kernel [hidden, outputs]`, `head/bias [outputs]`).
           stacked: as for `module_from_values`.
@@ -104,7 +104,7 @@ class TaskType(abc.ABC):
         Returns:
           float32 `[batch, outputs]`, or `[batch, 2, seq]` for spans.
         """
-        module = module_from_values(parts, values, stacked)
+        module = module_from_values(config, values, stacked)
         kernel, bias = values["head/kernel"], values["head/bias"]
         return self.logits(encoder, inputs, module, kernel, bias, stacked)
 

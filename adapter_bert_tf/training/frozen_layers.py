@@ -26,7 +26,7 @@ class FrozenLayers(tf_keras.Model):
 
     def call(self, inputs: Mapping[str, tf.Tensor], training: bool | None = None) -> tf.Tensor:
         """Maps int32 `[batch, seq]` inputs to hidden states `[batch, seq, hidden]`."""
-        return self.encoder.frozen(inputs)
+        return self.encoder.frozen_output(inputs)
 
 
 def frozen_outputs(

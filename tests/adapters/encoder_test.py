@@ -216,7 +216,7 @@ def test_padding_changes_nothing():
 
 def test_adapters_have_their_own_variables_in_every_sublayer():
     encoder = new_encoder(SIZES, AdapterConfig(bottleneck_size=4))
-    named = encoder.parts.named_variables()
+    named = encoder.module_layer.named_variables()
     assert len(named) == 2 * 2 * 4
     assert len({variable.ref() for variable in named.values()}) == len(named)
     assert named["adapters/layer_1/attention/down_kernel"].shape == (16, 4)
@@ -233,7 +233,7 @@ def test_every_variable_has_a_name():
 def test_kernels_are_drawn_from_a_truncated_normal():
     config = PRESETS["adapter_bert"]
     encoder = new_encoder(SIZES | {"hidden_size": 128}, config)
-    values = encoder.parts.named_variables()
+    values = encoder.module_layer.named_variables()
     for name in ("down_kernel", "up_kernel"):
         kernel = values[f"adapters/layer_0/attention/{name}"].numpy()
         # Cut at two sigma: what lies outside is drawn again.

@@ -10,9 +10,9 @@ import tf_keras
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.layers import ModuleLayer
-from adapter_bert_tf.adapters.methods.fusion import ScoreDropout
 from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
-from adapter_bert_tf.adapters.modules import Place, module_from_values
+from adapter_bert_tf.adapters.methods.score_dropout import ScoreDropout
+from adapter_bert_tf.adapters.modules import Sublayer, module_from_values
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.training.optimizer import BertAdam
@@ -47,7 +47,7 @@ def drawn(specs, seed=0):
 def place(hidden, seed=1):
     rng = np.random.default_rng(seed)
     output, residual = rng.normal(size=(2, 2, 5, hidden)).astype(np.float32)
-    return Place(0, "feed_forward", *map(tf.constant, (output, residual)), _norm, None, None)
+    return Sublayer(0, "feed_forward", *map(tf.constant, (output, residual)), _norm, None, None)
 
 
 def _norm(x):
@@ -59,7 +59,7 @@ def _norm(x):
 def _change(member, values, at):
     """What one member adds: an adapter alone, from values of its own."""
     values = {f"adapters/layer_0/feed_forward/{name}": value for name, value in values.items()}
-    return member.parts(values).adapted(at).numpy() - at.output.numpy()
+    return member.module(values).adapt_sublayer(at).numpy() - at.output.numpy()
 
 
 def _softmax(x):
@@ -75,8 +75,8 @@ def test_a_layer_by_hand(kind, training):
     config = FusionConfig(member, ("a", "b", "c"))
     values = drawn(config.specs(SIZES))
     nothing_dropped = {"fusion/layer_0/feed_forward": lambda scores: scores}
-    parts = config.parts(values, nothing_dropped if training else None)
-    found = parts.adapted(at).numpy()
+    module = config.module(values, nothing_dropped if training else None)
+    found = module.adapt_sublayer(at).numpy()
 
     prefix = "layer_0/feed_forward/"
     own = {n.split("/")[-1]: v for n, v in values.items() if n.startswith(f"fusion/{prefix}")}
@@ -117,8 +117,8 @@ def test_one_member_and_the_identity_is_that_member(kind):
     weights = drawn(member.specs(SIZES), seed=3)
     values = exactly(config, SIZES, [weights])
     inputs = support.batch()
-    alone = encoder(inputs, parts=module_from_values(member, weights))
-    fused = encoder(inputs, parts=module_from_values(config, values))
+    alone = encoder(inputs, module=module_from_values(member, weights))
+    fused = encoder(inputs, module=module_from_values(config, values))
     bare = encoder(inputs)
     for name in alone:
         np.testing.assert_allclose(fused[name], alone[name], atol=1e-5)
@@ -132,10 +132,10 @@ def test_equal_members_are_listened_to_alike():
     config, inputs = FusionConfig(PFEIFFER, tuple("abcd")), support.batch()
     values = exactly(config, SIZES, [weights] * 4)
     shares = []
-    parts = config.parts(values)
-    parts.observe = lambda at, found: shares.append((at.layer, at.sublayer, found))
-    fused = encoder(inputs, parts=parts)["sequence_output"]
-    alone = encoder(inputs, parts=module_from_values(PFEIFFER, weights))["sequence_output"]
+    module = config.module(values)
+    module.observe = lambda at, found: shares.append((at.layer, at.name, found))
+    fused = encoder(inputs, module=module)["sequence_output"]
+    alone = encoder(inputs, module=module_from_values(PFEIFFER, weights))["sequence_output"]
     np.testing.assert_allclose(fused, alone, atol=1e-5)
     assert [(layer, sublayer) for layer, sublayer, _ in shares] == [
         (i, "feed_forward") for i in range(SIZES["num_layers"])
@@ -204,8 +204,8 @@ def test_counts(sizes, member, expected):
 def test_a_config_travels():
     config = FusionConfig(HOULSBY, ("a", "b"), cooling_steps=7, own_norms=True)
     assert ModuleConfig.from_json(config.to_json()) == config
-    assert config.brought == ("LayerNorm",)
-    assert FusionConfig(HOULSBY, ["a", "b"]).brought == ()
+    assert config.replaced_groups == ("LayerNorm",)
+    assert FusionConfig(HOULSBY, ["a", "b"]).replaced_groups == ()
     assert "fusion of 2 (a, b)" in config.summary()
 
 
@@ -239,7 +239,7 @@ def test_what_dropout_leaves_of_the_scores_has_the_keys_bias():
     name = "fusion/layer_0/feed_forward"
     dropped = {name: lambda scores: scores * tf.constant([1.0, 0.0])}
     for dropouts, same in ((None, True), (dropped, False)):
-        found = [config.parts(v, dropouts).adapted(at).numpy() for v in (values, other)]
+        found = [config.module(v, dropouts).adapt_sublayer(at).numpy() for v in (values, other)]
         assert np.allclose(*found, atol=1e-5) == same
 
 

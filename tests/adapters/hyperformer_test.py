@@ -11,8 +11,12 @@ import tf_keras
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig
-from adapter_bert_tf.adapters.methods.hypernetwork import embedding_of, generated, projected
-from adapter_bert_tf.adapters.modules import Place, module_from_values
+from adapter_bert_tf.adapters.methods.hypernetwork import (
+    embedding_name,
+    generate_adapters,
+    project_embeddings,
+)
+from adapter_bert_tf.adapters.modules import Sublayer, module_from_values
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.adapters.task_encoder import new_encoder
 from adapter_bert_tf.adapters.variable_specs import norm_names
@@ -122,8 +126,10 @@ def adapted(config, values, task, layer, sublayer):
     """A(x) of the golden inputs, as their task's rows."""
     x = tf.constant(EXPECTED["inputs"])
     ids = tf.fill([x.shape[0]], TASKS.index(task))
-    parts = config.parts(values).for_call({"task_ids": ids})
-    return parts.adapted(Place(layer, sublayer, x, tf.zeros_like(x), None, x, None)).numpy()
+    module = config.module(values).for_call({"task_ids": ids})
+    return module.adapt_sublayer(
+        Sublayer(layer, sublayer, x, tf.zeros_like(x), None, x, None)
+    ).numpy()
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -134,7 +140,7 @@ def test_hyperformer_is_the_original(task):
     assert {n: s.shape for n, s in config.specs(sizes).items()} == {
         n: v.shape for n, v in values.items()
     }
-    vector = projected(values, tf.constant([values[embedding_of(task)]]))[0]
+    vector = project_embeddings(values, tf.constant([values[embedding_name(task)]]))[0]
     np.testing.assert_allclose(vector, golden("hyperformer.task_vector", task), atol=1e-6)
     found = adapted(config, values, task, 0, "attention")
     np.testing.assert_allclose(found, golden("hyperformer.output", task), atol=1e-5)
@@ -156,7 +162,7 @@ def test_hyperformer_plus_plus_is_the_original(task):
 
 @pytest.mark.parametrize("sublayer", ["attention", "feed_forward"])
 def test_what_hyperformer_plus_plus_generates(sublayer):
-    made = generated(ONE, TASKS, original_plus_plus())
+    made = generate_adapters(ONE, TASKS, original_plus_plus())
     names = {
         "down_kernel": "down_kernel",
         "down_bias": "down_bias",
@@ -243,11 +249,11 @@ def test_gradients_reach_every_variable(kind):
     """Once gamma is not zero any more, as it is after the first step."""
     tf_keras.utils.set_random_seed(1)
     encoder = new_encoder(SMALL, small(kind))
-    for name, variable in encoder.parts.named_variables().items():
+    for name, variable in encoder.module_layer.named_variables().items():
         if "output_layer_norm" in name:
             variable.assign(tf.random.stateless_normal(variable.shape, (1, 2)))
     inputs = batch_of(0, 1, 1)
-    variables = encoder.parts.named_variables()
+    variables = encoder.module_layer.named_variables()
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(encoder(inputs)["pooled_output"][:, :3] ** 2)
     gradients = tape.gradient(loss, list(variables.values()))
@@ -265,14 +271,14 @@ def test_each_row_gets_what_is_generated_for_its_task(kind):
         for name, spec in reversed(config.specs(SMALL).items())  # As a file may have them.
     }
     inputs = batch_of(1, 0, 1)
-    mixed = encoder(inputs, parts=config.parts(values))["pooled_output"].numpy()
-    made = generated(config.adapter, config.tasks, values)
+    mixed = encoder(inputs, module=config.module(values))["pooled_output"].numpy()
+    made = generate_adapters(config.adapter, config.tasks, values)
     assert set(made) == set(config.adapter.specs(SMALL))
     alone = []
     for i in range(2):
         own = {name: tensor[i] for name, tensor in made.items()}
-        parts = module_from_values(config.adapter, own)
-        alone.append(encoder(inputs, parts=parts)["pooled_output"].numpy())
+        module = module_from_values(config.adapter, own)
+        alone.append(encoder(inputs, module=module)["pooled_output"].numpy())
     np.testing.assert_allclose(mixed, [alone[1][0], alone[0][1], alone[1][2]], atol=1e-5)
     assert np.abs(alone[0] - alone[1]).max() > 0.01
 

@@ -38,7 +38,7 @@ def test_given_weights_compute_what_variables_compute(name, tiny_base_folder):
     base, inputs = load_base(tiny_base_folder), support.batch(rows=4)
     encoder = base.build_encoder(CONFIGS[name])
     values = _own_values(encoder, 1)
-    given = base.build_encoder()(inputs, parts=module_from_values(CONFIGS[name], _tensors(values)))
+    given = base.build_encoder()(inputs, module=module_from_values(CONFIGS[name], _tensors(values)))
     for key, expected in encoder(inputs).items():
         np.testing.assert_allclose(given[key], expected, atol=2e-6)
 
@@ -51,7 +51,7 @@ def test_each_row_has_its_own_weights(name, tiny_base_folder):
     rows = [0, 1, 1, 0]
     values = {key: np.stack([first[key], second[key]])[rows] for key in first}
     given = base.build_encoder()(
-        inputs, parts=module_from_values(CONFIGS[name], _tensors(values), ROWS)
+        inputs, module=module_from_values(CONFIGS[name], _tensors(values), ROWS)
     )
     for key in ("sequence_output", "pooled_output"):
         for i, which in enumerate(rows):

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
-from adapter_bert_tf.adapters.modules import AdapterModule
+from adapter_bert_tf.adapters.modules import AdapterModule, WrappedModule
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.errors import InputError
 
@@ -93,23 +93,21 @@ def inputs_of(task):
     return found | {"task_ids": tf.fill([2], task)}
 
 
-class Watching(AdapterModule):
-    """Passes on what other parts do, and keeps what goes into each block after the first."""
+class Watching(WrappedModule):
+    """Another module; keeps the input of each block after the first."""
 
-    def __init__(self, parts, seen):
-        self.parts, self.seen = parts, seen
+    def __init__(self, inner, seen):
+        super().__init__(inner)
+        self.seen = seen
 
-    def for_call(self, inputs):
-        return Watching(self.parts.for_call(inputs), self.seen)
-
-    def adapted(self, place):
-        self.seen[place.layer] = place.block_input.numpy()
-        return self.parts.adapted(place)
+    def adapt_sublayer(self, sublayer):
+        self.seen[sublayer.layer] = sublayer.block_input.numpy()
+        return self.inner.adapt_sublayer(sublayer)
 
 
-def run(encoder, parts, task=0, **more):
+def run(encoder, module, task=0, **more):
     seen = {}
-    found = encoder(inputs_of(task), parts=Watching(parts, seen), **more)
+    found = encoder(inputs_of(task), module=Watching(module, seen), **more)
     layers = [seen[1], seen[2], found["sequence_output"].numpy()]
     return layers, found["pooled_output"].numpy()
 
@@ -117,8 +115,8 @@ def run(encoder, parts, task=0, **more):
 @pytest.mark.parametrize("heads", [6, 3])
 @pytest.mark.parametrize("task", range(3))
 def test_an_encoder_with_pals_is_the_original(task, heads, encoder):
-    parts = PalsConfig(TASKS, 12, heads).parts(pal_values())
-    layers, pooled = run(encoder, parts, task)
+    module = PalsConfig(TASKS, 12, heads).module(pal_values())
+    layers, pooled = run(encoder, module, task)
     prefix = "output" if heads == 6 else "output_3_heads"
     for i, found in enumerate(layers):
         np.testing.assert_allclose(found, EXPECTED[f"{prefix}|{task}|layer|{i}"], atol=1e-5)
@@ -134,15 +132,17 @@ def test_the_same_base_without_them(encoder):
 
 def test_cls_alone_is_exact(encoder):
     """Where the last block computes one position, its PAL still attends to all."""
-    parts = PalsConfig(TASKS, 12, 6).parts(pal_values())
-    _, whole = run(encoder, parts, 1)
-    _, alone = run(encoder, parts, 1, output_range=1)
+    module = PalsConfig(TASKS, 12, 6).module(pal_values())
+    _, whole = run(encoder, module, 1)
+    _, alone = run(encoder, module, 1, output_range=1)
     np.testing.assert_allclose(alone, whole, atol=1e-6)
 
 
 def test_each_row_has_the_pals_of_its_task(encoder):
-    parts = PalsConfig(TASKS, 12, 6).parts(pal_values())
-    mixed = encoder(inputs_of(0) | {"task_ids": tf.constant([2, 1])}, parts=parts)["pooled_output"]
+    module = PalsConfig(TASKS, 12, 6).module(pal_values())
+    mixed = encoder(inputs_of(0) | {"task_ids": tf.constant([2, 1])}, module=module)[
+        "pooled_output"
+    ]
     expected = [EXPECTED["output|2|pooled"][0], EXPECTED["output|1|pooled"][1]]
     np.testing.assert_allclose(mixed, expected, atol=1e-5)
 

@@ -1,4 +1,4 @@
-"""What a kind of parts may not do: take the base's names, groups or layers, or a kind's name."""
+"""Adapter modules must not take names, groups or layers of the base, or another kind's name."""
 
 import dataclasses
 from typing import Any, ClassVar
@@ -7,7 +7,7 @@ import pytest
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.modules import AdapterModule
-from adapter_bert_tf.adapters.registry import MODULE_KINDS, ModuleConfig, register
+from adapter_bert_tf.adapters.registry import MODULE_KINDS, ModuleConfig, module_for, register
 from adapter_bert_tf.adapters.task_encoder import new_encoder
 from adapter_bert_tf.adapters.variable_specs import VariableSpec
 from adapter_bert_tf.errors import InputError
@@ -38,8 +38,8 @@ class OfOneVariable(ModuleConfig):
     def specs(self, sizes):
         return dict([self.variable])
 
-    def parts(self, values, dropouts=None, stacked=None):
-        return AdapterModule()
+
+module_for(OfOneVariable)(AdapterModule)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def model(monkeypatch):
 
 @pytest.mark.parametrize("case", WRONG)
 def test_variables_beside_the_base_are_its_own(case, model):
-    with pytest.raises(InputError, match=r"Variables beside the base need names of their own"):
+    with pytest.raises(InputError, match=r"Variables of an adapter module need names"):
         model(WRONG[case])
 
 
@@ -79,5 +79,5 @@ def test_a_config_read_back_is_equal():
 
 
 def test_an_unknown_kind_says_how_to_make_it_known():
-    with pytest.raises(InputError, match="once the module that registers it is imported"):
+    with pytest.raises(InputError, match="first import the file that registers it"):
         ModuleConfig.from_dict({"kind": "never heard of"})

@@ -5,11 +5,11 @@ import dataclasses
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.config import AdapterConfig
-from adapter_bert_tf.adapters.methods.bottleneck import change, values_with_prefix
-from adapter_bert_tf.adapters.modules import AdapterModule, add
+from adapter_bert_tf.adapters.methods.bottleneck import adapter_output
+from adapter_bert_tf.adapters.modules import AdapterModule
 from adapter_bert_tf.adapters.ops import MEMBERS, ROWS
-from adapter_bert_tf.adapters.registry import ModuleConfig, register
-from adapter_bert_tf.adapters.variable_specs import VariableSpec
+from adapter_bert_tf.adapters.registry import ModuleConfig, module_for, register
+from adapter_bert_tf.adapters.variable_specs import VariableSpec, values_with_prefix
 
 
 @register("toy_hypernetwork")
@@ -31,23 +31,18 @@ class ToyHypernetwork(ModuleConfig):
         vectors = VariableSpec((self.tasks, self.vector_size), "adapters", start=1.0)
         return {"adapters/tasks/vectors": vectors} | generators
 
-    def parts(self, values, dropouts=None, stacked=None):
-        return Generating(self, values)
 
-
-class Generating(AdapterModule):
-    """Generates the weights of all places once a call; its inputs have `task_ids`, `[batch]`."""
-
-    def __init__(self, config, values):
-        self.adapter = AdapterConfig(config.bottleneck_size)
-        self.vectors = values["adapters/tasks/vectors"]
-        self.generators = values_with_prefix(values, "adapters/generators")
+@module_for(ToyHypernetwork)
+class ToyHypernetworkModule(AdapterModule):
+    """Generates the weights of all adapters; the inputs of a call have `task_ids`, `[batch]`."""
 
     def for_call(self, inputs):
         zeros = tf.zeros_like(inputs["input_mask"][:, 0])
-        vectors = tf.gather(self.vectors, inputs.get("task_ids", zeros))
-        made = {name: tf.tensordot(vectors, kernel, 1) for name, kernel in self.generators.items()}
-        return self.adapter.parts(made, stacked=ROWS)
+        vectors = self.values["adapters/tasks/vectors"]
+        vectors = tf.gather(vectors, inputs.get("task_ids", zeros))
+        generators = values_with_prefix(self.values, "adapters/generators")
+        rows = {name: tf.tensordot(vectors, kernel, 1) for name, kernel in generators.items()}
+        return AdapterConfig(self.config.bottleneck_size).module(rows, stacked=ROWS)
 
 
 @register("toy_mixture")
@@ -72,19 +67,17 @@ class ToyMixture(ModuleConfig):
             for place, layer in places.items()
         }
 
-    def parts(self, values, dropouts=None, stacked=None):
-        return Mixing(AdapterConfig(self.bottleneck_size), values)
 
+@module_for(ToyMixture)
+class ToyMixtureModule(AdapterModule):
+    """Adds the members' outputs, each times its share."""
 
-class Mixing(AdapterModule):
-    """Adds the members' changes, each times its share."""
-
-    def __init__(self, adapter, values):
-        self.adapter, self.values = adapter, values
-
-    def adapted(self, place):
-        name = f"layer_{place.layer}/{place.sublayer}"
-        members = values_with_prefix(self.values, f"members/{name}")
-        changes = change(self.adapter, members, place, stacked=MEMBERS)
-        shares = tf.nn.softmax(self.values[f"adapters/{name}/share"])
-        return add(place, tf.einsum("bsnh,n->bsh", changes, tf.cast(shares, changes.dtype)))
+    def adapt_sublayer(self, sublayer):
+        path = f"layer_{sublayer.layer}/{sublayer.name}"
+        members = values_with_prefix(self.values, f"members/{path}")
+        config = AdapterConfig(self.config.bottleneck_size)
+        outputs = adapter_output(config, members, sublayer, stacked=MEMBERS)
+        shares = tf.nn.softmax(self.values[f"adapters/{path}/share"])
+        return sublayer.changed_by(
+            tf.einsum("bsnh,n->bsh", outputs, tf.cast(shares, outputs.dtype))
+        )

@@ -179,15 +179,15 @@ def test_each_row_has_the_weights_of_its_task(tiny_base_folder):
 def test_a_mixture_is_the_mean_of_its_members(tiny_base_folder):
     """With equal shares, as at the start; two products by hand against the one."""
     encoder = load_base(tiny_base_folder).build_encoder(ToyMixture())
-    for name, variable in encoder.parts.named_variables().items():
+    for name, variable in encoder.module_layer.named_variables().items():
         if name.startswith("members/"):
             variable.assign(tf.stack([variable[0], variable[0]]))
     halves = {
         name.replace("members/", "adapters/"): variable[0]
-        for name, variable in encoder.parts.named_variables().items()
+        for name, variable in encoder.module_layer.named_variables().items()
         if name.startswith("members/")
     }
-    one = encoder.encoder(support.batch(), parts=module_from_values(AdapterConfig(4), halves))
+    one = encoder.encoder(support.batch(), module=module_from_values(AdapterConfig(4), halves))
     np.testing.assert_allclose(
         encoder(support.batch())["pooled_output"], one["pooled_output"], atol=1e-6
     )
@@ -234,8 +234,8 @@ def test_the_methods_are_short():
         for c in tree.body
         if isinstance(c, ast.ClassDef)
     }
-    assert lengths["ToyHypernetwork"] + lengths["Generating"] < 40
-    assert lengths["ToyMixture"] + lengths["Mixing"] < 40
+    assert lengths["ToyHypernetwork"] + lengths["ToyHypernetworkModule"] < 40
+    assert lengths["ToyMixture"] + lengths["ToyMixtureModule"] < 40
 
 
 def test_both_may_serve_beside_ordinary_adapters(tiny_base_folder, tmp_path):

@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from adapter_bert_tf.adapters.methods.hypernetwork import embedding_of
+from adapter_bert_tf.adapters.methods.hypernetwork import embedding_name
 from adapter_bert_tf.analysis.composition import embeddings
 from adapter_bert_tf.cli.analyze import main
 from adapter_bert_tf.store import load_adapter
@@ -27,7 +27,7 @@ def test_tables_and_pictures(method, tmp_path, capsys):
     saved = load_adapter(str(GOLDEN / method)).weights
     found = rows(tmp_path / "task_embeddings.csv")
     assert [row[0] for row in found] == ["task", "pairs", "kinds", "scores"]
-    expected = [saved[embedding_of(row[0])] for row in found[1:]]
+    expected = [saved[embedding_name(row[0])] for row in found[1:]]
     np.testing.assert_allclose([list(map(float, r[1:])) for r in found[1:]], expected, rtol=1e-5)
     alike = rows(tmp_path / "task_similarity.csv")
     a, b = expected[:2]

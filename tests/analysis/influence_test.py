@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.modules import AdapterModule, Place, add
+from adapter_bert_tf.adapters.modules import AdapterModule, Sublayer
 from adapter_bert_tf.analysis.layers import influence
 from tests.analysis.looked import look, model_of, some_inputs
 
@@ -14,16 +14,18 @@ from tests.analysis.looked import look, model_of, some_inputs
 class Scaled(AdapterModule):
     """Adds a third of the sublayer's output to it, in one place."""
 
-    def adapted(self, place):
-        return add(place, place.output / 3) if place.layer == 1 else super().adapted(place)
+    def adapt_sublayer(self, sublayer):
+        if sublayer.layer == 1:
+            return sublayer.changed_by(sublayer.output / 3)
+        return sublayer.unchanged()
 
 
 def test_a_change_by_hand():
     output = tf.constant([[[3.0, 4.0], [0.0, 0.0]]])
-    place = Place(1, "attention", output, output, lambda x: x, output, output)
-    parts = influence.Observed(Scaled())
-    np.testing.assert_allclose(parts.adapted(place), output * 4 / 3)
-    np.testing.assert_allclose(parts.found[1, "attention"], [[1 / 3, 0]], rtol=1e-6)
+    sublayer = Sublayer(1, "attention", output, output, lambda x: x, output, output)
+    module = influence.Observed(Scaled())
+    np.testing.assert_allclose(module.adapt_sublayer(sublayer), output * 4 / 3)
+    np.testing.assert_allclose(module.changes[1, "attention"], [[1 / 3, 0]], rtol=1e-6)
 
 
 @pytest.mark.parametrize("preset, places", [("houlsby", 6), ("pfeiffer", 3)])
@@ -31,8 +33,8 @@ def test_it_changes_nothing_and_sees_every_adapter(preset, places):
     encoder, inputs = model_of(preset).encoder, some_inputs()
     found = influence.relative(encoder, inputs)
     assert sum(bool(x.numpy().any()) for x in found.values()) == places and len(found) == 6
-    parts = influence.Observed(encoder.beside())
-    seen = encoder.encoder(inputs, parts=parts)["pooled_output"]
+    module = influence.Observed(encoder.module())
+    seen = encoder.encoder(inputs, module=module)["pooled_output"]
     np.testing.assert_array_equal(seen, encoder(inputs)["pooled_output"])
 
 

@@ -349,10 +349,10 @@ def _mean_shares(mrpc, fused, base):
     for line in (mrpc / "dev.tsv").read_text().splitlines()[1:]:
         texts = line.split("\t")[3:]
         found = []
-        parts = FusionModule(
+        module = FusionModule(
             config, saved.weights, observe=lambda at, shares, found=found: found.append(shares)
         )
-        bare(encoder.inputs(*[[text] for text in texts]), parts=parts)
+        bare(encoder.inputs(*[[text] for text in texts]), module=module)
         for layer, shares in enumerate(found):
             total[layer].extend(shares.numpy()[0])
     return [np.mean(shares, 0) for shares in total]

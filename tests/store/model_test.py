@@ -101,11 +101,11 @@ def test_a_text_goes_through_what_tasks_have_in_common_once(model):
 
     def frozen(layers, inputs):
         seen.append((layers, len(inputs["input_word_ids"])))
-        return model.encoder.frozen(inputs, frozen_layers=layers)
+        return model.encoder.frozen_output(inputs, frozen_layers=layers)
 
     found = shared_layers(tasks, inputs, frozen)
     assert seen == [(1, 2)] and list(found) == [1]
-    expected = model.encoder.frozen(inputs, frozen_layers=1).numpy()[[0, 2, 3, 4]]
+    expected = model.encoder.frozen_output(inputs, frozen_layers=1).numpy()[[0, 2, 3, 4]]
     np.testing.assert_allclose(found[1].gather([0, 2, 3, 4]), expected, atol=1e-6)
     mixed = model(inputs, adapter=names)
     for row, name in enumerate(names):

@@ -137,7 +137,7 @@ def test_nothing_below_is_computed_where_its_output_is_given(tiny_base_folder):
     model, _ = model_of(tiny_base_folder)
     inputs = support.batch(rows=2)
     expected = model(inputs)
-    inputs[FROZEN_OUTPUT] = model.encoder.frozen(inputs)
+    inputs[FROZEN_OUTPUT] = model.encoder.frozen_output(inputs)
     other = inputs | {"input_word_ids": np.zeros_like(inputs["input_word_ids"])}
     np.testing.assert_allclose(model(other), expected, atol=1e-6)
 
@@ -161,9 +161,9 @@ def test_own_norms_of_a_shared_base_are_those_of_the_frozen_layers(tiny_base_fol
     encoder = load_base(tiny_base_folder).new_encoder(frozen_layers=1)
     own = TaskEncoder(encoder, UPPER)
     inputs = support.batch(rows=2)
-    np.testing.assert_allclose(own.frozen(inputs), encoder.frozen(inputs), atol=1e-6)
+    np.testing.assert_allclose(own.frozen_output(inputs), encoder.frozen_output(inputs), atol=1e-6)
     own.norms["bert_embeddings_LayerNorm"].beta.assign_add(tf.ones(16))
-    assert np.abs(own.frozen(inputs) - encoder.frozen(inputs)).max() > 1e-3
+    assert np.abs(own.frozen_output(inputs) - encoder.frozen_output(inputs)).max() > 1e-3
 
 
 def test_rows_of_different_lengths_come_back_padded():

@@ -1,255 +1,202 @@
-"""AdapterFusion: in each place an attention decides, token by token, which members to listen to."""
+"""AdapterFusion: for each token, an attention over members weights what each of them adds."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
 
 import tensorflow as tf
-import tf_keras
 
 from adapter_bert_tf.adapters.methods.bottleneck import (
-    narrowed,
-    normalized,
-    read,
-    source,
-    up_of,
-    values_with_prefix,
+    adapter_input,
+    normalize_input,
+    normalize_output,
+    project_down,
+    project_up,
 )
-from adapter_bert_tf.adapters.modules import AdapterModule, Function, Place, add
+from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
+from adapter_bert_tf.adapters.modules import AdapterModule, Function, Sublayer
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, MEMBERS, Tensor, dense
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.adapters.registry import module_for
+from adapter_bert_tf.adapters.variable_specs import values_with_prefix
 
-if TYPE_CHECKING:
-    from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
-
-HOTTEST = 50.0  # Temperature at the first step, where it falls at all; 1 at the end.
-Observer = Callable[[Place, tf.Tensor], None]
+Observer = Callable[[Sublayer, tf.Tensor], None]
 
 
-def fused_change(
-    config: "FusionConfig",
+@module_for(FusionConfig)
+class FusionModule(AdapterModule):
+    """A fusion after each sublayer where its members have an adapter.
+
+    The values are named `fusion/layer_I/SUBLAYER/VARIABLE` and `members/layer_I/SUBLAYER/VARIABLE`,
+    the dropouts of scores `fusion/layer_I/SUBLAYER`.
+
+    Args:
+      config, values, dropouts, stacked: as of `AdapterModule`.
+      observe: as in `fusion_output`.
+    """
+
+    config: FusionConfig
+
+    def __init__(
+        self,
+        config: FusionConfig,
+        values: Mapping[str, Tensor],
+        dropouts: Mapping[str, Function] | None = None,
+        stacked: str | None = None,
+        observe: Observer | None = None,
+    ) -> None:
+        super().__init__(config, values, dropouts, stacked)
+        self.observe = observe
+
+    def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
+        """The sublayer's output plus that of the fusion."""
+        path = f"layer_{sublayer.layer}/{sublayer.name}"
+        values = values_with_prefix(self.values, f"fusion/{path}")
+        members = values_with_prefix(self.values, f"members/{path}")
+        if not values:
+            return sublayer.unchanged()
+        dropout = self.dropouts.get(f"fusion/{path}")
+        with tf.name_scope(path):
+            output = fusion_output(self.config, values, members, sublayer, dropout, self.observe)
+            return sublayer.changed_by(output)
+
+
+def fusion_output(
+    config: FusionConfig,
     values: Mapping[str, Tensor],
     members: Mapping[str, Tensor],
-    place: Place,
+    sublayer: Sublayer,
     dropout: Function | None = None,
     observe: Observer | None = None,
 ) -> tf.Tensor:
-    """What a fusion adds to a sublayer's output (Pfeiffer et al. 2021, section 3.2).
+    """The change that a fusion adds to a sublayer's output (Pfeiffer et al. 2021, section 3.2).
 
-    With z_n what member n adds and x what members read, `s = softmax((x Q + b_Q) . (z_n K + b_K))`
-    over the members, and the result is `sum_n s_n z_n V`. As z_n = a_n U_n, with a_n what is in the
-    member's bottleneck, the scores are those of `(x Q + b_Q) K^T U_n^T` with a_n, and no z_n is
-    ever made.
+    With z_n the output of member n and x the input of the members, the result is
+    `sum_n s_n z_n V`, where s is the softmax of `(x Q + b_Q) . (z_n K + b_K)` over the members. As
+    z_n = a_n U_n, with a_n the values in the member's bottleneck, the scores are the products of
+    `(x Q + b_Q) K^T U_n^T` with a_n, and no z_n is computed.
 
     Args:
       config: `FusionConfig`.
       values: dict from `query_kernel`, `query_bias`, `key_kernel`, `key_bias` and `value_kernel`
         to variable or tensor.
       members: dict from the names of a member's variables to all members', `[members, ...]`.
-      place: the `Place`.
+      sublayer: the `Sublayer`.
       dropout: function of the scores, or None.
-      observe: is called with the place and the members' shares `[batch, seq, members]`, or None.
+      observe: called with the sublayer and the members' shares `[batch, seq, members]`, or None.
 
     Returns:
       `[batch, seq, hidden]`, without the residual.
     """
-    member, dtype = config.member, place.output.dtype
-    seen = source(member, place)
-    x, kernels = read(member, members, place, seen, MEMBERS)
-    found = narrowed(x, kernels, ACTIVATION_FUNCTIONS[member.activation], MEMBERS)
-    products: Products
+    member, dtype = config.member, sublayer.output.dtype
+    x = adapter_input(member, sublayer)
+    down_input, kernels = normalize_input(member, members, sublayer, x, MEMBERS)
+    z = project_down(down_input, kernels, ACTIVATION_FUNCTIONS[member.activation], MEMBERS)
     if member.normalize_output:
-        found = tf.cast(normalized(dense(found, *up_of(kernels), MEMBERS), members, MEMBERS), dtype)
-        products = Whole(values)
+        z = normalize_output(project_up(z, kernels, MEMBERS), members, MEMBERS)
+        z, attention = tf.cast(z, dtype), OutputAttention(values)
     else:
-        found = tf.concat([found, tf.ones_like(found[..., :1])], -1)  # For the up bias.
+        z = tf.concat([z, tf.ones_like(z[..., :1])], -1)  # For the up bias.
         up = tf.concat([members["up_kernel"], members["up_bias"][:, tf.newaxis]], 1)
-        products = Merged(values, up) if dropout is not None else Stepwise(values, up)
-    scores = products.scores(tf.cast(seen, dtype), found) * member.scale
-    scores += _of_key_bias(values, tf.cast(seen, dtype))
+        attention_class = MergedAttention if dropout is not None else BottleneckAttention
+        attention = attention_class(values, up)
+    scores = attention.scores(tf.cast(x, dtype), z) * member.scale
+    scores += _key_bias_score(values, tf.cast(x, dtype))
     shares = tf.nn.softmax(dropout(scores) if dropout is not None else scores)
     if observe is not None:
-        observe(place, shares)
-    result = products.mixed(found * tf.cast(shares, dtype)[..., tf.newaxis])
+        observe(sublayer, shares)
+    result = attention.combine(z * tf.cast(shares, dtype)[..., tf.newaxis])
     return result if member.scale == 1.0 else result * member.scale
 
 
-def _of_key_bias(values: Mapping[str, Tensor], x: tf.Tensor) -> tf.Tensor:
+def _key_bias_score(values: Mapping[str, Tensor], x: tf.Tensor) -> tf.Tensor:
     """`(x Q + b_Q) . b_K`, float32 `[batch, seq, 1]`.
 
-    The same for all members, so that the softmax does not see it; but what dropout leaves does.
+    It is the same for all members, so it changes the softmax only where dropout removes scores.
     """
     kernel = tf.linalg.matvec(values["query_kernel"], values["key_bias"])
     bias = tf.tensordot(values["query_bias"], values["key_bias"], 1)
-    found = tf.tensordot(x, tf.cast(kernel, x.dtype), 1)[..., tf.newaxis]
-    return tf.cast(found, tf.float32) + bias
+    score = tf.tensordot(x, tf.cast(kernel, x.dtype), 1)[..., tf.newaxis]
+    return tf.cast(score, tf.float32) + bias
 
 
-class Products(Protocol):
-    """The products of a fusion with what is found in its members."""
-
-    def scores(self, x: tf.Tensor, found: tf.Tensor) -> tf.Tensor:
-        """float32 `[batch, seq, members]`, but for the key's bias."""
-
-    def mixed(self, weighted: tf.Tensor) -> tf.Tensor:
-        """`[batch, seq, hidden]`, of what is found times the members' shares."""
-
-
-class Whole:
-    """The products with the members' whole changes, which a LayerNorm keeps from being merged.
+class OutputAttention:
+    """The attention over members, computed from their outputs z_n.
 
     Args:
-      values: as in `fused_change`.
+      values: as in `fusion_output`.
     """
 
     def __init__(self, values: Mapping[str, Tensor]) -> None:
         self.values = values
 
-    def scores(self, x: tf.Tensor, found: tf.Tensor) -> tf.Tensor:
-        """float32 `[batch, seq, members]`, but for the key's bias.
+    def scores(self, x: tf.Tensor, z: tf.Tensor) -> tf.Tensor:
+        """The scores without the term of the key bias, float32 `[batch, seq, members]`.
 
         Args:
-          x: `[batch, seq, hidden]`, what asks.
-          found: `[batch, seq, members, hidden]`.
+          x: `[batch, seq, hidden]`, the input of the members.
+          z: `[batch, seq, members, hidden]`.
         """
-        return tf.reduce_sum(tf.cast(self.asked(x)[:, :, tf.newaxis] * found, tf.float32), -1)
+        query = self.query_times_key(x)[:, :, tf.newaxis]
+        return tf.reduce_sum(tf.cast(query * z, tf.float32), -1)
 
-    def mixed(self, weighted: tf.Tensor) -> tf.Tensor:
-        """`sum_n s_n z_n V`, `[batch, seq, hidden]`, of the `s_n z_n`."""
-        return self.valued(tf.reduce_sum(weighted, 2))
+    def combine(self, weighted: tf.Tensor) -> tf.Tensor:
+        """`sum_n s_n z_n V`, `[batch, seq, hidden]`, from the `s_n z_n`."""
+        return self.times_value(tf.reduce_sum(weighted, 2))
 
-    def asked(self, x: tf.Tensor) -> tf.Tensor:
+    def query_times_key(self, x: tf.Tensor) -> tf.Tensor:
         """`(x Q + b_Q) K^T`, `[batch, seq, hidden]`."""
-        own = {name: tf.cast(value, x.dtype) for name, value in self.values.items()}
-        query = dense(x, own["query_kernel"], own["query_bias"])
-        return tf.tensordot(query, own["key_kernel"], [[2], [1]])
+        kernels = {name: tf.cast(value, x.dtype) for name, value in self.values.items()}
+        query = dense(x, kernels["query_kernel"], kernels["query_bias"])
+        return tf.tensordot(query, kernels["key_kernel"], [[2], [1]])
 
-    def valued(self, x: tf.Tensor) -> tf.Tensor:
+    def times_value(self, x: tf.Tensor) -> tf.Tensor:
         """`x V`, `[batch, seq, hidden]`."""
         return tf.tensordot(x, tf.cast(self.values["value_kernel"], x.dtype), 1)
 
 
-class Stepwise(Whole):
-    """The products of a fusion one after the other: fewest operations for few tokens.
+class BottleneckAttention(OutputAttention):
+    """The same attention, computed from the values in the bottlenecks: z_n = a_n U_n.
+
+    It multiplies by one kernel after the other, which takes the fewest operations for few tokens.
 
     Args:
-      values: as in `fused_change`.
-      up: `[members, bottleneck + 1, hidden]`, the up kernels and under them the biases.
+      values: as in `fusion_output`.
+      up: `[members, bottleneck + 1, hidden]`, the up kernels and in the last row the biases.
     """
 
     def __init__(self, values: Mapping[str, Tensor], up: tf.Tensor) -> None:
         super().__init__(values)
         self.up = up
 
-    def scores(self, x: tf.Tensor, found: tf.Tensor) -> tf.Tensor:
-        """float32 `[batch, seq, members]`, but for the key's bias.
+    def scores(self, x: tf.Tensor, z: tf.Tensor) -> tf.Tensor:
+        """The scores without the term of the key bias, float32 `[batch, seq, members]`.
 
         Args:
-          x: `[batch, seq, hidden]`, what asks.
-          found: `[batch, seq, members, bottleneck + 1]`, the last of which is 1.
+          x: `[batch, seq, hidden]`, the input of the members.
+          z: `[batch, seq, members, bottleneck + 1]`, with 1 in the last place.
         """
-        asked = tf.einsum("bsh,nmh->bsnm", self.asked(x), tf.cast(self.up, x.dtype))
-        return tf.reduce_sum(tf.cast(asked * found, tf.float32), -1)
+        query = tf.einsum("bsh,nmh->bsnm", self.query_times_key(x), tf.cast(self.up, x.dtype))
+        return tf.reduce_sum(tf.cast(query * z, tf.float32), -1)
 
-    def mixed(self, weighted: tf.Tensor) -> tf.Tensor:
-        """`sum_n s_n a_n U_n V`, `[batch, seq, hidden]`, of the `s_n a_n`."""
+    def combine(self, weighted: tf.Tensor) -> tf.Tensor:
+        """`sum_n s_n a_n U_n V`, `[batch, seq, hidden]`, from the `s_n a_n`."""
         up = tf.cast(self.up, weighted.dtype)
-        return self.valued(tf.einsum("bsnm,nmh->bsh", weighted, up))
+        return self.times_value(tf.einsum("bsnm,nmh->bsh", weighted, up))
 
 
-class Merged(Stepwise):
-    """The same with `Q K^T U_n^T` and `U_n V` made first, in float32.
+class MergedAttention(BottleneckAttention):
+    """The same with `Q K^T U_n^T` and `U_n V` multiplied first, in float32.
 
-    That costs as much as some `hidden` tokens do; training, with thousands in a batch and the
-    gradients of Q, K and V to make, takes half the operations.
+    These two products cost as much as about `hidden` tokens. Training has thousands of tokens in a
+    batch and needs the gradients of Q, K and V, so it takes half the operations.
     """
 
-    def scores(self, x: tf.Tensor, found: tf.Tensor) -> tf.Tensor:
+    def scores(self, x: tf.Tensor, z: tf.Tensor) -> tf.Tensor:
         values = self.values
-        asking = tf.concat([values["query_kernel"], values["query_bias"][tf.newaxis]], 0)
-        kernel = tf.einsum(
-            "hk,nmk->nhm", tf.matmul(asking, values["key_kernel"], transpose_b=True), self.up
-        )
-        asked = dense(x, tf.cast(kernel[:, :-1], x.dtype), tf.cast(kernel[:, -1], x.dtype), MEMBERS)
-        return tf.reduce_sum(tf.cast(asked * found, tf.float32), -1)
+        query_kernel = tf.concat([values["query_kernel"], values["query_bias"][tf.newaxis]], 0)
+        product = tf.matmul(query_kernel, values["key_kernel"], transpose_b=True)
+        kernel = tf.einsum("hk,nmk->nhm", product, self.up)
+        query = dense(x, tf.cast(kernel[:, :-1], x.dtype), tf.cast(kernel[:, -1], x.dtype), MEMBERS)
+        return tf.reduce_sum(tf.cast(query * z, tf.float32), -1)
 
-    def mixed(self, weighted: tf.Tensor) -> tf.Tensor:
+    def combine(self, weighted: tf.Tensor) -> tf.Tensor:
         kernel = tf.einsum("nmh,hk->nmk", self.up, self.values["value_kernel"])
         return tf.einsum("bsnm,nmk->bsk", weighted, tf.cast(kernel, weighted.dtype))
-
-
-class FusionModule(AdapterModule):
-    """A fusion in each place where its members have an adapter.
-
-    Args:
-      config: `FusionConfig`.
-      values: dict from `fusion/layer_I/SUBLAYER/VARIABLE` and `members/layer_I/SUBLAYER/VARIABLE`
-        to variable or tensor.
-      dropouts: dict from `fusion/layer_I/SUBLAYER` to a function of the scores, or None.
-      observe: as in `fused_change`.
-    """
-
-    def __init__(
-        self,
-        config: "FusionConfig",
-        values: Mapping[str, Tensor],
-        dropouts: Mapping[str, Function] | None = None,
-        observe: Observer | None = None,
-    ) -> None:
-        self.config, self.values, self.observe = config, values, observe
-        self.dropouts = dropouts or {}
-
-    def adapted(self, place: Place) -> tf.Tensor:
-        """The sublayer's output and what the fusion makes of the members' changes of it."""
-        at = f"layer_{place.layer}/{place.sublayer}"
-        values, members = (
-            values_with_prefix(self.values, f"fusion/{at}"),
-            values_with_prefix(self.values, f"members/{at}"),
-        )
-        if not values:
-            return super().adapted(place)
-        dropout = self.dropouts.get(f"fusion/{at}")
-        with tf.name_scope(at):
-            change = fused_change(self.config, values, members, place, dropout, self.observe)
-            return add(place, change)
-
-
-@tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
-class ScoreDropout(tf_keras.layers.Dropout):
-    """Dropout on scores, divided by a temperature that falls while training.
-
-    It falls from 50 to 1 in equal steps, and is 1 after that and wherever nothing is trained: like
-    dropout it is there for training alone, so that nothing of it must be saved.
-
-    Args:
-      rate: of the dropout.
-      cooling_steps: training steps until the temperature is 1; 0: it always is.
-    """
-
-    def __init__(self, rate: float, cooling_steps: int = 0, **kwargs: Any) -> None:
-        super().__init__(rate, dtype=tf.float32, **kwargs)
-        self.cooling_steps = cooling_steps
-
-    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
-        """The scores, of any shape, as they go into the softmax."""
-        dropped = super().call(inputs, training=training)
-        training = tf_keras.backend.learning_phase() if training is None else training
-        if not self.cooling_steps or not training:
-            return dropped
-        self.require_step()
-        return dropped / self.temperature(self._random_generator.step)
-
-    def require_step(self) -> None:
-        """What cools must know which step it is. Raises `InputError`."""
-        if self.cooling_steps and getattr(self._random_generator, "step", None) is None:
-            raise InputError(
-                "cooling_steps needs to know the step. Train with training.loop.train, or call "
-                "training.dropout.seed_dropout(model, seed, optimizer.iterations) before fit."
-            )
-
-    def temperature(self, step: tf.Variable | tf.Tensor | float) -> tf.Tensor:
-        """The temperature at a step, counted from 0."""
-        left = 1.0 - tf.cast(step, tf.float32) / self.cooling_steps
-        return 1.0 + (HOTTEST - 1.0) * tf.maximum(left, 0.0)
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {"cooling_steps": self.cooling_steps}

@@ -1,13 +1,11 @@
-"""What a fusion looks like: its members, and the attention over them."""
+"""Configuration of AdapterFusion: its members, and the attention over them."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from adapter_bert_tf.adapters.config import AdapterConfig
-from adapter_bert_tf.adapters.methods.fusion import FusionModule, ScoreDropout
-from adapter_bert_tf.adapters.modules import AdapterModule, Function
-from adapter_bert_tf.adapters.ops import Tensor
+from adapter_bert_tf.adapters.methods.score_dropout import ScoreDropout
 from adapter_bert_tf.adapters.registry import ModuleConfig, register
 from adapter_bert_tf.adapters.variable_specs import ATTENTION_DROPOUT, Sizes, VariableSpec
 from adapter_bert_tf.errors import InputError
@@ -15,34 +13,35 @@ from adapter_bert_tf.sanitize import preview, printable
 
 MOST_MEMBERS = 1_000
 WHY_SERIAL = (
-    "a parallel adapter reads what goes into the sublayer, so that there is no output of the "
-    "sublayer to ask with, and the published fusion counts the skip connection twice there. Train "
+    "a parallel adapter reads the input of the sublayer, so the attention has no output of the "
+    "sublayer as its query, and the published fusion counts the skip connection twice there. Train "
     "it with houlsby or pfeiffer"
 )
-PULL = 0.01  # Of the value kernels to the identity, in the loss.
+TO_IDENTITY = 0.01  # Weight of the value kernels' distance to the identity in the loss.
 
 
 @register("fusion")
 @dataclasses.dataclass(frozen=True)
 class FusionConfig(ModuleConfig):
-    """AdapterFusion (Pfeiffer et al. 2021, section 3.2): frozen members, and who listens to whom.
+    """AdapterFusion (Pfeiffer et al. 2021, section 3.2): an attention over frozen members.
 
-    In each place where the members have an adapter there are a query and a key, `[hidden, hidden]`
-    with biases, and a value without one that starts near the identity and is held there.
+    After each sublayer where the members have an adapter there are a query and a key kernel,
+    `[hidden, hidden]` with biases, and a value kernel without one. The value kernel starts near the
+    identity, and the loss keeps it near.
 
     Args:
       member: `AdapterConfig` that all members have, or one as a dict.
       members: their names, in the order of their weights.
       cooling_steps: training steps in which the temperature of the attention falls from 50 to 1
         (AdapterHub: 1,000); 0: it always is 1.
-      own_norms: whether the members bring LayerNorms, the same for all.
+      own_norms: whether the members have LayerNorms of their own, the same for all.
 
     Raises:
       InputError: if a value is out of range, or members cannot be fused.
     """
 
     groups: ClassVar[tuple[str, ...]] = ("fusion", "members")
-    borrowed: ClassVar[tuple[str, ...]] = ("members",)
+    borrowed_groups: ClassVar[tuple[str, ...]] = ("members",)
 
     member: AdapterConfig
     members: tuple[str, ...]
@@ -77,43 +76,35 @@ class FusionConfig(ModuleConfig):
         )
 
     def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
-        """As `PartsConfig.specs`: the fusion's own, then the members', `[members, ...]` each."""
+        """As `ModuleConfig.specs`: the fusion's own, then the members', each `[members, ...]`."""
         members = {
             f"members/{name.removeprefix('adapters/')}": VariableSpec(
                 (len(self.members), *spec.shape), "members", spec.layer, spec.start
             )
             for name, spec in self.member.specs(sizes).items()
         }
-        places = {name.rpartition("/")[0]: spec.layer for name, spec in members.items()}
+        layers = {name.rpartition("/")[0]: spec.layer for name, spec in members.items()}
         own = {
-            f"{place.replace('members/', 'fusion/', 1)}/{name}": spec
-            for place, layer in places.items()
+            f"{prefix.replace('members/', 'fusion/', 1)}/{name}": spec
+            for prefix, layer in layers.items()
             for name, spec in _attention(sizes["hidden_size"], layer).items()
         }
         return own | members
 
-    def parts(
-        self,
-        values: Mapping[str, Tensor],
-        dropouts: Mapping[str, Function] | None = None,
-        stacked: str | None = None,
-    ) -> AdapterModule:
-        """As `PartsConfig.parts`."""
-        return FusionModule(self, values, dropouts)
-
     def new_dropouts(self, sizes: Sizes) -> dict[str, Callable[..., Any]]:
-        """One for each attention, at the rate of the base's own."""
-        places = {n.rpartition("/")[0] for n, s in self.specs(sizes).items() if s.group == "fusion"}
+        """One for each attention, with the rate of the base."""
+        specs = self.specs(sizes).items()
+        prefixes = {name.rpartition("/")[0] for name, spec in specs if spec.group == "fusion"}
         rate = sizes.get("attention_dropout", ATTENTION_DROPOUT)
-        return {place: ScoreDropout(rate, self.cooling_steps) for place in sorted(places)}
+        return {prefix: ScoreDropout(rate, self.cooling_steps) for prefix in sorted(prefixes)}
 
     @property
-    def brought(self) -> tuple[str, ...]:
-        """As `PartsConfig.brought`."""
+    def replaced_groups(self) -> tuple[str, ...]:
+        """As `ModuleConfig.replaced_groups`."""
         return ("LayerNorm",) if self.own_norms else ()
 
     def summary(self) -> str:
-        """As `PartsConfig.summary`."""
+        """As `ModuleConfig.summary`."""
         names = printable(", ".join(self.members))
         return f"fusion of {len(self.members)} ({names}), each {self.member.summary()}"
 
@@ -125,7 +116,9 @@ def _attention(hidden: int, layer: int | None) -> dict[str, VariableSpec]:
         "query_bias": VariableSpec(bias, "fusion", layer),
         "key_kernel": VariableSpec(kernel, "fusion", layer, 0.02, cut=False),
         "key_bias": VariableSpec(bias, "fusion", layer),
-        "value_kernel": VariableSpec(kernel, "fusion", layer, "near_identity", to_identity=PULL),
+        "value_kernel": VariableSpec(
+            kernel, "fusion", layer, "near_identity", to_identity=TO_IDENTITY
+        ),
     }
 
 

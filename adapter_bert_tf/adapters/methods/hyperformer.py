@@ -1,4 +1,4 @@
-"""HyperFormer and HyperFormer++: what a hypernetwork that makes adapters looks like."""
+"""HyperFormer and HyperFormer++: a hypernetwork generates the adapters of each task."""
 
 import dataclasses
 import math
@@ -7,20 +7,24 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.config import AdapterConfig
-from adapter_bert_tf.adapters.methods.bottleneck import OUTPUT, variable_shapes
-from adapter_bert_tf.adapters.methods.hypernetwork import NAME, PROJECTOR, SHARED, generated
+from adapter_bert_tf.adapters.config import OUTPUT_NORM, AdapterConfig
+from adapter_bert_tf.adapters.methods.hypernetwork import (
+    NAME,
+    PROJECTOR,
+    SHARED,
+    generate_adapters,
+)
 from adapter_bert_tf.adapters.methods.multitask import TASK_IDS, TASKS, MultitaskConfig
-from adapter_bert_tf.adapters.modules import AdapterModule, Function
+from adapter_bert_tf.adapters.modules import AdapterModule
 from adapter_bert_tf.adapters.ops import ROWS, Tensor
-from adapter_bert_tf.adapters.registry import register
+from adapter_bert_tf.adapters.registry import module_for, register
 from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
 
 STARTS = ("identity", "published")
 SCALE = 1e-2  # Standard deviation of all kernels at the start.
-REDUCTION = 32  # The bottleneck of the paper is so many times narrower than the base.
+REDUCTION = 32  # Hidden size of the base divided by that of the bottleneck, in the paper.
 MOST = 65_536
 SIZES = ("task_embedding_size", "projector_size", "projected_size")
 SWITCHES = ("shared", "projector", "conditional_norm")
@@ -31,21 +35,21 @@ SWITCHES = ("shared", "projector", "conditional_norm")
 class HyperFormerConfig(MultitaskConfig):
     """HyperFormer, or with `shared` HyperFormer++ (Mahabadi et al. 2021, sections 2.2 and 2.3).
 
-    Every task has an embedding, from which generators, linear with biases, make its adapters:
-    `A(x) = x + LayerNorm(U gelu(D x))`, the LayerNorm's gamma and beta too.
+    Every task has an embedding. Generators, linear layers with biases, compute the adapters of the
+    task from it: `A(x) = x + LayerNorm(U gelu(D x))`, including the LayerNorm's gamma and beta.
 
     Args:
       adapter: `AdapterConfig` of each, or one as a dict; with `normalize_output`.
       tasks: names of the tasks, in the order of their numbers.
-      shared: whether all places have the same generators, which then read an embedding of the layer
-        and of the sublayer too, through the projector and a LayerNorm.
+      shared: whether all sublayers have the same generators. These also read an embedding of the
+        layer and one of the sublayer, through the projector and a LayerNorm.
       task_embedding_size, projector_size, projected_size: of the embeddings, of the projector's
-        hidden layer, and of what the generators read.
-      projector: without it they read the embeddings themselves (Table 4).
-      conditional_norm: whether gamma and beta are generated; else each place has its own for all
-        tasks (Table 4).
-      start: `published`: generators drawn with a deviation of 0.01; `identity`: those of gamma and
-        beta are zero, so that the model starts as the base.
+        hidden layer, and of the input of the generators.
+      projector: without it the generators read the embeddings (Table 4).
+      conditional_norm: whether gamma and beta are generated; else those of a sublayer are the same
+        for all tasks (Table 4).
+      start: `published`: the generators are drawn with a standard deviation of 0.01; `identity`:
+        those of gamma and beta are zero, so that the model starts as the base.
 
     Raises:
       InputError: if a value is out of range.
@@ -82,9 +86,9 @@ class HyperFormerConfig(MultitaskConfig):
         _require(self.start in STARTS, f"start is one of {STARTS}", self.start)
 
     def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
-        """As `PartsConfig.specs`: the tasks' embeddings, the projector, the generators."""
-        shapes = variable_shapes(self.adapter, sizes["hidden_size"])
-        norms = {n: shape for n, shape in shapes.items() if n.startswith(f"{OUTPUT}_")}
+        """As `ModuleConfig.specs`: the tasks' embeddings, the projector, the generators."""
+        shapes = self.adapter.variable_shapes(sizes["hidden_size"])
+        norms = {n: shape for n, shape in shapes.items() if n.startswith(f"{OUTPUT_NORM}_")}
         if not self.conditional_norm:
             shapes = {name: shape for name, shape in shapes.items() if name not in norms}
         specs = self._embeddings(sizes) | self._projector()
@@ -129,7 +133,7 @@ class HyperFormerConfig(MultitaskConfig):
 
     @property
     def vector_size(self) -> int:
-        """Size of what the generators read."""
+        """Size of the input of the generators."""
         read = self.task_embedding_size * (3 if self.shared else 1)
         return self.projected_size if self.projector else read
 
@@ -138,7 +142,7 @@ class HyperFormerConfig(MultitaskConfig):
     ) -> dict[str, VariableSpec]:
         specs: dict[str, VariableSpec] = {}
         for name, shape in shapes.items():
-            at_zero = self.start == "identity" and name.startswith(f"{OUTPUT}_")
+            at_zero = self.start == "identity" and name.startswith(f"{OUTPUT_NORM}_")
             scale = "zeros" if at_zero else SCALE
             size = math.prod(shape)
             specs |= _linear(f"{prefix}/{name}/", self.vector_size, size, layer, scale)
@@ -147,63 +151,43 @@ class HyperFormerConfig(MultitaskConfig):
     def _norm_start(self, name: str) -> str:
         return "ones" if name.endswith("gamma") and self.start == "published" else "zeros"
 
-    def parts(
-        self,
-        values: Mapping[str, Tensor],
-        dropouts: Mapping[str, Function] | None = None,
-        stacked: str | None = None,
-    ) -> AdapterModule:
-        """As `PartsConfig.parts`."""
-        return HyperFormerModule(self, values, dropouts)
-
     def dropout_rates(self, sizes: Sizes) -> dict[str, float]:
-        """As of one adapter: the rows of all tasks go through the same dropouts."""
+        """As of one adapter: the rows of all tasks share the dropouts."""
         return self.adapter.dropout_rates(sizes)
 
     def without_lowest(self, count: int, num_layers: int) -> "HyperFormerConfig":
-        """As of one adapter: no task has one in the lowest layers."""
+        """The configuration without adapters in the lowest layers, for all tasks."""
         return dataclasses.replace(self, adapter=self.adapter.without_lowest(count, num_layers))
 
-    def of_one(self) -> AdapterConfig:
-        """As `OfTasks.of_one`."""
+    def single_task_config(self) -> AdapterConfig:
+        """As `MultitaskConfig.single_task_config`."""
         return self.adapter
 
-    def of_each(self, values: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
-        """As `OfTasks.of_each`: what is generated for each."""
-        made = generated(self.adapter, self.tasks, values)
+    def values_by_task(self, values: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+        """As `MultitaskConfig.values_by_task`, with generated values."""
+        adapters = generate_adapters(self.adapter, self.tasks, values)
         return {
-            task: {name: tensor[i] for name, tensor in made.items()}
+            task: {name: tensor[i] for name, tensor in adapters.items()}
             for i, task in enumerate(self.tasks)
         }
 
     def summary(self) -> str:
-        """As `PartsConfig.summary`."""
+        """As `ModuleConfig.summary`."""
         name = "HyperFormer++" if self.shared else "HyperFormer"
         return f"{name} of {', '.join(self.tasks)}, which makes: {self.adapter.summary()}"
 
 
+@module_for(HyperFormerConfig)
 class HyperFormerModule(AdapterModule):
-    """Makes the adapters of each row's task; the inputs of a call have `task_ids`, `[batch]`.
+    """Generates the adapters of all tasks; the inputs of a call have `task_ids`, `[batch]`."""
 
-    Args:
-      config: `HyperFormerConfig`.
-      values: dict from the names of its `specs` to variables or tensors.
-      dropouts: as of one adapter.
-    """
-
-    def __init__(
-        self,
-        config: HyperFormerConfig,
-        values: Mapping[str, Tensor],
-        dropouts: Mapping[str, Function] | None = None,
-    ) -> None:
-        self.config, self.values, self.dropouts = config, values, dropouts
+    config: HyperFormerConfig
 
     def for_call(self, inputs: Mapping[str, tf.Tensor]) -> AdapterModule:
-        """The adapters of the rows."""
-        of_tasks = generated(self.config.adapter, self.config.tasks, self.values)
-        rows = {name: tf.gather(value, inputs[TASK_IDS]) for name, value in of_tasks.items()}
-        return self.config.adapter.parts(rows, self.dropouts, ROWS)
+        """The adapter of each row's task."""
+        adapters = generate_adapters(self.config.adapter, self.config.tasks, self.values)
+        rows = {name: tf.gather(value, inputs[TASK_IDS]) for name, value in adapters.items()}
+        return self.config.adapter.module(rows, self.dropouts, ROWS)
 
 
 def _linear(

@@ -1,4 +1,4 @@
-"""Several parts side by side in one pass: each for its own share of the rows."""
+"""Several modules in one pass, each for its own share of the rows."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -6,60 +6,58 @@ from typing import Any
 
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.modules import AdapterModule, Function, Place
+from adapter_bert_tf.adapters.modules import AdapterModule, Function, Sublayer
 
-OF_ROWS = ("output", "residual", "block_input", "mask")  # The tensors of a `Place`.
+ROW_TENSORS = ("output", "residual", "block_input", "mask")  # The fields of a `Sublayer` with rows.
 
 
 class MixedModule(AdapterModule):
-    """Parts for equal shares of a batch, one after the other.
+    """Modules for equal shares of a batch, one after the other.
 
-    What the base computes it computes once for all rows.
+    The base computes all rows at once.
 
     Args:
-      sections: the `Parts` of each share.
+      modules: the module of each share.
     """
 
-    def __init__(self, sections: Sequence[AdapterModule]) -> None:
-        self.sections = list(sections)
+    def __init__(self, modules: Sequence[AdapterModule]) -> None:
+        super().__init__()
+        self.modules = list(modules)
 
     def for_call(self, inputs: Mapping[str, tf.Tensor]) -> AdapterModule:
-        shares = {name: tf.split(value, len(self.sections)) for name, value in inputs.items()}
+        shares = {name: tf.split(value, len(self.modules)) for name, value in inputs.items()}
         return MixedModule(
             [
-                parts.for_call({name: values[i] for name, values in shares.items()})
-                for i, parts in enumerate(self.sections)
+                module.for_call({name: values[i] for name, values in shares.items()})
+                for i, module in enumerate(self.modules)
             ]
         )
 
-    def adapted(self, place: Place) -> tf.Tensor:
-        count = len(self.sections)
-        shares = {name: tf.split(getattr(place, name), count) for name in OF_ROWS}
-        norms = place.norm.functions if isinstance(place.norm, Each) else [place.norm] * count
-        found = [
-            parts.adapted(
-                dataclasses.replace(
-                    place,
-                    norm=norms[i],
-                    **{name: values[i] for name, values in shares.items()},
-                )
+    def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
+        count = len(self.modules)
+        shares = {name: tf.split(getattr(sublayer, name), count) for name in ROW_TENSORS}
+        norm = sublayer.norm
+        norms = norm.functions if isinstance(norm, FunctionPerShare) else [norm] * count
+        outputs = []
+        for i, module in enumerate(self.modules):
+            tensors = {name: values[i] for name, values in shares.items()}
+            outputs.append(
+                module.adapt_sublayer(dataclasses.replace(sublayer, norm=norms[i], **tensors))
             )
-            for i, parts in enumerate(self.sections)
-        ]
-        return tf.concat(found, 0)
+        return tf.concat(outputs, 0)
 
-    def norm(self, name: str, own: Any) -> Function:
-        return _each([parts.norm(name, own) for parts in self.sections])
+    def norm(self, name: str, base_norm: Any) -> Function:
+        return _function_per_share([module.norm(name, base_norm) for module in self.modules])
 
-    def pooler(self, own: Function) -> Function:
-        return _each([parts.pooler(own) for parts in self.sections])
+    def pooler(self, base_pooler: Function) -> Function:
+        return _function_per_share([module.pooler(base_pooler) for module in self.modules])
 
 
-class Each:
-    """Functions, each for its share of the rows.
+class FunctionPerShare:
+    """Applies one function to each share of the rows.
 
     Args:
-      functions: of `[rows, ...]`.
+      functions: of `[rows, ...]`, one for each share.
     """
 
     def __init__(self, functions: Sequence[Function]) -> None:
@@ -70,7 +68,7 @@ class Each:
         return tf.concat([f(share) for f, share in zip(self.functions, shares, strict=True)], 0)
 
 
-def _each(functions: Sequence[Function]) -> Function:
-    """`Each`, or the one function if all are the same."""
+def _function_per_share(functions: Sequence[Function]) -> Function:
+    """`FunctionPerShare`, or the one function if all are the same."""
     same = all(function is functions[0] for function in functions)
-    return functions[0] if same else Each(functions)
+    return functions[0] if same else FunctionPerShare(functions)

@@ -1,23 +1,24 @@
-"""What parts of several tasks have in common: names of tasks, and each row's number of one."""
+"""Base class of the methods for several tasks: task names, and the task of each row."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+import tensorflow as tf
 
-from adapter_bert_tf.adapters.methods.bottleneck import values_with_prefix
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.registry import ModuleConfig
+from adapter_bert_tf.adapters.variable_specs import values_with_prefix
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
 
-TASKS = "tasks"  # What the names of a task's variables begin with.
-TASK_IDS = "task_ids"  # The input that says which task a row is of.
+TASKS = "tasks"  # First part of the names of a task's variables.
+TASK_IDS = "task_ids"  # The input with the number of each row's task.
 MOST_TASKS = 1_000
 
 
 def check_task_names(names: Any) -> None:
-    """Names of tasks are names of variables and of folders. Raises `InputError`."""
+    """Raises `InputError` for task names that cannot be names of variables and folders."""
     known = isinstance(names, tuple) and 0 < len(names) <= MOST_TASKS
     known = known and all(isinstance(name, str) and _is_name(name) for name in names)
     if not known or len(set(names)) < len(names):
@@ -33,11 +34,11 @@ def _is_name(name: str) -> bool:
 
 
 class MultitaskConfig(ModuleConfig):
-    """A configuration of parts in which each of several tasks has something of its own.
+    """A method in which each of several tasks has variables of its own.
 
     Attributes:
-      generates: whether the parts of a task are computed, so that they are the same on another
-        machine only but for rounding.
+      generates: whether the adapters of a task are computed from other variables. They then differ
+        between machines by rounding.
       tasks: names of the tasks, in the order of their numbers.
     """
 
@@ -45,56 +46,73 @@ class MultitaskConfig(ModuleConfig):
     tasks: tuple[str, ...]
 
     def _check_tasks(self) -> None:
-        """Makes a list a tuple, as JSON has none. Raises `InputError`."""
+        """Turns a list, as JSON has it, into a tuple. Raises `InputError` for invalid names."""
         if isinstance(self.tasks, list):
             object.__setattr__(self, "tasks", tuple(self.tasks))
         check_task_names(self.tasks)
 
-    def of_one(self) -> ModuleConfig | None:
-        """The configuration of the parts of one task alone; None where it has none."""
+    def single_task_config(self) -> ModuleConfig | None:
+        """The configuration of one task's adapters by themselves; None if there is no such."""
         return None
 
-    def of_each(self, values: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
-        """Dict from each task to the values of its parts, by the names that `of_one` has for them.
+    def values_by_task(self, values: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+        """Dict from each task to its values, under the names of `single_task_config`.
 
         Args:
           values: dict from the names of `specs` to variable, array or tensor.
         """
         return {task: {} for task in self.tasks}
 
-    def for_tasks(
+    def values_for_tasks(
         self, values: Mapping[str, Tensor], sources: Mapping[str, str | None]
     ) -> dict[str, Tensor]:
-        """Values for this configuration with other tasks; those of heads are left out.
+        """Values of this configuration for other tasks, without those of heads.
 
         Args:
-          values: as in `of_each`.
-          sources: dict from each of the other tasks to the one whose values it has; None: the mean
-            of all, where that says something.
+          values: as in `values_by_task`.
+          sources: dict from each new task to the task whose values it takes, or to None for the
+            mean of all tasks.
 
         Raises:
-          InputError: where it says nothing.
+          InputError: for None if the method does not generate its adapters.
         """
-        found = {n: value for n, value in values.items() if not n.startswith(f"{TASKS}/")}
+        new_values = {n: value for n, value in values.items() if not n.startswith(f"{TASKS}/")}
         for name, source in sources.items():
-            own = self._own(values, source) if source else self._mean(values, name)
-            found |= {f"{TASKS}/{name}/{key}": value for key, value in own.items()}
-        return found
+            own = _task_values(values, source) if source else self._mean_values(values, name)
+            new_values |= {f"{TASKS}/{name}/{key}": value for key, value in own.items()}
+        return new_values
 
-    def _own(self, values: Mapping[str, Tensor], task: str) -> dict[str, Tensor]:
-        own = values_with_prefix(values, f"{TASKS}/{task}")
-        return {name: value for name, value in own.items() if not name.startswith("head/")}
-
-    def _mean(self, values: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
+    def _mean_values(self, values: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
         if not self.generates:
             raise InputError(
                 f"Each task has {self.kind} of its own, and the task {preview(name)} has none. "
-                f"Name the one that it begins as: init_task={self.tasks[0]} or another of "
+                f"Choose the task that it starts from: init_task={self.tasks[0]} or another of "
                 f"{preview(list(self.tasks))}.",
                 f"init_task={self.tasks[0]}",
             )
-        all_tasks = [self._own(values, task) for task in self.tasks]
+        all_tasks = [_task_values(values, task) for task in self.tasks]
         return {
             key: np.mean([np.asarray(own[key]) for own in all_tasks], 0, np.float64).astype("f4")
             for key in all_tasks[0]
         }
+
+
+def _task_values(values: Mapping[str, Tensor], task: str) -> dict[str, Tensor]:
+    own = values_with_prefix(values, f"{TASKS}/{task}")
+    return {name: value for name, value in own.items() if not name.startswith("head/")}
+
+
+def gather_rows(
+    values_by_task: Mapping[str, Mapping[str, Tensor]], task_ids: tf.Tensor
+) -> dict[str, tf.Tensor]:
+    """Dict from name to `[batch, ...]`: for each row the values of its task.
+
+    Args:
+      values_by_task: dict from task to dict from name to variable or tensor.
+      task_ids: int32 `[batch]`.
+    """
+    tasks = list(values_by_task.values())
+    # Stacked before the gather, so that the gradient of each variable is dense.
+    return {
+        name: tf.gather(tf.stack([values[name] for values in tasks]), task_ids) for name in tasks[0]
+    }

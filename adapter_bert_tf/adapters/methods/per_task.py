@@ -1,4 +1,4 @@
-"""An adapter for each task, in batches of several tasks: each row has that of its task."""
+"""An adapter for each of several tasks; each row of a batch uses that of its task."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -6,12 +6,16 @@ from collections.abc import Mapping
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.config import AdapterConfig
-from adapter_bert_tf.adapters.methods.bottleneck import values_with_prefix
-from adapter_bert_tf.adapters.methods.multitask import TASK_IDS, TASKS, MultitaskConfig
-from adapter_bert_tf.adapters.modules import AdapterModule, Function
+from adapter_bert_tf.adapters.methods.multitask import (
+    TASK_IDS,
+    TASKS,
+    MultitaskConfig,
+    gather_rows,
+)
+from adapter_bert_tf.adapters.modules import AdapterModule
 from adapter_bert_tf.adapters.ops import ROWS, Tensor
-from adapter_bert_tf.adapters.registry import register
-from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec
+from adapter_bert_tf.adapters.registry import module_for, register
+from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec, values_with_prefix
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
 
@@ -42,35 +46,26 @@ class PerTaskConfig(MultitaskConfig):
         self._check_tasks()
 
     def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
-        """As `PartsConfig.specs`: `tasks/TASK/` before the names of a task's own adapter."""
-        of_one = self.adapter.specs(sizes)
+        """As `ModuleConfig.specs`: `tasks/TASK/` before the names of a task's adapter."""
+        specs = self.adapter.specs(sizes)
         return {
-            f"{TASKS}/{task}/{name}": spec for task in self.tasks for name, spec in of_one.items()
+            f"{TASKS}/{task}/{name}": spec for task in self.tasks for name, spec in specs.items()
         }
 
-    def parts(
-        self,
-        values: Mapping[str, Tensor],
-        dropouts: Mapping[str, Function] | None = None,
-        stacked: str | None = None,
-    ) -> AdapterModule:
-        """As `PartsConfig.parts`."""
-        return PerTaskModule(self, values, dropouts)
-
     def dropout_rates(self, sizes: Sizes) -> dict[str, float]:
-        """As of one adapter: the rows of all tasks go through the same dropouts."""
+        """As of one adapter: the rows of all tasks share the dropouts."""
         return self.adapter.dropout_rates(sizes)
 
     def without_lowest(self, count: int, num_layers: int) -> "PerTaskConfig":
-        """As of one adapter: no task has one in the lowest layers."""
+        """The configuration without adapters in the lowest layers, for all tasks."""
         return dataclasses.replace(self, adapter=self.adapter.without_lowest(count, num_layers))
 
-    def of_one(self) -> AdapterConfig:
-        """As `OfTasks.of_one`."""
+    def single_task_config(self) -> AdapterConfig:
+        """As `MultitaskConfig.single_task_config`."""
         return self.adapter
 
-    def of_each(self, values: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
-        """As `OfTasks.of_each`."""
+    def values_by_task(self, values: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+        """As `MultitaskConfig.values_by_task`."""
         each = {task: values_with_prefix(values, f"{TASKS}/{task}") for task in self.tasks}
         return {
             task: {name: value for name, value in own.items() if name.startswith("adapters/")}
@@ -78,33 +73,17 @@ class PerTaskConfig(MultitaskConfig):
         }
 
     def summary(self) -> str:
-        """As `PartsConfig.summary`."""
+        """As `ModuleConfig.summary`."""
         return f"one for each of {', '.join(self.tasks)}: {self.adapter.summary()}"
 
 
+@module_for(PerTaskConfig)
 class PerTaskModule(AdapterModule):
-    """Finds the weights of each row's task; the inputs of a call have `task_ids`, `[batch]`.
+    """The adapters of all tasks; the inputs of a call have `task_ids`, `[batch]`."""
 
-    Args:
-      config: `PerTaskConfig`.
-      values: dict from the names of its `specs` to variables or tensors.
-      dropouts: as of one adapter.
-    """
-
-    def __init__(
-        self,
-        config: PerTaskConfig,
-        values: Mapping[str, Tensor],
-        dropouts: Mapping[str, Function] | None = None,
-    ) -> None:
-        self.config, self.values, self.dropouts = config, values, dropouts
+    config: PerTaskConfig
 
     def for_call(self, inputs: Mapping[str, tf.Tensor]) -> AdapterModule:
-        """The adapters of the rows."""
-        of_tasks = list(self.config.of_each(self.values).values())
-        # Stacked first, so that the gradient of each variable is dense.
-        rows = {
-            name: tf.gather(tf.stack([values[name] for values in of_tasks]), inputs[TASK_IDS])
-            for name in of_tasks[0]
-        }
-        return self.config.adapter.parts(rows, self.dropouts, ROWS)
+        """The adapter of each row's task."""
+        rows = gather_rows(self.config.values_by_task(self.values), inputs[TASK_IDS])
+        return self.config.adapter.module(rows, self.dropouts, ROWS)

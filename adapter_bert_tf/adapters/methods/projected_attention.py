@@ -1,4 +1,4 @@
-"""Projected attention layers: a small attention of each task beside every block."""
+"""Projected attention layers (PALs): each task adds a small attention to every block."""
 
 import dataclasses
 import math
@@ -9,19 +9,28 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.config import ACTIVATIONS
-from adapter_bert_tf.adapters.methods.bottleneck import values_with_prefix
-from adapter_bert_tf.adapters.methods.multitask import TASK_IDS, TASKS, MultitaskConfig
-from adapter_bert_tf.adapters.modules import AdapterModule, Function, Place, add
-from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, ROWS, Tensor, dense
-from adapter_bert_tf.adapters.registry import register
-from adapter_bert_tf.adapters.variable_specs import ATTENTION_DROPOUT, Sizes, VariableSpec
+from adapter_bert_tf.adapters.methods.multitask import (
+    TASK_IDS,
+    TASKS,
+    MultitaskConfig,
+    gather_rows,
+)
+from adapter_bert_tf.adapters.modules import AdapterModule, Sublayer
+from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, ROWS, dense
+from adapter_bert_tf.adapters.registry import module_for, register
+from adapter_bert_tf.adapters.variable_specs import (
+    ATTENTION_DROPOUT,
+    Sizes,
+    VariableSpec,
+    values_with_prefix,
+)
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
 
 NAME = "pals"
 SCALE = 0.02  # Standard deviation of all kernels at the start.
 MOST = 65_536
-FAR = -1e9  # Of a score of what may not be attended to.
+MASKED = -1e9  # Added to the scores of masked positions.
 
 
 @register(NAME)
@@ -29,15 +38,15 @@ FAR = -1e9  # Of a score of what may not be attended to.
 class PalsConfig(MultitaskConfig):
     """PALs of several tasks (Stickland & Murray 2019, sections 3.2 and 4).
 
-    A block becomes `LayerNorm(a + FFN(a) + TS(h))`, with h what goes into it and a what follows its
-    attention. `TS(h) = gelu(V_D SA(V_E h))`, as in the authors' code; the paper has no gelu there.
-    SA is multi-head attention without a projection of its output. V_E and V_D are a task's for all
-    layers, SA is its own in each.
+    A block becomes `LayerNorm(a + FFN(a) + TS(h))`, with h its input and a the output of its
+    attention sublayer. `TS(h) = gelu(V_D SA(V_E h))`, as in the authors' code; the paper has no
+    gelu there. SA is multi-head attention without a projection of its output. A task has one V_E
+    and one V_D for all layers, and one SA in each layer.
 
     Args:
       tasks: names of the tasks, in the order of their numbers.
-      size: what V_E projects to.
-      num_heads: of SA. The paper has 12; the authors' code computes 6, whatever it is told.
+      size: of the output of V_E.
+      num_heads: of SA. The paper has 12; the authors' code always computes 6.
       activation: one of `config.ACTIVATIONS`.
 
     Raises:
@@ -65,123 +74,90 @@ class PalsConfig(MultitaskConfig):
         _require(known, f"activation is one of {ACTIVATIONS}", self.activation)
 
     def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
-        """As `PartsConfig.specs`: `tasks/TASK/pals/...`."""
+        """As `ModuleConfig.specs`: `tasks/TASK/pals/...`."""
         hidden, size = sizes["hidden_size"], self.size
-        of_one = _linear("encoder", hidden, size) | _linear("decoder", size, hidden)
+        task_specs = _linear("encoder", hidden, size) | _linear("decoder", size, hidden)
         for layer in range(sizes["num_layers"]):
             for name in ("query", "key", "value"):
-                of_one |= _linear(f"layer_{layer}/{name}", size, size, layer)
+                task_specs |= _linear(f"layer_{layer}/{name}", size, size, layer)
         return {
             f"{TASKS}/{task}/{NAME}/{name}": spec
             for task in self.tasks
-            for name, spec in of_one.items()
+            for name, spec in task_specs.items()
         }
 
-    def parts(
-        self,
-        values: Mapping[str, Tensor],
-        dropouts: Mapping[str, Function] | None = None,
-        stacked: str | None = None,
-    ) -> AdapterModule:
-        """As `PartsConfig.parts`."""
-        return PalsModule(self, values, dropouts)
-
     def new_dropouts(self, sizes: Sizes) -> dict[str, Callable[..., Any]]:
-        """One for the attention of each layer, at the rate of the base's own."""
+        """One for the attention of each layer, with the rate of the base."""
         rate = sizes.get("attention_dropout", ATTENTION_DROPOUT)
         layers = range(sizes["num_layers"])
         return {f"layer_{i}": tf_keras.layers.Dropout(rate, dtype=tf.float32) for i in layers}
 
     def summary(self) -> str:
-        """As `PartsConfig.summary`."""
+        """As `ModuleConfig.summary`."""
         heads = f"{self.num_heads} heads" if self.num_heads > 1 else "1 head"
         return f"PALs of {', '.join(self.tasks)}: size {self.size}, {heads}"
 
 
+@module_for(PalsConfig)
 class PalsModule(AdapterModule):
-    """Finds the weights of each row's task; the inputs of a call have `task_ids`, `[batch]`.
+    """The PALs of all tasks; the inputs of a call have `task_ids`, `[batch]`.
 
-    Args:
-      config: `PalsConfig`.
-      values: dict from the names of its `specs` to variables or tensors.
-      dropouts: dict from `layer_I` to a function of the attention's shares, or None.
+    The dropouts, of the attention's shares, are named `layer_I`.
     """
 
-    def __init__(
-        self,
-        config: PalsConfig,
-        values: Mapping[str, Tensor],
-        dropouts: Mapping[str, Function] | None = None,
-    ) -> None:
-        self.config, self.values, self.dropouts = config, values, dropouts or {}
+    config: PalsConfig
 
     def for_call(self, inputs: Mapping[str, tf.Tensor]) -> AdapterModule:
-        """The PALs of the rows."""
-        of_tasks = [
-            values_with_prefix(self.values, f"{TASKS}/{task}/{NAME}") for task in self.config.tasks
-        ]
-        # Stacked first, so that the gradient of each variable is dense.
-        rows = {
-            name: tf.gather(tf.stack([values[name] for values in of_tasks]), inputs[TASK_IDS])
-            for name in of_tasks[0]
+        """The PALs of each row's task."""
+        values_by_task = {
+            task: values_with_prefix(self.values, f"{TASKS}/{task}/{NAME}")
+            for task in self.config.tasks
         }
-        return RowPals(self.config, rows, self.dropouts)
+        rows = gather_rows(values_by_task, inputs[TASK_IDS])
+        return RowPals(self.config, rows, self.dropouts, ROWS)
 
 
 class RowPals(AdapterModule):
-    """A PAL for each row of a batch.
+    """A PAL for each row of a batch; the names of the values are those below `tasks/TASK/pals`."""
 
-    Args:
-      config: `PalsConfig`.
-      rows: dict from the names under `tasks/TASK/pals` to `[batch, ...]`.
-      dropouts: as of `PalsParts`.
-    """
+    config: PalsConfig
 
-    def __init__(
-        self,
-        config: PalsConfig,
-        rows: Mapping[str, tf.Tensor],
-        dropouts: Mapping[str, Function],
-    ) -> None:
-        self.config, self.rows, self.dropouts = config, rows, dropouts
+    def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
+        """The sublayer's output, in feed-forward sublayers plus that of the block's PAL."""
+        if sublayer.name != "feed_forward":
+            return sublayer.unchanged()
+        with tf.name_scope(f"layer_{sublayer.layer}/{NAME}"):
+            return sublayer.changed_by(self.output(sublayer))
 
-    def adapted(self, place: Place) -> tf.Tensor:
-        """The sublayer's output, and after the feed-forward sublayer the PAL's of the block."""
-        if place.sublayer != "feed_forward":
-            return super().adapted(place)
-        with tf.name_scope(f"layer_{place.layer}/{NAME}"):
-            return add(place, self.change(place))
-
-    def change(self, place: Place) -> tf.Tensor:
+    def output(self, sublayer: Sublayer) -> tf.Tensor:
         """`TS(h)`, `[batch, seq, hidden]` in the compute dtype."""
-        dtype = place.output.dtype
-        narrow = self._dense("encoder", tf.cast(place.block_input, dtype))
-        asking = narrow[:, : place.output.shape[1] or tf.shape(place.output)[1]]
-        mixed = self._attention(place, asking, narrow)
-        return ACTIVATION_FUNCTIONS[self.config.activation](self._dense("decoder", mixed))
+        dtype = sublayer.output.dtype
+        x = self._dense("encoder", tf.cast(sublayer.block_input, dtype))
+        queries = x[:, : sublayer.output.shape[1] or tf.shape(sublayer.output)[1]]
+        x = self._attention(sublayer, queries, x)
+        return ACTIVATION_FUNCTIONS[self.config.activation](self._dense("decoder", x))
 
-    def _attention(self, place: Place, asking: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+    def _attention(self, sublayer: Sublayer, queries: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
         """Multi-head attention, `[batch, seq, size]`, with a float32 softmax."""
-        at, heads = f"layer_{place.layer}", self.config.num_heads
+        layer, heads = f"layer_{sublayer.layer}", self.config.num_heads
         width = self.config.size // heads
-        read = {"query": asking, "key": x, "value": x}
+        inputs = {"query": queries, "key": x, "value": x}
         query, key, value = (
-            _in_heads(self._dense(f"{at}/{name}", read[name]), heads, width) for name in read
+            _in_heads(self._dense(f"{layer}/{name}", inputs[name]), heads, width) for name in inputs
         )
         scores = tf.cast(tf.einsum("bqnw,bknw->bnqk", query, key), tf.float32)
-        mask = tf.cast(place.mask[:, tf.newaxis], tf.float32)
-        shares = tf.nn.softmax(scores / math.sqrt(width) + (1.0 - mask) * FAR)
-        if at in self.dropouts:
-            shares = self.dropouts[at](shares)
-        found = tf.einsum("bnqk,bknw->bqnw", tf.cast(shares, value.dtype), value)
-        return tf.reshape(found, [tf.shape(found)[0], tf.shape(found)[1], self.config.size])
+        mask = tf.cast(sublayer.mask[:, tf.newaxis], tf.float32)
+        shares = tf.nn.softmax(scores / math.sqrt(width) + (1.0 - mask) * MASKED)
+        if layer in self.dropouts:
+            shares = self.dropouts[layer](shares)
+        x = tf.einsum("bnqk,bknw->bqnw", tf.cast(shares, value.dtype), value)
+        return tf.reshape(x, [tf.shape(x)[0], tf.shape(x)[1], self.config.size])
 
     def _dense(self, name: str, x: tf.Tensor) -> tf.Tensor:
-        kernel, bias = (tf.cast(self.rows[f"{name}/{part}"], x.dtype) for part in _PARTS)
+        kernel, bias = (
+            tf.cast(self.values[f"{name}/{part}"], x.dtype) for part in ("kernel", "bias")
+        )
         return dense(x, kernel, bias, ROWS)
-
-
-_PARTS = ("kernel", "bias")
 
 
 def _in_heads(x: tf.Tensor, heads: int, width: int) -> tf.Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig
-from adapter_bert_tf.adapters.methods.hypernetwork import embedding_of
+from adapter_bert_tf.adapters.methods.hypernetwork import embedding_name
 from adapter_bert_tf.analysis import outputs
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import printable
@@ -34,7 +34,7 @@ def read(folder: str) -> tuple[list[str], np.ndarray]:
         )
     if len(config.tasks) < 2:
         raise InputError(f"{folder} has one task, and nothing to compare it with.")
-    return list(config.tasks), np.stack([saved.weights[embedding_of(t)] for t in config.tasks])
+    return list(config.tasks), np.stack([saved.weights[embedding_name(t)] for t in config.tasks])
 
 
 def cosines(embeddings: np.ndarray) -> np.ndarray:

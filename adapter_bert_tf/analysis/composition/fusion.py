@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.adapters.methods.fusion import FusionModule
 from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
-from adapter_bert_tf.adapters.modules import Place
+from adapter_bert_tf.adapters.modules import Sublayer
 from adapter_bert_tf.analysis import common, outputs
 from adapter_bert_tf.analysis.composition import heat_map
 from adapter_bert_tf.errors import InputError
@@ -100,10 +100,10 @@ def sums(
     mask = tf.cast(inputs["input_mask"], tf.float32)
     found: list[tf.Tensor] = []
 
-    def observe(place: Place, shares: tf.Tensor) -> None:
+    def observe(sublayer: Sublayer, shares: tf.Tensor) -> None:
         found.append(tf.einsum("bs,bsn->n", mask, shares))
 
-    encoder(inputs, parts=FusionModule(config, values, observe=observe))
+    encoder(inputs, module=FusionModule(config, values, observe=observe))
     return found, tf.reduce_sum(mask)
 
 

@@ -135,8 +135,8 @@ def span_logits(
     found = span_outputs(encoder, inputs, sublayers, read, max(1, PIECES_AT_ONCE // pieces))
     if of_spans:
         return tf.stack([start_and_end(model.head(found[span]), mask) for span in order])
-    parts = encoder.beside()
-    pooled = [encoder.encoder.pooled(found[span], parts) for span in order]
+    module = encoder.module()
+    pooled = [encoder.encoder.pool(found[span], module) for span in order]
     return tf.stack([on_vectors(model.head, x) for x in pooled])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.modules import AdapterModule, Function, Place
+from adapter_bert_tf.adapters.modules import AdapterModule, Sublayer, WrappedModule
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.analysis import common, outputs
 from adapter_bert_tf.errors import InputError
@@ -26,33 +26,26 @@ LOOKS = {"attention": ("#1f4e79", "//"), "feed_forward": ("#e0a030", "")}  # Col
 Changes = dict[tuple[int, str], float]
 
 
-class Observed(AdapterModule):
-    """Parts whose changes are measured while they are made.
+class Observed(WrappedModule):
+    """A module whose changes of sublayers are measured.
 
     Args:
-      parts: `Parts`.
+      inner: `AdapterModule`.
 
     Attributes:
-      found: dict from (layer, sublayer) to float32 `[batch, seq]`, the norm of the change of each
+      changes: dict from (layer, sublayer) to float32 `[batch, seq]`, the norm of the change of each
         word piece's vector, divided by that of the vector.
     """
 
-    def __init__(self, parts: AdapterModule) -> None:
-        self.parts = parts
-        self.found: dict[tuple[int, str], tf.Tensor] = {}
+    def __init__(self, inner: AdapterModule) -> None:
+        super().__init__(inner)
+        self.changes: dict[tuple[int, str], tf.Tensor] = {}
 
-    def adapted(self, place: Place) -> tf.Tensor:
-        changed = self.parts.adapted(place)
-        before = super().adapted(place)
-        lengths = [tf.norm(x, axis=-1) for x in (changed - before, before)]
-        self.found[place.layer, place.sublayer] = tf.math.divide_no_nan(*lengths)
-        return changed
-
-    def norm(self, name: str, own: Any) -> Function:
-        return self.parts.norm(name, own)
-
-    def pooler(self, own: Function) -> Function:
-        return self.parts.pooler(own)
+    def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
+        before, after = sublayer.unchanged(), self.inner.adapt_sublayer(sublayer)
+        lengths = [tf.norm(x, axis=-1) for x in (after - before, before)]
+        self.changes[sublayer.layer, sublayer.name] = tf.math.divide_no_nan(*lengths)
+        return after
 
 
 def run(parsed: Any) -> None:
@@ -97,10 +90,10 @@ def mean_changes(plan: Plan) -> tuple[Changes, int]:
 def relative(
     encoder: TaskEncoder, inputs: dict[str, tf.Tensor]
 ) -> dict[tuple[int, str], tf.Tensor]:
-    """What `Observed` finds in a batch, of all positions; 0 where nothing is changed."""
-    parts = Observed(encoder.beside())
-    encoder.encoder(inputs, parts=parts)
-    return parts.found
+    """The relative changes of a batch, as in `Observed`; 0 where nothing is changed."""
+    module = Observed(encoder.module())
+    encoder.encoder(inputs, module=module)
+    return module.changes
 
 
 def _write(plan: Plan, changes: Changes, pieces: int) -> None:

@@ -1,11 +1,10 @@
 """An adapter without its changes in every span of layers, in one pass over the layers."""
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
 
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.modules import AdapterModule, Function, Place
+from adapter_bert_tf.adapters.modules import AdapterModule, Sublayer, WrappedModule
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 
 # What is removed: first and last layer; the last is OPEN while layers are still being removed.
@@ -21,26 +20,21 @@ def spans(layers: int) -> list[Span]:
     return [(first, last) for first in range(layers) for last in range(first, layers)]
 
 
-class Without(AdapterModule):
-    """Parts whose changes of some sublayers are left out; LayerNorms and pooler stay theirs.
+class Without(WrappedModule):
+    """A module without its changes of some sublayers; its LayerNorms and pooler remain.
 
     Args:
-      parts: `Parts`.
+      inner: `AdapterModule`.
       sublayers: of `SUBLAYERS`.
     """
 
-    def __init__(self, parts: AdapterModule, sublayers: Collection[str]) -> None:
-        self.parts, self.sublayers = parts, sublayers
+    def __init__(self, inner: AdapterModule, sublayers: Collection[str]) -> None:
+        super().__init__(inner)
+        self.sublayers = sublayers
 
-    def adapted(self, place: Place) -> tf.Tensor:
-        left_out = place.sublayer in self.sublayers
-        return super().adapted(place) if left_out else self.parts.adapted(place)
-
-    def norm(self, name: str, own: Any) -> Function:
-        return self.parts.norm(name, own)
-
-    def pooler(self, own: Function) -> Function:
-        return self.parts.pooler(own)
+    def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
+        removed = sublayer.name in self.sublayers
+        return sublayer.unchanged() if removed else self.inner.adapt_sublayer(sublayer)
 
 
 def span_outputs(
@@ -66,14 +60,14 @@ def span_outputs(
     Returns:
       dict from `NOTHING` and (first, last) to float32 `[batch, output_range or seq, hidden]`.
     """
-    base, whole = encoder.encoder, encoder.beside()
+    base, whole = encoder.encoder, encoder.module()
     less = Without(whole, sublayers)
     mask = inputs["input_mask"][:, tf.newaxis, :]
-    states = {NOTHING: base.embedded(inputs, whole)}
+    states = {NOTHING: base.embed(inputs, whole)}
     last = len(base.blocks) - 1
     for layer, block in enumerate(base.blocks):
         found: dict[Span, tf.Tensor] = {}
-        for parts, steps in ((whole, _keeping(states, layer)), (less, _removing(states, layer))):
+        for module, steps in ((whole, _keeping(states, layer)), (less, _removing(states, layer))):
             for group in _groups(steps, at_once):
                 x = block(
                     (
@@ -81,7 +75,7 @@ def span_outputs(
                         tf.tile(mask, [len(group), 1, 1]),
                     ),
                     output_range=output_range if layer == last else None,
-                    parts=parts,
+                    module=module,
                     layer=layer,
                 )
                 after = [span for _, span in group]

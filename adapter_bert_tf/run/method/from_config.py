@@ -84,7 +84,7 @@ def method_from_flags(
 
 def _check_above_frozen(flags: Part, chosen: ModuleConfig) -> None:
     """Adapters cannot be asked for in layers that are frozen. Raises `InputError`."""
-    adapter = chosen.of_one() if isinstance(chosen, MultitaskConfig) else chosen
+    adapter = chosen.single_task_config() if isinstance(chosen, MultitaskConfig) else chosen
     layers = getattr(adapter, "layers", None)
     if layers and min(layers) < flags.frozen_layers:
         where = "--adapter_layers" if flags.adapter_layers else f"--adapter={flags.adapter}"
@@ -145,7 +145,7 @@ def _of_start(
         )
     if isinstance(parts, MultitaskConfig) and names:
         sources = {name: name if name in parts.tasks else start.task for name in names}
-        parts.for_tasks(start.saved.weights, sources)  # It must have something for each.
+        parts.values_for_tasks(start.saved.weights, sources)  # It must have something for each.
         parts = dataclasses.replace(parts, tasks=tuple(names))  # type: ignore[type-var]
     return Method(parts, tuning, flags.adapter_dtype)
 
@@ -155,7 +155,7 @@ def _as_flags(
 ) -> dict[str, bool]:
     """Whether each flag of the method says what a saved adapter is."""
     of_tasks = as_flags(flags, parts)
-    parts = parts.of_one() if isinstance(parts, MultitaskConfig) else parts
+    parts = parts.single_task_config() if isinstance(parts, MultitaskConfig) else parts
     same = of_tasks | {
         "tuning": flags.tuning == tuning.method,
         "top_k": flags.top_k == tuning.top_k,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from adapter_bert_tf.adapters.methods.bottleneck import values_with_prefix
+from adapter_bert_tf.adapters.variable_specs import values_with_prefix
 from adapter_bert_tf.adapters.methods.multitask import TASKS, MultitaskConfig
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.run.init_from import InitialAdapter
@@ -45,7 +45,7 @@ def assign(
     config, values = start.saved.config, start.saved.weights
     adapter, sources = contents.adapter_of(config), sources_of(start, tasks)
     if isinstance(adapter, MultitaskConfig):
-        found = adapter.for_tasks(values, sources)
+        found = adapter.values_for_tasks(values, sources)
     else:
         found = {n: value for n, value in values.items() if not n.startswith(f"{TASKS}/")}
     heads = {task.name: has_head(start, task) for task in tasks}
