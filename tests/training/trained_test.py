@@ -238,7 +238,7 @@ WRONG_KINDS = {
     ),
     "a name in the place of a config": (
         lambda base: base.build_encoder("houlsby"),
-        "adapter is a PartsConfig: PRESETS.*Received: 'houlsby'",
+        "adapter is a ModuleConfig: PRESETS.*Received: 'houlsby'",
     ),
     "a list of methods": (lambda base: Tuning(["adapters"]), r"Received: \['adapters'\]"),
     "yes": (lambda base: Tuning(train_members="yes"), "train_members is True or False"),
