@@ -5,12 +5,15 @@ version names them differently. As in the encoder, calls do not use `super()`.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.base_layers import replace_dense
+
+Adapt = Callable[[str, tf.Tensor, tf.Tensor], tf.Tensor]
 
 
 class Attention(tf_keras.layers.MultiHeadAttention):
@@ -54,6 +57,35 @@ class Attention(tf_keras.layers.MultiHeadAttention):
             scores += (1.0 - tf.cast(attention_mask[:, tf.newaxis], tf.float32)) * -1e9
         return self._dropout_layer(tf.cast(tf.nn.softmax(scores), dtype))
 
+    def call_adapted(
+        self, x: tf.Tensor, block_input: tf.Tensor, attention_mask: tf.Tensor, adapt: Adapt
+    ) -> tf.Tensor:
+        """As a call, with changes of its projections; also exact for one query in each row.
+
+        Args:
+          x: `[batch, queries, hidden]`.
+          block_input: `[batch, seq, hidden]`.
+          attention_mask: `[batch, 1 or queries, seq]`.
+          adapt: function of the name, the input and the output of a projection that returns the
+            output to use. Heads are side by side: `[batch, positions, hidden]`.
+        """
+        inputs = {
+            "query": (x, self._query_dense),
+            "key": (block_input, self._key_dense),
+            "value": (block_input, self._value_dense),
+        }
+        query, key, value = (
+            self._split_heads(adapt(name, x, _join_heads(dense(x))))
+            for name, (x, dense) in inputs.items()
+        )
+        mask = _extend_mask(attention_mask, key)
+        context, _ = self._compute_attention(query, key, value, mask)
+        return adapt("attention_output", _join_heads(context), self._output_dense(context))
+
+    def _split_heads(self, x: tf.Tensor) -> tf.Tensor:
+        """`[batch, positions, hidden]` as `[batch, positions, heads, size]`."""
+        return tf.reshape(x, [*_leading_sizes(x), self._num_heads, self._key_dim])
+
     def call_for_first(
         self, x: tf.Tensor, block_input: tf.Tensor, attention_mask: tf.Tensor
     ) -> tf.Tensor:
@@ -79,3 +111,21 @@ class Attention(tf_keras.layers.MultiHeadAttention):
         result = tf.einsum("bnd,dnh->bnh", tf.matmul(weights, block_input), value)
         result += tf.reduce_sum(weights, -1, keepdims=True) * self._value_dense.bias
         return self._output_dense(result[:, tf.newaxis])
+
+
+def _join_heads(x: tf.Tensor) -> tf.Tensor:
+    """`[batch, positions, heads, size]` as `[batch, positions, hidden]`."""
+    return tf.reshape(x, [*_leading_sizes(x), x.shape[2] * x.shape[3]])
+
+
+def _leading_sizes(x: tf.Tensor) -> list[int | tf.Tensor]:
+    """The first two dimensions, as integers where they are known."""
+    return [tf.shape(x)[i] if x.shape[i] is None else x.shape[i] for i in range(2)]
+
+
+def _extend_mask(mask: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
+    """The mask, with ones for the positions that a module has put in front of the keys."""
+    if mask.shape[-1] is not None and mask.shape[-1] == key.shape[1]:
+        return mask
+    added = tf.shape(key)[1] - tf.shape(mask)[-1]
+    return tf.pad(mask, [[0, 0], [0, 0], [added, 0]], constant_values=1)

@@ -17,7 +17,13 @@ from official.nlp.modeling import layers, networks
 
 from adapter_bert_tf.adapters.attention import Attention
 from adapter_bert_tf.adapters.base_layers import Activation, new_norm, replace_dense
-from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT, AdapterModule, Sublayer
+from adapter_bert_tf.adapters.modules import (
+    FROZEN_OUTPUT,
+    PROJECTIONS,
+    AdapterModule,
+    Sublayer,
+    projection_output,
+)
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, on_vectors
 from adapter_bert_tf.adapters.variable_specs import POOLER, VariableSpec, base_specs, norm_after
 from adapter_bert_tf.errors import InputError
@@ -95,8 +101,11 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         attention_norm = module.norm(norm_after(layer, "attention"), self._attention_layer_norm)
         output_norm = module.norm(norm_after(layer, "feed_forward"), self._output_layer_norm)
         x = block_input[:, :output_range]
+        adapt = functools.partial(projection_output, module, layer)
 
-        if output_range == 1:
+        if _changes_attention(module, layer):
+            output = self._attention_layer.call_adapted(x, block_input, mask, adapt)
+        elif output_range == 1:
             output = self._attention_layer.call_for_first(x, block_input, mask)
         else:
             output = self._attention_layer(x, block_input, attention_mask=mask)
@@ -104,9 +113,10 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         sublayer = Sublayer(layer, "attention", output, x, attention_norm, block_input, mask)
         x = attention_norm(x + module.adapt_sublayer(sublayer))
 
-        output = self._intermediate_dense(x)
-        output = self._intermediate_activation_layer(output)
-        output = self._output_dense(output)
+        intermediate = adapt("intermediate", x, self._intermediate_dense(x))
+        activation = self._intermediate_activation_layer(intermediate)
+        activation = adapt("activation", intermediate, activation)
+        output = adapt("output", activation, self._output_dense(activation))
         output = self._output_dropout(output)
         sublayer = Sublayer(layer, "feed_forward", output, x, output_norm, block_input, mask)
         return output_norm(x + module.adapt_sublayer(sublayer))
@@ -321,6 +331,14 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         cls, config: dict[str, Any], custom_objects: Any = None
     ) -> "AdapterBertEncoder":
         return cls(**config)
+
+
+def _changes_attention(module: AdapterModule, layer: int) -> bool:
+    """Whether a module changes a projection of attention. Raises `ValueError` for unknown names."""
+    names = set(module.projections(layer))
+    if unknown := names - {name for known in PROJECTIONS.values() for name in known}:
+        raise ValueError(f"Projections are {PROJECTIONS}. Received: {sorted(unknown)}")
+    return not names.isdisjoint(PROJECTIONS["attention"])
 
 
 def _require_positions(length: int | None, positions: int) -> None:

@@ -1,9 +1,13 @@
-"""Adapter modules: the computations that a method adds to the base in one call."""
+"""Adapter modules: the computations that a method adds to the base in one call.
+
+A module may change what a sublayer adds to the skip connection (`adapt_sublayer`), the output of
+any projection inside it (`adapt_projection`), LayerNorms and the pooler.
+"""
 
 import copy
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -14,6 +18,11 @@ from adapter_bert_tf.adapters.variable_specs import POOLER
 Function = Callable[[tf.Tensor], tf.Tensor]
 # The input with the output of an encoder's frozen layers, where that is known before the call.
 FROZEN_OUTPUT = "frozen_output"
+# The projections of each sublayer that a module can change, in the order of their computation.
+PROJECTIONS = {
+    "attention": ("query", "key", "value", "attention_output"),
+    "feed_forward": ("intermediate", "activation", "output"),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +54,25 @@ class Sublayer:
     def changed_by(self, change: tf.Tensor) -> tf.Tensor:
         """The output plus a change, added in the dtype of the skip connection: not rounded."""
         return self.unchanged() + tf.cast(change, self.residual.dtype)
+
+
+@dataclasses.dataclass(frozen=True)
+class Projection:
+    """A dense layer of a block, or the activation after one, during a call.
+
+    Args:
+      layer: index of the block, from 0.
+      name: one of `PROJECTIONS`. `intermediate` is the feed-forward sublayer's first dense layer
+        before the activation, `activation` the result of the activation.
+      input: `[batch, positions, size]`, in the dtype of the output.
+      output: `[batch, positions, width]`, with the bias, in the compute dtype. Queries, keys and
+        values have their heads side by side, `width` is `hidden`.
+    """
+
+    layer: int
+    name: str
+    input: tf.Tensor
+    output: tf.Tensor
 
 
 class AdapterModule:
@@ -79,6 +107,22 @@ class AdapterModule:
         """What the block adds to the skip connection, `[batch, seq, hidden]`."""
         return sublayer.unchanged()
 
+    def projections(self, layer: int) -> Collection[str]:
+        """Names of the projections of a block that `adapt_projection` changes; others stay as fast.
+
+        Args:
+          layer: index of the block, from 0.
+        """
+        return ()
+
+    def adapt_projection(self, projection: Projection) -> tf.Tensor:
+        """The output that the block uses instead of the projection's, of the same shape.
+
+        Keys and values may have more positions, the same number in front of both; every query
+        attends to them.
+        """
+        return projection.output
+
     def norm(self, name: str, base_norm: Any) -> Function:
         """The LayerNorm of a common name; `base_norm` is the base's layer."""
         return base_norm
@@ -86,6 +130,22 @@ class AdapterModule:
     def pooler(self, base_pooler: Function) -> Function:
         """The pooler, a function of `[batch, hidden]`."""
         return base_pooler
+
+
+def projection_output(
+    module: AdapterModule, layer: int, name: str, x: tf.Tensor, output: tf.Tensor
+) -> tf.Tensor:
+    """The output of a projection with the module's change, in the same dtype.
+
+    Args:
+      module: `AdapterModule`.
+      layer, name, output: as of `Projection`.
+      x: its input, in any float dtype.
+    """
+    if name not in module.projections(layer):
+        return output
+    projection = Projection(layer, name, tf.cast(x, output.dtype), output)
+    return tf.cast(module.adapt_projection(projection), output.dtype)
 
 
 class WrappedModule(AdapterModule):
@@ -106,6 +166,12 @@ class WrappedModule(AdapterModule):
 
     def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
         return self.inner.adapt_sublayer(sublayer)
+
+    def projections(self, layer: int) -> Collection[str]:
+        return self.inner.projections(layer)
+
+    def adapt_projection(self, projection: Projection) -> tf.Tensor:
+        return self.inner.adapt_projection(projection)
 
     def norm(self, name: str, base_norm: Any) -> Function:
         return self.inner.norm(name, base_norm)

@@ -1,7 +1,6 @@
-"""A method that the house has never seen is trained, counted, saved, refused and loaded.
+"""Methods that the package does not know are trained, counted, saved, refused, loaded and served.
 
-The methods are in `toy_methods.py`; nothing of `adapters/encoder.py`, `training/`, `store/` or
-`run/` knows of them.
+Each is one file of `toy_methods/`; no file of the package names them.
 """
 
 import ast
@@ -20,40 +19,58 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.modules import module_from_values
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base import load_base
+from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.multi_adapter.model import AdapterModel
+from adapter_bert_tf.serving.joined import join
 from adapter_bert_tf.store import contents, load_adapter, save_adapter, schema
 from adapter_bert_tf.store.weights import digest
-from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.training.loop import TrainingSettings, train
-from adapter_bert_tf.training.parameter_report import format_report
+from adapter_bert_tf.training.parameter_report import report
 from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
 from tests.adapters import toy_methods
-from tests.adapters.toy_methods import ToyHypernetwork, ToyMixture
+from tests.adapters.toy_methods import (
+    ToyHypernetwork,
+    ToyLowRank,
+    ToyMixture,
+    ToyPrefix,
+    ToyRescaling,
+)
 from tests.runs import command, write_mrpc
 from tests.runs import train as train_by_command
 
-pytestmark = pytest.mark.long
-
-METHODS = {"hypernetwork": ToyHypernetwork(), "mixture": ToyMixture()}
-PLACE = 2 * 16 * 4 + 4 + 16  # Parameters of an adapter of size 4.
-# Trained, and of how many, of the tiny base's two layers.
+METHODS = {
+    "hypernetwork": ToyHypernetwork(),
+    "mixture": ToyMixture(),
+    "rescaling": ToyRescaling(),
+    "low_rank": ToyLowRank(),
+    "prefix": ToyPrefix(),
+}
+STACKABLE = [name for name, config in METHODS.items() if config.stackable]
+ADAPTER = 2 * 16 * 4 + 4 + 16  # Parameters of an adapter of size 4.
+# Dict from group to the numbers of trained and of all parameters, on the tiny base of two layers.
 COUNTS = {
-    "hypernetwork": {"adapters": (4 * PLACE * 5 + 3 * 5, 4 * PLACE * 5 + 3 * 5)},
-    "mixture": {"adapters": (4 * 2, 4 * 2), "members": (0, 4 * 2 * PLACE)},
+    "hypernetwork": {"adapters": (4 * ADAPTER * 5 + 3 * 5, 4 * ADAPTER * 5 + 3 * 5)},
+    "mixture": {"adapters": (4 * 2, 4 * 2), "members": (0, 4 * 2 * ADAPTER)},
+    "rescaling": {"adapters": (2 * (16 + 16 + 32), 2 * (16 + 16 + 32))},
+    "low_rank": {"adapters": (2 * 2 * (2 * 16 * 2), 2 * 2 * (2 * 16 * 2))},
+    "prefix": {"adapters": (2 * 2 * 3 * 16, 2 * 2 * 3 * 16)},
 }
 OTHER_PROCESS = """
-import sys
+import pathlib, sys
 import numpy as np
 import adapter_bert_tf as abt
 import tests.adapters.toy_methods
 
-base, folder = sys.argv[1:]
+base, folder = sys.argv[1], pathlib.Path(sys.argv[2])
 model = abt.AdapterModel(abt.load_base(base))
-name = model.load_adapter(f"{folder}/adapter")
-inputs = dict(np.load(f"{folder}/inputs.npz"))
-np.save(f"{folder}/logits.npy", model(inputs, adapter=name))
+inputs = dict(np.load(folder / "inputs.npz"))
+names = sorted(path.name for path in folder.iterdir() if path.is_dir())
+for name in names:
+    model.load_adapter(str(folder / name), name)
+np.savez(folder / "logits.npz", **{name: model(inputs, adapter=name) for name in names})
 """
 
 
@@ -67,23 +84,49 @@ def batches(steps):
     return lambda start, share: data.repeat(steps - start)
 
 
-@pytest.fixture(scope="module", params=METHODS)
-def trained(request, tiny_base_folder, tmp_path_factory):
-    """(name, model before as arrays, model, trained variables, adapter directory)."""
+@pytest.fixture(scope="module")
+def base(tiny_base_folder):
+    return load_base(tiny_base_folder)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The folder with an adapter directory for each method that was trained."""
+    return tmp_path_factory.mktemp("adapters")
+
+
+@pytest.fixture(scope="module")
+def train_method(base, folder):
+    """Function of a method's name: (values before training, model, trained variables)."""
+    trained = {}
+
+    def train_once(name):
+        if name not in trained:
+            trained[name] = _train(base, METHODS[name], str(folder / name))
+        return trained[name]
+
+    return train_once
+
+
+def _train(base, config, folder):
     tf_keras.utils.set_random_seed(0)
-    base, config = load_base(tiny_base_folder), METHODS[request.param]
-    model = TASK_TYPES["classification"].new_model(base.build_encoder(config), 2)
+    model = HEADS["classification"].new_model(base.build_encoder(config), 2)
     variables = select_trained(model, Tuning())
-    before = {name: v.numpy() for name, v in model.named_variables().items()}
+    before = {key: v.numpy() for key, v in model.named_variables().items()}
     train(model, variables, batches(4), TrainingSettings(4, 4, 1e-2))
-    folder = tmp_path_factory.mktemp(request.param) / "adapter"
     described = schema.describe("toy", ["no", "yes"], base.fingerprint(), Tuning(), config)
-    save_adapter(str(folder), described, contents.kept_variables(model, Tuning()))
-    return request.param, before, model, variables, folder
+    save_adapter(folder, described, contents.kept_variables(model, Tuning()))
+    return before, model, variables
 
 
-def test_what_is_trained_moves_and_nothing_else(trained):
-    _, before, model, variables, _ = trained
+@pytest.fixture(params=METHODS)
+def method(request):
+    """The name of a method."""
+    return request.param
+
+
+def test_exactly_the_trained_variables_move(method, train_method):
+    before, model, variables = train_method(method)
     after = {key: v.numpy() for key, v in model.named_variables().items()}
     moved = {key for key in after if after[key].tobytes() != before[key].tobytes()}
     assert moved == set(variables)
@@ -91,38 +134,38 @@ def test_what_is_trained_moves_and_nothing_else(trained):
     assert not any(key.startswith("members/") for key in moved)
 
 
-def test_it_is_counted_by_group(trained):
-    name, _, model, variables, _ = trained
+def test_parameters_are_counted_by_group(method, train_method):
+    _, model, variables = train_method(method)
     rows = {
-        line.split()[0]: line.split()
-        for line in format_report(model, variables, Tuning()).split("\n")
+        line.split()[0]: line.split() for line in report(model, variables, Tuning()).split("\n")
     }
-    for group, counts in COUNTS[name].items():
+    for group, counts in COUNTS[method].items():
         assert tuple(int(cell.replace(",", "")) for cell in rows[group][1:3]) == counts
 
 
-def test_another_process_computes_the_same(trained, tiny_base_folder):
-    _, _, model, _, folder = trained
+def test_another_process_computes_the_same(train_method, folder, tiny_base_folder):
     inputs = inputs_of()
-    np.savez(folder.parent / "inputs.npz", **inputs)
+    expected = {name: train_method(name)[1](inputs, training=False) for name in METHODS}
+    np.savez(folder / "inputs.npz", **inputs)
     subprocess.run(
-        [sys.executable, "-c", OTHER_PROCESS, tiny_base_folder, folder.parent],
+        [sys.executable, "-c", OTHER_PROCESS, tiny_base_folder, folder],
         check=True,
         cwd=pathlib.Path(__file__).parents[2],
     )
-    expected = model(inputs, training=False)
-    np.testing.assert_allclose(np.load(folder.parent / "logits.npy"), expected, atol=1e-6)
+    logits = np.load(folder / "logits.npz")
+    for name, values in expected.items():
+        np.testing.assert_allclose(logits[name], values, atol=1e-6)
 
 
-def test_the_directory_holds_the_configuration(trained):
-    name, _, _, _, folder = trained
-    saved = load_adapter(str(folder))
-    assert ModuleConfig.from_dict(saved.config["adapter"]) == METHODS[name]
-    assert METHODS[name].kind in (folder / "README.md").read_text()
+def test_the_directory_holds_the_configuration(method, train_method, folder):
+    train_method(method)
+    saved = load_adapter(str(folder / method))
+    assert ModuleConfig.from_dict(saved.config["adapter"]) == METHODS[method]
+    assert METHODS[method].kind in (folder / method / "README.md").read_text()
 
 
 def damage_weights(folder, change):
-    """Changes the arrays and makes both digests right again."""
+    """Changes the arrays and updates both digests."""
     arrays = dict(safetensors.numpy.load_file(folder / "adapter.safetensors"))
     content = safetensors.numpy.save(change(arrays))
     (folder / "adapter.safetensors").write_bytes(content)
@@ -145,14 +188,15 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged_weights_are_refused(damage, trained, tmp_path):
-    folder = tmp_path / "adapter"
-    folder.mkdir()
-    for path in trained[-1].iterdir():
-        (folder / path.name).write_bytes(path.read_bytes())
-    damage_weights(folder, DAMAGES[damage])
+def test_damaged_weights_are_refused(damage, method, train_method, folder, tmp_path):
+    train_method(method)
+    damaged = tmp_path / "adapter"
+    damaged.mkdir()
+    for path in (folder / method).iterdir():
+        (damaged / path.name).write_bytes(path.read_bytes())
+    damage_weights(damaged, DAMAGES[damage])
     with pytest.raises(InputError):
-        load_adapter(str(folder))
+        load_adapter(str(damaged))
 
 
 @pytest.mark.parametrize(
@@ -163,38 +207,82 @@ def test_a_configuration_of_no_known_kind_is_refused(adapter):
         ModuleConfig.from_dict(adapter)
 
 
-def test_each_row_has_the_weights_of_its_task(tiny_base_folder):
-    encoder = load_base(tiny_base_folder).build_encoder(ToyHypernetwork())
+def test_each_row_has_the_weights_of_its_task(base):
+    encoder = base.build_encoder(ToyHypernetwork())
     inputs = support.batch(rows=4)
     mixed = encoder(inputs | {"task_ids": np.array([0, 2, 1, 0], np.int32)})["pooled_output"]
     for row, task in enumerate([0, 2, 1, 0]):
         alone = encoder(inputs | {"task_ids": np.full(4, task, np.int32)})["pooled_output"]
         np.testing.assert_allclose(mixed[row], alone[row], atol=1e-6)
-    assert (
-        np.abs(mixed[0] - encoder(inputs | {"task_ids": np.full(4, 1)})["pooled_output"][0]).max()
-        > 1e-3
-    )
+        others = encoder(inputs | {"task_ids": np.full(4, (task + 1) % 3)})["pooled_output"]
+        assert np.abs(mixed[row] - others[row]).max() > 1e-3
 
 
-def test_a_mixture_is_the_mean_of_its_members(tiny_base_folder):
-    """With equal shares, as at the start; two products by hand against the one."""
-    encoder = load_base(tiny_base_folder).build_encoder(ToyMixture())
-    for name, variable in encoder.module_layer.named_variables().items():
-        if name.startswith("members/"):
-            variable.assign(tf.stack([variable[0], variable[0]]))
-    halves = {
-        name.replace("members/", "adapters/"): variable[0]
+def test_a_mixture_is_the_mean_of_its_members(base):
+    """With equal shares, as at the start: the sum of two halves is one adapter."""
+    encoder = base.build_encoder(ToyMixture())
+    members = {
+        name: variable
         for name, variable in encoder.module_layer.named_variables().items()
         if name.startswith("members/")
     }
-    one = encoder.encoder(support.batch(), module=module_from_values(AdapterConfig(4), halves))
+    for variable in members.values():
+        variable.assign(tf.stack([variable[0], variable[0]]))
+    values = {name.replace("members/", "adapters/"): v[0] for name, v in members.items()}
+    one = encoder.encoder(support.batch(), module=module_from_values(AdapterConfig(4), values))
     np.testing.assert_allclose(
         encoder(support.batch())["pooled_output"], one["pooled_output"], atol=1e-6
     )
 
 
-@pytest.mark.parametrize("name", support.seldom(METHODS, list(METHODS)[:1]))
-def test_it_travels_through_the_command(name, tiny_base_folder, tmp_path, capsys):
+def add_task(model, name, config, seed):
+    """Adds a task with random weights."""
+    trained = model.add_adapter(name, ["no", "yes"], config, max_seq_length=16)
+    rng = np.random.default_rng(seed)
+    for variable in trained.trainable_variables:
+        variable.assign_add(rng.normal(size=variable.shape) * 0.3)
+
+
+def test_all_methods_share_a_batch(base):
+    """Rows of a stackable kind are computed in one pass, each with values of its own."""
+    model = AdapterModel(base)
+    add_task(model, "plain", "houlsby", 0)
+    for seed, (name, config) in enumerate(METHODS.items()):
+        add_task(model, name, config, seed)
+        if config.stackable:
+            add_task(model, f"{name} 2", config, 100 + seed)
+    names = [*model.list_adapters(), *(f"{name} 2" for name in STACKABLE)]
+    inputs = support.batch(rows=len(names))
+    mixed = model(inputs, adapter=names)
+    alone = {name: model(inputs, adapter=name) for name in model.list_adapters()}
+    for row, name in enumerate(names):
+        np.testing.assert_allclose(mixed[row], alone[name][row], atol=1e-5)
+    for name in STACKABLE:
+        assert np.abs(alone[name] - alone[f"{name} 2"]).max() > 1e-2
+
+
+def test_they_are_served(base, tmp_path):
+    model = AdapterModel(base)
+    for seed, (name, kind) in enumerate(
+        {"a": "rescaling", "b": "rescaling", "c": "low_rank"}.items()
+    ):
+        add_task(model, name, METHODS[kind], seed)
+        model.save_adapter(name, str(tmp_path / name))
+    join([str(tmp_path / name) for name in "abc"], base, str(tmp_path / "model"))
+    texts = ["the cat ran", "rain", "a red house"]
+    served = tf.saved_model.load(str(tmp_path / "model")).signatures["tasks"]
+    output = served(
+        task=tf.constant(["b", "c", "a"]), text_a=tf.constant(texts), text_b=tf.constant([""] * 3)
+    )
+    inputs = TextEncoder(base.vocabulary, 16).inputs(texts)
+    expected = model(inputs, adapter=["b", "c", "a"])
+    np.testing.assert_allclose(output["logits"], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.long] * (n != "low_rank")) for n in METHODS]
+)
+def test_it_travels_through_the_command(name, tiny_base_folder, tmp_path):
     """Trained, exported, and evaluated from its directory to the same numbers."""
     (tmp_path / "method.json").write_text(METHODS[name].to_json())
     mrpc, out = write_mrpc(tmp_path / "MRPC"), tmp_path / "out"
@@ -204,45 +292,29 @@ def test_it_travels_through_the_command(name, tiny_base_folder, tmp_path, capsys
         out,
         "--do_eval",
         "--do_export",
-        "--num_train_epochs=2",
+        "--num_train_epochs=1",
         f"--adapter={tmp_path}/method.json",
     )
     record = json.loads((out / "run.json").read_text())
     assert ModuleConfig.from_dict(record["adapter"]) == METHODS[name]
     assert (out / "saved_model" / "saved_model.pb").exists()
     again = tmp_path / "again"
-    assert (
-        command(
-            "--task_name=mrpc",
-            f"--data_dir={mrpc}",
-            "--do_eval",
-            f"--adapter_dir={out}/adapter",
-            f"--output_dir={again}",
-            "--max_seq_length=16",
-            f"--base_model={tiny_base_folder}",
-        )
-        is None
+    error = command(
+        "--task_name=mrpc",
+        f"--data_dir={mrpc}",
+        "--do_eval",
+        f"--adapter_dir={out}/adapter",
+        f"--output_dir={again}",
+        "--max_seq_length=16",
+        f"--base_model={tiny_base_folder}",
     )
-    results = [(folder / "eval_results.txt").read_text() for folder in (out, again)]
+    assert error is None
+    results = [(path / "eval_results.txt").read_text() for path in (out, again)]
     assert results[0] == results[1]
 
 
 def test_the_methods_are_short():
-    tree = ast.parse(pathlib.Path(toy_methods.__file__).read_text())
-    lengths = {
-        c.name: c.end_lineno - c.lineno + 1 + len(c.decorator_list)
-        for c in tree.body
-        if isinstance(c, ast.ClassDef)
-    }
-    assert lengths["ToyHypernetwork"] + lengths["ToyHypernetworkModule"] < 40
-    assert lengths["ToyMixture"] + lengths["ToyMixtureModule"] < 40
-
-
-def test_both_may_serve_beside_ordinary_adapters(tiny_base_folder, tmp_path):
-    model = AdapterModel(load_base(tiny_base_folder))
-    for name, config in {**METHODS, "plain": "houlsby"}.items():
-        model.add_adapter(name, ["no", "yes"], config, max_seq_length=16)
-    inputs = support.batch(rows=3)
-    mixed = model(inputs, adapter=["mixture", "plain", "hypernetwork"])
-    for row, name in enumerate(["mixture", "plain", "hypernetwork"]):
-        np.testing.assert_allclose(mixed[row], model(inputs, adapter=name)[row], atol=1e-6)
+    for path in pathlib.Path(toy_methods.__file__).parent.glob("[a-z]*.py"):
+        classes = [n for n in ast.parse(path.read_text()).body if isinstance(n, ast.ClassDef)]
+        lines = [c.end_lineno - c.lineno + 1 + len(c.decorator_list) for c in classes]
+        assert len(classes) == 2 and sum(lines) < 40, path

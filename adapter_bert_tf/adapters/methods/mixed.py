@@ -6,7 +6,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.modules import AdapterModule, Function, Sublayer
+from adapter_bert_tf.adapters.modules import (
+    AdapterModule,
+    Function,
+    Projection,
+    Sublayer,
+    projection_output,
+)
 
 ROW_TENSORS = ("output", "residual", "block_input", "mask")  # The fields of a `Sublayer` with rows.
 
@@ -45,6 +51,18 @@ class MixedModule(AdapterModule):
                 module.adapt_sublayer(dataclasses.replace(sublayer, norm=norms[i], **tensors))
             )
         return tf.concat(outputs, 0)
+
+    def projections(self, layer: int) -> set[str]:
+        return {name for module in self.modules for name in module.projections(layer)}
+
+    def adapt_projection(self, projection: Projection) -> tf.Tensor:
+        count, layer, name = len(self.modules), projection.layer, projection.name
+        inputs, outputs = (tf.split(x, count) for x in (projection.input, projection.output))
+        changed = [
+            projection_output(module, layer, name, x, output)
+            for module, x, output in zip(self.modules, inputs, outputs, strict=True)
+        ]
+        return tf.concat(changed, 0)
 
     def norm(self, name: str, base_norm: Any) -> Function:
         return _function_per_share([module.norm(name, base_norm) for module in self.modules])

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.modules import AdapterModule, Sublayer, WrappedModule
+from adapter_bert_tf.adapters.modules import PROJECTIONS, AdapterModule, Sublayer, WrappedModule
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 
 # What is removed: first and last layer; the last is OPEN while layers are still being removed.
@@ -35,6 +35,10 @@ class Without(WrappedModule):
     def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
         removed = sublayer.name in self.sublayers
         return sublayer.unchanged() if removed else self.inner.adapt_sublayer(sublayer)
+
+    def projections(self, layer: int) -> set[str]:
+        removed = {name for sublayer in self.sublayers for name in PROJECTIONS[sublayer]}
+        return set(self.inner.projections(layer)) - removed
 
 
 def span_outputs(
