@@ -33,7 +33,7 @@ from tests.tasks import glue_test
 pytestmark = pytest.mark.long
 
 PAGE = ROOT / "docs" / "extend.md"
-MODULES = ("scaling", "topics")
+MODULES = ("scaling", "damping", "topics")
 
 
 def blocks(section, language):
@@ -139,6 +139,18 @@ def test_the_method_mixes_with_others_row_by_row(page):
 def test_the_method_refuses_what_it_cannot_mean(page):
     with pytest.raises(InputError, match="true or false"):
         ModuleConfig.from_dict({"kind": "scaling", "attention": 3})
+
+
+def test_a_method_may_change_a_projection(page):
+    _, names = page
+    encoder = names["base"].build_encoder(importlib.import_module("damping").Damping())
+    inputs = support.batch()
+    before = encoder(inputs, 1)["pooled_output"]
+    bare = names["base"].build_encoder()(inputs, 1)["pooled_output"]
+    np.testing.assert_allclose(before, bare, atol=1e-5)
+    for factor in encoder.module_layer.named_variables().values():
+        factor.assign(0.5)
+    assert np.abs(encoder(inputs, 1)["pooled_output"] - before).max() > 1e-4
 
 
 def test_the_method_through_the_command(page):

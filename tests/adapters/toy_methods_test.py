@@ -27,7 +27,7 @@ from adapter_bert_tf.serving.joined import join
 from adapter_bert_tf.store import contents, load_adapter, save_adapter, schema
 from adapter_bert_tf.store.weights import digest
 from adapter_bert_tf.training.loop import TrainingSettings, train
-from adapter_bert_tf.training.parameter_report import report
+from adapter_bert_tf.training.parameter_report import format_report
 from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
 from tests.adapters import toy_methods
@@ -137,7 +137,8 @@ def test_exactly_the_trained_variables_move(method, train_method):
 def test_parameters_are_counted_by_group(method, train_method):
     _, model, variables = train_method(method)
     rows = {
-        line.split()[0]: line.split() for line in report(model, variables, Tuning()).split("\n")
+        line.split()[0]: line.split()
+        for line in format_report(model, variables, Tuning()).split("\n")
     }
     for group, counts in COUNTS[method].items():
         assert tuple(int(cell.replace(",", "")) for cell in rows[group][1:3]) == counts
