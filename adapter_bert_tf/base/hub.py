@@ -1,4 +1,4 @@
-"""Bases by the names that they have on the Hugging Face Hub and on Kaggle."""
+"""Downloads bases from the Hugging Face Hub and from Kaggle."""
 
 import importlib
 import os
@@ -19,28 +19,28 @@ FILES = (
 )
 
 
-def is_name(source: str) -> bool:
-    """Whether a text may be the name of a model on one of the hubs."""
+def is_hub_name(source: str) -> bool:
+    """Whether a text has the form of a model's name on one of the hubs."""
     return bool(HUB_NAME.fullmatch(source) or KAGGLE_NAME.fullmatch(source))
 
 
-def downloaded(name: str) -> tuple[str, str | None]:
-    """The folder of a model's files, downloaded once and then kept, and its revision.
+def download(name: str) -> tuple[str, str | None]:
+    """Downloads a model unless it is in the cache; returns its folder and its revision.
 
     Args:
-      name: of the Hub, `NAME@REVISION` for another revision than the newest; or of Kaggle.
+      name: on the Hub, `NAME@REVISION` for a revision other than the newest; or on Kaggle.
 
     Raises:
-      InputError: when it cannot be had, with how to get it by hand.
+      InputError: when the download fails, with instructions to get the files by hand.
     """
-    found = HUB_NAME.fullmatch(name)
-    if found:
-        folder = _from_hub(found["repo"], found["revision"])
-        return folder, os.path.basename(folder)  # The cache calls it by its commit.
-    kagglehub = library("kagglehub", f"{name!r} is a name of Kaggle.")
+    match = HUB_NAME.fullmatch(name)
+    if match:
+        folder = _from_hub(match["repo"], match["revision"])
+        return folder, os.path.basename(folder)  # The commit is the folder's name in the cache.
+    kagglehub = import_library("kagglehub", f"{name!r} is a name of Kaggle.")
     try:
         folder = str(kagglehub.model_download(name))
-    except Exception as error:  # Of whatever kind: its own, requests' and urllib3's.
+    except Exception as error:  # Its own errors, and those of requests and urllib3.
         raise InputError(
             f"Kaggle did not give {name!r}: {first_line(error)} Or get its files from "
             f"https://www.kaggle.com/models/{name} by hand, and give their folder: "
@@ -52,7 +52,7 @@ def downloaded(name: str) -> tuple[str, str | None]:
 
 
 def _from_hub(repo: str, revision: str | None) -> str:
-    hub = library("huggingface_hub", f"{repo!r} is taken for a name on the Hugging Face Hub.")
+    hub = import_library("huggingface_hub", f"{repo!r} is a name on the Hugging Face Hub.")
     try:
         return str(hub.snapshot_download(repo, revision=revision, allow_patterns=list(FILES)))
     except hub_errors() as error:
@@ -66,22 +66,27 @@ def _from_hub(repo: str, revision: str | None) -> str:
         ) from error
 
 
-def library(name: str, why: str) -> Any:
-    """A library that only who uses the hubs needs. Raises `InputError` if it is not installed."""
+def import_library(name: str, reason: str) -> Any:
+    """Imports an optional library. Raises `InputError` if it is not installed.
+
+    Args:
+      name: of the library.
+      reason: why it is needed, a sentence for the message.
+    """
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise InputError(f"{why} That needs {name}: pip install {name}") from error
+        raise InputError(f"{reason} That needs {name}: pip install {name}") from error
 
 
 def hub_errors() -> tuple[type[Exception], ...]:
-    """What `huggingface_hub` raises where a model, a network or a permission is missing."""
+    """The errors of `huggingface_hub` for a missing model, network or permission."""
     errors = importlib.import_module("huggingface_hub.errors")
     return (OSError, ValueError, errors.HfHubHTTPError, errors.EntryNotFoundError, errors.HTTPError)
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, in one sentence."""
+    """The first line of an error's message, as a sentence."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = (lines or [type(error).__name__])[0][:300]
     return text if text.endswith(".") else f"{text}."

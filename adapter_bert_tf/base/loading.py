@@ -27,7 +27,7 @@ DROPOUTS = ("output_dropout", "attention_dropout")  # Fields of a `BertConfig`.
 
 @dataclasses.dataclass(frozen=True)
 class Base:
-    """A pretrained base: its sizes, vocabulary and where its weights are.
+    """A pretrained base: its configuration, its vocabulary and the path of its weights.
 
     Args:
       config: `BertConfig`.
@@ -48,7 +48,7 @@ class Base:
 
     @property
     def has_trained_pooler(self) -> bool:
-        """Whether the pooler was ever trained: its bias began as zeros. True without weights."""
+        """Whether the pooler was trained: then its bias is not zero. True without weights."""
         return not self.weights or bool(np.any(self.weights[f"{POOLER}/bias"]))
 
     def build_encoder(
@@ -79,10 +79,10 @@ class Base:
         product_dtype: str | None = None,
         frozen_layers: int = 0,
     ) -> AdapterBertEncoder | TaskEncoder:
-        """As `build_encoder`, but with random weights, for a larger model to assign them.
+        """As `build_encoder`, but with random weights, which a larger model assigns later.
 
         Args:
-          adapter: as there.
+          adapter: as in `build_encoder`.
           dropout: rate of hidden states and of attention in training; None for the base's own.
           product_dtype, frozen_layers: as in `AdapterBertEncoder`.
         """
@@ -105,11 +105,11 @@ class Base:
         return norms_digest(self.weights) if self.weights else None
 
     def named(self) -> dict[str, Any]:
-        """What an adapter's config says of where its base is from, if that is known."""
+        """The origin as a field of an adapter's config; empty if it is not known."""
         return {"base_model": dataclasses.asdict(self.origin)} if self.origin else {}
 
     def fingerprint(self) -> dict[str, Any]:
-        """What identifies a base: sizes, and digests of its vocabulary and weights."""
+        """The values that identify a base: sizes, and digests of its vocabulary and weights."""
         sizes = (
             "vocab_size",
             "hidden_size",
@@ -136,7 +136,7 @@ def load_base(source: str | None = None) -> Base:
       source: see `files.find_base`; None for the default package, if it is installed.
 
     Raises:
-      InputError: when there is none, or its parts do not match.
+      InputError: when there is none, or its files do not match.
     """
     return open_base(base_model=source)
 
@@ -148,16 +148,17 @@ def open_base(
     checkpoint: str | None = None,
     do_lower_case: bool | None = None,
 ) -> Base:
-    """The base that the arguments name; the three files override parts of `base_model`.
+    """Opens a base; the three files replace those of `base_model`.
 
     Args:
       base_model: as `source` of `load_base`.
       config_path, vocabulary_path, checkpoint: as adapter-bert names a base. With the first two
-        and without the third the weights are random; with the third alone the others lie beside it.
-      do_lower_case: what the user says of case; None to infer it.
+        and without the third the weights are random; with the third alone the others must be in
+        its folder.
+      do_lower_case: whether the base expects lower-cased text; None to infer it.
 
     Raises:
-      InputError: when something is missing, or the parts do not match.
+      InputError: when something is missing, or the files do not match.
     """
     origin = None
     if base_model or not (config_path and vocabulary_path):
@@ -172,11 +173,11 @@ def open_base(
                 "config_path",
                 "checkpoint",
             )
-        found = base_files.find_base(source)
-        origin = found.origin
-        config_path = config_path or found.config
-        vocabulary_path = vocabulary_path or found.vocabulary
-        checkpoint = checkpoint or found.weights
+        files = base_files.find_base(source)
+        origin = files.origin
+        config_path = config_path or files.config
+        vocabulary_path = vocabulary_path or files.vocabulary
+        checkpoint = checkpoint or files.weights
     config = read_config(config_path)
     vocabulary = read_vocabulary(vocabulary_path, do_lower_case)
     if len(vocabulary) != config.vocab_size:
@@ -195,7 +196,7 @@ def open_base(
 
 
 def weights_digest(weights: Mapping[str, np.ndarray]) -> str:
-    """Digest of all weights of the base that training adapters leaves alone: not the LayerNorms.
+    """Digest of the weights of the base except its LayerNorms, which adapters may replace.
 
     Args:
       weights: dict from common name to array.
@@ -204,7 +205,7 @@ def weights_digest(weights: Mapping[str, np.ndarray]) -> str:
 
 
 def norms_digest(weights: Mapping[str, np.ndarray]) -> str:
-    """Digest of the base's LayerNorms: they decide where an adapter brings none of its own."""
+    """Digest of the base's LayerNorms, which adapters without LayerNorms of their own use."""
     return _digest(weights, norms=True)
 
 

@@ -1,9 +1,9 @@
-"""Reads pretrained weights in three formats into one form: Google's names, float32 arrays.
+"""Reads pretrained weights in three formats, as float32 arrays under common names.
 
-Each reader returns a dict from the variable names of Google's TF1 checkpoints, such as
-`bert/encoder/layer_0/attention/self/query/kernel`, to arrays. Adapters and the head of
-trained checkpoints come under our names (`adapters/layer_0/attention/down_kernel`,
-`head/kernel`). What is no part of the encoder (optimizer slots, pretraining heads) is left out.
+The common names are those of Google's TF1 checkpoints, such as
+`bert/encoder/layer_0/attention/self/query/kernel`, and for adapters and head of trained checkpoints
+those of this package (`adapters/layer_0/attention/down_kernel`, `head/kernel`). Variables outside
+the encoder (optimizer slots, pretraining heads) are left out.
 """
 
 import dataclasses
@@ -64,8 +64,8 @@ class Stored:
 
     Args:
       name: in the file.
-      shape: in our layout.
-      transposed: whether the file has rows for columns.
+      shape: in the layout of this package.
+      transposed: whether rows and columns are exchanged in the file.
     """
 
     name: str
@@ -77,10 +77,10 @@ def read_weights(path: str) -> dict[str, np.ndarray]:
     """Reads a `.safetensors` file or a checkpoint prefix, whichever format it is in.
 
     Returns:
-      dict from name to float32 array, as the module says.
+      dict from common name to float32 array.
 
     Raises:
-      InputError: when it cannot be read or holds no BERT, with what it holds.
+      InputError: when it cannot be read or has no BERT, with the names of its variables.
     """
     if path.endswith(".safetensors"):
         stored = _in_hugging_face(path)
@@ -89,11 +89,11 @@ def read_weights(path: str) -> dict[str, np.ndarray]:
         reader = _checkpoint(path)
         stored = _in_checkpoint(path, reader)
         read = functools.partial(_read_tensor, path, reader)
-    return {common: _arranged(read(it.name), it, path) for common, it in stored.items()}
+    return {common: _convert(read(it.name), it, path) for common, it in stored.items()}
 
 
 def read_shapes(path: str) -> dict[str, tuple[int, ...]]:
-    """The shapes of what `read_weights` returns, without reading it. Raises `InputError` alike."""
+    """The shapes of the arrays of `read_weights`, without reading these; raises the same errors."""
     stored = (
         _in_hugging_face(path)
         if path.endswith(".safetensors")
@@ -102,13 +102,13 @@ def read_shapes(path: str) -> dict[str, tuple[int, ...]]:
     return {common: it.shape for common, it in stored.items()}
 
 
-def _arranged(value, stored, path):
+def _convert(value, stored, path):
     value = value.T if stored.transposed else value
     return _float32(value, path, stored.name).reshape(stored.shape)
 
 
 def _checkpoint(path):
-    """The reader of a TensorFlow checkpoint whose data is all there. Raises `InputError`."""
+    """The reader of a complete TensorFlow checkpoint. Raises `InputError`."""
     try:
         reader = tf.train.load_checkpoint(_local_checkpoint(path))
     except storage.DAMAGED_CHECKPOINT as error:
@@ -118,11 +118,11 @@ def _checkpoint(path):
         ) from error
     shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
     needed = sum(math.prod(shape) * max(types[n].size, 0) for n, shape in shapes.items())
-    there = sum(storage.stat(file).length for file in storage.glob(f"{path}.data-*"))
-    if there < needed:
+    size = sum(storage.stat(file).length for file in storage.glob(f"{path}.data-*"))
+    if size < needed:
         raise InputError(
-            f"The checkpoint {path!r} is not whole: its variables take {needed:,} bytes, its data "
-            f"files (.data-...) have {there:,}. Copy or download all of its files again."
+            f"The checkpoint {path!r} is incomplete: its variables take {needed:,} bytes, its data "
+            f"files (.data-...) have {size:,}. Copy or download all of its files again."
         )
     return reader
 
@@ -142,7 +142,7 @@ def _read_tensor(path, reader, name):
 
 
 def _local_checkpoint(prefix):
-    """The prefix of a checkpoint's files, or of local copies of them."""
+    """The prefix of a checkpoint's files; for remote ones, of local copies."""
     if not storage.is_remote(prefix):
         return prefix
     files = storage.glob(f"{prefix}.index") + storage.glob(f"{prefix}.data-*")
@@ -150,14 +150,14 @@ def _local_checkpoint(prefix):
 
 
 def _in_checkpoint(path, reader):
-    """Dict from common name to `Stored`, of a checkpoint of TensorFlow."""
+    """Dict from common name to `Stored`, of a TensorFlow checkpoint."""
     shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
     is_object_based = "_CHECKPOINTABLE_OBJECT_GRAPH" in shapes
     return (_in_model_garden if is_object_based else _in_google)(path, shapes)
 
 
 def _in_google(path, shapes):
-    """Google's and adapter-bert's TF1 checkpoints: the names are already the common ones."""
+    """Google's and adapter-bert's TF1 checkpoints, which have the common names."""
     stored: dict[str, Stored] = {}
     for name in sorted(shapes):
         common = None if re.search(r"adam_[mv]$|/Adam(_1)?$", name) else _adapter_bert_name(name)
@@ -170,11 +170,11 @@ def _in_google(path, shapes):
         if kernel in shapes and bias in shapes:  # [labels, hidden]; a kernel is [hidden, labels].
             stored["head/kernel"] = Stored(kernel, shapes[kernel][::-1], transposed=True)
             stored["head/bias"] = Stored(bias, shapes[bias])
-    return _check_found(path, stored, shapes)
+    return _require_encoder(path, stored, shapes)
 
 
 def _adapter_bert_name(name):
-    """The common name of a TF1 variable, None for what is not of the encoder."""
+    """The common name of a TF1 variable; None outside the encoder."""
     match = re.fullmatch(r"bert/encoder/(layer_\d+)/(attention/)?output/adapters/(\w+)", name)
     if match:
         layer, attention, variable = match.groups()
@@ -191,9 +191,8 @@ def _in_hugging_face(path):
             continue
         transposed = name.endswith(".weight") and len(shape) == 2 and "embeddings" not in name
         common = _apply(HUGGING_FACE_RULES, name)
-        found = Stored(name, shape[::-1] if transposed else shape, transposed)
-        _add(stored, common, found, path)
-    return _check_found(path, stored, shapes)
+        _add(stored, common, Stored(name, shape[::-1] if transposed else shape, transposed), path)
+    return _require_encoder(path, stored, shapes)
 
 
 def _in_model_garden(path, shapes):
@@ -207,11 +206,11 @@ def _in_model_garden(path, shapes):
         inner = rename(name.removeprefix(root).removesuffix(VALUE))
         if inner is not None:
             _add(stored, _apply(MODEL_GARDEN_RULES, inner), Stored(name, shapes[name]), path)
-    return _check_found(path, stored, names)
+    return _require_encoder(path, stored, names)
 
 
 def _model_garden_root(path, names):
-    """Where the encoder hangs in the object graph, and how its attributes are called there."""
+    """The path of the encoder in the object graph, and a function that renames its attributes."""
     for mark, rename in (
         ("_embedding_layer/embeddings", _attribute_name),
         ("layer_with_weights-0/embeddings", _functional_renamer(names)),
@@ -257,30 +256,30 @@ def _float32(value, path, name):
     kind = value.dtype
     if not np.issubdtype(kind, np.floating) and kind != ml_dtypes.bfloat16:
         raise InputError(f"{path}: {name} must hold floating-point numbers. Received: {kind}")
-    with np.errstate(over="ignore"):  # Found in the next line.
+    with np.errstate(over="ignore"):  # The check for infinity follows.
         value = np.asarray(value, np.float32)
     if not np.isfinite(value).all():
         raise InputError(f"{path}: {name} holds values that are not finite (NaN or infinity).")
     return value
 
 
-def _add(stored, common, found, path):
-    """Adds an array. Raises `InputError` for a second one in the same place: which would it be?"""
+def _add(stored, common, item, path):
+    """Adds a `Stored`. Raises `InputError` for a second one with the same common name."""
     if common in stored:
         raise InputError(
             f"{path} holds {common} twice, as {truncate(stored[common].name, 80)!r} and as "
-            f"{truncate(found.name, 80)!r}. Save the model again with one of them."
+            f"{truncate(item.name, 80)!r}. Save the model again with one of them."
         )
-    stored[common] = found
+    stored[common] = item
 
 
-def _check_found(path, stored, names):
+def _require_encoder(path, stored, names):
     return stored if "bert/embeddings/word_embeddings" in stored else _fail(path, sorted(names))
 
 
 def _fail(path, names):
     first = "\n  ".join(truncate(name, 80) for name in names[:25])
     raise InputError(
-        f"{path} holds no BERT encoder in Google's, Model Garden's or Hugging Face's names. "
+        f"{path} has no BERT encoder under Google's, Model Garden's or Hugging Face's names. "
         f"It has {len(names)} variables:\n  {first}"
     )

@@ -1,4 +1,4 @@
-"""Safetensors files of others: their shapes without their weights, and their weights."""
+"""Reads safetensors files from other libraries: the shapes alone, or the weights."""
 
 import re
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ def read_shapes(path: str) -> dict[str, tuple[int, ...]]:
     """Dict from name to shape, of all tensors in a file; only its header is read.
 
     Raises:
-      InputError: when it is damaged or not whole.
+      InputError: when the file is damaged or incomplete.
     """
     try:
         (local,) = storage.cached(path)
@@ -35,21 +35,21 @@ def read_shapes(path: str) -> dict[str, tuple[int, ...]]:
         raise _damaged(path, error) from error
 
 
-def read_tensors(path: str, left_out: str = "(?!)") -> dict[str, np.ndarray]:
+def read_tensors(path: str, excluded: str = "(?!)") -> dict[str, np.ndarray]:
     """Dict from name to float array, of any of the four types.
 
     Args:
       path: of the file, local or remote.
-      left_out: regular expression of names that are not read, whatever their type.
+      excluded: regular expression of names that are not read.
 
     Raises:
-      InputError: when it is damaged, not whole, or a tensor holds no floating-point numbers.
+      InputError: when the file is damaged or incomplete, or a tensor is not of floats.
     """
     try:
-        found = safetensors.deserialize(storage.read_bytes(storage.cached(path)[0]))
+        items = safetensors.deserialize(storage.read_bytes(storage.cached(path)[0]))
     except ERRORS as error:
         raise _damaged(path, error) from error
-    tensors = {name: tensor for name, tensor in found if not re.search(left_out, name)}
+    tensors = {name: tensor for name, tensor in items if not re.search(excluded, name)}
     for name, tensor in tensors.items():
         if tensor["dtype"] not in FLOATS:
             raise InputError(
@@ -63,15 +63,14 @@ def read_tensors(path: str, left_out: str = "(?!)") -> dict[str, np.ndarray]:
 
 
 def _damaged(path: str, error: Exception) -> InputError:
-    """What to say of a file that cannot be read, with what is there of it."""
+    """The error for a file that cannot be read, with its size."""
     try:
         size = f"it has {storage.stat(path).length:,} bytes"
     except tf.errors.OpError as missing:
         size = storage.reason(missing)
-    said = (
-        storage.reason(error) if isinstance(error, tf.errors.OpError) else truncate(str(error), 400)
-    )
+    is_op_error = isinstance(error, tf.errors.OpError)
+    reason = storage.reason(error) if is_op_error else truncate(str(error), 400)
     return InputError(
-        f"Cannot read {path!r}: {said}; {size}. It is damaged or not whole: copy or download it "
-        "again."
+        f"Cannot read {path!r}: {reason}; {size}. The file is damaged or incomplete: copy or "
+        "download it again."
     )

@@ -33,7 +33,7 @@ class Vocabulary:
 
     @property
     def sha256(self) -> str:
-        """Digest of the pieces in order, whatever the file's line ends."""
+        """Digest of the pieces in order, independent of line ends."""
         return hashlib.sha256("\n".join(self.pieces).encode()).hexdigest()
 
 
@@ -42,10 +42,10 @@ def read_vocabulary(path: str, do_lower_case: bool | None = None) -> Vocabulary:
 
     Args:
       path: text file (local or gs://), one word piece a line.
-      do_lower_case: what the user says; None to infer it from the file.
+      do_lower_case: whether text is lower-cased; None to infer it from the file.
 
     Raises:
-      InputError: when it is not there, is no BERT vocabulary, or disagrees with `do_lower_case`.
+      InputError: when the file is missing, not a BERT vocabulary, or contradicts `do_lower_case`.
     """
     try:
         text = storage.read_bytes(path, LARGEST_FILE).decode("utf-8-sig")
@@ -60,13 +60,13 @@ def read_vocabulary(path: str, do_lower_case: bool | None = None) -> Vocabulary:
     pieces = tuple(line.rstrip("\r") for line in text.removesuffix("\n").split("\n"))
     missing = [token for token in SPECIAL_TOKENS if token not in pieces]
     if missing:
-        raise InputError(f"{path} is no BERT vocabulary: it has no {missing}.")
+        raise InputError(f"{path} is not a BERT vocabulary: it has no {missing}.")
     _check_distinct(path, pieces)
     return Vocabulary(path, pieces, _lower_case(path, pieces, do_lower_case))
 
 
 def _check_distinct(path: str, pieces: tuple[str, ...]) -> None:
-    """Raises `InputError` for a piece that stands twice: its id would be either line's."""
+    """Raises `InputError` for a duplicate piece, whose id would be ambiguous."""
     lines: dict[str, int] = {}
     for number, piece in enumerate(pieces, start=1):
         if piece in lines:
@@ -78,7 +78,7 @@ def _check_distinct(path: str, pieces: tuple[str, ...]) -> None:
 
 
 def _lower_case(path: str, pieces: tuple[str, ...], do_lower_case: bool | None) -> bool:
-    """What the vocabulary says of case; `do_lower_case` must agree with it."""
+    """Whether the vocabulary is lower-cased. Raises `InputError` if `do_lower_case` differs."""
     specials = set(SPECIAL_TOKENS) | {"[MASK]"}
     has_upper = any(p not in specials and p != p.lower() and not p.startswith("[") for p in pieces)
     stated = _stated_lower_case(path)
@@ -86,8 +86,8 @@ def _lower_case(path: str, pieces: tuple[str, ...], do_lower_case: bool | None) 
     if do_lower_case is not None and do_lower_case != inferred:
         kind = "uncased" if inferred else "cased"
         raise InputError(
-            f"do_lower_case={do_lower_case} disagrees with {path}, which is {kind}: text and "
-            f"vocabulary would not match. Leave it out, or use do_lower_case={inferred}.",
+            f"do_lower_case={do_lower_case} contradicts {path}, which is {kind}. Leave it out, or "
+            f"use do_lower_case={inferred}.",
             f"do_lower_case={do_lower_case}",
             f"do_lower_case={inferred}",
         )
@@ -95,14 +95,14 @@ def _lower_case(path: str, pieces: tuple[str, ...], do_lower_case: bool | None) 
 
 
 def _stated_lower_case(vocabulary_path: str) -> bool | None:
-    """`do_lower_case` of the Hugging Face tokenizer config beside the vocabulary, if any."""
+    """`do_lower_case` in the Hugging Face tokenizer config of the vocabulary's folder, if any."""
     path = os.path.join(os.path.dirname(vocabulary_path), "tokenizer_config.json")
     if not storage.exists(path):
         return None
     try:
         values = parse_json(storage.read_bytes(path))
     except (ValueError, tf.errors.OpError) as error:
-        raise InputError(f"{path} is not valid JSON: {error}. Mend or remove it.") from error
+        raise InputError(f"{path} is not valid JSON: {error}. Fix or remove it.") from error
     if not isinstance(values, dict):
         raise InputError(f"{path} is not a JSON object. Received: {preview(values)}")
     stated = values.get("do_lower_case")

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from adapter_bert_tf.adapters.config import PRESETS
-from adapter_bert_tf.base.assign import shape_fits
+from adapter_bert_tf.base.assign import shapes_match
 from adapter_bert_tf.base.loading import weights_digest
 from adapter_bert_tf.base.readers import read_weights
 from adapter_bert_tf.errors import InputError
@@ -53,7 +53,7 @@ def import_checkpoint(path, base, task, labels, **inputs):
     mismatched = [
         name
         for name, shape in shapes.items()
-        if name not in values or not shape_fits(values[name].shape, shape)
+        if name not in values or not shapes_match(values[name].shape, shape)
     ]
     if mismatched:
         raise InputError(

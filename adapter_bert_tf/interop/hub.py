@@ -8,7 +8,7 @@ from typing import Any
 
 from absl import logging
 
-from adapter_bert_tf.base.hub import HUB_NAME, first_line, hub_errors, library
+from adapter_bert_tf.base.hub import HUB_NAME, first_line, hub_errors, import_library
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.retry import is_remote
 from adapter_bert_tf.sanitize import preview
@@ -47,7 +47,7 @@ def push(folder: str, name: str, private: bool = False) -> str:
             f"{preview(name)}"
         )
     check_task_directories(folder, load_adapter(folder))
-    hub = library("huggingface_hub", LIBRARY_PURPOSE)
+    hub = import_library("huggingface_hub", LIBRARY_PURPOSE)
     try:
         api = hub.HfApi()
         api.create_repo(repo, private=private, exist_ok=True)
@@ -86,7 +86,7 @@ def pull(name: str, output: str) -> str:
         )
     require_free(output)
     repository = _parse_name(name)
-    hub = library("huggingface_hub", LIBRARY_PURPOSE)
+    hub = import_library("huggingface_hub", LIBRARY_PURPOSE)
     try:
         source = _download(hub, **repository)
     except hub_errors() as error:

@@ -97,7 +97,7 @@ def test_a_checkpoint_trained_on_squad_brings_its_head(tmp_path):
 
 def test_adapter_bert_checkpoint_needs_room_for_its_adapters():
     base = load_base(str(GOLDEN / "adapter_model.ckpt"))
-    with pytest.raises(InputError, match="no place in the model"):
+    with pytest.raises(InputError, match="not in the model"):
         base.build_encoder()
     with pytest.raises(InputError, match=r"checkpoint \(32, 64\), model \(32, 8\)"):
         base.build_encoder(AdapterConfig(bottleneck_size=8))
@@ -114,7 +114,7 @@ def _change_vocabulary(folder, pieces):
 
 BROKEN = {
     "deeper config": (lambda f: _change_config(f, num_hidden_layers=3), "missing in the checkpo"),
-    "shallower config": (lambda f: _change_config(f, num_hidden_layers=1), "no place in the model"),
+    "shallower config": (lambda f: _change_config(f, num_hidden_layers=1), "not in the model"),
     "wider config": (lambda f: _change_config(f, intermediate_size=64), "another shape"),
     "type vocabulary": (
         lambda f: _change_config(f, type_vocab_size=16),

@@ -199,8 +199,8 @@ def _damage(path):
 
 DATA, INDEX = "bert_model.ckpt.data-00000-of-00001", "bert_model.ckpt.index"
 CHECKPOINTS = {
-    "no data": (DATA, pathlib.Path.unlink, "is not whole"),
-    "cut data": (DATA, lambda path: path.write_bytes(path.read_bytes()[:-50]), "is not whole"),
+    "no data": (DATA, pathlib.Path.unlink, "is incomplete"),
+    "cut data": (DATA, lambda path: path.write_bytes(path.read_bytes()[:-50]), "is incomplete"),
     "changed data": (DATA, _damage, "is damaged: bert/"),
     "no index": (INDEX, pathlib.Path.unlink, "No weights"),
     "cut index": (INDEX, lambda path: path.write_bytes(path.read_bytes()[:-50]), "Cannot read"),

@@ -221,7 +221,7 @@ def test_a_base_that_was_downloaded_needs_no_network(trained, hubbed):
     ],
 )
 def test_what_may_be_a_name(name, is_one):
-    assert hub.is_name(name) is is_one
+    assert hub.is_hub_name(name) is is_one
 
 
 def test_kaggle_is_asked_by_its_library(base_folder, monkeypatch, tmp_path):
