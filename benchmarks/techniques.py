@@ -69,10 +69,10 @@ def _keys_of_all():
     """Computes keys and values of all positions for the query of [CLS]."""
     from adapter_bert_tf.adapters.attention import Attention
 
-    def of_first(layer, x, everything, mask):
+    def call_for_first(layer, x, everything, mask):
         return layer(x, everything, attention_mask=mask)
 
-    return mock.patch.object(Attention, "of_first", of_first)
+    return mock.patch.object(Attention, "call_for_first", call_for_first)
 
 
 # Patches that remove a technique.

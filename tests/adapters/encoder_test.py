@@ -199,7 +199,7 @@ def test_one_query_reads_what_all_would(training, monkeypatch):
 
     quick = found()
     plain = lambda self, x, everything, mask: self(x, everything, attention_mask=mask)  # noqa: E731
-    monkeypatch.setattr(Attention, "of_first", plain)
+    monkeypatch.setattr(Attention, "call_for_first", plain)
     for name, value in found().items():
         np.testing.assert_allclose(quick[name], value, 1e-4, 1e-5, err_msg=name)
 
