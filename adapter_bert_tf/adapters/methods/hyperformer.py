@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.config import OUTPUT_NORM, AdapterConfig
+from adapter_bert_tf.adapters.config import OUTPUT_NORM
 from adapter_bert_tf.adapters.methods.hypernetwork import (
     NAME,
     PROJECTOR,
     SHARED,
     generate_adapters,
 )
-from adapter_bert_tf.adapters.methods.multitask import TASK_IDS, TASKS, MultitaskConfig
+from adapter_bert_tf.adapters.methods.multitask import TASK_IDS, TASKS, TaskAdaptersConfig
 from adapter_bert_tf.adapters.modules import AdapterModule
 from adapter_bert_tf.adapters.ops import ROWS, Tensor
 from adapter_bert_tf.adapters.registry import module_for, register
@@ -32,15 +32,14 @@ SWITCHES = ("shared", "projector", "conditional_norm")
 
 @register(NAME)
 @dataclasses.dataclass(frozen=True)
-class HyperFormerConfig(MultitaskConfig):
+class HyperFormerConfig(TaskAdaptersConfig):
     """HyperFormer, or with `shared` HyperFormer++ (Mahabadi et al. 2021, sections 2.2 and 2.3).
 
     Every task has an embedding. Generators, linear layers with biases, compute the adapters of the
     task from it: `A(x) = x + LayerNorm(U gelu(D x))`, including the LayerNorm's gamma and beta.
 
     Args:
-      adapter: `AdapterConfig` of each, or one as a dict; with `normalize_output`.
-      tasks: names of the tasks, in the order of their numbers.
+      adapter, tasks: as of `TaskAdaptersConfig`; the adapter has `normalize_output`.
       shared: whether all sublayers have the same generators. These also read an embedding of the
         layer and one of the sublayer, through the projector and a LayerNorm.
       task_embedding_size, projector_size, projected_size: of the embeddings, of the projector's
@@ -58,8 +57,6 @@ class HyperFormerConfig(MultitaskConfig):
     groups: ClassVar[tuple[str, ...]] = (NAME,)
     generates: ClassVar[bool] = True
 
-    adapter: AdapterConfig
-    tasks: tuple[str, ...]
     shared: bool = False
     task_embedding_size: int = 64
     projector_size: int = 128
@@ -69,14 +66,8 @@ class HyperFormerConfig(MultitaskConfig):
     start: str = "identity"
 
     def __post_init__(self) -> None:
-        if isinstance(self.adapter, Mapping):
-            object.__setattr__(self, "adapter", AdapterConfig.from_dict(self.adapter))
-        if not isinstance(self.adapter, AdapterConfig) or not self.adapter.normalize_output:
-            raise InputError(
-                "adapter must be an AdapterConfig with normalize_output. Received: "
-                f"{preview(self.adapter)}"
-            )
-        self._check_tasks()
+        super().__post_init__()
+        _require(self.adapter.normalize_output, "adapter needs normalize_output", self.adapter)
         for name in SIZES:
             value = getattr(self, name)
             _require(type(value) is int and 0 < value <= MOST, f"{name} is 1 to {MOST}", value)
@@ -150,18 +141,6 @@ class HyperFormerConfig(MultitaskConfig):
 
     def _norm_start(self, name: str) -> str:
         return "ones" if name.endswith("gamma") and self.start == "published" else "zeros"
-
-    def dropout_rates(self, sizes: Sizes) -> dict[str, float]:
-        """As of one adapter: the rows of all tasks share the dropouts."""
-        return self.adapter.dropout_rates(sizes)
-
-    def without_lowest(self, count: int, num_layers: int) -> "HyperFormerConfig":
-        """The configuration without adapters in the lowest layers, for all tasks."""
-        return dataclasses.replace(self, adapter=self.adapter.without_lowest(count, num_layers))
-
-    def single_task_config(self) -> AdapterConfig:
-        """As `MultitaskConfig.single_task_config`."""
-        return self.adapter
 
     def values_by_task(self, values: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
         """As `MultitaskConfig.values_by_task`, with generated values."""

@@ -1,14 +1,16 @@
 """Base class of the methods for several tasks: task names, and the task of each row."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
 
+from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.registry import ModuleConfig
-from adapter_bert_tf.adapters.variable_specs import values_with_prefix
+from adapter_bert_tf.adapters.variable_specs import Sizes, values_with_prefix
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
 
@@ -95,6 +97,41 @@ class MultitaskConfig(ModuleConfig):
             key: np.mean([np.asarray(own[key]) for own in all_tasks], 0, np.float64).astype("f4")
             for key in all_tasks[0]
         }
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskAdaptersConfig(MultitaskConfig):
+    """A method in which each of several tasks has an adapter of the same shape.
+
+    Args:
+      adapter: `AdapterConfig` of each, or one as a dict.
+      tasks: names of the tasks, in the order of their numbers.
+
+    Raises:
+      InputError: if a value is out of range.
+    """
+
+    adapter: AdapterConfig
+    tasks: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.adapter, Mapping):
+            object.__setattr__(self, "adapter", AdapterConfig.from_dict(self.adapter))
+        if not isinstance(self.adapter, AdapterConfig):
+            raise InputError(f"adapter must be an AdapterConfig. Received: {preview(self.adapter)}")
+        self._check_tasks()
+
+    def single_task_config(self) -> AdapterConfig:
+        """As `MultitaskConfig.single_task_config`."""
+        return self.adapter
+
+    def dropout_rates(self, sizes: Sizes) -> dict[str, float]:
+        """As of one adapter: the rows of all tasks share the dropouts."""
+        return self.adapter.dropout_rates(sizes)
+
+    def without_lowest(self, count: int, num_layers: int) -> "TaskAdaptersConfig":
+        """The configuration without adapters in the lowest layers, for all tasks."""
+        return dataclasses.replace(self, adapter=self.adapter.without_lowest(count, num_layers))
 
 
 def _task_values(values: Mapping[str, Tensor], task: str) -> dict[str, Tensor]:

@@ -5,45 +5,28 @@ from collections.abc import Mapping
 
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.methods.multitask import (
     TASK_IDS,
     TASKS,
-    MultitaskConfig,
+    TaskAdaptersConfig,
     gather_rows,
 )
 from adapter_bert_tf.adapters.modules import AdapterModule
 from adapter_bert_tf.adapters.ops import ROWS, Tensor
 from adapter_bert_tf.adapters.registry import module_for, register
 from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec, values_with_prefix
-from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.sanitize import preview
 
 
 @register("per_task")
 @dataclasses.dataclass(frozen=True)
-class PerTaskConfig(MultitaskConfig):
+class PerTaskConfig(TaskAdaptersConfig):
     """An adapter of one shape for each of several tasks, trained together.
 
     The baseline "Adapters" with a dagger of Mahabadi et al. 2021 (arXiv 2106.04489, Table 1).
 
     Args:
-      adapter: `AdapterConfig` of each, or one as a dict.
-      tasks: names of the tasks, in the order of their numbers.
-
-    Raises:
-      InputError: if a value is out of range.
+      adapter, tasks: as of `TaskAdaptersConfig`.
     """
-
-    adapter: AdapterConfig
-    tasks: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        if isinstance(self.adapter, Mapping):
-            object.__setattr__(self, "adapter", AdapterConfig.from_dict(self.adapter))
-        if not isinstance(self.adapter, AdapterConfig):
-            raise InputError(f"adapter must be an AdapterConfig. Received: {preview(self.adapter)}")
-        self._check_tasks()
 
     def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
         """As `ModuleConfig.specs`: `tasks/TASK/` before the names of a task's adapter."""
@@ -51,18 +34,6 @@ class PerTaskConfig(MultitaskConfig):
         return {
             f"{TASKS}/{task}/{name}": spec for task in self.tasks for name, spec in specs.items()
         }
-
-    def dropout_rates(self, sizes: Sizes) -> dict[str, float]:
-        """As of one adapter: the rows of all tasks share the dropouts."""
-        return self.adapter.dropout_rates(sizes)
-
-    def without_lowest(self, count: int, num_layers: int) -> "PerTaskConfig":
-        """The configuration without adapters in the lowest layers, for all tasks."""
-        return dataclasses.replace(self, adapter=self.adapter.without_lowest(count, num_layers))
-
-    def single_task_config(self) -> AdapterConfig:
-        """As `MultitaskConfig.single_task_config`."""
-        return self.adapter
 
     def values_by_task(self, values: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
         """As `MultitaskConfig.values_by_task`."""
