@@ -190,17 +190,17 @@ def test_one_query_reads_what_all_would(training, monkeypatch):
     model = Classifier(encoder, 2)
     seed_dropout(model, 1, tf.Variable(0.0))
 
-    def found():
+    def outputs():
         with tf.GradientTape() as tape:
             logits = model(support.batch(), training=training)
             loss = tf.reduce_sum(logits * [1.0, -2.0])
         gradients = tape.gradient(loss, model.named_variables())
         return {"logits": logits} | {k: tf.convert_to_tensor(v) for k, v in gradients.items()}
 
-    quick = found()
+    quick = outputs()
     plain = lambda self, x, everything, mask: self(x, everything, attention_mask=mask)  # noqa: E731
     monkeypatch.setattr(Attention, "call_for_first", plain)
-    for name, value in found().items():
+    for name, value in outputs().items():
         np.testing.assert_allclose(quick[name], value, 1e-4, 1e-5, err_msg=name)
 
 
@@ -316,8 +316,8 @@ def test_products_in_bfloat16_and_all_else_in_float32():
         if op.type not in ("Einsum", "Cast") and tensor.dtype.is_floating
     }
     assert tf.bfloat16 in products and others == {tf.float32}
-    found, expected = (e(support.batch())["sequence_output"] for e in (encoder, exact))
-    assert 1e-6 < np.abs(found - expected).max() < 0.1
+    actual, expected = (e(support.batch())["sequence_output"] for e in (encoder, exact))
+    assert 1e-6 < np.abs(actual - expected).max() < 0.1
 
 
 def test_only_what_is_multiplied_is_rounded():

@@ -76,7 +76,7 @@ def test_a_layer_by_hand(kind, training):
     values = drawn(config.specs(SIZES))
     nothing_dropped = {"fusion/layer_0/feed_forward": lambda scores: scores}
     module = config.module(values, nothing_dropped if training else None)
-    found = module.adapt_sublayer(at).numpy()
+    actual = module.adapt_sublayer(at).numpy()
 
     prefix = "layer_0/feed_forward/"
     own = {n.split("/")[-1]: v for n, v in values.items() if n.startswith(f"fusion/{prefix}")}
@@ -94,7 +94,7 @@ def test_a_layer_by_hand(kind, training):
     assert shares.std() > 0.1  # It does decide.
     scale = np.abs(expected).max()
     # Three products of float32 against float64; 1.4e-6 on a processor without AVX-512.
-    np.testing.assert_allclose(found / scale, expected / scale, atol=2e-6)
+    np.testing.assert_allclose(actual / scale, expected / scale, atol=2e-6)
 
 
 def exactly(config, sizes, members):
@@ -133,15 +133,15 @@ def test_equal_members_are_listened_to_alike():
     values = exactly(config, SIZES, [weights] * 4)
     shares = []
     module = config.module(values)
-    module.observe = lambda at, found: shares.append((at.layer, at.name, found))
+    module.observe = lambda at, weights: shares.append((at.layer, at.name, weights))
     fused = encoder(inputs, module=module)["sequence_output"]
     alone = encoder(inputs, module=module_from_values(PFEIFFER, weights))["sequence_output"]
     np.testing.assert_allclose(fused, alone, atol=1e-5)
     assert [(layer, sublayer) for layer, sublayer, _ in shares] == [
         (i, "feed_forward") for i in range(SIZES["num_layers"])
     ]
-    for _, _, found in shares:
-        np.testing.assert_allclose(found, np.full(found.shape, 0.25), atol=1e-6)
+    for _, _, weights in shares:
+        np.testing.assert_allclose(weights, np.full(weights.shape, 0.25), atol=1e-6)
 
 
 def test_the_start():
@@ -226,8 +226,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_refused(case):
-    changes, said = REFUSED[case]
-    with pytest.raises(InputError, match=said):
+    changes, message = REFUSED[case]
+    with pytest.raises(InputError, match=message):
         FusionConfig(**({"member": PFEIFFER, "members": ("a", "b")} | changes))
 
 
@@ -239,8 +239,8 @@ def test_what_dropout_leaves_of_the_scores_has_the_keys_bias():
     name = "fusion/layer_0/feed_forward"
     dropped = {name: lambda scores: scores * tf.constant([1.0, 0.0])}
     for dropouts, same in ((None, True), (dropped, False)):
-        found = [config.module(v, dropouts).adapt_sublayer(at).numpy() for v in (values, other)]
-        assert np.allclose(*found, atol=1e-5) == same
+        actual = [config.module(v, dropouts).adapt_sublayer(at).numpy() for v in (values, other)]
+        assert np.allclose(*actual, atol=1e-5) == same
 
 
 def test_the_temperature_falls_in_training_alone():

@@ -20,10 +20,12 @@ def value_and_gradients(function, *inputs):
     def both():
         with tf.GradientTape() as tape:
             tape.watch(inputs)
-            found = function(*inputs)
-            weights = tf.reshape(tf.cos(tf.range(tf.size(found), dtype=found.dtype)), found.shape)
-            total = tf.reduce_sum(found * weights)
-        return found, tape.gradient(total, inputs)
+            actual = function(*inputs)
+            weights = tf.reshape(
+                tf.cos(tf.range(tf.size(actual), dtype=actual.dtype)), actual.shape
+            )
+            total = tf.reduce_sum(actual * weights)
+        return actual, tape.gradient(total, inputs)
 
     return both()
 
@@ -48,9 +50,9 @@ def test_gelu_by_hand():
 def test_half_precision_has_the_plain_function():
     plain = ops.ACTIVATION_FUNCTIONS["gelu_erf"]
     x = tf.constant(X, tf.float16)
-    found = Activation(plain, dtype="float16")(x, training=True)
-    assert found.dtype == tf.float16
-    np.testing.assert_array_equal(found, plain(x))
+    actual = Activation(plain, dtype="float16")(x, training=True)
+    assert actual.dtype == tf.float16
+    np.testing.assert_array_equal(actual, plain(x))
 
 
 def test_layer_norm():
@@ -59,8 +61,8 @@ def test_layer_norm():
     gamma, beta = rng.normal(size=(2, 8)).astype(np.float32)
     ours = value_and_gradients(lambda *a: gradients.layer_norm(*a, 1e-12), x, gamma, beta)
     theirs = value_and_gradients(lambda *a: ops.layer_norm(*a, 1e-12), x, gamma, beta)
-    for found, expected in zip(tf.nest.flatten(ours), tf.nest.flatten(theirs), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    for actual, expected in zip(tf.nest.flatten(ours), tf.nest.flatten(theirs), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.fixture
@@ -95,5 +97,5 @@ def slopes(model):
     """A model's loss, and its gradients by all that is trained."""
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(tf.square(model(support.batch(), training=True)))
-    found = tape.gradient(loss, model.trainable_variables)
-    return [loss.numpy(), *(tf.convert_to_tensor(one).numpy() for one in found)]
+    actual = tape.gradient(loss, model.trainable_variables)
+    return [loss.numpy(), *(tf.convert_to_tensor(one).numpy() for one in actual)]

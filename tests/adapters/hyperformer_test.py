@@ -67,14 +67,14 @@ def flattened_as_here(values, shape):
 
 
 def generators(model, module, **around):
-    found = {}
+    named = {}
     for theirs, ours in GENERATORS.items():
         values = linear(f"{model}.{module}|{theirs.format(**around)}")
         if ours.endswith("_kernel"):
             shape = (HIDDEN, BOTTLENECK) if ours.startswith("down") else (BOTTLENECK, HIDDEN)
             values = flattened_as_here(values, shape)
-        found |= {f"{ours}/{name}": value for name, value in values.items()}
-    return found
+        named |= {f"{ours}/{name}": value for name, value in values.items()}
+    return named
 
 
 def task_embeddings(model):
@@ -96,30 +96,30 @@ def projector(model, module):
 
 def original():
     """Values of the golden HyperFormer, of one adapter."""
-    found = task_embeddings("hyperformer") | projector(
+    named = task_embeddings("hyperformer") | projector(
         "hyperformer", "task_embeddings|task_hyper_net"
     )
     prefix = "hypernetwork/layer_0/attention"
     made = generators("hyperformer", "adapter", before="meta_", after="")
     made = {f"{prefix}/{name}": value for name, value in made.items()}
-    return found | made
+    return named | made
 
 
 def original_plus_plus():
     """Values of the golden HyperFormer++, of three layers."""
     model = "hyperformer++"
-    found = task_embeddings(model) | projector(model, "hypernet|task_hypernet")
+    named = task_embeddings(model) | projector(model, "hypernet|task_hypernet")
     for i, row in enumerate(golden(f"{model}.hypernet", "layer_id_embeddings.weight")):
-        found[f"hypernetwork/layer_{i}/embedding"] = row
+        named[f"hypernetwork/layer_{i}/embedding"] = row
     positions = golden(f"{model}.hypernet", "adapters_block_type.weight")
     for name, row in zip(("feed_forward", "attention"), positions, strict=True):
-        found[f"hypernetwork/{name}/embedding"] = row
+        named[f"hypernetwork/{name}/embedding"] = row
     for theirs, ours in (("weight", "gamma"), ("bias", "beta")):
-        found[f"hypernetwork/projector/layer_norm_{ours}"] = golden(
+        named[f"hypernetwork/projector/layer_norm_{ours}"] = golden(
             f"{model}.hypernet", f"LayerNorm.{theirs}"
         )
     made = generators(model, "hypernet", before="", after="_hyper_net")
-    return found | {f"hypernetwork/generators/{name}": value for name, value in made.items()}
+    return named | {f"hypernetwork/generators/{name}": value for name, value in made.items()}
 
 
 def adapted(config, values, task, layer, sublayer):
@@ -142,8 +142,8 @@ def test_hyperformer_is_the_original(task):
     }
     vector = project_embeddings(values, tf.constant([values[embedding_name(task)]]))[0]
     np.testing.assert_allclose(vector, golden("hyperformer.task_vector", task), atol=1e-6)
-    found = adapted(config, values, task, 0, "attention")
-    np.testing.assert_allclose(found, golden("hyperformer.output", task), atol=1e-5)
+    actual = adapted(config, values, task, 0, "attention")
+    np.testing.assert_allclose(actual, golden("hyperformer.output", task), atol=1e-5)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -155,9 +155,9 @@ def test_hyperformer_plus_plus_is_the_original(task):
     }
     for layer in range(3):
         for sublayer in ("attention", "feed_forward"):
-            found = adapted(config, values, task, layer, sublayer)
+            actual = adapted(config, values, task, layer, sublayer)
             expected = golden("hyperformer++.output", task, str(layer), sublayer)
-            np.testing.assert_allclose(found, expected, atol=1e-5)
+            np.testing.assert_allclose(actual, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("sublayer", ["attention", "feed_forward"])
@@ -172,9 +172,9 @@ def test_what_hyperformer_plus_plus_generates(sublayer):
         "norm_offset": "output_layer_norm_beta",
     }
     for theirs, ours in names.items():
-        found = made[f"adapters/layer_1/{sublayer}/{ours}"][TASKS.index("b")].numpy()
+        actual = made[f"adapters/layer_1/{sublayer}/{ours}"][TASKS.index("b")].numpy()
         expected = golden("hyperformer++.generated", "b", "1", sublayer, theirs)
-        np.testing.assert_allclose(found, expected.T, atol=1e-5)
+        np.testing.assert_allclose(actual, expected.T, atol=1e-5)
 
 
 BERT_BASE = {"hidden_size": 768, "num_layers": 12}
@@ -239,9 +239,9 @@ def test_the_default_start_is_the_base(kind):
     tf_keras.utils.set_random_seed(1)
     encoder = new_encoder(SMALL, small(kind))
     inputs = batch_of(0, 1, 1)
-    found, base = encoder(inputs), encoder.encoder(inputs)
-    for name in found:
-        np.testing.assert_array_equal(found[name], base[name])
+    actual, base = encoder(inputs), encoder.encoder(inputs)
+    for name in actual:
+        np.testing.assert_array_equal(actual[name], base[name])
 
 
 @pytest.mark.parametrize("kind", KINDS)

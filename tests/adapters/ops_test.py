@@ -36,8 +36,8 @@ DENSE = {
 @pytest.mark.parametrize("case", DENSE)
 def test_dense(case):
     x, kernel, bias, stacked, expected = DENSE[case]
-    found = dense(tf.constant(x), tf.constant(kernel), tf.constant(bias), stacked)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    actual = dense(tf.constant(x), tf.constant(kernel), tf.constant(bias), stacked)
+    np.testing.assert_allclose(actual, expected, atol=1e-5)
 
 
 NORMS = {
@@ -52,5 +52,5 @@ NORMS = {
 @pytest.mark.parametrize("case", NORMS)
 def test_layer_norm(case):
     gamma, beta, stacked, expected = NORMS[case]
-    found = layer_norm(tf.constant(X), tf.constant(gamma), tf.constant(beta), stacked=stacked)
-    np.testing.assert_allclose(found, expected, atol=1e-4)
+    actual = layer_norm(tf.constant(X), tf.constant(gamma), tf.constant(beta), stacked=stacked)
+    np.testing.assert_allclose(actual, expected, atol=1e-4)

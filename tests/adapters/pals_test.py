@@ -52,29 +52,29 @@ def norm(ours, theirs):
 
 
 def base_values():
-    found = norm("bert/embeddings", "embeddings")
+    named = norm("bert/embeddings", "embeddings")
     for name in ("word", "position", "token_type"):
-        found[f"bert/embeddings/{name}_embeddings"] = EXPECTED[f"embeddings|{name}"]
+        named[f"bert/embeddings/{name}_embeddings"] = EXPECTED[f"embeddings|{name}"]
     for i in range(3):
         prefix = f"bert/encoder/layer_{i}"
         for ours, theirs in DENSE.items():
-            found |= linear(f"{prefix}/{ours}", f"layer|{i}|{theirs}")
+            named |= linear(f"{prefix}/{ours}", f"layer|{i}|{theirs}")
         for ours, theirs in NORMS.items():
-            found |= norm(f"{prefix}/{ours}", f"layer|{i}|{theirs}")
-    return found | linear("bert/pooler/dense", "pooler")
+            named |= norm(f"{prefix}/{ours}", f"layer|{i}|{theirs}")
+    return named | linear("bert/pooler/dense", "pooler")
 
 
 def pal_values():
-    found = {}
+    named = {}
     for task in TASKS:
         prefix = f"tasks/{task}/pals"
-        found |= linear(f"{prefix}/encoder", f"pal|{task}|encoder")
-        found |= linear(f"{prefix}/decoder", f"pal|{task}|decoder")
+        named |= linear(f"{prefix}/encoder", f"pal|{task}|encoder")
+        named |= linear(f"{prefix}/decoder", f"pal|{task}|decoder")
         for i in range(3):
             for name in ("query", "key", "value"):
                 at = f"layer|{i}|{name}"
-                found |= linear(f"{prefix}/layer_{i}/{name}", f"pal|{task}|{at}")
-    return {name: tf.constant(value) for name, value in found.items()}
+                named |= linear(f"{prefix}/layer_{i}/{name}", f"pal|{task}|{at}")
+    return {name: tf.constant(value) for name, value in named.items()}
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +89,8 @@ def encoder():
 
 def inputs_of(task):
     names = {"input_word_ids": "ids", "input_type_ids": "types", "input_mask": "mask"}
-    found = {ours: tf.constant(EXPECTED[f"input|{n}"], tf.int32) for ours, n in names.items()}
-    return found | {"task_ids": tf.fill([2], task)}
+    named = {ours: tf.constant(EXPECTED[f"input|{n}"], tf.int32) for ours, n in names.items()}
+    return named | {"task_ids": tf.fill([2], task)}
 
 
 class Watching(WrappedModule):
@@ -107,9 +107,9 @@ class Watching(WrappedModule):
 
 def run(encoder, module, task=0, **more):
     seen = {}
-    found = encoder(inputs_of(task), module=Watching(module, seen), **more)
-    layers = [seen[1], seen[2], found["sequence_output"].numpy()]
-    return layers, found["pooled_output"].numpy()
+    actual = encoder(inputs_of(task), module=Watching(module, seen), **more)
+    layers = [seen[1], seen[2], actual["sequence_output"].numpy()]
+    return layers, actual["pooled_output"].numpy()
 
 
 @pytest.mark.parametrize("heads", [6, 3])
@@ -118,15 +118,15 @@ def test_an_encoder_with_pals_is_the_original(task, heads, encoder):
     module = PalsConfig(TASKS, 12, heads).module(pal_values())
     layers, pooled = run(encoder, module, task)
     prefix = "output" if heads == 6 else "output_3_heads"
-    for i, found in enumerate(layers):
-        np.testing.assert_allclose(found, EXPECTED[f"{prefix}|{task}|layer|{i}"], atol=1e-5)
+    for i, actual in enumerate(layers):
+        np.testing.assert_allclose(actual, EXPECTED[f"{prefix}|{task}|layer|{i}"], atol=1e-5)
     np.testing.assert_allclose(pooled, EXPECTED[f"{prefix}|{task}|pooled"], atol=1e-5)
 
 
 def test_the_same_base_without_them(encoder):
     layers, pooled = run(encoder, AdapterModule())
-    for i, found in enumerate(layers):
-        np.testing.assert_allclose(found, EXPECTED[f"output|no_pal|layer|{i}"], atol=1e-5)
+    for i, actual in enumerate(layers):
+        np.testing.assert_allclose(actual, EXPECTED[f"output|no_pal|layer|{i}"], atol=1e-5)
     np.testing.assert_allclose(pooled, EXPECTED["output|no_pal|pooled"], atol=1e-5)
 
 

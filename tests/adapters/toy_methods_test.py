@@ -21,11 +21,11 @@ from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import HEADS
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.serving.joined import join
 from adapter_bert_tf.store import contents, load_adapter, save_adapter, schema
 from adapter_bert_tf.store.weights import digest
+from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.training.loop import TrainingSettings, train
 from adapter_bert_tf.training.parameter_report import format_report
 from adapter_bert_tf.training.tuning import Tuning, select_trained
@@ -110,7 +110,7 @@ def train_method(base, folder):
 
 def _train(base, config, folder):
     tf_keras.utils.set_random_seed(0)
-    model = HEADS["classification"].new_model(base.build_encoder(config), 2)
+    model = TASK_TYPES["classification"].new_model(base.build_encoder(config), 2)
     variables = select_trained(model, Tuning())
     before = {key: v.numpy() for key, v in model.named_variables().items()}
     train(model, variables, batches(4), TrainingSettings(4, 4, 1e-2))

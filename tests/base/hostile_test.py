@@ -20,7 +20,7 @@ from tests import support
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float64": np.float64}
 
-# What a value of the configuration is changed to, and what is said.
+# For each case a change of the configuration, and a part of the message.
 VALUES = {
     "text for a size": ({"vocab_size": "47"}, "vocab_size must be a whole number"),
     "true for a size": ({"num_hidden_layers": True}, "num_hidden_layers must be a whole number"),
@@ -130,10 +130,10 @@ def test_weights_of_every_type_are_read(kind, tmp_path):
     weights = support.random_weights()
     stored = {name: value.astype(TYPES[kind]) for name, value in weights.items()}
     support.write_hugging_face(tmp_path, stored)
-    found = read_weights(str(tmp_path / "model.safetensors"))
+    weights = read_weights(str(tmp_path / "model.safetensors"))
     for name, value in stored.items():
-        assert found[name].dtype == np.float32
-        np.testing.assert_array_equal(found[name], value.astype(np.float32))
+        assert weights[name].dtype == np.float32
+        np.testing.assert_array_equal(weights[name], value.astype(np.float32))
     load_base(str(tmp_path)).build_encoder()
 
 

@@ -109,15 +109,15 @@ def test_what_is_damaged_is_neither_pushed_nor_pulled(trained, hubbed, tmp_path)
     repos["someone/damaged"]["adapter.safetensors"] += b"x"
     store = ("-m", "adapter_bert_tf.store")
     out = tmp_path / "pulled"
-    said = run(environment, *store, "pull", "someone/damaged", f"--output={out}", check=False)
-    assert "\nerror: someone/damaged/adapter.safetensors is damaged" in said
-    assert "Traceback" not in said and not out.exists() and not list(tmp_path.iterdir())
+    printed = run(environment, *store, "pull", "someone/damaged", f"--output={out}", check=False)
+    assert "\nerror: someone/damaged/adapter.safetensors is damaged" in printed
+    assert "Traceback" not in printed and not out.exists() and not list(tmp_path.iterdir())
     folder = tmp_path / "damaged"
     folder.mkdir()
     for name, content in repos["someone/damaged"].items():
         (folder / name).write_bytes(content)
-    said = run(environment, *store, "push", folder, "someone/other", check=False)
-    assert said.startswith("error: ") and "someone/other" not in repos
+    printed = run(environment, *store, "push", folder, "someone/other", check=False)
+    assert printed.startswith("error: ") and "someone/other" not in repos
 
 
 @pytest.mark.long
@@ -138,13 +138,13 @@ def test_what_is_of_the_cache_alone_is_said(hubbed, tmp_path):
     pull = ("-m", "adapter_bert_tf.store", "pull")
     first, second, third = (f"--output={tmp_path / name}" for name in "abc")
     revision = fake_hub.commit_of(repos["someone/kept"])
-    assert "before" not in (said := run(environment, *pull, "someone/kept", first))
-    assert revision in said
+    assert "before" not in (printed := run(environment, *pull, "someone/kept", first))
+    assert revision in printed
     down = environment | {"HF_ENDPOINT": "http://127.0.0.1:9"}
-    said = run(down, *pull, "someone/kept", second)
-    assert "'someone/kept' is an earlier download" in said
-    said = run(down, *pull, f"someone/kept@{revision}", third)
-    assert "before" not in said and revision in said
+    printed = run(down, *pull, "someone/kept", second)
+    assert "'someone/kept' is an earlier download" in printed
+    printed = run(down, *pull, f"someone/kept@{revision}", third)
+    assert "before" not in printed and revision in printed
 
 
 REFUSED = {
@@ -178,9 +178,9 @@ REFUSED = {
 def test_what_the_hub_refuses_is_one_line(case, trained, hubbed, tmp_path):
     words, changes, message = REFUSED[case]
     words = [word.format(trained=trained, out=tmp_path / "out") for word in words]
-    said = run(hubbed[1] | changes, "-m", "adapter_bert_tf.store", *words, check=False)
-    (line,) = [line for line in said.splitlines() if line.startswith("error: ")]
-    assert re.search(message, line) and "Traceback" not in said
+    printed = run(hubbed[1] | changes, "-m", "adapter_bert_tf.store", *words, check=False)
+    (line,) = [line for line in printed.splitlines() if line.startswith("error: ")]
+    assert re.search(message, line) and "Traceback" not in printed
     assert not (tmp_path / "out").exists()
 
 
@@ -191,11 +191,11 @@ LOAD = (
 
 @pytest.mark.long
 def test_bases_that_the_hub_has_not_or_that_are_none(hubbed):
-    said = run(hubbed[1], "-c", LOAD, "someone/missing", check=False)
-    assert "the Hugging Face Hub did not give it" in said
-    assert "https://huggingface.co/someone/missing by hand" in said
-    said = run(hubbed[1], "-c", LOAD, "someone/roberta", check=False)
-    assert "has the tokenizer of RoBERTa" in said
+    printed = run(hubbed[1], "-c", LOAD, "someone/missing", check=False)
+    assert "the Hugging Face Hub did not give it" in printed
+    assert "https://huggingface.co/someone/missing by hand" in printed
+    printed = run(hubbed[1], "-c", LOAD, "someone/roberta", check=False)
+    assert "has the tokenizer of RoBERTa" in printed
 
 
 @pytest.mark.long

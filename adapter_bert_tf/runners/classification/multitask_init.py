@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from adapter_bert_tf.adapters.variable_specs import values_with_prefix
 from adapter_bert_tf.adapters.methods.multitask import TASKS, MultitaskConfig
+from adapter_bert_tf.adapters.variable_specs import values_with_prefix
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.run.task_runner import TaskData
