@@ -17,10 +17,9 @@ from adapter_bert_tf.analysis import common
 from adapter_bert_tf.analysis.layers import ablation
 from adapter_bert_tf.analysis.layers.removal import NOTHING, SUBLAYERS, spans
 from adapter_bert_tf.cli import analysis_flags
-from adapter_bert_tf.config.absl_flags import define_flags
-from adapter_bert_tf.config.row import Command
-from adapter_bert_tf.config.run_flags import RunFlags
-from adapter_bert_tf.run.job import new_model
+from adapter_bert_tf.cli.absl_flags import config_of, define_flags
+from adapter_bert_tf.config.setting import Command
+from adapter_bert_tf.run.execute import new_model
 from adapter_bert_tf.runners.classification.runner import ClassificationRunner
 
 TURNS = 3
@@ -28,8 +27,9 @@ TURNS = 3
 
 def main(_):
     """Prints the seconds of both and their ratio."""
-    plan = common.plan_analysis(ClassificationRunner(), RunFlags.of(flags.FLAGS))
-    model, dev = new_model(plan), common.dev_set(plan)
+    runner = ClassificationRunner()
+    plan = common.plan_analysis(runner, config_of(flags.FLAGS))
+    model, dev = new_model(runner, plan), common.dev_set(plan)
     order = [NOTHING, *spans(len(model.encoder.encoder.blocks))]
     plain = tf.function(lambda inputs: model(inputs, training=False), reduce_retracing=True)
     every = tf.function(

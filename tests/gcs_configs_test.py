@@ -11,7 +11,7 @@ import pytest
 import tf_keras
 import yaml
 
-from adapter_bert_tf.config import table
+from adapter_bert_tf.config import settings
 from adapter_bert_tf.tasks.glue import GLUE
 from benchmarks import tpu_compile, tpu_hlo
 
@@ -20,12 +20,12 @@ ON_TPU = [name for name in CONFIGS if name != "sample_cpu"]
 CARD = ("Paper", "Command", "Hardware", "Time", "Metric", "Settings", "Run")
 # Table 1 of the paper, without WNLI as there, and its section 3.5. A task that is added needs none.
 PAPER = ("cola", "sst-2", "mrpc", "sts-b", "qqp", "mnli", "qnli", "rte", "squad")
-PATHS = table.paths_read(training=True) + table.paths_written(training=True)
+PATHS = settings.paths_read(training=True) + settings.paths_written(training=True)
 # In a process for each script, because both define the same flags.
 PARSE = """
 import importlib, json, sys
 from absl import flags
-from adapter_bert_tf.config.config_file import apply_config_file
+from adapter_bert_tf.cli.config_file import apply_config_file
 module = importlib.import_module(sys.argv[1])
 for path in sys.argv[2:]:
     for name in flags.FLAGS:

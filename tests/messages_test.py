@@ -7,7 +7,7 @@ import re
 import pytest
 
 import adapter_bert_tf
-from adapter_bert_tf.config import table
+from adapter_bert_tf.config import settings
 from adapter_bert_tf.config.messages import FLAGS, RENAMED, spell_for_command, spell_for_python
 from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
 
@@ -89,8 +89,8 @@ def test_every_argument_that_a_message_names_is_in_it_and_has_a_flag():
 
 
 def test_flags_of_another_name_are_in_the_table():
-    assert set(RENAMED.values()) <= {row.name for row in table.ROWS}
-    assert not set(RENAMED) & {row.name for row in table.ROWS}
+    assert set(RENAMED.values()) <= {row.name for row in settings.SETTINGS}
+    assert not set(RENAMED) & {row.name for row in settings.SETTINGS}
 
 
 @pytest.mark.parametrize(

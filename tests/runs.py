@@ -15,9 +15,9 @@ from absl import logging as absl_logging
 from absl.testing import flagsaver
 
 import run_classifier
+from adapter_bert_tf.cli.absl_flags import define_flags
 from adapter_bert_tf.cli.run_job import run_job
-from adapter_bert_tf.config.absl_flags import define_flags
-from adapter_bert_tf.config.row import Command
+from adapter_bert_tf.config.setting import Command
 from tests import support
 
 ROOT = pathlib.Path(run_classifier.__file__).parent

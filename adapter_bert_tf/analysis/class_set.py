@@ -39,7 +39,7 @@ class ClassSet(DevSet):
         self._type = task.task_type
         self._labels, self._known = labels, self._type.is_known(labels)
         self._batches = plan.batches
-        size = plan.no_larger(plan.batches.evaluate, len(self._features))
+        size = plan.limit_batch(plan.batches.evaluate, len(self._features))
         self._rows = eval_plan(self._features, size, plan.batches.pad_to)
         self._examples = task.examples[split]
         self.title = task.shown(split)

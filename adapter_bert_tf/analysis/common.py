@@ -10,8 +10,8 @@ from adapter_bert_tf.analysis import outputs
 from adapter_bert_tf.analysis.class_set import ClassSet
 from adapter_bert_tf.analysis.dev_set import DevSet
 from adapter_bert_tf.analysis.question_set import QuestionSet
-from adapter_bert_tf.config import table
-from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.settings import DATA, PATHS
 from adapter_bert_tf.config.task_list import is_several
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output.records import digest
@@ -30,70 +30,69 @@ OTHER_ACTIONS = ("do_train", "do_predict", "do_export", "overwrite")
 PICTURES = ("csv", "png", "svg")
 
 
-def flags_for_analysis(parsed: Any, analysis: str, names: Collection[str]) -> RunFlags:
-    """The flags of an analysis, which reads an adapter and its dev set, and does nothing else.
+def check_analysis(config: RunConfig, analysis: str, names: Collection[str]) -> None:
+    """Checks the settings of an analysis, which reads an adapter and its dev set.
 
     Args:
-      parsed: `absl.flags.FLAGS`, parsed.
+      config: of the command.
       analysis: its name.
       names: of the files that it writes.
 
     Raises:
-      InputError: when more is asked for, or there is no place for the files.
+      InputError: when another action is given, or there is no place for the files.
     """
-    flags = RunFlags.of(parsed)
-    require_one_task(flags, analysis)
-    if others := [name for name in OTHER_ACTIONS if flags.values.get(name)]:
+    require_one_task(config, analysis)
+    if others := [name for name in OTHER_ACTIONS if config.value(name)]:
         raise InputError(
             f"`analysis {analysis}` reads an adapter and its dev set, and does nothing else. "
             f"Received: {', '.join(f'--{name}' for name in others)}. Leave that out."
         )
-    outputs.require(flags.output_dir, names)
-    paths.check(flags)
-    return flags
+    outputs.require(config.output.folder, names)
+    paths.check(config)
 
 
-def require_one_task(flags: RunFlags, analysis: str) -> None:
-    """Raises `InputError` where `--task_name` says several."""
-    named = getattr(flags, "task_name", None)
-    if is_several(named):
+def require_one_task(config: RunConfig, analysis: str) -> None:
+    """Raises `InputError` where `--task_name` lists several tasks."""
+    if is_several(config.data.task_name):
         raise InputError(
-            f"`analysis {analysis}` is of one task. Received: --task_name={named}. Name one, and "
-            "of what was trained together the adapter of it, ADAPTER_DIR/tasks/NAME (methods that "
-            "train the base too, such as pals, leave none)."
+            f"`analysis {analysis}` works with one task. Received: --task_name="
+            f"{config.data.task_name}. Name one, and of what was trained together the adapter of "
+            "it, ADAPTER_DIR/tasks/NAME (methods that train the base too, such as pals, leave "
+            "none)."
         )
 
 
-def kind_of(parsed: Any) -> TaskRunner:
-    """The kind of task whose flags these are: of classes and scores, or of questions."""
-    return QuestionRunner() if "predict_file" in parsed else ClassificationRunner()
+def runner_of(config: RunConfig) -> TaskRunner:
+    """The task runner of a command: of questions, or of classes and scores."""
+    return QuestionRunner() if config.answers_questions else ClassificationRunner()
 
 
 def dev_set(plan: Plan) -> DevSet:
-    """The development set of a plan's task. Raises `InputError` if nothing can be scored by it."""
+    """The development set of a plan's task. Raises `InputError` if it cannot be scored."""
     return QuestionSet(plan) if isinstance(plan.only_task, SpanData) else ClassSet(plan)
 
 
-def counted(plan: Plan, name: str) -> Iterator[dict[str, tf.Tensor]]:
-    """Yields the inputs of the development set, each row once, and says how far it is.
+def counted(runner: TaskRunner, plan: Plan, name: str) -> Iterator[dict[str, tf.Tensor]]:
+    """Yields the inputs of the development set, each row once, and prints progress.
 
     Args:
+      runner: of the task's type.
       plan: `Plan` of a run that evaluates.
       name: of the rows, for the line.
     """
-    batches = list(plan.kind.evaluated(plan))
+    batches = list(runner.dev_batches(plan))
     progress = RowProgress(name, sum(rows for _, rows in batches))
     for inputs, rows in batches:
         yield {name: value[:rows] for name, value in inputs.items()}
         progress.add(rows)
 
 
-def plan_analysis(kind: TaskRunner, flags: RunFlags) -> Plan:
+def plan_analysis(runner: TaskRunner, config: RunConfig) -> Plan:
     """The plan of a run that evaluates a saved adapter. Raises `InputError` if there is none."""
-    plan = plan_run(kind, flags, RunCache())
+    plan = plan_run(runner, config, RunCache())
     if plan.saved is None:
         raise InputError(
-            f"There is no adapter in {plan.places.adapter_dir}. Name the adapter directory of a "
+            f"There is no adapter in {plan.paths.adapter_dir}. Name the adapter directory of a "
             "run: --adapter_dir=..."
         )
     return plan
@@ -114,6 +113,6 @@ def identity(plan: Plan) -> str:
 
 
 def _settings(plan: Plan) -> dict[str, Any]:
-    """The flags that decide how the data is read, cut and answered; paths are in its digest."""
-    values = decisive(plan.flags, table.PATHS)
-    return {name: value for name, value in values.items() if name in table.DATA}
+    """The settings that decide how the data is read, cut and answered; paths are in its digest."""
+    values = decisive(plan.settings, PATHS)
+    return {name: value for name, value in values.items() if name in DATA}

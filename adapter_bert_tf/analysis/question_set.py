@@ -46,10 +46,10 @@ class QuestionSet(DevSet):
     def __init__(self, plan: Plan) -> None:
         task = plan.only_task
         assert isinstance(task, SpanData)
-        if not plan.kind.is_evaluated(plan):
+        if not task.is_scorable:
             raise InputError("There are no questions with answers to score by: --predict_file=...")
         self._task, self._batches = task, plan.batches
-        self._size = plan.no_larger(plan.batches.evaluate, task.eval_records.count)
+        self._size = plan.limit_batch(plan.batches.evaluate, task.eval_records.count)
         self.title = f"{task.name}, windows"
         self.rows = task.eval_records.count
 

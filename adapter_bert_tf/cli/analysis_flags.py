@@ -36,3 +36,8 @@ def define(analysis: str) -> None:
     """Makes the analysis' own flags known to absl."""
     for name, default, text in OPTIONS.get(analysis, ()):
         flags.DEFINE_string(name, default, text)
+
+
+def names_of(analysis: str) -> list[str]:
+    """Names of the flags that only this analysis has."""
+    return [name for name, *_ in OPTIONS.get(analysis, ())]

@@ -27,10 +27,10 @@ from collections.abc import Sequence
 from absl import app
 
 from adapter_bert_tf.cli import analysis_flags, help_page, standalone_analyses
+from adapter_bert_tf.cli.absl_flags import define_flags
+from adapter_bert_tf.cli.config_file import settings_in_file
 from adapter_bert_tf.cli.run_job import run_job
-from adapter_bert_tf.config.absl_flags import define_flags
-from adapter_bert_tf.config.config_file import settings_of
-from adapter_bert_tf.config.row import Command
+from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.errors import InputError
 
 # With the flags of the command whose task it is.
@@ -72,7 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     about = f"What `analyze {name}` takes; `analyze --help` says what it does.\n"
     help_page.print_help_if_asked(rest, f"analyze {name}", about)
     first = ("--do_eval", *FIRST.get(name, ()))
-    app.run(lambda words: run_job(JOBS[name], words), [f"analysis {name}", *first, *rest])
+    options = analysis_flags.names_of(name) or None
+    app.run(lambda words: run_job(JOBS[name], words, options), [f"analysis {name}", *first, *rest])
     return 0
 
 
@@ -83,5 +84,5 @@ def of_questions(words: Sequence[str]) -> bool:
     files += [following for word, following in itertools.pairwise(words) if word in CONFIG]
     for file in files:
         with contextlib.suppress(InputError):  # The command reads it again, and says what is wrong.
-            named += settings_of(file)
+            named += settings_in_file(file)
     return any(name.startswith(QUESTIONS) for name in named)

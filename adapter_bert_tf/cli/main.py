@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from absl import app
 
 from adapter_bert_tf.cli import help_page
+from adapter_bert_tf.cli.absl_flags import define_flags
 from adapter_bert_tf.cli.run_job import run_job
-from adapter_bert_tf.config.absl_flags import define_flags
-from adapter_bert_tf.config.row import Command
+from adapter_bert_tf.config.setting import Command
 
 JOBS = {
     "classify": (Command.CLASSIFIER, "adapter_bert_tf.jobs.classification"),

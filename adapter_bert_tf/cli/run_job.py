@@ -4,57 +4,73 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NoReturn
 
 from absl import flags, logging
 
+from adapter_bert_tf.cli.absl_flags import config_of
+from adapter_bert_tf.cli.config_file import apply_config_file
 from adapter_bert_tf.cli.error_handling import before_tensorflow, error_report, require_utf8
 from adapter_bert_tf.config import checks
-from adapter_bert_tf.config.config_file import apply_config_file
 from adapter_bert_tf.config.ineffective_flags import warn_of_ineffective_flags
 from adapter_bert_tf.config.messages import spell_for_command
-from adapter_bert_tf.config.run_flags import RunFlags
 from adapter_bert_tf.errors import InputError, Interrupted, WorkerLost
+from adapter_bert_tf.sanitize import preview
 
 
-def run_job(module: str, words: Sequence[str] | None = None) -> None:
-    """Runs `module.run(FLAGS)`; what the user can mend becomes one message and exit status 1.
+def run_job(
+    module: str, words: Sequence[str] | None = None, options: Collection[str] | None = None
+) -> None:
+    """Runs `module.run(config)`; an error of input is one message and exit status 1.
 
     Args:
-      module: by name, because only what runs may load TensorFlow.
+      module: by name, because only a job that runs may load TensorFlow.
       words: the command line without its flags, the script's name first.
+      options: names of flags that are no settings, of an analysis; `run` gets a dict of their
+        values as its second argument. None: `run` has one argument.
     """
     _prepare_process()
+    parsed = flags.FLAGS
     try:
         require_utf8([*sys.argv, os.getcwd()])
-        checks.check_words((words or [])[1:])
-        apply_config_file(flags.FLAGS)
-        _check(RunFlags.of(flags.FLAGS))
-        importlib.import_module(module).run(flags.FLAGS)
+        _require_flags((words or [])[1:])
+        apply_config_file(parsed)
+        config = config_of(parsed)
+        checks.check(config)
+        warn_of_ineffective_flags(config)
+        run = importlib.import_module(module).run
+        if options is None:
+            run(config)
+        else:
+            run(config, {name: parsed[name].value for name in options})
     except (InputError, WorkerLost) as error:
         sys.exit(f"error: {spell_for_command(error)}")
     except Interrupted as stop:
         _stop(f"\n{stop}", stop.exit_status)
     except KeyboardInterrupt:
         _stop(
-            "\nInterrupted. The same command goes on from the last checkpoint, if there is one.",
+            "\nInterrupted. The same command continues from the last checkpoint, if there is one.",
             128 + signal.SIGINT,
         )
-    except Exception as error:  # Of a library, the machine, or ours: nobody is to read a traceback.
-        sys.exit(f"error: {error_report(error, flags.FLAGS.output_dir)}")
+    except Exception as error:  # Of a library, the machine, or ours: users see no traceback.
+        sys.exit(f"error: {error_report(error, parsed.output_dir)}")
 
 
-def _check(given: RunFlags) -> None:
-    checks.check(given)
-    warn_of_ineffective_flags(given)
+def _require_flags(words: Sequence[str]) -> None:
+    """Refuses words that are no flags: absl takes `--overwrite false` for `--overwrite`."""
+    if words:
+        raise InputError(
+            f"Not a flag: {preview(words[0])}. A value is joined to its flag by =, as in "
+            "--do_eval=false."
+        )
 
 
 def _prepare_process() -> None:
     before_tensorflow()
     if not flags.FLAGS["verbosity"].present:
         logging.set_verbosity(logging.WARNING)
-    # What holds a lock or a temporary folder is to let go of it.
+    # An exit releases locks and temporary folders.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
 
 

@@ -1,139 +1,134 @@
-"""Flags that were given and have no effect beside the others: named, and not refused.
+"""Warnings about settings that were given and have no effect with the others.
 
-A script that runs many commands may give all of them the same flags.
+They are no error: a script that runs many commands may give all of them the same flags.
 """
 
 import collections
 from collections.abc import Callable, Collection, Sequence
-from typing import TypeAlias
 
 from absl import logging
 
-from adapter_bert_tf.config import table
 from adapter_bert_tf.config.roles import Role
-from adapter_bert_tf.config.row import Row, Value
-from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.setting import Needed, Setting
+from adapter_bert_tf.config.settings import BY_NAME, SETTINGS
 from adapter_bert_tf.sanitize import preview
 
-Needed: TypeAlias = tuple[str, tuple[Value, ...]]  # As `Row.only_with`.
 
-
-def warn_of_ineffective_flags(flags: RunFlags, worded: Callable[[str], str] = str) -> None:
-    """Logs what `unused` says.
+def warn_of_ineffective_flags(config: RunConfig, reword: Callable[[str], str] = str) -> None:
+    """Logs a warning for each setting without effect.
 
     Args:
-      flags: of the command.
-      worded: makes of a sentence what is logged.
+      config: of the command.
+      reword: function from a sentence to the text of its warning.
     """
-    for sentence in ineffective_flags(flags):
-        logging.warning("%s", worded(sentence))
+    for sentence in ineffective_flags(config):
+        logging.warning("%s", reword(sentence))
 
 
-def ineffective_flags(flags: RunFlags) -> list[str]:
-    """A sentence for each flag without effect, and one for those of training where none is.
+def ineffective_flags(config: RunConfig) -> list[str]:
+    """A sentence for each setting without effect, and one for those that only training uses.
 
-    Of a sweep, whose runs have other flags, only the empty ones: see `unused_in_sweep`.
+    For a sweep, whose runs have other settings, only the empty ones: see `ineffective_in_sweep`.
     """
-    empty = [row for row in table.ROWS if _is_empty(row, flags)]
-    return [*map(_counts_as_not_given, empty), *([] if flags.sweep else _unused_in_run(flags))]
-
-
-def _unused_in_run(flags: RunFlags) -> list[str]:
-    given = [row for row in table.ROWS if _is_given(row, flags)]
-    of_training = [] if flags.do_train else [row for row in given if row.role is Role.TRAINING]
-    others = [row for row in given if row not in of_training]
-    return [
-        *([_all_without_training(of_training)] if of_training else []),
-        *_without_effect(others, flags).values(),
+    empty = [
+        f"--{row.name} is empty, and counts as not given."
+        for row in SETTINGS
+        if _is_empty(row, config)
     ]
+    return empty if config.sweeps.sweep else [*empty, *_ineffective_in_run(config)]
+
+
+def _ineffective_in_run(config: RunConfig) -> list[str]:
+    given = _given(config)
+    if config.actions.do_train:
+        return [*_missing_by_name(given, config).values()]
+    training_only = [row for row in given if row.role is Role.TRAINING]
+    others = [row for row in given if row.role is not Role.TRAINING]
+    sentences = [*_missing_by_name(others, config).values()]
+    if not training_only:
+        return sentences
+    names = ", ".join(f"--{row.name}" for row in training_only)
+    verb = "has" if len(training_only) == 1 else "have"
+    return [f"{names} {verb} no effect without --do_train.", *sentences]
 
 
 def ineffective_in_sweep(
-    flags: RunFlags, grid: Collection[str], runs: Sequence[RunFlags]
+    config: RunConfig, grid: Collection[str], runs: Sequence[RunConfig]
 ) -> list[str]:
-    """A sentence for each flag that has no effect in the runs of a sweep.
+    """A sentence for each setting that has no effect in the runs of a sweep.
 
     Args:
-      flags: of the command.
-      grid: names of the flags that vary.
-      runs: the flags of each run.
+      config: of the command.
+      grid: names of the settings that vary.
+      runs: configuration of each run.
     """
-    varied = [row for row in map(table.row_of, grid) if _is_given(row, flags)]
-    found: collections.Counter[tuple[str, str]] = collections.Counter()
+    varied = [row for row in map(BY_NAME.__getitem__, grid) if _is_given(row, config)]
+    counts: collections.Counter[tuple[str, str]] = collections.Counter()
     for run in runs:
-        given = [row for row in table.ROWS if _is_given(row, run)]
-        found.update(_without_effect(given, run).items())
+        counts.update(_missing_by_name(_given(run), run).items())
+    in_all = [sentence for (_, sentence), count in counts.items() if count == len(runs)]
+    in_some = [
+        f"{sentence} This concerns {count} of {len(runs)} runs."
+        for (name, sentence), count in counts.items()
+        if name in grid and count < len(runs)
+    ]
     return [
-        *(
-            f"{_named(row, flags)} has no effect: each run has its own. Leave it out."
-            for row in varied
-        ),
-        *(sentence for (_, sentence), times in found.items() if times == len(runs)),
-        *(
-            f"{sentence} So it is in {times} of {len(runs)} runs."
-            for (name, sentence), times in found.items()
-            if name in grid and times < len(runs)
-        ),
+        *(f"{_as_flag(r, config)} has no effect: each run has its own." for r in varied),
+        *in_all,
+        *in_some,
     ]
 
 
-def _without_effect(rows: Sequence[Row], flags: RunFlags) -> dict[str, str]:
-    """Dict from the flag to the sentence, of those that others are needed for."""
-    missing = [(row, _missing(row, flags)) for row in rows]
-    return {row.name: _said(row, needed, flags) for row, needed in missing if needed}
+def _given(config: RunConfig) -> list[Setting]:
+    return [row for row in SETTINGS if _is_given(row, config)]
 
 
-def _all_without_training(rows: Sequence[Row]) -> str:
-    names = ", ".join(f"--{row.name}" for row in rows)
-    return f"{names} {'has' if len(rows) == 1 else 'have'} no effect without --do_train."
-
-
-def _is_empty(row: Row, flags: RunFlags) -> bool:
-    """Whether a flag was given nothing, as `--init_from=$DIR` is where the shell has no `DIR`."""
-    free = row.default is None and row.role is not Role.ONE_QUESTION
-    return free and row.name in flags.given and flags.values.get(row.name) == ""
-
-
-def _counts_as_not_given(row: Row) -> str:
-    return f"--{row.name} is empty, and counts as not given."
-
-
-def _is_given(row: Row, flags: RunFlags) -> bool:
-    """Whether the user gave a flag another value than its usual one."""
-    if row.name not in flags.given or row.name not in flags.values or _is_empty(row, flags):
+def _is_given(row: Setting, config: RunConfig) -> bool:
+    """Whether the user gave a setting another value than its default."""
+    if row.name not in config.given or row.name not in config.values or _is_empty(row, config):
         return False
-    return flags.values[row.name] not in (flags.definitions[row.name].default, row.earlier)
+    return config.value(row.name) not in (config.defaults[row.name], row.earlier)
 
 
-def _missing(row: Row, flags: RunFlags) -> Needed | None:
-    """The other flag, and the values of it, without which this one has no effect, if it has none.
+def _is_empty(row: Setting, config: RunConfig) -> bool:
+    """Whether a setting was given as nothing, as `--init_from=$DIR` with an unset `DIR`."""
+    optional = row.default is None and row.role is not Role.ONE_QUESTION
+    return optional and row.name in config.given and config.values.get(row.name) == ""
 
-    Where that other flag has none itself, it is what that one needs.
+
+def _missing_by_name(rows: Sequence[Setting], config: RunConfig) -> dict[str, str]:
+    """Dict from name to sentence, of the settings that need another one."""
+    missing = [(row, _missing(row, config)) for row in rows]
+    return {row.name: _sentence(row, needed, config) for row, needed in missing if needed}
+
+
+def _missing(row: Setting, config: RunConfig) -> Needed | None:
+    """The other setting, with its values, that a setting needs and does not have.
+
+    Where that other setting has no effect itself, the one that it needs.
     """
     if not row.only_with:
         return None
-    other, wanted = row.only_with
-    # A saved adapter says what the method is; what is left out of it is, whatever that was.
-    if other == "tuning" and (flags.init_from or _is_of_saved(row, flags)):
+    other, values = row.only_with
+    # A saved adapter decides what the method is; what is left out of it applies to any method.
+    applies_saved = row.role is Role.LEFT_OUT and not config.actions.do_train
+    if other == "tuning" and (config.training.init_from or applies_saved):
         return None
-    if needed := _missing(table.row_of(other), flags):
+    if needed := _missing(BY_NAME[other], config):
         return needed
-    there = flags.values[other]
-    there = there.lower() if isinstance(there, str) else there  # As names of tasks are read.
-    has_effect = there in wanted if wanted else there is not None
+    value = config.value(other)
+    value = value.lower() if isinstance(value, str) else value  # As names of tasks are read.
+    has_effect = value in values if values else value is not None
     return None if has_effect else row.only_with
 
 
-def _is_of_saved(row: Row, flags: RunFlags) -> bool:
-    return row.role is Role.LEFT_OUT and not flags.do_train
+def _sentence(row: Setting, missing: Needed, config: RunConfig) -> str:
+    other, values = missing
+    flags = [f"--{other}" if value is True else f"--{other}={value}" for value in values]
+    needed = " or ".join(flags) or f"--{other}"
+    return f"{_as_flag(row, config)} has no effect without {needed}."
 
 
-def _said(row: Row, beside: Needed, flags: RunFlags) -> str:
-    other, wanted = beside
-    words = [f"--{other}" if value is True else f"--{other}={value}" for value in wanted]
-    needed = " or ".join(words) or f"--{other}"
-    return f"{_named(row, flags)} has no effect without {needed}."
-
-
-def _named(row: Row, flags: RunFlags) -> str:
-    return f"--{row.name}={preview(flags.values[row.name])}"
+def _as_flag(row: Setting, config: RunConfig) -> str:
+    return f"--{row.name}={preview(config.value(row.name))}"

@@ -1,11 +1,11 @@
-"""Messages, as the commands say them, a flag for each argument; and the other way round."""
+"""Spelling of settings in messages: flags in commands, arguments in Python."""
 
 import re
 from collections.abc import Collection
 
-from adapter_bert_tf.config import table
+from adapter_bert_tf.config.settings import BY_NAME
 
-FLAGS = frozenset(row.name for row in table.ROWS)
+FLAGS = frozenset(BY_NAME)
 # Arguments of Python functions whose flags have another name.
 RENAMED = {
     "drop_lowest": "adapter_drop",
@@ -23,35 +23,34 @@ RENAMED = {
 def spell_for_command(error: Exception, flags: Collection[str] = FLAGS) -> str:
     """The message of an error, with flags instead of the arguments that it names.
 
-    An argument is left alone in a path or in quotes: there it is something of the user's. One in
-    brackets by itself, ` (adapter_dir)`, says where to give something: it is left out where the
-    command has no such flag.
+    An argument inside a path or in quotes is the user's own text and stays. An argument alone in
+    brackets, ` (adapter_dir)`, is removed where the command has no such flag.
 
     Args:
-      error: the arguments are those of an `InputError`.
+      error: an `InputError`, whose arguments are replaced, or another one.
       flags: names of the flags that the command has.
     """
     arguments = sorted(getattr(error, "arguments", ()), key=len, reverse=True)
     if not arguments:
         return str(error)
-    either = "|".join(map(re.escape, arguments))
-    alone = rf"(?<![\w.'\"/=-])({either})(?![\w'\"/-]|\.\w)"
-    said = re.sub(
-        rf" \(({either})\)",
-        lambda found: "" if _flag(found[1], flags) == found[1] else found[0],
+    any_argument = "|".join(map(re.escape, arguments))
+    alone = rf"(?<![\w.'\"/=-])({any_argument})(?![\w'\"/-]|\.\w)"
+    message = re.sub(
+        rf" \(({any_argument})\)",
+        lambda match: "" if _flag(match[1], flags) == match[1] else match[0],
         str(error),
     )
-    return re.sub(alone, lambda found: _flag(found[0], flags), said)
+    return re.sub(alone, lambda match: _flag(match[0], flags), message)
 
 
 def spell_for_python(message: str) -> str:
-    """A message of the commands with arguments instead of the flags that it names."""
+    """A message of the commands, with arguments instead of the flags that it names."""
     flag = r"(?<![\w-])--(\w+)(?![\w-])"
-    return re.sub(flag, lambda found: _argument(found[1]) or found[0], message)
+    return re.sub(flag, lambda match: _argument(match[1]) or match[0], message)
 
 
 def _argument(flag: str) -> str | None:
-    """`top_k` of `top_k`, `header=False` of `noheader`; None if there is no such flag."""
+    """`top_k` of `top_k`, `header=False` of `noheader`; None for an unknown flag."""
     if flag in FLAGS:
         return flag
     name = flag.removeprefix("no")
@@ -59,7 +58,7 @@ def _argument(flag: str) -> str | None:
 
 
 def _flag(argument: str, flags: Collection[str]) -> str:
-    """`--top_k`, `--learning_rate=0.1`, `--header` or `--noheader`; the argument if none."""
+    """`--top_k`, `--learning_rate=0.1`, `--header` or `--noheader`; else the argument itself."""
     name, equals, value = argument.partition("=")
     flag = RENAMED.get(name, name)
     if flag not in flags:

@@ -2,6 +2,7 @@
 
 import os
 
+from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.task_list import is_several
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.runners.classification.multitask_runner import MultitaskRunner
@@ -14,20 +15,21 @@ from adapter_bert_tf.sweeps import sweep
 from adapter_bert_tf.training.tuning import MULTITASK_METHODS
 
 
-def run(flags):
-    """Runs the command. Raises `InputError` for what the user can mend, before training.
+def run(config: RunConfig) -> None:
+    """Runs the command.
 
-    Args:
-      flags: `absl.flags.FLAGS`, parsed.
+    Raises:
+      InputError: for anything that the user can fix, before training.
     """
-    together = is_several(flags.task_name) or flags.tuning in MULTITASK_METHODS
-    together = together or (not flags.do_train and _applies_several(flags))
-    sweep.run(MultitaskRunner() if together else ClassificationRunner(), flags)
+    together = is_several(config.data.task_name) or config.method.tuning in MULTITASK_METHODS
+    together = together or (not config.actions.do_train and _applies_several(config))
+    sweep.run(MultitaskRunner() if together else ClassificationRunner(), config)
 
 
-def _applies_several(flags):
-    """Whether the adapter to apply is of several tasks; one that is damaged is refused later."""
-    folder = flags.adapter_dir or os.path.join(flags.output_dir or "", "adapter")
+def _applies_several(config: RunConfig) -> bool:
+    """Whether the adapter to apply has several tasks; a damaged one is refused later."""
+    output = config.output
+    folder = output.adapter_dir or os.path.join(output.folder, "adapter")
     try:
         return adapter_exists(folder) and multitask.is_several(
             read_config(os.path.join(folder, CONFIG))

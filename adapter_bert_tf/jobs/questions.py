@@ -1,15 +1,14 @@
 """The job of `run_squad.py`: extractive question answering."""
 
-from typing import Any
-
+from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.runners.questions.runner import QuestionRunner
 from adapter_bert_tf.sweeps import sweep
 
 
-def run(flags: Any) -> None:
-    """Runs the command. Raises `InputError` for what the user can fix, before training.
+def run(config: RunConfig) -> None:
+    """Runs the command.
 
-    Args:
-      flags: `absl.flags.FLAGS`, parsed.
+    Raises:
+      InputError: for anything that the user can fix, before training.
     """
-    sweep.run(QuestionRunner(), flags)
+    sweep.run(QuestionRunner(), config)

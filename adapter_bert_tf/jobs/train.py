@@ -1,21 +1,24 @@
-"""`train`: the command for a table of one's own, as one call in Python."""
+"""`train`: `run_classifier.py` for a table, as one call in Python."""
 
 import atexit
+import inspect
 import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from absl import flags as absl_flags
+from typing_extensions import Unpack
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.config import checks, table
-from adapter_bert_tf.config.absl_flags import define_flags
+from adapter_bert_tf.config import checks
 from adapter_bert_tf.config.ineffective_flags import warn_of_ineffective_flags
 from adapter_bert_tf.config.messages import spell_for_command, spell_for_python
-from adapter_bert_tf.config.row import Command
-from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.config.parsing import parse_value
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.setting import Command, Value
+from adapter_bert_tf.config.settings import BY_NAME, python_options
+from adapter_bert_tf.config.train_options import TrainOptions
 from adapter_bert_tf.config.user_paths import expand_user
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.jobs import classification, python_tables
@@ -24,23 +27,18 @@ from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.predict import frames
 from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.run.checks import paths
-from adapter_bert_tf.sanitize import preview, truncate
+from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 
-# What the texts decide, or `TrainedTask` does.
-DECIDED = ("task_name", "data_dir", "label_column", "do_predict", "do_export", "adapter_dir")
-# What only a command line can mean, and what leaves no one adapter.
-NOT_HERE = ("config", "dry_run", "folds", "fold", "export_dir")
-
 
 class TrainedTask(Predictor):
-    """A task that `train` has trained: it predicts, is saved and exported.
+    """A trained task: it predicts, is saved and exported.
 
     Attributes:
-      output_dir: all that the training left, as `run_classifier.py` leaves it.
-      results: of the dev set, such as `{"eval_accuracy": 0.9, ...}`; of several seeds or settings
-        those of the best one's runs: median, `_min` and `_max`.
+      output_dir: everything that the training wrote, as `run_classifier.py` writes it.
+      results: on the dev set, such as `{"eval_accuracy": 0.9, ...}`; for several seeds or settings
+        those of the best setting's runs: median, `_min` and `_max`.
     """
 
     def __init__(self, output_dir: str, base: str | None) -> None:
@@ -62,9 +60,10 @@ class TrainedTask(Predictor):
 
 
 def _of_several(output_dir: str) -> dict[str, float]:
-    """The results of a sweep, as it leaves them."""
-    lines = storage.read_bytes(os.path.join(output_dir, run_dir.EVALUATION)).decode().splitlines()
-    return {name: float(value) for name, _, value in (line.partition(" = ") for line in lines)}
+    """Results of a sweep, from its file."""
+    text = storage.read_bytes(os.path.join(output_dir, run_dir.EVALUATION)).decode()
+    pairs = (line.partition(" = ") for line in text.splitlines())
+    return {name: float(value) for name, _, value in pairs}
 
 
 def train(
@@ -77,7 +76,7 @@ def train(
     text_b_column: str | None = None,
     output_dir: str | os.PathLike[str] | None = None,
     base_model: str | None = None,
-    **flags: Any,
+    **options: Unpack[TrainOptions],
 ) -> TrainedTask:
     """Trains an adapter on texts and labels, with all that `run_classifier.py` does for a table.
 
@@ -85,30 +84,30 @@ def train(
         task(["It never arrived."])  # [{"label": "bad", "probabilities": {...}}]
         task.save("adapters/reviews")
 
-    The texts are written as a table below `output_dir`, where all is left that the command leaves:
-    the same call again goes on where it was interrupted, or finds itself done.
+    The texts are written as a table below `output_dir`, together with everything that the command
+    writes: the same call again continues where it was interrupted, or finds itself finished.
 
     Args:
       texts: a list of texts or of pairs of texts, or a pandas DataFrame.
       labels: a label for each: a text, or a number, which counts as its text, or as a score with
-        `regression=True`; with `multi_label=True` a list of labels. Of a DataFrame the name of
-        the labels' column.
+        `regression=True`; with `multi_label=True` a list of labels. For a DataFrame the name of
+        the column of labels.
       others: the second text of each, for pairs.
-      dev: what is evaluated: `(texts, labels)`, of pairs `(texts, labels, others)`, or a DataFrame
+      dev: evaluation data: `(texts, labels)`, for pairs `(texts, labels, others)`, or a DataFrame
         with the same columns. None: a seeded tenth of the training data.
-      text_a_column, text_b_column: of DataFrames.
-      output_dir: None for a folder that goes with the process.
-      base_model: as of `load_base`.
-      **flags: of `run_classifier.py`: `learning_rate=1e-3`, `tuning="full"`, `adapter_size=8`,
-        `eval_every_steps=50`, `keep="best"`, `seed=1`, `overwrite=True`, ...
+      text_a_column, text_b_column: columns of DataFrames.
+      output_dir: None for a folder that is removed when the process ends.
+      base_model: as for `load_base`.
+      **options: settings of `run_classifier.py`: `learning_rate=1e-3`, `tuning="full"`,
+        `adapter_size=8`, `eval_every_steps=50`, `keep="best"`, `seed=1`, `overwrite=True`, ...
 
     Returns:
       `TrainedTask`, a `Predictor`.
 
     Raises:
-      InputError: for whatever can be mended, before training.
+      InputError: for anything that the user can fix, before training.
     """
-    columns, sets = (text_a_column, text_b_column), bool(flags.get("multi_label"))
+    columns, sets = (text_a_column, text_b_column), bool(options.get("multi_label"))
     frames.check_arguments(texts, others, *columns)
     tables = {"train": python_tables.given(texts, labels, others, columns, sets)}
     if dev is not None:
@@ -116,22 +115,22 @@ def train(
     _require_same_columns(tables)
     folder = _folder(output_dir)
     files = python_tables.files_of(tables, folder)
-    data = _of_data(tables["train"][0], os.path.dirname(next(iter(files))))
-    values = _parsed(flags, **data, output_dir=folder, base_model=base_model)
+    data = _data_settings(tables["train"][0], os.path.dirname(next(iter(files))))
     try:
-        checks.check(RunFlags.of(values))
-        warn_of_ineffective_flags(RunFlags.of(values), spell_for_python)
+        config = _config(dict(options), **data, output_dir=folder, base_model=base_model)
+        checks.check(config)
+        warn_of_ineffective_flags(config, spell_for_python)
         paths.check_writable(f"--output_dir={folder}", folder)
         for path, content in files.items():
             storage.write_bytes(path, content)
-        classification.run(values)
+        classification.run(config)
     except InputError as error:
         raise type(error)(spell_for_python(spell_for_command(error))) from error
     return TrainedTask(folder, base_model)
 
 
-def _of_data(names: Sequence[str], folder: str) -> dict[str, Any]:
-    """The flags that say what is read, and what is done with it."""
+def _data_settings(names: Sequence[str], folder: str) -> dict[str, Any]:
+    """Settings of the table and of what is done with it."""
     *texts, label = names
     columns = dict(zip(("text_a_column", "text_b_column"), texts, strict=False))
     actions = {"do_train": True, "do_eval": True}
@@ -141,7 +140,7 @@ def _of_data(names: Sequence[str], folder: str) -> dict[str, Any]:
 def _given_dev(
     dev: Any, labels: Any, columns: Sequence[str | None], sets: bool
 ) -> python_tables.Given:
-    """The table of the development set. Raises `InputError`, which says that it is of it."""
+    """The table of the development set. Raises `InputError`, which names `dev`."""
     try:
         return python_tables.given(*_dev(dev, labels), columns, sets)
     except InputError as error:
@@ -149,12 +148,12 @@ def _given_dev(
 
 
 def _require_same_columns(tables: Mapping[str, python_tables.Given]) -> None:
-    """What is evaluated has as many texts as what is trained on. Raises `InputError`."""
-    there = {split: names for split, (names, _) in tables.items()}
-    if len({*map(len, there.values())}) > 1:
+    """Requires as many texts in `dev` as in the training data. Raises `InputError`."""
+    columns = {split: names for split, (names, _) in tables.items()}
+    if len({*map(len, columns.values())}) > 1:
         raise InputError(
-            "dev is (texts, labels), of pairs (texts, labels, others), as the training data is. "
-            f"Received: {' and '.join(f'{split} of {preview(n)}' for split, n in there.items())}"
+            "dev is (texts, labels), for pairs (texts, labels, others), like the training data. "
+            f"Received: {' and '.join(f'{split} of {preview(n)}' for split, n in columns.items())}"
         )
 
 
@@ -165,7 +164,7 @@ def _dev(dev: Any, labels: Any) -> tuple[Any, Any, Any]:
     if isinstance(dev, list | tuple) and len(dev) in (2, 3):
         return (*dev, None)[:3]
     raise InputError(
-        "dev is (texts, labels), of pairs (texts, labels, others), or a DataFrame as the first. "
+        "dev is (texts, labels), for pairs (texts, labels, others), or a DataFrame. "
         f"Received: {preview(dev)}"
     )
 
@@ -178,34 +177,36 @@ def _folder(output_dir: str | os.PathLike[str] | None) -> str:
     return folder
 
 
-def _parsed(flags: dict[str, Any], **ours: Any) -> absl_flags.FlagValues:
-    """The command's flags, parsed as on its command line. Raises `InputError`."""
-    values = absl_flags.FlagValues()
-    define_flags(Command.CLASSIFIER, values)
-    unknown = [name for name in flags if name not in values or name in (*DECIDED, *NOT_HERE, *ours)]
-    if unknown:
+def _config(options: Mapping[str, Any], **decided: Any) -> RunConfig:
+    """Configuration of the command. Raises `InputError`."""
+    rows = python_options()
+    known = {row.name for row in rows}
+    if unknown := [name for name in options if name not in known]:
         raise InputError(f"train has no arguments {preview(unknown)}.")
-    _require_paths(flags)
-    words = [f"--{n}={_text(v)}" for n, v in (ours | flags).items() if v is not None]
-    try:
-        values(["train", *words])
-    except absl_flags.Error as error:
-        raise InputError(spell_for_python(truncate(str(error), 400))) from error
-    return values
-
-
-def _require_paths(flags: Mapping[str, Any]) -> None:
-    """What names a file is no dict of what could be in it. Raises `InputError`."""
-    paths_of_one = (row for row in table.ROWS if row.path and not row.several)
-    for name in ("sweep", *(row.name for row in paths_of_one)):
-        if isinstance(flags.get(name), Mapping):
+    for row in rows:
+        names_file = row.name == "sweep" or (row.path and not row.several)
+        if names_file and isinstance(options.get(row.name), Mapping):
             raise InputError(
-                f"{name} names a file or folder. Received: {preview(flags[name])}", name
+                f"{row.name} names a file or folder. Received: {preview(options[row.name])}",
+                row.name,
             )
+    given = {name: value for name, value in (decided | dict(options)).items() if value is not None}
+    values: dict[str, Value] = {
+        name: parse_value(BY_NAME[name], value) for name, value in given.items()
+    }
+    return RunConfig.from_values(Command.CLASSIFIER, values, values)
 
 
-def _text(value: Any) -> str:
-    """A flag's value as text: `a=2,b=1` of a dict, `1,2` of a list."""
-    if isinstance(value, Mapping):
-        return ",".join(f"{name}={of_it}" for name, of_it in value.items())
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+def _signature() -> inspect.Signature:
+    """The signature of `train` with a keyword for each option."""
+    own = inspect.signature(train)
+    named = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    options = [
+        inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=row.default)
+        for row in python_options()
+    ]
+    return own.replace(parameters=[*named, *options])
+
+
+# Completion in notebooks shows the options by name.
+train.__signature__ = _signature()  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What a run is made of besides its flags: data, base, adapter, and what it begins from."""
+"""Content of a run besides its settings: data, base, adapter, and initial adapter."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,31 +7,31 @@ from typing import Any
 from absl import logging
 
 from adapter_bert_tf.base import Base
-from adapter_bert_tf.config.config_file import read_yaml
+from adapter_bert_tf.config.yaml_file import read_yaml
 from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.run.plan import Method
-from adapter_bert_tf.run.task_runner import TaskData
+from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.store.members import Member
 
 
 def content_of(
     tasks: Sequence[TaskData],
     base: Base,
-    chosen: Method,
-    start: InitialAdapter | None = None,
+    method: Method,
+    initial: InitialAdapter | None = None,
     members: Sequence[Member] = (),
 ) -> dict[str, Any]:
-    """What a run is made of besides its flags, as `run.json` says it."""
+    """Content of a run besides its settings, in the form of `run.json`."""
     records = {task.name: task.record() for task in tasks}
-    made_of = (next(iter(records.values())) if len(tasks) == 1 else _together(records)) | {
+    content = (next(iter(records.values())) if len(tasks) == 1 else _together(records)) | {
         "base": base.fingerprint(),
-        "adapter": chosen.parts.to_dict() if chosen.parts else None,
+        "adapter": method.adapter.to_dict() if method.adapter else None,
     }
-    if start:  # What begins afresh says nothing, as before there was a choice.
-        made_of["init_from"] = start.sha256
+    if initial:  # Absent without it, as in records of versions that had no initial adapters.
+        content["init_from"] = initial.sha256
     if members:
-        made_of["members"] = [member.config["sha256"] for member in members]
-    read_back: dict[str, Any] = json.loads(json.dumps(made_of))  # As it is when it is read.
+        content["members"] = [member.config["sha256"] for member in members]
+    read_back: dict[str, Any] = json.loads(json.dumps(content))  # As a later run reads it.
     return read_back
 
 

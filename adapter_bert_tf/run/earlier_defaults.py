@@ -1,44 +1,45 @@
-"""Defaults that another version had: what was begun with them goes on with them."""
+"""Defaults of earlier versions, for runs that started with them."""
 
 import os
 from typing import Any
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.config import table
-from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.settings import BY_NAME, EARLIER
 from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.output.run_dir import OWNER
 
 RECORDS = ("sweep.json", OWNER, "run.json")
 
 
-def with_earlier_defaults(flags: RunFlags) -> RunFlags:
-    """The flags, those with an earlier default as a run in the output folder has them.
+def with_earlier_defaults(config: RunConfig) -> RunConfig:
+    """The configuration, with the defaults that the run in the output folder started with.
 
-    What the user gave stays, and so do all if the folder's run is not to be taken up again.
+    Nothing changes what the user gave, or a run that will not be resumed.
     """
-    finished = storage.exists(os.path.join(flags.output_dir, "run.json"))
-    if not flags.do_train or (flags.overwrite and finished):
-        return flags
-    theirs = _recorded(flags.output_dir)
-    if theirs is None:
-        return flags
-    open_to_it = [name for name in table.EARLIER if name in flags.values.keys() - flags.given]
-    found = {name: theirs.get(name, table.EARLIER[name]) for name in open_to_it}
-    return flags.with_defaults(**{n: value for n, value in found.items() if _is_value(n, value)})
+    folder = config.output.folder
+    finished = storage.exists(os.path.join(folder, "run.json"))
+    if not config.actions.do_train or (config.actions.overwrite and finished):
+        return config
+    recorded = _recorded(folder)
+    if recorded is None:
+        return config
+    names = [name for name in EARLIER if name in config.values.keys() - config.given]
+    values = {name: recorded.get(name, EARLIER[name]) for name in names}
+    return config.with_defaults(**{n: v for n, v in values.items() if _is_value(n, v)})
 
 
 def _is_value(name: str, value: Any) -> bool:
-    """Whether a flag with an earlier default can have a value that a file says."""
-    row = table.row_of(name)
+    """Whether a setting with an earlier default can have a value that a file holds."""
+    row = BY_NAME[name]
     return isinstance(value, type(row.earlier)) and value in (row.choices or (True, False))
 
 
 def _recorded(folder: str) -> dict[str, Any] | None:
-    """The flags of the run in a folder; None if there is none."""
+    """The settings of the run in a folder; None if there is none."""
     for name in RECORDS:
         record = read_record(os.path.join(folder, name))
         if record is not None:
-            theirs = record if name == OWNER else record.get("flags")
-            return theirs if isinstance(theirs, dict) else {}
+            settings = record if name == OWNER else record.get("flags")
+            return settings if isinstance(settings, dict) else {}
     return None

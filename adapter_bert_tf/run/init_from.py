@@ -1,38 +1,38 @@
-"""`--init_from`: the saved adapter that a training begins from."""
+"""`--init_from`: the saved adapter that a training starts from."""
 
 import dataclasses
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from adapter_bert_tf.adapters.variable_specs import groups
-from adapter_bert_tf.config import table
 from adapter_bert_tf.config.roles import Role
-from adapter_bert_tf.config.row import Value
-from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.setting import Value
+from adapter_bert_tf.config.settings import with_role
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output.records import digest
+from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.store import SavedAdapter, load_adapter
 from adapter_bert_tf.store.combine import SHAPE_KEYS, drop_lowest_layers
 from adapter_bert_tf.store.directory import adapter_exists, extract_task
 from adapter_bert_tf.store.multitask import TASKS, config_of, is_several, names_of, unmeasured
 from adapter_bert_tf.task_types import type_of
 
-if TYPE_CHECKING:
-    from adapter_bert_tf.run.task_runner import TaskData
-
-GROUPS = {"adapters": "adapters", "LayerNorm": "LayerNorms"}  # Other groups are called as they are.
+# Plural names of groups of variables; other groups keep theirs.
+GROUPS = {"adapters": "adapters", "LayerNorm": "LayerNorms"}
 
 
 @dataclasses.dataclass(frozen=True)
 class InitialAdapter:
-    """A saved adapter to begin from.
+    """A saved adapter to start from.
 
     Args:
-      folder: where it is.
-      saved: what it holds; of several tasks, where one begins from it, an adapter of one.
-      has_head: whether its head is that of a task; that of a mean of several is none's.
-      task: whose part of several is taken for a task that is not among them; None for the mean.
+      folder: its directory.
+      saved: its content; one task's adapter where one task starts from several.
+      has_head: whether its head belongs to a task; the mean of several tasks has none.
+      task: name of the task, of several, that new tasks start as; None for the mean.
     """
 
     folder: str
@@ -42,58 +42,70 @@ class InitialAdapter:
 
     @functools.cached_property
     def sha256(self) -> str:
-        """Of the weights and what they mean; not of where they are, nor of their results."""
+        """Digest of the weights and their meaning, without their path and results."""
         config = unmeasured(self.saved.config)
-        decides = {name: config[name] for name in (*SHAPE_KEYS, "weights_sha256")}
-        return digest(decides | ({TASKS: config[TASKS]} if is_several(config) else {}))
+        decisive = {name: config[name] for name in (*SHAPE_KEYS, "weights_sha256")}
+        return digest(decisive | ({TASKS: config[TASKS]} if is_several(config) else {}))
 
-    def has_head_of(self, task: "TaskData") -> bool:
-        """Whether its head is of the kind and the labels of a task."""
-        theirs = (type_of(self.saved.config).name, self.saved.config["labels"])
-        return self.has_head and theirs == (task.task_type.name, list(task.labels_in_order))
+    def has_head_of(self, task: TaskData) -> bool:
+        """Whether its head has the type and the labels of a task."""
+        own = (type_of(self.saved.config).name, self.saved.config["labels"])
+        return self.has_head and own == (task.task_type.name, list(task.labels_in_order))
 
-    def assign_to(self, model: EncoderModel, fingerprint: dict[str, Any], task: "TaskData") -> None:
+    def assign_to(self, model: EncoderModel, fingerprint: dict[str, Any], task: TaskData) -> None:
         """Assigns its weights to a model's variables, the head's only if the task has that head.
 
         Raises:
           InputError: when they do not fit the model or its base.
         """
-        head = self.has_head_of(task)
-        self.saved.assign_to(model.named_variables(), fingerprint, head)
+        self.saved.assign_to(model.named_variables(), fingerprint, self.has_head_of(task))
 
-    def report(self, model: EncoderModel, task: "TaskData") -> str:
-        """One line that says what is taken over."""
+    def report(self, model: EncoderModel, task: TaskData) -> str:
+        """One line that names the weights that are taken over."""
         specs = model.specs()
-        found = {specs[name].group for name in self.saved.weights}
-        taken = [GROUPS.get(group, group) for group in groups() if group in found - {"head"}]
-        theirs = self.saved.config
-        line = f"Starting from {self.folder}, of {theirs['task']!r}: "
+        saved_groups = {specs[name].group for name in self.saved.weights} - {"head"}
+        names = [GROUPS.get(group, group) for group in groups() if group in saved_groups]
+        config = self.saved.config
+        start = f"Starting from {self.folder}, of {config['task']!r}: "
         if self.has_head_of(task):
-            return f"{line}{', '.join([*taken, 'head'])}."
+            return f"{start}{', '.join([*names, 'head'])}."
+        start += ", ".join(names)
         if not self.has_head:
-            return f"{line}{', '.join(taken)}. The head is fresh: this is what they have in common."
-        return (
-            f"{line}{', '.join(taken) or 'nothing'}. The head is fresh: there "
-            f"{type_of(theirs).head_summary(theirs['labels'])}, here "
-            f"{task.task_type.head_summary(task.labels_in_order)}."
-        )
+            return f"{start}. The head is fresh: this is what the tasks have in common."
+        own = type_of(config).head_summary(config["labels"])
+        new = task.task_type.head_summary(task.labels_in_order)
+        start += "" if names else "nothing"
+        return f"{start}. The head is fresh: there {own}, here {new}."
 
 
-def load_initial_adapter(flags: RunFlags, together: bool = False) -> InitialAdapter | None:
-    """The adapter of `--init_from`; None without the flag. Raises `InputError`.
+def load_initial_adapter(config: RunConfig, together: bool = False) -> InitialAdapter | None:
+    """The adapter of `--init_from`; None where there is no such setting. Raises `InputError`.
 
     Args:
-      flags: of the run.
-      together: whether it trains several tasks.
+      config: of the run.
+      together: whether the run trains several tasks.
     """
-    folder, task = flags.init_from, getattr(flags, "init_task", None)
+    folder, task = config.training.init_from, config.training.init_task
     if not folder:
         if task:
             raise InputError("--init_task names a task of --init_from=DIR, which is missing.")
         return None
-    if not flags.do_train:
+    _require_training(config, folder)
+    saved = drop_lowest_layers(load_adapter(folder), config.method.adapter_drop)
+    if is_several(saved.config):
+        return _of_several(folder, saved, task, config.data.task_name, together)
+    if task:
         raise InputError(
-            f"--init_from={folder} is where a training begins: add --do_train. To evaluate an "
+            f"--init_task={task} names one of several tasks. Received: --init_from={folder}, an "
+            f"adapter of {saved.config['task']!r} alone. Leave --init_task out."
+        )
+    return InitialAdapter(folder, saved)
+
+
+def _require_training(config: RunConfig, folder: str) -> None:
+    if not config.actions.do_train:
+        raise InputError(
+            f"--init_from={folder} is where a training starts: add --do_train. To evaluate an "
             "adapter, name it with --adapter_dir."
         )
     if not adapter_exists(folder):
@@ -101,32 +113,25 @@ def load_initial_adapter(flags: RunFlags, together: bool = False) -> InitialAdap
             f"--init_from={folder} holds no adapter. Name the directory of one, with its "
             "adapter_config.json."
         )
-    saved = drop_lowest_layers(load_adapter(folder), flags.adapter_drop)
-    if not is_several(saved.config):
-        if task:
-            raise InputError(
-                f"--init_task={task} names one of several tasks. Received: --init_from={folder}, "
-                f"of {saved.config['task']!r} alone. Leave --init_task out."
-            )
-        return InitialAdapter(folder, saved)
+
+
+def _of_several(
+    folder: str, saved: SavedAdapter, task: str | None, own_task: str | None, together: bool
+) -> InitialAdapter:
+    """The start of several tasks, or of one task, from an adapter of several."""
     if task:
-        config_of(saved.config, task)  # It must be there.
+        config_of(saved.config, task)  # Raises where it is missing.
     if together:
         return InitialAdapter(folder, saved, task=task)
-    name = getattr(flags, "task_name", None)
-    if name in names_of(saved.config):
-        task = task or name
+    if own_task in names_of(saved.config):
+        task = task or own_task
     try:
         return InitialAdapter(folder, extract_task(saved, task), has_head=task is not None)
     except InputError as error:
         raise InputError(f"--init_from={folder}: {error}", *error.arguments) from error
 
 
-def recorded_flags(flags: RunFlags) -> dict[str, Value]:
-    """The flags as a record holds them: the method only where it was not taken from an adapter."""
-    left = table.with_role(Role.METHOD) if flags.init_from else ()
-    return {
-        name: value
-        for name, value in flags.values.items()
-        if name not in left or name in flags.given
-    }
+def recorded_settings(config: RunConfig) -> Mapping[str, Value]:
+    """Settings for `run.json`: those of the method only where no adapter decided them."""
+    decided = with_role(Role.METHOD) if config.training.init_from else ()
+    return {n: v for n, v in config.values.items() if n not in decided or n in config.given}

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from adapter_bert_tf import report
 from adapter_bert_tf.output.output_dir import Contents
 from adapter_bert_tf.output.run_dir import EVALUATION, EXPORT, OWNER, RECORD, Fingerprint, RunDir
-from adapter_bert_tf.run.plan import Places
+from adapter_bert_tf.run.plan import OutputPaths
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.directory import TrainedAdapter
@@ -37,20 +37,20 @@ def contents_of(result_files: Collection[str] = ()) -> Contents:
     )
 
 
-def run_dir(places: Places, run: Fingerprint, result_files: Collection[str] = ()) -> RunDir:
+def run_dir(paths: OutputPaths, run: Fingerprint, result_files: Collection[str] = ()) -> RunDir:
     """The output folder of a run, with its adapter and its SavedModel.
 
     Args:
-      places: where things go.
+      paths: `OutputPaths` of the run.
       run: the fingerprint of the run.
       result_files: patterns of the files with the results of its tasks.
     """
     return RunDir(
-        places.output_dir,
+        paths.output_dir,
         contents_of(result_files),
         run,
-        adapter=TrainedAdapter(places.adapter_dir),
-        exported=SavedModelDir(places.export_dir),
+        adapter=TrainedAdapter(paths.adapter_dir),
+        exported=SavedModelDir(paths.export_dir),
         result_files=(EVALUATION, *result_files),
     )
 

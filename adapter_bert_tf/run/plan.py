@@ -1,7 +1,7 @@
-"""The plan of a run: all that it needs to know, as one value that does not change."""
+"""The plan of a run: all that a run needs, as one immutable value."""
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import tensorflow as tf
 
@@ -10,14 +10,12 @@ from adapter_bert_tf.base import Base
 from adapter_bert_tf.data.mixture import Temperature
 from adapter_bert_tf.output.run_dir import RunDir
 from adapter_bert_tf.run.init_from import InitialAdapter
+from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.members import Member
 from adapter_bert_tf.training.loop import TrainingSettings
 from adapter_bert_tf.training.strategy import is_chief
 from adapter_bert_tf.training.tuning import Tuning
-
-if TYPE_CHECKING:
-    from adapter_bert_tf.run.task_runner import TaskData, TaskRunner
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,10 +23,10 @@ class Actions:
     """What a run does.
 
     Args:
-      train, evaluate, predict, export: the flags `--do_...`.
-      dry_run: whether it ends before the first of these.
-      overwrite: whether it may replace what another run left.
-      report: whether a page shows in the end what is in the folder.
+      train, evaluate, predict, export: the actions, in this order.
+      dry_run: whether the run ends before the first of these.
+      overwrite: whether the run may replace the files of another run.
+      report: whether the run ends with a report of its folder.
     """
 
     train: bool
@@ -41,13 +39,13 @@ class Actions:
 
 
 @dataclasses.dataclass(frozen=True)
-class Places:
-    """Where things go: folders, local or remote.
+class OutputPaths:
+    """Folders that a run writes, local or remote.
 
     Args:
-      output_dir: of everything that a run makes.
-      adapter_dir: where the adapter is written, or read when the run does not train.
-      export_dir: of the SavedModel.
+      output_dir: everything that a run writes.
+      adapter_dir: the adapter, which is read when the run does not train.
+      export_dir: the SavedModel.
     """
 
     output_dir: str
@@ -62,9 +60,9 @@ class Batches:
     Args:
       train, evaluate, predict: examples in a batch, over all replicas.
       max_seq_length: of an input, in word pieces.
-      pad_to: what lengths are a multiple of; None for one fixed length.
-      group_by_length: which batches of training are of similar lengths.
-      seed: of their order.
+      pad_to: lengths are multiples of this; None for one fixed length.
+      group_by_length: from which training examples batches of similar lengths are formed.
+      seed: of the order of examples.
       temperature: how often each of several tasks is drawn; see `data.mixture`.
       epochs: passes over the training data.
     """
@@ -85,24 +83,24 @@ class Method:
     """What is trained.
 
     Args:
-      parts: what runs beside the base, or None.
-      tuning: which variables move.
+      adapter: configuration of the module that is added to the base, or None.
+      tuning: which variables are trained.
       dtype: of the adapter's file.
     """
 
-    parts: ModuleConfig | None
+    adapter: ModuleConfig | None
     tuning: Tuning
     dtype: str
 
 
 @dataclasses.dataclass(frozen=True)
-class Choice:
+class ModelSelection:
     """Evaluation during training, and which weights are kept.
 
     Args:
       every: steps between evaluations; None for none.
       keep: `last` or `best`.
-      patience: evaluations without a better one after which training ends; None: it goes on.
+      patience: evaluations without improvement after which training ends; None: it does not.
     """
 
     every: int | None
@@ -112,65 +110,63 @@ class Choice:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """A run that has been checked and can begin.
+    """A run that has been checked and can start.
 
     Args:
-      kind: `Kind` of its tasks.
-      tasks: their data, one or several.
-      actions: what it does.
-      places: where things go.
+      tasks: data of the tasks, one or several.
+      actions: what the run does.
+      paths: folders that it writes.
       base: `Base`.
       method: what is trained.
-      saved: the adapter that it applies, if it does not train.
+      saved: the adapter that is applied, if the run does not train.
       batches: how examples form batches.
-      training: `TrainingSettings`; 0 steps if it does not train.
-      choice: evaluation during training.
+      training: `TrainingSettings`; 0 steps if the run does not train.
+      selection: evaluation during training.
       strategy: `tf.distribute.Strategy`.
       precision: a key of `strategy.PRECISIONS`.
       dropout: rate of all dropouts of base and head in training; None for the base's own.
-      folder: whose files `places.output_dir` holds.
-      flags: dict of all flags, for `run.json`.
-      start: the saved adapter that the training begins from, or None.
+      folder: owner of `paths.output_dir`.
+      settings: dict from name to value, for `run.json`.
+      initial_adapter: the saved adapter that the training starts from, or None.
       members: of a fusion that is trained.
-      cache_frozen: whether what frozen layers give is computed once, before the first step.
+      cache_frozen: whether the output of frozen layers is computed once, before the first step.
     """
 
-    kind: "TaskRunner"
-    tasks: tuple["TaskData", ...]
+    tasks: tuple[TaskData, ...]
     actions: Actions
-    places: Places
+    paths: OutputPaths
     base: Base
     method: Method
     saved: SavedAdapter | None
     batches: Batches
     training: TrainingSettings
-    choice: Choice
+    selection: ModelSelection
     strategy: tf.distribute.Strategy
     precision: str
     dropout: float | None
     folder: RunDir
-    flags: dict[str, Any]
-    start: InitialAdapter | None = None
+    settings: dict[str, Any]
+    initial_adapter: InitialAdapter | None = None
     members: tuple[Member, ...] = ()
     cache_frozen: bool = False
 
     @property
     def writes(self) -> bool:
-        """Whether this process writes files; of several workers one does."""
+        """Whether this process writes files; of several workers only the chief does."""
         return is_chief(self.strategy)
 
-    def no_larger(self, batch_size: int, rows: int) -> int:
-        """A batch size, but no more than there are rows; a multiple of the replicas."""
+    def limit_batch(self, batch_size: int, rows: int) -> int:
+        """A batch size, at most the number of rows, rounded up to a multiple of the replicas."""
         replicas = self.strategy.num_replicas_in_sync
         return min(batch_size, -(-rows // replicas) * replicas)
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metric to choose by of each task, keys of the results."""
+        """Keys, in the results, of the metric to choose by of each task."""
         return tuple(task.metric for task in self.tasks)
 
     @property
-    def only_task(self) -> "TaskData":
+    def only_task(self) -> TaskData:
         """The task of a run that has one."""
         (task,) = self.tasks
         return task

@@ -9,75 +9,75 @@ from absl import logging
 
 from adapter_bert_tf.base import Base, open_base
 from adapter_bert_tf.base.vocabulary import Vocabulary
-from adapter_bert_tf.config.run_flags import Part
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.sections.base import BaseConfig
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.versions import installed_versions
 from adapter_bert_tf.training.strategy import make_strategy
 
 
 class RunCache:
-    """Keeps bases and strategies by the flags that name them, and the latest data."""
+    """Keeps bases and strategies by the settings that name them, and the latest data."""
 
     def __init__(self) -> None:
-        self._bases: dict[Part, Base] = {}
+        self._bases: dict[BaseConfig, Base] = {}
         self._data: dict[Any, Any] = {}
         self._strategies: dict[tuple[Any, ...], tf.distribute.Strategy] = {}
         self._warned: set[str] = set()
 
     def strategy(self, distribution: str, *address: str | None) -> tf.distribute.Strategy:
-        """The strategy of `--distribution`, see `make_strategy`; says what several devices are."""
+        """The strategy of `make_strategy`; prints what several devices are, once."""
         key = (distribution, *address)
         if key not in self._strategies:
             strategy = make_strategy(distribution, *address)
             replicas = strategy.num_replicas_in_sync
             if replicas > 1:
-                found = ", ".join(
-                    f"{name} {version}" for name, version in installed_versions().items()
-                )
-                print(f"{type(strategy).__name__}, {replicas} replicas; {found}", flush=True)
+                versions = installed_versions().items()
+                packages = ", ".join(f"{name} {version}" for name, version in versions)
+                print(f"{type(strategy).__name__}, {replicas} replicas; {packages}", flush=True)
             self._strategies[key] = strategy
         return self._strategies[key]
 
     def warn(self, sentences: Iterable[str]) -> None:
-        """Warns of each once, for whatever number of runs or sweeps it is true."""
+        """Logs each warning once, however many runs or sweeps it concerns."""
         for sentence in dict.fromkeys(sentences):
             if sentence not in self._warned:
                 self._warned.add(sentence)
                 logging.warning("%s", sentence)
 
-    def base(self, flags: Part) -> Base:
-        """The `Base` that the flags of that role name."""
-        if flags not in self._bases:
-            self._bases[flags] = open_base(
-                flags.base_model,
-                flags.bert_config_file,
-                flags.vocab_file,
-                flags.init_checkpoint,
-                flags.do_lower_case,
+    def base(self, config: BaseConfig) -> Base:
+        """The `Base` that the settings name."""
+        if config not in self._bases:
+            self._bases[config] = open_base(
+                config.base_model,
+                config.bert_config_file,
+                config.vocab_file,
+                config.init_checkpoint,
+                config.do_lower_case,
             )
-        return self._bases[flags]
+        return self._bases[config]
 
     def data(
         self,
-        flags: Part,
+        config: RunConfig,
         vocabulary: Vocabulary,
         saved: SavedAdapter | None,
-        read: Callable[[Part, Vocabulary, SavedAdapter | None], Any],
+        read: Callable[[RunConfig, Vocabulary, SavedAdapter | None], Any],
     ) -> Any:
-        """What `read` returns; what it returned last if nothing that matters has changed.
+        """What `read` returns, or returned last if nothing that matters has changed.
 
         Args:
-          flags: all that decide what is read.
+          config: only the settings that decide what is read; the others have their defaults.
           vocabulary: of the base.
           saved: the adapter that is applied, whose labels count, or None.
-          read: `Kind.read`.
+          read: `TaskRunner.read`.
         """
-        key = (flags, vocabulary.sha256, vocabulary.lower_case, saved and _tasks_of(saved))
+        key = (config, vocabulary.sha256, vocabulary.lower_case, saved and _labels_of(saved))
         if key not in self._data:
-            self._data = {key: read(flags, vocabulary, saved)}
+            self._data = {key: read(config, vocabulary, saved)}
         return self._data[key]
 
 
-def _tasks_of(saved: SavedAdapter) -> str:
+def _labels_of(saved: SavedAdapter) -> str:
     """What of a saved adapter decides what is read: its tasks and their labels."""
     return json.dumps([saved.config["labels"], saved.config.get("tasks")])

@@ -1,87 +1,105 @@
-"""The best run of a sweep: what is said of it, kept of it, and made with it."""
+"""The best run of a sweep: its description, its record, and what is made with it."""
 
 import json
 import os
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.config import table
 from adapter_bert_tf.config.roles import Role
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.settings import with_role
 from adapter_bert_tf.output.provenance import command
-from adapter_bert_tf.run.init_from import recorded_flags
-from adapter_bert_tf.run.job import run_plan
-from adapter_bert_tf.run.planning import places_of, plan_run
+from adapter_bert_tf.run.execute import run_plan
+from adapter_bert_tf.run.init_from import recorded_settings
+from adapter_bert_tf.run.planning import paths_of, plan_run
+from adapter_bert_tf.run.run_cache import RunCache
+from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.store.versions import installed_versions
 from adapter_bert_tf.sweeps.grid import RECORD, folds_of
 
 
-def describe_best(flags, setting, best, metrics, of_runs):
-    """What was chosen, and where it is.
+def describe_best(
+    config: RunConfig,
+    setting: Mapping[str, Any],
+    best: RunConfig,
+    metrics: Sequence[str],
+    finished: str,
+) -> str:
+    """Sentence that names the best setting and the place of its adapter.
 
     Args:
-      flags: `RunFlags` of the command.
-      setting: dict, what the best runs differ in from others; empty: there is only one.
-      best: `RunFlags` of the best run.
+      config: of the command.
+      setting: what the best run differs in from others; empty if there is only one setting.
+      best: configuration of the best run.
       metrics: names of what it was chosen by.
-      of_runs: how many of the setting's runs finished, such as `2 of 3`.
+      finished: how many of the setting's runs finished, such as `2 of 3`.
     """
-    by, shown = ", ".join(metrics), setting or "the only setting"
-    if folds := folds_of(flags):
+    chosen_by, best_setting = ", ".join(metrics), setting or "the only setting"
+    out = config.output.output_dir
+    if folds := folds_of(config):
         return (
-            f"Best on {len(folds)} folds ({by}; {of_runs} runs finished): {shown}. "
-            f"{flags.output_dir}/sweep.csv has every run; train again without --folds for an "
-            "adapter of all data."
+            f"Best on {len(folds)} folds ({chosen_by}; {finished} runs finished): {best_setting}. "
+            f"{out}/sweep.csv has every run; train again without --folds for an adapter of all "
+            "data."
         )
     return (
-        f"Best on dev ({by}; {of_runs} seeds finished): {shown}; its best seed is {best.seed}. "
-        f"{places_of(flags).adapter_dir} holds that adapter, {flags.output_dir}/sweep.csv every "
-        "run."
+        f"Best on dev ({chosen_by}; {finished} seeds finished): {best_setting}; its best seed is "
+        f"{best.training.seed}. {paths_of(config).adapter_dir} holds that adapter, {out}/sweep.csv "
+        "every run."
     )
 
 
-def write_record(flags, run_id, best, rows, metrics):
+def write_record(
+    config: RunConfig,
+    run_id: str,
+    best: RunConfig,
+    rows: Sequence[Mapping[str, Any]],
+    metrics: Sequence[str],
+) -> None:
     """Writes the sweep's `run.json`.
 
     Args:
-      flags: `RunFlags` of the command.
+      config: of the command.
       run_id: digest of the sweep.
-      best: `RunFlags` of the best run.
+      best: configuration of the best run.
       rows: of all runs.
       metrics: names of what it was chosen by.
     """
-    sweep = os.path.join(flags.output_dir, RECORD) if flags.sweep else None
+    out = config.output.folder
+    sweep = os.path.join(out, RECORD) if config.sweeps.sweep else None
     content = {
         "command": command(),
-        "flags": recorded_flags(flags) | {"sweep": sweep},
+        "flags": {**recorded_settings(config), "sweep": sweep},
         "versions": installed_versions(),
         "run": run_id,
-        "best": os.path.basename(best.output_dir),
+        "best": os.path.basename(best.output.folder),
         "chosen_by": list(metrics),
         "runs": rows,
     }
-    path = os.path.join(flags.output_dir, "run.json")
-    storage.write_text(path, json.dumps(content, indent=2))
+    storage.write_text(os.path.join(out, "run.json"), json.dumps(content, indent=2))
 
 
-def apply_best(kind, flags, best, reused):
+def apply_best(runner: TaskRunner, config: RunConfig, best: RunConfig, cache: RunCache) -> None:
     """Predicts and exports with the best run's adapter, in the folder of the sweep.
 
     Args:
-      kind: `Kind`.
-      flags: `RunFlags` of the command.
-      best: `RunFlags` of the best run.
-      reused: `Reused`.
+      runner: of the task's type.
+      config: of the command.
+      best: configuration of the best run.
+      cache: what the runs share.
     """
-    asked = best.changed(
+    applied = best.changed(
         do_train=False,
         do_eval=False,
-        do_predict=flags.do_predict,
-        do_export=flags.do_export,
-        export_dir=flags.export_dir,
-        output_dir=flags.output_dir,
-        adapter_dir=places_of(flags).adapter_dir,
+        do_predict=config.actions.do_predict,
+        do_export=config.actions.do_export,
+        export_dir=config.output.export_dir,
+        output_dir=config.output.output_dir,
+        adapter_dir=paths_of(config).adapter_dir,
         init_from=None,
         report=False,
     )
-    # The run was of that method: nobody is told that its flags do not count.
-    asked = asked.as_default(table.with_role(Role.METHOD))
-    run_plan(plan_run(kind, asked, reused))
+    # The adapter has this very method: no warning that its settings have no effect.
+    applied = applied.not_given(with_role(Role.METHOD))
+    run_plan(runner, plan_run(runner, applied, cache))

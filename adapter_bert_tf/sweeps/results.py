@@ -34,9 +34,9 @@ def row_of(record):
 def table_of(runs, rows):
     """CSV text, one run a row, the results as columns among the others."""
     flat = [
-        setting | _chance(run_flags) | row | row["results"]
-        for setting, run_flags in runs
-        if (row := rows.get(run_flags.output_dir))
+        setting | _chance(run_config) | row | row["results"]
+        for setting, run_config in runs
+        if (row := rows.get(run_config.output.output_dir))
     ]
     for row in flat:
         del row["results"]
@@ -48,10 +48,10 @@ def table_of(runs, rows):
     return text.getvalue()
 
 
-def _chance(run_flags):
+def _chance(run_config):
     """What runs of one setting differ in."""
-    fold = getattr(run_flags, "fold", None)
-    return {"seed": run_flags.seed} | ({} if fold is None else {"fold": fold})
+    fold = run_config.data.fold
+    return {"seed": run_config.training.seed} | ({} if fold is None else {"fold": fold})
 
 
 def log_hparams(folder, setting, seed, results):

@@ -1,4 +1,4 @@
-"""Several runs of one command: seeds (`--num_trials`), parts (`--folds`), grids (`--sweep`)."""
+"""Several runs of one command: seeds (`--num_trials`), folds (`--folds`), grids (`--sweep`)."""
 
 import contextlib
 import io
@@ -6,13 +6,15 @@ import math
 import os
 import statistics
 import time
+from collections.abc import Sequence
+from typing import Any
 
 import tf_keras
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.config.ineffective_flags import ineffective_in_sweep
 from adapter_bert_tf.config.messages import spell_for_command
-from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.errors import Diverged, InputError
 from adapter_bert_tf.output.output_dir import OutputDir
 from adapter_bert_tf.output.records import digest, read_record
@@ -20,18 +22,20 @@ from adapter_bert_tf.output.run_dir import require_own_adapter
 from adapter_bert_tf.run import report_page
 from adapter_bert_tf.run.checks import path_conflicts, paths
 from adapter_bert_tf.run.earlier_defaults import with_earlier_defaults
-from adapter_bert_tf.run.job import run_plan
+from adapter_bert_tf.run.execute import run_plan
 from adapter_bert_tf.run.metric_files import write_eval_results
 from adapter_bert_tf.run.output_contents import contents_of
+from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.planning import (
     actions_of,
-    check_places,
-    data_flags,
-    places_of,
+    check_replaced_folders,
+    data_config,
+    paths_of,
     plan_run,
     strategy_of,
 )
 from adapter_bert_tf.run.run_cache import RunCache
+from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.directory import copy_adapter
 from adapter_bert_tf.sweeps import best_run
@@ -58,203 +62,201 @@ from adapter_bert_tf.sweeps.results import (
 from adapter_bert_tf.training.progress import format_minutes
 
 
-def run(kind, parsed):
-    """Runs a command once, or as often as `--num_trials`, `--folds` and `--sweep` say.
+def run(runner: TaskRunner, config: RunConfig) -> None:
+    """Runs a command once, or as often as `--num_trials`, `--folds` and `--sweep` require.
 
     Args:
-      kind: `Kind`.
-      parsed: `absl.flags.FLAGS`, parsed.
+      runner: of the task's type.
+      config: of the command.
 
     Raises:
-      InputError: for anything wrong with the flags or the data, before the first run.
+      InputError: for anything wrong with the settings or the data, before the first run.
     """
-    flags, reused = RunFlags.of(parsed), RunCache()
-    paths.check(flags)
-    if not flags.sweep and flags.num_trials == 1 and not folds_of(flags):
-        run_plan(plan_run(kind, flags, reused))
+    cache = RunCache()
+    paths.check(config)
+    if not config.sweeps.sweep and config.sweeps.num_trials == 1 and not folds_of(config):
+        run_plan(runner, plan_run(runner, config, cache))
         return
-    Sweep(kind, with_earlier_defaults(flags), reused).run()
+    Sweep(runner, with_earlier_defaults(config), cache).run()
 
 
 class Sweep:
-    """The runs of `--num_trials`, `--folds` and `--sweep`, and the choice among them.
+    """The runs of `--num_trials`, `--folds` and `--sweep`, and the choice of the best.
 
-    A run is planned twice: all of them before the first one begins, so that what is wrong shows
-    then, and each again at its turn, so that only one run's data is in memory.
+    Each run is planned twice: all before the first starts, so that every mistake shows then, and
+    each again at its turn, so that only one run's data is in memory.
 
     Args:
-      kind: `Kind`.
-      flags: `RunFlags` of the command.
-      reused: `Reused`.
+      runner: of the task's type.
+      config: of the command.
+      cache: what the runs share.
     """
 
-    def __init__(self, kind, flags, reused):
-        self.kind, self.flags, self.reused = kind, flags, reused
-        self.grid = read_grid(flags)
-        self.runs = all_runs(flags, self.grid)
+    def __init__(self, runner: TaskRunner, config: RunConfig, cache: RunCache) -> None:
+        self.runner, self.config, self.cache = runner, config, cache
+        self.grid = read_grid(config)
+        self.runs = all_runs(config, self.grid)
+        self.out = config.output.folder
+        self.dry_run = config.actions.dry_run
 
-    def run(self):
-        """Checks all runs, runs what is not finished, and chooses the best."""
-        flags = self.flags
+    def run(self) -> None:
+        """Checks all runs, executes those that are not finished, and chooses the best."""
+        config = self.config
         self._check()
         first = self._plan(self.runs[0][1])
         metrics = first.metrics
-        self.contents = contents_of(self.kind.output_files(first.tasks))
-        folder = OutputDir(flags.output_dir, self.contents)
+        self.contents = contents_of(self.runner.output_files(first.tasks))
+        folder = OutputDir(self.out, self.contents)
         folder.require_clear_names()
         folder.require_own_files()
-        check_base(flags, first.base)
-        # Of more seeds it is the same sweep.
+        check_base(config, first.base)
+        # The same for any number of seeds.
         self.run_id = digest([self.grid, first.folder.run.run_id])
-        check_sweep(flags, self.grid)
+        check_sweep(config, self.grid)
         self._check_adapter()
-        if flags.do_predict:  # What to predict must be there before hours of training.
-            asked = self.runs[0][1].changed(do_train=False, do_eval=False, do_predict=True)
-            self.kind.read(data_flags(asked), first.base.vocabulary, None)
-        writes = not flags.dry_run and first.writes
+        if config.actions.do_predict:  # The data to predict must be there before hours of training.
+            predicting = self.runs[0][1].changed(do_train=False, do_eval=False, do_predict=True)
+            self.runner.read(data_config(predicting), first.base.vocabulary, None)
+        writes = not self.dry_run and first.writes
         with folder.lock() if writes else contextlib.nullcontext():
-            del first  # Its data may be other data than that of the runs to come.
-            if not flags.dry_run:
+            del first  # The runs to come may have other data.
+            if not self.dry_run:
                 self._begin(folder)
             rows = self._rows()
-            if not flags.dry_run:
+            if not self.dry_run:
                 self._finish(rows, metrics)
 
-    def warn_of_unused(self):
-        """Warns of flags without effect, of a grid; of other runs the command does."""
+    def warn_of_ineffective_flags(self) -> None:
+        """Warns about settings without effect in the runs of a grid."""
         if self.grid:
-            of_runs = [run_flags for _, run_flags in self.runs]
-            self.reused.warn(ineffective_in_sweep(self.flags, self.grid, of_runs))
+            configs = [run_config for _, run_config in self.runs]
+            self.cache.warn(ineffective_in_sweep(self.config, self.grid, configs))
 
-    def _begin(self, folder):
-        """Notes which sweep it is; with `--overwrite` everything of an earlier one goes."""
-        flags = self.flags
-        check_sweep(flags, self.grid)
-        if flags.overwrite and not is_interrupted(flags, self.grid):
+    def _begin(self, folder: OutputDir) -> None:
+        """Records which sweep the folder holds; `--overwrite` removes an earlier one."""
+        check_sweep(self.config, self.grid)
+        if self.config.actions.overwrite and not is_interrupted(self.config, self.grid):
             folder.clear()
-            for of_run in (OutputDir(r.output_dir, self.contents) for _, r in self.runs):
-                if storage.isdir(of_run.path):
-                    with of_run.lock():
-                        of_run.clear()
-        note_sweep(flags, self.grid)
+            for _, run_config in self.runs:
+                run_folder = OutputDir(paths_of(run_config).output_dir, self.contents)
+                if storage.isdir(run_folder.path):
+                    with run_folder.lock():
+                        run_folder.clear()
+        note_sweep(self.config, self.grid)
 
-    def _check(self):
+    def _check(self) -> None:
         """Plans all runs before the first. Raises `InputError`."""
-        flags = self.flags
-        if any(one.distribution == "multi_worker" for one in (flags, *(r for _, r in self.runs))):
+        config, configs = self.config, [run_config for _, run_config in self.runs]
+        if any(one.device.distribution == "multi_worker" for one in (config, *configs)):
             raise InputError(
                 "--sweep, --num_trials and --folds run on one host. Received: "
                 "--distribution=multi_worker. Start the runs one by one."
             )
-        actions, places = actions_of(flags), places_of(flags)
-        check_places(actions, places)
-        folders = [run_flags.output_dir for _, run_flags in self.runs]
-        path_conflicts.check(flags, actions, places, self.kind.output_files(()), folders)
-        self.warn_of_unused()
-        # What each fold holds is said at its turn; what all runs share, here.
-        strategy_of(self.runs[0][1], self.reused)
+        check_replaced_folders(actions_of(config), paths_of(config))
+        folders = [paths_of(run_config).output_dir for run_config in configs]
+        path_conflicts.check(config, paths_of(config), self.runner.output_files(()), folders)
+        self.warn_of_ineffective_flags()
+        # The devices, which all runs share, are printed here; the content of a fold at its turn.
+        strategy_of(configs[0], self.cache)
         silent = contextlib.redirect_stdout(io.StringIO())
-        with silent if folds_of(flags) else contextlib.nullcontext():
-            for _, run_flags in self.runs:
-                self._plan(run_flags)
+        with silent if folds_of(config) else contextlib.nullcontext():
+            for run_config in configs:
+                self._plan(run_config)
 
-    def _check_adapter(self):
-        """An adapter that is where the best is to go must be this sweep's. Raises `InputError`."""
-        out, adapter = self.flags.output_dir, AdapterDir(places_of(self.flags).adapter_dir)
-        require_own_adapter(adapter, out, self.run_id, self._earlier(), self.flags.overwrite)
+    def _check_adapter(self) -> None:
+        """Requires that an adapter in the best run's place is ours. Raises `InputError`."""
+        adapter, earlier = AdapterDir(paths_of(self.config).adapter_dir), self._earlier_run_ids()
+        overwrite = self.config.actions.overwrite
+        require_own_adapter(adapter, self.out, self.run_id, earlier, overwrite)
 
-    def _earlier(self):
-        """What adapters of this sweep say of their run, that it wrote earlier on other data."""
-        out = self.flags.output_dir
-        if not storage.exists(os.path.join(out, RECORD)):
+    def _earlier_run_ids(self) -> list[str | None]:
+        """The `run` of adapters that this sweep wrote earlier, on other data."""
+        if not storage.exists(os.path.join(self.out, RECORD)):
             return []
-        record = read_record(os.path.join(out, "run.json"))
+        record = read_record(os.path.join(self.out, "run.json"))
         return [None, record.get("run") if isinstance(record, dict) else None]
 
-    def _plan(self, run_flags, overwrite=True):
-        return plan_run(self.kind, run_flags.changed(overwrite=overwrite), self.reused)
+    def _plan(self, run_config: RunConfig, overwrite: bool = True) -> Plan:
+        return plan_run(self.runner, run_config.changed(overwrite=overwrite), self.cache)
 
-    def _rows(self):
-        """The row of each run, in their order; runs those that are not finished."""
-        flags, table = self.flags, os.path.join(self.flags.output_dir, "sweep.csv")
-        rows = {} if flags.dry_run else self._finished()
-        began, before = time.monotonic(), len(rows)
-        for number, (setting, run_flags) in enumerate(self.runs, start=1):
-            folder = run_flags.output_dir
+    def _rows(self) -> list[dict[str, Any]]:
+        """The row of each run, in their order; executes those that are not finished."""
+        path = os.path.join(self.out, "sweep.csv")
+        rows = {} if self.dry_run else self._finished()
+        start, before = time.monotonic(), len(rows)
+        for number, (setting, run_config) in enumerate(self.runs, start=1):
+            folder = paths_of(run_config).output_dir
             if folder in rows:
                 continue
-            if (done := len(rows) - before) and not flags.dry_run:
-                left = (time.monotonic() - began) / done * (len(self.runs) - len(rows))
+            if (done := len(rows) - before) and not self.dry_run:
+                left = (time.monotonic() - start) / done * (len(self.runs) - len(rows))
                 print(
                     f"{len(rows)} of {len(self.runs)} runs are done, ETA {format_minutes(left)}",
                     flush=True,
                 )
-            print(
-                f"***** Run {number} of {len(self.runs)}: {os.path.basename(folder)} *****",
-                flush=True,
-            )
-            rows[folder] = self._one_run(run_flags)
-            if not flags.dry_run:
-                log_hparams(folder, setting, run_flags.seed, rows[folder]["results"])
-                storage.write_text(table, table_of(self.runs, rows))
-        if not flags.dry_run:
-            storage.write_text(table, table_of(self.runs, rows))
-        return [rows[run_flags.output_dir] for _, run_flags in self.runs]
+            name = os.path.basename(folder)
+            print(f"***** Run {number} of {len(self.runs)}: {name} *****", flush=True)
+            rows[folder] = self._one_run(run_config)
+            if not self.dry_run:
+                log_hparams(folder, setting, run_config.training.seed, rows[folder]["results"])
+                storage.write_text(path, table_of(self.runs, rows))
+        if not self.dry_run:
+            storage.write_text(path, table_of(self.runs, rows))
+        return [rows[paths_of(run_config).output_dir] for _, run_config in self.runs]
 
-    def _finished(self):
-        """The rows of the runs that are finished, by folder."""
+    def _finished(self) -> dict[str, dict[str, Any]]:
+        """Dict from folder to row of the runs that are finished."""
         rows = {}
-        for _, run_flags in self.runs:
-            path = os.path.join(run_flags.output_dir, "run.json")
-            if storage.exists(path) and self._plan(run_flags).folder.is_finished():
-                rows[run_flags.output_dir] = row_of(read_record(path))
-                if run_flags.report and not report_page.is_there(run_flags.output_dir):
-                    report_page.write(run_flags.output_dir)
+        for _, run_config in self.runs:
+            folder = paths_of(run_config).output_dir
+            path = os.path.join(folder, "run.json")
+            if storage.exists(path) and self._plan(run_config).folder.is_finished():
+                rows[folder] = row_of(read_record(path))
+                if run_config.output.report and not report_page.is_there(folder):
+                    report_page.write(folder)
         return rows
 
-    def _one_run(self, run_flags):
-        """Runs once; returns its row."""
-        plan = self._plan(run_flags)
+    def _one_run(self, run_config: RunConfig) -> dict[str, Any]:
+        """Executes one run; returns its row."""
+        plan = self._plan(run_config)
         if plan.folder.can_resume():
-            plan = self._plan(run_flags, overwrite=False)
+            plan = self._plan(run_config, overwrite=False)
         tf_keras.backend.clear_session()
         try:
-            record = run_plan(plan)
+            record = run_plan(self.runner, plan)
         except Diverged as error:
             print(spell_for_command(error), flush=True)
             return {"status": "diverged", "results": {}}
-        return {"results": {}} if self.flags.dry_run else row_of(record)
+        return {"results": {}} if self.dry_run else row_of(record)
 
-    def _finish(self, rows, metrics):
-        """Chooses the best run or setting, writes the results; then `_keep`, if one is kept."""
-        scores = [
-            self.kind.score(metrics, row["results"]) if row["results"] else -math.inf
-            for row in rows
-        ]
-        settings = [setting for setting, _ in self.runs]
-        folds = folds_of(self.flags)
+    def _finish(self, rows: Sequence[dict[str, Any]], metrics: Sequence[str]) -> None:
+        """Chooses the best run or setting, keeps its adapter, and writes the results."""
+        settings, folds = [setting for setting, _ in self.runs], folds_of(self.config)
+        scores = [self._score(row, metrics) for row in rows]
         middle = statistics.fmean if folds else statistics.median_low
         best = choose(settings, scores, middle)
         if best is None:
             raise InputError("Every run diverged. Try a lower --learning_rate.")
-        setting, best_flags = self.runs[best]
+        setting, best_config = self.runs[best]
         if self.grid:
             print(ranking(settings, scores, metrics, middle), flush=True)
         if not folds:
-            self._keep_best(best_flags)
+            self._keep_best(best_config)
         same = [row for s, row in zip(settings, rows, strict=True) if s == setting]
         finished = [row["results"] for row in same if row["results"]]
-        best_run.write_record(self.flags, self.run_id, best_flags, rows, metrics)
-        of_runs = f"{len(finished)} of {len(same)}"
-        print(best_run.describe_best(self.flags, setting, best_flags, metrics, of_runs), flush=True)
-        if self.flags.do_predict or self.flags.do_export:
-            best_run.apply_best(self.kind, self.flags, best_flags, self.reused)
-        summary = summarize(finished, OF_FOLDS if folds else OF_SEEDS)
-        write_eval_results(self.flags.output_dir, summary)
-        if self.flags.report:
-            report_page.write(self.flags.output_dir)
+        best_run.write_record(self.config, self.run_id, best_config, rows, metrics)
+        count = f"{len(finished)} of {len(same)}"
+        print(best_run.describe_best(self.config, setting, best_config, metrics, count), flush=True)
+        if self.config.actions.do_predict or self.config.actions.do_export:
+            best_run.apply_best(self.runner, self.config, best_config, self.cache)
+        write_eval_results(self.out, summarize(finished, OF_FOLDS if folds else OF_SEEDS))
+        if self.config.output.report:
+            report_page.write(self.out)
 
-    def _keep_best(self, best_flags):
-        adapter = places_of(self.flags).adapter_dir
+    def _score(self, row: dict[str, Any], metrics: Sequence[str]) -> float:
+        return self.runner.score(metrics, row["results"]) if row["results"] else -math.inf
+
+    def _keep_best(self, best_config: RunConfig) -> None:
         self._check_adapter()
-        copy_adapter(places_of(best_flags).adapter_dir, adapter, self.run_id)
+        best, kept = paths_of(best_config).adapter_dir, paths_of(self.config).adapter_dir
+        copy_adapter(best, kept, self.run_id)

@@ -4,6 +4,8 @@ import shutil
 
 import pytest
 
+from adapter_bert_tf.config.sections.method import MULTITASK_TUNINGS
+from adapter_bert_tf.config.settings import BY_NAME
 from benchmarks import runner, same_training
 from tests.runs import base_flags
 
@@ -28,11 +30,8 @@ def test_another_version_of_the_code(case, tiny_base_folder, tmp_path):
 
 
 def test_every_method_has_a_case():
-    from adapter_bert_tf.config.flags_several import SEVERAL
-    from adapter_bert_tf.config.table import row_of
-
     shown = {word.partition("=")[2] for case in same_training.CASES.values() for word in case
              if word.startswith("--tuning=")}  # fmt: skip
     others = {"adapters", "fusion", "multitask_layer_norm"}  # The default; parts of others.
-    assert shown | others == {*row_of("tuning").choices, *SEVERAL}
+    assert shown | others == {*BY_NAME["tuning"].choices, *MULTITASK_TUNINGS}
     assert not shown & others

@@ -2,9 +2,8 @@
 
 from absl import flags
 
-from adapter_bert_tf.config.absl_flags import define_flags
-from adapter_bert_tf.config.row import Command
-from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.cli.absl_flags import config_of, define_flags
+from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.config.task_list import entries
 from adapter_bert_tf.tasks import find_task
 from benchmarks import results, several_tasks
@@ -16,18 +15,18 @@ def flags_of(command):
     parsed = flags.FlagValues()
     define_flags(Command.CLASSIFIER, parsed)
     parsed(command)
-    return RunFlags.of(parsed)
+    return config_of(parsed)
 
 
 def test_every_run_has_as_many_steps():
     for command in COMMANDS:
-        epochs = flags_of(command).num_train_epochs
+        epochs = flags_of(command).training.num_train_epochs
         assert int(several_tasks.EXAMPLES * epochs / several_tasks.BATCH) == several_tasks.STEPS
 
 
 def test_every_run_has_all_tasks_and_the_metrics_exist():
     for command in COMMANDS:
-        listed = entries(flags_of(command).task_name)
+        listed = entries(flags_of(command).data.task_name)
         assert [entry.name for entry in listed] == list(several_tasks.TASKS)
     for name, (_, metric) in several_tasks.TASKS.items():
         assert metric == find_task(name).metrics[0]  # The average is of these.

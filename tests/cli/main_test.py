@@ -119,7 +119,7 @@ def test_an_interrupted_job_says_how_to_go_on(ending, capsys):
 
 def test_a_key_stroke_is_no_traceback(ending, capsys):
     assert ending(KeyboardInterrupt()) == 130
-    assert "The same command goes on from the last checkpoint" in capsys.readouterr().err
+    assert "The same command continues from the last checkpoint" in capsys.readouterr().err
 
 
 def test_sigterm_lets_go_of_what_is_held(ending):

@@ -5,9 +5,9 @@ import json
 import pytest
 from absl import flags
 
-from adapter_bert_tf.config.absl_flags import define_flags
-from adapter_bert_tf.config.config_file import apply_config_file
-from adapter_bert_tf.config.row import Command
+from adapter_bert_tf.cli.absl_flags import define_flags
+from adapter_bert_tf.cli.config_file import apply_config_file
+from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.errors import InputError
 
 
@@ -61,10 +61,13 @@ def test_what_did_not_train_reads_the_same_adapter(adapter_dir, read, tmp_path):
     [
         ("sead: 1", r"unknown flags \['sead'\]"),
         ("seed: [1, 2]", "seed must be one value"),
-        ("train_file: a\nseed: 1", r"\['train_file'\]. They are of run_squad.py: give it the file"),
+        (
+            "train_file: a\nseed: 1",
+            r"\['train_file'\]. They belong to run_squad.py: give it the file",
+        ),
         ("train_file: a\nsead: 1", r"unknown flags \['train_file', 'sead'\]\.$"),
         ("seed: -1", "seed"),
-        ("- seed", "must hold `flag: value` lines"),
+        ("- seed", "must hold `setting: value` lines"),
         ("seed: {", "Cannot read --config="),
     ],
 )
@@ -72,6 +75,21 @@ def test_a_wrong_file_is_one_message(text, message, tmp_path):
     path = tmp_path / "config.yaml"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
+        parsed(path)
+
+
+def test_settings_may_stand_in_their_sections(tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text("training: {seed: 7}\nmethod:\n  adapter_size: 8\ndo_train: true\n")
+    values = parsed(path)
+    assert (values.seed, values.adapter_size, values.do_train) == (7, 8, True)
+    path.write_text("method: {seed: 7}\n")
+    with pytest.raises(
+        InputError, match=r"seed belongs to the section training\. Received: method"
+    ):
+        parsed(path)
+    path.write_text("seed: 1\ntraining: {seed: 1}\n")
+    with pytest.raises(InputError, match="'seed' has two values"):
         parsed(path)
 
 

@@ -8,11 +8,11 @@ import pytest
 from absl import flags
 
 from adapter_bert_tf.adapters.registry import ModuleConfig
+from adapter_bert_tf.cli.absl_flags import config_of, define_flags
+from adapter_bert_tf.cli.config_file import apply_config_file
 from adapter_bert_tf.config import yaml_values
-from adapter_bert_tf.config.absl_flags import define_flags
-from adapter_bert_tf.config.config_file import apply_config_file, read_yaml
-from adapter_bert_tf.config.row import Command
-from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.config.setting import Command
+from adapter_bert_tf.config.yaml_file import read_yaml
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.method import from_config
 from adapter_bert_tf.sanitize import parse_json, preview, printable
@@ -47,7 +47,7 @@ CONTENTS = {
     "a part of itself": (b"seed: &a [*a]", "expands to more than"),
     "a long number": (b"seed: " + b"9" * 5000, "Cannot read .*digits"),
     "two documents": (b"seed: 1\n---\nseed: 2", "Cannot read"),
-    "a long text": (b"x" * 100_000, "must hold `flag: value` lines"),
+    "a long text": (b"x" * 100_000, "must hold `setting: value` lines"),
     "a huge file": (b"#" * (5 << 20), "more than 4,194,304 bytes"),
 }
 
@@ -148,7 +148,7 @@ def test_what_is_no_grid(case, tmp_path):
     text, message = GRIDS[case]
     path = tmp_path / "a.yaml"
     path.write_text(text)
-    run = RunFlags.of(
+    run = config_of(
         _parsed("--do_train", "--do_eval", "--output_dir=o", f"--sweep={path}", "--num_trials=1")
     )
     if case == "many runs":
@@ -159,7 +159,7 @@ def test_what_is_no_grid(case, tmp_path):
 
 
 def test_many_trials_are_counted_first():
-    run = RunFlags.of(_parsed("--do_train", "--do_eval", "--output_dir=o", "--num_trials=99999999"))
+    run = config_of(_parsed("--do_train", "--do_eval", "--output_dir=o", "--num_trials=99999999"))
     with pytest.raises(InputError, match="99,999,999 runs"):
         all_runs(run, read_grid(run))
 
@@ -187,14 +187,16 @@ def test_what_is_no_adapter(case, tmp_path):
     path = tmp_path / "a.json"
     path.write_bytes(content)
     with pytest.raises(InputError, match=message) as raised:
-        from_config._parts(_adapter(path))
+        from_config._with_overrides(_adapter(path))
     _short(raised, path)
 
 
 def test_an_adapter_file_is_read(tmp_path):
     path = tmp_path / "a.json"
     path.write_text('{"bottleneck_size": 3}', "utf-8-sig")
-    assert from_config._parts(_adapter(path)) == ModuleConfig.from_dict({"bottleneck_size": 3})
+    assert from_config._with_overrides(_adapter(path)) == ModuleConfig.from_dict(
+        {"bottleneck_size": 3}
+    )
 
 
 def test_anything_is_shown_in_short():

@@ -5,11 +5,10 @@ import itertools
 import pytest
 from absl import flags
 
-from adapter_bert_tf.config import table
-from adapter_bert_tf.config.absl_flags import define_flags
+from adapter_bert_tf.cli.absl_flags import config_of, define_flags
+from adapter_bert_tf.config import settings
 from adapter_bert_tf.config.ineffective_flags import ineffective_flags, ineffective_in_sweep
-from adapter_bert_tf.config.row import Command
-from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.config.setting import Command
 
 CLASSIFIER, SQUAD = Command.CLASSIFIER, Command.SQUAD
 NAMED = {
@@ -36,7 +35,7 @@ NAMED = {
     "training": (
         CLASSIFIER,
         "--do_eval --class_weights=a=2 --keep=best --learning_rate=1 --eval_batch_size=9",
-        "--class_weights, --learning_rate, --keep have no effect without --do_train.",
+        "--learning_rate, --class_weights, --keep have no effect without --do_train.",
     ),
     "training on questions": (
         SQUAD,
@@ -87,7 +86,7 @@ def parsed(command, text):
     values = flags.FlagValues()
     define_flags(command, values)
     values([command.value, "--output_dir=out", *text.split()])
-    return RunFlags.of(values)
+    return config_of(values)
 
 
 @pytest.mark.parametrize("case", NAMED)
@@ -102,14 +101,14 @@ def test_silent(case):
     assert ineffective_flags(parsed(*SILENT[case])) == []
 
 
-ADAPTERS = " or ".join(f"--tuning={n}" for n in table.row_of("adapter_size").only_with[1])
+ADAPTERS = " or ".join(f"--tuning={n}" for n in settings.BY_NAME["adapter_size"].only_with[1])
 RUNS = {  # Flags of the command, the grid, and what is said.
     "a flag that varies": ("--learning_rate=5e-3", {"learning_rate": [1e-3, 3e-4]}, [
-        "--learning_rate=0.005 has no effect: each run has its own. Leave it out.",
+        "--learning_rate=0.005 has no effect: each run has its own.",
     ]),
     "sizes of no adapter": ("", {"tuning": ["adapters", "head"], "adapter_size": [4, 8]}, [
-        f"--adapter_size=4 has no effect without {ADAPTERS}. So it is in 1 of 4 runs.",
-        f"--adapter_size=8 has no effect without {ADAPTERS}. So it is in 1 of 4 runs.",
+        f"--adapter_size=4 has no effect without {ADAPTERS}. This concerns 1 of 4 runs.",
+        f"--adapter_size=8 has no effect without {ADAPTERS}. This concerns 1 of 4 runs.",
     ]),
     "what no run needs": ("--top_k=3", {"learning_rate": [1e-3]}, [
         "--top_k=3 has no effect without --tuning=top_k.",
@@ -131,8 +130,8 @@ def test_in_a_sweep(case):
 
 
 def test_a_condition_is_another_flag_of_the_same_commands():
-    for row in table.ROWS:
+    for row in settings.SETTINGS:
         if row.only_with:
-            other = table.row_of(row.only_with[0])
+            other = settings.BY_NAME[row.only_with[0]]
             assert set(row.commands) <= set(other.commands)
             assert not other.choices or set(row.only_with[1]) <= set(other.choices)

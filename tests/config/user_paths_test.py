@@ -3,11 +3,10 @@
 import pytest
 from absl import flags
 
+from adapter_bert_tf.cli.absl_flags import config_of, define_flags
 from adapter_bert_tf.cli.predict import parse
-from adapter_bert_tf.config import table
-from adapter_bert_tf.config.absl_flags import define_flags
-from adapter_bert_tf.config.row import Command
-from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.config import settings
+from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.config.user_paths import expand_user
 
 PATHS = {
@@ -33,14 +32,14 @@ def test_only_at_the_start(path):
 
 @pytest.mark.parametrize("command", Command)
 def test_all_paths_of_the_commands_and_no_other_text(command):
-    rows = [row for row in table.rows_of(command) if row.kind == "string"]
+    rows = [row for row in settings.settings_of(command) if row.kind == "string"]
     values = flags.FlagValues()
     define_flags(command, values)
     values([command.value, *(f"--{row.name}=~/a" for row in rows)])
     for row in rows:
         assert values[row.name].value == ("/home/me/a" if row.path else "~/a"), row.name
-    changed = RunFlags.of(values).changed(output_dir="~/b")
-    assert changed.output_dir == "/home/me/b"
+    changed = config_of(values).changed(output_dir="~/b")
+    assert changed.output.output_dir == "/home/me/b"
 
 
 def test_predict():

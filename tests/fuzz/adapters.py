@@ -183,6 +183,6 @@ def read(folder, settings):
         adapter_init_scale=None,
         adapter_layers=settings["layers"],
     )
-    parts = from_config._parts(flags)
+    parts = from_config._with_overrides(flags)
     parts.without_lowest(0, 1).specs(SIZES)
     parts.summary()

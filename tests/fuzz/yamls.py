@@ -4,11 +4,10 @@ from absl import flags
 from hypothesis import strategies as st
 
 from adapter_bert_tf.base.vocabulary import read_vocabulary
-from adapter_bert_tf.config.absl_flags import define_flags
-from adapter_bert_tf.config.config_file import apply_config_file
-from adapter_bert_tf.config.row import Command
-from adapter_bert_tf.config.run_flags import RunFlags
-from adapter_bert_tf.run.planning import data_flags
+from adapter_bert_tf.cli.absl_flags import config_of, define_flags
+from adapter_bert_tf.cli.config_file import apply_config_file
+from adapter_bert_tf.config.setting import Command
+from adapter_bert_tf.run.planning import data_config
 from adapter_bert_tf.runners.classification.multitask_data import read_tasks
 from adapter_bert_tf.sweeps.grid import MOST_RUNS, all_runs, check_sweep, read_grid
 from tests import support
@@ -91,8 +90,8 @@ def task_lists(draw):
 def tasks(folder, settings):
     """Reads the data of a file's tasks; each has examples, and outputs of its own."""
     given = (f"--task_name={folder}/tasks.yaml", f"--data_dir={folder}/data", "--do_train")
-    flags = RunFlags.of(_parsed(*given, "--output_dir=x", "--max_seq_length=16"))
-    found = read_tasks(data_flags(flags), read_vocabulary(f"{folder}/vocab.txt"), None)
+    flags = config_of(_parsed(*given, "--output_dir=x", "--max_seq_length=16"))
+    found = read_tasks(data_config(flags), read_vocabulary(f"{folder}/vocab.txt"), None)
     assert found and all(task.count for task in found)
     columns = [task.among.columns for task in found]
     assert [column.start for column in columns] == [0, *(column.stop for column in columns[:-1])]
@@ -106,7 +105,7 @@ def config(folder, settings):
 def sweep(folder, settings):
     """Makes the runs of the grid; each has its own folder."""
     out = f"--output_dir={folder}/out"
-    run = RunFlags.of(_parsed("--do_train", "--do_eval", out, f"--sweep={folder}/flags.yaml"))
+    run = config_of(_parsed("--do_train", "--do_eval", out, f"--sweep={folder}/flags.yaml"))
     grid = read_grid(run)
     runs = all_runs(run, grid)
     check_sweep(run, grid)

@@ -15,7 +15,7 @@ import tensorflow as tf
 import run_classifier
 from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.base import load_base
-from adapter_bert_tf.config import table
+from adapter_bert_tf.config import settings
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.tasks import find_task
@@ -556,9 +556,9 @@ def _tree(folder):
 
 def test_flags_offer_what_the_modules_have():
     """The table of flags must not import TensorFlow, so it repeats these names."""
-    assert set(table.row_of("tuning").choices) == set(tuning.PREDICATES)
-    assert set(table.row_of("optimizer").choices) == set(optimizer.OPTIMIZERS)
-    assert set(table.row_of("distribution").choices) == set(strategy.DISTRIBUTIONS)
+    assert set(settings.BY_NAME["tuning"].choices) == set(tuning.PREDICATES)
+    assert set(settings.BY_NAME["optimizer"].choices) == set(optimizer.OPTIMIZERS)
+    assert set(settings.BY_NAME["distribution"].choices) == set(strategy.DISTRIBUTIONS)
 
 
 def test_exit_status_of_the_command(tmp_path):

@@ -6,8 +6,8 @@ import shutil
 import pytest
 import tensorflow as tf
 
-from adapter_bert_tf.config.row import Command
-from adapter_bert_tf.config.table import EARLIER, rows_of
+from adapter_bert_tf.config.setting import Command
+from adapter_bert_tf.config.settings import EARLIER, settings_of
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output import lock
 from adapter_bert_tf.output.output_dir import OutputDir
@@ -15,7 +15,7 @@ from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.output.run_dir import Fingerprint
 from adapter_bert_tf.run.fingerprint import decisive
 from adapter_bert_tf.run.output_contents import contents_of, run_dir
-from adapter_bert_tf.run.plan import Places
+from adapter_bert_tf.run.plan import OutputPaths
 from adapter_bert_tf.training.best import BestEvaluation
 from adapter_bert_tf.training.checkpoints import Checkpoints
 from adapter_bert_tf.training.metrics_log import MetricsLog
@@ -79,12 +79,12 @@ def _folder(out):
         read=read,
         scored={},
     )
-    places = Places(str(out), str(out / "adapter"), str(out / "saved_model"))
+    places = OutputPaths(str(out), str(out / "adapter"), str(out / "saved_model"))
     return run_dir(places, run)
 
 
 DEFAULTS = {
-    row.name: row.default_of(Command.CLASSIFIER) for row in rows_of(Command.CLASSIFIER)
+    row.name: row.default_of(Command.CLASSIFIER) for row in settings_of(Command.CLASSIFIER)
 } | EARLIER
 # Changes of a record; after each the run is not finished.
 UNFINISHED = {

@@ -9,15 +9,14 @@ from absl import flags
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
-from adapter_bert_tf.config.absl_flags import define_flags
-from adapter_bert_tf.config.row import Command
-from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.cli.absl_flags import config_of, define_flags
+from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.output.run_dir import RunDir, require_own_adapter
 from adapter_bert_tf.run.fingerprint import fingerprint_of, run_digest
 from adapter_bert_tf.run.output_contents import run_dir
-from adapter_bert_tf.run.plan import Places
+from adapter_bert_tf.run.plan import OutputPaths
 from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.directory import CONFIG, copy_adapter, load_adapter
 from tests.runs import train, try_to_train, write_mrpc
@@ -44,13 +43,13 @@ def flags_of(*arguments, out="out"):
     values = flags.FlagValues()
     define_flags(Command.CLASSIFIER, values)
     values(["run_classifier", "--do_train", f"--output_dir={out}", *arguments])
-    return RunFlags.of(values)
+    return config_of(values)
 
 
 def folder_of(*arguments, content=CONTENT, out="out", adapter_dir=None):
     run = fingerprint_of(flags_of(*arguments, out=out), content)
     place = adapter_dir or pathlib.Path(out) / "adapter"
-    return run_dir(Places(str(out), str(place), str(pathlib.Path(out) / "saved_model")), run)
+    return run_dir(OutputPaths(str(out), str(place), str(pathlib.Path(out) / "saved_model")), run)
 
 
 SAME = {

@@ -164,12 +164,12 @@ def test_a_fusion_of_a_sweep(mrpc, members, tiny_base_folder, tmp_path):
 
 REFUSED = {
     "no members": ((), "needs --fuse=DIR1,DIR2"),
-    "no names": (("--fuse=,",), "names adapter directories, with commas"),
+    "no names": (("--fuse=,",), "names adapter directories, separated by commas"),
     "no folder": (("--fuse=a=,b={0}",), "names adapter directories"),
     "a folder that is not there": (("--fuse=a={0},nowhere",), "--fuse: No adapter in 'nowhere'"),
     "twice the same name": (("--fuse={0},{1}",), "need different names"),
     "a fusion": (("--fuse=a={0},f={fused}",), "is a fusion"),
-    "also a start": (("--fuse={0}", "--init_from={1}"), "--fuse begins a fusion"),
+    "also a start": (("--fuse={0}", "--init_from={1}"), "--fuse starts a new fusion"),
     "members of other sizes": (
         ("--fuse=a={0},w={wide}",),
         "bottleneck_size: 4 and 5",

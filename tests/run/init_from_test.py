@@ -13,15 +13,12 @@ from absl import flags
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
-from adapter_bert_tf.config import table
-from adapter_bert_tf.config.absl_flags import define_flags
-from adapter_bert_tf.config.roles import Role
-from adapter_bert_tf.config.row import Command
-from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.cli.absl_flags import config_of, define_flags
+from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.run.checks import split_history
-from adapter_bert_tf.run.init_from import InitialAdapter, load_initial_adapter, recorded_flags
+from adapter_bert_tf.run.init_from import InitialAdapter, load_initial_adapter, recorded_settings
 from adapter_bert_tf.run.method import from_config
 from adapter_bert_tf.runners.questions import runner
 from adapter_bert_tf.store import SavedAdapter, load_adapter
@@ -206,7 +203,7 @@ def parsed(*arguments):
     values = flags.FlagValues()
     define_flags(Command.CLASSIFIER, values)
     values(["run_classifier", *arguments])
-    return RunFlags.of(values)
+    return config_of(values)
 
 
 @pytest.fixture(scope="module")
@@ -253,11 +250,9 @@ DIFFERS = [
 def method_of(starts, name, arguments, base_folder):
     arguments = [argument.format(starts) for argument in arguments]
     run_flags = parsed(*arguments, "--do_train", "--output_dir=o", f"--init_from={starts}/{name}")
-    roles = table.with_role(Role.METHOD, Role.LEFT_OUT)
     start = load_initial_adapter(run_flags)
-    part = run_flags.part(roles)
-    return start, from_config.method_from_flags(
-        part, run_flags.given, load_base(base_folder), None, start
+    return start, from_config.method_from_config(
+        run_flags.method, run_flags.given, load_base(base_folder), None, start
     )
 
 
@@ -266,7 +261,7 @@ def test_the_method_is_the_adapters(case, starts, tiny_base_folder):
     name, *arguments = case
     start, found = method_of(starts, name, arguments, tiny_base_folder)
     config = start.saved.config
-    parts = found.parts.to_dict() if found.parts else None
+    parts = found.adapter.to_dict() if found.adapter else None
     assert json.loads(json.dumps(parts)) == config["adapter"]
     assert found.tuning.method == config["tuning"]["method"]
 
@@ -275,7 +270,7 @@ def test_the_method_is_the_adapters(case, starts, tiny_base_folder):
 def test_flags_that_say_otherwise_are_named(case, starts, tiny_base_folder):
     name, *arguments = case
     flag = re.sub(r"^--(no)?(\w+).*", r"--\2=", arguments[-1])
-    with pytest.raises(InputError, match=f"{flag}.*was trained otherwise"):
+    with pytest.raises(InputError, match=f"{flag}.*was trained differently"):
         method_of(starts, name, arguments, tiny_base_folder)
 
 
@@ -307,9 +302,9 @@ def test_the_digest_is_of_what_counts(starts):
 
 def test_a_record_leaves_the_method_to_the_adapter():
     run_flags = parsed("--output_dir=o", "--init_from=a", "--adapter_size=8")
-    left = recorded_flags(run_flags)
+    left = recorded_settings(run_flags)
     assert left["adapter_size"] == 8 and "tuning" not in left and "adapter" not in left
-    assert recorded_flags(parsed("--output_dir=o"))["tuning"] == "adapters"
+    assert recorded_settings(parsed("--output_dir=o"))["tuning"] == "adapters"
 
 
 DIVIDED = {"task": "tsv", "name": "data", "split_seed": 0}

@@ -4,12 +4,11 @@ import pytest
 from absl import flags
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.config.absl_flags import define_flags
-from adapter_bert_tf.config.row import Command
-from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.cli.absl_flags import config_of, define_flags
+from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.checks import path_conflicts
-from adapter_bert_tf.run.planning import actions_of, places_of
+from adapter_bert_tf.run.planning import paths_of
 from tests.runs import try_to_train, write_mrpc
 
 TRAIN, EVAL, EXPORT = "--do_train", "--do_eval", "--do_export"
@@ -19,8 +18,8 @@ def check(*arguments, of=Command.CLASSIFIER, runs=(), patterns=("predictions.jso
     values = flags.FlagValues()
     define_flags(of, values)
     values([of.value, *arguments])
-    run_flags = RunFlags.of(values)
-    path_conflicts.check(run_flags, actions_of(run_flags), places_of(run_flags), patterns, runs)
+    run_flags = config_of(values)
+    path_conflicts.check(run_flags, paths_of(run_flags), patterns, runs)
 
 
 BAD = {

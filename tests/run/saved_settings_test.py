@@ -8,11 +8,9 @@ import shutil
 import numpy as np
 import pytest
 import tensorflow as tf
-from absl import flags
 
-from adapter_bert_tf.config.absl_flags import define_flags
-from adapter_bert_tf.config.row import Command
-from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.run import saved_settings
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.training.progress import RowProgress
@@ -104,7 +102,7 @@ def test_a_saved_model_reads_as_the_predictions_of_its_run(trained, tmp_path):
 
 @dataclasses.dataclass
 class Read:
-    """What `as_read` asks of the data of a task."""
+    """What `config_as_read` needs of the data of a task."""
 
     name: str
     inputs: dict
@@ -119,7 +117,7 @@ def test_what_is_exported_of_several_is_read_as_in_the_run():
         {"task": name, "inputs": {"texts": 1, "max_seq_length": 8}} for name in ("cola", "rte")
     ]
     config = {"head": "several", "inputs": {}, "tasks": tasks}
-    found = saved_settings.as_read(config, [Read("rte", {"texts": 1, "max_seq_length": 16})])
+    found = saved_settings.config_as_read(config, [Read("rte", {"texts": 1, "max_seq_length": 16})])
     assert [task["inputs"]["max_seq_length"] for task in found["tasks"]] == [8, 16]
     assert [task["inputs"]["max_seq_length"] for task in config["tasks"]] == [8, 8]
 
@@ -159,14 +157,10 @@ def test_settings_of_questions(caplog):
         "null_allowed": True,
         "null_score_diff_threshold": -0.5,
     }
-    known = flags.FlagValues()
-    define_flags(Command.SQUAD, known)
-    names = {"version_2_with_negative", *inputs} - {"null_allowed"}
-    definitions = {name: known[name] for name in names}
-    values = {name: flag.default for name, flag in definitions.items()}
-    given = RunFlags(definitions, values | {"doc_stride": 100}, ["doc_stride"])
+    given = RunConfig.from_values(Command.SQUAD, {"doc_stride": 100}, ["doc_stride"])
     found = saved_settings.with_saved_settings(given, SavedAdapter({"inputs": inputs}, {}))
-    assert found.values == {
+    names = {"version_2_with_negative", *inputs} - {"null_allowed"}
+    assert found.values_of(names) == {
         "max_seq_length": 128,
         "doc_stride": 100,
         "max_query_length": 32,

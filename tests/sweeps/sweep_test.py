@@ -141,7 +141,7 @@ def test_one_that_overwrites_goes_on_too(mrpc, tiny_base_folder, tmp_path, monke
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *more)
     before = tree(out)
     run_plan, runs = sweep.run_plan, iter([sweep.run_plan])  # One, and no more.
-    monkeypatch.setattr(sweep, "run_plan", lambda plan: next(runs)(plan))
+    monkeypatch.setattr(sweep, "run_plan", lambda runner, plan: next(runs)(runner, plan))
     assert try_to_train(mrpc, tiny_base_folder, out, *more, "--overwrite")
     assert not (out / "run.json").exists() and not (out / "seed=2" / "run.json").exists()
     monkeypatch.setattr(sweep, "run_plan", run_plan)

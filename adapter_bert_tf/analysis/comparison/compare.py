@@ -1,6 +1,7 @@
 """Two or more adapters on the same development set: metrics, and whether they differ by chance."""
 
 import itertools
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ from adapter_bert_tf.analysis import common, outputs
 from adapter_bert_tf.analysis.cache import AnalysisCache
 from adapter_bert_tf.analysis.comparison import plot, resampling
 from adapter_bert_tf.analysis.dev_set import DevSet
+from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output.provenance import command
-from adapter_bert_tf.run.job import new_model
+from adapter_bert_tf.run.execute import new_model
 from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sanitize import preview, printable
 from adapter_bert_tf.store.directory import find_adapter, parse_named_folders
 from adapter_bert_tf.training import inference
@@ -25,21 +28,22 @@ OF_PAIRS = ("a", "b", "difference", "low", "high", "only_a_right", "only_b_right
 FILES = (*common.pictures_of(NAME), f"{NAME}.json", f"{NAME}_pairs.csv", f"{NAME}_examples.csv")
 
 
-def run(parsed: Any) -> None:
+def run(config: RunConfig, options: Mapping[str, str | None]) -> None:
     """Runs the command.
 
     Args:
-      parsed: `absl.flags.FLAGS`, parsed.
+      config: of the command.
+      options: flags of this analysis, by name.
 
     Raises:
       InputError: when there are fewer than two adapters, or something is wrong with one of them or
         the data.
     """
-    flags = common.flags_for_analysis(parsed, NAME, FILES)
-    folders = _adapters(parsed.adapters)
-    kind = common.kind_of(parsed)
+    common.check_analysis(config, NAME, FILES)
+    folders = _adapters(options["adapters"])
+    runner = common.runner_of(config)
     plans = {
-        name: common.plan_analysis(kind, flags.changed(adapter_dir=folder))
+        name: common.plan_analysis(runner, config.changed(adapter_dir=folder))
         for name, folder in folders.items()
     }
     first = next(iter(plans.values()))
@@ -48,9 +52,9 @@ def run(parsed: Any) -> None:
     if first.actions.dry_run:
         print(f"{len(plans)} adapters can be compared: {', '.join(plans)}.", flush=True)
         return
-    with outputs.lock(first.places.output_dir, FILES):
+    with outputs.lock(first.paths.output_dir, FILES):
         dev = common.dev_set(first)
-        _write(first, dev, {name: _answers(plan, dev) for name, plan in plans.items()})
+        _write(first, dev, {name: _answers(runner, plan, dev) for name, plan in plans.items()})
 
 
 def _adapters(text: str | None) -> dict[str, str]:
@@ -85,19 +89,19 @@ def _check_same(first: Plan, plan: Plan, name: str) -> None:
         )
 
 
-def _answers(plan: Plan, dev: DevSet) -> Any:
+def _answers(runner: TaskRunner, plan: Plan, dev: DevSet) -> Any:
     """The answers of an adapter; those that were computed before are kept."""
     key = common.identity(plan)
-    kept = AnalysisCache(plan.places.output_dir, NAME, NAME)
+    kept = AnalysisCache(plan.paths.output_dir, NAME, NAME)
     if key not in kept.found:
-        kept.add(key, dev.to_json(_computed(plan)))
+        kept.add(key, dev.to_json(_computed(runner, plan)))
     return dev.from_json(kept.found[key])
 
 
-def _computed(plan: Plan) -> Any:
+def _computed(runner: TaskRunner, plan: Plan) -> Any:
     set_precision(plan.precision)
-    model, dev = new_model(plan), common.dev_set(plan)
-    progress = RowProgress(f"{plan.places.adapter_dir}, {dev.title}", dev.rows)
+    model, dev = new_model(runner, plan), common.dev_set(plan)
+    progress = RowProgress(f"{plan.paths.adapter_dir}, {dev.title}", dev.rows)
     parts = inference.predict(model, dev.batches)
     return dev.answers(list(progress.track(parts)))
 
@@ -118,7 +122,7 @@ def _write(plan: Plan, dev: DevSet, answers: dict[str, Any]) -> None:
     }
     figure = plot.draw(plan.only_task.name, rows)
     pictures = outputs.pictures(figure, NAME, command())
-    paths = outputs.write(plan.places.output_dir, made | pictures)
+    paths = outputs.write(plan.paths.output_dir, made | pictures)
     print(f"Compared: {', '.join(paths)}", flush=True)
 
 

@@ -14,12 +14,14 @@ from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
 from adapter_bert_tf.adapters.modules import Sublayer
 from adapter_bert_tf.analysis import common, outputs
 from adapter_bert_tf.analysis.composition import heat_map
+from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output.provenance import command
-from adapter_bert_tf.run.job import new_model
+from adapter_bert_tf.run.execute import new_model
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.planning import plan_run
 from adapter_bert_tf.run.run_cache import RunCache
+from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.training.strategy import set_precision
 
 NAME = "fusion_attention"
@@ -30,46 +32,47 @@ Inputs = Mapping[str, tf.Tensor]
 Shares = dict[tuple[int, str], np.ndarray]
 
 
-def run(parsed: Any) -> None:
+def run(config: RunConfig) -> None:
     """Writes the mean attention over a dev set as CSV and as a heat map.
 
     Args:
-      parsed: `absl.flags.FLAGS`, parsed.
+      config: of the command.
 
     Raises:
       InputError: when the adapter is no fusion, or something is wrong with the data.
     """
-    flags = common.flags_for_analysis(parsed, "fusion", FILES)
-    plan = plan_run(common.kind_of(parsed), flags, RunCache())
-    config = plan.method.parts
-    if not isinstance(config, FusionConfig) or plan.saved is None:
+    common.check_analysis(config, "fusion", FILES)
+    runner = common.runner_of(config)
+    plan = plan_run(runner, config, RunCache())
+    fusion = plan.method.adapter
+    if not isinstance(fusion, FusionConfig) or plan.saved is None:
         raise InputError(
-            f"{plan.places.adapter_dir} is no fusion: there is no attention over members in it. "
+            f"{plan.paths.adapter_dir} is no fusion: there is no attention over members in it. "
             "Name the adapter directory of a run with --tuning=fusion."
         )
     if plan.actions.dry_run:
-        print(f"{plan.places.adapter_dir} can be looked at: {config.summary()}.", flush=True)
+        print(f"{plan.paths.adapter_dir} can be looked at: {fusion.summary()}.", flush=True)
         return
-    shares = mean_attention(plan, config)
-    target, folder = plan.only_task.name, plan.places.output_dir
+    shares = mean_attention(runner, plan, fusion)
+    target, folder = plan.only_task.name, plan.paths.output_dir
     with outputs.lock(folder, FILES):
-        name, table = f"{NAME}.csv", _table(target, config, shares)
+        name, table = f"{NAME}.csv", _table(target, fusion, shares)
         panels = heat_map.panels(name, table)
         made = heat_map.pictures(NAME, panels, command())
         paths = outputs.write(folder, {name: table} | made)
     print(f"Mean attention on each member: {', '.join(paths)}", flush=True)
 
 
-def mean_attention(plan: Plan, config: FusionConfig) -> Shares:
+def mean_attention(runner: TaskRunner, plan: Plan, config: FusionConfig) -> Shares:
     """Dict from (layer, sublayer) to the mean share of each member, float64 `[members]`."""
     set_precision(plan.precision)
-    model = new_model(plan)
+    model = new_model(runner, plan)
     values = {n: v for n, v in model.named_variables().items() if not n.startswith("bert/")}
     base = getattr(model.encoder, "encoder", model.encoder)
     step = tf.function(lambda inputs: sums(base, config, values, inputs), reduce_retracing=True)
     total: dict[tuple[int, str], Any] = {}
     pieces = 0.0
-    for inputs in common.counted(plan, f"{plan.only_task.name}, dev"):
+    for inputs in common.counted(runner, plan, f"{plan.only_task.name}, dev"):
         found, here = step(inputs)
         for key, value in zip(_places(config, plan), found, strict=True):
             total[key] = total.get(key, 0.0) + value.numpy().astype(np.float64)

@@ -4,6 +4,7 @@ Houlsby et al. 2019, section 3.6 and Figure 6, left and centre: a trained adapte
 again, without training, with the adapters of layers FIRST to LAST taken away.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -15,12 +16,14 @@ from adapter_bert_tf.analysis import common, outputs
 from adapter_bert_tf.analysis.cache import AnalysisCache
 from adapter_bert_tf.analysis.layers import span_heatmap
 from adapter_bert_tf.analysis.layers.removal import NOTHING, SUBLAYERS, Span, span_outputs, spans
+from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.heads.span_labeler import span_logits as start_and_end
 from adapter_bert_tf.output.provenance import command
-from adapter_bert_tf.run.job import new_model
+from adapter_bert_tf.run.execute import new_model
 from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.training.progress import RowProgress
 from adapter_bert_tf.training.strategy import set_precision
 
@@ -33,38 +36,40 @@ PIECES_AT_ONCE = 1 << 13
 USUAL_LENGTH = 64  # Counted where the graph does not know how long its rows are.
 
 
-def run(parsed: Any) -> None:
+def run(config: RunConfig, options: Mapping[str, str | None]) -> None:
     """Runs the command.
 
     Args:
-      parsed: `absl.flags.FLAGS`, parsed.
+      config: of the command.
+      options: flags of this analysis, by name.
 
     Raises:
       InputError: when there is nothing to remove, or something is wrong with the data.
     """
-    flags = common.flags_for_analysis(parsed, NAME, FILES)
-    asked = _asked(parsed.sublayers)
-    plan = common.plan_analysis(common.kind_of(parsed), flags)
-    config = plan.method.parts
-    if not isinstance(config, AdapterConfig):
+    common.check_analysis(config, NAME, FILES)
+    names = _parse_sublayers(options["sublayers"] or BOTH)
+    runner = common.runner_of(config)
+    plan = common.plan_analysis(runner, config)
+    adapter = plan.method.adapter
+    if not isinstance(adapter, AdapterConfig):
         raise InputError(
-            f"{plan.places.adapter_dir} has no adapters of its own in the layers to take away: it "
+            f"{plan.paths.adapter_dir} has no adapters of its own in the layers to take away: it "
             f"was trained by {plan.method.tuning.method}."
         )
-    missing = [name for name in asked if not set(_sublayers(name)) & set(config.sublayers)]
+    missing = [name for name in names if not set(_sublayers(name)) & set(adapter.sublayers)]
     if missing:
         raise InputError(
-            f"--sublayers={missing[0]}: the adapter is {config.summary()}, and changes none of "
+            f"--sublayers={missing[0]}: the adapter is {adapter.summary()}, and changes none of "
             "these."
         )
     if plan.actions.dry_run:
-        print(f"{plan.places.adapter_dir} can be looked at: {config.summary()}.", flush=True)
+        print(f"{plan.paths.adapter_dir} can be looked at: {adapter.summary()}.", flush=True)
         return
-    with outputs.lock(plan.places.output_dir, FILES):
-        _write(plan, {name: _found(plan, name) for name in asked})
+    with outputs.lock(plan.paths.output_dir, FILES):
+        _write(plan, {name: _cached_scores(runner, plan, name) for name in names})
 
 
-def _asked(text: str) -> list[str]:
+def _parse_sublayers(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     if wrong := [name for name in names if name not in (BOTH, *SUBLAYERS)]:
         raise InputError(
@@ -78,20 +83,21 @@ def _sublayers(name: str) -> tuple[str, ...]:
     return SUBLAYERS if name == BOTH else (name,)
 
 
-def _found(plan: Plan, name: str) -> dict[str, Any]:
+def _cached_scores(runner: TaskRunner, plan: Plan, name: str) -> dict[str, Any]:
     """The metric with nothing removed and without each span; what was found before is kept."""
-    kept = AnalysisCache(plan.places.output_dir, NAME, common.identity(plan))
+    kept = AnalysisCache(plan.paths.output_dir, NAME, common.identity(plan))
     if name not in kept.found:
-        kept.add(name, scores(plan, name))
+        kept.add(name, scores(runner, plan, name))
     found: dict[str, Any] = kept.found[name]
     return found
 
 
-def scores(plan: Plan, name: str) -> dict[str, Any]:
+def scores(runner: TaskRunner, plan: Plan, name: str) -> dict[str, Any]:
     """The metric of a dev set without the changes of every span.
 
     Args:
-      plan: `Plan` of a run that evaluates an adapter.
+      runner: of the task's type.
+      plan: of a run that evaluates an adapter.
       name: whose changes are removed: `both`, or a sublayer.
 
     Returns:
@@ -99,7 +105,7 @@ def scores(plan: Plan, name: str) -> dict[str, Any]:
       `without`, rows of first layer, last layer, value.
     """
     set_precision(plan.precision)
-    model: Any = new_model(plan)
+    model: Any = new_model(runner, plan)
     dev = common.dev_set(plan)
     order = [NOTHING, *spans(len(model.encoder.encoder.blocks))]
     step = tf.function(
@@ -158,7 +164,7 @@ def _write(plan: Plan, found: dict[str, dict[str, Any]]) -> None:
     ]
     made = {f"{NAME}.csv": outputs.table(FIELDS, rows)}
     made |= outputs.pictures(span_heatmap.draw(task, found), NAME, command())
-    paths = outputs.write(plan.places.output_dir, made)
+    paths = outputs.write(plan.paths.output_dir, made)
     print(_summary(found), flush=True)
     print(f"Without the adapters of each span of layers: {', '.join(paths)}", flush=True)
 

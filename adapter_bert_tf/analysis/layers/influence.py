@@ -12,10 +12,12 @@ import tensorflow as tf
 from adapter_bert_tf.adapters.modules import AdapterModule, Sublayer, WrappedModule
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.analysis import common, outputs
+from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output.provenance import command
-from adapter_bert_tf.run.job import new_model
+from adapter_bert_tf.run.execute import new_model
 from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.training.strategy import set_precision
 
@@ -48,37 +50,38 @@ class Observed(WrappedModule):
         return after
 
 
-def run(parsed: Any) -> None:
+def run(config: RunConfig) -> None:
     """Runs the command.
 
     Args:
-      parsed: `absl.flags.FLAGS`, parsed.
+      config: of the command.
 
     Raises:
       InputError: when nothing changes a sublayer, or something is wrong with the data.
     """
-    flags = common.flags_for_analysis(parsed, NAME, FILES)
-    plan = common.plan_analysis(common.kind_of(parsed), flags)
-    if plan.method.parts is None:
+    common.check_analysis(config, NAME, FILES)
+    runner = common.runner_of(config)
+    plan = common.plan_analysis(runner, config)
+    if plan.method.adapter is None:
         raise InputError(
-            f"{plan.places.adapter_dir} changes no sublayer beside the base: it was trained by "
+            f"{plan.paths.adapter_dir} changes no sublayer beside the base: it was trained by "
             f"{plan.method.tuning.method}."
         )
     if plan.actions.dry_run:
-        print(f"{plan.places.adapter_dir} can be looked at.", flush=True)
+        print(f"{plan.paths.adapter_dir} can be looked at.", flush=True)
         return
-    with outputs.lock(plan.places.output_dir, FILES):
-        _write(plan, *mean_changes(plan))
+    with outputs.lock(plan.paths.output_dir, FILES):
+        _write(plan, *mean_changes(runner, plan))
 
 
-def mean_changes(plan: Plan) -> tuple[Changes, int]:
+def mean_changes(runner: TaskRunner, plan: Plan) -> tuple[Changes, int]:
     """(dict from (layer, sublayer) to the mean relative change, number of word pieces)."""
     set_precision(plan.precision)
-    model: Any = new_model(plan)
+    model: Any = new_model(runner, plan)
     step = tf.function(lambda inputs: relative(model.encoder, inputs), reduce_retracing=True)
     total: Changes = {}
     pieces = 0
-    for inputs in common.counted(plan, f"{plan.only_task.name}, dev"):
+    for inputs in common.counted(runner, plan, f"{plan.only_task.name}, dev"):
         mask = inputs["input_mask"].numpy()
         for place, found in step(inputs).items():
             part = float((found.numpy() * mask).sum(dtype=np.float64))
@@ -97,7 +100,7 @@ def relative(
 
 
 def _write(plan: Plan, changes: Changes, pieces: int) -> None:
-    task, folder = plan.only_task.name, plan.places.output_dir
+    task, folder = plan.only_task.name, plan.paths.output_dir
     rows = []
     for (layer, sublayer), value in sorted(changes.items()):
         print(f"layer {layer + 1}  {sublayer:<12}  {value:.4f}")

@@ -12,19 +12,18 @@ from typing import Any, NamedTuple
 from adapter_bert_tf import storage
 from adapter_bert_tf.analysis import outputs
 from adapter_bert_tf.analysis.common import require_one_task
-from adapter_bert_tf.config import table as flag_table
-from adapter_bert_tf.config.roles import Role
-from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run.planning import data_flags
+from adapter_bert_tf.run.planning import data_config
 from adapter_bert_tf.run.run_cache import RunCache
-from adapter_bert_tf.run.task_runner import TaskData, TaskRunner
+from adapter_bert_tf.run.task_data import TaskData
+from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.runners.questions.task_data import task_name
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.sweeps.sweep import Sweep
 from adapter_bert_tf.task_types.spans import SPANS
 
-NOT_HERE = ("sweep", "config", "folds", "fold", "do_predict", "do_export", "adapter_dir")
+DECIDED = ("sweep", "config", "folds", "fold", "do_predict", "do_export", "adapter_dir")
 
 
 class Point(NamedTuple):
@@ -51,25 +50,32 @@ class Point(NamedTuple):
     examples: int
 
 
-def flags_of(parsed: Any, analysis: str, names: Sequence[str]) -> RunFlags:
-    """The flags of an analysis that trains. Raises `InputError` for those that it decides."""
-    flags = RunFlags.of(parsed)
-    require_one_task(flags, analysis)
-    if taken := [name for name in NOT_HERE if flags.values.get(name) not in (None, False)]:
+def check_analysis(config: RunConfig, analysis: str, names: Sequence[str]) -> None:
+    """Checks the settings of an analysis that trains.
+
+    Args:
+      config: of the command.
+      analysis: its name.
+      names: of the files that it writes.
+
+    Raises:
+      InputError: for settings that the analysis decides.
+    """
+    require_one_task(config, analysis)
+    if decided := [name for name in DECIDED if config.values.get(name) not in (None, False)]:
         raise InputError(
             f"`analysis {analysis}` decides what is trained. Received: "
-            f"{', '.join(f'--{name}' for name in taken)}. Leave that out."
+            f"{', '.join(f'--{name}' for name in decided)}. Leave that out."
         )
-    outputs.require(flags.output_dir, names)
-    return flags
+    outputs.require(config.output.folder, names)
 
 
-def read_data(kind: TaskRunner, flags: RunFlags, reused: RunCache) -> TaskData:
-    """The data of the task, which the runs then reuse. Raises `InputError`."""
-    base = reused.base(flags.part(flag_table.with_role(Role.BASE)))
-    asked = data_flags(flags.changed(do_train=True))
+def read_data(runner: TaskRunner, config: RunConfig, cache: RunCache) -> TaskData:
+    """The data of the task, which the runs share. Raises `InputError`."""
+    base = cache.base(config.base)
+    training = data_config(config.changed(do_train=True))
     task: TaskData
-    (task,) = reused.data(asked, base.vocabulary, None, kind.read)
+    (task,) = cache.data(training, base.vocabulary, None, runner.read)
     return task
 
 
@@ -88,32 +94,32 @@ def finished(found: Sequence[Point]) -> list[Point]:
 
 
 def completed(
-    kind: TaskRunner,
-    flags: RunFlags,
+    runner: TaskRunner,
+    config: RunConfig,
     grid: Mapping[str, Sequence[Any]],
     method: str,
-    reused: RunCache,
+    cache: RunCache,
     known: Sequence[Point],
 ) -> list[Point]:
     """The runs of a grid; those that are known from elsewhere are not run.
 
     Args:
-      kind, flags, grid, method, reused: as of `points`; the last flag of the grid is what varies.
+      runner, config, grid, method, cache: as in `points`; the last flag of the grid is what varies.
       known: points, of any method.
     """
     *_, name = grid
     settings = {str(value): value for value in grid[name]}
     there = [p for p in known if p.method == method and varied(p) in settings]
     if not there:
-        return points(kind, flags, grid, method, method, reused)
+        return points(runner, config, grid, method, method, cache)
     found, seen = list(there), {(varied(point), point.seed) for point in there}
-    for seed in range(flags.seed, flags.seed + flags.num_trials):
+    for seed in range(config.training.seed, config.training.seed + config.sweeps.num_trials):
         for setting, value in settings.items():
             if (setting, seed) not in seen:
                 # A folder for each, because more may be known another time.
-                one = flags.changed(seed=seed, num_trials=1)
+                one = config.changed(seed=seed, num_trials=1)
                 place = f"{method}_{setting}_{seed}"
-                found += points(kind, one, {**grid, name: [value]}, method, place, reused)
+                found += points(runner, one, {**grid, name: [value]}, method, place, cache)
     return found
 
 
@@ -123,49 +129,51 @@ def varied(point: Point) -> str:
 
 
 def points(
-    kind: TaskRunner,
-    flags: RunFlags,
+    runner: TaskRunner,
+    config: RunConfig,
     grid: Mapping[str, Sequence[Any]],
     method: str,
     folder: str,
-    reused: RunCache | None = None,
+    cache: RunCache | None = None,
 ) -> list[Point]:
     """Runs a grid, what is not finished, and returns its runs.
 
     Args:
-      kind: `Kind` of the task.
-      flags: of the command.
+      runner: of the task's type.
+      config: of the command.
       grid: dict from flag to its values.
       method: of all runs.
       folder: below `--output_dir`, for this grid.
-      reused: what several grids share.
+      cache: what several grids share.
     """
-    place = os.path.join(flags.output_dir, folder)
+    place = os.path.join(config.output.folder, folder)
     with tempfile.TemporaryDirectory() as temporary:
         path = os.path.join(temporary, f"{folder}.yaml")
         storage.write_text(path, json.dumps({name: list(v) for name, v in grid.items()}))
-        ours = flags.changed(sweep=path, output_dir=place, do_train=True)
-        sweep = Sweep(kind, ours, reused or RunCache())
-    if flags.dry_run:
-        sweep.warn_of_unused()
+        ours = config.changed(sweep=path, output_dir=place, do_train=True)
+        sweep = Sweep(runner, ours, cache or RunCache())
+    if config.actions.dry_run:
+        sweep.warn_of_ineffective_flags()
         print(f"{place}: {len(sweep.runs)} runs of {', '.join(grid)}.", flush=True)
         return []
     sweep.run()
     table = storage.read_bytes(os.path.join(place, "sweep.csv")).decode()
     rows = list(csv.DictReader(io.StringIO(table)))
     (metric,) = json.loads(storage.read_bytes(os.path.join(place, "run.json")))["chosen_by"]
-    task, examples = _task_of(flags), _examples(sweep)
+    task, examples = _task_of(config), _examples(sweep)
     return [_point(row, list(grid), method, task, metric, examples) for row in rows]
 
 
-def _task_of(flags: RunFlags) -> str:
-    return task_name(flags) if "train_file" in flags.values else flags.task_name.lower()
+def _task_of(config: RunConfig) -> str:
+    if config.answers_questions:
+        return task_name(config)
+    return (config.data.task_name or "").lower()
 
 
 def _examples(sweep: Sweep) -> int:
     """Number of development examples."""
-    for _, run_flags in sweep.runs:
-        path = os.path.join(run_flags.output_dir, "run.json")
+    for _, run_config in sweep.runs:
+        path = os.path.join(run_config.output.folder, "run.json")
         if storage.exists(path):
             return int(json.loads(storage.read_bytes(path))["examples"]["dev"])
     raise InputError("Every run diverged. Try a lower --learning_rate.")

@@ -10,7 +10,7 @@ from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.analysis import common, outputs
 from adapter_bert_tf.analysis.comparison import plot
 from adapter_bert_tf.analysis.sweeps import line_plots, sweep_analysis
-from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.run_cache import RunCache
@@ -31,22 +31,23 @@ VARIANTS: dict[str, dict[str, Any]] = {
 FIELDS = ("variant", "metric", "median", "lowest", "highest", "seeds", "trained", "examples")
 
 
-def run(parsed: Any) -> None:
+def run(config: RunConfig) -> None:
     """Runs the command.
 
     Args:
-      parsed: `absl.flags.FLAGS`, parsed.
+      config: of the command.
 
     Raises:
       InputError: for anything wrong with the flags or the data, before the first run.
     """
     names = [*common.pictures_of(NAME), f"{NAME}_runs.csv", *(f"{name}.json" for name in VARIANTS)]
-    flags, kind = sweep_analysis.flags_of(parsed, NAME, names), common.kind_of(parsed)
-    reused = RunCache()
-    sweep_analysis.read_data(kind, flags, reused)  # Before anything is written.
-    paths = _configs(flags)
+    sweep_analysis.check_analysis(config, NAME, names)
+    runner = common.runner_of(config)
+    cache = RunCache()
+    sweep_analysis.read_data(runner, config, cache)  # Before anything is written.
+    paths = _configs(config)
     grid = {"adapter": list(paths.values())}
-    found = sweep_analysis.points(kind, flags, grid, "adapters", "runs", reused)
+    found = sweep_analysis.points(runner, config, grid, "adapters", "runs", cache)
     if not found:
         return
     named = {path: name for name, path in paths.items()}
@@ -65,7 +66,9 @@ def run(parsed: Any) -> None:
         f"median and range of {line_plots.seeds_of(scored)}",
     )
     made |= outputs.pictures(figure, NAME, command())
-    print(f"Variations: {', '.join(outputs.write(flags.output_dir, made))}", flush=True)
+    print(
+        f"Variations: {', '.join(outputs.write(config.output.output_dir or '', made))}", flush=True
+    )
 
 
 def _shown(rows: list[list[str]]) -> str:
@@ -78,25 +81,25 @@ def _shown(rows: list[list[str]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _configs(flags: RunFlags) -> dict[str, str]:
+def _configs(config: RunConfig) -> dict[str, str]:
     """Dict from each variation to a JSON file of its `AdapterConfig`, written if it is not there.
 
     Raises `InputError` for a file of that name that says something else.
     """
-    size = flags.adapter_size or PRESETS["houlsby"].bottleneck_size
+    size = config.method.adapter_size or PRESETS["houlsby"].bottleneck_size
     paths: dict[str, str] = {}
     texts: dict[str, str] = {}
     for name, fields in VARIANTS.items():
-        config = dataclasses.replace(PRESETS["houlsby"], bottleneck_size=size, **fields)
-        path = paths[name] = os.path.join(flags.output_dir, f"{name}.json")
+        variant = dataclasses.replace(PRESETS["houlsby"], bottleneck_size=size, **fields)
+        path = paths[name] = os.path.join(config.output.folder, f"{name}.json")
         if not storage.exists(path):
-            texts[path] = config.to_json()
-        elif storage.read_bytes(path) != config.to_json().encode():
+            texts[path] = variant.to_json()
+        elif storage.read_bytes(path) != variant.to_json().encode():
             raise InputError(
                 f"{path} says something else than the variation {name!r} of size {size}, which is "
                 "to be there. Choose another --output_dir."
             )
-    if not flags.dry_run:
+    if not config.actions.dry_run:
         for path, text in texts.items():
             storage.write_text(path, text)
     return paths

@@ -1,12 +1,14 @@
-"""What can be known to fail before anything expensive starts: paths, buckets, batch sizes."""
+"""Checks of paths and buckets before anything expensive starts."""
 
 import os
 import uuid
+from collections.abc import Collection, Sequence
 
 import tensorflow as tf
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.config import table
+from adapter_bert_tf.config import settings
+from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.task_list import folders
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.permissions import denied
@@ -16,66 +18,67 @@ from adapter_bert_tf.training.strategy import tpu_runtime
 PLACEHOLDER = "YOUR_"  # In gcs_configs/.
 
 
-def check(flags):
-    """Checks the flags' paths, without reading local ones. Raises `InputError`."""
-    read, written = table.paths_read(flags.do_train), table.paths_written(flags.do_train)
+def check(config: RunConfig) -> None:
+    """Checks the paths of a configuration, without reading local ones. Raises `InputError`."""
+    training, device = config.actions.do_train, config.device
+    read, written = settings.paths_read(training), settings.paths_written(training)
     paths = [
         (name, path)
         for name in (*read, *written)
-        if (value := flags.values.get(name))
-        for path in paths_of(name, value)
+        if (value := config.values.get(name))
+        for path in paths_of(name, str(value))
     ]
-    paths += [("task_name", path) for path in folders(getattr(flags, "task_name", None))]
-    _check_filled_in([*paths, ("tpu_name", flags.tpu_name)])
-    if flags.use_tpu or flags.distribution == "tpu":
-        _check_remote(flags, paths)
-        runtime = tpu_runtime(flags.tpu_name, flags.tpu_zone, flags.gcp_project)
-        print(
-            f"tensorflow {tf.__version__}; TPU {flags.tpu_name or 'of the environment'}: {runtime}",
-            flush=True,
-        )
+    paths += [("task_name", path) for path in folders(config.data.task_name)]
+    _check_filled_in([*paths, ("tpu_name", device.tpu_name)])
+    if device.use_tpu or device.distribution == "tpu":
+        _check_remote(config, paths)
+        runtime = tpu_runtime(device.tpu_name, device.tpu_zone, device.gcp_project)
+        tpu = device.tpu_name or "of the environment"
+        print(f"tensorflow {tf.__version__}; TPU {tpu}: {runtime}", flush=True)
     for name, path in paths:
         if name in (*read, "task_name") and storage.is_remote(path):
             _check_readable(name, path)
     for name, path in paths:
-        if name in written and not flags.dry_run:
+        if name in written and not config.actions.dry_run:
             check_writable(f"--{name}={path}", path)
 
 
-def paths_of(name, value):
-    """The paths that a flag names."""
-    return (
-        [path for _, path in parse_named_folders(value)] if table.row_of(name).several else [value]
-    )
+def paths_of(name: str, value: str) -> list[str]:
+    """The paths in the value of a setting."""
+    several = settings.BY_NAME[name].several
+    return [path for _, path in parse_named_folders(value)] if several else [value]
 
 
-def _check_filled_in(values):
+def _check_filled_in(values: Sequence[tuple[str, str | None]]) -> None:
     left = [f"--{name}={value}" for name, value in values if PLACEHOLDER in (value or "")]
     if left:
         raise InputError(
-            f"Put the names of your own bucket and TPU for {PLACEHOLDER}...: {' '.join(left)}"
+            f"Replace {PLACEHOLDER}... by the names of your own bucket and TPU: {' '.join(left)}"
         )
 
 
-def _check_remote(flags, paths):
-    """A TPU reads and writes by itself, and has no disk of ours; one in this machine has."""
-    if flags.tpu_name == "local":
+def _check_remote(config: RunConfig, paths: Collection[tuple[str, str]]) -> None:
+    """Requires remote paths: the host of a TPU has other disks, unless the TPU is in this machine.
+
+    Raises `InputError`.
+    """
+    if config.device.tpu_name == "local":
         return
     local = [f"--{name}={path}" for name, path in paths if not storage.is_remote(path)]
     named = {name for name, _ in paths}
-    if flags.values.get("task_name") and not named & {"data_dir", "task_name"}:
+    if config.data.task_name and not named & {"data_dir", "task_name"}:
         local.append("--data_dir (not given: the data that ships with the package is local)")
     if not named & {"base_model", "init_checkpoint", "vocab_file"}:
         local.append("--base_model (not given: the default base is an installed package)")
     if local:
         raise InputError(
             "With a TPU every path must be in a bucket (gs://), because the TPU's "
-            f"host cannot see this machine's files. Not so: {'; '.join(local)}. Copy "
+            f"host cannot see this machine's files. Local: {'; '.join(local)}. Copy "
             "them with `gsutil cp -r`. On a TPU VM use --tpu_name=local."
         )
 
 
-def _check_readable(name, path):
+def _check_readable(name: str, path: str) -> None:
     try:
         there = storage.exists(path) or storage.glob(f"{path}*")
     except tf.errors.OpError as error:
@@ -86,22 +89,22 @@ def _check_readable(name, path):
         )
 
 
-def check_writable(name, folder):
-    """Tries to write a file in a folder, or above one that is not there. Raises `InputError`."""
-    # Its own name, because several workers try at once; that of what a killed run leaves.
+def check_writable(name: str, folder: str) -> None:
+    """Writes a probe file in a folder, or in its nearest existing parent. Raises `InputError`."""
+    # A unique name, because several workers try at once; the cleanup of killed runs removes it.
     probe = os.path.join(_nearest(folder), f".writable.{uuid.uuid4().hex[:8]}.tmp")
     try:
         storage.write_text(probe, "")
         storage.remove(probe)
     except tf.errors.OpError as error:
-        said = denied(error) or storage.reason(error)
-        raise InputError(f"{name} cannot be written: {said}") from error
+        reason = denied(error) or storage.reason(error)
+        raise InputError(f"{name} cannot be written: {reason}") from error
     except (OSError, InputError) as error:
         raise InputError(f"{name} cannot be written: {denied(error) or error}") from error
 
 
-def _nearest(folder):
-    """A folder, or, if it is a local one, what is there of its path."""
+def _nearest(folder: str) -> str:
+    """A folder, or the nearest existing parent of a local one."""
     while not storage.is_remote(folder) and not storage.exists(folder):
         folder = os.path.dirname(os.path.abspath(folder))
     return folder

@@ -1,10 +1,10 @@
-"""`--fuse`: the adapters that a fusion listens to."""
+"""`--fuse`: the members of a fusion."""
 
 from collections.abc import Sequence
 
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.config.checks import check_fusion
-from adapter_bert_tf.config.run_flags import RunFlags
+from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.sanitize import preview
@@ -14,34 +14,36 @@ from adapter_bert_tf.store.fusion_files import load_member
 from adapter_bert_tf.store.members import Member
 
 
-def load_members(flags: RunFlags, start: InitialAdapter | None) -> tuple[Member, ...]:
-    """The members of a fusion that is to be trained; none of anything else.
+def load_members(config: RunConfig, initial: InitialAdapter | None) -> tuple[Member, ...]:
+    """The members of a fusion that is trained; none for other methods.
 
     Args:
-      flags: of the run.
-      start: the adapter that it begins from; of a fusion its members are taken.
+      config: of the run.
+      initial: the adapter that the training starts from; a fusion brings its members.
 
     Raises:
-      InputError: when one is missing or damaged.
+      InputError: when a member is missing or damaged.
     """
-    if not flags.do_train:
+    if not config.actions.do_train:
         return ()
-    if start:
-        return start.saved.members
-    if flags.tuning != "fusion":
+    if initial:
+        return initial.saved.members
+    if config.method.tuning != "fusion":
         return ()
-    check_fusion(flags)
-    members = []
-    for name, folder in parse_named_folders(flags.fuse or ""):
-        try:
-            members.append(load_member(folder, name or None))
-        except InputError as error:
-            raise InputError(f"--fuse: {error}", *error.arguments) from error
-    return tuple(members)
+    check_fusion(config)
+    folders = parse_named_folders(config.training.fuse or "")
+    return tuple(_load(name, folder) for name, folder in folders)
+
+
+def _load(name: str, folder: str) -> Member:
+    try:
+        return load_member(folder, name or None)
+    except InputError as error:
+        raise InputError(f"--fuse: {error}", *error.arguments) from error
 
 
 def check_members(members: Sequence[Member], base: Base) -> None:
-    """The members must have been trained on the base at hand. Raises `InputError`."""
+    """Requires members that were trained on this base. Raises `InputError`."""
     for member in members:
         try:
             check_base(member.config, base.fingerprint())

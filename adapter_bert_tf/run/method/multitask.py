@@ -1,15 +1,15 @@
-"""From flags to the parts of several tasks that are trained together."""
+"""Modules of several tasks that are trained together, from settings."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.methods.hyperformer import REDUCTION, HyperFormerConfig
 from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
-from adapter_bert_tf.config.run_flags import Part
+from adapter_bert_tf.adapters.registry import ModuleConfig
+from adapter_bert_tf.config.sections.method import MethodConfig
 from adapter_bert_tf.errors import InputError
 
-# The flag that each field of a configuration comes from.
+# Dict from a field of the module's configuration to its setting.
 HYPERFORMER = {
     "task_embedding_size": "task_embedding_size",
     "projector_size": "projector_size",
@@ -22,48 +22,47 @@ PALS = {"size": "pal_size", "num_heads": "pal_heads"}
 
 
 def hyperformer(
-    flags: Part,
-    names: Sequence[str],
+    config: MethodConfig,
+    task_names: Sequence[str],
     hidden_size: int,
     layers: tuple[int, ...] | None,
 ) -> HyperFormerConfig:
-    """A HyperFormer, or HyperFormer++. Raises `InputError`.
+    """A HyperFormer or HyperFormer++ (Mahabadi et al. 2021). Raises `InputError`.
 
     Args:
-      flags: those of the method.
-      names: of the tasks.
+      config: settings of the method.
+      task_names: of the tasks.
       hidden_size: of the base.
       layers: with adapters; None for all.
     """
-    size = flags.adapter_size or max(hidden_size // REDUCTION, 1)
+    size = config.adapter_size or max(hidden_size // REDUCTION, 1)
     adapter = AdapterConfig(size, layers=layers, normalize_output=True)
-    values = {field: getattr(flags, flag) for field, flag in HYPERFORMER.items()}
-    shared = flags.tuning == "hyperformer++"
-    found = HyperFormerConfig(adapter, tuple(names), shared=shared, **values)
-    if shared and found.vector_size == 1:
+    values = {field: getattr(config, name) for field, name in HYPERFORMER.items()}
+    shared = config.tuning == "hyperformer++"
+    hyper = HyperFormerConfig(adapter, tuple(task_names), shared=shared, **values)
+    if shared and hyper.vector_size == 1:
         raise InputError(
-            "--projected_size of hyperformer++ is 2 or more: the LayerNorm after the projector "
-            "leaves nothing of one number, so all tasks would have the same adapters. "
-            f"Received: {found.vector_size}"
+            "--projected_size of hyperformer++ must be 2 or more: the LayerNorm after the "
+            "projector makes a constant of one number, so all tasks would have the same adapters. "
+            f"Received: {hyper.vector_size}"
         )
-    return found
+    return hyper
 
 
-def pals(flags: Part, names: Sequence[str]) -> PalsConfig:
-    """Projected attention layers. Raises `InputError`."""
+def pals(config: MethodConfig, task_names: Sequence[str]) -> PalsConfig:
+    """Projected attention layers (Stickland and Murray 2019). Raises `InputError`."""
+    values = {field: getattr(config, name) for field, name in PALS.items()}
     try:
-        return PalsConfig(
-            tuple(names), **{field: getattr(flags, flag) for field, flag in PALS.items()}
-        )
+        return PalsConfig(tuple(task_names), **values)
     except InputError as error:
         raise InputError(f"--pal_size and --pal_heads: {error}") from error
 
 
-def as_flags(flags: Part, parts: Any) -> dict[str, bool]:
-    """Whether each of these flags says what the parts of saved tasks are."""
+def agreement(config: MethodConfig, module: ModuleConfig | None) -> dict[str, bool]:
+    """Whether each of these settings agrees with the module of saved tasks."""
     fields: Mapping[str, str] = {}
-    if isinstance(parts, HyperFormerConfig):
+    if isinstance(module, HyperFormerConfig):
         fields = HYPERFORMER
-    if isinstance(parts, PalsConfig):
+    if isinstance(module, PalsConfig):
         fields = PALS
-    return {flag: getattr(flags, flag) == getattr(parts, field) for field, flag in fields.items()}
+    return {name: getattr(config, name) == getattr(module, field) for field, name in fields.items()}

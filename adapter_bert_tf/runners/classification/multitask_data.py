@@ -1,4 +1,4 @@
-"""From flags to the data of several tasks that are trained together."""
+"""The data of several tasks that are trained together."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import tensorflow as tf
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.methods.multitask import check_task_names
 from adapter_bert_tf.base.vocabulary import Vocabulary
-from adapter_bert_tf.config.run_flags import Part
+from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.task_list import Entry, entries
 from adapter_bert_tf.data.batches import Features
 from adapter_bert_tf.data.mixture import concatenate
@@ -26,23 +26,22 @@ from adapter_bert_tf.task_types import chosen_type
 from adapter_bert_tf.tasks import OWN, Task, find_task, letters, role
 
 
-def parts_of(flags: Part) -> dict[str, Part]:
-    """Dict from each task's name to its own flags. Raises `InputError`."""
-    found = entries(flags.task_name)
+def configs_of(config: RunConfig) -> dict[str, RunConfig]:
+    """Dict from each task's name to its own configuration. Raises `InputError`."""
+    found = entries(config.data.task_name or "")
     try:
         check_task_names(tuple(entry.name for entry in found))
     except InputError as error:
-        raise InputError(f"--task_name={preview(flags.task_name)}: {error}") from error
-    return {entry.name: _part_of(flags, entry, len(found) == 1) for entry in found}
+        raise InputError(f"--task_name={preview(config.data.task_name)}: {error}") from error
+    return {entry.name: _config_of(config, entry, len(found) == 1) for entry in found}
 
 
-def _part_of(flags: Part, entry: Entry, alone: bool) -> Part:
+def _config_of(config: RunConfig, entry: Entry, alone: bool) -> RunConfig:
     settings = dict(entry.settings)
-    if "data_dir" not in settings and flags.data_source != "tfds" and flags.data_dir:
+    if "data_dir" not in settings and config.data.data_source != "tfds" and config.data.data_dir:
         task_name = str(settings["task_name"])
-        settings["data_dir"] = _folder_of(flags.data_dir, entry.name, task_name, alone)
-    values = dict(flags.items)
-    return Part(tuple((values | {n: v for n, v in settings.items() if n in values}).items()))
+        settings["data_dir"] = _folder_of(config.data.data_dir, entry.name, task_name, alone)
+    return config.with_defaults(**settings)
 
 
 def _folder_of(above: str, name: str, task_name: str, alone: bool) -> str:
@@ -69,25 +68,25 @@ def _folder_of(above: str, name: str, task_name: str, alone: bool) -> str:
 
 
 def read_tasks(
-    flags: Part, vocabulary: Vocabulary, saved: SavedAdapter | None
+    config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None
 ) -> tuple[ClassificationData, ...]:
     """The data of all tasks, each with its place among them.
 
     Args:
-      flags: those that decide what is read.
+      config: those that decide what is read.
       vocabulary: of the base.
       saved: what was trained, to be applied; its order and labels count.
 
     Raises:
       InputError: which names the task that something is wrong with.
     """
-    parts, encoder = parts_of(flags), text_encoder(vocabulary, flags.max_seq_length)
-    _check_types(parts)
+    configs, encoder = configs_of(config), text_encoder(vocabulary, config.data.max_seq_length)
+    _check_types(configs)
     found = [
-        _read(name, part, encoder, with_task_config(saved, name) if saved else None)
-        for name, part in parts.items()
+        _read(name, own, encoder, with_task_config(saved, name) if saved else None)
+        for name, own in configs.items()
     ]
-    widths = _widths(saved, list(parts), found)
+    widths = _widths(saved, list(configs), found)
     starts = dict(zip(widths, np.cumsum([0, *widths.values()]).tolist(), strict=False))
     order = list(widths)
     tasks = tuple(
@@ -95,15 +94,15 @@ def read_tasks(
             data,
             among=Among(name, order.index(name), slice(starts[name], starts[name] + widths[name])),
         )
-        for name, data in zip(parts, found, strict=True)
+        for name, data in zip(configs, found, strict=True)
     )
     check_apart(tasks)
     return tasks
 
 
-def _check_types(parts: dict[str, Part]) -> None:
-    """The types of all tasks must be such as one batch may hold. Raises `InputError`."""
-    types = {name: chosen_type(dict(part.items)) for name, part in parts.items()}
+def _check_types(configs: dict[str, RunConfig]) -> None:
+    """Requires types of tasks that can share a batch. Raises `InputError`."""
+    types = {name: chosen_type(own.values) for name, own in configs.items()}
     if other := {name: kind for name, kind in types.items() if kind.mixes_as is None}:
         settings = [setting for kind in other.values() for setting in kind.settings]
         raise InputError(
@@ -147,10 +146,10 @@ def results_of(task: ClassificationData) -> set[str]:
 
 
 def _read(
-    name: str, flags: Part, encoder: TextEncoder, saved: SavedAdapter | None
+    name: str, config: RunConfig, encoder: TextEncoder, saved: SavedAdapter | None
 ) -> ClassificationData:
     try:
-        return read_task(flags, with_title(name, task_of(flags)), encoder, saved)
+        return read_task(config, with_title(name, task_of(config)), encoder, saved)
     except InputError as error:
         raise InputError(f"The task {name!r}: {_bare(error, name)}", *error.arguments) from error
 

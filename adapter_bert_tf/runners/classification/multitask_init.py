@@ -9,7 +9,7 @@ from adapter_bert_tf.adapters.methods.multitask import TASKS, MultitaskConfig
 from adapter_bert_tf.adapters.variable_specs import values_with_prefix
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.run.init_from import InitialAdapter
-from adapter_bert_tf.run.task_runner import TaskData
+from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.store import SavedAdapter, contents
 from adapter_bert_tf.store.multitask import config_of, names_of
 from adapter_bert_tf.task_types import type_of

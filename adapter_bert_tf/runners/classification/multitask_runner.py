@@ -6,11 +6,11 @@ from adapter_bert_tf.data.batches import gather_batches
 from adapter_bert_tf.data.mixture import plan_mixture
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.mixed_classifier import MixedClassifier
-from adapter_bert_tf.run.task_runner import task_as_saved
+from adapter_bert_tf.run.task_runner import saved_task
 from adapter_bert_tf.runners.classification import multitask_init
 from adapter_bert_tf.runners.classification.multitask_data import (
+    configs_of,
     mixed_features,
-    parts_of,
     read_tasks,
 )
 from adapter_bert_tf.runners.classification.reading import task_of
@@ -37,28 +37,28 @@ class MultitaskRunner(ClassificationRunner):
 
     together = True
 
-    def check(self, flags, saved):
+    def check(self, config, saved):
         if saved and not is_several(saved.config):
             raise InputError(
                 f"The saved adapter is of one task, {preview(saved.config['task'])}. Received: "
-                f"--task_name={flags.task_name}, of several. Name that one."
+                f"--task_name={config.data.task_name}, of several. Name that one."
             )
-        for name, part in parts_of(flags).items():
+        for name, own in configs_of(config).items():
             try:
-                task = task_of(part)
+                task = task_of(own)
             except InputError as error:
                 raise InputError(f"The task {name!r}: {error}", *error.arguments) from error
             if saved:
                 saved_one = with_task_config(saved, name)
-                check_task(saved_one, task, part.split_seed)
-                if flags.do_eval:
+                check_task(saved_one, task, own.data.split_seed)
+                if config.actions.do_eval:
                     check_divisions(saved_one, task)
 
-    def read(self, flags, vocabulary, saved):
-        return read_tasks(flags, vocabulary, saved)
+    def read(self, config, vocabulary, saved):
+        return read_tasks(config, vocabulary, saved)
 
-    def task_names(self, flags):
-        return tuple(parts_of(flags))
+    def task_names(self, config):
+        return tuple(configs_of(config))
 
     def check_method(self, method, start):
         if not method.tuning.of_several_tasks:
@@ -78,10 +78,10 @@ class MultitaskRunner(ClassificationRunner):
         return f"{super().report(job)}\n{format_per_task_report(job.model, job.trained, tasks)}"
 
     def assign_start(self, plan, model):
-        multitask_init.assign(plan.start, model, plan.base.fingerprint(), plan.tasks)
+        multitask_init.assign(plan.initial_adapter, model, plan.base.fingerprint(), plan.tasks)
 
     def report_start(self, plan, model):
-        return multitask_init.report(plan.start, plan.tasks)
+        return multitask_init.report(plan.initial_adapter, plan.tasks)
 
     def train_batches(self, plan, start, share):
         batches, features = plan.batches, mixed_features(plan.tasks)
@@ -99,7 +99,7 @@ class MultitaskRunner(ClassificationRunner):
 
     def begin_training(self, job):
         """Heads that were saved speak in the scores' own units, and are trained standardized."""
-        start = job.plan.start
+        start = job.plan.initial_adapter
         for task in job.plan.tasks:
             if task.scale and start and multitask_init.has_head(start, task):
                 mean, deviation = task.scale.mean, task.scale.deviation
@@ -125,16 +125,18 @@ class MultitaskRunner(ClassificationRunner):
         if job.plan.writes:
             write_metrics(job, results)
 
-    def description(self, job):
-        tasks = [task_as_saved(job, task) for task in job.plan.tasks]
+    def adapter_config(self, job):
+        tasks = [saved_task(job, task) for task in job.plan.tasks]
         average = job.record.get("eval", {}).get(AVERAGE)
         metric = average is not None and {"name": "average", "value": average, "split": "dev"}
-        return self.described(job, **whole(tasks, metric or None))
+        return self.describe_adapter(job, **whole(tasks, metric or None))
 
     def export(self, job):
         plan = job.plan
-        export_together(plan.places.export_dir, job.model, self.exported(job), plan.base.vocabulary)
-        print(f"SavedModel: {plan.places.export_dir}", flush=True)
+        export_together(
+            plan.paths.export_dir, job.model, self.exported_config(job), plan.base.vocabulary
+        )
+        print(f"SavedModel: {plan.paths.export_dir}", flush=True)
 
 
 def _head_of(task):

@@ -25,18 +25,18 @@ class ClassificationRunner(TaskRunner):
 
     uses_pooler = True
 
-    def check(self, flags, saved):
-        check_task_name(flags)
-        task = task_of(flags)
+    def check(self, config, saved):
+        check_task_name(config)
+        task = task_of(config)
         if saved:
-            check_task(saved, task, flags.split_seed)
-            if flags.do_eval:
-                check_fold(saved, flags, task)
+            check_task(saved, task, config.data.split_seed)
+            if config.actions.do_eval:
+                check_fold(saved, config, task)
 
-    def read(self, flags, vocabulary, saved):
-        task = task_of(flags)
-        encoder = text_encoder(vocabulary, flags.max_seq_length)
-        return (read_task(flags, task, encoder, saved),)
+    def read(self, config, vocabulary, saved):
+        task = task_of(config)
+        encoder = text_encoder(vocabulary, config.data.max_seq_length)
+        return (read_task(config, task, encoder, saved),)
 
     def train_batches(self, plan, start, share):
         batches = plan.batches
@@ -62,7 +62,7 @@ class ClassificationRunner(TaskRunner):
 
     def begin_training(self, job):
         """A head that was saved speaks in the scores' own units, and is trained standardized."""
-        task, start = job.plan.only_task, job.plan.start
+        task, start = job.plan.only_task, job.plan.initial_adapter
         if task.scale is not None and start and start.has_head_of(task):
             mean, deviation = task.scale.mean, task.scale.deviation
             job.model.rescale_head(-mean / deviation, 1 / deviation)
@@ -82,23 +82,23 @@ class ClassificationRunner(TaskRunner):
         results: dict[str, float] = {}
         for task in job.plan.tasks:
             predictions = predict_all(job, task, "dev", job.plan.batches.evaluate)
-            job.found[task.name] = predictions
+            job.evaluated[task.name] = predictions
             results |= score(task, predictions, task.prefix("eval"))
         return results
 
     def write_details(self, job):
         for task in job.plan.tasks:
             before = f"{task.name}_" if self.together else ""
-            folder = job.plan.places.output_dir
-            evaluation_files.write_class_tables(folder, before, task, job.found[task.name])
-            evaluation_files.write_details(folder, before, task, job.found[task.name])
+            folder = job.plan.paths.output_dir
+            evaluation_files.write_class_tables(folder, before, task, job.evaluated[task.name])
+            evaluation_files.write_details(folder, before, task, job.evaluated[task.name])
 
-    def evaluated(self, plan):
+    def dev_batches(self, plan):
         batches = plan.batches
         for task in plan.tasks:
             for split in (name for name in task.features if role(name) == "dev"):
                 features = task.asked(split)
-                size = plan.no_larger(batches.evaluate, len(features))
+                size = plan.limit_batch(batches.evaluate, len(features))
                 rows = eval_plan(features, size, batches.pad_to)
                 inputs = eval_batches(features, rows, batches.max_seq_length, batches.pad_to)
                 yield from zip(inputs, (rows >= 0).sum(-1).tolist(), strict=True)
@@ -122,7 +122,7 @@ def frozen_outputs(job):
     """What the frozen layers give for the training examples, computed before the first step."""
     plan, features = job.plan, job.plan.only_task.features["train"]
     batches = plan.batches
-    size = plan.no_larger(max(batches.train, batches.evaluate), len(features))
+    size = plan.limit_batch(max(batches.train, batches.evaluate), len(features))
     return frozen_layers.frozen_outputs(
         job.model, features, size, batches.max_seq_length, batches.pad_to
     )
@@ -137,7 +137,7 @@ def write_predictions(job, task, predictions, before=""):
       predictions: dict from split to predictions.
       before: what the names of files of probabilities begin with.
     """
-    folder = job.plan.places.output_dir
+    folder = job.plan.paths.output_dir
     for split, predicted in predictions.items():
         examples = task.examples[split]
         prediction_files.write_predictions(
@@ -150,7 +150,7 @@ def write_metrics(job, results):
     """Writes the metrics of test splits, where their labels are known."""
     if results:
         job.record["test"] = results
-        folder = job.plan.places.output_dir
+        folder = job.plan.paths.output_dir
         metric_files.write_metrics(folder, "test_metrics.txt", "Test results", results)
 
 
@@ -191,7 +191,7 @@ def predict_all(job, task, of_role, batch_size):
 def predict(job, task, split, batch_size):
     """Class probabilities, float32 `[examples, labels]`, or scores `[examples]`, in file order."""
     batches, features = job.plan.batches, task.asked(split)
-    plan = eval_plan(features, job.plan.no_larger(batch_size, len(features)), batches.pad_to)
+    plan = eval_plan(features, job.plan.limit_batch(batch_size, len(features)), batches.pad_to)
     parts = inference.predict(
         job.model,
         lambda share: eval_batches(features, plan, batches.max_seq_length, batches.pad_to, share),

@@ -45,22 +45,26 @@ def _hint(theirs, ours):
     return " ".join([*added, *(f"Leave out --{name}." for name in ours.settings)])
 
 
-def check_fold(saved, flags, task):
+def check_fold(saved, config, task):
     """An adapter of cross-validation is evaluated on what it was not trained on.
 
     Raises `InputError`.
     """
-    check_divisions(saved, task, bool(flags.folds))
+    check_divisions(saved, task, bool(config.data.folds))
     trained = saved.config.get("fold")
-    asked = [flags.folds, flags.fold if flags.folds else None, flags.split_seed]
+    asked = [
+        config.data.folds,
+        config.data.fold if config.data.folds else None,
+        config.data.split_seed,
+    ]
     theirs = [trained.get("count"), trained.get("number"), trained.get("seed")] if trained else []
-    if trained and (flags.folds or task.is_divided()) and asked != theirs:
+    if trained and (config.data.folds or task.is_divided()) and asked != theirs:
         raise InputError(
             f"The saved adapter was trained with --folds={theirs[0]} --fold={theirs[1]} "
             f"--split_seed={theirs[2]}. With others the development set would hold its training "
             "data."
         )
-    if flags.folds and not trained:
+    if config.data.folds and not trained:
         raise InputError(
             "--folds divides the training data, and the saved adapter was trained on all of it. "
             "Leave it out."

@@ -25,15 +25,17 @@ class QuestionRunner(TaskRunner):
 
     uses_pooler = False
 
-    def check(self, flags, saved):
-        check_questions(flags)
+    def check(self, config, saved):
+        check_questions(config)
         if saved:
-            task_data.check_saved(flags, saved)
-        check_room(flags)  # After that: the lengths may be those of the saved adapter.
+            task_data.check_saved(config, saved)
+        check_room(config)  # After that: the lengths may be those of the saved adapter.
 
-    def read(self, flags, vocabulary, saved):
-        data = task_data.read(flags, vocabulary)
-        task_data.warn(data, flags.train_file or "train", flags.predict_file or "dev")
+    def read(self, config, vocabulary, saved):
+        data = task_data.read(config, vocabulary)
+        task_data.warn(
+            data, config.questions.train_file or "train", config.questions.predict_file or "dev"
+        )
         return (data,)
 
     def train_batches(self, plan, start, share):
@@ -55,8 +57,7 @@ class QuestionRunner(TaskRunner):
 
     def is_evaluated(self, plan):
         """With --do_eval, and as in the original with --do_predict where the answers are known."""
-        articles = plan.only_task.articles
-        return bool(articles) and not squad_metrics.count_unlabelled(articles)
+        return plan.only_task.is_scorable
 
     def evaluate(self, job):
         task = job.plan.only_task
@@ -64,16 +65,16 @@ class QuestionRunner(TaskRunner):
         return answers.score(task.task_type, task.articles, task.decoding.null_allowed)
 
     def write_details(self, job):
-        task, answers = job.plan.only_task, job.found["answers"]
+        task, answers = job.plan.only_task, job.evaluated["answers"]
         of_each = squad_metrics.of_each(task.articles, answers.texts, task.decoding.null_allowed)
         expected = checks.answer_texts(task.articles)
         found = task.task_type.details(task.asked, of_each, answers.texts, answers.n_best, expected)
-        folder = job.plan.places.output_dir
+        folder = job.plan.paths.output_dir
         write_file(folder, "eval_details", task.name, "dev", found)
 
-    def evaluated(self, plan):
+    def dev_batches(self, plan):
         windows, batches = plan.only_task.eval_records, plan.batches
-        size = plan.no_larger(batches.evaluate, windows.count)
+        size = plan.limit_batch(batches.evaluate, windows.count)
         inputs = records.eval_batches(windows, size, batches.max_seq_length, batches.pad_to)
         for number, batch in enumerate(inputs):
             yield batch, min(size, windows.count - number * size)
@@ -87,16 +88,16 @@ class QuestionRunner(TaskRunner):
             return
         answers = self._answers(job, job.plan.batches.predict)
         if job.plan.writes:
-            answers.write(job.plan.places.output_dir)
+            answers.write(job.plan.paths.output_dir)
 
     def output_files(self, tasks):
         return ["predictions.json", "nbest_predictions.json", "null_odds.json", "eval_details.json"]
 
     def _answers(self, job, batch_size):
         """The `Answers` of a job, found once."""
-        if "answers" not in job.found:
-            job.found["answers"] = answer_all(job, batch_size)
-        return job.found["answers"]
+        if "answers" not in job.evaluated:
+            job.evaluated["answers"] = answer_all(job, batch_size)
+        return job.evaluated["answers"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +138,7 @@ def answer_all(job, batch_size):
     """`Answers` to the questions of `--predict_file`."""
     task, batches = job.plan.only_task, job.plan.batches
     windows = task.eval_records
-    batch_size = job.plan.no_larger(batch_size, windows.count)
+    batch_size = job.plan.limit_batch(batch_size, windows.count)
     job.record["windows"] = job.record.get("windows", {}) | {"dev": windows.count}
     progress = RowProgress("question windows", windows.count)
     found_logits = inference.predict(

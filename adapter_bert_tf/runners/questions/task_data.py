@@ -23,12 +23,12 @@ from adapter_bert_tf.tasks.span_decoding import DecodingSettings
 from adapter_bert_tf.tasks.squad_metrics import count_unlabelled
 
 
-def task_name(flags):
+def task_name(config):
     """What a saved adapter says of its task."""
-    return "squad_2" if flags.version_2_with_negative else "squad"
+    return "squad_2" if config.questions.version_2_with_negative else "squad"
 
 
-def check_saved(flags, saved):
+def check_saved(config, saved):
     """A saved adapter must be one of question answering. Raises `InputError`."""
     kind = type_of(saved.config)
     if kind is not SPANS:
@@ -68,6 +68,11 @@ class SpanData:
 
     task_type: ClassVar[Spans] = SPANS
     labels_in_order: ClassVar[tuple[str, ...]] = SPANS.labels
+
+    @property
+    def is_scorable(self) -> bool:
+        """Whether there are questions to answer, and all have known answers."""
+        return bool(self.articles) and not count_unlabelled(self.articles)
 
     @property
     def count(self) -> int:
@@ -140,36 +145,46 @@ def digest(questions):
     return result.hexdigest()
 
 
-def read(flags, vocabulary):
+def read(config, vocabulary):
     """The `SpanData` of a run. Raises `InputError` for anything wrong with the files."""
     learned, asked, articles = [], [], []
-    if flags.do_train:
-        _, learned = _read(flags, "train", flags.train_file)
-        learned = _learnable(flags, learned)
-        if flags.max_train_examples and flags.max_train_examples < len(learned):
+    if config.actions.do_train:
+        _, learned = _read(config, "train", config.questions.train_file)
+        learned = _learnable(config, learned)
+        if config.data.max_train_examples and config.data.max_train_examples < len(learned):
             kept = stratified_subset(
-                [q.impossible for q in learned], flags.max_train_examples, flags.seed
+                [q.impossible for q in learned],
+                config.data.max_train_examples,
+                config.training.seed,
             )
             learned = [learned[i] for i in kept]
-    if (flags.do_eval or flags.do_predict) and (flags.predict_file or flags.data_source == "tfds"):
-        articles, asked = _read(flags, "dev", flags.predict_file)
-        _check_scorable(flags, articles, asked)
+    if (config.actions.do_eval or config.actions.do_predict) and (
+        config.questions.predict_file or config.data.data_source == "tfds"
+    ):
+        articles, asked = _read(config, "dev", config.questions.predict_file)
+        _check_scorable(config, articles, asked)
     return SpanData(
         learned,
         asked,
         articles,
         vocabulary,
-        spans.SpanSettings(flags.max_seq_length, flags.doc_stride, flags.max_query_length),
-        DecodingSettings(
-            flags.n_best_size,
-            flags.max_answer_length,
-            flags.version_2_with_negative,
-            flags.null_score_diff_threshold,
+        spans.SpanSettings(
+            config.data.max_seq_length,
+            config.questions.doc_stride,
+            config.questions.max_query_length,
         ),
-        flags.features_dir,
-        task_name(flags),
-        None if flags.question is None else Question("", flags.question, flags.context),
-        _metric(flags),
+        DecodingSettings(
+            config.questions.n_best_size,
+            config.questions.max_answer_length,
+            config.questions.version_2_with_negative,
+            config.questions.null_score_diff_threshold,
+        ),
+        config.questions.features_dir,
+        task_name(config),
+        None
+        if config.questions.question is None
+        else Question("", config.questions.question, config.questions.context),
+        _metric(config),
     )
 
 
@@ -186,32 +201,32 @@ def warn(data, train, dev):
     checks.warn_of_misplaced(data.asked, data.articles, dev)
 
 
-def _metric(flags):
-    known = SPANS.metrics
-    if flags.metric not in (None, *known):
+def _metric(config):
+    known, metric = SPANS.metrics, config.evaluation.metric
+    if metric not in (None, *known):
         raise InputError(
-            f"--metric of questions is one of {list(known)}. Received: {preview(flags.metric)}"
+            f"--metric of questions is one of {list(known)}. Received: {preview(metric)}"
         )
-    return flags.metric or known[0]
+    return metric or known[0]
 
 
-def _read(flags, split, path):
-    if flags.data_source == "tfds":
-        path = "squad_v2" if flags.version_2_with_negative else "squad"
-        articles = read_tfds_squad(path, flags.data_dir, split)
+def _read(config, split, path):
+    if config.data.data_source == "tfds":
+        path = "squad_v2" if config.questions.version_2_with_negative else "squad"
+        articles = read_tfds_squad(path, config.data.data_dir, split)
     else:
         if str(path).endswith(".gz"):
             raise InputError(f"{path} is packed, and questions are read as JSON: gunzip it first.")
         articles = read_articles(path)
     questions = read_questions(articles, path)
-    if any(q.impossible for q in questions) and not flags.version_2_with_negative:
+    if any(q.impossible for q in questions) and not config.questions.version_2_with_negative:
         raise InputError(f"{path} has questions without an answer: use --version_2_with_negative.")
     return articles, questions
 
 
-def _learnable(flags, questions):
+def _learnable(config, questions):
     """Without the questions that say neither an answer nor that there is none; these are logged."""
-    source = flags.train_file or "The training data"
+    source = config.questions.train_file or "The training data"
     kept = [q for q in questions if q.answers or q.impossible]
     left = [str(q.id) for q in questions if not (q.answers or q.impossible)]
     if not kept:
@@ -227,14 +242,14 @@ def _learnable(flags, questions):
     return kept
 
 
-def _check_scorable(flags, articles, asked):
+def _check_scorable(config, articles, asked):
     """With --do_eval every question must be labelled. Raises `InputError`."""
     unlabelled = count_unlabelled(articles)
     what = (
-        f"{flags.predict_file}: {unlabelled} of {len(asked)} questions say neither their "
-        "answers nor that there is none"
+        f"{config.questions.predict_file}: {unlabelled} of {len(asked)} questions have neither "
+        "answers nor the mark of having none"
     )
-    if flags.do_eval and unlabelled:
+    if config.actions.do_eval and unlabelled:
         raise InputError(f"{what}, so --do_eval cannot score them. Use --do_predict.")
     if 0 < unlabelled < len(asked):
         logging.warning("%s, so the answers are not scored.", what)

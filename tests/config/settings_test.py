@@ -1,20 +1,25 @@
 """The table of flags: every flag has a row and a role, and what follows from the roles."""
 
+import dataclasses
+import inspect
 import pathlib
 import pkgutil
 import re
 import subprocess
 import sys
+from typing import Literal
 
 import pytest
 from absl import flags
 
+import adapter_bert_tf as abt
 from adapter_bert_tf import cli
-from adapter_bert_tf.config import table
-from adapter_bert_tf.config.absl_flags import define_flags
-from adapter_bert_tf.config.flags_several import SEVERAL
+from adapter_bert_tf.cli.absl_flags import define_flags
+from adapter_bert_tf.config import generate, settings
 from adapter_bert_tf.config.roles import Role
-from adapter_bert_tf.config.row import Command, Row
+from adapter_bert_tf.config.sections.method import MULTITASK_TUNINGS
+from adapter_bert_tf.config.setting import Command, Setting, setting, settings_of_section
+from adapter_bert_tf.config.train_options import TrainOptions
 from adapter_bert_tf.training.tuning import MULTITASK_METHODS
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -77,17 +82,17 @@ WRITTEN = "output_dir export_dir features_dir"
 @pytest.mark.parametrize(
     ("names", "by_hand"),
     [
-        (table.FREE, FREE),
-        (table.ONLY_RESULTS, ONLY_RESULTS),
-        (table.NOT_SWEPT, NOT_SWEPT),
-        (table.NOT_REPEATED, NOT_REPEATED),
-        (table.with_role(Role.BASE), BASE),
-        (table.with_role(Role.SWEEP), "sweep num_trials"),
-        (table.with_role(Role.APPLY, Role.EXPORT), "do_eval do_predict do_export"),
-        (table.paths_read(training=True), READ),
-        (table.paths_read(training=False), READ + " adapter_dir"),
-        (table.paths_written(training=True), WRITTEN + " adapter_dir"),
-        (table.paths_written(training=False), WRITTEN),
+        (settings.FREE, FREE),
+        (settings.ONLY_RESULTS, ONLY_RESULTS),
+        (settings.NOT_SWEPT, NOT_SWEPT),
+        (settings.NOT_REPEATED, NOT_REPEATED),
+        (settings.with_role(Role.BASE), BASE),
+        (settings.with_role(Role.SWEEP), "sweep num_trials"),
+        (settings.with_role(Role.APPLY, Role.EXPORT), "do_eval do_predict do_export"),
+        (settings.paths_read(training=True), READ),
+        (settings.paths_read(training=False), READ + " adapter_dir"),
+        (settings.paths_written(training=True), WRITTEN + " adapter_dir"),
+        (settings.paths_written(training=False), WRITTEN),
     ],
 )
 def test_what_follows_from_the_roles(names, by_hand):
@@ -96,23 +101,24 @@ def test_what_follows_from_the_roles(names, by_hand):
 
 @pytest.mark.parametrize("of", Command)
 def test_what_decides_which_data_is_read(of):
-    own = {row.name for row in table.rows_of(of)}
-    assert sorted(own.intersection(table.DATA)) == sorted(DATA[of].split())
+    own = {row.name for row in settings.settings_of(of)}
+    assert sorted(own.intersection(settings.DATA)) == sorted(DATA[of].split())
 
 
 def test_the_methods_flags_are_named_in_their_order():
-    assert table.with_role(Role.METHOD) == METHOD
+    assert settings.with_role(Role.METHOD) == METHOD
 
 
 def test_the_flags_know_the_methods_that_there_are():
     """Their room loads no TensorFlow, so it has names of its own."""
-    assert SEVERAL == MULTITASK_METHODS
+    assert MULTITASK_TUNINGS == MULTITASK_METHODS
 
 
 def test_evaluation_during_training_is_a_part_of_the_run_and_swept():
     for name in ("eval_every_steps", "keep", "patience"):
-        assert table.row_of(name).role is Role.TRAINING
-        assert name not in table.FREE + table.ONLY_RESULTS + table.NOT_SWEPT + table.NOT_REPEATED
+        assert settings.BY_NAME[name].role is Role.TRAINING
+        others = settings.FREE + settings.ONLY_RESULTS + settings.NOT_SWEPT
+        assert name not in others + settings.NOT_REPEATED
 
 
 @pytest.mark.parametrize("of", Command)
@@ -126,37 +132,68 @@ def test_every_flag_of_a_command_has_one_row(of):
     )
     assert done.returncode == 0, done.stderr
     in_help = re.findall(r"^  --(?:\[no\])?(\w+):", done.stdout.split("absl.")[0], re.M)
-    assert in_help == sorted(row.name for row in table.rows_of(of))
+    assert in_help == sorted(row.name for row in settings.settings_of(of))
     assert len(set(in_help)) == len(in_help)
 
 
 def test_every_role_is_some_flags_and_every_flag_of_some_command():
-    assert {row.role for row in table.ROWS} == set(Role)
-    assert all(row.commands for row in table.ROWS)
-    assert len({row.name for row in table.ROWS}) == len(table.ROWS)
+    assert {row.role for row in settings.SETTINGS} == set(Role)
+    assert all(row.commands for row in settings.SETTINGS)
+    assert len({row.name for row in settings.SETTINGS}) == len(settings.SETTINGS)
     assert len({role.meaning for role in Role}) == len(Role)
 
 
-def test_a_row_without_a_role_fails():
+def test_a_setting_without_a_role_fails():
     with pytest.raises(TypeError, match="role"):
-        Row("depth", "integer", 1, "How deep.")
-    with pytest.raises(ValueError, match="--depth needs a role"):
-        Row("depth", "integer", 1, "How deep.", None)
+        setting(1, "How deep.")
+    with pytest.raises(ValueError, match="depth needs a role"):
+        Setting("depth", "method", "integer", 1, "How deep.", None)
 
 
 @pytest.mark.parametrize(
     ("kind", "more", "message"),
     [
-        ("number", {}, "no known kind"),
+        ("number", {}, "unknown kind"),
         ("choice", {}, "needs choices"),
         ("string", {"choices": ("a",)}, "or no choice"),
         ("string", {"lowest": 1}, "bounds"),
         ("integer", {"path": "read"}, "is a path"),
     ],
 )
-def test_a_row_whose_parts_do_not_fit_fails(kind, more, message):
+def test_a_setting_whose_attributes_contradict_each_other_fails(kind, more, message):
     with pytest.raises(ValueError, match=message):
-        Row("depth", kind, None, "How deep.", Role.METHOD, **more)
+        Setting("depth", "method", kind, None, "How deep.", Role.METHOD, **more)
+
+
+def test_a_section_is_its_settings():
+    """Kind and choices follow from the annotation of a field."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Section:
+        depth: int | None = setting(None, "How deep.", Role.METHOD, lowest=1)
+        speed: Literal["slow", "fast"] = setting("slow", "How fast.", Role.PACE)
+        deep: bool = setting(False, "Whether.", Role.METHOD)
+
+    rows = settings_of_section("s", Section)
+    assert [(r.name, r.kind, r.default, r.choices, r.lowest) for r in rows] == [
+        ("depth", "integer", None, (), 1),
+        ("speed", "choice", "slow", ("slow", "fast"), None),
+        ("deep", "boolean", False, (), None),
+    ]
+
+
+@pytest.mark.parametrize("path", [generate.PAGE, generate.OPTIONS])
+def test_generated_files_are_up_to_date(path):
+    text = {generate.PAGE: generate.page, generate.OPTIONS: generate.options_module}[path]()
+    written = (ROOT / path).read_text(encoding="utf-8")
+    assert written == text, "Run `python -m adapter_bert_tf.config.generate`."
+
+
+def test_the_signature_of_train_has_every_option():
+    names = set(inspect.signature(abt.train).parameters)
+    options = {row.name for row in settings.python_options()}
+    assert options == set(TrainOptions.__annotations__) and options < names
+    assert {"learning_rate", "eval_every_steps"} < options and "do_predict" not in names
 
 
 @pytest.fixture(params=Command)
@@ -170,7 +207,7 @@ def defined(request):
 
 def test_flags_are_defined_as_their_rows_say(defined):
     of, values = defined
-    for row in table.rows_of(of):
+    for row in settings.settings_of(of):
         assert values[row.name].value == row.default_of(of)
         assert row.help in values[row.name].help
     assert values.max_seq_length == (384 if of is Command.SQUAD else 128)

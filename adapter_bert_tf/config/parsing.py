@@ -1,0 +1,60 @@
+"""Values of settings from text, by the parsers of absl that the command line uses too."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from absl import flags
+
+from adapter_bert_tf.config.setting import Setting, Value
+from adapter_bert_tf.config.user_paths import PathParser
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.sanitize import truncate
+
+
+def parser_of(row: Setting) -> flags.ArgumentParser:
+    """absl's parser of a setting's values, which checks choices and bounds."""
+    match row.kind:
+        case "boolean":
+            return flags.BooleanParser()
+        case "choice":
+            return flags.EnumParser(list(row.choices))
+        case "integer":
+            lowest, highest = row.lowest, row.highest
+            return flags.IntegerParser(
+                None if lowest is None else int(lowest), None if highest is None else int(highest)
+            )
+        case "real":
+            return flags.FloatParser(row.lowest, row.highest)
+    return PathParser() if row.path else flags.ArgumentParser()
+
+
+def parse_value(row: Setting, value: Any) -> Value:
+    """The typed value of text, or of a value as Python has it.
+
+    Args:
+      row: the setting.
+      value: text as on the command line, a number, a bool, a path, a dict for `a=2,b=1`, a list for
+        `1,2`, or None.
+
+    Raises:
+      InputError: for a value that the setting does not take.
+    """
+    if value is None:
+        return None
+    text = as_text(value)
+    try:
+        parsed: Value = parser_of(row).parse(value if isinstance(value, bool) else text)
+    except (ValueError, TypeError, flags.IllegalFlagValueError) as error:
+        reason = truncate(str(error.args[0]), 400)
+        raise InputError(f"--{row.name}={truncate(text, 200)}: {reason}") from error
+    return parsed
+
+
+def as_text(value: Any) -> str:
+    """A value as it stands on the command line: `a=2,b=1` of a dict, `1,2` of a list."""
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={item}" for name, item in value.items())
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)

@@ -1,0 +1,121 @@
+"""The configuration of a run: nested frozen dataclasses, built once at the door."""
+
+import dataclasses
+import functools
+from collections.abc import Collection, Iterable, Mapping
+
+from adapter_bert_tf.config.parsing import parse_value
+from adapter_bert_tf.config.sections.actions import ActionsConfig
+from adapter_bert_tf.config.sections.base import BaseConfig
+from adapter_bert_tf.config.sections.data import DataConfig
+from adapter_bert_tf.config.sections.device import DeviceConfig
+from adapter_bert_tf.config.sections.evaluation import EvaluationConfig
+from adapter_bert_tf.config.sections.method import MethodConfig
+from adapter_bert_tf.config.sections.output import OutputConfig
+from adapter_bert_tf.config.sections.questions import QuestionsConfig
+from adapter_bert_tf.config.sections.sweeps import SweepsConfig
+from adapter_bert_tf.config.sections.table import TableConfig
+from adapter_bert_tf.config.sections.training import TrainingConfig
+from adapter_bert_tf.config.setting import Command, Value
+from adapter_bert_tf.config.settings import BY_NAME, settings_of
+from adapter_bert_tf.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class RunConfig:
+    """All settings of one run, by section.
+
+    Two configurations are equal if all their values are, so one serves as a key of what was made
+    from it.
+
+    Args:
+      command: whose settings these are.
+      actions, data, ...: the sections; those of other commands have their defaults.
+      given: names of the settings that the user gave. Not compared.
+    """
+
+    command: Command
+    actions: ActionsConfig = dataclasses.field(default_factory=ActionsConfig)
+    data: DataConfig = dataclasses.field(default_factory=DataConfig)
+    table: TableConfig = dataclasses.field(default_factory=TableConfig)
+    questions: QuestionsConfig = dataclasses.field(default_factory=QuestionsConfig)
+    base: BaseConfig = dataclasses.field(default_factory=BaseConfig)
+    method: MethodConfig = dataclasses.field(default_factory=MethodConfig)
+    training: TrainingConfig = dataclasses.field(default_factory=TrainingConfig)
+    evaluation: EvaluationConfig = dataclasses.field(default_factory=EvaluationConfig)
+    output: OutputConfig = dataclasses.field(default_factory=OutputConfig)
+    device: DeviceConfig = dataclasses.field(default_factory=DeviceConfig)
+    sweeps: SweepsConfig = dataclasses.field(default_factory=SweepsConfig)
+    given: frozenset[str] = dataclasses.field(default=frozenset(), compare=False)
+
+    @classmethod
+    def from_values(
+        cls, command: Command, values: Mapping[str, Value], given: Iterable[str] = ()
+    ) -> "RunConfig":
+        """Configuration with typed values; the others have the command's defaults.
+
+        Args:
+          command: whose settings these are.
+          values: dict from name to value.
+          given: names of the settings that the user gave.
+        """
+        defaults = {row.name: row.default_of(command) for row in settings_of(command)}
+        return cls(command)._with(defaults | dict(values), given)
+
+    @property
+    def answers_questions(self) -> bool:
+        """Whether the command's task is question answering."""
+        return self.command is Command.SQUAD
+
+    @functools.cached_property
+    def values(self) -> dict[str, Value]:
+        """Dict from name to value of the command's settings."""
+        return {row.name: self.value(row.name) for row in settings_of(self.command)}
+
+    def value(self, name: str) -> Value:
+        """Value of a setting, by its name."""
+        value: Value = getattr(getattr(self, BY_NAME[name].section), name)
+        return value
+
+    def values_of(self, names: Iterable[str]) -> dict[str, Value]:
+        """Dict from name to value of those of the settings that the command has."""
+        return {name: self.values[name] for name in names if name in self.values}
+
+    @functools.cached_property
+    def defaults(self) -> dict[str, Value]:
+        """Dict from name to default of the command's settings."""
+        return {row.name: row.default_of(self.command) for row in settings_of(self.command)}
+
+    def changed(self, **changes: Value) -> "RunConfig":
+        """The same configuration with other values, which count as given.
+
+        Raises:
+          InputError: for an unknown setting, or a value that it does not take.
+        """
+        for name in changes:
+            if name not in self.values:
+                raise InputError(f"Unknown setting {name!r}.")
+        parsed = {name: parse_value(BY_NAME[name], value) for name, value in changes.items()}
+        return self._with(parsed, self.given | set(changes))
+
+    def with_defaults(self, **values: Value) -> "RunConfig":
+        """The same configuration with other values, which do not count as given."""
+        return self._with(values, self.given)
+
+    def not_given(self, names: Iterable[str]) -> "RunConfig":
+        """The same configuration, in which these settings count as not given."""
+        return dataclasses.replace(self, given=self.given - set(names))
+
+    def only(self, names: Collection[str]) -> "RunConfig":
+        """Configuration of these settings; the others have their defaults and are not given."""
+        return self.from_values(self.command, self.values_of(names), self.given & set(names))
+
+    def _with(self, values: Mapping[str, Value], given: Iterable[str]) -> "RunConfig":
+        changes: dict[str, dict[str, Value]] = {}
+        for name, value in values.items():
+            changes.setdefault(BY_NAME[name].section, {})[name] = value
+        sections = {
+            section: dataclasses.replace(getattr(self, section), **of_section)
+            for section, of_section in changes.items()
+        }
+        return dataclasses.replace(self, given=frozenset(given), **sections)

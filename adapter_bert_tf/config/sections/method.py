@@ -1,0 +1,144 @@
+"""What is trained: tuning, adapter and modules of several tasks."""
+
+import dataclasses
+import functools
+from typing import Any, Literal
+
+from adapter_bert_tf.config.roles import Role
+from adapter_bert_tf.config.setting import Command, Needed, Value, setting
+
+HYPERFORMERS = ("hyperformer", "hyperformer++")
+MULTITASK_TUNINGS = (
+    "multitask_full",
+    "multitask_adapters",
+    "per_task_adapters",
+    "multitask_layer_norm",
+    *HYPERFORMERS,
+    "pals",
+)
+_WITH_ADAPTERS: Needed = ("tuning", ("adapters", "multitask_adapters", "per_task_adapters"))
+_WITH_SIZES: Needed = ("tuning", (*_WITH_ADAPTERS[1], *HYPERFORMERS))
+_WITH_FROZEN_BASE = (*_WITH_SIZES[1], "layer_norm", "multitask_layer_norm", "head", "fusion")
+_WITH_FUSION: Needed = ("tuning", ("fusion",))
+_WITH_PALS: Needed = ("tuning", ("pals",))
+_WITH_PROJECTOR: Needed = ("task_projector", (True,))
+
+_method = functools.partial(setting, role=Role.METHOD)
+
+
+def _multitask(
+    default: Value, help: str, only_with: Needed = ("tuning", HYPERFORMERS), **more: Any
+) -> Any:
+    """A setting of the methods that train several tasks together."""
+    return _method(default, help, commands=(Command.CLASSIFIER,), only_with=only_with, **more)
+
+
+@dataclasses.dataclass(frozen=True)
+class MethodConfig:
+    """What is trained: tuning, adapter and modules of several tasks."""
+
+    tuning: Literal[
+        "adapters",
+        "full",
+        "top_k",
+        "layer_norm",
+        "head",
+        "fusion",
+        "multitask_full",
+        "multitask_adapters",
+        "per_task_adapters",
+        "multitask_layer_norm",
+        "hyperformer",
+        "hyperformer++",
+        "pals",
+    ] = _method(
+        "adapters", f"What is trained. Several tasks together: {', '.join(MULTITASK_TUNINGS)}."
+    )
+    adapter: str = _method(
+        "houlsby",
+        "Preset (houlsby, adapter_bert, pfeiffer, parallel, scaled_parallel) or a JSON file of an "
+        "AdapterConfig.",
+        only_with=_WITH_ADAPTERS,
+    )
+    adapter_size: int | None = _method(
+        None,
+        "Bottleneck size. Default: the preset's, 64; of a HyperFormer a 32nd of the hidden size.",
+        lowest=1,
+        only_with=_WITH_SIZES,
+    )
+    adapter_layers: str | None = _method(
+        None, "Layers with adapters, such as 6-11. Default: all.", only_with=_WITH_SIZES
+    )
+    adapter_init_scale: float | None = _method(
+        None,
+        "Standard deviation of the adapters' initial kernels. Default: the preset's; "
+        "adapter-bert's is 1e-3.",
+        lowest=0.0,
+        only_with=_WITH_ADAPTERS,
+    )
+    top_k: int = _method(
+        2,
+        "Number of upper layers for --tuning=top_k.",
+        lowest=1,
+        only_with=("tuning", ("top_k",)),
+    )
+    frozen_layers: int = _method(
+        0,
+        "Leave the embeddings and this many lowest layers as the base has them: no adapters, "
+        "LayerNorms frozen, no dropout. They are computed without gradients, once a step, or with "
+        "--cache_frozen once.",
+        lowest=0,
+    )
+    train_layer_norm: bool = _method(
+        True, "Whether the methods with adapters train all LayerNorms.", only_with=_WITH_SIZES
+    )
+    train_pooler: bool | None = _method(
+        None,
+        "Whether the pooler is trained where the base's layers are not. Default: only if the base "
+        "was pretrained without it, so that its bias is all zeros.",
+        only_with=("tuning", _WITH_FROZEN_BASE),
+        earlier=False,
+    )
+    train_members: bool = _method(
+        False, "Whether --tuning=fusion trains its members too.", only_with=_WITH_FUSION
+    )
+    fusion_cooling_steps: int = _method(
+        0,
+        "Steps in which the temperature of the attention over members falls from 50 to 1; "
+        "AdapterHub's is 1000. Default: it is 1 from the start.",
+        lowest=0,
+        only_with=_WITH_FUSION,
+    )
+    adapter_drop: int = setting(
+        0,
+        "Leave out the adapters of this many lowest layers, in training and of a saved adapter "
+        "(AdapterDrop).",
+        Role.LEFT_OUT,
+        lowest=0,
+        only_with=_WITH_SIZES,
+    )
+    adapter_dtype: Literal["float32", "float16", "bfloat16"] = setting(
+        "float32", "Type of the weights in the adapter's file.", Role.LEFT_OUT
+    )
+    hyper_init: Literal["identity", "published"] = _multitask(
+        "identity",
+        "Initial weights of the hypernetwork: identity, so that the model equals the base, or as "
+        "published.",
+    )
+    task_embedding_size: int = _multitask(
+        64, "Size of the embeddings of tasks, layers and positions.", lowest=1
+    )
+    projector_size: int = _multitask(
+        128, "Hidden units of the task projector.", _WITH_PROJECTOR, lowest=1
+    )
+    projected_size: int = _multitask(
+        64, "Size of the vectors that the generators read.", _WITH_PROJECTOR, lowest=1
+    )
+    task_projector: bool = _multitask(
+        True, "Whether there is a task projector (an ablation of the paper's Table 4)."
+    )
+    conditional_layer_norm: bool = _multitask(
+        True, "Whether the LayerNorms after the adapters are generated for each task (another)."
+    )
+    pal_size: int = _multitask(204, "Size of projected attention.", _WITH_PALS, lowest=1)
+    pal_heads: int = _multitask(12, "Heads of projected attention.", _WITH_PALS, lowest=1)

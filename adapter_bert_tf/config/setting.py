@@ -1,0 +1,120 @@
+"""One setting: its name, default, meaning, and what follows from its role."""
+
+import dataclasses
+import enum
+import types
+from collections.abc import Mapping
+from typing import Any, Literal, get_args, get_origin
+
+from adapter_bert_tf.config.roles import Role
+
+Value = str | int | float | bool | None
+ValueKind = Literal["string", "integer", "real", "boolean", "choice"]
+PathUse = Literal["read", "written", "either"]
+Needed = tuple[str, tuple[Value, ...]]
+
+_KINDS: dict[type, ValueKind] = {
+    bool: "boolean",
+    int: "integer",
+    float: "real",
+    str: "string",
+}
+
+
+class Command(enum.Enum):
+    """The commands, by the names of their scripts."""
+
+    CLASSIFIER = "run_classifier"
+    SQUAD = "run_squad"
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """A row of the table of settings, made from a field of a section.
+
+    Args:
+      name: on the command line without the dashes, in YAML files and in Python.
+      section: name of the section that holds it.
+      kind: type of its values.
+      default: value where none is given.
+      help: one or two sentences for `--help` and the page of settings.
+      role: purpose of the setting.
+      commands: commands that have it.
+      defaults: defaults of commands that differ from `default`.
+      lowest, highest: inclusive bounds of an integer or a real.
+      choices: values of a choice.
+      only_with: another setting, and those of its values with which this one has an effect; no
+        values: any value but None.
+      earlier: default of earlier versions, whose records may not name the setting.
+      several: whether it names several paths, separated by commas, each with an optional `NAME=`.
+      path: whether it names what a run reads, writes, or either: reads, but writes in training.
+
+    Raises:
+      ValueError: for a setting without a role, or whose attributes contradict each other.
+    """
+
+    name: str
+    section: str
+    kind: ValueKind
+    default: Value
+    help: str
+    role: Role
+    commands: tuple[Command, ...] = tuple(Command)
+    defaults: Mapping[Command, Value] = dataclasses.field(default_factory=dict)
+    lowest: float | None = None
+    highest: float | None = None
+    choices: tuple[str, ...] = ()
+    earlier: Value = None
+    path: PathUse | None = None
+    several: bool = False
+    only_with: Needed | None = None
+
+    def __post_init__(self) -> None:
+        self._require(isinstance(self.role, Role), "needs a role")
+        self._require(self.kind in get_args(ValueKind), "has an unknown kind")
+        self._require(bool(self.choices) == (self.kind == "choice"), "needs choices, or no choice")
+        numeric = self.kind in ("integer", "real")
+        self._require(numeric or self.lowest is self.highest is None, "has bounds, but no numbers")
+        self._require(self.path is None or self.kind == "string", "is a path, but no string")
+
+    def _require(self, fits: bool, problem: str) -> None:
+        if not fits:
+            raise ValueError(f"The setting {self.name} {problem}: {self}")
+
+    def default_of(self, command: Command) -> Value:
+        """Value in a command where none is given."""
+        return self.defaults.get(command, self.default)
+
+
+def setting(default: Value, help: str, role: Role, **more: Any) -> Any:
+    """Dataclass field of a section that is a setting.
+
+    Args:
+      default, help, role: as in `Setting`.
+      **more: further attributes of `Setting`. Its name, kind and choices come from the field.
+    """
+    metadata = {"default": default, "help": help, "role": role, **more}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def settings_of_section(name: str, section: type) -> list[Setting]:
+    """Rows of a section, in the order of its fields.
+
+    Args:
+      name: of the section.
+      section: a dataclass whose fields are made by `setting`.
+    """
+    rows = []
+    for field in dataclasses.fields(section):
+        kind, choices = _kind_of(field.type)
+        rows.append(Setting(field.name, name, kind, choices=choices, **field.metadata))
+    return rows
+
+
+def _kind_of(annotation: Any) -> tuple[ValueKind, tuple[str, ...]]:
+    """Kind of the values of an annotation such as `int | None`, and the choices of a `Literal`."""
+    if isinstance(annotation, types.UnionType):
+        (annotation,) = [arg for arg in get_args(annotation) if arg is not type(None)]
+    if get_origin(annotation) is Literal:
+        return "choice", get_args(annotation)
+    return _KINDS[annotation], ()

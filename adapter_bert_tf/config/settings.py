@@ -1,0 +1,101 @@
+"""The table of all settings: flags, help, defaults, YAML keys and Python keywords come from it.
+
+A setting is added as a field of a section in `sections/`, with a role of `roles.py`; no other file
+lists settings.
+"""
+
+from collections.abc import Callable
+
+from adapter_bert_tf.config.roles import Identity, Role
+from adapter_bert_tf.config.sections.actions import ActionsConfig
+from adapter_bert_tf.config.sections.base import BaseConfig
+from adapter_bert_tf.config.sections.data import DataConfig
+from adapter_bert_tf.config.sections.device import DeviceConfig
+from adapter_bert_tf.config.sections.evaluation import EvaluationConfig
+from adapter_bert_tf.config.sections.method import MethodConfig
+from adapter_bert_tf.config.sections.output import OutputConfig
+from adapter_bert_tf.config.sections.questions import QuestionsConfig
+from adapter_bert_tf.config.sections.sweeps import SweepsConfig
+from adapter_bert_tf.config.sections.table import TableConfig
+from adapter_bert_tf.config.sections.training import TrainingConfig
+from adapter_bert_tf.config.setting import Command, PathUse, Setting, settings_of_section
+
+SECTIONS: dict[str, type] = {
+    "actions": ActionsConfig,
+    "data": DataConfig,
+    "table": TableConfig,
+    "questions": QuestionsConfig,
+    "base": BaseConfig,
+    "method": MethodConfig,
+    "training": TrainingConfig,
+    "evaluation": EvaluationConfig,
+    "output": OutputConfig,
+    "device": DeviceConfig,
+    "sweeps": SweepsConfig,
+}
+SETTINGS: tuple[Setting, ...] = tuple(
+    row for name, section in SECTIONS.items() for row in settings_of_section(name, section)
+)
+BY_NAME: dict[str, Setting] = {row.name: row for row in SETTINGS}
+# Settings of `run_classifier.py` that are no keywords of `abt.train`.
+NOT_IN_PYTHON = (
+    # The texts decide them, or `TrainedTask` replaces them.
+    *("task_name", "data_dir", "label_column", "do_predict", "do_export", "adapter_dir"),
+    # They only make sense on a command line, or leave no single adapter.
+    *("config", "dry_run", "folds", "fold", "export_dir"),
+    # `train` has arguments of these names.
+    *("text_a_column", "text_b_column", "output_dir", "base_model"),
+)
+
+
+def settings_of(command: Command) -> tuple[Setting, ...]:
+    """Settings of a command."""
+    return tuple(row for row in SETTINGS if command in row.commands)
+
+
+def python_options() -> tuple[Setting, ...]:
+    """Settings that `abt.train` takes as keywords."""
+    rows = settings_of(Command.CLASSIFIER)
+    return tuple(row for row in rows if row.name not in NOT_IN_PYTHON)
+
+
+def with_role(*roles: Role) -> tuple[str, ...]:
+    """Names of the settings that have one of the roles."""
+    return _names(lambda row: row.role in roles)
+
+
+def _names(chosen: Callable[[Setting], bool]) -> tuple[str, ...]:
+    return tuple(row.name for row in SETTINGS if chosen(row))
+
+
+def _with_identity(identity: Identity) -> tuple[str, ...]:
+    return _names(lambda row: row.role.identity is identity)
+
+
+def _with_path(path: PathUse) -> tuple[str, ...]:
+    return _names(lambda row: row.path == path)
+
+
+# A run with other values of these is the same run, and can be resumed.
+FREE = _with_identity(Identity.THE_SAME)
+# A run with other values of these trains the same weights.
+ONLY_RESULTS = _with_identity(Identity.OTHER_RESULTS)
+# The runs of a sweep cannot differ in these.
+NOT_SWEPT = _names(lambda row: not row.role.swept)
+# These decide which data a run reads; of a subset the seed does too.
+DATA = _names(lambda row: row.role.reads)
+PATHS = _names(lambda row: row.path is not None)
+# Values of settings in records that do not name them, where the default has changed since.
+EARLIER = {row.name: row.earlier for row in SETTINGS if row.earlier is not None}
+# `--config=RUN.json` leaves these to the command line.
+NOT_REPEATED = _names(lambda row: not row.role.repeated)
+
+
+def paths_read(training: bool) -> tuple[str, ...]:
+    """Names of the settings whose paths a run reads."""
+    return _with_path("read") + (() if training else _with_path("either"))
+
+
+def paths_written(training: bool) -> tuple[str, ...]:
+    """Names of the settings whose paths a run writes."""
+    return _with_path("written") + (_with_path("either") if training else ())

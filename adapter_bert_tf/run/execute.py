@@ -1,0 +1,225 @@
+"""Executes a plan: build, train, evaluate, predict, write."""
+
+import contextlib
+import functools
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads.task_model import EncoderModel
+from adapter_bert_tf.output import provenance
+from adapter_bert_tf.output.lock import remove_dead
+from adapter_bert_tf.output.records import read_record
+from adapter_bert_tf.output.run_dir import RECORD
+from adapter_bert_tf.run import report_page
+from adapter_bert_tf.run.job import Job
+from adapter_bert_tf.run.metric_files import write_eval_results
+from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.run.task_runner import TaskRunner
+from adapter_bert_tf.sanitize import printable
+from adapter_bert_tf.store.members import stack_members
+from adapter_bert_tf.store.versions import installed_versions
+from adapter_bert_tf.training.evaluation import Evaluation
+from adapter_bert_tf.training.loop import train
+from adapter_bert_tf.training.parameter_report import count, count_by_group
+from adapter_bert_tf.training.strategy import PRECISIONS, set_precision
+from adapter_bert_tf.training.tuning import select_trained
+
+
+def run_plan(runner: TaskRunner, plan: Plan) -> dict[str, Any]:
+    """Trains, evaluates, predicts and exports as planned; returns the content of `run.json`."""
+    actions, folder = plan.actions, plan.folder
+    resumes = actions.train and not actions.overwrite
+    if resumes:
+        out = plan.paths.output_dir
+        if folder.is_finished():
+            print(f"{out} holds the results of this very run. --overwrite repeats it.", flush=True)
+            _complete_finished(plan)
+            return read_record(folder.file(RECORD)) or {}
+        if lost := folder.lost():
+            print(f"Not as this run left it, so made again: {', '.join(lost)}.", flush=True)
+    writes = not actions.dry_run and plan.writes
+    with folder.lock() if writes else contextlib.nullcontext():
+        if resumes:
+            folder.require_same_run()  # Another process may have been here since.
+            folder.require_same_content()
+        if actions.train:
+            folder.require_own_adapter(actions.overwrite)
+        job = _build(runner, plan)
+        print(runner.report(job), flush=True)
+        if plan.initial_adapter:
+            print(runner.report_start(plan, job.model), flush=True)
+        if not actions.dry_run:
+            _execute(runner, job)
+        return _run_record(job)
+
+
+def _build(runner: TaskRunner, plan: Plan) -> Job:
+    set_precision(plan.precision)
+    tf_keras.utils.set_random_seed(plan.batches.seed)
+    with plan.strategy.scope():
+        model = new_model(runner, plan)
+        return Job(plan, model, select_trained(model, plan.method.tuning))
+
+
+def new_model(runner: TaskRunner, plan: Plan) -> EncoderModel:
+    """The model with the base's weights, and the saved adapter's if there is one."""
+    _, product_dtype = PRECISIONS[plan.precision]
+    frozen = plan.method.tuning.frozen_layers
+    encoder = plan.base.new_encoder(plan.method.adapter, plan.dropout, product_dtype, frozen)
+    model = runner.new_model(plan, encoder)
+    model.compile(jit_compile=plan.training.jit_compile)
+    untouched = plan.base.assign(model.named_variables())
+    if plan.members:
+        _assign_members(model.named_variables(), plan)
+    if plan.saved:
+        plan.saved.assign_to(model.named_variables(), plan.base.fingerprint())
+    elif plan.initial_adapter:
+        runner.assign_start(plan, model)
+    elif untouched and not plan.actions.train:
+        raise InputError(
+            f"There is nothing trained to evaluate: no adapter in {plan.paths.adapter_dir!r}, and "
+            f"{plan.base.weights_path} does not hold {untouched[0]!r}. Add --do_train, or "
+            "--adapter_dir."
+        )
+    return model
+
+
+def _assign_members(variables: dict[str, tf.Variable], plan: Plan) -> None:
+    assert isinstance(plan.method.adapter, FusionConfig)
+    for name, value in stack_members(plan.method.adapter, plan.members).items():
+        variables[name].assign(value)
+
+
+def _execute(runner: TaskRunner, job: Job) -> None:
+    plan = job.plan
+    results = functools.partial(plan.folder.results, plan.actions.export)
+    before = results() if plan.writes and not plan.actions.overwrite else {}
+    if plan.actions.train:
+        _train(runner, job)
+    elif plan.writes:
+        plan.folder.start_evaluation(_run_record(job))
+    if runner.is_evaluated(plan):
+        _evaluate(runner, job)
+    if plan.actions.predict:
+        runner.predict(job)
+    if plan.actions.export and plan.writes:
+        runner.export(job)
+    if plan.writes:
+        job.record["results"] = results()
+        _finish(job, before)
+
+
+def _finish(job: Job, before: dict[str, Any]) -> None:
+    """Writes `run.json` and the report, and names the results that were replaced."""
+    plan, now = job.plan, job.record["results"]
+    for name, digest in before.items():
+        if isinstance(digest, str) and now.get(name, digest) != digest:
+            print(f"Replaced: {plan.folder.file(name)}", flush=True)
+    plan.folder.write_record(_run_record(job), plan.actions.train)
+    if plan.actions.train:
+        print(printable(f"Adapter: {plan.paths.adapter_dir}"), flush=True)
+    if plan.actions.report:
+        report_page.write(plan.paths.output_dir)
+
+
+def _complete_finished(plan: Plan) -> None:
+    """Removes the lock and writes the report that a run lacks which was killed at its very end.
+
+    The report may also be missing because it was not asked for.
+    """
+    out = plan.paths.output_dir
+    if plan.actions.dry_run or not plan.writes:
+        return
+    remove_dead(out)
+    if plan.actions.report and not report_page.is_there(out):
+        with plan.folder.lock():
+            report_page.write(out)
+
+
+def _train(runner: TaskRunner, job: Job) -> None:
+    """Trains, and writes the adapter directory."""
+    plan = job.plan
+    if plan.actions.overwrite and plan.writes and not plan.folder.is_interrupted():
+        plan.folder.clear()
+    if plan.writes:
+        plan.folder.start_training()
+    runner.begin_training(job)
+    job.standardized = True
+    progress = train(
+        job.model,
+        job.trained,
+        lambda start, shard: runner.train_batches(job.plan, start, shard),
+        plan.training,
+        _evaluation(runner, job),
+    )
+    runner.finish_training(job)
+    job.standardized = False
+    if progress.start:
+        job.record["resumed_from_step"] = progress.start
+    job.record |= {
+        "train_seconds": progress.seconds,
+        "train_cpu_seconds": progress.cpu_seconds,
+        "examples_per_second": progress.examples_per_second,
+        "global_step": progress.weights_step,
+    }
+    if plan.writes:
+        runner.save(job)
+
+
+def _evaluation(runner: TaskRunner, job: Job) -> Evaluation | None:
+    """What to evaluate during training, if anything."""
+    plan, selection = job.plan, job.plan.selection
+    if not selection.every and selection.keep == "last":
+        return None
+
+    def evaluate() -> dict[str, float]:
+        job.evaluated.clear()
+        return runner.evaluate(job)
+
+    return Evaluation(
+        every=selection.every,
+        evaluate=evaluate,
+        score=lambda results: runner.score(plan.metrics, results),
+        keep=selection.keep,
+        patience=selection.patience,
+    )
+
+
+def _evaluate(runner: TaskRunner, job: Job) -> None:
+    """Scores the development sets; writes `eval_results.txt`, and the result into the adapter."""
+    plan = job.plan
+    job.evaluated.clear()
+    scores = runner.evaluate(job)
+    job.record["eval"] = scores
+    if not plan.writes:
+        return
+    saved_steps = plan.saved.config.get("global_step", 0) if plan.saved else 0
+    steps = job.record.get("global_step", saved_steps)
+    runner.write_details(job)
+    write_eval_results(plan.paths.output_dir, scores | {"global_step": steps})
+    if plan.actions.train:
+        runner.save(job)
+
+
+def _run_record(job: Job) -> dict[str, Any]:
+    """The content of `run.json`: with `--config` it repeats the run."""
+    plan = job.plan
+    return {
+        "command": provenance.command(),
+        "flags": plan.settings,
+        "learning_rate": plan.training.learning_rate,
+        "versions": installed_versions(),
+        **plan.folder.run.content,
+        "parameters": {
+            "total": count(job.model.named_variables().values()),
+            "trained": count(job.trained.values()),
+            "groups": count_by_group(job.model, job.trained),
+        },
+        "chosen_by": list(plan.metrics),
+        "replicas": plan.strategy.num_replicas_in_sync,
+        "peak_memory_mb": provenance.peak_memory_mb(),
+    } | job.record
