@@ -46,8 +46,8 @@ def parse_value(row: Setting, value: Any) -> Value:
     try:
         parsed: Value = parser_of(row).parse(value if isinstance(value, bool) else text)
     except (ValueError, TypeError, flags.IllegalFlagValueError) as error:
-        reason = truncate(str(error.args[0]), 400)
-        raise InputError(f"--{row.name}={truncate(text, 200)}: {reason}") from error
+        reason = truncate(str(error.args[0]), 300)
+        raise InputError(f"--{row.name}={truncate(text, 100)}: {reason}") from error
     return parsed
 
 

@@ -15,6 +15,7 @@ from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig
 from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
 from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
 from adapter_bert_tf.cli import store_commands
+from adapter_bert_tf.config.sections.method import MethodConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.method import from_config
 from adapter_bert_tf.store import contents, load_adapter, multitask, schema
@@ -177,12 +178,7 @@ def files(draw):
 
 def read(folder, settings):
     """Reads the file, and makes the variables' list for a tiny base."""
-    flags = types.SimpleNamespace(
-        adapter=str(folder / "adapter.json"),
-        adapter_size=None,
-        adapter_init_scale=None,
-        adapter_layers=settings["layers"],
-    )
-    parts = from_config._with_overrides(flags)
+    config = MethodConfig(adapter=str(folder / "adapter.json"), adapter_layers=settings["layers"])
+    parts = from_config._with_overrides(config)
     parts.without_lowest(0, 1).specs(SIZES)
     parts.summary()

@@ -169,7 +169,7 @@ WRONG = {
     ),
     "a dev of single texts": (
         lambda **f: abt.train(["a"], ["c"], others=["b"], dev=(["a"], ["c"]), **f),
-        r"^dev is \(texts, labels\), of pairs .* dev of \['text_a', 'label'\]$",
+        r"^dev is \(texts, labels\), for pairs .* dev of \['text_a', 'label'\]$",
     ),
     "a dev whose second texts are none": (
         lambda **f: abt.train(["a"], ["c"], dev=(["a"], ["c"], 1), **f),

@@ -151,7 +151,7 @@ def test_content_reads_back_as_it_is_written():
         name="a", record=lambda: {"data_sha256": {"train": "1"}, "labels": ("a",)}
     )
     base = types.SimpleNamespace(fingerprint=lambda: {"hidden_size": 4})
-    made_of = content_of((data,), base, types.SimpleNamespace(parts=None))
+    made_of = content_of((data,), base, types.SimpleNamespace(adapter=None))
     assert json.loads(json.dumps(made_of)) == made_of and made_of["adapter"] is None
 
 
@@ -161,7 +161,7 @@ def test_the_content_of_several_tasks_has_a_digest_of_each():
         for name, splits in (("a", {"train": "1", "dev": "2"}), ("b", {"train": "3"}))
     ]
     base = types.SimpleNamespace(fingerprint=lambda: {})
-    made_of = content_of(tasks, base, types.SimpleNamespace(parts=None))
+    made_of = content_of(tasks, base, types.SimpleNamespace(adapter=None))
     assert made_of["data_sha256"] == {
         "train": {"a": "1", "b": "3"},
         "dev": {"a": "2", "b": None},

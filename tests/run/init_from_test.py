@@ -333,6 +333,6 @@ def test_what_it_has_seen_of_the_development_set(case, before, caplog):
     assert ("trained on another part of the data of 'data'" in caplog.text) is warned
     said = split_history.adapter_config(task, start, members)
     assert said == (ours | {"fold": MIXED_SPLITS, "split_seed": None} if warned else ours)
-    metric = split_history.marked({"name": "f1", "value": 0.5, "split": "dev"}, said)
+    metric = split_history.mark_metric({"name": "f1", "value": 0.5, "split": "dev"}, said)
     assert (metric["split"] == "dev") is not warned
-    assert split_history.marked(None, said) is None
+    assert split_history.mark_metric(None, said) is None

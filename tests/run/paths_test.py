@@ -9,6 +9,8 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf import doctor
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import planning
 from adapter_bert_tf.training.strategy import require_tf_config, tpu_runtime
@@ -101,22 +103,9 @@ def test_the_versions_are_printed_before_the_tpu_is_asked(tmp_path, capsys):
     assert f"tensorflow {tf.__version__}; TPU local: libtpu " in capsys.readouterr().out
 
 
-SIZES = types.SimpleNamespace(
-    train_batch_size=12,
-    gradient_accumulation_steps=1,
-    eval_batch_size=8,
-    predict_batch_size=8,
-    max_seq_length=16,
-    pad_to=8,
-    group_by_length="epoch",
-    seed=0,
-    num_train_epochs=3.0,
-)
-
-
 def batches(replicas, train=True, **sizes):
-    flags = types.SimpleNamespace(**{**vars(SIZES), **sizes})
-    return planning.batches_of(flags, types.SimpleNamespace(train=train), replicas)
+    values = {"train_batch_size": 12, "do_train": train, **sizes}
+    return planning.batches_of(RunConfig.from_values(Command.CLASSIFIER, values), replicas)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """What a run says of flags and adapters that do not fit, in a warning or in its one message."""
 
-import types
-
 import pytest
 
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.runners.questions.runner import QuestionRunner
 from adapter_bert_tf.store import load_adapter
@@ -54,22 +54,15 @@ def test_few_examples_may_be_of_one_class(mrpc, tiny_base_folder, tmp_path, capl
         assert ("got the same prediction" in caplog.text) is said
 
 
-NO_ROOM = types.SimpleNamespace(  # As of a short adapter that answers no questions.
-    question=None,
-    context=None,
-    null_score_diff_threshold=0.0,
-    data_source="tfds",
-    max_seq_length=32,
-    max_query_length=64,
-)
-
-
 def test_each_command_names_the_other(mrpc, trained, tmp_path):
     written = support.GOLDEN.parent / "written_before"
     error = applied(mrpc, written / "base", written / "adapters" / "squad", tmp_path / "out")
     assert "answers questions" in error and "run_squad.py applies it" in error
     with pytest.raises(InputError, match=r"run_classifier.py applies it"):
-        QuestionRunner().check(NO_ROOM, load_adapter(str(trained)))
+        # As from a short adapter, whose windows have no room for questions.
+        values = {"data_source": "tfds", "max_seq_length": 32, "max_query_length": 64}
+        config = RunConfig.from_values(Command.SQUAD, values)
+        QuestionRunner().check(config, load_adapter(str(trained)))
 
 
 def test_a_file_above_a_folder(mrpc, tiny_base_folder, tmp_path):

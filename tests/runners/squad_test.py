@@ -5,12 +5,13 @@ import re
 import shutil
 import subprocess
 import sys
-import types
 
 import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.config import checks
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.runners.questions import task_data
 from tests import support
@@ -253,25 +254,12 @@ def test_bad_input_is_one_message_and_leaves_nothing(trained, tmp_path):
 
 
 FLAGS = {
-    "do_train": False,
-    "do_eval": False,
     "do_predict": True,
-    "data_source": "tsv",
-    "question": None,
-    "context": None,
-    "train_file": None,
     "predict_file": "DEV",
     "max_seq_length": 20,
     "max_query_length": 6,
     "doc_stride": 4,
-    "max_train_examples": None,
-    "version_2_with_negative": False,
     "features_dir": "features",
-    "seed": 0,
-    "metric": None,
-    "null_score_diff_threshold": 0.0,
-    "n_best_size": 20,
-    "max_answer_length": 30,
 }
 BAD = {
     "half a question": ({"question": "why"}, "belong together"),
@@ -304,11 +292,11 @@ def test_what_is_refused(case, tmp_path, monkeypatch):
     ):
         write(tmp_path, name, **how).rename(name)
     changes, message = BAD[case]
-    flags = types.SimpleNamespace(**FLAGS | changes)
+    config = RunConfig.from_values(Command.SQUAD, FLAGS | changes)
     with pytest.raises(InputError, match=message):
-        checks.check_questions(flags)
-        checks.check_room(flags)
-        task_data.read(flags, vocabulary=None)
+        checks.check_questions(config)
+        checks.check_room(config)
+        task_data.read(config, vocabulary=None)
 
 
 def test_a_question_without_its_answer_is_not_learned_and_named(tmp_path, caplog):
@@ -316,10 +304,9 @@ def test_a_question_without_its_answer_is_not_learned_and_named(tmp_path, caplog
     content = json.loads(path.read_text())
     content["data"][0]["paragraphs"][0]["qas"][0]["answers"][0]["answer_start"] = 3
     path.write_text(json.dumps(content))
-    flags = types.SimpleNamespace(
-        **FLAGS | {"do_train": True, "do_predict": False, "train_file": str(path)}
-    )
-    assert task_data.read(flags, vocabulary=None).count == 5
+    values = FLAGS | {"do_train": True, "do_predict": False, "train_file": str(path)}
+    config = RunConfig.from_values(Command.SQUAD, values)
+    assert task_data.read(config, vocabulary=None).count == 5
     assert "1 of 6 questions are left out of training" in caplog.text
     assert "train-0-0" in caplog.text
 

@@ -3,10 +3,11 @@
 import json
 import math
 import signal
-import types
 
 import pytest
 
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.errors import Interrupted
 from adapter_bert_tf.run.batch_sizes import steps_per_loop
 from adapter_bert_tf.training.checkpoints import SaveCheckpoints
@@ -65,10 +66,9 @@ def test_a_worker_tells_the_first_one(tmp_path):
     ],
 )
 def test_no_call_is_longer_than_the_time_between_checkpoints(asked, tpu, every, expected):
-    flags = types.SimpleNamespace(
-        iterations_per_loop=asked, use_tpu=tpu, distribution="auto", save_checkpoints_steps=every
-    )
-    assert steps_per_loop(flags) == expected
+    values = {"iterations_per_loop": asked, "use_tpu": tpu, "save_checkpoints_steps": every}
+    config = RunConfig.from_values(Command.CLASSIFIER, values)
+    assert steps_per_loop(config) == expected
 
 
 def test_rows_that_a_power_cut_damaged_are_left_out(tmp_path):
