@@ -62,6 +62,7 @@ setup(
         # Names of bases, and `store push|pull`.
         "hub": ["huggingface_hub>=0.34", "kagglehub>=0.3"],
         "test": [
+            "filelock>=3.16",
             "huggingface_hub>=0.34",
             "pytest>=9",
             "pytest-xdist>=3.6",

@@ -7,11 +7,15 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # Who asks a hub asks the tests' own.
 os.environ.setdefault("PYTHONFAULTHANDLER", "1")  # A process that crashes says where.
 
+import functools
 import pathlib
+import shutil
 
+import filelock
 import pytest
 
-from tests import support
+from tests import runs, support
+from tests.runs import FinishedRun
 
 # They run first, so that the two processes of `make test` and `make test-long` end together.
 LONGEST = (
@@ -48,11 +52,47 @@ def no_training_at_a_rate_of_zero(caplog):
 
 
 @pytest.fixture(scope="session")
-def tiny_base_folder(tmp_path_factory):
+def once(tmp_path_factory):
+    """Function of a name and a function: the folder that this fills once for all processes."""
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+    return functools.partial(_made_once, root)
+
+
+def _made_once(root, name, make):
+    folder, done = root / name, root / f"{name}.done"
+    with filelock.FileLock(root / f"{name}.lock"):
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            done.touch()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_base_folder(once):
     """A folder with a tiny base in Google's format; tests must not write to it."""
-    folder = tmp_path_factory.mktemp("base") / "google"
-    support.write_google(folder)
-    return str(folder)
+    return str(once("tiny_base", support.write_google))
+
+
+@pytest.fixture(scope="session")
+def finished_run(once, tiny_base_folder):
+    """A finished run of one epoch of MRPC, with its data; tests must not write to its folders."""
+    folder = once("finished_mrpc", lambda folder: _train_mrpc(folder, tiny_base_folder))
+    return FinishedRun(folder / "MRPC", tiny_base_folder, folder / "out")
+
+
+def _train_mrpc(folder, base):
+    mrpc = runs.write_mrpc(folder / "MRPC")
+    runs.train(mrpc, base, folder / "out", *FinishedRun.flags)
+
+
+@pytest.fixture
+def finished_copy(finished_run, tmp_path):
+    """A copy of the output folder of `finished_run`."""
+    return shutil.copytree(finished_run.out, tmp_path / "out")
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ import importlib
 import json
 import re
 import shlex
-import subprocess
 import sys
 
 import numpy as np
@@ -26,7 +25,7 @@ from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.tasks import GLUE, TASKS
 from adapter_bert_tf.training.parameter_report import format_report
 from adapter_bert_tf.training.tuning import Tuning, select_trained
-from tests import support
+from tests import processes, support
 from tests.runs import ROOT, command, write_mrpc
 from tests.tasks import glue_test
 
@@ -157,12 +156,10 @@ def test_the_method_through_the_command(page):
     """A process of its own, which knows of the method by the page's script alone."""
     folder, _ = page
     _, script, *flags = arguments("Add a method")
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, script, *flags],
+        cwd=folder,
         env={"PYTHONPATH": str(ROOT), "PATH": "", "HOME": str(folder), "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert re.search(r"adapters +32 +32 ", done.stdout)
@@ -202,6 +199,7 @@ def with_task(page, monkeypatch):
 
 
 def test_the_row_of_the_task_passes_its_test(with_task, tmp_path):
+    assert with_task.name in glue_test.ROWS
     glue_test.test_every_task_has_a_row()
     glue_test.test_rows_as_published(with_task.name, tmp_path)
 

@@ -1,11 +1,11 @@
 """The files of `examples/`, each run in an empty folder on the default base."""
 
 import os
-import subprocess
 import sys
 
 import pytest
 
+from tests import processes
 from tests.runs import ROOT
 
 SAID = {
@@ -24,13 +24,10 @@ MARKS = dict.fromkeys(SAID, pytest.mark.slow) | {"sentiment.py": pytest.mark.lon
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS[name]) for name in SAID])
 def test_an_example(name, tmp_path):
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, ROOT / "examples" / name],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     for part in SAID[name]:

@@ -1,10 +1,12 @@
 """Commands in this process, and data in MRPC's layout."""
 
 import contextlib
+import dataclasses
 import io
 import logging
 import os
 import pathlib
+from typing import ClassVar
 from unittest import mock
 
 import numpy as np
@@ -79,6 +81,22 @@ def command(*arguments, folder=ROOT, main=run_classifier.main):
         # Nearly all tests look at other things: a page takes half a second. `--report` draws it.
         flags.FLAGS(["run_classifier.py", "--noreport", *map(str, arguments)])
         return _message(lambda: main(None), folder)
+
+
+@dataclasses.dataclass(frozen=True)
+class FinishedRun:
+    """A run that has ended.
+
+    Args:
+      data: the folder of its data.
+      base: the folder of its base.
+      out: its output folder.
+    """
+
+    flags: ClassVar = ("--num_train_epochs=1", "--do_eval", "--do_predict")
+    data: pathlib.Path
+    base: str
+    out: pathlib.Path
 
 
 class Lines(logging.Handler):

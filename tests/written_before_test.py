@@ -11,7 +11,6 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 
 import numpy as np
@@ -20,7 +19,7 @@ import safetensors.numpy
 import tensorflow as tf
 
 import adapter_bert_tf
-from tests import support
+from tests import processes, support
 from tests.runs import ROOT, command
 
 pytestmark = pytest.mark.long
@@ -79,13 +78,10 @@ def answering(name):
 
 def run_squad(tree, lines):
     """Runs command lines in one process, in the tree; returns what it printed."""
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, GOLDEN / "commands.py", "run_squad", json.dumps(lines)],
         cwd=tree,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -6,7 +6,6 @@ Each is one file of `toy_methods/`; no file of the package names them.
 import ast
 import json
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
@@ -29,7 +28,7 @@ from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.training.loop import TrainingSettings, train
 from adapter_bert_tf.training.parameter_report import format_report
 from adapter_bert_tf.training.tuning import Tuning, select_trained
-from tests import support
+from tests import processes, support
 from tests.adapters import toy_methods
 from tests.adapters.toy_methods import (
     ToyHypernetwork,
@@ -148,11 +147,8 @@ def test_another_process_computes_the_same(train_method, folder, tiny_base_folde
     inputs = inputs_of()
     expected = {name: train_method(name)[1](inputs, training=False) for name in METHODS}
     np.savez(folder / "inputs.npz", **inputs)
-    subprocess.run(
-        [sys.executable, "-c", OTHER_PROCESS, tiny_base_folder, folder],
-        check=True,
-        cwd=pathlib.Path(__file__).parents[2],
-    )
+    done = processes.run([sys.executable, "-c", OTHER_PROCESS, tiny_base_folder, folder])
+    assert done.returncode == 0, done.stderr
     logits = np.load(folder / "logits.npz")
     for name, values in expected.items():
         np.testing.assert_allclose(logits[name], values, atol=1e-6)

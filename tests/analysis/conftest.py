@@ -7,9 +7,12 @@ from tests.runs import train, write_mrpc
 
 
 @pytest.fixture(scope="session")
-def looked_at(tiny_base_folder, tmp_path_factory):
+def looked_at(once, tiny_base_folder):
     """Data, base and the folder of a run with an evaluation; tests must not write to them."""
-    data = write_mrpc(tmp_path_factory.mktemp("looked_at") / "MRPC", rows=32)
-    out = data.parent / "out"
-    train(data, tiny_base_folder, out, "--num_train_epochs=8", "--do_eval")
-    return LookedAt(data, tiny_base_folder, out)
+
+    def make(folder):
+        data = write_mrpc(folder / "MRPC", rows=32)
+        train(data, tiny_base_folder, folder / "out", "--num_train_epochs=8", "--do_eval")
+
+    folder = once("looked_at", make)
+    return LookedAt(folder / "MRPC", tiny_base_folder, folder / "out")

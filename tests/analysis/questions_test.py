@@ -2,7 +2,6 @@
 
 import csv
 import json
-import subprocess
 import sys
 
 import numpy as np
@@ -15,9 +14,10 @@ from adapter_bert_tf.analysis.layers import ablation
 from adapter_bert_tf.analysis.layers.removal import NOTHING, SUBLAYERS, spans
 from adapter_bert_tf.cli.analyze import of_questions
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
+from tests import processes
 from tests.analysis.looked import LAYERS, SIZES, some_inputs
 from tests.runners.squad_test import TINY, write
-from tests.runs import ROOT, squad
+from tests.runs import squad
 
 
 def labeler(adapter=None):
@@ -46,8 +46,8 @@ def test_nothing_and_everything_removed_are_exact():
 
 def analyze(name, *arguments):
     """An analysis in a process of its own: it has the flags of run_squad.py."""
-    words = [sys.executable, "-m", "adapter_bert_tf.analysis", name, *map(str, arguments)]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    words = [sys.executable, "-m", "adapter_bert_tf.analysis", name, *arguments]
+    done = processes.run(words)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import types
 
@@ -16,7 +15,7 @@ from adapter_bert_tf.base import files, hub, load_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store.card import without_metadata
 from adapter_bert_tf.store.directory import save_adapter
-from tests import fake_hub, support
+from tests import fake_hub, processes, support
 from tests.runs import ROOT, write_mrpc
 
 NAME = "someone/tiny-bert"
@@ -44,10 +43,7 @@ def hubbed(base_folder, tmp_path_factory):
 
 def run(environment, *words, check=True):
     """A command in a process of its own, which knows only this Hub; what it printed."""
-    done = subprocess.run(
-        [sys.executable, *map(str, words)],
-        env=environment, cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = processes.run([sys.executable, *words], env=environment)
     assert (done.returncode == 0) is check, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -80,8 +76,7 @@ def test_the_adapter_and_its_card_say_which_base(trained, hubbed):
 @pytest.mark.long
 def test_the_code_of_the_card_runs(trained, hubbed):
     code = (trained / "README.md").read_text().split("```python\n")[1].split("```")[0]
-    done = subprocess.run([sys.executable, "-c", code], env=hubbed[1], cwd=trained,
-                          capture_output=True, text=True, check=False)  # fmt: skip
+    done = processes.run([sys.executable, "-c", code], env=hubbed[1], cwd=trained)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("{'label': ")
 

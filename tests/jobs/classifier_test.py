@@ -20,7 +20,7 @@ from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.tasks import find_task
 from adapter_bert_tf.training import optimizer, strategy, tuning
-from tests import support
+from tests import processes, support
 from tests.runs import MRPC_HEADER, base_flags, command, mrpc_row, train, try_to_train, write_mrpc
 
 ROOT = pathlib.Path(run_classifier.__file__).parent
@@ -64,15 +64,8 @@ def test_adapter_berts_readme_command_runs_unchanged(mrpc, tiny_base_folder, tmp
     assert "global_step = 10\n" in results
 
 
-def test_what_a_run_leaves(mrpc, tiny_base_folder, tmp_path):
-    out = train(
-        mrpc,
-        tiny_base_folder,
-        tmp_path / "out",
-        "--do_eval",
-        "--do_predict",
-        "--num_train_epochs=1",
-    )
+def test_what_a_run_leaves(finished_run):
+    out = finished_run.out
     names = {path.name.split(".out.")[0] for path in out.iterdir()}
     assert names == {
         "adapter",
@@ -103,8 +96,8 @@ def test_what_a_run_leaves(mrpc, tiny_base_folder, tmp_path):
     assert set(run["data_sha256"]) == {"train", "dev", "test"}
 
 
-def test_the_adapter_holds_what_was_trained(mrpc, tiny_base_folder, tmp_path):
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=1")
+def test_the_adapter_holds_what_was_trained(finished_run):
+    out = finished_run.out
     config = json.loads((out / "adapter" / "adapter_config.json").read_text())
     assert config["labels"] == ["0", "1"] and config["metric"]["name"] == "accuracy"
     weights = safetensors.numpy.load_file(out / "adapter" / "adapter.safetensors")
@@ -159,9 +152,9 @@ def test_it_learns(mrpc, tiny_base_folder, tmp_path):
 
 
 @pytest.mark.long
-def test_a_fresh_process_evaluates_the_same(mrpc, tiny_base_folder, tmp_path):
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=2")
-    again = subprocess.run(
+def test_a_fresh_process_evaluates_the_same(finished_run, tiny_base_folder, tmp_path):
+    out, mrpc = finished_run.out, finished_run.data
+    again = processes.run(
         [
             sys.executable,
             "run_classifier.py",
@@ -172,11 +165,7 @@ def test_a_fresh_process_evaluates_the_same(mrpc, tiny_base_folder, tmp_path):
             "--max_seq_length=16",
             f"--adapter_dir={out}/adapter",
             f"--output_dir={tmp_path}/again",
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+        ]
     )
     assert again.returncode == 0, again.stderr
     assert (out / "eval_results.txt").read_text() == (
@@ -184,13 +173,12 @@ def test_a_fresh_process_evaluates_the_same(mrpc, tiny_base_folder, tmp_path):
     ).read_text()
 
 
-def test_the_same_seed_gives_the_same_adapter(mrpc, tiny_base_folder, tmp_path):
-    contents = []
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        out = train(
-            mrpc, tiny_base_folder, tmp_path / name, "--num_train_epochs=1", f"--seed={seed}"
-        )
-        contents.append((out / "adapter" / "adapter.safetensors").read_bytes())
+def test_the_same_seed_gives_the_same_adapter(finished_run, mrpc, tiny_base_folder, tmp_path):
+    """Also in another folder, and with nothing evaluated."""
+    outs = [finished_run.out, *(tmp_path / str(seed) for seed in range(2))]
+    for seed, out in enumerate(outs[1:]):
+        train(mrpc, tiny_base_folder, out, "--num_train_epochs=1", f"--seed={seed}")
+    contents = [(out / "adapter" / "adapter.safetensors").read_bytes() for out in outs]
     assert contents[0] == contents[1] != contents[2]
 
 
@@ -289,8 +277,8 @@ def test_evaluation_keeps_the_record_of_the_training(mrpc, tiny_base_folder, tmp
 
 
 @pytest.mark.long
-def test_overwriting_never_goes_on_from_another_run(mrpc, tiny_base_folder, tmp_path, capsys):
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--num_train_epochs=1")
+def test_overwriting_never_goes_on_from_another_run(finished_copy, mrpc, tiny_base_folder, capsys):
+    out = finished_copy
     (out / "checkpoints" / "flags.json").unlink()
     (out / "checkpoints" / "mine.txt").write_text("")
     capsys.readouterr()
@@ -314,8 +302,8 @@ def test_an_interrupted_run_goes_on(more, mrpc, tiny_base_folder, tmp_path, caps
     assert (out / "adapter" / "adapter.safetensors").exists()
 
 
-def test_an_interrupted_run_does_not_go_on_with_other_data(mrpc, tiny_base_folder, tmp_path):
-    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--num_train_epochs=1")
+def test_an_interrupted_run_does_not_go_on_with_other_data(finished_copy, mrpc, tiny_base_folder):
+    out = finished_copy
     shutil.rmtree(out / "adapter")
     write_mrpc(mrpc, rows=48)
     error = try_to_train(mrpc, tiny_base_folder, out, "--num_train_epochs=1")
@@ -393,15 +381,8 @@ def test_config_file(mrpc, tiny_base_folder, tmp_path):
     assert (out / "eval_results.txt").exists()
 
 
-def test_old_results_go_with_overwrite_and_nothing_else(mrpc, tiny_base_folder, tmp_path):
-    out = train(
-        mrpc,
-        tiny_base_folder,
-        tmp_path / "out",
-        "--do_eval",
-        "--do_predict",
-        "--num_train_epochs=1",
-    )
+def test_old_results_go_with_overwrite_and_nothing_else(finished_copy, mrpc, tiny_base_folder):
+    out = finished_copy
     (out / "notes.tsv").touch()
     train(mrpc, tiny_base_folder, out, "--overwrite", "--num_train_epochs=0.5")
     names = {path.name.split(".out.")[0] for path in out.iterdir()}
@@ -415,125 +396,122 @@ def _append(path, line):
         file.write(line + "\n")
 
 
-def _cased(mrpc, base, tmp_path):
+def _cased(run, tmp_path):
     support.write_google(tmp_path / "cased", vocabulary=[*support.VOCABULARY[:-1], "The"])
     return [*base_flags(tmp_path / "cased"), "--do_lower_case=true"]
 
 
-def _other_vocabulary(mrpc, base, tmp_path):
+def _other_vocabulary(run, tmp_path):
     path = tmp_path / "vocab.txt"
     path.write_text("\n".join([*support.VOCABULARY, "more"]) + "\n")
     return [f"--vocab_file={path}"]
 
 
-def _other_shape(mrpc, base, tmp_path):
+def _other_shape(run, tmp_path):
     path = tmp_path / "bert_config.json"
     path.write_text(json.dumps(support.CONFIG | {"intermediate_size": 64}))
     return [f"--bert_config_file={path}"]
 
 
-def _finished_run(mrpc, base, tmp_path):
-    train(mrpc, base, tmp_path / "out", "--num_train_epochs=0.5")
-    return []
+def _finished(run, tmp_path):
+    shutil.copytree(run.out, tmp_path / "out")
+    return ["--num_train_epochs=0.5"]
 
 
-def _adapter_alone(mrpc, base, tmp_path):
-    train(mrpc, base, tmp_path / "out", "--num_train_epochs=0.5")
+def _adapter_alone(run, tmp_path):
+    _finished(run, tmp_path)
     shutil.rmtree(tmp_path / "out" / "checkpoints")
     return []
 
 
-def _ownerless_checkpoints(mrpc, base, tmp_path):
-    train(mrpc, base, tmp_path / "out", "--num_train_epochs=0.5")
+def _ownerless_checkpoints(run, tmp_path):
+    _finished(run, tmp_path)
     shutil.rmtree(tmp_path / "out" / "adapter")
     (tmp_path / "out" / "checkpoints" / "flags.json").unlink()
     return []
 
 
-def _interrupted_run(mrpc, base, tmp_path):
+def _interrupted_run(run, tmp_path):
     """A run whose checkpoints are there, but not its adapter."""
-    train(mrpc, base, tmp_path / "out", "--num_train_epochs=0.5")
+    _finished(run, tmp_path)
     shutil.rmtree(tmp_path / "out" / "adapter")
-    return ["--seed=5"]
+    return ["--num_train_epochs=1", "--seed=5"]
 
 
-def _file_instead_of_folder(mrpc, base, tmp_path):
+def _file_instead_of_folder(run, tmp_path):
     (tmp_path / "afile").write_text("")
     return [f"--output_dir={tmp_path}/afile"]
 
 
-def _precious_folder(mrpc, base, tmp_path):
+def _precious_folder(run, tmp_path):
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "thesis.txt").write_text("")
     return [f"--adapter_dir={tmp_path}/precious"]
 
 
-def _other_task(mrpc, base, tmp_path):
-    train(mrpc, base, tmp_path / "first", "--num_train_epochs=0.5")
-    return [
-        "--task_name=demo_paraphrase",
-        "--data_dir=",
-        "--nodo_train",
-        f"--adapter_dir={tmp_path}/first/adapter",
-    ]
+def _other_task(run, tmp_path):
+    adapter = f"--adapter_dir={run.out}/adapter"
+    return ["--task_name=demo_paraphrase", "--data_dir=", "--nodo_train", adapter]
 
 
 BAD_INPUT = {
     "output folder is a file": (_file_instead_of_folder, "cannot be written"),
     "adapter folder of another kind": (_precious_folder, "will not be replaced"),
     "adapter of another task": (_other_task, "trained for the task 'mrpc'"),
-    "negative learning rate": (lambda m, b, t: ["--learning_rate=-1"], "must be a number above 0"),
-    "no number of epochs": (lambda m, b, t: ["--num_train_epochs=nan"], "must be a number"),
-    "adapter is a folder": (lambda m, b, t: [f"--adapter={t}"], "--adapter must be one of"),
+    "negative learning rate": (lambda run, t: ["--learning_rate=-1"], "must be a number above 0"),
+    "no number of epochs": (lambda run, t: ["--num_train_epochs=nan"], "must be a number"),
+    "adapter is a folder": (lambda run, t: [f"--adapter={t}"], "--adapter must be one of"),
     "data file is a folder": (
-        lambda m, b, t: (m / "dev.tsv").unlink() or (m / "dev.tsv").mkdir(),
+        lambda run, t: (t / "MRPC" / "dev.tsv").unlink() or (t / "MRPC" / "dev.tsv").mkdir(),
         "Cannot read",
     ),
     "list in config": (
-        lambda m, b, t: (t / "c.yaml").write_text("seed: [1, 2]") and [f"--config={t}/c.yaml"],
+        lambda run, t: (t / "c.yaml").write_text("seed: [1, 2]") and [f"--config={t}/c.yaml"],
         "must be one value",
     ),
     "another interrupted run": (_interrupted_run, "checkpoints of another run.*--seed: 0 there"),
-    "missing data file": (lambda m, b, t: (m / "train.tsv").unlink(), "No data file"),
-    "empty data file": (lambda m, b, t: (m / "train.tsv").write_text(""), "train.tsv"),
+    "missing data file": (lambda run, t: (t / "MRPC" / "train.tsv").unlink(), "No data file"),
+    "empty data file": (lambda run, t: (t / "MRPC" / "train.tsv").write_text(""), "train.tsv"),
     "too few columns": (
-        lambda m, b, t: _append(m / "train.tsv", "1\t2"),
+        lambda run, t: _append(t / "MRPC" / "train.tsv", "1\t2"),
         r"train.tsv, line 66: expected at least 5",
     ),
     "unknown label": (
-        lambda m, b, t: _append(m / "dev.tsv", mrpc_row(7, "a", "b")),
+        lambda run, t: _append(t / "MRPC" / "dev.tsv", mrpc_row(7, "a", "b")),
         r"dev.tsv, line 18: unknown label '7'",
     ),
-    "unknown task": (lambda m, b, t: ["--task_name=mprc"], "Did you mean mrpc"),
-    "no task": (lambda m, b, t: ["--task_name="], "--task_name is missing"),
+    "unknown task": (lambda run, t: ["--task_name=mprc"], "Did you mean mrpc"),
+    "no task": (lambda run, t: ["--task_name="], "--task_name is missing"),
     "other vocabulary": (_other_vocabulary, "Vocabulary and model do not match"),
     "cased": (_cased, "disagrees"),
     "other shape": (_other_shape, "another shape"),
-    "no checkpoint": (lambda m, b, t: [f"--init_checkpoint={t}/none.ckpt"], "No checkpoint at"),
-    "another run": (_finished_run, "another run: .*--num_train_epochs: 0.5 there, 3.0 here"),
+    "no checkpoint": (lambda run, t: [f"--init_checkpoint={t}/none.ckpt"], "No checkpoint at"),
+    "another run": (_finished, "another run: .*--num_train_epochs: 1.0 there, 0.5 here"),
     "checkpoints of nobody": (_ownerless_checkpoints, "nothing says of which run.*--overwrite"),
-    "placeholders": (lambda m, b, t: ["--tpu_name=YOUR_TPU"], "your own bucket and TPU"),
+    "placeholders": (lambda run, t: ["--tpu_name=YOUR_TPU"], "your own bucket and TPU"),
     "an adapter alone": (_adapter_alone, "already holds an adapter.*--overwrite"),
-    "too long": (lambda m, b, t: ["--max_seq_length=25"], "position table, which has 24 rows"),
-    "no data folder": (lambda m, b, t: ["--data_dir="], "needs --data_dir"),
-    "nothing to do": (lambda m, b, t: ["--nodo_train", "--nodo_eval"], "Nothing to do"),
-    "no adapter": (lambda m, b, t: ["--nodo_train"], "nothing trained to evaluate"),
-    "unknown preset": (lambda m, b, t: ["--adapter=hulsby"], "--adapter must be one of"),
-    "layers": (lambda m, b, t: ["--adapter_layers=1-2"], "must be below 2"),
-    "top_k": (lambda m, b, t: ["--tuning=top_k", "--top_k=3"], "--top_k must be 1 to 2"),
-    "no step": (lambda m, b, t: ["--num_train_epochs=0.01"], "No step to train"),
-    "no TPU": (lambda m, b, t: ["--use_tpu", "--tpu_name=local"], "No TPU could be reached"),
+    "too long": (lambda run, t: ["--max_seq_length=25"], "position table, which has 24 rows"),
+    "no data folder": (lambda run, t: ["--data_dir="], "needs --data_dir"),
+    "nothing to do": (lambda run, t: ["--nodo_train", "--nodo_eval"], "Nothing to do"),
+    "no adapter": (lambda run, t: ["--nodo_train"], "nothing trained to evaluate"),
+    "unknown preset": (lambda run, t: ["--adapter=hulsby"], "--adapter must be one of"),
+    "layers": (lambda run, t: ["--adapter_layers=1-2"], "must be below 2"),
+    "top_k": (lambda run, t: ["--tuning=top_k", "--top_k=3"], "--top_k must be 1 to 2"),
+    "no step": (lambda run, t: ["--num_train_epochs=0.01"], "No step to train"),
+    "no TPU": (lambda run, t: ["--use_tpu", "--tpu_name=local"], "No TPU could be reached"),
     "unknown flag in file": (
-        lambda m, b, t: (t / "c.yaml").write_text("sead: 1") and [f"--config={t}/c.yaml"],
+        lambda run, t: (t / "c.yaml").write_text("sead: 1") and [f"--config={t}/c.yaml"],
         r"unknown flags \['sead'\]",
     ),
 }
 
 
 @pytest.mark.parametrize("case", BAD_INPUT)
-def test_bad_input_is_one_message_and_leaves_nothing(case, mrpc, tiny_base_folder, tmp_path):
+def test_bad_input_is_one_message_and_leaves_nothing(
+    case, finished_run, mrpc, tiny_base_folder, tmp_path
+):
     prepare, message = BAD_INPUT[case]
-    more = prepare(mrpc, tiny_base_folder, tmp_path)
+    more = prepare(finished_run, tmp_path)
     before = _tree(tmp_path / "out")
     error = command(
         "--task_name=mrpc",

@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
@@ -16,7 +15,7 @@ from adapter_bert_tf.data.examples import read_examples
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.jobs import python_tables
 from adapter_bert_tf.tasks import own_task
-from tests import support
+from tests import processes, support
 from tests.runs import base_flags, command
 
 SMALL = {"max_seq_length": 16, "train_batch_size": 8, "learning_rate": 1e-2, "seed": 3}
@@ -140,9 +139,7 @@ def test_the_folder_goes_with_the_process_if_none_is_given(tiny_base_folder, tmp
     settings = {"max_seq_length": 16, "train_batch_size": 8, "base_model": str(tiny_base_folder)}
     script = f"import adapter_bert_tf as abt; task = abt.train({texts}, {labels}, **{settings})\n"
     script += "print('left in', task.output_dir)"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path
-    )
+    done = processes.run([sys.executable, "-c", script], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert not pathlib.Path(done.stdout.rpartition("left in ")[2].strip()).exists()
     assert list(tmp_path.iterdir()) == []

@@ -10,6 +10,7 @@ import pytest
 
 from adapter_bert_tf.cli import main as cli
 from adapter_bert_tf.cli.predict import main
+from tests import processes
 
 BEFORE = pathlib.Path(__file__).parent.parent / "golden" / "written_before"
 FINISHED = BEFORE / "out" / "finished"
@@ -118,8 +119,6 @@ def test_help_needs_no_tensorflow(words):
 def test_training_by_its_command(tmp_path):
     words = ["classify", "--task_name=demo_factuality", "--do_train", "--dry_run"]
     words += [f"--base_model={BEFORE / 'base'}", f"--output_dir={tmp_path}", "--max_seq_length=24"]
-    done = subprocess.run(
-        [sys.executable, "-m", "adapter_bert_tf", *words], capture_output=True, text=True
-    )
+    done = processes.run([sys.executable, "-m", "adapter_bert_tf", *words])
     assert done.returncode == 0, done.stderr
     assert "***** Total Trainable Parameters = " in done.stdout

@@ -9,8 +9,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -20,7 +18,7 @@ import safetensors.numpy
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.training.tuning import Tuning
-from tests import support
+from tests import processes, support
 from tests.runners.multitask_test import write_cola
 from tests.runs import ROOT, write_mrpc
 
@@ -55,32 +53,13 @@ def mrpc(tmp_path_factory):
 
 
 def start(out, mrpc, base, *more, devices=1, tf_config=None):
-    """Starts the command in a process of its own; its output goes to `OUT.log`."""
+    """Starts the command in a process of its own."""
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1", "PYTHONPATH": str(ROOT)}
     if tf_config:
         environment["TF_CONFIG"] = json.dumps(tf_config)
-    log = out.with_name(f"{out.name}{tf_config['task']['index'] if tf_config else ''}.log")
-    with open(log, "w") as file:
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                "tests/launch.py",
-                str(devices),
-                "run_classifier.py",
-                *FLAGS,
-                EPOCHS,
-                f"--data_dir={mrpc}",
-                f"--base_model={base}",
-                f"--output_dir={out}",
-                *more,
-            ],
-            cwd=ROOT,
-            env=environment,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-        )
-    process.log = log
-    return process
+    data = (f"--data_dir={mrpc}", f"--base_model={base}", f"--output_dir={out}")
+    words = ["tests/launch.py", devices, "run_classifier.py", *FLAGS, EPOCHS, *data, *more]
+    return processes.Process(words, env=environment)
 
 
 def workers(out, mrpc, base, *more):
@@ -106,7 +85,7 @@ def workers(out, mrpc, base, *more):
 
 def finish(*processes):
     for process in processes:
-        assert process.wait(timeout=300) == 0, process.log.read_text()[-3000:]
+        assert process.wait(timeout=300) == 0, process.text[-3000:]
 
 
 @pytest.fixture(scope="module")
@@ -230,12 +209,12 @@ def test_a_lost_worker_is_noticed_and_both_go_on_after_a_restart(base, mrpc, tmp
     _until(lambda: _saved(tmp_path / "out"), chief)
     other.send_signal(signal.SIGKILL)
     assert chief.wait(timeout=300) == 1  # By itself, however slow the machine is.
-    assert "Another worker was lost" in chief.log.read_text()
+    assert "Another worker was lost" in chief.text
 
     again = workers(tmp_path / "out", mrpc, base, *LONG_RUN)
-    _until(lambda: "examples/s" in again[0].log.read_text(), again[0])
+    _until(lambda: "examples/s" in again[0].text, again[0])
     for process in again:
-        assert re.search(r"Resuming from step \d+", process.log.read_text())
+        assert re.search(r"Resuming from step \d+", process.text)
         process.kill()
 
 
@@ -246,8 +225,8 @@ def test_workers_that_are_asked_to_stop_lose_no_step(asked, base, mrpc, tmp_path
     for index in asked:
         both[index].send_signal(signal.SIGTERM)
     assert chief.wait(timeout=300) != 0 and other.wait(timeout=300) != 0
-    stopped = re.search(r"Stopped at step (\d+), which is saved", chief.log.read_text())
-    assert stopped, chief.log.read_text()[-3000:]
+    stopped = re.search(r"Stopped at step (\d+), which is saved", chief.text)
+    assert stopped, chief.text[-3000:]
     assert f"ckpt-{stopped[1]}.index" in _saved(tmp_path / "out")
 
 
@@ -259,7 +238,7 @@ def _saved(out):
 def _until(condition, process, seconds=120):
     end = time.monotonic() + seconds
     while not condition():
-        assert process.poll() is None, process.log.read_text()[-3000:]
+        assert process.poll() is None, process.text[-3000:]
         assert time.monotonic() < end
         time.sleep(0.2)
 

@@ -5,7 +5,6 @@ import dataclasses
 import hashlib
 import json
 import shutil
-import subprocess
 import sys
 
 import numpy as np
@@ -21,7 +20,8 @@ from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import contents, load_adapter
 from adapter_bert_tf.training.tuning import Tuning
-from tests.runs import ROOT, base_flags, command, train, try_to_train, write_mrpc
+from tests import processes
+from tests.runs import base_flags, command, train, try_to_train, write_mrpc
 
 ANALYSIS = "adapter_bert_tf.analysis.composition.fusion"
 MEMBER = ("--adapter=pfeiffer", "--adapter_size=4", "--notrain_layer_norm", "--num_train_epochs=1")
@@ -290,13 +290,7 @@ def test_looking_again_leaves_the_same(mrpc, fused, tiny_base_folder, tmp_path, 
 
 def analyze(*arguments):
     """Runs `python -m adapter_bert_tf.analysis` in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "adapter_bert_tf.analysis", *map(str, arguments)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return processes.run([sys.executable, "-m", "adapter_bert_tf.analysis", *arguments])
 
 
 def test_whom_it_listens_to(mrpc, fused, tiny_base_folder, tmp_path):

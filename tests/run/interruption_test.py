@@ -1,20 +1,17 @@
 """Runs that are killed or asked to stop, and go on to the same adapter, bit for bit."""
 
 import json
-import os
 import random
 import re
 import resource
 import signal
-import subprocess
-import sys
-import threading
 import time
 
 import pytest
 
+from tests import processes
 from tests.runners.multitask_test import write_cola
-from tests.runs import ROOT, base_flags, write_mrpc
+from tests.runs import base_flags, write_mrpc
 
 pytestmark = pytest.mark.long
 STEPS = 200
@@ -39,29 +36,12 @@ class Run:
     """The command in a process of its own."""
 
     def __init__(self, mrpc, base, out, *more):
-        self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "run_classifier.py",
-                *FLAGS,
-                f"--data_dir={mrpc}",
-                *base_flags(base),
-                f"--output_dir={out}",
-                *more,
-            ],
-            cwd=ROOT,
-            env=os.environ | {"PYTHONUNBUFFERED": "1"},
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        self.text = ""
-        self.reader = threading.Thread(target=self._read, daemon=True)
-        self.reader.start()
+        data = (f"--data_dir={mrpc}", *base_flags(base), f"--output_dir={out}")
+        self.process = processes.Process(["run_classifier.py", *FLAGS, *data, *more])
 
-    def _read(self):
-        for line in self.process.stdout:
-            self.text += line
+    @property
+    def text(self):
+        return self.process.text
 
     def wait_for(self, condition, seconds=200):
         """Waits until a condition holds or the run is over."""
@@ -74,9 +54,7 @@ class Run:
         """Sends a signal; the exit status, once it is over."""
         if number:
             self.process.send_signal(number)
-        status = self.process.wait(timeout=300)
-        self.reader.join()
-        return status
+        return self.process.wait(timeout=300)
 
 
 @pytest.fixture(scope="module")

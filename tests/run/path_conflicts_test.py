@@ -126,13 +126,17 @@ def test_what_collides_is_refused(arguments, of, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("arguments", GOOD, ids=" ".join)
-def test_what_does_not_collide_is_accepted(arguments):
+def test_what_does_not_collide_is_accepted(arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     check(*arguments)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("arguments", GOOD_OF_SQUAD, ids=" ".join)
-def test_neither_do_these_of_questions(arguments):
+def test_neither_do_these_of_questions(arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     check(*arguments, of=Command.SQUAD)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_link_is_where_it_leads(tmp_path):

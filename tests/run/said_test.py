@@ -19,10 +19,9 @@ def mrpc(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def trained(mrpc, tiny_base_folder, tmp_path_factory):
+def trained(finished_run):
     """The adapter of a run."""
-    out = train(mrpc, tiny_base_folder, tmp_path_factory.mktemp("out") / "out", *SHORT)
-    return out / "adapter"
+    return finished_run.out / "adapter"
 
 
 def applied(mrpc, base, adapter, out, *more):

@@ -46,6 +46,11 @@ def write(
     return folder
 
 
+def examples(printed):
+    """Dict from a split to how many examples of it a run has, as its table prints them."""
+    return {name: int(n) for name, n in re.findall(r"^  (train|dev|test) +(\d+) ", printed, re.M)}
+
+
 def run(folder, base, out, *more):
     return command(
         "--task_name=tsv",
@@ -166,22 +171,12 @@ def test_regression_far_from_zero_is_learned_and_reloaded(tiny_base_folder, tmp_
     assert head["head/kernel"].shape == (support.CONFIG["hidden_size"], 1)
 
 
-def test_rows_without_a_label_are_left_out(tiny_base_folder, tmp_path, caplog):
+def test_rows_without_a_label_are_left_out(tiny_base_folder, tmp_path, caplog, capsys):
     folder = write(tmp_path / "data", label=lambda i: ("no", "yes", "")[i % 3])
-    assert (
-        run(
-            folder,
-            tiny_base_folder,
-            tmp_path / "out",
-            *NAMES,
-            "--do_train",
-            "--do_eval",
-            "--num_train_epochs=0.2",
-        )
-        is None
-    )
-    record = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert record["labels"] == ["no", "yes"] and record["examples"] == {"train": 80, "dev": 16}
+    more = (*NAMES, "--do_train", "--do_eval", "--dry_run")
+    assert run(folder, tiny_base_folder, tmp_path / "out", *more) is None
+    printed = capsys.readouterr().out
+    assert examples(printed) == {"train": 80, "dev": 16} and "no 40, yes 40" in printed
     assert "left out 40 of 120 rows: no label" in caplog.text
 
 
@@ -218,10 +213,9 @@ def test_labels_that_differ_in_case_are_named(caplog):
     assert "'Arts ' and 'arts'" in caplog.text and "'art'" not in caplog.text
 
 
-@pytest.mark.long
 def test_a_run_names_labels_that_differ_in_case(tiny_base_folder, tmp_path, caplog):
     folder = write(tmp_path / "data", label=lambda i: ("business", "BUSINESS", "arts")[i % 3])
-    arguments = [*NAMES, "--do_train", "--num_train_epochs=0.2"]
+    arguments = [*NAMES, "--do_train", "--dry_run"]
     assert run(folder, tiny_base_folder, tmp_path / "out", *arguments) is None
     assert "'BUSINESS' and 'business' are different labels" in caplog.text
 
@@ -264,22 +258,11 @@ def test_another_division_is_refused(tiny_base_folder, tmp_path):
     assert "trained with --split_seed=0" in error
 
 
-def test_a_few_examples(tiny_base_folder, tmp_path):
+def test_a_few_examples(tiny_base_folder, tmp_path, capsys):
     folder = write(tmp_path / "data")
-    assert (
-        run(
-            folder,
-            tiny_base_folder,
-            tmp_path / "out",
-            *NAMES,
-            "--do_train",
-            "--max_train_examples=20",
-            "--num_train_epochs=1",
-        )
-        is None
-    )
-    record = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert record["examples"] == {"train": 20}
+    more = (*NAMES, "--do_train", "--max_train_examples=20", "--dry_run")
+    assert run(folder, tiny_base_folder, tmp_path / "out", *more) is None
+    assert examples(capsys.readouterr().out) == {"train": 20}
 
 
 def _csv_with_odd_label(folder):
@@ -424,12 +407,8 @@ def test_an_empty_text_is_counted(tiny_base_folder, tmp_path, caplog):
     first, second, *rest = path.read_text().split("\n")
     cells = second.split("\t")
     path.write_text("\n".join([first, "\t".join([cells[0], "", *cells[2:]]), *rest]))
-    assert (
-        run(
-            folder, tiny_base_folder, tmp_path / "out", *NAMES, "--do_train", "--num_train_epochs=1"
-        )
-        is None
-    )
+    more = (*NAMES, "--do_train", "--dry_run")
+    assert run(folder, tiny_base_folder, tmp_path / "out", *more) is None
     assert "1 of 16 examples of train have an empty text" in caplog.text
 
 
@@ -439,12 +418,11 @@ def _lone(folder):
     return (folder / "train.csv").rename(folder / "reviews.csv")
 
 
-def test_a_table_of_any_name_alone_in_its_folder_is_found(tiny_base_folder, tmp_path):
+def test_a_table_of_any_name_alone_in_its_folder_is_found(tiny_base_folder, tmp_path, capsys):
     _lone(tmp_path / "data")
-    more = (*NAMES, "--do_train", "--do_eval", "--num_train_epochs=1")
+    more = (*NAMES, "--do_train", "--do_eval", "--dry_run")
     assert run(tmp_path / "data", tiny_base_folder, tmp_path / "out", *more) is None
-    record = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert record["examples"] == {"train": 108, "dev": 12}
+    assert examples(capsys.readouterr().out) == {"train": 108, "dev": 12}
     (tmp_path / "data" / "others.csv").write_text("x\n")  # Then no one knows which.
     error = run(tmp_path / "data", tiny_base_folder, tmp_path / "two", *more)
     assert "No data file" in error and "found ['others.csv', 'reviews.csv']" in error
@@ -485,16 +463,15 @@ def _ragged(path, lines=RAGGED):
     path.write_text("\n".join(rows) + "\n")
 
 
-def test_ragged_rows_are_named_and_counted(tiny_base_folder, tmp_path, caplog):
+def test_ragged_rows_are_named_and_counted(tiny_base_folder, tmp_path, caplog, capsys):
     _ragged(_lone(tmp_path / "data"))
-    more = (*NAMES, "--do_train", "--num_train_epochs=1")
+    more = (*NAMES, "--do_train", "--dry_run")
     error = run(tmp_path / "data", tiny_base_folder, tmp_path / "out", *more)
     assert "reviews.csv, line 4: expected at least 4 columns" in error
     assert "3 rows are malformed: lines 4, 7, 9. Correct this, or pass --skip_bad_rows" in error
     more = (*more, "--skip_bad_rows")
     assert run(tmp_path / "data", tiny_base_folder, tmp_path / "out", *more) is None
-    record = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert record["examples"]["train"] == 105  # And 12 of dev.
+    assert examples(capsys.readouterr().out)["train"] == 105  # And 12 of dev.
     assert "left out 2 of 120 rows: too few cells (lines 4, 9)" in caplog.text
     assert "left out 1 of 120 rows: too many cells (line 7)" in caplog.text
 
@@ -513,13 +490,12 @@ def test_ragged_rows_of_a_test_file_are_answered(tiny_base_folder, tmp_path, cap
     )
 
 
-@pytest.mark.long
 def test_spaces_around_the_names_of_columns(tiny_base_folder, tmp_path):
     path = _lone(tmp_path / "data")
     first, rest = path.read_text().split("\n", 1)
     path.write_text('"note ", first," second ",answer \n' + rest)
     assert first == '"note","first","second","answer"'
-    more = (*NAMES, "--do_train", "--num_train_epochs=1")
+    more = (*NAMES, "--do_train", "--dry_run")
     assert run(tmp_path / "data", tiny_base_folder, tmp_path / "out", *more) is None
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -14,8 +13,8 @@ from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.runners.questions import task_data
-from tests import support
-from tests.runs import ROOT, base_flags, squad
+from tests import processes, support
+from tests.runs import base_flags, squad
 
 CONTEXTS = (
     "the cat sat on the mat in the house",
@@ -28,8 +27,8 @@ TINY += ["--noreport"]
 
 def squad_process(*arguments):
     """Runs the command in a process of its own; (exit status, standard output, standard error)."""
-    words = [sys.executable, "run_squad.py", *map(str, arguments)]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    words = [sys.executable, "run_squad.py", *arguments]
+    done = processes.run(words)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -3,7 +3,6 @@
 import json
 import pathlib
 import shutil
-import subprocess
 import sys
 
 import numpy as np
@@ -21,7 +20,7 @@ from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.store.schema import seal
 from adapter_bert_tf.training.dropout import seed_dropout
 from adapter_bert_tf.training.tuning import Tuning
-from tests import support
+from tests import processes, support
 
 SMALL = AdapterConfig(4, init_scale=0.5, identity_init=False)
 NO_NORMS = Tuning(train_layer_norm=False)
@@ -151,7 +150,8 @@ def test_it_is_the_same_in_another_process(saved, model, inputs, tiny_base_folde
     )
     out = tmp_path / "out.npy"
     arguments = [tiny_base_folder, saved, tmp_path / "inputs.npz", out]
-    subprocess.run([sys.executable, "-c", code, *map(str, arguments)], check=True)
+    done = processes.run([sys.executable, "-c", code, *arguments])
+    assert done.returncode == 0, done.stderr
     np.testing.assert_allclose(np.load(out), model(inputs, "f"), atol=1e-6)
 
 

@@ -5,7 +5,6 @@ import json
 import math
 import re
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -14,7 +13,8 @@ import tensorflow as tf
 
 from adapter_bert_tf.base import loading
 from adapter_bert_tf.sweeps import best_run, grid, sweep
-from tests.runs import ROOT, base_flags, command, train, try_to_train, write_mrpc
+from tests import processes
+from tests.runs import base_flags, command, train, try_to_train, write_mrpc
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_a_grid_of_any_flags(mrpc, tiny_base_folder, tmp_path, monkeypatch, caps
         lambda path, read=loading.read_weights: reads.append(path) or read(path),
     )
     sweeping = _grid(
-        tmp_path, "learning_rate: [1e-5, 1e-2]\ntuning: [adapters, head]\nnum_train_epochs: 4\n"
+        tmp_path, "learning_rate: [1e-5, 1e-2]\ntuning: [adapters, head]\nnum_train_epochs: 2\n"
     )
     out = train(mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--do_predict", sweeping)
     assert len(reads) == 1  # The base is loaded once.
@@ -103,7 +103,7 @@ def test_a_grid_of_any_flags(mrpc, tiny_base_folder, tmp_path, monkeypatch, caps
         ("0.01", "adapters"),
         ("0.01", "head"),
     ]
-    assert {row["num_train_epochs"] for row in rows} == {"4.0"}
+    assert {row["num_train_epochs"] for row in rows} == {"2.0"}
     assert all(row["status"] == "finished" for row in rows)
     best = max(float(row["eval_accuracy"]) for row in rows)
     config = json.loads((out / "adapter" / "adapter_config.json").read_text())
@@ -114,6 +114,12 @@ def test_a_grid_of_any_flags(mrpc, tiny_base_folder, tmp_path, monkeypatch, caps
     assert "Best on dev (eval_accuracy" in said and "3 of 4 runs are done, ETA 0:" in said
     record = json.loads((out / "run.json").read_text())
     assert len(record["runs"]) == 4 and len(record["later_runs"]) == 1
+    hyperparameters = {"_hparams_/session_start_info", "eval_accuracy"}
+    assert all(hyperparameters <= tags_of(path.parent) for path in out.glob("*=*/run.json"))
+    error = try_to_train(
+        mrpc, tiny_base_folder, out, "--do_eval", _grid(tmp_path, "tuning: [head]")
+    )
+    assert "holds another sweep" in error
 
 
 @pytest.mark.slow
@@ -198,19 +204,14 @@ def test_runs_on_other_data_are_done_again(mrpc, tiny_base_folder, tmp_path, cap
         assert record["examples"]["train"] == 48
 
 
-def test_tensorboard_gets_the_hyperparameters(mrpc, tiny_base_folder, tmp_path):
-    sweeping = _grid(tmp_path, "adapter_size: [2]\n")
-    out = train(
-        mrpc, tiny_base_folder, tmp_path / "out", "--do_eval", "--num_train_epochs=1", sweeping
-    )
-    events = (out / "adapter_size=2,seed=0").glob("events.out.tfevents.*")
-    tags = {
+def tags_of(folder):
+    """The names in TensorBoard's files."""
+    return {
         value.tag
-        for path in events
+        for path in folder.glob("events.out.tfevents.*")
         for event in tf.compat.v1.train.summary_iterator(str(path))
         for value in event.summary.value
     }
-    assert {"_hparams_/session_start_info", "eval_accuracy"} <= tags
 
 
 @pytest.mark.long
@@ -287,25 +288,6 @@ def test_trials_need_a_development_set(mrpc, tiny_base_folder, tmp_path):
     assert "need --do_train and --do_eval" in error
 
 
-def test_another_sweep_in_the_same_folder_is_refused(mrpc, tiny_base_folder, tmp_path):
-    arguments = ["--do_eval", "--num_train_epochs=1"]
-    out = train(
-        mrpc, tiny_base_folder, tmp_path / "out", *arguments, _grid(tmp_path, "adapter_size: [2]")
-    )
-    error = command(
-        "--task_name=mrpc",
-        "--do_train",
-        f"--data_dir={mrpc}",
-        *arguments,
-        *base_flags(tiny_base_folder),
-        f"--output_dir={out}",
-        "--max_seq_length=16",
-        "--train_batch_size=8",
-        _grid(tmp_path, "adapter_size: [3]"),
-    )
-    assert "holds another sweep" in error
-
-
 def test_what_to_predict_must_be_there_before_training(mrpc, tiny_base_folder, tmp_path):
     (mrpc / "test.tsv").unlink()
     error = command(
@@ -368,7 +350,7 @@ def start_on_two_devices(text, mrpc, base, out):
         "--num_train_epochs=1", "--max_seq_length=16", f"--sweep={grid_file}",
         f"--output_dir={out}",
     ]  # fmt: skip
-    return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False)
+    return processes.run(arguments)
 
 
 @pytest.mark.slow

@@ -109,6 +109,7 @@ def test_several_steps_in_one_call_are_the_same_steps(whole, tiny_base_folder, t
 def test_this_machine_may_write_the_checkpoints_of_another(tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "io_device", lambda strategy: "/job:localhost")  # As with a TPU.
     first = _train_toy(tmp_path)
+    assert tf.train.latest_checkpoint(tmp_path / "checkpoints").endswith("ckpt-6")
     _same(_train_toy(tmp_path), first)
 
 
