@@ -487,7 +487,7 @@ BAD_INPUT = {
     "other shape": (_other_shape, "another shape"),
     "no checkpoint": (lambda run, t: [f"--init_checkpoint={t}/none.ckpt"], "No checkpoint at"),
     "another run": (_finished, "another run: .*--num_train_epochs: 1.0 there, 0.5 here"),
-    "checkpoints of nobody": (_ownerless_checkpoints, "nothing says of which run.*--overwrite"),
+    "checkpoints of nobody": (_ownerless_checkpoints, "no flags.json names their run.*--overwrite"),
     "placeholders": (lambda run, t: ["--tpu_name=YOUR_TPU"], "your own bucket and TPU"),
     "an adapter alone": (_adapter_alone, "already holds an adapter.*--overwrite"),
     "too long": (lambda run, t: ["--max_seq_length=25"], "position table, which has 24 rows"),

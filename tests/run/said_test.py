@@ -56,7 +56,7 @@ def test_few_examples_may_be_of_one_class(mrpc, tiny_base_folder, tmp_path, capl
 def test_each_command_names_the_other(mrpc, trained, tmp_path):
     written = support.GOLDEN.parent / "written_before"
     error = applied(mrpc, written / "base", written / "adapters" / "squad", tmp_path / "out")
-    assert "answers questions" in error and "run_squad.py applies it" in error
+    assert "run_squad.py applies it" in error
     with pytest.raises(InputError, match=r"run_classifier.py applies it"):
         # As from a short adapter, whose windows have no room for questions.
         values = {"data_source": "tfds", "max_seq_length": 32, "max_query_length": 64}
