@@ -58,6 +58,7 @@ TABLE: dict[str, type | tuple[type, ...]] = {
     "header": bool,
     "regression": bool,
     "multi_label": bool,
+    "task_type": str,
 }
 DIGEST = re.compile("[0-9a-f]{64}")
 NORMS = "layer_norms_sha256"  # In a fingerprint, but not in those of earlier versions.

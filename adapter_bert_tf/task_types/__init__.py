@@ -61,9 +61,10 @@ def type_named(name: str, labels: Sequence[str] | None = None) -> TaskType:
 
 def table_type(name: str) -> TableType:
     """The type of a name, of tasks whose examples are rows of tables. Raises `InputError`."""
-    kind = type_named(name)
+    kind = TASK_TYPES.get(name)
     if not isinstance(kind, TableType):
-        raise InputError(f"Tasks of the type {name!r} are not read from tables.")
+        known = [name for name, other in TASK_TYPES.items() if isinstance(other, TableType)]
+        raise InputError(f"task_type must be one of {known}. Received: {preview(name)}")
     return kind
 
 
@@ -71,20 +72,23 @@ def chosen_type(settings: Mapping[str, Any]) -> TableType:
     """The type that settings of a command choose; classification where none does.
 
     Args:
-      settings: dict from name to value, also of others.
+      settings: dict from name to value: `task_type`, its older spellings, and any others.
 
     Raises:
-      InputError: where they choose more than one.
+      InputError: for an unknown type, or where they choose more than one.
     """
-    found = [
-        kind
+    found = {
+        kind.name: f"{name}={value}"
         for kind in TASK_TYPES.values()
-        if kind.settings and all(settings.get(n) == v for n, v in kind.settings.items())
-    ]
+        for name, value in kind.settings.items()
+        if settings.get(name) == value
+    }
+    if named := settings.get("task_type"):
+        found[table_type(named).name] = f"task_type={named}"
     if len(found) > 1:
-        words = [f"{name}={value}" for kind in found for name, value in kind.settings.items()]
+        words = list(found.values())
         raise InputError(f"A task has one type. Received: {' and '.join(words)}", *words)
-    return table_type(found[0].name if found else "classification")
+    return table_type(next(iter(found), "classification"))
 
 
 def type_of_details(kind: Any) -> TaskType | None:
