@@ -20,6 +20,7 @@ class TrainOptions(TypedDict, total=False):
     quoted: bool | None
     encoding: str
     skip_bad_rows: bool
+    task_type: str | None
     multi_label: bool
     regression: bool
     vocab_file: str | None

@@ -16,10 +16,12 @@ class LabelCells:
     """How the cells of a label column are read; here each cell is one label.
 
     Attributes:
+      several: whether a cell may hold several labels.
       may_be_empty: whether an empty cell is a known label; otherwise its row is left out.
       stratified: whether cross-validation gives each part the same share of every cell's text.
     """
 
+    several = False
     may_be_empty = False
     stratified = True
 

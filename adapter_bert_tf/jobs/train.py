@@ -30,6 +30,7 @@ from adapter_bert_tf.run.checks import paths
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
+from adapter_bert_tf.task_types import chosen_type
 
 
 class TrainedTask(Predictor):
@@ -107,7 +108,7 @@ def train(
     Raises:
       InputError: for anything that the user can fix, before training.
     """
-    columns, sets = (text_a_column, text_b_column), bool(options.get("multi_label"))
+    columns, sets = (text_a_column, text_b_column), chosen_type(options).several
     frames.check_arguments(texts, others, *columns)
     tables = {"train": python_tables.given(texts, labels, others, columns, sets)}
     if dev is not None:

@@ -29,6 +29,7 @@ class MultiLabel(LabelType):
     name = file_head = "multi_label"
     settings: ClassVar[Mapping[str, Any]] = {"multi_label": True}
     predicts = "any number of labels"
+    several = True
     may_be_empty = True  # No label is a known answer.
     stratified = False
     metrics: ClassVar[

@@ -23,7 +23,7 @@ class TableConfig:
     )
     text_b_column: str | None = _setting(None, "Column of the second text, for pairs.")
     label_column: str | None = _setting(
-        None, "Column of the label, or of the score with --regression."
+        None, "Column of the label, or of the score for regression."
     )
     delimiter: str | None = _setting(None, "Default: a tab; in .csv files a comma.")
     header: bool = _setting(True, "Whether the first row names the columns.")
@@ -35,8 +35,15 @@ class TableConfig:
         False,
         "Leave out and count rows with too few or too many cells. Default: they are an error.",
     )
+    task_type: str | None = _setting(
+        None,
+        "What the label is: classification, regression or multi_label. Default: classification.",
+    )
     multi_label: bool = _setting(
         False,
-        "An example has any number of labels, separated by |; an empty cell has none.",
+        "As --task_type=multi_label: an example has any number of labels, separated by |; an "
+        "empty cell has none.",
     )
-    regression: bool = _setting(False, "Predict a score instead of a class.")
+    regression: bool = _setting(
+        False, "As --task_type=regression: predict a score instead of a class."
+    )
