@@ -1,4 +1,4 @@
-"""One evaluated set: its classes, and the parts that its task type makes of its details."""
+"""Report of an evaluated set: its classes, and the report parts of its task type."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -24,36 +24,36 @@ SCATTER_HEIGHT = 3.2  # Inches.
 
 
 def keys(contents: Contents) -> list[Key]:
-    """The evaluated sets, in the order of their names."""
+    """Returns the evaluated sets, in the order of their names."""
     return sorted({*contents.details, *contents.classes})
 
 
 def title(key: Key) -> str:
-    """What a set is called: `mrpc: dev, mismatched`."""
+    """Formats the title of a set, such as `mrpc: dev, mismatched`."""
     task, split = key
     return "".join([f"{task}: " if task else "", "dev", f", {split}" if split else ""])
 
 
 def parts(contents: Contents, key: Key) -> list[Callable[[], list[Block]]]:
-    """Functions that each make some blocks of a set, and may fail where a file is damaged."""
+    """Returns functions that make blocks of a set; each may fail for a damaged file."""
     seed = f"seed {contents.flags.get('seed', 'not recorded')}"
     name = "-".join(["set", str(keys(contents).index(key))])
-    found: list[Callable[[], list[Block]]] = []
+    makers: list[Callable[[], list[Block]]] = []
     table, details = contents.classes.get(key), contents.details.get(key)
     if details:
         of = " ".join(part for part in (key[0], "dev", key[1]) if part)
         n = f"n = {format_number(details.get('examples'))} examples of {of}, {seed}"
         kind = type_of_details(details["kind"])
-        made = kind.report_parts if kind else ()
-        found = [functools.partial(drawn, part, details, n, name) for part in made]
-    if table:  # Charts stand side by side, and above what is long.
-        found.insert(0, functools.partial(confusion, table, name, seed))
-        found.insert(2 if details else 1, functools.partial(each_class, table, seed))
-    return found
+        report_parts = kind.report_parts if kind else ()
+        makers = [functools.partial(draw_part, part, details, n, name) for part in report_parts]
+    if table:  # Charts come first, next to each other.
+        makers.insert(0, functools.partial(confusion, table, name, seed))
+        makers.insert(2 if details else 1, functools.partial(each_class, table, seed))
+    return makers
 
 
 def confusion(table: Sequence[Sequence[str]], name: str, seed: str) -> list[Block]:
-    """Predicted by true classes; a table of label sets has no columns for it."""
+    """Makes the confusion matrix; tables of label sets have no columns for it."""
     header, *rows = table
     if len(header) < 5 + len(rows):
         return []
@@ -62,17 +62,17 @@ def confusion(table: Sequence[Sequence[str]], name: str, seed: str) -> list[Bloc
 
 
 def each_class(table: Sequence[Sequence[str]], seed: str) -> list[Block]:
-    """Precision, recall and F1 of each class, or label."""
+    """Makes the table of precision, recall and F1 of each class or label."""
     header, *rows = table
     n = sum(int(row[4]) for row in rows)
-    shown = [[*row[:4], format_number(int(row[4]))] for row in rows]
-    of, what = ("labels", "labels of examples") if len(header) == 5 else ("classes", "examples")
-    caption = f"{len(rows)} {of} (n = {format_number(n)} {what}, {seed})"
-    return [Table(header[:5], shown, caption, folded=len(rows) > FOLDED_FROM)]
+    cells = [[*row[:4], format_number(int(row[4]))] for row in rows]
+    noun, unit = ("labels", "labels of examples") if len(header) == 5 else ("classes", "examples")
+    caption = f"{len(rows)} {noun} (n = {format_number(n)} {unit}, {seed})"
+    return [Table(header[:5], cells, caption, folded=len(rows) > FOLDED_FROM)]
 
 
-def drawn(part: ReportPart, details: Details, n: str, name: str) -> list[Block]:
-    """The blocks of a part, its plots as charts with ids that begin with a name."""
+def draw_part(part: ReportPart, details: Details, n: str, name: str) -> list[Block]:
+    """Makes the blocks of a report part, with charts whose ids begin with `name`."""
     return [_draw(b, name) if isinstance(b, Plot) else b for b in part(details, n)]
 
 

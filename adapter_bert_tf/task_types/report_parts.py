@@ -1,4 +1,4 @@
-"""Parts of a report on one evaluated set, made of the values in its `eval_details.json`."""
+"""Report parts of an evaluated set, from the values in its `eval_details.json`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -19,41 +19,38 @@ Details: TypeAlias = Mapping[str, Any]
 
 
 def calibration(x_label: str, y_label: str, unit: str) -> Callable[[Details, str], list[Block]]:
-    """A part with a chart of how often the model was right, by how sure it was.
+    """Makes a report part with a calibration chart: accuracy by confidence.
 
     Args:
-      x_label, y_label: of the axes.
-      unit: noun for what a bin counts.
+      x_label, y_label: labels of the axes.
+      unit: plural noun for the counts of a bin.
     """
 
     def part(details: Details, n: str) -> list[Block]:
-        found = details["calibration"]
-        error = f"{found['error']:.3f}"
+        values = details["calibration"]
+        error = f"{values['error']:.3f}"
         caption = (
-            f"Calibration: each point is a bin with its number of {unit}; on the "
-            f"dotted line a probability is the share that is right. Expected calibration error "
-            f"{error}. {n}."
+            f"Calibration: each point is a bin with its number of {unit}; on the dotted line, "
+            f"probability and accuracy are equal. Expected calibration error {error}. {n}."
         )
         about = f"Calibration: expected calibration error {error}"
-        bins = [one for one in found["bins"] if one["count"]]
+        bins = [one for one in values["bins"] if one["count"]]
         return [CalibrationPlot("calibration", about, caption, x_label, y_label, bins)]
 
     return part
 
 
 def errors(details: Details, n: str) -> list[Block]:
-    """The wrong answers that the model was surest of, with their texts."""
-    count, shown = details["errors"], details["shown"]
+    """Makes the list of the most confident errors, with their texts."""
+    count, examples = details["errors"], details["shown"]
     if not count:
         return [Note(f"No errors: {n}.")]
-    caption = (
-        f"The {len(shown)} of {format_number(count)} errors that the model was surest of. {n}."
-    )
-    return [Examples(caption, [_error(one) for one in shown])]
+    caption = f"The {len(examples)} most confident of {format_number(count)} errors. {n}."
+    return [Examples(caption, [_error(one) for one in examples])]
 
 
 def _error(one: Details) -> dict[str, Any]:
-    facts = [("said", one["predicted"]), ("is", one["true"])]
+    facts = [("predicted", one["predicted"]), ("true label", one["true"])]
     facts.append(("probability", format_number(one["probability"])))
     if "probability_of_true" in one:
         facts.append(("of the true label", format_number(one["probability_of_true"])))
@@ -61,32 +58,32 @@ def _error(one: Details) -> dict[str, Any]:
 
 
 def example(facts: list[tuple[str, str]], one: Details) -> dict[str, Any]:
-    """An item of `Examples` with the texts of a shown example."""
+    """Makes an item of `Examples` with the texts of an example."""
     return {"facts": facts, "texts": [[text] for text in one["texts"]]}
 
 
 def line(one: Details) -> tuple[str, str]:
-    """The fact where a shown example stands."""
+    """Returns the name and value of an example's line."""
     return ("line of the file", str(one.get("line", "?")))
 
 
 def labels(details: Details, n: str) -> list[Block]:
-    """Errors of each label: where it is missed, and where it is predicted wrongly."""
+    """Makes the table of errors by label: missed, and wrongly predicted."""
     rows = [
         [one["label"], *(format_number(one[key]) for key in ("right", "missed", "said_wrongly"))]
         for one in details["per_label"]
     ]
-    header = ["label", "found", "missed", "said wrongly"]
+    header = ["label", "correct", "missed", "wrongly predicted"]
     return [Table(header, rows, f"Errors by label. {n}.", folded=len(rows) > FOLDED_FROM)]
 
 
 def scores(details: Details, n: str) -> list[Block]:
-    """Predicted scores by true ones."""
+    """Makes the chart of predicted scores by true scores."""
     points = details["points"]
-    drawn = "" if len(points) == details["examples"] else f"{len(points)} of them are drawn. "
+    sample = "" if len(points) == details["examples"] else f"{len(points)} of them are shown. "
     caption = (
         f"Predicted by true scores. Mean residual {format_number(details['mean_residual'])}, mean "
-        f"absolute residual {format_number(details['mean_absolute_residual'])}. {drawn}{n}."
+        f"absolute residual {format_number(details['mean_absolute_residual'])}. {sample}{n}."
     )
     about = "Scatter of predicted scores by true scores"
     labels = ("true score (the task's unit)", "predicted score (same unit)")
@@ -94,12 +91,12 @@ def scores(details: Details, n: str) -> list[Block]:
 
 
 def residuals(details: Details, n: str) -> list[Block]:
-    """The examples whose scores are furthest off."""
+    """Makes the list of examples with the largest residuals."""
     items = [
         example(
             [
-                ("said", format_number(one["predicted"])),
-                ("is", format_number(one["true"])),
+                ("predicted", format_number(one["predicted"])),
+                ("true score", format_number(one["true"])),
                 ("residual", f"{one['predicted'] - one['true']:+.4f}"),
                 line(one),
             ],
@@ -111,20 +108,20 @@ def residuals(details: Details, n: str) -> list[Block]:
 
 
 def f1_of_answers(details: Details, n: str) -> list[Block]:
-    """How many answers reach which F1."""
+    """Makes the histogram of the answers' F1."""
     caption = f"Answers by their F1, best of the expected answers. {n}."
     labels = ("F1 of an answer (%)", "questions")
     return [Histogram("f1", "Number of answers by F1", caption, *labels, details["f1_counts"])]
 
 
 def spans(details: Details, n: str) -> list[Block]:
-    """The worst answers, in their contexts."""
+    """Makes the list of the worst answers in their contexts."""
     items = [
         {
             "facts": [
                 ("F1", f"{100 * one['f1']:.0f}%"),
                 ("probability", f"{one['probability']:.3f}"),
-                ("given", one["given"] or "no answer"),
+                ("predicted", one["given"] or "no answer"),
                 ("expected", " / ".join(one["expected"]) or "no answer"),
             ],
             "texts": [[one["question"]], list(one["context"])],

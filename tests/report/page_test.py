@@ -126,11 +126,10 @@ def test_a_run_that_went_on_knows_the_time_since(tmp_path):
 def test_it_says_what_the_errors_are(run):
     found = parsed(run)
     assert ["<b>no</b>", "0.6667", "0.5000", "0.5714", "4"] in found.rows
-    assert "The 3 of 3 errors that the model was surest of. n = 8 examples of dev, seed 3." in (
-        found.text
-    )
+    assert "The 3 most confident of 3 errors. n = 8 examples of dev, seed 3." in (found.text)
     facts = (
-        "said $y$_es is <b>no</b> probability 0.9900 of the true label 0.0100 line of the file 7"
+        "predicted $y$_es true label <b>no</b> probability 0.9900 of the true label 0.0100 "
+        "line of the file 7"
     )
     assert facts in found.text
     # Right are 1 of 0.6; of 0.643, 0.686 and 0.7 two; of 0.729, 0.771 and 0.8 two; none of 0.99.
@@ -161,7 +160,7 @@ def test_every_chart_names_its_axes_units_n_and_seeds(run):
 def test_questions_have_the_worst_answers(tmp_path):
     found = parsed(folders.squad_run(tmp_path / "run"))
     assert "The 2 worst of 2 answers below an F1 of 100%" in found.text
-    assert "F1 0% probability 0.800 given no answer expected 1779" in found.text
+    assert "F1 0% probability 0.800 predicted no answer expected 1779" in found.text
     marks = re.findall("<mark>(.*?)</mark>", report.build(str(tmp_path / "run")))
     assert marks == ["1779", "1779"]
     assert "adapter-bert squad --config=run.json" in found.text
@@ -170,12 +169,12 @@ def test_questions_have_the_worst_answers(tmp_path):
 def test_scores_and_any_number_of_labels(tmp_path):
     folders.scores(folders.write(tmp_path / "scores"))
     found = parsed(tmp_path / "scores")
-    assert "said 5.0000 is 0.1695 residual +4.8305" in found.text
+    assert "predicted 5.0000 true score 0.1695 residual +4.8305" in found.text
     assert "predicted score (same unit)" in found.text
     folders.sets(folders.write(tmp_path / "sets"))
     found = parsed(tmp_path / "sets")
     assert ["<i>blue</i>", "1", "1", "1"] in found.rows
-    assert "said <i>blue</i> is not <i>blue</i> probability 0.9500" in found.text
+    assert "predicted <i>blue</i> true label not <i>blue</i> probability 0.9500" in found.text
 
 
 def test_several_tasks_have_a_section_each(tmp_path):
@@ -244,14 +243,14 @@ DAMAGE = {
     "other details": ("eval_details.json", b'{"kind": "x"}', "share of right", "eval_details.json"),
     "empty details": (
         *("eval_details.json", b'{"kind": "classes", "examples": 3}', "share of right"),
-        "drawn from eval_details",
+        "eval_details",
     ),
     "wild details": (
         "eval_details.json",
         b'{"kind": "classes", "calibration": {"bins": [{"count": 1, "share": "x", '
         b'"probability": []}], "error": 1}, "errors": 2, "shown": [{"texts": 3}]}',
         "share of right",
-        "drawn from eval_details",
+        "eval_details",
     ),
     "no record": ("run.json", None, "Parameters, by group", None),
     "a damaged record": ("run.json", b'{"flags": ', "Parameters, by group", "run.json is damaged"),
