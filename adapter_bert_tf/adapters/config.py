@@ -84,7 +84,7 @@ class AdapterConfig(ModuleConfig):
     """Bottleneck adapters: their sizes, initial values and positions.
 
     The defaults are those of Houlsby et al. 2019 (section 2.1 and Figure 2), except the initial
-    values: see `identity_init`, and docs/design.md for measurements.
+    values: see `identity_init`, and docs/defaults.md for measurements.
 
     Args:
       bottleneck_size: width m of the bottleneck; an adapter has 2md + d + m parameters.

@@ -48,9 +48,8 @@ def dense(x: tf.Tensor, kernel: Tensor, bias: Tensor, stacked: str | None = None
 def on_vectors(layer: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
     """Applies a dense layer to vectors `[batch, size]` as to sequences of length one.
 
-    TensorFlow makes one kernel of a product of matrices and its bias, oneDNN's inner product, which
-    is suspected of writing past its results (docs/design.md, "A process that dies"). A sequence has
-    a reshape between the two.
+    TensorFlow fuses a product of matrices and its bias to one oneDNN kernel, which is suspected of
+    memory errors (docs/design.md, "A process that dies"). A sequence has a reshape between the two.
     """
     return layer(x[:, tf.newaxis])[:, 0]
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 import tf_keras
 from official.nlp import optimization
 
-LARGEST_UPDATE = 2.0  # Usual updates are around 1; docs/design.md has the reason for 2.
+LARGEST_UPDATE = 2.0  # Usual updates are around 1; docs/defaults.md has the reason for 2.
 # Patterns of variable names. A fusion's values stay near the identity, not near zero.
 NO_WEIGHT_DECAY = ("layer_norm", "bias", "fusion/.*/value_kernel")
 
@@ -43,7 +43,7 @@ class Schedule(optimization.WarmUp):
         return dict(self.config)
 
 
-# Keyword arguments of `BertAdam` by name of the optimizer; docs/design.md compares them.
+# Keyword arguments of `BertAdam` by name of the optimizer; docs/defaults.md compares them.
 OPTIMIZERS = {
     "adamw": {"bias_correction": True, "clip_update": True},
     "adamw_unclipped": {"bias_correction": True, "clip_update": False},

@@ -11,7 +11,7 @@ from adapter_bert_tf.errors import InputError, require_bools, require_type
 from adapter_bert_tf.heads.task_model import train_only
 from adapter_bert_tf.sanitize import preview
 
-# Published rates that differ from the usual rates here (docs/design.md): Stickland & Murray 2019,
+# Published rates that differ from the usual rates here (docs/defaults.md): Stickland & Murray 2019,
 # section 4; the configurations of Mahabadi et al. 2021. A step changes all weights of a generator,
 # so the generated weights change by much more than the rate.
 PUBLISHED_RATES = {"pals": 2e-5, "hyperformer": 3e-4, "hyperformer++": 3e-4}
@@ -72,7 +72,7 @@ class Tuning:
 
     @property
     def usual_rate(self) -> float:
-        """The default peak learning rate; docs/design.md has the measurements."""
+        """The default peak learning rate; docs/defaults.md has the measurements."""
         if self.method in PUBLISHED_RATES:
             return PUBLISHED_RATES[self.method]
         return 5e-5 if self.changes_base else 1e-3
