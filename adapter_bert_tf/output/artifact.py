@@ -13,13 +13,13 @@ from adapter_bert_tf.output.atomic import replace_folder, require_creatable
 
 
 class Artifact(abc.ABC):
-    """A folder of one format, in which nothing else may be.
+    """A folder of one format, which holds nothing else.
 
     Args:
       path: local or remote; it need not exist.
 
     Attributes:
-      title: of the format, with its article.
+      title: name of the format, with its article.
       last: name of the file without which the folder counts as empty.
     """
 
@@ -31,21 +31,21 @@ class Artifact(abc.ABC):
 
     @abc.abstractmethod
     def own_files(self, names: Collection[str]) -> set[str] | None:
-        """Those of the names, paths below the folder, that belong to such an artifact.
+        """Returns those of the names, paths below the folder, that belong to such an artifact.
 
-        None if no file shows that this package wrote it: names alone are anybody's.
+        None if no file shows that this package wrote it: others may use the same names.
         """
 
     def file(self, name: str) -> str:
-        """The path of a file in the folder."""
+        """Returns the path of a file in the folder."""
         return os.path.join(self.path, name)
 
     def exists(self) -> bool:
-        """Whether there is one, damaged or not."""
+        """Whether there is an artifact, damaged or not."""
         return storage.exists(self.file(self.last))
 
     def run(self) -> str | None:
-        """The digest of the run that wrote it; None if it does not say."""
+        """Returns the digest of the run that wrote it; None if it does not record one."""
         return None
 
     def is_whole(self) -> bool:
@@ -53,15 +53,11 @@ class Artifact(abc.ABC):
         return self.exists()
 
     def state(self) -> Any:
-        """What distinguishes it from another one, as a record keeps it."""
+        """Returns what distinguishes it from another one, as a record keeps it."""
         return None
 
     def require_replaceable(self) -> None:
-        """Checks that nothing is at the path but such a folder, written by this package.
-
-        Raises:
-          InputError: for anything foreign, which stays.
-        """
+        """Raises `InputError` if there is anything at the path that this package did not write."""
         require_creatable(self.path)
         if not storage.exists(self.path):
             return
@@ -75,8 +71,8 @@ class Artifact(abc.ABC):
                 f"replaced: it holds {sorted([*files, *folders])[:5]}. {ELSEWHERE}"
             )
         own = own or set()
-        known = {parent.as_posix() for name in own for parent in pathlib.PurePath(name).parents}
-        foreign = sorted(({*files} - own) | ({*folders} - known - own))
+        parents = {parent.as_posix() for name in own for parent in pathlib.PurePath(name).parents}
+        foreign = sorted(({*files} - own) | ({*folders} - parents - own))
         if foreign:
             raise InputError(
                 f"{self.path!r} holds {', '.join(map(repr, foreign[:5]))} in addition to "
@@ -85,10 +81,9 @@ class Artifact(abc.ABC):
 
     @contextlib.contextmanager
     def replace(self) -> Iterator[str]:
-        """Yields a temporary folder that takes the place of this one when all went well.
+        """Yields a temporary folder that replaces this one if no error occurs.
 
-        Raises:
-          InputError: as `require_replaceable`, before and after the folder is written.
+        Raises `InputError` as `require_replaceable`, before and after the folder is written.
         """
         with replace_folder(self.path, self.last, lambda _: self.require_replaceable()) as folder:
             yield folder
@@ -98,15 +93,13 @@ ELSEWHERE = "Choose another folder, or remove it first."
 
 
 def walk(folder: str) -> tuple[list[str], list[str]]:
-    """Paths, relative to a folder, of the files and of the folders below it; links are files."""
-    found = [
-        (os.path.relpath(os.path.join(above, name), folder), is_folder)
-        for above, folders, files in storage.walk(folder)
-        for names, is_folder in ((folders, True), (files, False))
-        for name in names
-    ]
-    if storage.is_remote(folder):  # There a folder is what its files are named by.
-        return [name for name, is_folder in found if not is_folder], []
-    links = {name for name, _ in found if os.path.islink(os.path.join(folder, name))}
-    files = [name for name, is_folder in found if not is_folder or name in links]
-    return files, [name for name, is_folder in found if is_folder and name not in links]
+    """Returns the relative paths of all files and of all folders below; links count as files."""
+    files, folders = [], []
+    for above, inner, names in storage.walk(folder):
+        paths = {name: os.path.join(above, name) for name in (*inner, *names)}
+        relative = {name: os.path.relpath(path, folder) for name, path in paths.items()}
+        links = [name for name in inner if storage.is_link(paths[name])]
+        files += [relative[name] for name in (*names, *links)]
+        folders += [relative[name] for name in inner if name not in links]
+    # A store has no folders apart from the names of files.
+    return files, [] if storage.is_remote(folder) else folders

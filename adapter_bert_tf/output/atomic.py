@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all."""
+"""Atomic replacement of files and folders."""
 
 import contextlib
 import os
@@ -19,19 +19,15 @@ TAKEN = (tf.errors.AlreadyExistsError, tf.errors.FailedPreconditionError)
 
 
 def require_creatable(path: str) -> None:
-    """Checks that a file or folder can be made at a path, before anything expensive starts.
+    """Raises `InputError` if a file or folder cannot be made at a path.
 
-    A link is refused: a new folder would replace the link alone, or the folder behind it would be
-    emptied, and nobody can tell which is wanted.
-
-    Raises:
-      InputError: for a link, or where what is above is no folder or may not be written.
+    A link is refused: it is unclear whether the link or its target should be replaced.
     """
     if storage.is_link(path):
         target = os.path.realpath(path)
         raise InputError(
-            f"{path!r} is a symbolic link to {target!r} and will not be replaced. Name what it "
-            "leads to, or remove the link."
+            f"{path!r} is a symbolic link to {target!r} and will not be replaced. Name its target, "
+            "or remove the link."
         )
     if storage.is_remote(path):
         return
@@ -39,15 +35,15 @@ def require_creatable(path: str) -> None:
     while not os.path.lexists(above):
         above = os.path.dirname(above)
     if not storage.isdir(above):
-        found = "a file" if storage.exists(above) else "a link that leads nowhere"
+        actual = "a file" if storage.exists(above) else "a broken link"
         raise InputError(
-            f"{path!r} cannot be made: {above!r} is {found}, not a folder. Choose another folder."
+            f"{path!r} cannot be made: {above!r} is {actual}, not a folder. Choose another folder."
         )
     require_writable(above)
 
 
 def require_free(folder: str) -> None:
-    """Checks that there is nothing at a path, or an empty folder. Raises `InputError`."""
+    """Raises `InputError` if there is anything but an empty folder at a path."""
     require_creatable(folder)
     if storage.exists(folder) and (not storage.isdir(folder) or storage.listdir(folder)):
         raise InputError(
@@ -60,20 +56,17 @@ def require_free(folder: str) -> None:
 def replace_folder(
     folder: str, last: str, check: Callable[[str], None] = require_creatable
 ) -> Iterator[str]:
-    """Yields a temporary folder, which takes the place of `folder` when all went well.
+    """Yields a temporary folder, which replaces `folder` if no error occurs.
 
-    What is at `folder` is moved aside before and removed after that, so that the old or the new
-    content always exists under some name. Temporary names are unique, so two processes do not
-    meet. A remote folder cannot be moved in one step: it is filled from a local one.
+    The old content is moved aside first and removed last, so the old or the new content always
+    exists under some name. A remote folder cannot be moved in one step: it is filled from a local
+    one.
 
     Args:
       folder: path, local or remote.
       last: name of the file without which the folder counts as empty; a remote one gets it last.
-      check: raises `InputError` where what is at a path may not be replaced; called before and
-        after the content is written, which may take minutes.
-
-    Raises:
-      InputError: from `check`, or if `folder` is a symbolic link.
+      check: raises `InputError` if the content of a path may not be replaced; called before and
+        after the new content is written, which may take minutes.
     """
     check(folder)
     if storage.is_remote(folder):
@@ -118,11 +111,9 @@ def _swap(temporary: str, folder: str) -> None:
 
 @contextlib.contextmanager
 def replace_file(path: str, overwrite: bool) -> Iterator[str]:
-    """Yields a local path to write to; the file is at `path` in the end, if nothing fails.
+    """Yields a local path to write to; the file is moved to `path` if no error occurs.
 
-    Raises:
-      InputError: if there is something at `path` by then that may not be replaced. What was
-        written stays, under the name in the message.
+    Raises `InputError` if another process has made `path`; the message names the written file.
     """
     folder = tempfile.gettempdir() if storage.is_remote(path) else os.path.dirname(path) or "."
     storage.makedirs(folder)
@@ -136,8 +127,8 @@ def replace_file(path: str, overwrite: bool) -> Iterator[str]:
             kept = _new_file(folder, "answers-", path)
             os.replace(temporary, kept)
             raise InputError(
-                f"{path!r} was made by another process in the meantime and is not replaced. The "
-                f"answers are in {kept!r}."
+                f"Another process has made {path!r}, which is not replaced. The answers are in "
+                f"{kept!r}."
             ) from error
     finally:
         with contextlib.suppress(FileNotFoundError):
@@ -154,17 +145,17 @@ def _new_file(folder: str, beginning: str, path: str) -> str:
 
 
 def _move(written: str, path: str, overwrite: bool) -> None:
-    """Raises `FileExistsError`, or TensorFlow's error, if there is something at `path`."""
+    """Moves a file. Raises `FileExistsError` or TensorFlow's error if `path` exists."""
     if storage.is_remote(path):
         tf.io.gfile.copy(written, path, overwrite=overwrite)
     elif overwrite:
         os.replace(written, path)
     else:
         try:
-            os.link(written, path)  # Unlike a rename, a second name replaces nothing.
+            os.link(written, path)  # Unlike a rename, a hard link replaces nothing.
         except FileExistsError:
             raise
-        except OSError:  # Some file systems have no second names.
+        except OSError:  # Some file systems have no hard links.
             os.close(os.open(path, os.O_CREAT | os.O_EXCL))
             os.replace(written, path)
 

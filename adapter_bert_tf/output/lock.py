@@ -1,4 +1,4 @@
-"""One process at a time writes a folder."""
+"""Locks: one process at a time writes a folder."""
 
 import contextlib
 import errno
@@ -22,12 +22,12 @@ from adapter_bert_tf.permissions import denied_as_input_error
 from adapter_bert_tf.sanitize import printable, truncate
 
 FILE = ".lock"
-BEAT = 15.0  # Seconds between signs of life.
-STALE = 120.0  # Seconds without one after which an owner on another machine counts as dead.
+BEAT = 15.0  # Seconds between heartbeats.
+STALE = 120.0  # Seconds without a heartbeat after which an owner on another machine is dead.
 AHEAD = 86400.0  # Seconds by which another machine's clock may be ahead.
-WIDTH = 1024  # Bytes of the file. A sign of life replaces it in place, so all have one length.
-ATTEMPTS = 5  # The file that is opened may be one that its owner is just removing.
-NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # From a file system without locks.
+WIDTH = 1024  # Bytes of the file: a heartbeat overwrites it in place.
+ATTEMPTS = 5  # The owner may be removing the file that is opened.
+NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # The file system has no locks.
 FIELDS = {
     "host": str,
     "machine": str,
@@ -47,14 +47,14 @@ class InUse(InputError):
 
 @contextlib.contextmanager
 def locked(folder: str, wait: bool = False) -> Iterator[None]:
-    """Holds the folder's lock; the same process may ask for it again.
+    """Holds the folder's lock, which is reentrant in a process.
 
     Args:
       folder: path.
       wait: whether to wait for another process that holds it.
 
     Raises:
-      InUse: if another process holds it; the message names that process.
+      InUse: if another process holds it.
       InputError: if this user may not write there.
     """
     path = os.path.join(folder, FILE)
@@ -73,7 +73,7 @@ def locked(folder: str, wait: bool = False) -> Iterator[None]:
 
 
 def remove_dead(folder: str) -> None:
-    """Removes the file that a killed process left; prints nothing, as nothing begins."""
+    """Removes the lock file of a killed process."""
     path = os.path.join(folder, FILE)
     if path not in _held and storage.exists(path) and not _is_alive(_read(path)):
         storage.remove(path)
@@ -82,10 +82,9 @@ def remove_dead(folder: str) -> None:
 class Lock:
     """A file that names its owner, in the folder that is locked.
 
-    A local file is also locked by the operating system, which ends with the process, however that
-    ends. Object stores have no such locks, and some network file systems have them only between
-    the processes of one machine. So the owner also writes a sign of life every `BEAT` seconds: an
-    owner on another machine is dead if it was silent for `STALE` seconds.
+    A local file is also locked by the operating system, which releases the lock of a killed
+    process. Object stores have no such locks, and some network file systems have them only between
+    the processes of one machine. So the owner also writes a heartbeat every `BEAT` seconds.
 
     Args:
       path: of the file.
@@ -109,17 +108,17 @@ class Lock:
             print(f"Taking over from {_name(owner)}.", flush=True)
         self._write()
         if self.kernel is None:
-            time.sleep(1.0)  # Of two that write at once, the later one stays.
-        if not self._is_mine(found := _read(self.path)):
-            raise InUse(_in_use(self.path, found))
+            time.sleep(1.0)  # If two processes write at once, the later one owns the lock.
+        if not self._is_mine(current := _read(self.path)):
+            raise InUse(_in_use(self.path, current))
         self.thread.start()
 
     def _acquire_kernel_lock(self) -> None:
-        """Raises `InUse` if another process has it."""
+        """Takes the lock of the operating system. Raises `InUse` if another process has it."""
         storage.makedirs(os.path.dirname(self.path))
         if storage.is_link(self.path):
             raise InputError(f"{self.path} is a link, and a file is written there. Remove it.")
-        # Not the fallback of `filelock`: it cannot see that a process on another machine is dead.
+        # Not `filelock`'s fallback, which cannot detect a dead process on another machine.
         lock = filelock.FileLock(self.path, thread_local=False, fallback_to_soft=False)
         for attempt in range(ATTEMPTS):
             try:
@@ -149,7 +148,7 @@ class Lock:
                 time.sleep(1.0)
 
     def release(self) -> None:
-        """Removes the file, then gives the lock back: who waits for a removed file has nothing."""
+        """Removes the file, then releases the kernel's lock: a waiting process finds no file."""
         self.done.set()
         self.thread.join()
         if self._is_mine(_read(self.path)):
@@ -158,10 +157,11 @@ class Lock:
             self.kernel.release()
 
     def beat(self) -> None:
-        """Writes signs of life until `done`; ends the process if another one has the lock."""
+        """Writes heartbeats until `done`; ends the process if another one has the lock."""
         while not self.done.wait(BEAT):
             try:
-                if (found := _read(self.path)) and not self._is_mine(found):  # This one was asleep.
+                # Another process may have taken the lock while this machine slept.
+                if (current := _read(self.path)) and not self._is_mine(current):
                     print(f"{self.path} belongs to another process now; stopping.", flush=True)
                     os._exit(1)
                 self._write()
@@ -177,8 +177,8 @@ class Lock:
         with open(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o666), "wb", buffering=0) as file:
             file.write(text.ljust(WIDTH).encode())
 
-    def _is_mine(self, found: dict[str, Any]) -> bool:
-        return found.get("id") == self.owner["id"]
+    def _is_mine(self, owner: dict[str, Any]) -> bool:
+        return owner.get("id") == self.owner["id"]
 
 
 def _this_process() -> dict[str, Any]:
@@ -193,11 +193,11 @@ def _this_process() -> dict[str, Any]:
 
 
 def _read(path: str) -> dict[str, Any]:
-    """The owner that a file names; an empty dict if there is none, or it is damaged."""
+    """Reads the owner from a lock file; empty if the file is missing or damaged."""
     owner = read_record(path)
     if owner is None or not all(isinstance(owner.get(n), kind) for n, kind in FIELDS.items()):
         return {}
-    # A time far ahead, or NaN, would count as a sign of life for ever.
+    # With a time far ahead, or NaN, the lock would never expire.
     return owner if owner["since"] >= 0 and owner["beat"] < time.time() + AHEAD else {}
 
 
@@ -210,12 +210,12 @@ def _is_alive(owner: dict[str, Any]) -> bool:
 
 
 def _falls_silent(path: str, owner: dict[str, Any]) -> bool:
-    """Waits for an owner that may be this machine before it was restarted; whether it is dead."""
+    """Waits for a heartbeat of this machine's earlier boot, and returns whether there is none."""
     if owner["host"] != socket.gethostname() or owner["machine"] == _machine():
         return False
     print(
         f"{path} belongs to process {owner['pid']} on a machine of this name, perhaps before it "
-        f"was restarted. Waiting for a sign of life, up to {STALE:.0f} s.",
+        f"was restarted. Waiting for a heartbeat, up to {STALE:.0f} s.",
         flush=True,
     )
     while _is_alive(owner):
@@ -226,7 +226,7 @@ def _falls_silent(path: str, owner: dict[str, Any]) -> bool:
 
 
 def _machine() -> str:
-    """What distinguishes this machine since its start, and this container, from others."""
+    """Identifies this machine since its boot, and this container."""
     try:
         boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{socket.gethostname()} {boot} {os.readlink('/proc/self/ns/pid')}"
@@ -235,17 +235,17 @@ def _machine() -> str:
 
 
 def _start_of(pid: int) -> str:
-    """What distinguishes a process from an earlier one with its number; "" if there is none."""
+    """Returns the start time of a process, to detect a reused pid; "" if it is not running."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
         fields = stat[stat.rindex(")") + 2 :].split()
-        return "" if fields[0] == "Z" else fields[19]  # Clock ticks from boot to its start.
+        return "" if fields[0] == "Z" else fields[19]  # In clock ticks after boot.
     except OSError:
         return ""
 
 
 def _name(owner: dict[str, Any]) -> str:
-    """A dead owner, from a file that anybody may have written."""
+    """Describes a dead owner, from a file that anybody may have written."""
     if not owner:
         return f"a damaged {FILE}"
     return f"process {owner['pid']} on {truncate(printable(owner['host']), 100)}, which is gone"
@@ -253,11 +253,12 @@ def _name(owner: dict[str, Any]) -> str:
 
 def _in_use(path: str, owner: dict[str, Any]) -> str:
     if not owner:
-        return f"{path} is changing hands at this moment. Start again in a minute."
+        return f"{path} is changing its owner at this moment. Start again in a minute."
     age, silent = (time.time() - owner[key] for key in ("since", "beat"))
     return (
         f"{os.path.dirname(path)} is in use by process {owner['pid']} on "
-        f"{truncate(printable(owner['host']), 100)}, for {age:.0f} s (last sign of life "
-        f"{silent:.0f} s ago). Wait for it, or choose another --output_dir. If that machine is "
-        f"dead, its lock expires after {STALE:.0f} s of silence; you may also remove {path}."
+        f"{truncate(printable(owner['host']), 100)}, for {age:.0f} s (last heartbeat "
+        f"{silent:.0f} s ago). Wait for it, or choose another --output_dir. If that machine "
+        f"is dead, the lock expires {STALE:.0f} s after its last heartbeat; you may also remove "
+        f"{path}."
     )

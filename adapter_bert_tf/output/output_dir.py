@@ -1,4 +1,4 @@
-"""A folder that a command writes: its lock, its own files, foreign files."""
+"""An output folder: its lock, its own files, foreign files."""
 
 import contextlib
 import dataclasses
@@ -16,26 +16,26 @@ from adapter_bert_tf.output.atomic import TEMPORARY
 from adapter_bert_tf.output.lock import FILE, locked
 from adapter_bert_tf.output.records import read_record
 
-Pattern: TypeAlias = str | re.Pattern[str]  # As of `fnmatch`, or of the whole name.
-# Every command writes these: the lock, and a file that shows that the folder can be written.
+Pattern: TypeAlias = str | re.Pattern[str]  # For `fnmatch`, or for `fullmatch`.
+# Every command writes these: the lock, and a probe of whether the folder is writable.
 ALWAYS = (FILE, ".writable", ".writable.*.tmp")
-# What a killed process leaves: a file before its renaming; a lock of an earlier version.
+# Left by a killed process: a file before its renaming; a lock of an earlier version.
 UNFINISHED = re.compile(r"(.*)\.[0-9a-f]{8}\.tmp|(\.lock)\.[0-9a-f]{32}")
 UNFINISHED_FOLDER = re.compile(rf"(.*){re.escape(TEMPORARY)}[0-9a-f]{{12}}")
-KEY = "flags"  # In a record of ours.
+KEY = "flags"  # In every record of this package.
 
 
 @dataclasses.dataclass(frozen=True)
 class Contents:
-    """What a command writes into a folder; all else in it is foreign, and stays.
+    """What a command writes into a folder; everything else in it is foreign, and stays.
 
     Args:
-      files: patterns of files that are replaced. They are removed in this order.
-      records: names of JSON files with an entry `flags`, which say who wrote the rest: the first
-        files to be written, the last to be removed.
+      files: patterns of files that are replaced; removed in this order.
+      records: names of JSON files with a key `flags`, which show that this package wrote the rest:
+        the first files to be written, the last to be removed.
       added: patterns of files that are added or checked by their writer, and removed with the rest.
-      is_foreign: whether the file at a path, with such a name, is not ours all the same.
-      incomplete: pattern of what exists only while something is written.
+      is_foreign: whether the file at a path with such a name is foreign nevertheless.
+      incomplete: pattern of names that exist only during writing.
       completed_by: a pattern and a template of `re.Match.expand`: a file of this pattern counts
         only next to the file that the template names.
       replaced: dict from the name of a folder that is replaced as a whole to a function that
@@ -54,23 +54,23 @@ class Contents:
 
     @property
     def patterns(self) -> tuple[Pattern, ...]:
-        """Of all files."""
+        """Patterns of all files."""
         return (*self.files, *self.records, *self.added)
 
     def is_unfinished(self, name: str, is_folder: bool, names: Collection[str]) -> bool:
-        """Whether a killed process left what has this name, in a folder with these names."""
-        if found := UNFINISHED.fullmatch(name):
-            return not is_folder and matches(found[1] or found[2], (*self.patterns, *ALWAYS))
-        if found := UNFINISHED_FOLDER.fullmatch(name):
-            return is_folder and found[1] in self.replaced
+        """Whether a killed process left this name, in a folder with these names."""
+        if match := UNFINISHED.fullmatch(name):
+            return not is_folder and matches(match[1] or match[2], (*self.patterns, *ALWAYS))
+        if match := UNFINISHED_FOLDER.fullmatch(name):
+            return is_folder and match[1] in self.replaced
         pattern, template = self.completed_by
-        if found := re.fullmatch(pattern, name):
-            return found.expand(template) not in names
+        if match := re.fullmatch(pattern, name):
+            return match.expand(template) not in names
         return matches(name, [self.incomplete])
 
 
 def matches(name: str, patterns: Collection[Pattern]) -> bool:
-    """Whether one of the patterns is of a name."""
+    """Whether a name matches one of the patterns."""
     return any(
         pattern.fullmatch(name) is not None
         if isinstance(pattern, re.Pattern)
@@ -80,7 +80,7 @@ def matches(name: str, patterns: Collection[Pattern]) -> bool:
 
 
 class OutputDir:
-    """A folder that a command writes, and in which the user may keep files too.
+    """A folder that a command writes and in which the user may keep other files.
 
     Args:
       path: local or remote; it need not exist.
@@ -92,18 +92,18 @@ class OutputDir:
         self._inner = [OutputDir(self.file(n), inner) for n, inner in contents.folders.items()]
 
     def file(self, name: str) -> str:
-        """The path of a file in the folder."""
+        """Returns the path of a file in the folder."""
         return os.path.join(self.path, name)
 
     @contextlib.contextmanager
     def lock(self, wait: bool = False) -> Iterator[None]:
-        """Holds the folder: no other process writes it, and what killed ones left is removed.
+        """Locks the folder and removes files of killed processes.
 
         Args:
           wait: whether to wait for another process that holds it.
 
         Raises:
-          InputError: if another process holds it, or something foreign is in the way.
+          InputError: if another process holds it, or a foreign file or folder has a name of ours.
         """
         self.require_clear_names()
         with locked(self.path, wait):
@@ -111,45 +111,38 @@ class OutputDir:
             yield
 
     def require_clear_names(self) -> None:
-        """Checks that no folder has a file's name, and no file a folder's. Raises `InputError`."""
+        """Raises `InputError` if a folder has a file's name, or a file a folder's."""
         for inner in self._inner:
             if storage.is_link(inner.path) and not storage.exists(inner.path):
-                raise InputError(_in_the_way(inner.path, "a link that leads nowhere", "a folder"))
+                raise _name_taken(inner.path, "a broken link", "a folder")
             if storage.exists(inner.path) and not storage.isdir(inner.path):
-                raise InputError(_in_the_way(inner.path, "a file", "a folder"))
+                raise _name_taken(inner.path, "a file", "a folder")
             inner.require_clear_names()
         for path in self._paths((*self.contents.patterns, FILE)):
             if storage.isdir(path):
-                raise InputError(_in_the_way(path, "a folder", "a file"))
+                raise _name_taken(path, "a folder", "a file")
 
     def require_own_files(self) -> None:
-        """Checks that files that would be replaced are ours: a record says so.
-
-        Raises:
-          InputError: for a file with the name of one of ours, in a folder without a record.
-        """
+        """Raises `InputError` for a file with a name of ours, in a folder without a record."""
         patterns = (*self.contents.files, *self.contents.records)
         if not self._is_recorded() and (foreign := self._paths(patterns)):
             raise InputError(
-                f"{min(foreign)} exists, and no record next to it says that a run wrote it. A run "
-                "would replace it. Move it away, or choose another --output_dir."
+                f"{min(foreign)} exists, and no record shows that a run wrote it. A run would "
+                "replace it: move it away, or choose another --output_dir."
             )
 
     def _is_recorded(self) -> bool:
-        """Whether there is a record; a damaged one counts, as a power cut may leave it."""
+        """Whether there is a record; a damaged one counts, because a power cut may leave it."""
         records = [read_record(path) for path in self._paths(self.contents.records)]
         return any(record is None or KEY in record for record in records) or any(
             inner._paths(inner.contents.records) for inner in self._inner
         )
 
     def clear(self, more: Collection[Pattern] = ()) -> None:
-        """Removes what an earlier run left; foreign files stay.
+        """Removes the files of an earlier run, and further patterns; foreign files stay.
 
-        Inner folders go first and records last: killed at any point, it can be repeated, and the
-        folder never looks like that of an interrupted run, which has an inner record only.
-
-        Args:
-          more: patterns of files that are also removed.
+        Inner folders go first and records last. So it can be repeated when killed at any point, and
+        the folder never looks interrupted: an interrupted run has only an inner record.
         """
         is_recorded = bool(self._paths(self.contents.records))
         for inner in self._inner:
@@ -170,7 +163,7 @@ class OutputDir:
                 storage.remove(path)
 
     def _remove_unfinished(self) -> None:
-        """Removes what a killed process had begun to write."""
+        """Removes what a killed process did not finish."""
         names = self._names()
         for name in names:
             path = self.file(name)
@@ -181,10 +174,10 @@ class OutputDir:
             inner._remove_unfinished()
 
     def _paths(self, patterns: Collection[Pattern]) -> list[str]:
-        """Paths of what has such names, in the order of the patterns."""
+        """Returns the paths that match, in the order of the patterns."""
         names = self._names() if patterns else []
-        found = [name for pattern in patterns for name in names if matches(name, [pattern])]
-        return [self.file(name) for name in dict.fromkeys(found)]
+        matching = [name for pattern in patterns for name in names if matches(name, [pattern])]
+        return [self.file(name) for name in dict.fromkeys(matching)]
 
     def _names(self) -> list[str]:
         names = storage.listdir(self.path) if storage.isdir(self.path) else []
@@ -198,13 +191,13 @@ def _remove_folder(path: str, check: Callable[[str], object]) -> None:
     try:
         check(path)
     except InputError as error:
-        logging.warning("What is in %s stays. %s", path, error)
+        logging.warning("The content of %s stays. %s", path, error)
         return
     storage.rmtree(path)
 
 
-def _in_the_way(path: str, found: str, wanted: str) -> str:
-    return (
-        f"{path} is {found}, and a run writes {wanted} there. Move it away, or choose another "
+def _name_taken(path: str, actual: str, expected: str) -> InputError:
+    return InputError(
+        f"{path} is {actual}, and a run writes {expected} there. Move it away, or choose another "
         "--output_dir."
     )

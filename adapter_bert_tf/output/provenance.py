@@ -1,4 +1,4 @@
-"""What a record says of the process that wrote it: its command line, its memory."""
+"""Command line and memory of this process, for records."""
 
 import os
 import resource
@@ -7,13 +7,13 @@ import sys
 
 
 def command() -> str:
-    """The command line of this process, as text that any file can hold."""
+    """Returns the command line of this process, as text that any file can hold."""
     line = shlex.join([*_program(sys.argv[0]), *sys.argv[1:]])
     return line.encode("utf-8", "backslashreplace").decode()
 
 
 def _program(name: str) -> list[str]:
-    """The words that start this process, given the name by which it knows itself."""
+    """Returns the words that start this process, given its `sys.argv[0]`."""
     if name.startswith("adapter-bert ") or os.path.basename(name) == "adapter-bert":
         return ["adapter-bert"]  # In `adapter-bert classify` the second word comes again.
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
@@ -23,5 +23,5 @@ def _program(name: str) -> list[str]:
 
 
 def peak_memory_mb() -> float:
-    """Largest resident memory of this process so far, in MB."""
+    """Returns the largest resident memory of this process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

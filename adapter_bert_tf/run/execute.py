@@ -14,10 +14,8 @@ from adapter_bert_tf.output import provenance
 from adapter_bert_tf.output.lock import remove_dead
 from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.output.run_dir import RECORD
-from adapter_bert_tf.run import report_page
-from adapter_bert_tf.run.job import Job
-from adapter_bert_tf.run.metric_files import write_eval_results
-from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.run.plan import Job, Plan
+from adapter_bert_tf.run.result_files import has_report, write_eval_results, write_report
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.store.members import stack_members
@@ -123,7 +121,7 @@ def _finish(job: Job, before: dict[str, Any]) -> None:
     if plan.actions.train:
         print(printable(f"Adapter: {plan.paths.adapter_dir}"), flush=True)
     if plan.actions.report:
-        report_page.write(plan.paths.output_dir)
+        write_report(plan.paths.output_dir)
 
 
 def _complete_finished(plan: Plan) -> None:
@@ -135,9 +133,9 @@ def _complete_finished(plan: Plan) -> None:
     if plan.actions.dry_run or not plan.writes:
         return
     remove_dead(out)
-    if plan.actions.report and not report_page.is_there(out):
+    if plan.actions.report and not has_report(out):
         with plan.folder.lock():
-            report_page.write(out)
+            write_report(out)
 
 
 def _train(runner: TaskRunner, job: Job) -> None:

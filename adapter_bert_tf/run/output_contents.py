@@ -5,7 +5,8 @@ from collections.abc import Collection
 
 from adapter_bert_tf import report
 from adapter_bert_tf.output.output_dir import Contents
-from adapter_bert_tf.output.run_dir import EVALUATION, EXPORT, OWNER, RECORD, Fingerprint, RunDir
+from adapter_bert_tf.output.records import Fingerprint
+from adapter_bert_tf.output.run_dir import EVALUATION, EXPORT, OWNER, RECORD, RunDir
 from adapter_bert_tf.run.plan import OutputPaths
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.store.adapter_dir import AdapterDir

@@ -1,4 +1,4 @@
-"""The plan of a run: all that a run needs, as one immutable value."""
+"""The plan of a run: all that a run needs, as one immutable value; and the run in progress."""
 
 import dataclasses
 from typing import Any, Literal
@@ -8,6 +8,7 @@ import tensorflow as tf
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.data.mixture import Temperature
+from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output.run_dir import RunDir
 from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.run.task_data import TaskData
@@ -170,3 +171,24 @@ class Plan:
         """The task of a run that has one."""
         (task,) = self.tasks
         return task
+
+
+@dataclasses.dataclass
+class Job:
+    """A run in progress.
+
+    Args:
+      plan: of the run.
+      model: with the base's weights, and the saved adapter's if there is one.
+      trained: dict from common name to variable.
+      standardized: whether the model's scores are standardized, as they are during training.
+      record: for `run.json`.
+      evaluated: data that an evaluation keeps for predictions and details.
+    """
+
+    plan: Plan
+    model: EncoderModel
+    trained: dict[str, tf.Variable]
+    standardized: bool = False
+    record: dict[str, Any] = dataclasses.field(default_factory=dict)
+    evaluated: dict[str, Any] = dataclasses.field(default_factory=dict)

@@ -18,16 +18,14 @@ from adapter_bert_tf.output.output_dir import OutputDir
 from adapter_bert_tf.output.run_dir import RunDir
 from adapter_bert_tf.run.batch_sizes import batches_of, distribution, training_settings
 from adapter_bert_tf.run.checks import path_conflicts, split_history
-from adapter_bert_tf.run.content import content_of, warn_of_other_data
-from adapter_bert_tf.run.earlier_defaults import with_earlier_defaults
-from adapter_bert_tf.run.fingerprint import fingerprint_of
+from adapter_bert_tf.run.fingerprint import content_of, fingerprint_of, warn_of_other_data
 from adapter_bert_tf.run.init_from import load_initial_adapter, recorded_settings
 from adapter_bert_tf.run.method.from_config import method_from_config
 from adapter_bert_tf.run.method.fusion_members import load_members
 from adapter_bert_tf.run.output_contents import contents_of, run_dir
 from adapter_bert_tf.run.plan import Actions, Method, ModelSelection, OutputPaths, Plan
 from adapter_bert_tf.run.run_cache import RunCache
-from adapter_bert_tf.run.saved_settings import with_saved_settings
+from adapter_bert_tf.run.saved_settings import with_earlier_defaults, with_saved_settings
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.store import SavedAdapter, contents, load_adapter

@@ -1,13 +1,17 @@
-"""Settings that a saved adapter brings: the defaults of a run that applies it."""
+"""Settings that an earlier run or a saved adapter provides, where the user gave none."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from absl import logging
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.config.settings import with_role
+from adapter_bert_tf.config.settings import BY_NAME, EARLIER, with_role
+from adapter_bert_tf.output.records import read_record
+from adapter_bert_tf.output.run_dir import OWNER, RECORD
 from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.multitask import TASKS, is_several, task_title
@@ -16,16 +20,45 @@ from adapter_bert_tf.store.multitask import TASKS, is_several, task_title
 RENAMED = {"null_allowed": "version_2_with_negative"}
 
 
-def with_saved_settings(config: RunConfig, saved: SavedAdapter) -> RunConfig:
-    """The configuration with the adapter's settings where the user gave none.
+def with_earlier_defaults(config: RunConfig) -> RunConfig:
+    """Returns the configuration with the defaults that the run in the output folder started with.
 
-    Warns about given values that differ from the adapter's.
-
-    Args:
-      config: of a run that does not train.
-      saved: the adapter that it applies.
+    Settings that the user gave stay, and so do all settings of a run that will not be resumed.
     """
-    own = {name: value for name, value in _settings(saved).items() if name in config.values}
+    folder = config.output.folder
+    finished = storage.exists(os.path.join(folder, RECORD))
+    if not config.actions.do_train or (config.actions.overwrite and finished):
+        return config
+    recorded = _recorded_settings(folder)
+    if recorded is None:
+        return config
+    names = [name for name in EARLIER if name in config.values.keys() - config.given]
+    values = {name: recorded.get(name, EARLIER[name]) for name in names}
+    return config.with_defaults(**{n: v for n, v in values.items() if _is_valid(n, v)})
+
+
+def _is_valid(name: str, value: Any) -> bool:
+    """Whether a value from a file fits a setting whose default has changed."""
+    row = BY_NAME[name]
+    return isinstance(value, type(row.earlier)) and value in (row.choices or (True, False))
+
+
+def _recorded_settings(folder: str) -> dict[str, Any] | None:
+    """Returns the settings of the run in a folder; None if there is no run."""
+    for name in ("sweep.json", OWNER, RECORD):
+        record = read_record(os.path.join(folder, name))
+        if record is not None:
+            settings = record if name == OWNER else record.get("flags")
+            return settings if isinstance(settings, dict) else {}
+    return None
+
+
+def with_saved_settings(config: RunConfig, saved: SavedAdapter) -> RunConfig:
+    """Returns the configuration with the settings of the adapter that is applied.
+
+    Warns about given settings that differ from the adapter's.
+    """
+    own = {name: value for name, value in _settings_of(saved).items() if name in config.values}
     different = [
         f"--{name}={config.value(name)}, the adapter {value}"
         for name, value in own.items()
@@ -36,12 +69,25 @@ def with_saved_settings(config: RunConfig, saved: SavedAdapter) -> RunConfig:
     return config.changed(**{n: value for n, value in own.items() if n not in config.given})
 
 
-def config_as_read(config: Mapping[str, Any], tasks: Sequence[TaskData]) -> dict[str, Any]:
-    """An adapter's configuration with its inputs as a run reads them; for its export.
+def _settings_of(saved: SavedAdapter) -> dict[str, Any]:
+    config = saved.config
+    inputs = _common_inputs(config[TASKS]) if is_several(config) else config["inputs"]
+    settings = {RENAMED.get(name, name): value for name, value in inputs.items()}
+    settings |= config.get("table", {})
+    names = with_role(Role.READING, Role.DECODING)
+    return {name: value for name, value in settings.items() if name in names}
 
-    Args:
-      config: of the adapter. Of several tasks, those that the run does not have stay unchanged.
-      tasks: of the run.
+
+def _common_inputs(tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns the settings of the inputs that are equal for all tasks."""
+    first = tasks[0]["inputs"]
+    return {n: v for n, v in first.items() if all(task["inputs"].get(n) == v for task in tasks)}
+
+
+def config_as_read(config: Mapping[str, Any], tasks: Sequence[TaskData]) -> dict[str, Any]:
+    """Returns an adapter's configuration with its inputs as a run reads them; for its export.
+
+    Tasks of the adapter that the run does not have stay unchanged.
     """
     inputs = {task.name: task.adapter_config()["inputs"] for task in tasks}
     if is_several(config):
@@ -53,19 +99,3 @@ def config_as_read(config: Mapping[str, Any], tasks: Sequence[TaskData]) -> dict
 
 def _with_inputs(config: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {**config, "inputs": {**config["inputs"], **inputs}}
-
-
-def _settings(saved: SavedAdapter) -> dict[str, Any]:
-    """Dict from setting to value."""
-    config = saved.config
-    inputs = _common_inputs(config[TASKS]) if is_several(config) else config["inputs"]
-    settings = {RENAMED.get(name, name): value for name, value in inputs.items()}
-    settings |= config.get("table", {})
-    names = with_role(Role.READING, Role.DECODING)
-    return {name: value for name, value in settings.items() if name in names}
-
-
-def _common_inputs(tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Settings of the inputs that are equal for all of several tasks."""
-    first = tasks[0]["inputs"]
-    return {n: v for n, v in first.items() if all(task["inputs"].get(n) == v for task in tasks)}

@@ -19,11 +19,8 @@ from adapter_bert_tf.errors import Diverged, InputError
 from adapter_bert_tf.output.output_dir import OutputDir
 from adapter_bert_tf.output.records import digest, read_record
 from adapter_bert_tf.output.run_dir import require_own_adapter
-from adapter_bert_tf.run import report_page
 from adapter_bert_tf.run.checks import path_conflicts, paths
-from adapter_bert_tf.run.earlier_defaults import with_earlier_defaults
 from adapter_bert_tf.run.execute import run_plan
-from adapter_bert_tf.run.metric_files import write_eval_results
 from adapter_bert_tf.run.output_contents import contents_of
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.planning import (
@@ -34,7 +31,9 @@ from adapter_bert_tf.run.planning import (
     plan_run,
     strategy_of,
 )
+from adapter_bert_tf.run.result_files import has_report, write_eval_results, write_report
 from adapter_bert_tf.run.run_cache import RunCache
+from adapter_bert_tf.run.saved_settings import with_earlier_defaults
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.directory import copy_adapter
@@ -212,8 +211,8 @@ class Sweep:
             path = os.path.join(folder, "run.json")
             if storage.exists(path) and self._plan(run_config).folder.is_finished():
                 rows[folder] = row_of(read_record(path))
-                if run_config.output.report and not report_page.is_there(folder):
-                    report_page.write(folder)
+                if run_config.output.report and not has_report(folder):
+                    write_report(folder)
         return rows
 
     def _one_run(self, run_config: RunConfig) -> dict[str, Any]:
@@ -251,7 +250,7 @@ class Sweep:
             best_run.apply_best(self.runner, self.config, best_config, self.cache)
         write_eval_results(self.out, summarize(finished, OF_FOLDS if folds else OF_SEEDS))
         if self.config.output.report:
-            report_page.write(self.out)
+            write_report(self.out)
 
     def _score(self, row: dict[str, Any], metrics: Sequence[str]) -> float:
         return self.runner.score(metrics, row["results"]) if row["results"] else -math.inf

@@ -9,7 +9,7 @@ from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.config.settings import settings_of
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output.output_dir import matches
-from adapter_bert_tf.output.run_dir import Fingerprint
+from adapter_bert_tf.output.records import Fingerprint
 from adapter_bert_tf.run.output_contents import contents_of, run_dir
 from adapter_bert_tf.run.plan import OutputPaths
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir

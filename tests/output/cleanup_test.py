@@ -4,7 +4,7 @@ import types
 
 from adapter_bert_tf.output.output_dir import OutputDir
 from adapter_bert_tf.run.output_contents import contents_of
-from adapter_bert_tf.runners.classification.result_names import names_of
+from adapter_bert_tf.runners.classification.result_files import names_of
 from adapter_bert_tf.tasks import find_task
 
 LEFT = (

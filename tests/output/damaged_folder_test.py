@@ -11,8 +11,7 @@ from adapter_bert_tf.config.settings import EARLIER, settings_of
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output import lock
 from adapter_bert_tf.output.output_dir import OutputDir
-from adapter_bert_tf.output.records import read_record
-from adapter_bert_tf.output.run_dir import Fingerprint
+from adapter_bert_tf.output.records import Fingerprint, read_record
 from adapter_bert_tf.run.fingerprint import decisive
 from adapter_bert_tf.run.output_contents import contents_of, run_dir
 from adapter_bert_tf.run.plan import OutputPaths

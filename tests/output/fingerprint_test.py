@@ -113,7 +113,7 @@ def test_another_adapter_is_not_replaced(run, saved, tmp_path):
     for overwrite in (True, False):
         with pytest.raises(InputError, match=r"not replaced.*--init_from=.*theirs"):
             elsewhere.require_own_adapter(overwrite)
-        with pytest.raises(InputError, match=r"since this one began.*move the other adapter away"):
+        with pytest.raises(InputError, match=r"move the other adapter away"):
             elsewhere.require_own_adapter_still(overwrite)
     own_place.require_own_adapter(overwrite=True)
     with pytest.raises(InputError, match="or replace it with --overwrite"):
@@ -228,7 +228,7 @@ def test_an_adapter_that_comes_while_a_run_trains_stays(
     with monkeypatch.context() as patch:
         patch.setattr(RunDir, "start_training", and_then_another_comes)
         error = try_to_train(*arguments)
-    assert re.search(r"since this one began.*move the other adapter away", error)
+    assert re.search(r"move the other adapter away", error)
     assert (place / "adapter.safetensors").read_bytes() == (
         saved / "adapter.safetensors"
     ).read_bytes()

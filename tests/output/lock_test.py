@@ -72,8 +72,7 @@ def test_refuses(changes, tmp_path):
     with (
         pytest.raises(
             InputError,
-            match=r"in use by process \d+ on \S+, for 100 s \(last sign of "
-            "life 7 s ago",
+            match=r"in use by process \d+ on \S+, for 100 s \(last heartbeat 7 s ago",
         ),
         lock.locked(str(tmp_path)),
     ):
@@ -109,7 +108,7 @@ def test_this_machine_before_a_restart_is_waited_for(tmp_path, clock, capsys):
     with lock.locked(str(tmp_path)):
         assert json.loads((tmp_path / lock.FILE).read_text())["pid"] == os.getpid()
     assert clock.now - began == lock.STALE - 7  # It was heard of 7 seconds ago.
-    assert re.search("Waiting for a sign of life.*\nTaking over", capsys.readouterr().out)
+    assert re.search("Waiting for a heartbeat.*\nTaking over", capsys.readouterr().out)
 
 
 def test_another_machine_of_this_name_that_lives_keeps_its_lock(tmp_path, clock, monkeypatch):

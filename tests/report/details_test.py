@@ -7,7 +7,7 @@ import pytest
 from sklearn.calibration import calibration_curve
 
 from adapter_bert_tf.data.questions.squad import Question
-from adapter_bert_tf.runners.classification.evaluation_files import write_file
+from adapter_bert_tf.run.result_files import write_details_file
 from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.task_types.calibration import calibration
 from adapter_bert_tf.task_types.regression import MOST_POINTS
@@ -120,5 +120,5 @@ def test_the_scores_of_each_question_add_up_to_those_of_all(version_2):
 
 
 def test_a_text_that_no_file_can_hold_is_written_and_read(tmp_path):
-    write_file(str(tmp_path), "eval_details", "a", "dev", {"shown": ["\ud800 \x00"]})
+    write_details_file(str(tmp_path), "eval_details", "a", "dev", {"shown": ["\ud800 \x00"]})
     assert json.loads((tmp_path / "eval_details.json").read_bytes())["shown"] == ["\ud800 \x00"]

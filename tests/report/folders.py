@@ -7,7 +7,7 @@ import numpy as np
 
 from adapter_bert_tf.data.questions.squad import Question
 from adapter_bert_tf.report import sweeps
-from adapter_bert_tf.runners.classification.evaluation_files import write_file
+from adapter_bert_tf.run.result_files import write_details_file
 from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.task_types.class_table import class_table, label_table
 from adapter_bert_tf.task_types.span_details import answer_details
@@ -102,7 +102,9 @@ def classes(folder, ids=(0, 0, 1, 1, 1, 0, 1, 0), before="", labels=LABELS, text
         CLASSES.details(labels, ids, predicted),
         texts or [(text,) for text in HOSTILE],
     )
-    write_file(str(folder), f"{before}eval_details", "demo", "dev", {"examples": len(ids), **found})
+    write_details_file(
+        str(folder), f"{before}eval_details", "demo", "dev", {"examples": len(ids), **found}
+    )
 
 
 def scores(folder, before=""):
@@ -111,7 +113,9 @@ def scores(folder, before=""):
     predicted = truth + np.sin(np.arange(60)) / 2
     predicted[2] = 5.0
     found = with_texts(SCORES.details([], truth, predicted), [("one text", "another text")])
-    write_file(str(folder), f"{before}eval_details", "demo", "dev", {"examples": 60, **found})
+    write_details_file(
+        str(folder), f"{before}eval_details", "demo", "dev", {"examples": 60, **found}
+    )
 
 
 def sets(folder):
@@ -121,7 +125,7 @@ def sets(folder):
     labels = ["red", "<i>blue</i>", "green"]
     write_table(folder / "eval_classes.tsv", label_table(labels, truth, SETS.decide(predicted)))
     found = with_texts(SETS.details(labels, truth, predicted), [(t,) for t in HOSTILE])
-    write_file(str(folder), "eval_details", "demo", "dev", {"examples": 4, **found})
+    write_details_file(str(folder), "eval_details", "demo", "dev", {"examples": 4, **found})
 
 
 CONTEXT = "The first bridge of iron was built in 1779, and it stands to this day. " * 8
@@ -136,7 +140,7 @@ def spans(folder):
               zip(texts.items(), (0.9, 0.6, 0.8), strict=True)}  # fmt: skip
     scored = {"a": (1, 1.0), "b": (0, 2 / 3), "c": (0, 0.0)}
     found = answer_details(questions, scored, texts, n_best, {name: ["1779"] for name in "abc"})
-    write_file(str(folder), "eval_details", "squad", "dev", found)
+    write_details_file(str(folder), "eval_details", "squad", "dev", found)
 
 
 def squad_run(folder):

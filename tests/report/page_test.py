@@ -16,7 +16,7 @@ from adapter_bert_tf import analysis, report
 from adapter_bert_tf.cli.analyze import main
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.report.pictures import ANALYSES
-from adapter_bert_tf.runners.classification.evaluation_files import write_file
+from adapter_bert_tf.run.result_files import write_details_file
 from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.task_types.class_table import class_table
 from tests.report import folders
@@ -359,7 +359,7 @@ def hundred_thousand(folder):
     folders.write_table(folder / "eval_classes.tsv", table)
     found = TASK_TYPES["classification"].details(labels, ids, predicted)
     found = folders.with_texts(found, [(text[:600],) for text in (folders.CONTEXT * 9,)])
-    write_file(str(folder), "eval_details", "big", "dev", {"examples": 100_000, **found})
+    write_details_file(str(folder), "eval_details", "big", "dev", {"examples": 100_000, **found})
     return began
 
 

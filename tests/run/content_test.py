@@ -8,9 +8,8 @@ import pytest
 
 from adapter_bert_tf.output import output_dir
 from adapter_bert_tf.output.output_dir import OutputDir
-from adapter_bert_tf.run.fingerprint import decisive
+from adapter_bert_tf.run.fingerprint import content_of, decisive
 from adapter_bert_tf.run.output_contents import contents_of
-from adapter_bert_tf.run.planning import content_of
 from tests import support
 from tests.runs import train, try_to_train, write_mrpc
 

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from adapter_bert_tf import report
-from adapter_bert_tf.run import report_page
+from adapter_bert_tf.run import result_files
 from tests.runs import command, train, write_mrpc
 from tests.written_before_test import EXPECTED, GOLDEN
 
@@ -50,10 +50,10 @@ def again(mrpc, base, out, *more):
 def test_a_folder_of_two_lines_is_printed_in_one(tmp_path, monkeypatch, capsys, caplog):
     out = str(tmp_path / "a\nb")
     monkeypatch.setattr(report, "write", lambda folder: f"{folder}/report.html")
-    report_page.write(out)
+    result_files.write_report(out)
     assert capsys.readouterr().out == f"Report: {tmp_path}/a\\nb/report.html\n"
     monkeypatch.setattr(report, "write", lambda folder: 1 // 0)
-    report_page.write(out)
+    result_files.write_report(out)
     assert f"--output_dir={tmp_path}/a\\nb` draws" in caplog.text
 
 

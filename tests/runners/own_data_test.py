@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import adapter_bert_tf as abt
 from adapter_bert_tf.data.labels import infer_labels
-from adapter_bert_tf.runners.classification.prediction_files import write_predictions
+from adapter_bert_tf.runners.classification.result_files import write_predictions
 from adapter_bert_tf.serving.joined import join
 from adapter_bert_tf.tasks import find_task, own_task
 from tests import support

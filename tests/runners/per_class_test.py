@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from adapter_bert_tf.runners.classification.evaluation_files import format_table
+from adapter_bert_tf.runners.classification.result_files import format_table
 from adapter_bert_tf.task_types.class_table import class_table
 from tests.runs import train, write_mrpc
 

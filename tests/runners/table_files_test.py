@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from adapter_bert_tf.run import job
+from adapter_bert_tf.output.run_dir import RunDir
 from tests.runs import command, train, try_to_train, write_mrpc
 
 pytestmark = pytest.mark.long
@@ -49,7 +49,7 @@ def test_an_evaluation_that_was_cut_short_goes_on(mrpc, tiny_base_folder, tmp_pa
     words = ("--task_name=mrpc", f"--data_dir={mrpc}", f"--base_model={tiny_base_folder}")
     asked = (*words, "--do_eval", f"--adapter_dir={out}/adapter", f"--output_dir={tmp_path}/eval")
     with monkeypatch.context() as patched:
-        patched.setattr(job.output_files, "write_run", None)
+        patched.setattr(RunDir, "write_record", None)
         assert "NoneType" in command(*asked)
     assert (tmp_path / "eval" / "eval_results.txt").exists()
     for later in range(3):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from adapter_bert_tf.data.examples import read_examples
-from adapter_bert_tf.runners.classification.prediction_files import write_predictions
+from adapter_bert_tf.runners.classification.result_files import write_predictions
 from adapter_bert_tf.tasks import GLUE, find_task
 from tests.support import encoded
 

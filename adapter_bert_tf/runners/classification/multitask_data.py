@@ -16,7 +16,7 @@ from adapter_bert_tf.data.mixture import concatenate
 from adapter_bert_tf.data.tokenization import TextEncoder, text_encoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.runners.classification.reading import read_task, task_of
-from adapter_bert_tf.runners.classification.result_names import raw_of
+from adapter_bert_tf.runners.classification.result_files import raw_file
 from adapter_bert_tf.runners.classification.task_data import Among, ClassificationData
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import SavedAdapter
@@ -129,7 +129,7 @@ def check_apart(tasks: Sequence[ClassificationData]) -> None:
 def files_of(task: ClassificationData) -> set[str]:
     """Names of the files of a task's predictions, without `.tsv`."""
     splits = {split for layout in task.task.layouts for split in layout if role(split) == "test"}
-    raw = {f"{task.name}_{raw_of(split)}" for split in splits}
+    raw = {f"{task.name}_{raw_file(split)}" for split in splits}
     return raw | {task.task.submission(split) for split in splits}
 
 

@@ -8,9 +8,9 @@ from absl import logging
 from adapter_bert_tf.config.checks import check_task_name
 from adapter_bert_tf.data.batches import eval_batches, eval_plan, train_batches
 from adapter_bert_tf.data.tokenization import text_encoder
-from adapter_bert_tf.run import metric_files
+from adapter_bert_tf.run.result_files import write_metrics as write_metric_file
 from adapter_bert_tf.run.task_runner import TaskRunner
-from adapter_bert_tf.runners.classification import evaluation_files, prediction_files, result_names
+from adapter_bert_tf.runners.classification import result_files
 from adapter_bert_tf.runners.classification.reading import read_task, task_of
 from adapter_bert_tf.runners.classification.saved_adapter import check_fold, check_task
 from adapter_bert_tf.tasks import role
@@ -90,8 +90,8 @@ class ClassificationRunner(TaskRunner):
         for task in job.plan.tasks:
             before = f"{task.name}_" if self.together else ""
             folder = job.plan.paths.output_dir
-            evaluation_files.write_class_tables(folder, before, task, job.evaluated[task.name])
-            evaluation_files.write_details(folder, before, task, job.evaluated[task.name])
+            result_files.write_class_tables(folder, before, task, job.evaluated[task.name])
+            result_files.write_details(folder, before, task, job.evaluated[task.name])
 
     def dev_batches(self, plan):
         batches = plan.batches
@@ -115,7 +115,7 @@ class ClassificationRunner(TaskRunner):
                 write_metrics(job, score(task, predictions, "test"))
 
     def output_files(self, tasks):
-        return result_names.names_of(tasks, self.together)
+        return result_files.names_of(tasks, self.together)
 
 
 def frozen_outputs(job):
@@ -140,10 +140,10 @@ def write_predictions(job, task, predictions, before=""):
     folder = job.plan.paths.output_dir
     for split, predicted in predictions.items():
         examples = task.examples[split]
-        prediction_files.write_predictions(
+        result_files.write_predictions(
             folder, task.task, split, examples.indices, predicted, before
         )
-        prediction_files.print_predictions(task.task, examples, predicted)
+        result_files.print_predictions(task.task, examples, predicted)
 
 
 def write_metrics(job, results):
@@ -151,7 +151,7 @@ def write_metrics(job, results):
     if results:
         job.record["test"] = results
         folder = job.plan.paths.output_dir
-        metric_files.write_metrics(folder, "test_metrics.txt", "Test results", results)
+        write_metric_file(folder, "test_metrics.txt", "Test results", results)
 
 
 def score(task, predictions, prefix):

@@ -10,8 +10,8 @@ import numpy as np
 from adapter_bert_tf import storage
 from adapter_bert_tf.config.checks import check_questions, check_room
 from adapter_bert_tf.data.questions import records, spans
+from adapter_bert_tf.run.result_files import write_details_file
 from adapter_bert_tf.run.task_runner import TaskRunner
-from adapter_bert_tf.runners.classification.evaluation_files import write_file
 from adapter_bert_tf.runners.questions import checks, task_data
 from adapter_bert_tf.task_types.spans import Spans
 from adapter_bert_tf.tasks import squad_metrics
@@ -70,7 +70,7 @@ class QuestionRunner(TaskRunner):
         expected = checks.answer_texts(task.articles)
         found = task.task_type.details(task.asked, of_each, answers.texts, answers.n_best, expected)
         folder = job.plan.paths.output_dir
-        write_file(folder, "eval_details", task.name, "dev", found)
+        write_details_file(folder, "eval_details", task.name, "dev", found)
 
     def dev_batches(self, plan):
         windows, batches = plan.only_task.eval_records, plan.batches

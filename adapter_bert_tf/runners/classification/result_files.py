@@ -1,0 +1,182 @@
+"""Result files of tasks whose examples are rows of tables: predictions and evaluation.
+
+The report is drawn from `eval_details.json` and `eval_classes.tsv`, without model and data.
+"""
+
+import csv
+import glob
+import io
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.data.examples import Examples
+from adapter_bert_tf.run.result_files import write_details_file
+from adapter_bert_tf.runners.classification.task_data import ClassificationData
+from adapter_bert_tf.sanitize import printable, truncate
+from adapter_bert_tf.task_types import table_type
+from adapter_bert_tf.task_types.details import LONGEST_LABEL, LONGEST_TEXT
+from adapter_bert_tf.tasks.task import Task, role
+
+USUAL = ("dev", "test")  # Splits of most tasks; their names are reserved for all.
+MOST_SHOWN = 20  # Rows of a printed table; the file has all.
+WIDEST_LABEL = 24  # Characters on the screen.
+MOST_COLUMNS = 9  # With the confusion of classes.
+
+
+def names_of(tasks: Collection[ClassificationData], together: bool) -> list[str]:
+    """Returns patterns of all result files.
+
+    Args:
+      tasks: whose results; if empty, the files that any task may leave.
+      together: whether each task's files begin with its name.
+    """
+    names = {"test_metrics.txt", *(() if tasks else _names_of_splits("", USUAL))}
+    for task in tasks:
+        splits = {split for layout in task.task.layouts for split in layout}
+        submitted = {task.task.title, *map(task.task.submission, splits)}
+        names |= {f"{name}.tsv" for name in submitted}
+        names |= _names_of_splits(f"{task.name}_" if together else "", splits | set(USUAL))
+    return sorted(map(glob.escape, names))
+
+
+def _names_of_splits(prefix: str, splits: Iterable[str]) -> set[str]:
+    names = set()
+    for split in splits:
+        names |= {
+            f"{_with_suffix(prefix + 'eval_details', split)}.json",
+            f"{_with_suffix(prefix + 'eval_classes', split)}.tsv",
+        }
+        if role(split) == "test":
+            names.add(f"{prefix}{raw_file(split)}.tsv")
+    return names
+
+
+def _with_suffix(stem: str, split: str) -> str:
+    """Returns `STEM`, or `STEM_mismatched` for a split `dev_mismatched`."""
+    return "_".join([stem, *split.split("_")[1:]])
+
+
+def raw_file(split: str) -> str:
+    """Returns the name of the file of probabilities or scores of a test split, without `.tsv`."""
+    return split.replace("test", "test_results")
+
+
+def write_predictions(
+    folder: str,
+    task: Task,
+    split: str,
+    indices: Sequence[str],
+    predicted: np.ndarray,
+    prefix: str = "",
+) -> None:
+    """Writes adapter-bert's `test_results.tsv`, and the file that the GLUE server takes.
+
+    Args:
+      folder: `--output_dir`.
+      task: whose predictions.
+      split: a test split.
+      indices: the examples' names.
+      predicted: float `[examples, labels]` probabilities, or `[examples]` scores.
+      prefix: of the first file's name.
+    """
+    task_type = table_type(task.task_type)
+    rows = predicted.reshape(len(predicted), -1).tolist()
+    raw = os.path.join(folder, f"{prefix}{raw_file(split)}.tsv")
+    storage.write_text(raw, "".join("\t".join(map(str, row)) + "\n" for row in rows))
+    lines = [
+        f"{i}\t{printable(label)}"
+        for i, label in zip(indices, task_type.written(task, predicted), strict=True)
+    ]
+    path = os.path.join(folder, f"{task.submission(split)}.tsv")
+    storage.write_text(path, "\n".join(["index\tprediction", *lines]) + "\n")
+    print(f"Predictions: {path}, {task_type.raw_outputs}: {raw}", flush=True)
+
+
+def print_predictions(task: Task, examples: Examples, predicted: np.ndarray, rows: int = 6) -> None:
+    """Prints the first few predictions."""
+    task_type = table_type(task.task_type)
+    labels = task_type.written(task, predicted[:rows])
+    for label, row, texts in zip(labels, predicted, examples.texts(), strict=False):
+        cut = " | ".join(text[:200] for text in texts)
+        print(printable(f"  {label}{task_type.certainty(row)}  {cut}"))
+
+
+def write_details(
+    folder: str, prefix: str, task: ClassificationData, predictions: Mapping[str, np.ndarray]
+) -> None:
+    """Writes `eval_details.json` of each evaluated split.
+
+    Args:
+      folder: `--output_dir`.
+      prefix: of the files' names.
+      task: whose predictions.
+      predictions: dict from split to predictions.
+    """
+    for split, predicted in predictions.items():
+        encoded = task.labels[split]
+        if encoded is not None and task.task_type.is_known(encoded).any():
+            name = _with_suffix(f"{prefix}eval_details", split)
+            details = _details_of(task, split, predicted)
+            write_details_file(folder, name, task.name, split, details)
+
+
+def _details_of(task: ClassificationData, split: str, predicted: np.ndarray) -> dict[str, Any]:
+    """Returns the details of a split with known labels, with texts and lines of the examples."""
+    encoded, examples = task.labels[split], task.examples[split]
+    assert encoded is not None
+    rows = np.flatnonzero(task.task_type.is_known(encoded))
+    texts, lines = examples.texts(), examples.places
+
+    def example(row: int) -> dict[str, Any]:
+        cut = [truncate(text, LONGEST_TEXT) for text in texts[rows[row]]]
+        return {"line": int(lines[rows[row]][1]), "texts": cut}
+
+    labels = [truncate(label, LONGEST_LABEL) for label in task.labels_in_order]
+    details = task.task_type.details(labels, encoded[rows], predicted[rows])
+    shown = [example(one.pop("row")) | one for one in details.pop("shown")]
+    return {"examples": len(rows), **details, "shown": shown}
+
+
+def write_class_tables(
+    folder: str, prefix: str, task: ClassificationData, predictions: Mapping[str, np.ndarray]
+) -> None:
+    """Writes and prints `eval_classes.tsv` of each evaluated split, if the type has such a table.
+
+    The arguments are those of `write_details`.
+    """
+    for split, predicted in predictions.items():
+        encoded = task.labels[split]
+        if encoded is None:
+            continue
+        known = task.task_type.is_known(encoded)
+        made = task.task_type.class_table(task.labels_in_order, encoded[known], predicted[known])
+        if made is not None:
+            title, table = made
+            name = _with_suffix(f"{prefix}eval_classes", split)
+            storage.write_text(os.path.join(folder, f"{name}.tsv"), _tsv(table))
+            print(format_table(title.format(task.shown(split)), table), flush=True)
+
+
+def format_table(title: str, table: Sequence[Sequence[str]]) -> str:
+    """Formats a table with a header, with the confusion of classes only if there is room."""
+    width = len(table[0]) if len(table) <= MOST_COLUMNS else 5
+    rows = [
+        [printable(cell)[:WIDEST_LABEL] for cell in row[:width]] for row in table[: MOST_SHOWN + 1]
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    ]
+    if more := max(len(table) - 1 - MOST_SHOWN, 0):
+        lines.append(f"and {more} more")
+    return "\n".join([title, *(f"  {line}" for line in lines)])
+
+
+def _tsv(table: Sequence[Sequence[str]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, delimiter="\t", lineterminator="\n").writerows(table)
+    return text.getvalue()
