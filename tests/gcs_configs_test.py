@@ -104,7 +104,7 @@ def test_on_tpu(name):
         assert flags[f"{batch}_batch_size"] % replicas == 0
     each = (
         f"{replicas} {'chips' if replicas == 4 else 'cores'}, "
-        f"{flags['train_batch_size'] // replicas} examples each"
+        f"{flags['train_batch_size'] // replicas} examples per "
     )
     assert each in card(name)["Hardware"]
     assert flags["max_seq_length"] == (384 if name.startswith("squad") else 128)

@@ -14,7 +14,7 @@ from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
 PACKAGE = pathlib.Path(adapter_bert_tf.__file__).parent
 ABOVE = (
     *("analysis", "cli", "config", "jobs", "output", "report", "run", "runners", "sweeps"),
-    "doctor.py",
+    *("task_types", "doctor.py"),  # Only commands read tables of labels.
 )
 FLAG = re.compile(r"(?<![\w-])--[a-z]\w*")
 # Flags that are named below `run/`, by file, and why.
@@ -24,7 +24,6 @@ NAMED = {
     "base/hub.py": {"--no"},
     "base/loading.py": {"--no"},
     # The command line on a card.
-    "heads/__init__.py": {"--task_name"},
     "store/card.py": {"--task_name", "--tuning", "--do_eval", "--do_predict", "--adapter_dir"},
     # The command that exports one adapter, said by that which exports several.
     "serving/joined.py": {"--adapter_dir", "--do_export"},

@@ -152,7 +152,7 @@ def test_a_file_of_somebody_else_stays(content, looked_at, tmp_path):
 
 REFUSED = {
     "no sublayer": (("--sublayers=both,all",), "is of both, attention, feed_forward"),
-    "several tasks": (("--task_name=cola,mrpc",), "of one task. Received: --task_name=cola,mrpc"),
+    "several tasks": (("--task_name=cola,mrpc",), "one task. Received: --task_name=cola,mrpc"),
     "training": (("--do_train",), "does nothing else. Received: --do_train"),
     "no adapter": (("--adapter_dir={here}/none",), "none"),
 }

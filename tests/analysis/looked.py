@@ -10,6 +10,7 @@ from absl import flags
 from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.adapters.task_encoder import new_encoder
 from adapter_bert_tf.cli import analysis_flags
+from adapter_bert_tf.cli.analyze import JOBS
 from adapter_bert_tf.cli.run_job import run_job
 from adapter_bert_tf.heads.classifier import Classifier
 from tests.runs import command
@@ -51,5 +52,5 @@ def some_inputs(batch=5, seq=9):
 def look(analysis, at, *more):
     """An analysis in this process; the message with which it ends, or None."""
     data = ("--task_name=mrpc", f"--data_dir={at.data}", f"--base_model={at.base}", "--do_eval")
-    module = f"adapter_bert_tf.analysis.{analysis}"
-    return command(*data, *more, main=lambda words: run_job(module, words))
+    options = analysis_flags.names_of(analysis) or None
+    return command(*data, *more, main=lambda words: run_job(JOBS[analysis], words, options))

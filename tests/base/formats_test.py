@@ -125,7 +125,7 @@ BROKEN = {
         "do not match",
     ),
     "no vocabulary": (lambda f: pathlib.Path(f, "vocab.txt").unlink(), "No vocabulary"),
-    "not a vocabulary": (lambda f: _change_vocabulary(f, ["a", "b"]), "no BERT vocabulary"),
+    "not a vocabulary": (lambda f: _change_vocabulary(f, ["a", "b"]), "not a BERT vocabulary"),
     "no config": (lambda f: pathlib.Path(f, "bert_config.json").unlink(), "No configuration"),
     "config is not JSON": (
         lambda f: pathlib.Path(f, "bert_config.json").write_text("{"),

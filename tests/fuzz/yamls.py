@@ -110,8 +110,8 @@ def sweep(folder, settings):
     runs = all_runs(run, grid)
     check_sweep(run, grid)
     assert 0 < len(runs) <= MOST_RUNS
-    assert len({one.output_dir for _, one in runs}) == len(runs)
-    assert all(one.output_dir.startswith(f"{folder}/out/") for _, one in runs)
+    assert len({one.output.output_dir for _, one in runs}) == len(runs)
+    assert all(one.output.output_dir.startswith(f"{folder}/out/") for _, one in runs)
 
 
 def _parsed(*arguments):

@@ -483,7 +483,7 @@ BAD_INPUT = {
     "unknown task": (lambda run, t: ["--task_name=mprc"], "Did you mean mrpc"),
     "no task": (lambda run, t: ["--task_name="], "--task_name is missing"),
     "other vocabulary": (_other_vocabulary, "Vocabulary and model do not match"),
-    "cased": (_cased, "disagrees"),
+    "cased": (_cased, "--do_lower_case.*vocab.txt"),
     "other shape": (_other_shape, "another shape"),
     "no checkpoint": (lambda run, t: [f"--init_checkpoint={t}/none.ckpt"], "No checkpoint at"),
     "another run": (_finished, "another run: .*--num_train_epochs: 1.0 there, 0.5 here"),

@@ -11,7 +11,7 @@ NUMBERED = {"text_a_column": "2", "text_b_column": "0", "header": False}
 
 def config(task="tsv", texts=1, head="classification", **more):
     inputs = {} if head == "span" else {"texts": texts}
-    return {"task": task, "head": head, "inputs": inputs, **more}
+    return {"task": task, "head": head, "regression": False, "inputs": inputs, **more}
 
 
 FOUND = {

@@ -259,7 +259,7 @@ DAMAGE = {
         *("run.json", b'{"parameters": {"total": "x"}, "flags": 3, "tasks": 4}'),
         *("Parameters, by group", "run.json is damaged"),
     ),
-    "no results": ("eval_results.txt", b"eval_accuracy\n", "", "eval_results.txt is left"),
+    "no results": ("eval_results.txt", b"eval_accuracy\n", "", "eval_results.txt is damaged"),
 }
 
 

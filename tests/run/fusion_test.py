@@ -167,7 +167,7 @@ REFUSED = {
     "no names": (("--fuse=,",), "names adapter directories, separated by commas"),
     "no folder": (("--fuse=a=,b={0}",), "names adapter directories"),
     "a folder that is not there": (("--fuse=a={0},nowhere",), "--fuse: No adapter in 'nowhere'"),
-    "twice the same name": (("--fuse={0},{1}",), "need different names"),
+    "twice the same name": (("--fuse={0},{1}",), "different names"),
     "a fusion": (("--fuse=a={0},f={fused}",), "is a fusion"),
     "also a start": (("--fuse={0}", "--init_from={1}"), "--fuse starts a new fusion"),
     "members of other sizes": (
@@ -176,7 +176,7 @@ REFUSED = {
     ),
     "LayerNorms of their own": (("--fuse=n={norms},m={norms2}",), "--notrain_layer_norm"),
     "parallel": (("--fuse=p={parallel}",), "--fuse: The member 'p' is a parallel adapter"),
-    "layers left out": (("--fuse=a={0}", "--adapter_drop=1"), "Leave them in: --adapter_drop=0"),
+    "layers left out": (("--fuse=a={0}", "--adapter_drop=1"), "--adapter_drop=0"),
     "no place": (
         ("--fuse=a={0}", "--adapter_dir={fused}/members/new"),
         "among the members of the fusion",
@@ -233,7 +233,7 @@ def test_nothing_is_written_among_its_members(flags, mrpc, fused, tiny_base_fold
 
 def test_layers_of_a_saved_fusion_are_not_left_out(mrpc, fused, tiny_base_folder, tmp_path):
     error = apply(mrpc, tiny_base_folder, fused / "adapter", tmp_path / "out", "--adapter_drop=1")
-    assert "kind 'fusion'. Received: 1 layers" in error and "--adapter_drop=0" in error
+    assert "kind 'fusion'" in error and "--adapter_drop=0" in error
     assert not (tmp_path / "out").exists()
 
 

@@ -127,7 +127,7 @@ REFUSED = {  # What it begins from, flags, what the message says.
     "another method": (
         PLUS,
         ("--task_name=mrpc", "--data_dir=mrpc", "--tuning=hyperformer"),
-        "--tuning=hyperformer: .*trained otherwise",
+        "--tuning=hyperformer: .*trained differently",
     ),
     "another size": (
         PLUS,
@@ -137,7 +137,7 @@ REFUSED = {  # What it begins from, flags, what the message says.
             "--tuning=hyperformer++",
             "--task_embedding_size=8",
         ),
-        "--task_embedding_size=8: .*trained otherwise",
+        "--task_embedding_size=8: .*trained differently",
     ),
 }
 

@@ -362,7 +362,7 @@ def test_overwrite_removes_what_the_last_run_wrote_of_other_tasks(finished, glue
 
 REFUSED = {  # name: (tasks, flags, what the message says)
     "one twice": ("cola,mrpc,CoLA", (), r"each once\. Received twice: \['cola'\]"),
-    "no task": (",", (), "each once. There is none. Write their names with commas between"),
+    "no task": (",", (), "--task_name=.,. .*each once"),
     "an unknown one": ("cola,nope", (), "Unknown task 'nope'"),
     "no folder": ("cola,rte", (), "must hold one folder for each task. For 'rte' it holds none"),
     "another folder": ("cola,rte=/nowhere", (), "The task 'rte': .*nowhere"),
@@ -370,12 +370,12 @@ REFUSED = {  # name: (tasks, flags, what the message says)
     "one of one task to begin from": (
         "cola,mrpc",
         (f"--init_from={GOLDEN}/adapters/houlsby",),
-        "trained otherwise .adapters|trained on another base",
+        "trained differently .adapters|trained on another base",
     ),
     "a method for one": ("cola,mrpc", ("--tuning=adapters",), "Choose one of multitask_full,"),
     "a fusion": ("cola,mrpc", ("--tuning=fusion", "--fuse=x"), "lists several tasks"),
     "a temperature": ("cola,mrpc", ("--sampling_temperature=0.5",), "--sampling_temperature: .*1"),
-    "a name for all": ("cola,mrpc", ("--adapter_name=x",), "--adapter_name is of one task"),
+    "a name for all": ("cola,mrpc", ("--adapter_name=x",), "--adapter_name .*one task"),
     "a file that is none": ("nowhere.yaml", (), "Cannot read --task_name=nowhere.yaml"),
 }
 
@@ -454,7 +454,7 @@ def test_one_of_them_goes_on_alone(trained, glue, tiny_base_folder, tmp_path, ca
 
 
 FILES = {  # What a YAML file of tasks may not say.
-    "a list": ("- cola", "`name: {flag: value}` lines, one a task"),
+    "a list": ("- cola", "`name: {setting: value}` lines"),
     "a number for a name": ("1: {task_name: cola}", "name of a task must be text. Received: 1"),
     "names that differ in case": (
         "cola:\nCoLA: {task_name: mrpc}",
@@ -474,7 +474,7 @@ FILES = {  # What a YAML file of tasks may not say.
     "a name of a path": ("../x: {task_name: cola}", "different names of letters"),
     "any number of labels": (  # Said before a table is read: this one is not there.
         "a: {task_name: tsv, data_dir: x, text_a_column: x, label_column: y, multi_label: true}",
-        r"one label an example each. Received: multi_label of \['a'\]",
+        r"Received: multi_label of \['a'\]",
     ),
     "an alias bomb": ("a: &a [x]\nb: [*a, *a]", "some of"),
 }
@@ -521,7 +521,7 @@ def test_thirty_tasks_numbers_for_one_and_one_layer(glue, tiny_base_folder, tmp_
 WRONG = {
     "what is the same for all tasks": (
         ("--tuning=hyperformer++", "--projected_size=1"),
-        "projected_size of hyperformer.. is 2 or more",
+        "projected_size of hyperformer.. .*2 or more",
     ),
     "heads that do not divide": (
         ("--tuning=pals", "--pal_size=200"),

@@ -190,6 +190,7 @@ def test_something_else_is_not_replaced(tiny_base_folder, tmp_path):
     base = load_base(tiny_base_folder)
     model = TASK_TYPES["classification"].new_model(base.build_encoder(), 2)
     (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter_1.txt").write_text("It was a dark night.")
     with pytest.raises(InputError, match="will not be replaced"):
         export_task(str(tmp_path / "thesis"), model, _config(base), base.vocabulary)
     for _ in range(2):

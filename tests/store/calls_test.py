@@ -70,8 +70,8 @@ CALLS = {
         lambda x: {n: v for n, v in x.items() if n != "input_mask"},
         "Inputs must be a dict with",
     ),
-    "one row alone": (lambda x: {n: v[0] for n, v in x.items()}, r"one shape \[batch, seq\]"),
-    "a shorter mask": (lambda x: x | {"input_mask": x["input_mask"][:, :2]}, "one shape"),
+    "one row alone": (lambda x: {n: v[0] for n, v in x.items()}, r"same shape \[batch, seq\]"),
+    "a shorter mask": (lambda x: x | {"input_mask": x["input_mask"][:, :2]}, "same shape"),
     "no word": (lambda x: {n: v[:, :0] for n, v in x.items()}, "with 1 to 24 word pieces"),
     "too many": (lambda x: {n: np.ones((1, 25), int) for n in x}, "with 1 to 24 word pieces"),
     "an id too large": (
@@ -119,7 +119,7 @@ def test_places_of_another_type(given, model):
         lambda place: Predictor({"a": place}),
         AdapterModel if given else model.load_adapter,
     ):
-        with pytest.raises(InputError, match="A file or folder is named by"):
+        with pytest.raises(InputError, match="A path must be text"):
             call(given)
 
 

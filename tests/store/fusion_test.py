@@ -103,7 +103,7 @@ def test_members_and_fusion_in_one_pass(model, inputs):
     assert list(found) == ["f", *MEMBERS]
     for name, logits in found.items():
         np.testing.assert_allclose(logits, model(inputs, name), atol=1e-5)
-    with pytest.raises(InputError, match="'a' is no fusion"):
+    with pytest.raises(InputError, match="'a' is not a fusion"):
         model.with_members(inputs, "a")
 
 
@@ -215,7 +215,7 @@ def test_a_saved_fusion_may_be_replaced(saved, model, tmp_path):
     folder = shutil.copytree(saved, tmp_path / "f")
     model.save_adapter("f", folder)
     (folder / "members" / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"members' holds \['notes.txt'"):
+    with pytest.raises(InputError, match=r"'members/notes.txt'"):
         model.save_adapter("f", folder)
     assert (folder / "members" / "notes.txt").read_text() == "mine"
 
@@ -224,7 +224,7 @@ def test_an_adapter_among_its_members_is_not_lost(saved, model, tmp_path, capsys
     folder = shutil.copytree(saved, tmp_path / "f")
     model.save_adapter("a", tmp_path / "a")
     shutil.copytree(tmp_path / "a", folder / "members" / "new")
-    with pytest.raises(InputError, match=r"members' has \['new'\], which is not a member"):
+    with pytest.raises(InputError, match="members/new"):
         model.save_adapter("f", folder)
     assert load_adapter(str(folder / "members" / "new")).config["task"] == "a"
     for place in (folder / "members", folder / "members" / "other" / "deep"):
@@ -277,7 +277,7 @@ REFUSED = {
     "one name": ("a", {}, "members must be a list"),
     "a number": (["a", 3], {}, "Received: 3"),
     "none": ([], {}, "at least one member"),
-    "twice": (["a", "a"], {}, "need different names"),
+    "twice": (["a", "a"], {}, "different names"),
     "another tuning": (["a"], {"tuning": Tuning()}, "tuning of a fusion must be Tuning"),
     "full tuning": (["a"], {"tuning": Tuning("full")}, "tuning of a fusion must be Tuning"),
     "an empty name": ({"": "a"}, {}, "Received: {'': 'a'}"),
@@ -436,7 +436,7 @@ DAMAGE = {
     "a foreign folder": (lambda f: (f / "members" / ("0" * 16)).mkdir(), "is not a member"),
     "a foreign file": (lambda f: (f / "members" / "notes").write_text("x"), "is not a member"),
     "a fusion for a member": (_nested, "is a fusion|is not a member"),
-    "links for a member": (_link, "member '<0>'.*no regular file"),
+    "links for a member": (_link, "member '<0>'.*not a regular file"),
     "a link for a member": (_link_folder, "is a link"),
     "a link for all members": (_link_members, "is a link"),
     "a link to itself for all members": (_link_to_itself, "is a link"),

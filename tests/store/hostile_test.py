@@ -246,7 +246,7 @@ WEIGHTS = {
     "no shape": (lambda c, a: _with_header(c, _entry(KERNEL, shape=None)), "header cannot be read"),
     "a list of tensors": (lambda c, a: _with_header(c, lambda header: list(header)), "cannot be"),
     "a deep header": (lambda c, a: struct.pack("<Q", len(DEEP)) + DEEP.encode(), "cannot be read"),
-    "a name twice": (lambda c, a: _twice(c), "stands twice"),
+    "a name twice": (lambda c, a: _twice(c), "names must be unique"),
     "more than it says": (lambda c, a: c + b"spy", "it should have"),
     "empty": (lambda c, a: b"", "declares a header"),
     "a pickle": (lambda c, a: b"\x80\x04\x95" + c, "declares a header"),
@@ -321,7 +321,7 @@ def test_damage_is_refused(kind, seed, good, tmp_path):
     damaged = of_config(text, rng) if of_config else text
     weights = of_weights(content, rng) if of_weights else content
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(InputError, match=r"damaged|edited|misses|does not hold|No adapter|must"):
+    with pytest.raises(InputError, match=r"adapter_config|safetensors|No adapter"):
         load_adapter(_write(tmp_path / "a", damaged, weights))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20  # Kilobytes.
 
@@ -359,13 +359,13 @@ def test_only_regular_files_are_read(kind, name, good, tmp_path):
         "pipe": lambda: os.mkfifo(path),
         "folder": path.mkdir,
     }[kind]()
-    with pytest.raises(InputError, match="no regular file"):
+    with pytest.raises(InputError, match="not a regular file"):
         load_adapter(folder)
 
 
 def test_a_name_that_stands_twice(good, tmp_path):
     text = json.dumps(good[0])[:-1] + ', "task": "other"}'
-    with pytest.raises(InputError, match="stands twice"):
+    with pytest.raises(InputError, match="names must be unique"):
         load_adapter(_write(tmp_path / "a", text.encode(), good[1]))
 
 

@@ -124,7 +124,10 @@ DAMAGE = {
         lambda d: (d / "adapter.safetensors").rename(d / "pytorch_adapter.bin"),
         "is a pickle",
     ),
-    "no head": (lambda d: (d / "model_head.safetensors").unlink(), "is not there"),
+    "no head": (
+        lambda d: (d / "model_head.safetensors").unlink(),
+        "model_head.safetensors does not exist",
+    ),
     "cut": (lambda d: (d / "adapter.safetensors").write_bytes(b"\x10" + b"\0" * 7), "damaged"),
     "no json": (lambda d: (d / "head_config.json").write_text("{"), "damaged"),
     "of RoBERTa": (
@@ -184,7 +187,7 @@ DAMAGE = {
     ),
     "missing layers": (
         _edit("adapter_config.json", lambda v: v["config"].update(leave_out=[1])),
-        "no place for",
+        "some weights are not supported",
     ),
     "labels that miss one": (
         _edit("head_config.json", lambda v: v["config"].update(label2id={"no": 0, "yes": 2})),
@@ -204,7 +207,7 @@ DAMAGE = {
     ),
     "other layers": (
         _edit("adapter_config.json", lambda v: v["config"].update(mh_adapter=False)),
-        "no place for",
+        "some weights are not supported",
     ),
 }
 
@@ -288,7 +291,7 @@ def test_a_checkpoint_must_fit(base):
     own = load_base(str(GOLDEN / "bert_model.ckpt"))
     path = str(GOLDEN / "adapter_model.ckpt")
     for arguments, message in (
-        ((path, base, "mnli", list("abc")), "another base"),
+        ((path, base, "mnli", list("abc")), "base other than"),
         ((path, own, "mnli", list("ab")), "another shape, with 2 labels"),
         ((str(GOLDEN / "bert_model.ckpt"), own, "mnli", list("abc")), "has no adapters"),
     ):

@@ -129,8 +129,8 @@ def test_tasks_go_on_from_what_they_have_in_common(model, inputs, monkeypatch):
     """What is computed once is what they read: with something else they answer something else."""
     names = ["upper", "upper too"] * 3
     expected = model(inputs, adapter=names)
-    plain = SharedOutputs.of
-    monkeypatch.setattr(SharedOutputs, "of", lambda shared, rows: 0 * plain(shared, rows))
+    plain = SharedOutputs.gather
+    monkeypatch.setattr(SharedOutputs, "gather", lambda shared, rows: 0 * plain(shared, rows))
     assert np.abs(model(inputs, adapter=names) - expected)[:, :2].max() > 1e-3
 
 
@@ -335,7 +335,7 @@ def test_a_config_is_a_copy(model):
 
 
 REFUSED = {
-    "unknown": (lambda m, i: m(i, adapter="cola"), r"No adapter 'cola'. There are \['two'"),
+    "unknown": (lambda m, i: m(i, adapter="cola"), r"No adapter 'cola'. Adapters: \['two'"),
     "unknown in a row": (lambda m, i: m(i, adapter=["two"] * 5 + ["cola"]), "No adapter 'cola'"),
     "too few": (lambda m, i: m(i, adapter=["two"]), "1 names for 6 rows"),
     "no rows": (lambda m, i: m({k: v[:0] for k, v in i.items()}, adapter=[]), "0 names for 0 rows"),
@@ -346,8 +346,8 @@ REFUSED = {
     "nothing for the rows": (lambda m, i: m(i, adapter=None), "adapter must be a name"),
     "unknown preset": (lambda m, i: m.add_adapter("new", ["a"], "lora"), "config must be one of"),
     "a dict": (lambda m, i: m.add_adapter("new", ["a"], {"depth": 2}), "config must be one of"),
-    "labels as text": (lambda m, i: m.add_adapter("new", "ab"), "Labels are a list of strings"),
-    "no labels": (lambda m, i: m.add_adapter("new", None), "Labels are a list of strings"),
+    "labels as text": (lambda m, i: m.add_adapter("new", "ab"), "labels must be a list"),
+    "no labels": (lambda m, i: m.add_adapter("new", None), "labels must be a list"),
     "half a metric": (
         lambda m, i: m.save_adapter("two", "none", {"name": "f1", "value": 1.0}),
         "metric needs",
