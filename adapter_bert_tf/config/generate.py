@@ -50,10 +50,10 @@ def page() -> str:
     """Text of `docs/settings.md`."""
     parts = [
         "# All settings\n\n"
-        "One table generates this page, the flags and their `--help`, the keys of YAML files and "
-        "the keywords of `abt.train`. On the command line a setting is `--name=value`, a switch "
-        "`--name` or `--noname`; in a YAML file `name: value`, also below the name of its section; "
-        "in Python `name=value`.\n"
+        "A setting is a flag on the command line (`--name=value`; a boolean `--name` or "
+        "`--noname`), a key in a YAML file for `--config` (`name: value`, also below the name of "
+        "its section), and, for most of them, a keyword of `abt.train` (`name=value`). All of "
+        "these, and this page, are generated from the same table.\n"
     ]
     for name, section in SECTIONS.items():
         rows = [row for row in SETTINGS if row.section == name]
@@ -84,12 +84,12 @@ def _default(row: Setting) -> str:
 def _values(row: Setting) -> str:
     if row.kind == "choice":
         return ", ".join(f"`{choice}`" for choice in row.choices)
-    bounds = [
-        f"{word} {bound:g}"
-        for word, bound in (("at least", row.lowest), ("at most", row.highest))
-        if bound is not None
-    ]
-    return " ".join([{"string": "text", "real": "number"}.get(row.kind, row.kind), *bounds])
+    kind = {"string": "text", "real": "number"}.get(row.kind, row.kind)
+    if row.lowest is None:
+        return kind
+    if row.highest is None:
+        return f"{kind}, at least {row.lowest:g}"
+    return f"{kind}, {row.lowest:g} to {row.highest:.12g}"
 
 
 def main() -> None:

@@ -41,8 +41,8 @@ NOT_REPEATED = "output_dir adapter_dir export_dir config overwrite"
 DATA = {
     Command.CLASSIFIER: """
         task_name data_dir data_source text_a_column text_b_column label_column delimiter header
-        quoted encoding skip_bad_rows multi_label regression split_seed do_train do_eval do_predict
-        max_train_examples max_seq_length adapter_name metric folds fold
+        quoted encoding skip_bad_rows task_type multi_label regression split_seed do_train do_eval
+        do_predict max_train_examples max_seq_length adapter_name metric folds fold
     """,
     Command.SQUAD: """
         do_train do_eval do_predict data_source data_dir train_file predict_file max_train_examples

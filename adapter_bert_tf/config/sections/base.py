@@ -23,8 +23,8 @@ class BaseConfig:
     )
     init_checkpoint: str | None = setting(
         None,
-        "Weights of the base: a checkpoint prefix, or .safetensors. Without it and without "
-        "--base_model, with configuration and vocabulary given: random weights.",
+        "Weights of the base: a checkpoint prefix, or .safetensors. If only configuration and "
+        "vocabulary are given, the weights are random.",
         Role.BASE,
         path="read",
     )

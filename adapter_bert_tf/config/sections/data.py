@@ -16,9 +16,9 @@ class DataConfig:
     task_name: str | None = setting(
         None,
         "The task: a GLUE task (cola, sst-2, mrpc, sts-b, qqp, mnli, qnli, rte, wnli, ax), one of "
-        "the 17 of Table 2 (sms_spam_collection, ...; a wrong name lists them), demo_factuality, "
-        "demo_paraphrase, or tsv for a table of your own. Several together: names separated by "
-        "commas (rte or rte=FOLDER), or a YAML file of tasks.",
+        "the 17 tasks of Table 2 (sms_spam_collection, ...; a wrong name lists them), "
+        "demo_factuality, demo_paraphrase, or tsv for your own table. For several tasks together: "
+        "names separated by commas (rte or rte=FOLDER), or a YAML file of tasks.",
         Role.TASK,
         commands=_CLASSIFIER,
     )
@@ -27,13 +27,14 @@ class DataConfig:
     )
     data_source: Literal["tsv", "tfds"] = setting(
         "tsv",
-        "Files, or TensorFlow Datasets: GLUE and SQuAD; --data_dir is then its folder.",
+        "tsv: the files in --data_dir; tfds: TensorFlow Datasets, which have GLUE and SQuAD and "
+        "keep their files in --data_dir.",
         Role.TASK,
     )
     adapter_name: str | None = setting(
         None,
-        "Name of the task in the adapter. Default: the task's name; for a table of your own the "
-        "name of its folder, --data_dir.",
+        "Name of the task in the adapter. Default: the task's name; for your own table the name of "
+        "its folder, --data_dir.",
         Role.NAME,
         commands=_CLASSIFIER,
     )
@@ -49,7 +50,7 @@ class DataConfig:
     )
     split_seed: int = setting(
         0,
-        "Seed of the random split, for data that comes without one.",
+        "Seed of the random split, for data without a published split.",
         Role.TASK,
         commands=_CLASSIFIER,
         lowest=0,
@@ -57,7 +58,8 @@ class DataConfig:
     folds: int | None = setting(
         None,
         "Cross-validation: splits the training data into this many parts and runs once for each, "
-        "with that part as dev set. Reports mean and range; only the runs leave adapters.",
+        "with that part as the dev set. Reports mean and range, and writes one adapter for each "
+        "part.",
         Role.TASK,
         commands=_CLASSIFIER,
         lowest=2,
@@ -65,7 +67,7 @@ class DataConfig:
     )
     fold: int | None = setting(
         None,
-        "Run only this one of --folds, counted from 0.",
+        "Run only this part of --folds, counted from 0.",
         Role.READING,
         commands=_CLASSIFIER,
         lowest=0,

@@ -1,4 +1,4 @@
-"""Which devices compute, and how."""
+"""Devices and precision."""
 
 import dataclasses
 from typing import Literal
@@ -9,15 +9,18 @@ from adapter_bert_tf.config.setting import setting
 
 @dataclasses.dataclass(frozen=True)
 class DeviceConfig:
-    """Which devices compute, and how."""
+    """Devices and precision."""
 
     distribution: Literal["auto", "one_device", "mirrored", "multi_worker", "tpu"] = setting(
-        "auto", "Devices.", Role.DEVICES
+        "auto",
+        "Devices to train on. auto: the GPUs of this machine, or else its CPU.",
+        Role.DEVICES,
     )
     use_tpu: bool = setting(False, "Same as --distribution=tpu.", Role.DEVICES)
     precision: Literal["float32", "bfloat16", "bfloat16_base"] = setting(
         "float32",
-        "Compute precision; bfloat16_base: only of the products with the base's kernels.",
+        "Precision of computation. bfloat16_base: bfloat16 only in products with the base's "
+        "kernels.",
         Role.DEVICES,
     )
     jit_compile: bool = setting(False, "Compile with XLA.", Role.DEVICES)

@@ -19,7 +19,7 @@ class EvaluationConfig:
     )
     metric: str | None = setting(
         None,
-        "Metric that weights and runs are chosen by, named on the adapter's card: accuracy, f1, "
+        "Metric that selects weights and runs, and is named on the adapter's card: accuracy, f1, "
         "macro_f1, mcc; for scores pearson, spearman; for questions exact_match, f1. Default: the "
         "first that the task reports.",
         Role.METRIC,
@@ -36,5 +36,5 @@ class EvaluationConfig:
         Role.TRAINING,
         lowest=1,
     )
-    eval_batch_size: int = setting(8, "Examples an evaluation step.", Role.PACE, lowest=1)
-    predict_batch_size: int = setting(8, "Examples a prediction step.", Role.PACE, lowest=1)
+    eval_batch_size: int = setting(8, "Examples in an evaluation step.", Role.PACE, lowest=1)
+    predict_batch_size: int = setting(8, "Examples in a prediction step.", Role.PACE, lowest=1)

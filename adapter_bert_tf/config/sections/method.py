@@ -1,4 +1,4 @@
-"""What is trained: tuning, adapter and modules of several tasks."""
+"""What is trained: tuning, adapter, methods for several tasks."""
 
 import dataclasses
 import functools
@@ -35,7 +35,7 @@ def _multitask(
 
 @dataclasses.dataclass(frozen=True)
 class MethodConfig:
-    """What is trained: tuning, adapter and modules of several tasks."""
+    """What is trained: tuning, adapter, methods for several tasks."""
 
     tuning: Literal[
         "adapters",
@@ -62,7 +62,7 @@ class MethodConfig:
     )
     adapter_size: int | None = _method(
         None,
-        "Bottleneck size. Default: the preset's, 64; of a HyperFormer a 32nd of the hidden size.",
+        "Bottleneck size. Default: the preset's, 64; for a HyperFormer a 32nd of the hidden size.",
         lowest=1,
         only_with=_WITH_SIZES,
     )
@@ -84,18 +84,17 @@ class MethodConfig:
     )
     frozen_layers: int = _method(
         0,
-        "Leave the embeddings and this many lowest layers as the base has them: no adapters, "
-        "LayerNorms frozen, no dropout. They are computed without gradients, once a step, or with "
-        "--cache_frozen once.",
+        "Freeze the embeddings and this many lowest layers: no adapters, no dropout, no gradients, "
+        "frozen LayerNorms.",
         lowest=0,
     )
     train_layer_norm: bool = _method(
-        True, "Whether the methods with adapters train all LayerNorms.", only_with=_WITH_SIZES
+        True, "Whether methods with adapters train all LayerNorms.", only_with=_WITH_SIZES
     )
     train_pooler: bool | None = _method(
         None,
-        "Whether the pooler is trained where the base's layers are not. Default: only if the base "
-        "was pretrained without it, so that its bias is all zeros.",
+        "Whether methods that freeze the base's layers train the pooler. Default: only if the base "
+        "was pretrained without a pooler, which shows as a bias of zeros.",
         only_with=("tuning", _WITH_FROZEN_BASE),
         earlier=False,
     )
@@ -104,14 +103,14 @@ class MethodConfig:
     )
     fusion_cooling_steps: int = _method(
         0,
-        "Steps in which the temperature of the attention over members falls from 50 to 1; "
-        "AdapterHub's is 1000. Default: it is 1 from the start.",
+        "Number of steps in which the temperature of the attention over members falls from 50 to 1 "
+        "(AdapterHub: 1000). Default: 1 from the start.",
         lowest=0,
         only_with=_WITH_FUSION,
     )
     adapter_drop: int = setting(
         0,
-        "Leave out the adapters of this many lowest layers, in training and of a saved adapter "
+        "Leave out the adapters of this many lowest layers, in training or from a saved adapter "
         "(AdapterDrop).",
         Role.LEFT_OUT,
         lowest=0,
@@ -122,8 +121,8 @@ class MethodConfig:
     )
     hyper_init: Literal["identity", "published"] = _multitask(
         "identity",
-        "Initial weights of the hypernetwork: identity, so that the model equals the base, or as "
-        "published.",
+        "Initial weights of the hypernetwork. identity: the model starts as the base; published: "
+        "as in the paper.",
     )
     task_embedding_size: int = _multitask(
         64, "Size of the embeddings of tasks, layers and positions.", lowest=1
@@ -135,10 +134,12 @@ class MethodConfig:
         64, "Size of the vectors that the generators read.", _WITH_PROJECTOR, lowest=1
     )
     task_projector: bool = _multitask(
-        True, "Whether there is a task projector (an ablation of the paper's Table 4)."
+        True, "Whether there is a task projector. Without it: an ablation of the paper's Table 4."
     )
     conditional_layer_norm: bool = _multitask(
-        True, "Whether the LayerNorms after the adapters are generated for each task (another)."
+        True,
+        "Whether the LayerNorms after the adapters are generated for each task. Without this: "
+        "another ablation of Table 4.",
     )
     pal_size: int = _multitask(204, "Size of projected attention.", _WITH_PALS, lowest=1)
     pal_heads: int = _multitask(12, "Heads of projected attention.", _WITH_PALS, lowest=1)

@@ -22,14 +22,14 @@ class OutputConfig:
     )
     adapter_dir: str | None = setting(
         None,
-        "Where the adapter is written, or read when not training. Default: OUTPUT_DIR/adapter. "
-        "Another run's adapter in a folder named here is never replaced.",
+        "Folder of the adapter: written in training, otherwise read. Default: OUTPUT_DIR/adapter. "
+        "In a folder given here, the adapter of another run is never replaced.",
         Role.ADAPTER,
         path="either",
     )
     report: bool = setting(
         True,
-        "Write OUTPUT_DIR/report.html at the end: what was trained, its curves, its errors.",
+        "Write OUTPUT_DIR/report.html at the end of the run.",
         Role.REPORT,
     )
 

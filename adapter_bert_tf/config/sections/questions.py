@@ -1,4 +1,4 @@
-"""Questions and answers: the settings of `run_squad.py`, named as in google-research/bert."""
+"""Question answering with `run_squad.py`; the names are those of google-research/bert."""
 
 import dataclasses
 import functools
@@ -11,7 +11,7 @@ _setting = functools.partial(setting, commands=(Command.SQUAD,))
 
 @dataclasses.dataclass(frozen=True)
 class QuestionsConfig:
-    """Questions and answers: the settings of `run_squad.py`."""
+    """Question answering with `run_squad.py`."""
 
     train_file: str | None = _setting(None, "SQuAD JSON to train on.", Role.TASK, path="read")
     predict_file: str | None = _setting(
@@ -30,13 +30,14 @@ class QuestionsConfig:
     max_answer_length: int = _setting(30, "Longest answer in word pieces.", Role.DECODING, lowest=1)
     null_score_diff_threshold: float = _setting(
         0.0,
-        "No answer, if its score exceeds the best answer's by more than this.",
+        "Leave a question unanswered if the score for this exceeds that of the best answer by more "
+        "than this threshold.",
         Role.DECODING,
         only_with=("version_2_with_negative", (True,)),
     )
     features_dir: str | None = _setting(
         None,
-        "Where windows are kept between runs. Default: OUTPUT_DIR/features.",
+        "Folder that keeps windows between runs. Default: OUTPUT_DIR/features.",
         Role.CACHE,
         path="written",
     )

@@ -1,4 +1,4 @@
-"""How a table of the user's own is read (`--task_name=tsv`)."""
+"""How your own table is read (`--task_name=tsv`)."""
 
 import dataclasses
 import functools
@@ -16,7 +16,7 @@ _setting = functools.partial(
 
 @dataclasses.dataclass(frozen=True)
 class TableConfig:
-    """How a table of the user's own is read (`--task_name=tsv`)."""
+    """How your own table is read (`--task_name=tsv`)."""
 
     text_a_column: str | None = _setting(
         None, "For --task_name=tsv: column of the text, by name or by number from 0."
@@ -25,7 +25,9 @@ class TableConfig:
     label_column: str | None = _setting(
         None, "Column of the label, or of the score for regression."
     )
-    delimiter: str | None = _setting(None, "Default: a tab; in .csv files a comma.")
+    delimiter: str | None = _setting(
+        None, "What separates the cells. Default: a tab; in .csv files a comma."
+    )
     header: bool = _setting(True, "Whether the first row names the columns.")
     quoted: bool | None = _setting(
         None, "Whether cells may be quoted. Default: only in .csv files."
@@ -33,17 +35,18 @@ class TableConfig:
     encoding: str = _setting("utf-8", "Encoding of the files.")
     skip_bad_rows: bool = _setting(
         False,
-        "Leave out and count rows with too few or too many cells. Default: they are an error.",
+        "Leave out rows with too few or too many cells, and count them. Default: such a row is an "
+        "error.",
     )
     task_type: str | None = _setting(
         None,
-        "What the label is: classification, regression or multi_label. Default: classification.",
+        "Type of the label: classification, regression or multi_label. Default: classification.",
     )
     multi_label: bool = _setting(
         False,
-        "As --task_type=multi_label: an example has any number of labels, separated by |; an "
+        "Same as --task_type=multi_label: an example has any number of labels, separated by |; an "
         "empty cell has none.",
     )
     regression: bool = _setting(
-        False, "As --task_type=regression: predict a score instead of a class."
+        False, "Same as --task_type=regression: predict a score instead of a class."
     )

@@ -16,40 +16,42 @@ class TrainingConfig:
 
     init_from: str | None = setting(
         None,
-        "Start training from the adapter in this directory, with its method: adapters, "
-        "LayerNorms, pooler, and the head too if the labels are the same. It is only read.",
+        "Start training from the adapter in this directory: its method, adapters, LayerNorms and "
+        "pooler, and its head if the labels are the same. The directory is only read.",
         Role.START,
         path="read",
     )
     init_task: str | None = setting(
         None,
-        "The task of --init_from=DIR, of several, that a new task begins as. Default: the mean of "
-        "a HyperFormer's task embeddings; what all tasks share.",
+        "If --init_from=DIR has several tasks: the one from which a new task starts. Default: what "
+        "all tasks share; for a HyperFormer the mean task embedding.",
         Role.START,
         commands=_CLASSIFIER,
         only_with=("init_from", ()),
     )
     fuse: str | None = setting(
         None,
-        "Adapter directories that --tuning=fusion attends to, separated by commas; NAME=DIR gives "
-        "one another name. They are only read, and copied into the fusion's own directory.",
+        "Members of --tuning=fusion: adapter directories, separated by commas; NAME=DIR gives a "
+        "member another name. The fusion's directory holds copies of them.",
         Role.START,
         path="read",
         several=True,
         only_with=("tuning", ("fusion",)),
     )
-    train_batch_size: int = setting(32, "Examples a training step.", Role.TRAINING, lowest=1)
+    train_batch_size: int = setting(
+        32, "Examples in a training step, over all replicas.", Role.TRAINING, lowest=1
+    )
     gradient_accumulation_steps: int = setting(
         1,
-        "This many batches of --train_batch_size, computed one after the other, make one step: a "
-        "batch that many times as large, in the memory of one.",
+        "Number of batches of --train_batch_size in one step. They are computed one after the "
+        "other, in the memory of one.",
         Role.TRAINING,
         lowest=1,
     )
     learning_rate: float | None = setting(
         None,
-        "Peak learning rate. Default: 5e-5 where the base's layers are trained (pals: 2e-5), else "
-        "1e-3 (hyperformer and hyperformer++: 3e-4).",
+        "Peak learning rate. Default: 1e-3; hyperformer and hyperformer++: 3e-4; methods that "
+        "train the base's layers: 5e-5, pals: 2e-5.",
         Role.TRAINING,
     )
     num_train_epochs: float = setting(
@@ -57,34 +59,34 @@ class TrainingConfig:
     )
     warmup_proportion: float = setting(
         0.1,
-        "Share of the steps with rising learning rate.",
+        "Proportion of the steps in which the learning rate rises.",
         Role.TRAINING,
         lowest=0.0,
         highest=1.0,
     )
     optimizer: Literal["adamw", "adamw_unclipped", "adapter_bert"] = setting(
         "adamw",
-        "AdamW with bounded updates; without the bound; adapter-bert's, without bias correction.",
+        "adamw: AdamW with bounded updates; adamw_unclipped: without the bound; adapter_bert: "
+        "adapter-bert's optimizer, without bias correction.",
         Role.TRAINING,
     )
     weight_decay: float = setting(
         0.01,
-        "Share of each weight that a step subtracts, times the learning rate; LayerNorms and "
-        "biases do not decay.",
+        "AdamW's weight decay. LayerNorms and biases do not decay.",
         Role.TRAINING,
         lowest=0.0,
     )
     dropout: float | None = setting(
         None,
-        "Dropout rate of base and head in training, of hidden states and of attention. Default: "
-        "the base's own, 0.1 for most.",
+        "Dropout rate of base and head in training, for hidden states and attention. Default: the "
+        "base's own, usually 0.1.",
         Role.TRAINING,
         lowest=0.0,
         highest=0.999,
     )
     sampling_temperature: str = setting(
         "10",
-        "For several tasks: a task of N examples is drawn in proportion to N^(1/T). 1: in "
+        "T, for several tasks: a task with N examples is drawn in proportion to N^(1/T). 1: in "
         "proportion to N; inf: equally often; annealed: from N to N^0.2 over the epochs.",
         Role.TRAINING,
         commands=_CLASSIFIER,
@@ -92,14 +94,14 @@ class TrainingConfig:
     )
     class_weights: str | None = setting(
         None,
-        "Weight of a training example, by its label: balanced, so that all classes have the same "
-        "total weight, or LABEL=WEIGHT,... (1 where not named).",
+        "Weight of a training example, by its label. balanced: all classes have the same total "
+        "weight; LABEL=WEIGHT,...: the weights of these labels, 1 for all others.",
         Role.TRAINING,
         commands=_CLASSIFIER,
     )
     label_smoothing: float = setting(
         0.0,
-        "Share of the probability that the true label gives to all labels, in training.",
+        "Proportion of the target probability that training distributes over all labels.",
         Role.TRAINING,
         commands=_CLASSIFIER,
         lowest=0.0,
@@ -107,9 +109,9 @@ class TrainingConfig:
     )
     group_by_length: Literal["epoch", "run", "no"] = setting(
         "epoch",
-        "From which training examples batches of similar lengths are formed: those of a quarter of "
-        "one epoch, of 64 batches of the run (as in earlier versions: a small set comes several "
-        "times), or no such batches. No effect with --pad_to=0.",
+        "Training examples that are sorted by length together, so that a batch has similar "
+        "lengths. epoch: at most a quarter of an epoch; run: 64 batches, also across epochs, as in "
+        "earlier versions; no: none. No effect with --pad_to=0.",
         Role.TRAINING,
         earlier="run",
     )
@@ -123,7 +125,7 @@ class TrainingConfig:
     cache_frozen: bool = setting(
         False,
         "Compute the layers of --frozen_layers once for every training example, and keep their "
-        "output in a temporary file (below TMPDIR): 4 bytes x hidden size x word pieces.",
+        "outputs in a temporary file (in TMPDIR): 4 bytes x hidden size x word pieces.",
         Role.PACE,
         commands=_CLASSIFIER,
         only_with=("do_train", (True,)),
