@@ -8,7 +8,7 @@
 # Expected: reduction_factor = 768 / 60 = 12.8 gives a bottleneck of 60.
 # Seen: 59. The size is int(hidden_size // reduction_factor), and 768 // 12.8 is 59.0 in floats.
 # 315 of the sizes 1 to 768 are one too small. hidden / (m + 0.5) gives m for all of them.
-# Who meets it: everybody who chooses a size instead of a factor, or converts adapters to this format.
+# Affects everybody who chooses a size instead of a factor, or converts adapters to this format.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -7,7 +7,7 @@
 #   tf.keras.layers.Dense: 5 parameters, trained: False
 # Expected: an error, or the Keras 3 layer's weights among the model's trainable weights.
 # Seen: no error; the model has 5 parameters instead of 21, and `fit` leaves the layer unchanged.
-# Who meets it: code for `tf_keras` that takes `tf.keras.layers.Dense`, which is Keras 3 since
+# Affects code for `tf_keras` that takes `tf.keras.layers.Dense`, which is Keras 3 since
 # TensorFlow 2.16 unless TF_USE_LEGACY_KERAS=1 is set.
 set -eu
 folder=$(mktemp -d)

@@ -10,7 +10,7 @@
 #   102 letters: 1 pieces, with tokenizers 1
 # Expected: a word of 60 Cyrillic letters (120 bytes) becomes 60 pieces, as with `tokenizers`.
 # Seen: it becomes one [UNK]. 50 letters (100 bytes) still become 50 pieces.
-# Who meets it: languages without spaces (34 letters of Thai or kana are more than 100 bytes), and
+# Affects languages without spaces (34 letters of Thai or kana are more than 100 bytes), and
 # long words outside ASCII.
 set -eu
 folder=$(mktemp -d)

@@ -8,7 +8,7 @@
 # Expected: a model of standard operators, or an error of the conversion.
 # Seen: the conversion succeeds, and onnxruntime cannot load the model. The same function written
 # with `tf.math.erf` converts and runs.
-# Who meets it: everybody who exports BERT, whose activation is the exact GELU.
+# Affects everybody who exports BERT, whose activation is the exact GELU.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

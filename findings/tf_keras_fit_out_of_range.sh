@@ -7,7 +7,7 @@
 # Expected: the callback's error ends `fit`, as any other exception does, or training goes on.
 # Seen: `fit` returns after 4 of 20 steps, and warns that the *training data* ran out.
 # Cause: `fit` treats every OutOfRangeError in its loop as the end of its own dataset.
-# Who meets it: a callback that reads another `tf.data` iterator, or a truncated checkpoint.
+# Affects callbacks that read another `tf.data` iterator, or a truncated checkpoint.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
