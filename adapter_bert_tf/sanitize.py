@@ -15,12 +15,7 @@ MAX_DIGITS = 300  # Of a whole number; 309 digits may overflow a float.
 
 
 def printable(text: str, keep: str = "") -> str:
-    """Escapes control characters and lone surrogates as `\\n`, `\\x1b`, `\\ud800`.
-
-    Args:
-      text: any text.
-      keep: characters that are not escaped.
-    """
+    """Escapes control characters, such as `\\n` or `\\x1b`, and lone surrogates, except `keep`."""
     return _UNPRINTABLE.sub(lambda match: _escape(match[0], keep), text)
 
 
@@ -34,22 +29,12 @@ def is_utf8(text: object) -> bool:
 
 
 def preview(value: Any, longest: int = MAX_PREVIEW) -> str:
-    """Formats a short `repr` of any value, without formatting all of it.
-
-    Args:
-      value: any value; it may be huge, deeply nested or recursive.
-      longest: maximum length in characters.
-    """
+    """Formats a short `repr` of any value, which may be huge, deeply nested or recursive."""
     return truncate(printable(_SHORT.repr(value)), longest)
 
 
 def format_lines(numbers: Sequence[int], most: int = 10) -> str:
-    """Formats line numbers as `line 3` or `lines 3, 7, 9 and others`.
-
-    Args:
-      numbers: line numbers, at least one.
-      most: maximum number of listed lines.
-    """
+    """Formats at least one line number as `line 3` or `lines 3, 7, 9 and others`."""
     listed = ", ".join(map(str, numbers[:most])) + (" and others" if len(numbers) > most else "")
     return f"{'line' if len(numbers) == 1 else 'lines'} {listed}"
 
@@ -80,14 +65,10 @@ _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxfrozenset = _SHORT.
 
 
 def parse_json(content: str | bytes, distinct: bool = False) -> Any:
-    """Parses JSON.
+    """Parses JSON text, or UTF-8 bytes, with or without a byte order mark.
 
-    Args:
-      content: text, or UTF-8 bytes, with or without a byte order mark.
-      distinct: whether to refuse repeated names in an object.
-
-    Raises:
-      ValueError: for invalid JSON, a number too large for a float, or too deep nesting.
+    If `distinct`, names in an object must not repeat. Raises `ValueError` for invalid JSON, a
+    number too large for a float, or too deep nesting.
     """
     text = content.decode("utf-8") if isinstance(content, bytes) else content
     try:

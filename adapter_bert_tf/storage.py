@@ -13,13 +13,14 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 import tensorflow as tf
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.retry import is_remote, retry_remote
 from adapter_bert_tf.retry import reason as reason
-from adapter_bert_tf.sanitize import is_utf8, preview
+from adapter_bert_tf.sanitize import is_utf8, parse_json, preview
 
 # Errors of TensorFlow for a damaged checkpoint: its index may point past the end of the data, or
 # to a block larger than memory.
@@ -129,13 +130,30 @@ def rmtree(folder: str) -> None:
 def read_bytes(path: str, limit: int = -1) -> bytes:
     """Reads a file, or its first `limit` bytes."""
     with tf.io.gfile.GFile(path, "rb") as file:
-        content: bytes = file.read(limit)
-        return content
+        return file.read(limit)
 
 
 def read_text(path: str) -> str:
     """Reads a UTF-8 file."""
     return read_bytes(path).decode("utf-8")
+
+
+def read_json_object(path: str, limit: int = -1, distinct: bool = False) -> dict[str, Any]:
+    """Reads a file with a JSON object; arguments as in `read_bytes` and `parse_json`.
+
+    Raises `InputError` for a file that is missing or has other content.
+    """
+    try:
+        values = parse_json(read_bytes(path, limit), distinct)
+    except tf.errors.OpError as error:
+        raise InputError(f"Cannot read {path!r}: {reason(error)}") from error
+    except ValueError as error:
+        raise InputError(
+            f"{path} is not valid JSON: {error}. Use the file that came with the weights."
+        ) from error
+    if not isinstance(values, dict):
+        raise InputError(f"{path} must hold a JSON object. Received: {preview(values)}")
+    return values
 
 
 @retry_remote
@@ -188,12 +206,10 @@ def local_folder(folder: str) -> Iterator[str]:
 
 
 def upload(source: str, folder: str, last: str) -> None:
-    """Replaces a remote folder so that a half-written one counts as empty.
+    """Replaces a remote folder by a local one so that a half-written one counts as empty.
 
-    Args:
-      source: local folder.
-      folder: remote folder; other files in it are removed.
-      last: file without which the folder counts as empty: it is removed first and written last.
+    `last` is the file without which the folder counts as empty: it is removed first and written
+    last. Other files in the remote folder are removed.
     """
     names = [
         str(path.relative_to(source))
@@ -210,13 +226,10 @@ def upload(source: str, folder: str, last: str) -> None:
 
 
 def cached(*paths: str) -> list[str]:
-    """Returns local paths: `paths`, or copies of remote files, which are kept between runs.
+    """Returns local paths: `paths`, files in one folder, or copies of the remote files.
 
-    Without copies, a checkpoint takes thousands of small requests, and every epoch reads all
-    records.
-
-    Args:
-      *paths: files in one folder; their copies are in one folder too, under the same names.
+    Copies keep their names, in one folder, and are kept between runs. Without them a checkpoint
+    takes thousands of small requests, and every epoch reads all records.
     """
     if not is_remote(paths[0]):
         return list(paths)

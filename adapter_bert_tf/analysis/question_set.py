@@ -72,7 +72,8 @@ class QuestionSet(DevSet):
     def from_json(self, values: list[str]) -> Answered:
         task = self._task
         texts = {q.id: text for q, text in zip(task.asked, values, strict=True)}
-        each = squad_metrics.of_each(task.articles, texts, task.decoding.null_allowed)
+        null_allowed = task.decoding.null_allowed
+        each = squad_metrics.scores_by_question(task.articles, texts, null_allowed)
         exact, f1 = np.array([each[question.id] for question in task.asked], float).T
         return Answered(values, exact, f1)
 

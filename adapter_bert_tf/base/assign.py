@@ -18,7 +18,7 @@ def assign_weights(variables, values, source):
       source: the path, for messages.
 
     Returns:
-      names of the variables that the checkpoint does not have, all of them of adapters or head.
+      names of the variables that are missing in the checkpoint, all of adapters or head.
 
     Raises:
       InputError: if a base variable is missing, a shape differs, or the checkpoint has encoder
@@ -53,13 +53,8 @@ def check_shapes(
 ) -> None:
     """Checks the names and shapes of a checkpoint before anything is built or read.
 
-    Args:
-      specs: dict from common name to `VariableSpec`, of the base in the configuration file.
-      shapes: dict from common name to shape, of all variables of the checkpoint.
-      source: its path, for messages.
-
-    Raises:
-      InputError: as `assign_weights`.
+    `specs` are those of the base in the configuration file; `shapes` has all variables of the
+    checkpoint. Raises `InputError` as `assign_weights`.
     """
     problems = {
         "missing in the checkpoint": [name for name in specs if name not in shapes],

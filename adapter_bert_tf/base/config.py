@@ -4,11 +4,9 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import tensorflow as tf
-
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.sanitize import parse_json, preview
+from adapter_bert_tf.sanitize import preview
 
 # Google's `gelu` is the tanh approximation, Hugging Face's is exact.
 GOOGLE_ACTIVATIONS = {"gelu": "gelu", "relu": "relu", "tanh": "tanh", "linear": "linear"}
@@ -49,6 +47,13 @@ NUMBERS: dict[str, tuple[float, Callable[[float], bool], str]] = {
     "initializer_range": (0.02, lambda x: 0 <= x <= 100, "from 0 to 100"),
     "layer_norm_eps": (1e-12, lambda x: 0 < x < 1, "above 0, below 1"),
 }
+# The fields of a `BertConfig` that they become.
+NUMBER_NAMES = {
+    "output_dropout": "hidden_dropout_prob",
+    "attention_dropout": "attention_probs_dropout_prob",
+    "initializer_range": "initializer_range",
+    "norm_epsilon": "layer_norm_eps",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,46 +84,22 @@ class BertConfig:
 def read_config(path: str) -> BertConfig:
     """Reads `bert_config.json` (Google) or `config.json` (Hugging Face).
 
-    Raises:
-      InputError: when the file is missing or invalid JSON, or the configuration is not of a BERT,
-        lacks a size or has an invalid value.
+    Raises `InputError` when the file is missing or is not a BERT's, lacks a size or has an invalid
+    value.
     """
-    values = _read_object(path)
+    values = storage.read_json_object(path, LARGEST_FILE)
     _check_is_bert(path, values)
     sizes: dict[str, Any] = {
-        ours: values.get(theirs, DEFAULTS.get(ours)) for ours, theirs in SIZES.items()
+        name: values.get(file_name, DEFAULTS.get(name)) for name, file_name in SIZES.items()
     }
     _check_sizes(path, sizes)
-    activation = _activation(path, values)
-    numbers = {name: _number(path, values, name) for name in NUMBERS}
+    numbers: dict[str, Any] = {
+        field: _number(path, values, name) for field, name in NUMBER_NAMES.items()
+    }
     try:
-        return BertConfig(
-            **sizes,
-            activation=activation,
-            output_dropout=numbers["hidden_dropout_prob"],
-            attention_dropout=numbers["attention_probs_dropout_prob"],
-            initializer_range=numbers["initializer_range"],
-            norm_epsilon=numbers["layer_norm_eps"],
-        )
+        return BertConfig(**sizes, activation=_activation(path, values), **numbers)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-
-
-def _read_object(path: str) -> dict[str, Any]:
-    """Reads the JSON object in a file. Raises `InputError`."""
-    try:
-        values = parse_json(storage.read_bytes(path, LARGEST_FILE))
-    except tf.errors.NotFoundError as error:
-        raise InputError(f"No configuration file at {path!r}.") from error
-    except tf.errors.OpError as error:
-        raise InputError(f"Cannot read {path!r}: {storage.reason(error)}") from error
-    except ValueError as error:
-        raise InputError(
-            f"{path} is not valid JSON: {error}. Use the file that came with the checkpoint."
-        ) from error
-    if not isinstance(values, dict):
-        raise InputError(f"{path} must hold a JSON object. Received: {preview(values)}")
-    return values
 
 
 def is_hugging_face(values: Mapping[str, Any]) -> bool:
@@ -127,9 +108,8 @@ def is_hugging_face(values: Mapping[str, Any]) -> bool:
 
 
 def _check_is_bert(path: str, values: Mapping[str, Any]) -> None:
-    needed = [theirs for ours, theirs in SIZES.items() if ours not in DEFAULTS]
-    missing = [name for name in needed if name not in values]
-    if missing:
+    needed = [file_name for name, file_name in SIZES.items() if name not in DEFAULTS]
+    if missing := [name for name in needed if name not in values]:
         raise InputError(f"{path} has no {missing}. Found: {preview(sorted(values))}")
     for key, allowed in (("model_type", "bert"), ("position_embedding_type", "absolute")):
         if values.get(key, allowed) != allowed:
@@ -146,27 +126,16 @@ def _check_sizes(path: str, sizes: Mapping[str, Any]) -> None:
                 f"{path}: {SIZES[name]} must be a whole number from 1 to {LARGEST[name]:,}. "
                 f"Received: {preview(size)}"
             )
-    count = _count(**sizes)
+    # Approximately: all kernels and embeddings.
+    hidden = sizes["hidden_size"]
+    rows = sizes["vocab_size"] + sizes["max_sequence_length"] + sizes["type_vocab_size"]
+    layer = 4 * hidden**2 + 2 * hidden * sizes["inner_dim"]
+    count = rows * hidden + sizes["num_layers"] * layer + hidden**2
     if count > MOST_PARAMETERS:
         raise InputError(
-            f"{path}: a model of these sizes has {count:,} parameters; at most "
-            f"{MOST_PARAMETERS:,} are built. Received: {preview(dict(sizes), 400)}"
+            f"{path}: a model of these sizes has {count:,} parameters, more than the "
+            f"{MOST_PARAMETERS:,} supported. Received: {preview(dict(sizes), 400)}"
         )
-
-
-def _count(
-    vocab_size: int,
-    hidden_size: int,
-    num_layers: int,
-    inner_dim: int,
-    max_sequence_length: int,
-    type_vocab_size: int,
-    **others: int,
-) -> int:
-    """The approximate number of parameters: all kernels and embeddings."""
-    rows = vocab_size + max_sequence_length + type_vocab_size
-    layer = 4 * hidden_size**2 + 2 * hidden_size * inner_dim
-    return rows * hidden_size + num_layers * layer + hidden_size**2
 
 
 def _number(path: str, values: Mapping[str, Any], name: str) -> float:

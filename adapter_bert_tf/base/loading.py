@@ -22,7 +22,12 @@ from adapter_bert_tf.base.readers import read_shapes, read_weights
 from adapter_bert_tf.base.vocabulary import Vocabulary, read_vocabulary
 from adapter_bert_tf.errors import InputError, require_type
 
-DROPOUTS = ("output_dropout", "attention_dropout")  # Fields of a `BertConfig`.
+# Fields of a `BertConfig`.
+DROPOUTS = ("output_dropout", "attention_dropout")
+FINGERPRINT_FIELDS = (
+    *("vocab_size", "hidden_size", "num_layers", "num_attention_heads", "inner_dim"),
+    *("type_vocab_size", "max_sequence_length", "activation", "norm_epsilon"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,12 +102,11 @@ class Base:
         return sorted(variables)
 
     @functools.cached_property
-    def _weights_digest(self) -> str | None:
-        return weights_digest(self.weights) if self.weights else None
-
-    @functools.cached_property
-    def _norms_digest(self) -> str | None:
-        return norms_digest(self.weights) if self.weights else None
+    def _digests(self) -> dict[str, str | None]:
+        return {
+            field: weights_digest(self.weights, norms) if self.weights else None
+            for field, norms in (("weights_sha256", False), ("layer_norms_sha256", True))
+        }
 
     def named(self) -> dict[str, Any]:
         """The origin as a field of an adapter's config; empty if it is not known."""
@@ -110,22 +114,10 @@ class Base:
 
     def fingerprint(self) -> dict[str, Any]:
         """The values that identify a base: sizes, and digests of its vocabulary and weights."""
-        sizes = (
-            "vocab_size",
-            "hidden_size",
-            "num_layers",
-            "num_attention_heads",
-            "inner_dim",
-            "type_vocab_size",
-            "max_sequence_length",
-            "activation",
-            "norm_epsilon",
-        )
-        return {name: getattr(self.config, name) for name in sizes} | {
+        return {name: getattr(self.config, name) for name in FINGERPRINT_FIELDS} | {
             "lower_case": self.vocabulary.lower_case,
             "vocabulary_sha256": self.vocabulary.sha256,
-            "weights_sha256": self._weights_digest,
-            "layer_norms_sha256": self._norms_digest,
+            **self._digests,
         }
 
 
@@ -195,21 +187,11 @@ def open_base(
     return Base(config, vocabulary, weights, origin)
 
 
-def weights_digest(weights: Mapping[str, np.ndarray]) -> str:
-    """Digest of the weights of the base except its LayerNorms, which adapters may replace.
+def weights_digest(weights: Mapping[str, np.ndarray], norms: bool = False) -> str:
+    """Digest of the base's weights, by common name: of its LayerNorms, or of all others.
 
-    Args:
-      weights: dict from common name to array.
+    Adapters may replace the LayerNorms; adapters without their own use the base's.
     """
-    return _digest(weights, norms=False)
-
-
-def norms_digest(weights: Mapping[str, np.ndarray]) -> str:
-    """Digest of the base's LayerNorms, which adapters without LayerNorms of their own use."""
-    return _digest(weights, norms=True)
-
-
-def _digest(weights: Mapping[str, np.ndarray], norms: bool) -> str:
     digest = hashlib.sha256()
     for name in sorted(weights):
         if name.startswith("bert/") and ("/LayerNorm/" in name) is norms:

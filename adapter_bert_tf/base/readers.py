@@ -60,27 +60,17 @@ MODEL_GARDEN_RULES = (
 
 @dataclasses.dataclass(frozen=True)
 class Stored:
-    """An array in a file.
+    """An array in a file."""
 
-    Args:
-      name: in the file.
-      shape: in the layout of this package.
-      transposed: whether rows and columns are exchanged in the file.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    transposed: bool = False
+    name: str  # In the file.
+    shape: tuple[int, ...]  # In the layout of this package.
+    transposed: bool = False  # Whether rows and columns are exchanged in the file.
 
 
 def read_weights(path: str) -> dict[str, np.ndarray]:
-    """Reads a `.safetensors` file or a checkpoint prefix, whichever format it is in.
+    """Reads a `.safetensors` file or a checkpoint prefix: common name to float32 array.
 
-    Returns:
-      dict from common name to float32 array.
-
-    Raises:
-      InputError: when it cannot be read or has no BERT, with the names of its variables.
+    Raises `InputError`, with the names of its variables, when it is damaged or not a BERT.
     """
     if path.endswith(".safetensors"):
         stored = _in_hugging_face(path)
@@ -89,7 +79,7 @@ def read_weights(path: str) -> dict[str, np.ndarray]:
         reader = _checkpoint(path)
         stored = _in_checkpoint(path, reader)
         read = functools.partial(_read_tensor, path, reader)
-    return {common: _convert(read(it.name), it, path) for common, it in stored.items()}
+    return {common: _convert(read(item.name), item, path) for common, item in stored.items()}
 
 
 def read_shapes(path: str) -> dict[str, tuple[int, ...]]:
@@ -99,7 +89,7 @@ def read_shapes(path: str) -> dict[str, tuple[int, ...]]:
         if path.endswith(".safetensors")
         else _in_checkpoint(path, _checkpoint(path))
     )
-    return {common: it.shape for common, it in stored.items()}
+    return {common: item.shape for common, item in stored.items()}
 
 
 def _convert(value, stored, path):

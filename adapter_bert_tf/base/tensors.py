@@ -22,11 +22,7 @@ ERRORS = (tf.errors.OpError, OSError, safetensors.SafetensorError)
 
 
 def read_shapes(path: str) -> dict[str, tuple[int, ...]]:
-    """Dict from name to shape, of all tensors in a file; only its header is read.
-
-    Raises:
-      InputError: when the file is damaged or incomplete.
-    """
+    """Dict from name to shape of all tensors; reads only the file's header. Raises `InputError`."""
     try:
         (local,) = storage.cached(path)
         with safetensors.safe_open(local, framework="numpy") as file:
@@ -36,14 +32,10 @@ def read_shapes(path: str) -> dict[str, tuple[int, ...]]:
 
 
 def read_tensors(path: str, excluded: str = "(?!)") -> dict[str, np.ndarray]:
-    """Dict from name to float array, of any of the four types.
+    """Dict from name to array, of any of the four float types, of a local or remote file.
 
-    Args:
-      path: of the file, local or remote.
-      excluded: regular expression of names that are not read.
-
-    Raises:
-      InputError: when the file is damaged or incomplete, or a tensor is not of floats.
+    Names that match the regular expression `excluded` are not read. Raises `InputError` when the
+    file is damaged, or a tensor is not of floats.
     """
     try:
         items = safetensors.deserialize(storage.read_bytes(storage.cached(path)[0]))

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.sanitize import parse_json, preview
+from adapter_bert_tf.sanitize import preview
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 LARGEST_FILE = 256 << 20
@@ -16,17 +16,11 @@ LARGEST_FILE = 256 << 20
 
 @dataclasses.dataclass(frozen=True)
 class Vocabulary:
-    """Word pieces in the order of their ids.
+    """Word pieces in the order of their ids."""
 
-    Args:
-      path: the file they were read from.
-      pieces: tuple of strings.
-      lower_case: whether text is lower-cased (and accents stripped) before it is split.
-    """
-
-    path: str
+    path: str  # The file they were read from.
     pieces: tuple[str, ...]
-    lower_case: bool
+    lower_case: bool  # Whether text is lower-cased, accents stripped, before it is split.
 
     def __len__(self) -> int:
         return len(self.pieces)
@@ -38,14 +32,10 @@ class Vocabulary:
 
 
 def read_vocabulary(path: str, do_lower_case: bool | None = None) -> Vocabulary:
-    """Reads and checks a vocabulary file.
+    """Reads and checks a vocabulary file, local or gs://, with one word piece a line.
 
-    Args:
-      path: text file (local or gs://), one word piece a line.
-      do_lower_case: whether text is lower-cased; None to infer it from the file.
-
-    Raises:
-      InputError: when the file is missing, not a BERT vocabulary, or contradicts `do_lower_case`.
+    `do_lower_case` is whether text is lower-cased; None infers it from the file. Raises
+    `InputError` when the file is missing, not a BERT vocabulary, or contradicts `do_lower_case`.
     """
     try:
         text = storage.read_bytes(path, LARGEST_FILE).decode("utf-8-sig")
@@ -99,11 +89,5 @@ def _stated_lower_case(vocabulary_path: str) -> bool | None:
     path = os.path.join(os.path.dirname(vocabulary_path), "tokenizer_config.json")
     if not storage.exists(path):
         return None
-    try:
-        values = parse_json(storage.read_bytes(path))
-    except (ValueError, tf.errors.OpError) as error:
-        raise InputError(f"{path} is not valid JSON: {error}. Fix or remove it.") from error
-    if not isinstance(values, dict):
-        raise InputError(f"{path} is not a JSON object. Received: {preview(values)}")
-    stated = values.get("do_lower_case")
+    stated = storage.read_json_object(path).get("do_lower_case")
     return stated if isinstance(stated, bool) else None

@@ -42,7 +42,7 @@ ALONE = {
         (("--adapter_dir", {**PATH, "help": "of a HyperFormer, as a whole"}), OUTPUT),
     ),
     "report": Alone(
-        "adapter_bert_tf.report.redraw",
+        "adapter_bert_tf.report.page",
         (("--output_dir", {**PATH, "help": "of a run, a sweep or an analysis"}),),
     ),
 }

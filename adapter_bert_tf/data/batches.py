@@ -9,6 +9,7 @@ import tensorflow as tf
 from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT
 from adapter_bert_tf.data.frozen_outputs import FrozenOutputs
 from adapter_bert_tf.data.host_shard import WHOLE_BATCH
+from adapter_bert_tf.data.tokenization import pad_inputs
 
 TOKENIZE_BATCH = 1024
 # Largest number of batches sorted by length together. A larger pool pads less and mixes worse.
@@ -17,24 +18,14 @@ MAX_POOL = 64
 
 @dataclasses.dataclass(frozen=True)
 class Features:
-    """Tokenized examples.
+    """Tokenized examples; `task_ids` and `frozen`, if there are any, become inputs too."""
 
-    Args:
-      ids: int32 ragged `[examples, (pieces)]`.
-      types: int32 ragged, 0 for the first text, 1 for the second.
-      labels: int32 `[examples]` label ids, or float32 scores; zeros without labels.
-      lengths: int64 `[examples]`, in word pieces.
-      cut: bool `[examples]`, whether the input was longer.
-      task_ids: int32 `[examples]`, the task of each, added to the inputs; None with one task.
-      frozen: `FrozenOutputs` of the examples, added to the inputs; None to add none.
-    """
-
-    ids: tf.RaggedTensor
-    types: tf.RaggedTensor
-    labels: tf.Tensor
-    lengths: np.ndarray
-    cut: np.ndarray
-    task_ids: np.ndarray | None = None
+    ids: tf.RaggedTensor  # int32 `[examples, (pieces)]`.
+    types: tf.RaggedTensor  # int32, 0 for the first text, 1 for the second.
+    labels: tf.Tensor  # int32 `[examples]` label ids, or float32 scores; zeros without labels.
+    lengths: np.ndarray  # int64 `[examples]`, in word pieces.
+    cut: np.ndarray  # bool `[examples]`, whether the input was longer.
+    task_ids: np.ndarray | None = None  # int32 `[examples]`, the task of each.
     frozen: FrozenOutputs | None = None
 
     def __len__(self) -> int:
@@ -42,13 +33,7 @@ class Features:
 
 
 def tokenize(examples, encoder, labels=None):
-    """Tokenizes `Examples` to `Features`.
-
-    Args:
-      examples: `Examples`.
-      encoder: `TextEncoder`.
-      labels: `[examples]`, label ids or scores, or None.
-    """
+    """Tokenizes `Examples` to `Features`; `labels` are ids or scores `[examples]`, or None."""
     columns = list(zip(*examples.texts(), strict=True))
     encode = _compile_encoder(encoder, len(columns))
     batches = [
@@ -85,18 +70,11 @@ def train_batches(
     start=0,
     shard=WHOLE_BATCH,
 ):
-    """Makes shuffled training batches of equal size.
+    """Makes shuffled training batches of equal size, over as many epochs as `steps` needs.
 
-    Args:
-      features: `Features`.
-      batch_size: examples per batch, over all replicas.
-      steps: number of batches, over as many epochs as needed.
-      seed: seed of the order; the same seed gives the same batches.
-      max_seq_length: maximum length of a batch.
-      pad_to: lengths are rounded up to a multiple of this; None pads all to `max_seq_length`.
-      group_by_length: scope of sorting by length; see `pool_sizes`.
-      start: number of batches to skip, for a resumed run.
-      shard: `HostShard` of this host.
+    The same `seed` gives the same batches. A batch is padded to its longest example, rounded up to
+    a multiple of `pad_to` (None: always to `max_seq_length`). `group_by_length` is the scope of
+    sorting by length, see `pool_sizes`; `start` batches are skipped, for a resumed run.
 
     Returns:
       `tf.data.Dataset` of (inputs, labels), one element for each local replica and step.
@@ -107,10 +85,9 @@ def train_batches(
 
 
 def eval_plan(features, batch_size, pad_to=8):
-    """Plans batches with every example once, shortest first.
+    """Plans batches with every example once, shortest first: int64 `[batches, batch_size]`.
 
-    Returns:
-      int64 `[batches, batch_size]`, indices of examples; -1 pads the last batch.
+    The values are indices of examples; -1 pads the last batch.
     """
     order = np.argsort(features.lengths, kind="stable") if pad_to else np.arange(len(features))
     missing = -len(order) % batch_size
@@ -124,18 +101,10 @@ def eval_batches(features, plan, max_seq_length, pad_to=8, shard=WHOLE_BATCH):
 
 
 def plan_batches(lengths, batch_size, steps, seed, group_by_length="epoch"):
-    """Plans the examples of each training batch.
+    """Plans the examples of each training batch: int64 `[steps, batch_size]`, indices of examples.
 
     A batch may hold the end of one epoch and the start of the next. Each pool of batches is sorted
-    by length, and the batches of a pool come in random order.
-
-    Args:
-      lengths: int `[examples]`.
-      batch_size, steps, seed: as in `train_batches`.
-      group_by_length: see `pool_sizes`; None does not sort.
-
-    Returns:
-      int64 `[steps, batch_size]`, indices of examples.
+    by length (`pool_sizes`; None does not sort), and its batches come in random order.
     """
     rng = np.random.default_rng(seed)
     needed = steps * batch_size
@@ -145,23 +114,14 @@ def plan_batches(lengths, batch_size, steps, seed, group_by_length="epoch"):
 
 
 def sort_pools(plan, lengths, rng, group_by_length):
-    """Sorts each pool of a plan by length, so that a batch has examples of similar lengths.
+    """Sorts each pool of a plan `[steps, batch_size]` by length, so that padding is short.
 
-    Args:
-      plan: int `[steps, batch_size]`, indices of examples.
-      lengths: int `[examples]`.
-      rng: `np.random.Generator`, for the order of a pool's batches.
-      group_by_length: see `pool_sizes`; None does not sort.
-
-    Returns:
-      int64 `[steps, batch_size]`.
+    `rng` draws the order of a pool's batches. `group_by_length`: see `pool_sizes`; None: no sort.
     """
     plan = plan.astype(np.int64)
-    sizes = (
-        pool_sizes(len(lengths), plan.shape[1], len(plan), group_by_length)
-        if group_by_length
-        else []
-    )
+    if not group_by_length:
+        return plan
+    sizes = pool_sizes(len(lengths), plan.shape[1], len(plan), group_by_length)
     for start, size in zip(np.cumsum([0, *sizes]), sizes, strict=False):
         pool = plan[start : start + size]
         rows = pool.reshape(-1)
@@ -171,19 +131,12 @@ def sort_pools(plan, lengths, rng, group_by_length):
 
 
 def pool_sizes(examples, batch_size, steps, group_by_length):
-    """Returns the numbers of batches that are sorted by length together.
+    """Returns the numbers of batches that are sorted by length together; their sum is >= `steps`.
 
-    Args:
-      examples: number of examples in an epoch.
-      batch_size: examples per batch.
-      steps: number of batches.
-      group_by_length: `epoch`: at most `MAX_POOL` batches and a quarter of an epoch. A batch across
-        two epochs is a pool of its own, because sorting would put two copies of an example, which
-        have the same length, next to each other. `run`: `MAX_POOL` batches, also across epochs.
-        `no`: one batch.
-
-    Returns:
-      list of numbers of batches; their sum is at least `steps`.
+    With `group_by_length` `epoch` a pool has at most `MAX_POOL` batches and a quarter of an epoch
+    of `examples`. A batch across two epochs is a pool of its own, because sorting would put two
+    copies of an example, which have the same length, next to each other. With `run` pools have
+    `MAX_POOL` batches, also across epochs; with `no`, one.
     """
     if group_by_length != "epoch":
         size = {"run": MAX_POOL, "no": 1}[group_by_length]
@@ -205,12 +158,7 @@ def gather_batches(features, plan, max_seq_length, pad_to=8, shard=WHOLE_BATCH):
 
     def batch(rows, width):
         ids, types = tf.gather(features.ids, rows), tf.gather(features.types, rows)
-        shape = tf.stack([tf.size(rows, tf.int64), width])
-        inputs = {
-            "input_word_ids": ids.to_tensor(shape=shape),
-            "input_mask": tf.sequence_mask(ids.row_lengths(), width, tf.int32),
-            "input_type_ids": types.to_tensor(shape=shape),
-        }
+        inputs = pad_inputs(ids, types, width)
         inputs = {name: tf.ensure_shape(x, static_shape) for name, x in inputs.items()}
         if features.task_ids is not None:
             task_ids = tf.gather(features.task_ids, rows)

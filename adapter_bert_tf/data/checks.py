@@ -1,4 +1,4 @@
-"""What a practitioner wants to know of the data before training: sizes, labels, and what is odd."""
+"""The data report before training: sizes, labels, and warnings of what is odd."""
 
 from absl import logging
 
@@ -10,92 +10,65 @@ FEW_LABELS = 10  # Each of which a development set should have.
 
 
 def report(task, examples, features, called=None, cells=ONE_LABEL):
-    """Lines that say what was read: examples, lengths, how many are cut, labels."""
+    """Formats the table of splits: examples, lengths, how many are cut, labels."""
     lines = [f"  {'split':<16}{'examples':>10}{'pieces':>8}{'longest':>9}{'cut':>8}  labels"]
     for split, part in features.items():
+        labels = [cell for cell in examples[split].labels or () if cell is not None]
+        summary = "none" if examples[split].labels is None else cells.summary(labels)
         lines.append(
             f"  {split:<16}{len(part):>10,}{part.lengths.mean():>8.0f}{part.lengths.max():>9}"
-            f"{part.cut.mean():>8.1%}  {_labels(examples[split], cells)}"
+            f"{part.cut.mean():>8.1%}  {summary}"
         )
     return "\n".join([f"What {called or task.title} holds:", *lines])
 
 
-def _labels(examples, cells):
-    if examples.labels is None:
-        return "none"
-    return cells.summary([cell for cell in examples.labels if cell is not None])
-
-
 def warn(examples, features, encoder, cells=ONE_LABEL):
     """Logs a warning for each thing that is odd about the data."""
+    known_texts = set(examples["train"].texts()) if "train" in examples else set()
     for split, part in examples.items():
-        _warn_of_empty_texts(split, part)
-        unknown = encoder.unknown_share(features[split].ids)
+        texts = part.texts()
+        empty = [i for i, row in enumerate(texts) if not all(text.strip() for text in row)]
+        _warn_of_examples(split, part, empty, "have an empty text")
+        unknown, cut = encoder.unknown_share(features[split].ids), features[split].cut.mean()
         if unknown > WORTH_A_WARNING:
             logging.warning(
-                "%.0f%% of the word pieces of %s are [UNK]: does the vocabulary fit the text?",
-                100 * unknown,
-                split,
+                f"{unknown:.0%} of the word pieces of {split} are [UNK]: does the vocabulary fit "
+                "the text?"
             )
-        cut = features[split].cut.mean()
         if cut > WORTH_A_WARNING:
             logging.warning(
-                "%.0f%% of the inputs of %s are longer than %d word pieces (max_seq_length), "
-                "and cut.",
-                100 * cut,
-                split,
-                encoder.max_seq_length,
+                f"{cut:.0%} of the inputs of {split} are longer than {encoder.max_seq_length} word "
+                "pieces (max_seq_length), and cut."
             )
-    _warn_of_overlap(examples)
+        if role(split) in ("dev", "test"):
+            seen = [i for i, row in enumerate(texts) if row in known_texts]
+            _warn_of_examples(split, part, seen, "are in the training data too")
     _warn_of_missing_labels(examples, cells)
 
 
-def _warn_of_empty_texts(split, examples):
-    empty = [i for i, texts in enumerate(examples.texts()) if not all(t.strip() for t in texts)]
-    if empty:
-        path, line = examples.places[empty[0]]
+def _warn_of_examples(split, examples, numbers, fault):
+    if numbers:
+        path, line = examples.places[numbers[0]]
         logging.warning(
-            "%d of %d examples of %s have an empty text; the first is in %s, line %d.",
-            len(empty),
-            len(examples),
-            split,
-            path,
-            line,
+            f"{len(numbers)} of {len(examples)} examples of {split} {fault}; the first is in "
+            f"{path}, line {line}."
         )
 
 
-def _warn_of_overlap(examples):
-    if "train" not in examples:
-        return
-    known = set(examples["train"].texts())
-    for split, part in examples.items():
-        if role(split) in ("dev", "test"):
-            seen = [i for i, texts in enumerate(part.texts()) if texts in known]
-            if seen:
-                path, line = part.places[seen[0]]
-                logging.warning(
-                    "%d of %d examples of %s are in the training data too; the first "
-                    "is in %s, line %d.",
-                    len(seen),
-                    len(part),
-                    split,
-                    path,
-                    line,
-                )
-
-
 def _warn_of_missing_labels(examples, cells):
-    """A few development examples may all be of some classes; what they say then says little."""
-    known = {name: _labels_there(part, cells) for name, part in examples.items()}
-    if not 2 <= len(known.get("train", ())) <= FEW_LABELS:
+    """Warns of labels without a development example: metrics say little about them."""
+    labels = {
+        split: {
+            label
+            for cell in part.labels or ()
+            if cell is not None
+            for label in cells.labels_in(cell)
+        }
+        for split, part in examples.items()
+    }
+    if not 2 <= len(labels.get("train", ())) <= FEW_LABELS:
         return
-    for split in (name for name in known if role(name) == "dev"):
-        if missing := sorted(known["train"] - known[split]):
-            logging.warning(
-                "%s has no example of %s.", split, ", ".join(label[:40] for label in missing[:5])
-            )
-
-
-def _labels_there(part, cells):
-    known = [cell for cell in part.labels or () if cell is not None]
-    return {label for cell in known for label in cells.labels_in(cell)}
+    for split in (split for split in labels if role(split) == "dev"):
+        if missing := sorted(labels["train"] - labels[split]):
+            names = ", ".join(label[:40] for label in missing[:5])
+            logging.warning(f"{split} has no example of {names}.")

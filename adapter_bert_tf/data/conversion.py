@@ -27,8 +27,7 @@ def examples(
     Args:
       encoder: `TextEncoder`.
       texts: strings.
-      labels: one for each text: one of `names`; where an example may have any number of labels, a
-        list or set of them; without `names` a score.
+      labels: for each text one of `names`, or a list or set of them; without `names` a score.
       names: all labels, in the order of the model's outputs. A number stands for its text: 1 is
         the label `"1"`. Empty: the labels are scores.
       others: the second text of each, for pairs.
@@ -38,8 +37,8 @@ def examples(
       `[batch, labels]` of 0 and 1 for lists of labels, or float32 `[batch]` scores).
 
     Raises:
-      InputError: for an unknown label, a score that is no number, lists of different lengths,
-        names that are not different, or what is no list.
+      InputError: for an unknown label, a score that is not a number, lists of different lengths,
+        repeated names, or a value that is not a list.
     """
     require_lists(texts=texts, labels=labels, names=names)
     if others is not None:
@@ -57,7 +56,6 @@ def examples(
 
 
 def _column(values: Iterable[Any]) -> Sequence[Any]:
-    """The values, of a generator a list."""
     return values if hasattr(values, "__len__") else list(values)  # type: ignore[return-value]
 
 
@@ -70,10 +68,10 @@ def _ids(labels: Sequence[Any], names: list[str]) -> np.ndarray:
             f"Received, at 0 and {other}: {preview(labels[0])}, {preview(labels[other])}"
         )
     if all(are_sets):
-        found = np.zeros((len(labels), len(names)), np.float32)
-        for number, (row, of_one) in enumerate(zip(found, labels, strict=True)):
-            row[[_id(label, names, number) for label in of_one]] = 1.0
-        return found
+        indicators = np.zeros((len(labels), len(names)), np.float32)
+        for number, (row, label_set) in enumerate(zip(indicators, labels, strict=True)):
+            row[[_id(label, names, number) for label in label_set]] = 1.0
+        return indicators
     return np.array([_id(label, names, i) for i, label in enumerate(labels)], np.int32)
 
 

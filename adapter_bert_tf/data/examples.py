@@ -22,22 +22,13 @@ TABLE_2_PROPORTIONS = {"train": 0.8, "dev": 0.1, "test": 0.1}
 
 @dataclasses.dataclass(frozen=True)
 class Examples:
-    """The examples of one split, in file order.
-
-    Args:
-      text_a: strings.
-      text_b: strings, or None for single-sentence tasks.
-      labels: strings as in the file, None for a row of a test split without one; or None if no row
-        has a label.
-      indices: the examples' names in a submission.
-      places: (path, line number) of each.
-    """
+    """The examples of one split, in file order."""
 
     text_a: list[str]
-    text_b: list[str] | None
-    labels: list[str | None] | list[str] | None
-    indices: list[str]
-    places: list[tuple[str, int]]
+    text_b: list[str] | None  # None for single-sentence tasks.
+    labels: list[str | None] | list[str] | None  # None, of a row or of all rows: not known.
+    indices: list[str]  # The examples' names in a submission.
+    places: list[tuple[str, int]]  # Path and line number of each.
 
     def __len__(self) -> int:
         return len(self.text_a)
@@ -62,7 +53,7 @@ class Examples:
 
 
 def read_examples(task, folder, roles, split_seed=0, cells=ONE_LABEL):
-    """Reads the splits of a task that have one of `roles`.
+    """Reads the splits of a task that have one of `roles`: a dict from split to `Examples`.
 
     Args:
       task: `Task`.
@@ -70,9 +61,6 @@ def read_examples(task, folder, roles, split_seed=0, cells=ONE_LABEL):
       roles: some of `train`, `dev`, `test`.
       split_seed: seed of the random split, if the publishers made none.
       cells: `LabelCells`, how the label column is read.
-
-    Returns:
-      dict from split to `Examples`.
 
     Raises:
       InputError: for a missing or empty file, a missing column, a row with too few cells.
@@ -107,8 +95,8 @@ def _require_nonempty(parts, proportions, examples):
         )
     if len(proportions) == 2:
         logging.warning(
-            "No dev file: a seeded tenth of the %d training examples is the development set.",
-            len(examples),
+            f"No dev file: a seeded tenth of the {len(examples)} training examples is the "
+            "development set."
         )
 
 
@@ -151,7 +139,6 @@ def _split_sources(task, layout, folder):
 
 
 def _concatenate(parts):
-    """Concatenates several `Examples`."""
     columns = zip(*(part.columns() for part in parts), strict=True)
     joined: list[Any] = [
         None if values[0] is None else list(itertools.chain(*values)) for values in columns
@@ -162,13 +149,8 @@ def _concatenate(parts):
 def read_source(task, source, folder, label_cells=ONE_LABEL, every_row=False):
     """Reads the `Examples` of one `Source`.
 
-    Args:
-      task: `Task`.
-      source: `Source`.
-      folder: the folder of its files.
-      label_cells: `LabelCells`.
-      every_row: whether to keep rows without a text or a valid label: predictions for a test file
-        have one row for each of its rows.
+    With `every_row` it keeps rows without a text or a valid label: predictions for a test file have
+    one row for each of its rows.
     """
     header, rows = read_table(source, folder)
     columns = column_numbers(source, header, folder)
@@ -203,10 +185,8 @@ def _labels(source, rows, may_be_empty):
     missing = labels.count(None)
     if 0 < missing < len(labels):
         logging.warning(
-            "%s: %d of %d rows have no label of the task. They are predicted but not scored.",
-            source.file,
-            missing,
-            len(rows),
+            f"{source.file}: {missing} of {len(rows)} rows have no label of the task. They are "
+            "predicted but not scored."
         )
     return None if missing == len(labels) else labels
 

@@ -11,20 +11,11 @@ from adapter_bert_tf.errors import InputError
 
 @dataclasses.dataclass(frozen=True)
 class Fold:
-    """One fold of a cross-validation.
+    """One fold of a cross-validation. Raises `InputError` for a number out of range."""
 
-    Args:
-      number: the part that is the development set, from 0.
-      count: number of parts.
-      seed: seed of the random split.
-
-    Raises:
-      InputError: for fewer than two parts, or a number out of range.
-    """
-
-    number: int
-    count: int
-    seed: int = 0
+    number: int  # Of the part that is the development set, from 0.
+    count: int  # Of parts, at least 2.
+    seed: int = 0  # Of the random split.
 
     def __post_init__(self) -> None:
         if self.count < 2 or not 0 <= self.number < self.count:
@@ -37,12 +28,8 @@ class Fold:
     def split(self, examples: Examples, stratified: bool) -> dict[str, Examples]:
         """Splits examples into `train` and `dev`, in file order; equal texts stay together.
 
-        Args:
-          examples: all examples, with labels.
-          stratified: whether every part has the same proportions of labels.
-
-        Raises:
-          InputError: for fewer different texts than parts.
+        If `stratified`, every part has the same proportions of labels. Raises `InputError` for
+        fewer different texts than parts.
         """
         texts = examples.texts()
         groups_by_text = {text: i for i, text in enumerate(dict.fromkeys(texts))}
@@ -58,9 +45,7 @@ class Fold:
 
     def _split_rows(self, groups: list[int], labels: Any) -> tuple[list[int], list[int]]:
         """Returns the row numbers of `train` and `dev`."""
-        from sklearn.model_selection import (
-            StratifiedGroupKFold,  # Importing it takes half a second.
-        )
+        from sklearn.model_selection import StratifiedGroupKFold  # Takes half a second.
 
         if labels is None or max(collections.Counter(labels).values()) < self.count:
             labels = [""] * len(groups)  # scikit-learn refuses labels with fewer rows than parts.

@@ -16,14 +16,8 @@ from adapter_bert_tf.errors import InputError
 class FrozenOutputs:
     """Hidden states of examples of different lengths, in a temporary file.
 
-    The operating system caches the file, so small data is read from memory.
-
-    Args:
-      lengths: int `[examples]`, in word pieces.
-      hidden_size: size of a hidden state, float32.
-
-    Raises:
-      InputError: when the disk is full.
+    The operating system caches the file, so small data is read from memory. `lengths` are int
+    `[examples]`, in word pieces; states are float32. Raises `InputError` when the disk is full.
     """
 
     def __init__(self, lengths: np.ndarray, hidden_size: int) -> None:
@@ -35,12 +29,7 @@ class FrozenOutputs:
         self._values = np.memmap(file, np.float32, shape=shape)
 
     def put(self, rows: Sequence[int], values: np.ndarray) -> None:
-        """Stores the outputs of examples.
-
-        Args:
-          rows: numbers of the examples.
-          values: float32 `[rows, seq, hidden]`; padding is dropped.
-        """
+        """Stores the outputs of examples, float32 `[rows, seq, hidden]`, without the padding."""
         for row, value in zip(rows, values, strict=True):
             start, end = self.starts[row], self.ends[row]
             self._values[start:end] = value[: end - start]

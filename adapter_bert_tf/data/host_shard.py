@@ -7,17 +7,11 @@ import tensorflow as tf
 
 @dataclasses.dataclass(frozen=True)
 class HostShard:
-    """The replicas of a host; the default is one host with one replica.
+    """The replicas of a host; the default is one host with one replica."""
 
-    Args:
-      replicas: number of replicas over all hosts.
-      first: index of this host's first replica.
-      local: number of this host's replicas.
-    """
-
-    replicas: int = 1
-    first: int = 0
-    local: int = 1
+    replicas: int = 1  # Over all hosts.
+    first: int = 0  # Index of this host's first replica.
+    local: int = 1  # Number of this host's replicas.
 
     @classmethod
     def from_context(cls, context: tf.distribute.InputContext) -> "HostShard":
@@ -27,17 +21,11 @@ class HostShard:
         return cls(replicas, context.input_pipeline_id * local, local)
 
     def split(self, dataset: tf.data.Dataset) -> tf.data.Dataset:
-        """Splits global batches.
+        """Splits global batches, pairs of a tensor `[batch, ...]` and a tensor for every replica.
 
         All hosts read the same batches in the same order, so the global batches do not depend on
-        the number of hosts. Each host prepares only its own rows.
-
-        Args:
-          dataset: pairs of a tensor `[batch, ...]` to split and a tensor for every replica. The
-            number of replicas must divide the batch size.
-
-        Returns:
-          a dataset with one pair for each local replica and step: `[batch / replicas, ...]`.
+        the number of hosts. Each host prepares only its own rows: one pair for each local replica
+        and step, `[batch / replicas, ...]`. The number of replicas must divide the batch size.
         """
         if self.replicas == 1:
             return dataset

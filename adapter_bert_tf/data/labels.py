@@ -39,12 +39,12 @@ class LabelCells:
 
     def summary(self, cells: Sequence[str]) -> str:
         """Labels and how often each occurs, for a line of the data report."""
-        found = [self.labels_in(cell) for cell in cells]
-        counts = collections.Counter(label for labels in found for label in labels)
+        label_sets = [self.labels_in(cell) for cell in cells]
+        counts = collections.Counter(label for labels in label_sets for label in labels)
         text = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(MOST_COUNTED))
         if len(counts) > MOST_COUNTED:
             text += f" and {len(counts) - MOST_COUNTED} more"
-        without = sum(not labels for labels in found)
+        without = sum(not labels for labels in label_sets)
         return text + (f", {without:,} without any" if without else "")
 
 
@@ -61,15 +61,7 @@ def infer_labels(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def require_one_line(labels: Iterable[str], places: Iterable[tuple[str, int]]) -> None:
-    """Checks that a line of a table can hold each label.
-
-    Args:
-      labels: of examples.
-      places: pairs of file and line of the same.
-
-    Raises:
-      InputError: for a label with a tab or a line end.
-    """
+    """Raises `InputError`, with its file and line, for a label with a tab or a line end."""
     for label, (path, line) in zip(labels, places, strict=True):
         if "\n" in label or "\t" in label:
             raise InputError(
@@ -85,8 +77,8 @@ def _warn_of_twins(labels: Iterable[str]) -> None:
         by_text.setdefault("".join(label.split()).casefold(), []).append(label)
     for twins in by_text.values():
         if len(twins) > 1:
+            names = " and ".join(repr(label[:80]) for label in twins[:5])
             logging.warning(
-                "%s are different labels, though they differ only in case or spaces. If they are "
-                "one, write them alike.",
-                " and ".join(repr(label[:80]) for label in twins[:5]),
+                f"{names} are different labels, though they differ only in case or spaces. If "
+                "they are one, write them alike."
             )

@@ -18,52 +18,43 @@ def skip_malformed(
 ) -> tuple[Rows, dict[str, list[Place]]]:
     """Returns the well-formed rows, and the places of the others by what is wrong with them.
 
-    Args:
-      source: has whether malformed rows are skipped.
-      header: cells, or None. In a strict source no row is longer.
-      rows: pairs of place and cells.
-      width: the fewest cells.
-      every_row: whether a malformed row becomes one without texts, because predictions for a test
-        file have one row for each of its rows.
+    A row has at least `width` cells, and in a strict source at most as many as the header. With
+    `every_row` a malformed row becomes one without texts, because predictions for a test file have
+    one row for each of its rows.
 
     Raises:
       InputError: for a row that may not be skipped, with the numbers of all such lines.
     """
     most = len(header) if source.strict and header else None
-
-    def reason_of(cells: list[str]) -> str | None:
-        if len(cells) < width:
-            return SHORT
-        return LONG if most and len(cells) > most else None
-
-    malformed: dict[str, list[Place]] = {}
+    well_formed: Rows = []
+    malformed: Rows = []
+    places_by_reason: dict[str, list[Place]] = {}
     for place, cells in rows:
-        if reason := reason_of(cells):
-            malformed.setdefault(reason, []).append(place)
-    if not malformed:
-        return rows, {}
-    places = [place for place, cells in rows if reason_of(cells)]
-    if not source.skip_bad_rows:
-        place, cells = next(row for row in rows if reason_of(row[1]))
-        more = f" {len(places)} rows are malformed: {_lines(places)}." if places[1:] else ""
-        raise _error(
-            source, f"{place[0]}, line {place[1]}: {_fault(source, header, cells, width)}{more}"
+        is_short = len(cells) < width
+        if not is_short and not (most and len(cells) > most):
+            well_formed.append((place, cells))
+            continue
+        malformed.append((place, cells))
+        places_by_reason.setdefault(SHORT if is_short else LONG, []).append(place)
+        if every_row:
+            well_formed.append((place, [""] * width))
+    if malformed and not source.skip_bad_rows:
+        raise _error(source, header, malformed, width)
+    if malformed and every_row:
+        lines = _lines([place for place, _ in malformed])
+        logging.warning(
+            f"{source.file}: {len(malformed)} of {len(rows)} rows are answered as if they had no "
+            f"text: {' or '.join(places_by_reason)} ({lines})."
         )
-    if not every_row:
-        return [row for row in rows if not reason_of(row[1])], malformed
-    logging.warning(
-        "%s: %d of %d rows are answered as if they had no text: %s (%s).",
-        *(source.file, len(places), len(rows), " or ".join(malformed), _lines(places)),
-    )
-    return [(place, [""] * width if reason_of(cells) else cells) for place, cells in rows], {}
+        return well_formed, {}
+    return well_formed, places_by_reason
 
 
 def warn_of_skipped(file: str, skipped: Mapping[str, Sequence[Place]], count: int) -> None:
     """Warns of the skipped rows of a file of `count` rows, by reason."""
     for reason, places in skipped.items():
         logging.warning(
-            "%s: left out %d of %d rows: %s (%s).",
-            *(file, len(places), count, reason, _lines(places)),
+            f"{file}: left out {len(places)} of {count} rows: {reason} ({_lines(places)})."
         )
 
 
@@ -80,7 +71,12 @@ def _fault(source: Source, header: Sequence[str] | None, cells: list[str], width
     )
 
 
-def _error(source: Source, message: str) -> InputError:
+def _error(source: Source, header: Sequence[str] | None, malformed: Rows, width: int) -> InputError:
+    (path, line), cells = malformed[0]
+    message = f"{path}, line {line}: {_fault(source, header, cells, width)}"
+    if malformed[1:]:
+        lines = _lines([place for place, _ in malformed])
+        message += f" {len(malformed)} rows are malformed: {lines}."
     if not source.strict:  # A publisher's file, which no flag describes.
         return InputError(message)
     return InputError(

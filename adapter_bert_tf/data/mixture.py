@@ -34,19 +34,12 @@ def parse_temperature(text: str) -> Temperature:
 def task_proportions(
     counts: Sequence[int], temperature: Temperature, epoch: int = 1, epochs: int = 1
 ) -> np.ndarray:
-    """Returns the probability of each task in a batch row.
+    """Returns the probability of each task in a batch row, float64 `[tasks]`.
 
-    With a temperature T it is proportional to N^(1/T) (Mahabadi et al. 2021, section 3). Annealed,
-    it is proportional to N^a with a = 1 - 0.8 (epoch - 1) / (epochs - 1) (Stickland and Murray
-    2019, section 4.1): a is 1 in the first epoch and 0.2 in the last; with one epoch it is 1.
-
-    Args:
-      counts: number of examples of each task.
-      temperature: a number from 1, `inf` included, or `annealed`.
-      epoch, epochs: for `annealed`; epochs count from 1.
-
-    Returns:
-      float64 `[tasks]`, with sum 1.
+    With a temperature T it is proportional to N^(1/T) (Mahabadi et al. 2021, section 3), where N
+    are the `counts` of examples. Annealed, it is proportional to N^a with a = 1 - 0.8 (epoch - 1) /
+    (epochs - 1) (Stickland and Murray 2019, section 4.1): a is 1 in the first epoch and 0.2 in the
+    last; with one epoch it is 1.
     """
     if temperature == "annealed":
         power = 1 - 0.8 * (epoch - 1) / max(epochs - 1, 1)
@@ -67,10 +60,10 @@ def plan_mixture(
     epochs: float = 1,
     group_by_length: str | None = "epoch",
 ) -> np.ndarray:
-    """Plans the tasks and examples of each batch, reproducibly.
+    """Plans the tasks and examples of each batch, reproducibly: int64 `[steps, batch_size]`.
 
     Every row draws its task, then takes the task's next example. A task's examples come in random
-    order, and each comes once before any is repeated.
+    order, and each comes once before any is repeated. The values are indices of examples.
 
     Args:
       counts: number of examples of each task.
@@ -81,9 +74,6 @@ def plan_mixture(
       temperature: as in `task_proportions`.
       epochs: number of epochs for annealing, rounded up.
       group_by_length: as in `batches.pool_sizes`; None does not sort.
-
-    Returns:
-      int64 `[steps, batch_size]`, indices of examples.
     """
     rng, epoch_count = np.random.default_rng(seed), max(math.ceil(epochs), 1)
     ends = [steps * epoch // epoch_count for epoch in range(epoch_count + 1)]
@@ -105,24 +95,15 @@ def plan_mixture(
 
 def _draw_tasks(rng, counts, batch_size, ends, temperature):
     """Draws the task of each row, int64 `[steps * batch_size]`; `ends` are epoch ends in steps."""
-    epochs = len(ends) - 1
-    draws = [
-        rng.choice(
-            len(counts),
-            size=(ends[epoch] - ends[epoch - 1]) * batch_size,
-            p=task_proportions(counts, temperature, epoch, epochs),
-        )
-        for epoch in range(1, epochs + 1)
-    ]
+    draws = []
+    for epoch, (start, end) in enumerate(itertools.pairwise(ends), 1):
+        proportions = task_proportions(counts, temperature, epoch, len(ends) - 1)
+        draws.append(rng.choice(len(counts), size=(end - start) * batch_size, p=proportions))
     return np.concatenate(draws)
 
 
 def concatenate(parts: Sequence[Features]) -> Features:
-    """Concatenates the examples of several tasks, one task after the other.
-
-    Args:
-      parts: `Features` of each task, with labels of equal dtype and shape.
-    """
+    """Concatenates the examples of several tasks; their labels have equal dtypes and shapes."""
     numbers = [np.full(len(part), task, np.int32) for task, part in enumerate(parts)]
     return Features(
         ids=tf.concat([part.ids for part in parts], 0),

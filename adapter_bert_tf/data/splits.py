@@ -7,14 +7,14 @@ import numpy as np
 
 
 def random_split(keys, labels, proportions, seed):
-    """Splits examples at random.
+    """Splits examples at random; the same `seed` gives the same split.
 
     Args:
       keys: `[examples]`, hashable; examples with equal keys stay together.
       labels: `[examples]`, the labels of each as a tuple, or None. The first part gets at least
         one example of each label.
       proportions: proportions of the parts, with sum 1.
-      seed: the same seed gives the same split.
+      seed: seed of the order.
 
     Returns:
       list of int lists: each part's examples, in file order. A part can be empty.
@@ -52,15 +52,9 @@ def _cover_labels(groups, labels):
 
 
 def stratified_subset(labels, size, seed):
-    """Selects a random subset with the same proportions of labels, by largest remainders.
+    """Selects `size` examples with the same proportions of labels, by largest remainders.
 
-    Args:
-      labels: `[examples]`.
-      size: number of examples to select.
-      seed: the same seed gives the same subset.
-
-    Returns:
-      int list, in file order. Each label occurs at least once if `size` allows.
+    Returns their numbers in file order. Each label occurs at least once if `size` allows.
     """
     rng = np.random.default_rng(seed)
     members = collections.defaultdict(list)

@@ -23,17 +23,10 @@ csv.field_size_limit(2**31 - 1)
 
 
 def read_table(source: Source, folder: str) -> tuple[list[str] | None, Rows]:
-    """Reads all rows of a source.
+    """Reads all rows of a source: (header or None, list of (place, cells)).
 
-    Args:
-      source: `Source`.
-      folder: the data folder, local or gs://.
-
-    Returns:
-      (header or None, list of (place, cells)); a place is (path, line number), for messages.
-
-    Raises:
-      InputError: for a missing, empty, undecodable or badly quoted file.
+    A place is (path, line number), for messages. Raises `InputError` for a missing, empty,
+    undecodable or badly quoted file.
     """
     path = find_file(source, folder)
     if path is None:
@@ -53,29 +46,23 @@ def read_table(source: Source, folder: str) -> tuple[list[str] | None, Rows]:
 def find_file(source: Source, folder: str) -> str | None:
     """Returns the path of a source's file, plain or gzipped; None if there is none.
 
-    Raises:
-      InputError: for a broken link: its owner believes that the file exists.
+    Raises `InputError` for a broken link: its owner believes that the file exists.
     """
     path = os.path.join(folder, source.file)
     candidates = [path] if source.file.endswith("/") else [path, f"{path}.gz"]
-    found = next((p for p in candidates if storage.exists(p) or storage.is_link(p)), None)
-    if found and not storage.exists(found):
-        raise InputError(
-            f"{found} is a link to {os.readlink(found)!r}, which does not exist. Correct or remove "
-            "it."
-        )
-    return found
+    file = next((p for p in candidates if storage.exists(p) or storage.is_link(p)), None)
+    if file and not storage.exists(file):
+        target = os.readlink(file)
+        raise InputError(f"{file} is a link to {target!r}, which does not exist. Correct it.")
+    return file
 
 
 def split_rows(lines: IO[str], delimiter: str, quoted: bool) -> Iterator[tuple[int, list[str]]]:
     """Yields the number of the first line of each row, and its cells.
 
-    Args:
-      lines: text. If quoted, its line ends must not be translated; else only a line feed may end a
-        line (`newline="\n"`), because texts hold form feeds and the like.
-
-    Raises:
-      csv.Error: for bad quoting, with the line.
+    If quoted, the line ends of `lines` must not be translated; else only a line feed may end a line
+    (`newline="\\n"`), because texts hold form feeds and the like. Raises `csv.Error`, with the
+    line, for bad quoting.
     """
     if not quoted:
         for number, line in enumerate(lines, 1):
@@ -130,15 +117,15 @@ def _decode(path: str, content: bytes, encodings: Sequence[str]) -> str:
             failure = error
         except (LookupError, ValueError) as error:  # Also for encodings of bytes, such as hex.
             raise InputError(
-                f"Unknown encoding {encoding!r} for {path}: {truncate(str(error), 200)}. Name one "
-                "that Python knows, such as utf-8, utf-16, latin-1 or cp1252 (encoding=NAME).",
-                "encoding=NAME",
+                f"Unknown encoding {encoding!r} for {path}: {truncate(str(error), 200)}. Examples: "
+                "encoding=utf-8, utf-16, latin-1, cp1252.",
+                "encoding",
             ) from error
     line = content.count(b"\n", 0, failure.start) + 1
     raise InputError(
         f"{path}: the byte 0x{content[failure.start]:02x} at offset {failure.start} (line {line}) "
-        f"is not {failure.encoding} text{utf16_hint(content)}. Save the file as UTF-8; for a table "
-        "of your own, encoding=NAME names another encoding.",
+        f"is not {failure.encoding} text{utf16_hint(content)}. Save the file as UTF-8, or set "
+        "encoding=NAME for a table of your own.",
         "encoding=NAME",
     )
 
@@ -154,11 +141,9 @@ def _plain_rows(path: str, text: str, source: Source) -> Rows:
 
 
 def _quoted_rows(path: str, text: str, source: Source) -> Rows:
-    rows: Rows = []
     lines = io.StringIO(text, newline="")
     try:
-        for line, cells in split_rows(lines, source.delimiter, True):
-            rows.append(((path, line), cells))
+        rows = [((path, line), cells) for line, cells in split_rows(lines, source.delimiter, True)]
     except csv.Error as error:
         raise InputError(
             f"{path}, {error}. Is a quotation mark missing, or is the file not quoted at all "

@@ -20,18 +20,10 @@ DAMAGE = (OSError, ValueError, KeyError, AssertionError, tf.errors.OpError, json
 
 
 def read_tfds(task, folder, roles):
-    """Reads the splits of a GLUE task that have one of these roles.
+    """Reads the splits of a GLUE task that have one of these roles: split to `Examples`.
 
-    Args:
-      task: `Task` with `tfds`.
-      folder: where TensorFlow Datasets keeps its data; None: `~/tensorflow_datasets`.
-      roles: of `train`, `dev`, `test`.
-
-    Returns:
-      dict from split to `Examples`, with labels as in GLUE's own files.
-
-    Raises:
-      InputError: when the task is not there, or cannot be downloaded.
+    Labels are as in GLUE's own files. `folder` is where TensorFlow Datasets keeps its data; None:
+    `~/tensorflow_datasets`. Raises `InputError` for a task that is missing or not downloadable.
     """
     if task.tfds is None:
         raise InputError(
@@ -61,49 +53,48 @@ def _prepared(name, folder):
 
 @contextlib.contextmanager
 def _loading(name, folder):
-    """Makes one message of what goes wrong. Raises `InputError`."""
+    """Turns errors of TensorFlow Datasets into `InputError`."""
     import tensorflow_datasets as tfds
 
     try:
         yield
     except (*DAMAGE, tfds.download.DownloadError, tfds.core.DatasetNotFoundError) as error:
-        place = folder or "~/tensorflow_datasets"
         raise InputError(
-            f"TensorFlow Datasets cannot load {name!r}: {_why(error)}. Prepared data is "
-            f"looked for in {place} (data_dir); if the folder {name} in it is damaged, remove that "
-            "one: it is prepared again.",
+            f"TensorFlow Datasets cannot load {name!r}: {_reason(error)}. Its folder is "
+            f"{folder or '~/tensorflow_datasets'} (data_dir). If {name} in it is damaged, remove "
+            "that one: it is prepared again.",
             "data_dir",
         ) from error
 
 
 def _refuse_tables(name, folder):
-    """Nothing is downloaded into a folder of tables. Raises `InputError`."""
+    """Raises `InputError` for a folder of tables: nothing is downloaded into it."""
     names = storage.listdir(folder) if folder and storage.isdir(folder) else []
     if tables := sorted(name for name in names if name.endswith((".tsv", ".csv", ".jsonl"))):
         raise InputError(
-            f"{folder} (data_dir) holds tables, {preview(tables[0])} among them, and not the "
-            f"{name} that TensorFlow Datasets prepares: tables are read with data_source='tsv'.",
+            f"{folder} (data_dir) holds tables, such as {preview(tables[0])}, and not the {name} "
+            "of TensorFlow Datasets. Tables are read with data_source='tsv'.",
             "data_dir",
             "data_source='tsv'",
         )
 
 
-def _why(error):
-    """A message without TensorFlow's place in its graph."""
-    said = re.sub(r"^{{.*?}} | \[Op:.*| \[\[{{.*", "", str(error), flags=re.DOTALL)
-    return truncate(said.rstrip("."), 400)
+def _reason(error):
+    """The message of an error without TensorFlow's place in its graph."""
+    message = re.sub(r"^{{.*?}} | \[Op:.*| \[\[{{.*", "", str(error), flags=re.DOTALL)
+    return truncate(message.rstrip("."), 400)
 
 
 def _rows(builder, split):
-    """The rows of a split, all that were prepared. Raises `InputError` if they are damaged."""
+    """All prepared rows of a split. Raises `InputError` if they are damaged."""
     import tensorflow_datasets as tfds
 
     try:
         return list(tfds.as_numpy(builder.as_dataset(split)))
     except DAMAGE as error:
         raise InputError(
-            f"What TensorFlow Datasets prepared in {builder.data_path} is damaged, split "
-            f"{split}: {_why(error)}. Remove that folder: it is prepared again."
+            f"The data of TensorFlow Datasets in {builder.data_path} is damaged, split {split}: "
+            f"{_reason(error)}. Remove that folder: it is prepared again."
         ) from error
 
 
@@ -137,24 +128,17 @@ def _label(task, builder, value):
 
 
 def read_tfds_squad(name, folder, split):
-    """SQuAD in the form of its JSON file's `data`, one article a title.
+    """SQuAD, `squad` or `squad_v2`, in the form of its JSON file's `data`, one article a title.
 
-    Args:
-      name: `squad` or `squad_v2`.
-      folder: as in `read_tfds`.
-      split: `train` or `dev`.
-
-    Raises:
-      InputError: when it cannot be downloaded.
+    `folder` is as in `read_tfds`, `split` is `train` or `dev`. Raises `InputError`.
     """
     builder = _prepared(name, folder)
     articles: dict[str, dict[str, list[Any]]] = {}
     for row in _rows(builder, {"train": "train", "dev": "validation"}[split]):
+        texts, starts = row["answers"]["text"], row["answers"]["answer_start"]
         answers = [
             {"text": text.decode(), "answer_start": int(start)}
-            for text, start in zip(
-                row["answers"]["text"], row["answers"]["answer_start"], strict=True
-            )
+            for text, start in zip(texts, starts, strict=True)
         ]
         qa = {"id": row["id"].decode(), "question": row["question"].decode(), "answers": answers}
         if row.get("is_impossible", False):

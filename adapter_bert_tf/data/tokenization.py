@@ -5,7 +5,6 @@ import functools
 import os
 import tempfile
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -13,11 +12,9 @@ import tensorflow_text as text
 from official.nlp.modeling import layers
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
-
-if TYPE_CHECKING:
-    from adapter_bert_tf.base.vocabulary import Vocabulary
 
 
 def _make_tokenizers(pieces: Sequence[str]) -> list[layers.FastWordpieceBertTokenizer]:
@@ -51,7 +48,7 @@ class TextEncoder(tf.Module):
     """
 
     def __init__(
-        self, vocabulary: "Vocabulary", max_seq_length: int, name: str | None = None
+        self, vocabulary: Vocabulary, max_seq_length: int, name: str | None = None
     ) -> None:
         super().__init__(name=name)
         self.lower_case = vocabulary.lower_case
@@ -113,13 +110,10 @@ class TextEncoder(tf.Module):
         return tf.cast(ids, tf.int32), tf.cast(types, tf.int32)
 
     def align(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
-        """Aligns word pieces with the characters of the text.
+        """Aligns word pieces with the characters of `texts`, string `[batch]`.
 
         Texts are normalized character by character, so every byte of the tokenizer's input belongs
         to one character of the text, and `text[start:end]` is the text of a piece.
-
-        Args:
-          texts: string tensor `[batch]`.
 
         Returns:
           three ragged `[batch, (pieces)]`: int32 word ids, and int64 starts and ends, in Unicode
@@ -168,7 +162,7 @@ class TextEncoder(tf.Module):
 
 
 @functools.lru_cache(maxsize=2)
-def text_encoder(vocabulary: "Vocabulary", max_seq_length: int) -> TextEncoder:
+def text_encoder(vocabulary: Vocabulary, max_seq_length: int) -> TextEncoder:
     """Returns a cached `TextEncoder`: the runs of a sweep share the traces, which take seconds."""
     return TextEncoder(vocabulary, max_seq_length)
 
@@ -194,24 +188,20 @@ def require_equal_lengths(columns: Collection[tf.Tensor]) -> list[tf.Tensor]:
     Without it the operations of tensorflow_text read beyond the end of the shorter one.
     """
     sizes = [tf.size(column) for column in columns]
-    checks = [
-        tf.debugging.assert_equal(
-            size,
-            sizes[0],
-            "All text inputs must have the same number of rows.",
-        )
-        for size in sizes[1:]
-    ]
+    message = "All text inputs must have the same number of rows."
+    checks = [tf.debugging.assert_equal(size, sizes[0], message) for size in sizes[1:]]
     with tf.control_dependencies([check for check in checks if check is not None]):
         return [tf.identity(column) for column in columns]
 
 
-def pad_inputs(ids: tf.RaggedTensor, types: tf.RaggedTensor) -> dict[str, tf.Tensor]:
-    """Pads ragged word ids and type ids to encoder inputs, a dict of int32 `[batch, seq]`.
+def pad_inputs(
+    ids: tf.RaggedTensor, types: tf.RaggedTensor, width: tf.Tensor | int | None = None
+) -> dict[str, tf.Tensor]:
+    """Pads ragged word ids and type ids to encoder inputs, a dict of int32 `[batch, width]`.
 
-    `seq` is at least 1, also for an empty batch.
+    The default `width` is that of the longest row, at least 1, also for an empty batch.
     """
-    width = tf.maximum(ids.bounding_shape(1), 1)
+    width = tf.maximum(ids.bounding_shape(1), 1) if width is None else width
     shape = tf.stack([-1, width])
     return {
         "input_word_ids": ids.to_tensor(shape=shape),

@@ -69,7 +69,7 @@ class Classifier(TaskModel):
         return binary_cross_entropy if self.multi_label else sparse_cross_entropy
 
     def rescale_head(self, mean: float, deviation: float) -> None:
-        """Lets a head that was trained on standardized scores speak in the scores' own units."""
+        """Rescales a head that was trained on standardized scores to the scores' units."""
         self.head.kernel.assign(self.head.kernel * deviation)
         self.head.bias.assign(self.head.bias * deviation + mean)
 

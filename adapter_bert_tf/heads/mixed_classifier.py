@@ -22,17 +22,11 @@ NOT_ITS_OWN = -1e9
 
 @dataclasses.dataclass(frozen=True)
 class HeadOf:
-    """What a task asks of its head.
-
-    Args:
-      task: its name.
-      outputs: number of classes; 1 for a score.
-      is_score: whether its output is a score instead of logits.
-    """
+    """The head of one of several tasks."""
 
     task: str
-    outputs: int
-    is_score: bool = False
+    outputs: int  # Number of classes; 1 for a score.
+    is_score: bool = False  # Whether the output is a score instead of logits.
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
@@ -46,9 +40,6 @@ class MixedClassifier(EncoderModel):
       encoder: `AdapterBertEncoder` or `TaskEncoder`.
       heads: `HeadOf` each task, or dicts of their fields, in the order of the tasks' numbers.
       dropout: rate on the pooled output, while training.
-
-    Raises:
-      InputError: for names that are no names of tasks.
     """
 
     def __init__(
@@ -69,13 +60,10 @@ class MixedClassifier(EncoderModel):
         self.built = True
 
     def call(self, inputs: Mapping[str, tf.Tensor], training: bool | None = None) -> tf.Tensor:
-        """Outputs of all tasks side by side.
+        """Outputs of all tasks side by side, float32 `[batch, outputs of all tasks]`.
 
-        Args:
-          inputs: dict of int32 `[batch, seq]`, and `task_ids`, int32 `[batch]`.
-
-        Returns:
-          float32 `[batch, outputs of all tasks]`; `NOT_ITS_OWN` where they are another task's.
+        Inputs are int32 `[batch, seq]` and `task_ids`, int32 `[batch]`. Outputs of other tasks than
+        the row's are `NOT_ITS_OWN`.
         """
         pooled = self.encoder(inputs, output_range=1, training=training)["pooled_output"]
         pooled = tf.cast(self.dropout(pooled, training=training), tf.float32)

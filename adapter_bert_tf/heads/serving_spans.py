@@ -1,6 +1,6 @@
-"""Question answering in the graph: windows, the best span, and the text that it stands for.
+"""Question answering in the graph: windows, the best span, and its text.
 
-The same windows and the same choice as `data.spans` and `tasks.span_decoding`, as tensors.
+The same windows and the same choice as in `data.spans` and `tasks.span_decoding`, as tensors.
 """
 
 from collections.abc import Mapping
@@ -9,41 +9,10 @@ from typing import Any
 import tensorflow as tf
 
 from adapter_bert_tf.data.tokenization import TextEncoder, require_equal_lengths
-from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run, Tensors, id_specs
+from adapter_bert_tf.heads.serving_texts import Run, Tensors
 
 NEVER = -3.0e38  # Below every score; infinities would make NaN of differences.
-WINDOWS_AT_ONCE = 16  # A pass of the encoder takes so many, that memory does not grow with a text.
-
-
-def of_text(run: Run, config: Config, pieces: Pieces) -> Any:
-    """The signature that takes `question` and `context`, a concrete function.
-
-    Args:
-      run: function of encoder inputs to logits `[batch, 2, seq]`.
-      config: of the adapter.
-      pieces: `Pieces` of the base.
-    """
-    answerer = Answerer(run, config["inputs"], pieces.encoder)
-    strings = {
-        name: tf.TensorSpec([None], tf.string, name=name) for name in ("question", "context")
-    }
-
-    @tf.function
-    def serving_default(question: tf.Tensor, context: tf.Tensor) -> Tensors:
-        return answerer(question, context)
-
-    return serving_default.get_concrete_function(**strings)
-
-
-def of_ids(run: Run, config: Config) -> Any:
-    """The signature that takes word-piece ids, a concrete function; arguments as in `of_text`."""
-
-    @tf.function
-    def ids(**inputs: tf.Tensor) -> Tensors:
-        logits = run(inputs)
-        return {"start_logits": logits[:, 0], "end_logits": logits[:, 1]}
-
-    return ids.get_concrete_function(**id_specs())
+WINDOWS_AT_ONCE = 16  # Of a pass of the encoder, so that memory does not grow with the text.
 
 
 class Answerer(tf.Module):
@@ -62,14 +31,12 @@ class Answerer(tf.Module):
         self.encoder = encoder
 
     def __call__(self, question: tf.Tensor, context: tf.Tensor) -> Tensors:
-        """Answers a batch.
-
-        Args:
-          question, context: string `[batch]`.
+        """Answers questions in contexts, string `[batch]`.
 
         Returns:
           dict of `[batch]`: `answer`, a slice of the context, "" for none; `score`, the sum of its
-          two logits; `start` and `end`, its place in characters of the context, -1 for none.
+            two
+          logits; `start` and `end` in characters of the context, -1 for none.
         """
         question, context = require_equal_lengths([question, context])
         query, _, _ = self.encoder.align(question)
@@ -108,8 +75,8 @@ class Answerer(tf.Module):
         offsets = tf.gather(pieces.row_starts(), windows["question"])
         inside = tf.ragged.range(offsets + windows["begin"], offsets + windows["end"])
         part = tf.gather(tf.cast(pieces.flat_values, tf.int32), inside)
-        asked = tf.gather(tf.cast(query, tf.int32), windows["question"])
-        ids = tf.concat([cls, asked, sep, part, sep], 1)
+        question = tf.gather(tf.cast(query, tf.int32), windows["question"])
+        ids = tf.concat([cls, question, sep, part, sep], 1)
         lengths = ids.row_lengths()
         width = tf.maximum(ids.bounding_shape(1), 1)
         places = tf.range(width)
@@ -197,15 +164,11 @@ def _pick(ragged: tf.RaggedTensor, columns: tf.Tensor, found: tf.Tensor) -> tf.T
 def span_windows(
     query_lengths: tf.Tensor, context_lengths: tf.Tensor, settings: Mapping[str, Any]
 ) -> Tensors:
-    """The windows of each question; see `data.spans.window_spans`.
-
-    Args:
-      query_lengths, context_lengths: int64 `[batch]`, in word pieces.
-      settings: dict with `max_seq_length` and `doc_stride`.
+    """The windows of each question, from int64 `[batch]` lengths; see `data.spans.window_spans`.
 
     Returns:
       dict of int64 `[windows]`: number of the `question`, `begin` and `end` in its context, and
-      `head`, the place of the first context piece.
+      `head`, the position of the first context piece.
     """
     head = query_lengths + 2
     room = settings["max_seq_length"] - head - 1
@@ -219,15 +182,10 @@ def span_windows(
 
 
 def has_most_context(piece: tf.Tensor, windows: Tensors, lengths: tf.Tensor) -> tf.Tensor:
-    """Whether no other window shows a piece with more context; see `data.spans.best_windows`.
+    """bool `[windows, seq]`: no other window shows the piece with more context.
 
-    Args:
-      piece: int64 `[windows, seq]`, pieces of the context that the positions stand for.
-      windows: of `span_windows`.
-      lengths: int64 `[batch]`, of the contexts.
-
-    Returns:
-      bool `[windows, seq]`.
+    See `data.spans.best_windows`. `piece` is int64 `[windows, seq]`, the piece of the context at
+    each position; `lengths` are int64 `[batch]`, of the contexts.
     """
     begin, end = windows["begin"][:, tf.newaxis], windows["end"][:, tf.newaxis]
     inside = (piece >= begin) & (piece < end)

@@ -26,11 +26,7 @@ def head_specs(hidden_size: int, outputs: int, name: str = "head") -> dict[str, 
 
 
 def new_head(hidden_size: int, outputs: int, name: str = "head") -> tf_keras.layers.Dense:
-    """A dense layer on hidden states, in float32 whatever the precision, with its variables.
-
-    Raises:
-      InputError: when there are no outputs.
-    """
+    """A float32 dense layer on hidden states, built. Raises `InputError` without outputs."""
     if not isinstance(outputs, numbers.Integral) or outputs < 1:
         raise InputError(f"A head has 1 or more outputs, one a label. Received: {preview(outputs)}")
     layer = tf_keras.layers.Dense(
@@ -46,10 +42,7 @@ def new_head(hidden_size: int, outputs: int, name: str = "head") -> tf_keras.lay
 
 
 def train_only(model: tf_keras.Model, trained: Collection[tf.Variable]) -> None:
-    """Freezes all but these variables, layer by layer, as tf_keras does it.
-
-    The variables of a leaf share one fate.
-    """
+    """Freezes all other variables, layer by layer, as in tf_keras; those of a leaf go together."""
     kept = {variable.ref() for variable in trained}
     layers = [module for module in model.submodules if isinstance(module, tf_keras.layers.Layer)]
     for layer in layers:
@@ -95,19 +88,18 @@ class EncoderModel(tf_keras.Model):
         return self.encoder.specs() | self.head_specs()
 
     def make_train_function(self, force: bool = False) -> Any:
-        """The step of `fit`. Raises `InputError` before it is traced, and not in the midst."""
+        """The step of `fit`. Raises `InputError` before it is traced."""
         for layer in self.submodules:
             if isinstance(layer, ScoreDropout):
                 layer.require_step()
         return super().make_train_function(force)
 
     def save(self, filepath: Any, *args: Any, **kwargs: Any) -> None:
-        """As tf_keras; says where it loses what is frozen: `load_model` unfreezes a SavedModel."""
+        """As tf_keras; warns that `load_model` unfreezes all variables of a SavedModel."""
         if not str(filepath).endswith(".keras") and self._trained() is not None:
             logging.warning(
-                "load_model will train all that it loads from %r. Save FILE.keras, which keeps "
-                "what is frozen, or call select_trained after loading.",
-                str(filepath),
+                f"load_model will train all that it loads from {str(filepath)!r}. Save FILE.keras, "
+                "which keeps frozen variables, or call select_trained after loading."
             )
         super().save(filepath, *args, **kwargs)
 
@@ -136,12 +128,7 @@ class EncoderModel(tf_keras.Model):
 
 
 class TaskModel(EncoderModel):
-    """An encoder and a head; a subclass says in `call` what goes from one to the other.
-
-    Args:
-      encoder: `AdapterBertEncoder` or `TaskEncoder`.
-      outputs: of the head.
-    """
+    """An encoder and a head with `outputs`; the `call` of a subclass connects them."""
 
     def __init__(
         self, encoder: AdapterBertEncoder | TaskEncoder, outputs: int, **kwargs: Any

@@ -9,6 +9,7 @@ from adapter_bert_tf.base.assign import shapes_match
 from adapter_bert_tf.base.loading import weights_digest
 from adapter_bert_tf.base.readers import read_weights
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import checks, contents, schema
 from adapter_bert_tf.store.directory import SavedAdapter
 from adapter_bert_tf.store.versions import installed_versions
@@ -24,9 +25,6 @@ def import_checkpoint(path, base, task, labels, **inputs):
       task: name of the task.
       labels: label strings in the order of their ids; empty for regression.
       **inputs: `texts`, 2 for pairs, and `max_seq_length`.
-
-    Returns:
-      `SavedAdapter`.
 
     Raises:
       InputError: when it has no adapters, another number of labels, or another base.
@@ -50,16 +48,15 @@ def import_checkpoint(path, base, task, labels, **inputs):
     )
     checks.check(config, path)
     shapes = contents.expected_shapes(config)
-    mismatched = [
-        name
+    mismatched = {
+        name: shape
         for name, shape in shapes.items()
         if name not in values or not shapes_match(values[name].shape, shape)
-    ]
+    }
     if mismatched:
         raise InputError(
             f"{path}: weights are missing or have another shape, with {len(labels)} labels: "
-            f"{ {name: shapes[name] for name in mismatched[:5]} }"
+            f"{preview(mismatched)}"
         )
-    return SavedAdapter(
-        config, {name: np.reshape(values[name], shape) for name, shape in shapes.items()}
-    )
+    weights = {name: np.reshape(values[name], shape) for name, shape in shapes.items()}
+    return SavedAdapter(config, weights)

@@ -3,7 +3,6 @@
 import os
 
 import numpy as np
-import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.config import AdapterConfig
@@ -22,7 +21,7 @@ from adapter_bert_tf.interop.adapterhub_format import (
     require,
     variable_names,
 )
-from adapter_bert_tf.sanitize import parse_json, preview
+from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import checks, contents, schema
 from adapter_bert_tf.store.directory import SavedAdapter
 from adapter_bert_tf.store.versions import installed_versions
@@ -54,20 +53,16 @@ def import_adapter(folder, base, task=None, labels=(), **inputs):
       InputError: when a file is missing or damaged, or the adapter is not a supported bottleneck
         adapter on BERT with a classification head.
     """
-    file_config = _read_object(folder, CONFIG)
+    file_config, hidden_size = _read_object(folder, CONFIG), base.config.hidden_size
     require(file_config.get("model_type") == "bert", "model_type must be 'bert'", file_config)
-    require(
-        file_config.get("hidden_size") == base.config.hidden_size,
-        f"hidden_size must be {base.config.hidden_size}, the base's",
-        file_config,
-    )
+    matches = file_config.get("hidden_size") == hidden_size
+    require(matches, f"hidden_size must be {hidden_size}, the base's", file_config)
     name, hub_config = str(file_config.get("name")), file_config.get("config")
     require(isinstance(hub_config, dict), "config must be an object", hub_config)
     tensors = _read_tensors(folder, WEIGHTS)
     adapter = _adapter_config(hub_config, tensors, base.config.num_layers)
-    weights = {}
-    for own_name, hub_name in variable_names(adapter, base.config.num_layers, name).items():
-        weights[own_name] = _pop_weight(tensors, hub_name)
+    names = variable_names(adapter, base.config.num_layers, name)
+    weights = {own_name: _pop_weight(tensors, hub_name) for own_name, hub_name in names.items()}
     require(not tensors, "some weights are not supported", sorted(tensors)[:5])
     file_labels, head = _import_head(folder, name)
     labels = _resolve_labels(file_labels, list(labels))
@@ -78,8 +73,7 @@ def import_adapter(folder, base, task=None, labels=(), **inputs):
 def _resolve_labels(file_labels, labels):
     """Returns the labels of the files, or `labels` if the files only number them.
 
-    Raises:
-      InputError: for labels that differ from named labels of the files, or in number.
+    Raises `InputError` for labels that differ from named labels of the files, or in number.
     """
     if not labels or labels == file_labels:
         return file_labels
@@ -109,11 +103,8 @@ def _make_config(name, task, labels, adapter, base, file_config, inputs):
 
 
 def _adapter_config(hub, tensors, num_layers):
-    require(
-        hub.get("architecture") is None,
-        "only bottleneck adapters are supported",
-        hub.get("architecture"),
-    )
+    architecture, activation = hub.get("architecture"), hub.get("non_linearity")
+    require(architecture is None, "only bottleneck adapters are supported", architecture)
     invalid = {
         key: hub[key] for key, value in REQUIRED_OPTIONS.items() if key in hub and hub[key] != value
     }
@@ -122,11 +113,8 @@ def _adapter_config(hub, tensors, num_layers):
     }
     allowed = {key: REQUIRED_OPTIONS.get(key, "true or false") for key in invalid}
     require(not invalid, f"these options must be {allowed}", invalid)
-    require(
-        str(hub.get("non_linearity")) in ACTIVATIONS,
-        f"non_linearity must be one of {list(ACTIVATIONS)}",
-        hub.get("non_linearity"),
-    )
+    known = str(activation) in ACTIVATIONS
+    require(known, f"non_linearity must be one of {list(ACTIVATIONS)}", activation)
     sizes = {
         (value.shape[0] if value.ndim == 1 else 0)
         for name, value in tensors.items()
@@ -138,19 +126,18 @@ def _adapter_config(hub, tensors, num_layers):
         for sublayer, option in (("attention", "mh_adapter"), ("feed_forward", "output_adapter"))
         if hub.get(option)
     ]
-    skipped_layers = [] if hub.get("leave_out") is None else hub["leave_out"]
-    require(isinstance(skipped_layers, list), "leave_out must be a list of layers", skipped_layers)
+    skipped = [] if hub.get("leave_out") is None else hub["leave_out"]
+    require(isinstance(skipped, list), "leave_out must be a list of layers", skipped)
+    layers = [i for i in range(num_layers) if i not in skipped] if skipped else None
     parallel = hub.get("is_parallel", False)
     return AdapterConfig.from_dict(
         {
             "bottleneck_size": int(sizes.pop()),
-            "activation": ACTIVATIONS[hub["non_linearity"]],
+            "activation": ACTIVATIONS[activation],
             "dropout": hub.get("dropout", 0.0),
             "scale": hub.get("scaling", 1.0),
             "sublayers": sublayers,
-            "layers": [i for i in range(num_layers) if i not in skipped_layers]
-            if skipped_layers
-            else None,
+            "layers": layers,
             "placement": "parallel" if parallel else "serial",
             "normalize_input": hub.get("original_ln_before", False) and not parallel,
         }
@@ -164,24 +151,16 @@ def _import_head(folder, name):
     invalid = {
         key: head.get(key) for key, value in REQUIRED_HEAD_OPTIONS.items() if head.get(key) != value
     }
-    require(
-        not invalid,
-        f"options of the head must be { ({key: REQUIRED_HEAD_OPTIONS[key] for key in invalid}) }",
-        invalid,
-    )
-    tensors = _read_tensors(folder, HEAD_WEIGHTS)
-    weights = {
-        own_name: _pop_weight(tensors, hub_name) for own_name, hub_name in head_names(name).items()
-    }
+    allowed = {key: REQUIRED_HEAD_OPTIONS[key] for key in invalid}
+    require(not invalid, f"options of the head must be {allowed}", invalid)
+    tensors, names = _read_tensors(folder, HEAD_WEIGHTS), head_names(name)
+    weights = {own_name: _pop_weight(tensors, hub_name) for own_name, hub_name in names.items()}
     require(not tensors, "some weights of the head are not supported", sorted(tensors)[:5])
     count = len(weights["head/bias"])
     ids = head.get("label2id") or {str(i): i for i in range(count)}
-    require(
-        isinstance(ids, dict)
-        and sorted(map(repr, ids.values())) == sorted(map(repr, range(count))),
-        f"label2id must number {count} labels",
-        ids,
-    )
+    numbers = sorted(map(repr, ids.values())) if isinstance(ids, dict) else None
+    is_numbered = numbers == sorted(map(repr, range(count)))
+    require(is_numbered, f"label2id must number {count} labels", ids)
     return (sorted(ids, key=ids.__getitem__) if count > 1 else []), weights
 
 
@@ -192,19 +171,11 @@ def _pop_weight(tensors, name):
 
 
 def _read_object(folder, name):
-    path = os.path.join(folder, name)
-    _require_file(folder, path)
-    try:
-        values = parse_json(storage.read_bytes(path, schema.LARGEST_CONFIG), distinct=True)
-    except (ValueError, tf.errors.OpError) as error:
-        raise InputError(f"{path} is damaged: {error}") from error
-    require(isinstance(values, dict), f"{path} must be a JSON object", values)
-    return values
+    return storage.read_json_object(_path(folder, name), schema.LARGEST_CONFIG, distinct=True)
 
 
 def _read_tensors(folder, name):
-    path = os.path.join(folder, name)
-    _require_file(folder, path)
+    path = _path(folder, name)
     require(storage.stat(path).length <= MAX_FILE_BYTES, "a file is too large", path)
     tensors = read_tensors(path)
     dtypes = {str(array.dtype) for array in tensors.values()}
@@ -213,10 +184,12 @@ def _read_tensors(folder, name):
     return tensors
 
 
-def _require_file(folder, path):
+def _path(folder, name):
+    path = os.path.join(folder, name)
     if not storage.exists(path):
         raise InputError(
-            f"{path} does not exist. The folder has {sorted(storage.listdir(folder))[:10]}. A "
+            f"{path} does not exist. The folder has {sorted(storage.listdir(folder))[:10]}; a "
             "`.bin` is a pickle, which is never read. Save the adapter again, with its head: "
             "model.save_adapter(folder, name, use_safetensors=True)."
         )
+    return path

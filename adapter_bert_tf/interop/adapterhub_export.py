@@ -29,10 +29,10 @@ from adapter_bert_tf.store.files import write_files
 
 
 def export_adapter(saved, folder, base):
-    """Writes a `SavedAdapter` as the library's files, atomically.
+    """Writes a `SavedAdapter` of a classification task as the library's files, atomically.
 
     Args:
-      saved: `SavedAdapter` of a classification task.
+      saved: `SavedAdapter`.
       folder: path of a new or empty folder.
       base: `Base` of the adapter, for a pooler that was not trained.
 
@@ -68,8 +68,8 @@ def _require_exportable(saved: SavedAdapter) -> AdapterConfig:
     config, adapter = saved.config, contents.adapter_of(saved.config)
     if saved.members:
         raise InputError(
-            "A fusion cannot be exported. Export its members, the adapter directories in its "
-            "`members/`, and fuse them with the library."
+            "A fusion cannot be exported. Export the adapter directories in its `members/`, and "
+            "fuse them with the library."
         )
     if not isinstance(adapter, AdapterConfig) or adapter != dataclasses.replace(
         adapter, depth=1, layer_norm=False, normalize_output=False
@@ -85,11 +85,8 @@ def _require_exportable(saved: SavedAdapter) -> AdapterConfig:
         norms[:1],
         "train_layer_norm=False",
     )
-    require(
-        config["head"] == "classification",
-        "only classification heads can be exported",
-        config["head"],
-    )
+    head = config["head"]
+    require(head == "classification", "only classification heads can be exported", head)
     return adapter
 
 
@@ -122,13 +119,11 @@ def _hub_head(config):
 
 
 def _serialize_tensors(weights, names):
-    return safetensors.numpy.save(
-        {
-            hub_name: np.ascontiguousarray(np.asarray(weights[own_name], np.float32).T)
-            for own_name, hub_name in names.items()
-        },
-        metadata={"format": "pt"},
-    )
+    tensors = {
+        hub_name: np.ascontiguousarray(np.asarray(weights[own_name], np.float32).T)
+        for own_name, hub_name in names.items()
+    }
+    return safetensors.numpy.save(tensors, metadata={"format": "pt"})
 
 
 def _serialize_json(values):

@@ -23,17 +23,15 @@ LIBRARY_PURPOSE = "push and pull use the Hugging Face Hub."
 
 
 def push(folder: str, name: str, private: bool = False) -> str:
-    """Uploads an adapter directory in one commit; creates the repository if it does not exist.
+    """Uploads an adapter directory in one commit; returns the URL of the commit.
 
     The commit removes files of an earlier upload that are not part of this adapter.
 
     Args:
       folder: local folder; its content is checked before the upload.
-      name: OWNER/NAME. `hf auth login` or HF_TOKEN sets the token for write access.
+      name: OWNER/NAME, created if it does not exist. `hf auth login` or HF_TOKEN sets the token for
+        write access.
       private: whether a new repository is private.
-
-    Returns:
-      the URL of the commit.
 
     Raises:
       InputError: when the adapter is damaged, or the Hub refuses.
@@ -66,7 +64,7 @@ def push(folder: str, name: str, private: bool = False) -> str:
 
 
 def pull(name: str, output: str) -> str:
-    """Downloads an adapter directory and checks it before it appears as `output`.
+    """Downloads an adapter directory, checked before it appears as `output`; returns the revision.
 
     Without a connection to the Hub it uses an earlier download, with a warning.
 
@@ -74,16 +72,11 @@ def pull(name: str, output: str) -> str:
       name: OWNER/NAME, or OWNER/NAME@REVISION.
       output: path of the new folder.
 
-    Returns:
-      the revision.
-
     Raises:
       InputError: when the Hub refuses, or the repository is not a valid adapter.
     """
     if is_remote(output):
-        raise InputError(
-            f"The output must be a local folder. Copy it afterwards. Received: {output!r}"
-        )
+        raise InputError(f"The output must be a local folder. Received: {output!r}")
     require_free(output)
     repository = _parse_name(name)
     hub = import_library("huggingface_hub", LIBRARY_PURPOSE)
@@ -109,7 +102,7 @@ def _download(hub: Any, repo: str, revision: str | None) -> str:
     error = "" if COMMIT.fullmatch(revision or "") else _connection_error(hub, repo, revision)
     folder = str(hub.snapshot_download(repo, revision=revision, allow_patterns=list(PATTERNS)))
     if error:
-        logging.warning("%r is an earlier download and may be outdated: %s", repo, error)
+        logging.warning(f"{repo!r} is an earlier download and may be outdated: {error}")
     return folder
 
 

@@ -16,7 +16,7 @@ def num_texts(config: Mapping[str, Any]) -> int:
 
 
 def check_row(config: Mapping[str, Any], name: str, row: Any, number: int) -> None:
-    """A row has the texts that the adapter reads. Raises `InputError` with its number, from 0."""
+    """Raises `InputError`, with the row's number from 0, for a row without the adapter's texts."""
     texts = isinstance(row, tuple) and all(isinstance(text, str) for text in row)
     if not texts or len(row) != num_texts(config):
         wanted = type_of(config).reads(config["inputs"])
@@ -25,7 +25,7 @@ def check_row(config: Mapping[str, Any], name: str, row: Any, number: int) -> No
         )
 
 
-def of_texts(
+def text_columns(
     config: Mapping[str, Any],
     names: Sequence[str] | None,
     text_a: str | int | None = None,
@@ -36,19 +36,22 @@ def of_texts(
     Args:
       config: of the adapter.
       names: of the table's columns; None if it has no header.
-      text_a, text_b: what the user says; None for what the adapter was trained on.
+      text_a, text_b: from the user; None for the columns of the training data.
 
     Raises:
-      InputError: when they are not as many as the adapter reads, or not there.
+      InputError: when they are missing, or not as many as the adapter reads.
     """
-    given = [column for column in (text_a, text_b) if column is not None]
-    if text_b is not None and num_texts(config) == 1:
+    settings = {"text_a_column": text_a, "text_b_column": text_b}
+    given = {name: column for name, column in settings.items() if column is not None}
+    needed = list(settings)[: num_texts(config)]
+    if given and list(given) != needed:
         raise InputError(
-            f"The adapter reads single texts: text_a_column. Received: {preview([text_a, text_b])}",
-            "text_a_column",
+            f"The adapter reads {type_of(config).reads(config['inputs'])}: set "
+            f"{' and '.join(needed)} alone. Received: {preview(given)}",
+            *needed,
         )
     if given:
-        return _given(given, names, num_texts(config))
+        return [_find_column(name, column, names) for name, column in given.items()]
     for candidate in _candidates(config):
         if names is not None and all(column in names for column in candidate):
             return list(candidate)
@@ -56,65 +59,37 @@ def of_texts(
             return [int(column) for column in candidate]
     known = " or ".join(str(list(candidate)) for candidate in _candidates(config))
     raise InputError(
-        f"Which columns hold the texts? The adapter knows {known}. Say text_a_column=..., of pairs "
-        f"and questions text_b_column=... too. Received: {_shown(names)}",
-        "text_a_column=...",
-        "text_b_column=...",
+        f"Which columns hold the texts? The adapter knows {known}: set {' and '.join(needed)}. "
+        f"Received: {_format_names(names)}",
+        *needed,
     )
 
 
-def _given(given: Sequence[str | int], names: Sequence[str] | None, count: int) -> list[str | int]:
-    if len(given) < count:
-        raise InputError(
-            "The adapter reads pairs, or a question and its context: text_a_column and "
-            f"text_b_column. Received: {preview(given)}",
-            "text_a_column",
-            "text_b_column",
-        )
-    if len(given) > count:
-        raise InputError(
-            f"The adapter reads single texts: text_a_column. Received: {preview(given)}",
-            "text_a_column",
-        )
-    return [_number_or_name(column, names) for column in given]
-
-
-def _number_or_name(column: str | int, names: Sequence[str] | None) -> str | int:
+def _find_column(setting: str, column: str | int, names: Sequence[str] | None) -> str | int:
     if names is not None and column in names:
         return column
     if is_number(str(column)) and (names is None or int(column) < len(names)):
         return int(column)
     raise InputError(
-        f"text_a_column or text_b_column: there is no column {preview(column)}. Received: "
-        f"{_shown(names)}",
-        "text_a_column",
-        "text_b_column",
+        f"{setting}: there is no column {preview(column)}. Received: {_format_names(names)}",
+        setting,
     )
 
 
-def _shown(names: Sequence[str] | None) -> str:
+def _format_names(names: Sequence[str] | None) -> str:
     return "a table without a header" if names is None else preview(list(names))
 
 
 def _candidates(config: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """What the columns may be called, the most likely first."""
-    table, names = config.get("table", {}), _text_names(config)
+    """Possible names of the columns, the most likely first."""
+    table, names = config.get("table", {}), type_of(config).text_names[: num_texts(config)]
     if "text_a_column" in table:
         yield tuple(table[f"{name}_column"] for name in names if f"{name}_column" in table)
     yield names
-    if config["task"] != OWN:
-        yield from _published(config["task"], len(names))
-
-
-def _text_names(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names of the texts as the inputs of a SavedModel have them."""
-    return type_of(config).text_names[: num_texts(config)]
-
-
-def _published(task: str, count: int) -> Iterator[tuple[str, ...]]:
-    """The names of the columns in the publishers' files of a task."""
-    layouts = TASKS[task].layouts if task in TASKS else ()
-    for columns in (source.columns for layout in layouts for source in layout.values()):
-        found = (columns.text_a, columns.text_b)[:count]
-        if all(isinstance(column, str) for column in found):
-            yield found  # type: ignore[misc]
+    # The names in the publishers' files.
+    published = config["task"] in TASKS and config["task"] != OWN
+    for layout in TASKS[config["task"]].layouts if published else ():
+        for source in layout.values():
+            columns = (source.columns.text_a, source.columns.text_b)[: len(names)]
+            if all(isinstance(column, str) for column in columns):
+                yield columns  # type: ignore[misc]

@@ -11,22 +11,13 @@ EXTENSIONS = (".csv", ".tsv", ".jsonl")
 
 @dataclasses.dataclass(frozen=True)
 class TableFormat:
-    """Format of a table.
+    """Format of a table."""
 
-    Args:
-      extension: `.csv`, `.tsv` or `.jsonl`.
-      gzipped: whether it is compressed.
-      delimiter: between cells; ignored for JSON lines.
-      header: whether the first row names the columns.
-      quoted: whether cells may be quoted.
-      encoding: of the text.
-    """
-
-    extension: str
+    extension: str  # `.csv`, `.tsv` or `.jsonl`.
     gzipped: bool
-    delimiter: str
-    header: bool
-    quoted: bool
+    delimiter: str  # Between cells; ignored for JSON lines.
+    header: bool  # Whether the first row names the columns.
+    quoted: bool  # Whether cells may be quoted.
     encoding: str
 
 

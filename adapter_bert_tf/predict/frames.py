@@ -1,4 +1,4 @@
-"""DataFrames, by the attributes of pandas' that they have; pandas is not imported."""
+"""DataFrames, by the attributes of pandas that they have; pandas is not imported."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from absl import logging
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.predict.output_columns import cells_of, filled, free
+from adapter_bert_tf.predict.output_columns import answer_cells, fill_empty, unused_names
 from adapter_bert_tf.sanitize import preview
 
 
@@ -25,31 +25,31 @@ def require_unique(frame: Any, columns: Sequence[str | int]) -> None:
 def rows(frame: Any, columns: Sequence[str | int]) -> Iterator[tuple[str, ...]]:
     """The texts of each row; a missing value becomes an empty text, with a warning.
 
-    Raises:
-      InputError: if two columns of the frame have one name.
+    Raises `InputError` if two columns of the frame have one name.
     """
     require_unique(frame, columns)
     texts = [frame.iloc[:, c] if isinstance(c, int) else frame[c] for c in columns]
     is_missing = map(any, zip(*(column.isna() for column in texts), strict=True))
     if missing := [str(number) for number, missing in enumerate(is_missing) if missing]:
         logging.warning(
-            "%d of %d rows lack a text, which counts as empty: %s.",
-            *(len(missing), len(frame), ", ".join(missing[:10])),
+            f"{len(missing)} of {len(frame)} rows lack a text, which counts as empty: "
+            f"{', '.join(missing[:10])}."
         )
     return zip(*(column.where(column.notna(), "") for column in texts), strict=True)
 
 
-def check_arguments(texts: Any, others: Any, *of_columns: Any) -> None:
+def check_arguments(texts: Any, others: Any, *column_names: Any) -> None:
     """Raises `InputError` for column names without a DataFrame, or second texts with one."""
     if is_frame(texts) and others is not None:
         raise InputError(
-            "The second texts of a DataFrame are a column of it: text_b_column. Received: others",
+            "The second texts of a DataFrame are one of its columns: set text_b_column. Received: "
+            "others",
             "text_b_column",
         )
-    if not is_frame(texts) and any(column is not None for column in of_columns):
+    if not is_frame(texts) and any(column is not None for column in column_names):
         raise InputError(
-            "text_a_column and text_b_column are of a DataFrame; other second texts are others. "
-            f"Received: {preview(of_columns)}",
+            "text_a_column and text_b_column need a DataFrame; give other second texts as others. "
+            f"Received: {preview(column_names)}",
             "text_a_column",
             "text_b_column",
         )
@@ -57,7 +57,7 @@ def check_arguments(texts: Any, others: Any, *of_columns: Any) -> None:
 
 def with_answers(frame: Any, answers: Sequence[dict[str, Any]], names: Sequence[str]) -> Any:
     """A copy of a frame with the answers as more columns, renamed where a name is taken."""
-    cells = (filled(cells_of(answer)) for answer in answers)
+    cells = (fill_empty(answer_cells(answer)) for answer in answers)
     columns = list(zip(*cells, strict=True)) or [()] * len(names)
-    new_names = free(names, frame.columns)
+    new_names = unused_names(names, frame.columns)
     return frame.assign(**{n: list(c) for n, c in zip(new_names, columns, strict=True)})

@@ -23,7 +23,7 @@ Row: TypeAlias = tuple[str, ...]  # One text, or two.
 
 
 class Predictor:
-    """Answers texts with saved adapters. All that it needs is in them: length, labels, columns.
+    """Answers texts with saved adapters; these contain all it needs: length, labels, columns.
 
         predictor = Predictor("out/mrpc/adapter")
         predictor("He left.", "He went away.")  # {"label": "1", "probabilities": {...}}
@@ -31,16 +31,15 @@ class Predictor:
         predictor(frame)  # a pandas DataFrame with the answers as more columns
         predictor.predict_file("pairs.csv", "answers.csv")  # of any size
 
-    An answer is a dict: `label` and `probabilities` of classes (dict from label to probability),
-    `labels`, a list, and `probabilities` where there may be any number of labels,
-    `score` of a regression, `answer`, `score`, `probability`, `start` and `end` (characters of the
-    context) of a question.
+    An answer is a dict: `label` and `probabilities` (dict from label to probability) of classes,
+    `labels`, a list, and `probabilities` with any number of labels, `score` of a regression,
+    `answer`, `score`, `probability`, `start` and `end` (characters of the context) of a question.
 
     Args:
-      *adapters: adapter directories, or dicts from names to such. Of several, each call says which
-        it means.
-      base: the base that they were trained on: a `Base`, or what `load_base` takes. None: the one
-        that the first adapter names, if that can be found by its name, or the installed one.
+      *adapters: adapter directories, or dicts from names to directories. With several, each call
+        names the one it means.
+      base: the base that they were trained on: a `Base`, or what `load_base` takes. None: the base
+        that the first adapter names, if it can be found by its name, or the installed one.
       batch_size: the most rows of a batch.
 
     Raises:
@@ -81,7 +80,7 @@ class Predictor:
         return self.model.list_adapters()
 
     def labels(self, adapter: str | None = None) -> list[str]:
-        """The labels of an adapter, in the order of its probabilities; none of scores and answers.
+        """The labels of an adapter, in the order of its probabilities; [] for scores and answers.
 
         Args:
           adapter: its name. None: there is only one.
@@ -100,28 +99,29 @@ class Predictor:
         text_a_column: str | None = None,
         text_b_column: str | None = None,
     ) -> Any:
-        """Answers of texts.
+        """Answers texts.
 
         Args:
           texts: one text; a list, array or pandas Series of texts, or a list of pairs; or a pandas
             DataFrame.
-          others: the second text of each, where the adapter takes pairs; the contexts of questions.
-          adapter: name of the adapter to ask, or one name for each row. None: there is only one.
+          others: the second text of each, where the adapter reads pairs; the contexts of questions.
+          adapter: name of the adapter, or one name for each row. None: there is only one.
           text_a_column, text_b_column: of a DataFrame. None: as the adapter was trained.
 
         Returns:
-          a dict for one text, a list of them for a list; of a DataFrame a copy with more columns.
+          a dict for one text, a list of them for a list; for a DataFrame a copy with more columns.
 
         Raises:
-          InputError: for an unknown adapter, one text where it takes two, or what is no text.
+          InputError: for an unknown adapter, one text where it reads two, or a value that is not
+            text.
         """
         frames.check_arguments(texts, others, text_a_column, text_b_column)
         if frames.is_frame(texts):
             config = self._configs[self._one(adapter)]
             names = list(texts.columns)
-            found = columns.of_texts(config, names, text_a_column, text_b_column)
-            rows, names = frames.rows(texts, found), type_of(config).columns(config)
-            return frames.with_answers(texts, list(self.stream(rows, adapter)), names)
+            text_columns = columns.text_columns(config, names, text_a_column, text_b_column)
+            answers = list(self.stream(frames.rows(texts, text_columns), adapter))
+            return frames.with_answers(texts, answers, type_of(config).columns(config))
         if isinstance(texts, str):
             if texts.endswith((".csv", ".tsv", ".jsonl", ".gz")) and storage.exists(texts):
                 raise InputError(
@@ -137,16 +137,16 @@ class Predictor:
 
         Args:
           rows: tuples of one text, or of two.
-          adapter: as of a call.
+          adapter: as in a call.
         """
         names = self._names(adapter)
         done = 0
         for part in tables.in_parts(rows, tables.AT_ONCE):
             same = [names] * len(part) if isinstance(names, str) else None
-            of_each = same or list(names[done : done + len(part)])
-            if len(of_each) < len(part):
+            row_names = same or list(names[done : done + len(part)])
+            if len(row_names) < len(part):
                 raise InputError(f"One adapter a row. Received: {len(names)} names for more rows.")
-            yield from self._answers(part, of_each, done)
+            yield from self._answers(part, row_names, done)
             done += len(part)
         if isinstance(names, list) and done < len(names):
             raise InputError(f"One adapter a row. Received: {len(names)} names for {done} rows.")
@@ -164,12 +164,12 @@ class Predictor:
 
         Args:
           path: `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, local or gs://.
-          output: the file to write, in any of these forms; whole or not at all.
-          adapter: as of a call.
+          output: the file to write atomically, in any of these formats.
+          adapter: as in a call.
           text_a_column, text_b_column: by name or by number from 0. None: as the adapter was
             trained.
           **reading: `delimiter`, `header`, `quoted`, `encoding`, `skip_bad_rows`, `overwrite` and
-            `progress`, as of `tables.answer_file`.
+            `progress`, as in `tables.answer_file`.
 
         Returns:
           the number of rows.
@@ -180,13 +180,12 @@ class Predictor:
         if frames.is_frame(path):
             raise InputError("predict_file takes a file. Give the DataFrame to the predictor.")
         name = self._one(adapter)
+        config = self._configs[name]
         return tables.answer_file(
             storage.path_of(path),
             storage.path_of(output),
-            type_of(self._configs[name]).columns(self._configs[name]),
-            lambda names: columns.of_texts(
-                self._configs[name], names, text_a_column, text_b_column
-            ),
+            type_of(config).columns(config),
+            lambda names: columns.text_columns(config, names, text_a_column, text_b_column),
             lambda rows: self.stream(rows, name),
             **reading,
         )
@@ -215,8 +214,8 @@ class Predictor:
     def _answers(
         self, rows: Sequence[Row], names: Sequence[str], before: int
     ) -> list[dict[str, Any]]:
-        """Answers of rows in memory, each by its adapter; so many came before them."""
-        found: list[dict[str, Any]] = [{}] * len(rows)
+        """Answers of rows in memory, each by its adapter; `before` rows came before them."""
+        answers: list[dict[str, Any]] = [{}] * len(rows)
         groups: dict[tuple[Any, ...], list[int]] = {}
         for number, (row, name) in enumerate(zip(rows, names, strict=True)):
             config = self._configs[name]
@@ -226,29 +225,28 @@ class Predictor:
         for numbers in groups.values():
             part = self._group([_encodable(rows[i]) for i in numbers], [names[i] for i in numbers])
             for number, answer in zip(numbers, part, strict=True):
-                found[number] = answer
-        return found
+                answers[number] = answer
+        return answers
 
     def _group(self, rows: Sequence[Row], names: Sequence[str]) -> Iterable[dict[str, Any]]:
         """Answers of rows whose adapters have one kind of head and of inputs."""
 
         def run(numbers: np.ndarray, inputs: Inputs) -> np.ndarray:
-            of_each = [names[number] for number in numbers]
-            adapter = of_each[0] if len(set(of_each)) == 1 else of_each
-            logits: np.ndarray = self.model(inputs, adapter=adapter).numpy()
-            return logits
+            row_names = [names[number] for number in numbers]
+            adapter = row_names[0] if len(set(row_names)) == 1 else row_names
+            return self.model(inputs, adapter=adapter).numpy()
 
         config, texts = self._configs[names[0]], list(zip(*rows, strict=True))
         inputs = config["inputs"]
         encoder = self._encoders[inputs["max_seq_length"]]
         outputs = list(type_of(config).outputs(run, texts, encoder, inputs, self.batch_size))
-        found: list[dict[str, Any]] = [{}] * len(rows)
-        for name in dict.fromkeys(names):  # Those of one adapter at once: of one width.
-            mine, own = [i for i, n in enumerate(names) if n == name], self._configs[name]
-            made = type_of(own).answers([outputs[i] for i in mine], own)
-            for i, answer in zip(mine, made, strict=True):
-                found[i] = answer
-        return found
+        answers: list[dict[str, Any]] = [{}] * len(rows)
+        for name in dict.fromkeys(names):  # Rows of one adapter together: their widths are equal.
+            numbers, own = [i for i, n in enumerate(names) if n == name], self._configs[name]
+            part = type_of(own).answers([outputs[i] for i in numbers], own)
+            for i, answer in zip(numbers, part, strict=True):
+                answers[i] = answer
+        return answers
 
 
 def _named(adapter: Folder | Mapping[str, Folder]) -> list[tuple[str | None, Folder]]:

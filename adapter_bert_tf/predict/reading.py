@@ -19,27 +19,17 @@ from adapter_bert_tf.sanitize import parse_json, preview, truncate
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Row:
-    """Row of a table.
+    """Row of a table."""
 
-    Args:
-      line: its line in the file, from 1.
-      values: dict from column name ("0", "1", ... without a header) to text or JSON value.
-      error: what is wrong with the row, or None.
-    """
-
-    line: int
-    values: dict[str, Any]
-    error: str | None = None
+    line: int  # In the file, from 1.
+    values: dict[str, Any]  # Text or JSON value by column name, "0", "1", ... without a header.
+    error: str | None = None  # What is wrong with the row.
 
 
 class Table:
     """Rows of an open file; iterating reads it once.
 
-    Args:
-      path: of the file, for messages.
-      file_format: `TableFormat`.
-      raw: the file as bytes, as it is on the disk.
-      lines: the file as text.
+    `raw` are the bytes on the disk, `lines` the decoded text, `path` is for messages.
 
     Attributes:
       names: column names, of JSON lines those of the first object; None without a header.
@@ -56,7 +46,7 @@ class Table:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has neither rows nor column names."""
+        """Whether there are neither rows nor column names."""
         return self._first is None and self.names is None
 
     def __iter__(self) -> Iterator[Row]:
@@ -79,9 +69,10 @@ class Table:
             place = f"after line {self._line}: " if self._line else "in the first line: "
             place = "" if isinstance(error, csv.Error) else place  # The message names the line.
             self._raw.seek(0)
+            hint = utf16_hint(self._raw.read(2))
             raise InputError(
-                f"{self.path}, {place}{truncate(str(error), 200)}. Is it whole, and are "
-                f"encoding{utf16_hint(self._raw.read(2))} and quoted right?",
+                f"{self.path}, {place}{truncate(str(error), 200)}. Is the file complete, and are "
+                f"encoding{hint} and quoted right?",
                 "encoding",
                 "quoted",
             ) from error

@@ -10,7 +10,7 @@ from adapter_bert_tf.errors import InputError, require_bools
 from adapter_bert_tf.output.atomic import replace_file, require_creatable
 from adapter_bert_tf.permissions import denied_as_input_error
 from adapter_bert_tf.predict.file_formats import extension_of, table_format
-from adapter_bert_tf.predict.output_columns import cells_of, free
+from adapter_bert_tf.predict.output_columns import answer_cells, unused_names
 from adapter_bert_tf.predict.reading import Row, open_table
 from adapter_bert_tf.predict.writing import open_writer
 from adapter_bert_tf.sanitize import format_lines
@@ -35,29 +35,26 @@ def answer_file(
     overwrite: bool = False,
     progress: bool = False,
 ) -> int:
-    """Writes a table with the answers of its rows as more columns, in the same order.
+    """Writes a table with the answers of its rows as more columns; returns the number of rows.
 
     Args:
       path: `.csv`, `.tsv` or `.jsonl` (an object a line), plain or `.gz`.
-      output: in any of these forms.
+      output: in any of these formats.
       names: of the columns of answers; one that the table has already gets `predicted_` before it.
       columns_of: function from the table's names, or None without a header, to the texts' columns.
       answers_of: function from rows of texts to their answers.
       delimiter: one character; None: a comma in `.csv`, a tab in `.tsv`.
       header: whether the first row names the columns.
       quoted: whether cells may be quoted; None: in `.csv`.
-      encoding: of the file; what is written is UTF-8.
-      skip_bad_rows: whether a row without its texts, with more cells than the header, or that is no
-        JSON object, gets empty cells, or is an error.
+      encoding: of the file; the output is UTF-8.
+      skip_bad_rows: whether a malformed row gets empty cells, or is an error: one without its
+        texts, with more cells than the header, or that is not a JSON object.
       overwrite: whether a file at `output` may be replaced.
-      progress: whether a line every few seconds says how far it is.
-
-    Returns:
-      the number of rows.
+      progress: whether to print the progress every few seconds.
 
     Raises:
-      InputError: for a missing or damaged file, a row without its texts, an output that is there,
-        or a place that this user may not read or write.
+      InputError: for a missing or damaged file, a malformed row, an existing output, or a place
+        that this user may not read or write.
     """
     require_bools(
         header=header, skip_bad_rows=skip_bad_rows, overwrite=overwrite, progress=progress
@@ -70,15 +67,16 @@ def answer_file(
     output_format = table_format(output, delimiter if same_extension else None, header)
     with open_table(path, source_format) as table, replace_file(output, overwrite) as place:
         columns = [] if table.is_empty else columns_of(table.names)
-        answer_names = free(names, table.names or ())
+        answer_names = unused_names(names, table.names or ())
         texts_of = _TextReader(path, columns, table.names, skip_bad_rows)
         row_progress = RowProgress(os.path.basename(path)) if progress else None
         with open_writer(place, output_format, table, answer_names) as write:
             for rows in in_parts(table, AT_ONCE):
                 texts = [texts_of(row) for row in rows]
-                answers = iter(answers_of([found for found in texts if found is not None]))
-                for row, found in zip(rows, texts, strict=True):
-                    write(row, [""] * len(names) if found is None else cells_of(next(answers)))
+                answers = iter(answers_of([row for row in texts if row is not None]))
+                for row, row_texts in zip(rows, texts, strict=True):
+                    is_bad = row_texts is None
+                    write(row, [""] * len(names) if is_bad else answer_cells(next(answers)))
                 if row_progress:
                     row_progress.add(len(rows), table.fraction_read())
         texts_of.report(table.num_rows)
@@ -86,7 +84,7 @@ def answer_file(
 
 
 def check_places(path: str, output: str, overwrite: bool) -> None:
-    """What is read is there, and what is written is another file. Raises `InputError`."""
+    """Raises `InputError` unless the input exists and the output is another, writable file."""
     for place in (path, output):
         table_format(place)
     if not storage.exists(path):
@@ -113,11 +111,8 @@ def in_parts(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
 class _TextReader:
     """Takes the texts out of rows, and notes the lines of rows without one.
 
-    Args:
-      path: of the file, for messages.
-      columns: of the texts, by name or by number from 0.
-      names: column names; None without a header.
-      skip_bad_rows: whether a bad row has no texts, or is an error.
+    `columns` are those of the texts, by name or by number from 0; `names` are the column names,
+    None without a header. A bad row has no texts, or is an error unless `skip_bad_rows`.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ from typing import IO, Any, TypeAlias
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict.file_formats import TableFormat
-from adapter_bert_tf.predict.output_columns import filled
+from adapter_bert_tf.predict.output_columns import fill_empty
 from adapter_bert_tf.predict.reading import Row, Table
 from adapter_bert_tf.sanitize import preview
 
@@ -20,14 +20,7 @@ WriteRow: TypeAlias = Callable[[Row, Sequence[Any]], None]
 def open_writer(
     path: str, file_format: TableFormat, table: Table, answer_names: Sequence[str]
 ) -> Iterator[WriteRow]:
-    """Yields a function that writes a row of `table` and the cells of its answer.
-
-    Args:
-      path: local.
-      file_format: of the file to write.
-      table: the table that the rows are from.
-      answer_names: column names of the answers.
-    """
+    """Yields a function that writes a row of `table` and the cells of its answer, locally."""
     opened: Any = gzip.open if file_format.gzipped else open
     with opened(path, "wt", encoding="utf-8", errors="backslashreplace", newline="") as file:
         if file_format.extension == ".jsonl":
@@ -41,7 +34,7 @@ def open_writer(
         write = _cell_writer(file, file_format)
         if table.names is not None and file_format.header:
             write([*table.names, *answer_names])
-        yield lambda row, answer: write([*_cells(row, table), *filled(answer)])
+        yield lambda row, answer: write([*_cells(row, table), *fill_empty(answer)])
 
 
 def _cells(row: Row, table: Table) -> list[str]:
@@ -80,7 +73,7 @@ def _cell_writer(file: IO[str], file_format: TableFormat) -> Callable[[Sequence[
     def write_plain(cells: Sequence[Any]) -> None:
         texts = [str(cell) for cell in cells]
         for text in texts:
-            if file_format.delimiter in text or "\n" in text or "\r" in text:
+            if any(end in text for end in (file_format.delimiter, "\n", "\r")):
                 raise InputError(
                     f"A cell of a {file_format.extension} file cannot hold its delimiter or a line "
                     f"end. Write .csv or .jsonl instead. Received: {preview(text)}"

@@ -50,11 +50,8 @@ SETTINGS: Any = {
 def draw(name: str, description: str, paint: Callable[[Any], None], height: float = 2.7) -> Any:
     """Draws an `<svg>` element, reproducible byte for byte.
 
-    Args:
-      name: prefix of its ids, unique in a page.
-      description: text for screen readers.
-      paint: function that draws on matplotlib's axes.
-      height: in inches.
+    `name`, unique in a page, is the prefix of its ids; `description` is for screen readers; `paint`
+    draws on matplotlib's axes; `height` is in inches.
     """
     import matplotlib
     from markupsafe import Markup, escape

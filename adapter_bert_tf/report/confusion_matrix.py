@@ -19,11 +19,7 @@ def confusion(
 ) -> Block:
     """Makes a heat map, or a table of the most confused pairs for very many classes.
 
-    Args:
-      labels: labels of the classes.
-      counts: int `[true, predicted]`.
-      name: prefix of ids.
-      seed: text of the seed for captions.
+    `counts` are int `[true, predicted]`; `name` is the prefix of ids, `seed` a text for captions.
     """
     table = np.array(counts)
     if len(labels) > MAX_DRAWN:
@@ -65,16 +61,11 @@ def _confused_pairs(labels: Sequence[str], table: np.ndarray, seed: str) -> Tabl
     wrong = table - np.diag(np.diag(table))
     order = np.argsort(-wrong, axis=None, kind="stable")[:MAX_PAIRS]
     pairs = [divmod(int(i), len(labels)) for i in order]
-    rows = [
-        [
-            labels[i],
-            labels[j],
-            format_number(int(wrong[i, j])),
-            f"{wrong[i, j] / table[i].sum():.1%}",
-        ]
-        for i, j in pairs
-        if wrong[i, j]
-    ]
+    rows = []
+    for i, j in pairs:
+        if count := int(wrong[i, j]):
+            share = f"{count / table[i].sum():.1%}"
+            rows.append([labels[i], labels[j], format_number(count), share])
     header = ["true class", "predicted class", "examples", "of the true class"]
     title = f"Most confused pairs of {len(labels)} classes"
     return Table(header, rows, f"{title} (n = {format_number(int(table.sum()))}, {seed})")

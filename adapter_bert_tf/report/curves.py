@@ -17,11 +17,8 @@ Curve = tuple[str, np.ndarray, np.ndarray]  # Name, steps, values.
 
 def blocks(contents: Contents) -> list[Block]:
     """Makes the charts for which `metrics.jsonl` has values."""
-    return [
-        chart
-        for chart in (_loss(contents), _learning_rate(contents), _dev(contents))
-        if chart is not None
-    ]
+    charts = (_loss(contents), _learning_rate(contents), _dev(contents))
+    return [chart for chart in charts if chart is not None]
 
 
 def curve(contents: Contents, name: str, label: str) -> Curve:
@@ -51,10 +48,10 @@ def _loss(contents: Contents) -> Chart | None:
 
 def _loss_unit(contents: Contents) -> str:
     """Returns the unit of the loss, which depends on the type of task."""
-    found = {type_of_details(details["kind"]) for details in contents.details.values()}
-    if len(found) > 1:
+    kinds = {type_of_details(details["kind"]) for details in contents.details.values()}
+    if len(kinds) > 1:
         return "mean over tasks"
-    kind = found.pop() if found else None
+    kind = kinds.pop() if kinds else None
     return (kind or chosen_type(contents.flags)).loss_unit
 
 

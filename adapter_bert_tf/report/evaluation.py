@@ -21,6 +21,7 @@ from adapter_bert_tf.task_types.report_parts import FOLDED_FROM
 from adapter_bert_tf.task_types.task_type import Details, ReportPart
 
 SCATTER_HEIGHT = 3.2  # Inches.
+DOTTED: Any = {"color": charts.TEXT_COLOUR, "linewidth": 1, "linestyle": ":"}
 
 
 def keys(contents: Contents) -> list[Key]:
@@ -41,8 +42,8 @@ def parts(contents: Contents, key: Key) -> list[Callable[[], list[Block]]]:
     makers: list[Callable[[], list[Block]]] = []
     table, details = contents.classes.get(key), contents.details.get(key)
     if details:
-        of = " ".join(part for part in (key[0], "dev", key[1]) if part)
-        n = f"n = {format_number(details.get('examples'))} examples of {of}, {seed}"
+        split = " ".join(part for part in (key[0], "dev", key[1]) if part)
+        n = f"n = {format_number(details.get('examples'))} examples of {split}, {seed}"
         kind = type_of_details(details["kind"])
         report_parts = kind.report_parts if kind else ()
         makers = [functools.partial(draw_part, part, details, n, name) for part in report_parts]
@@ -83,17 +84,14 @@ def _draw(plot: Plot, name: str) -> Chart:
 
 
 def _paint_calibration(plot: CalibrationPlot, axes: Any) -> None:
-    x, y = [one["probability"] for one in plot.bins], [one["share"] for one in plot.bins]
-    axes.plot(
-        [0, 1], [0, 1], color=charts.TEXT_COLOUR, linewidth=1, linestyle=":", label="calibrated"
-    )
+    x, y = ([bin_[name] for bin_ in plot.bins] for name in ("probability", "share"))
+    axes.plot([0, 1], [0, 1], label="calibrated", **DOTTED)
     axes.plot(x, y, label="model", clip_on=False, **charts.style(0))
-    for one, share, bin_ in zip(x, y, plot.bins, strict=True):
-        below = share > 0.85
-        axes.annotate(
-            f"{bin_['count']:,}", (one, share), (0, -11 if below else 6),
-            textcoords="offset points", ha="center", fontsize=7.5,
-        )  # fmt: skip
+    for bin_ in plot.bins:
+        point = bin_["probability"], bin_["share"]
+        offset = 0, -11 if bin_["share"] > 0.85 else 6
+        style = {"textcoords": "offset points", "ha": "center", "fontsize": 7.5}
+        axes.annotate(f"{bin_['count']:,}", point, offset, **style)
     axes.set(xlim=(0, 1.04), ylim=(0, 1.04), xlabel=plot.x_label, ylabel=plot.y_label)
     axes.legend(loc="upper left")
 
@@ -101,7 +99,7 @@ def _paint_calibration(plot: CalibrationPlot, axes: Any) -> None:
 def _paint_scatter(plot: ScatterPlot, axes: Any) -> None:
     x, y = zip(*plot.points, strict=True)
     ends = [min(*x, *y), max(*x, *y)]
-    axes.plot(ends, ends, color=charts.TEXT_COLOUR, linewidth=1, linestyle=":", label="equal")
+    axes.plot(ends, ends, label="equal", **DOTTED)
     axes.scatter(x, y, s=14, color=charts.SERIES[0], alpha=0.8, linewidths=0, label="examples")
     axes.set(xlabel=plot.x_label, ylabel=plot.y_label)
     axes.legend()

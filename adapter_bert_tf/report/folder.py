@@ -27,28 +27,17 @@ Key = tuple[str, str]  # An evaluated set: task (of several) and split (of two),
 
 @dataclasses.dataclass
 class Contents:
-    """Contents of an output folder.
-
-    Args:
-      folder: its path.
-      names: names of the files and folders in it.
-      record: content of `run.json`; empty without one.
-      steps: rows of `metrics.jsonl`.
-      results: values of `eval_results.txt` by name.
-      details, classes: for each evaluated set, an object, and rows with a header.
-      runs: rows of `sweep.csv`.
-      damaged: a sentence for each damaged file.
-    """
+    """Contents of an output folder, by file: `run.json`, `metrics.jsonl`, and so on."""
 
     folder: str
-    names: list[str]
+    names: list[str]  # Of the files and folders in it.
     record: dict[str, Any] = dataclasses.field(default_factory=dict)
     steps: list[dict[str, float]] = dataclasses.field(default_factory=list)
     results: dict[str, float] = dataclasses.field(default_factory=dict)
     details: dict[Key, dict[str, Any]] = dataclasses.field(default_factory=dict)
-    classes: dict[Key, list[list[str]]] = dataclasses.field(default_factory=dict)
+    classes: dict[Key, list[list[str]]] = dataclasses.field(default_factory=dict)  # With a header.
     runs: list[dict[str, str]] = dataclasses.field(default_factory=list)
-    damaged: list[str] = dataclasses.field(default_factory=list)
+    damaged: list[str] = dataclasses.field(default_factory=list)  # A sentence for each file.
 
     @property
     def flags(self) -> dict[str, Any]:
@@ -87,11 +76,7 @@ class Contents:
 
 
 def read(folder: str) -> Contents:
-    """Reads the contents of an output folder.
-
-    Raises:
-      InputError: when the folder does not exist.
-    """
+    """Reads the contents of an output folder. Raises `InputError` if it does not exist."""
     if not storage.isdir(folder):
         raise InputError(f"The folder {folder!r} does not exist. Give the --output_dir of a run.")
     contents = Contents(folder, sorted(name.rstrip("/") for name in storage.listdir(folder)))

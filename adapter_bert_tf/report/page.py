@@ -20,19 +20,20 @@ BlockMaker = Callable[[], list[Block]]
 
 
 def write(path: str) -> str:
-    """Writes the page into an output folder atomically; returns its path.
+    """Writes the page into an output folder, local or gs://, atomically; returns its path.
 
-    Args:
-      path: path of the folder, local or gs://.
-
-    Raises:
-      InputError: when the folder does not exist or has nothing to report.
+    Raises `InputError` when the folder does not exist or has nothing to report.
     """
     target = os.path.join(path, FILE)
     page = build(path)
     _require_writable(target)
     storage.write_text(target, page)
     return target
+
+
+def run(parsed: Any, _: str) -> None:
+    """Runs `analyze report`: writes the page and prints its path. Raises `InputError`."""
+    print(f"Report: {write(parsed.output_dir)}")
 
 
 def _require_writable(target: str) -> None:
@@ -66,33 +67,31 @@ def build(path: str) -> str:
     if contents.damaged:
         notes = [Note(sentence) for sentence in dict.fromkeys(contents.damaged)]
         sections.append(Section("Damaged files", notes))
-    return _render(_title(contents), _make_safely(contents, "run.json", lambda: _tiles(contents)),
-                     sections)  # fmt: skip
+    tiles = _make_safely(contents, "run.json", lambda: _tiles(contents))
+    return _render(_title(contents), tiles, sections)
 
 
 def _sections(contents: Contents) -> list[Section]:
-    parts: list[tuple[str, str, Sequence[BlockMaker]]] = []
+    sections: list[Section] = []
+
+    def add(title: str, source: str, *makers: BlockMaker) -> None:
+        blocks = [block for part in makers for block in _make_safely(contents, source, part)]
+        if blocks:
+            sections.append(Section(title, blocks))
+
     if contents.runs:
-        parts.append(("Runs", "sweep.csv", [
-            functools.partial(make, contents)
-            for make in (sweeps.ranking, sweeps.spread, sweeps.scores_by_value, sweeps.runs_table)
-        ]))  # fmt: skip
-    parts.append(("Model and settings", "run.json", [lambda: run_record.blocks(contents)]))
-    parts.append(("Training", "metrics.jsonl", [lambda: curves.blocks(contents)]))
+        tables = (sweeps.ranking, sweeps.spread, sweeps.scores_by_value, sweeps.runs_table)
+        add("Runs", "sweep.csv", *(functools.partial(make, contents) for make in tables))
+    add("Model and settings", "run.json", lambda: run_record.blocks(contents))
+    add("Training", "metrics.jsonl", lambda: curves.blocks(contents))
     for key in evaluation.keys(contents):
-        source = "eval_details or eval_classes"
-        parts.append(
-            (f"Evaluation: {evaluation.title(key)}", source, evaluation.parts(contents, key))
-        )
+        title, makers = f"Evaluation: {evaluation.title(key)}", evaluation.parts(contents, key)
+        add(title, "eval_details or eval_classes", *makers)
     for name in pictures.analyses_in(contents):
         make = functools.partial(pictures.blocks, contents, name)
-        parts.append((pictures.ANALYSES[name], name, [make]))
-    parts.append(("Reproduction", "run.json", [lambda: run_record.reproduction(contents)]))
-    sections = [
-        Section(title, [block for part in makers for block in _make_safely(contents, source, part)])
-        for title, source, makers in parts
-    ]
-    return [section for section in sections if section.blocks]
+        add(pictures.ANALYSES[name], name, make)
+    add("Reproduction", "run.json", lambda: run_record.reproduction(contents))
+    return sections
 
 
 def _make_safely(contents: Contents, source: str, maker: Callable[[], Any]) -> Any:
@@ -124,10 +123,7 @@ def _tiles(contents: Contents) -> list[tuple[str, str, str]]:
     selected = [name for name in contents.chosen_by if name in results]
     order = dict.fromkeys([*selected, *(n for n in results if not n.endswith(("_min", "_max")))])
     names = [name for name in order if name != "global_step"]
-    tiles = [
-        (_tile_label(name), format_number(results[name]), _range(results, name)) for name in names
-    ]
-    tiles = tiles[:MAX_TILES]
+    tiles = [_tile(results, name) for name in names[:MAX_TILES]]
     if share := run_record.trained_proportion(contents):
         tiles.append(("of the parameters trained", f"{share:.2%}", ""))
     if "examples_per_second" in contents.record:
@@ -135,14 +131,12 @@ def _tiles(contents: Contents) -> list[tuple[str, str, str]]:
     return tiles
 
 
-def _tile_label(name: str) -> str:
-    return f"dev {name.removeprefix('eval_').replace('_', ' ')}"
-
-
-def _range(results: dict[str, float], name: str) -> str:
-    """Formats the range of a result of several runs."""
+def _tile(results: dict[str, float], name: str) -> tuple[str, str, str]:
     low, high = results.get(f"{name}_min"), results.get(f"{name}_max")
-    return "" if low is None or high is None else f"{format_number(low)} to {format_number(high)}"
+    is_range = low is not None and high is not None
+    bounds = f"{format_number(low)} to {format_number(high)}" if is_range else ""
+    label = f"dev {name.removeprefix('eval_').replace('_', ' ')}"
+    return label, format_number(results[name]), bounds
 
 
 def _render(title: str, tiles: Sequence[tuple[str, str, str]], sections: Sequence[Section]) -> str:

@@ -26,6 +26,14 @@ DEFAULTS = {
 }
 ONLY_WITH = {"top_k": "top_k", "adapter": "adapters", "adapter_size": "adapters"}
 MULTITASK_SETTINGS = ("sampling_temperature",)
+MEASUREMENTS = {
+    "global_step": "steps",
+    "train_seconds": "seconds of training",
+    "examples_per_second": "examples/s",
+    "replicas": "devices",
+    "peak_memory_mb": "peak memory, MB",
+}
+TIME_MEASUREMENTS = ("train_seconds", "examples_per_second")
 
 
 def blocks(contents: Contents) -> list[Block]:
@@ -62,38 +70,16 @@ def _settings(contents: Contents) -> Table | None:
         rows.append(["adapter_size", format_number(size)])
     if record.get("learning_rate") is not None:
         rows.append(["learning_rate", f"{record['learning_rate']:.3g}"])
-    since = record.get("resumed_from_step")
-    rows += [
-        [_measurement_label(since, name, label), format_number(record[name], 1)]
-        for name, label in MEASUREMENTS
-        if name in record
-    ]
-    return (
-        Table(["setting", "value"], rows, "Settings and cost", words=True, place="tall")
-        if rows
-        else None
-    )
-
-
-MEASUREMENTS = (
-    ("global_step", "steps"),
-    ("train_seconds", "seconds of training"),
-    ("examples_per_second", "examples/s"),
-    ("replicas", "devices"),
-    ("peak_memory_mb", "peak memory, MB"),
-)
-
-
-TIME_MEASUREMENTS = ("train_seconds", "examples_per_second")
-
-
-def _measurement_label(step: Any, name: str, label: str) -> str:
-    """Returns the label of a measurement; a resumed run measures time only since it resumed."""
-    return (
-        f"{label}, since step {format_number(step)}"
-        if step and name in TIME_MEASUREMENTS
-        else label
-    )
+    # A resumed run measures time only since it resumed.
+    step = record.get("resumed_from_step")
+    since = f", since step {format_number(step)}" if step else ""
+    for name, label in MEASUREMENTS.items():
+        if name in record:
+            label += since if name in TIME_MEASUREMENTS else ""
+            rows.append([label, format_number(record[name], 1)])
+    if not rows:
+        return None
+    return Table(["setting", "value"], rows, "Settings and cost", words=True, place="tall")
 
 
 def _is_relevant(name: str, flags: dict[str, Any]) -> bool:
@@ -127,27 +113,24 @@ def reproduction(contents: Contents) -> list[Block]:
     record = contents.record
     blocks: list[Block] = []
     if record.get("command"):
+        is_squad = "predict_file" in contents.flags and "task_name" not in contents.flags
+        script = "squad" if is_squad else "classify"
+        again = f"adapter-bert {script} --config=run.json --output_dir=AGAIN"
         blocks.append(Code(str(record["command"]), "The command"))
-        blocks.append(Code(_rerun_command(contents), "The same run from its record"))
+        blocks.append(Code(again, "The same run from its record"))
     later = [run for run in record.get("later_runs") or [] if isinstance(run, dict)]
     blocks += [Code(str(run.get("command")), "A later command") for run in later[-MAX_LATER_RUNS:]]
-    if isinstance(record.get("versions"), dict):
-        rows = [[name, version] for name, version in record["versions"].items()]
-        blocks.append(Table(["package", "version"], rows, "Versions", folded=True, words=True))
-    flags = [[f"--{name}", _format_value(value)] for name, value in sorted(contents.flags.items())]
-    if flags:
-        caption = f"All {len(flags)} flags"
-        blocks.append(Table(["flag", "value"], flags, caption, folded=True, words=True))
-    if isinstance(record.get("base"), dict):
-        rows = [[name, _format_value(value)] for name, value in record["base"].items()]
-        blocks.append(Table(["property", "value"], rows, "The base", folded=True, words=True))
+    flags = {f"--{name}": value for name, value in sorted(contents.flags.items())}
+    for name, values, caption in (
+        ("package", record.get("versions"), "Versions"),
+        ("flag", flags, f"All {len(flags)} flags"),
+        ("property", record.get("base"), "The base"),
+    ):
+        if values and isinstance(values, dict):
+            rows = [[key, _format_value(value)] for key, value in values.items()]
+            header = [name, "version" if name == "package" else "value"]
+            blocks.append(Table(header, rows, caption, folded=True, words=True))
     return blocks
-
-
-def _rerun_command(contents: Contents) -> str:
-    is_squad = "predict_file" in contents.flags and "task_name" not in contents.flags
-    script = "squad" if is_squad else "classify"
-    return f"adapter-bert {script} --config=run.json --output_dir=AGAIN"
 
 
 def _format_value(value: Any) -> str:

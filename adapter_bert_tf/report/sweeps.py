@@ -18,25 +18,18 @@ from adapter_bert_tf.sanitize import printable, truncate
 COST = ("trained_parameters", "total_parameters", "seconds", "examples_per_second")
 MAX_SHOWN, MAX_LINKED, MAX_DRAWN, MAX_LABEL = 50, 200, 16, 34
 MAX_POINTS, MAX_TICKS = 500, 8
+Row = dict[str, str]  # Of `sweep.csv`.
 
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """The runs of one setting.
-
-    Args:
-      values: values of the varied flags.
-      rows: rows of `sweep.csv`, one for each seed or fold.
-      scores: scores of the finished runs.
-      average: median of the scores, for folds the mean; None if no run finished.
-      rank_key: sort key, as in `sweeps/results.py`.
-    """
+    """The runs with the same values of the varied flags, one for each seed or fold."""
 
     values: dict[str, str]
-    rows: list[dict[str, str]]
-    scores: list[float]
-    average: float | None
-    rank_key: tuple[float, float]
+    rows: list[Row]
+    scores: list[float]  # Of the finished runs.
+    average: float | None  # Median of the scores, for folds the mean; None without a finished run.
+    rank_key: tuple[float, float]  # As in `sweeps/results.py`.
 
     @property
     def name(self) -> str:
@@ -44,74 +37,89 @@ class Setting:
         return ", ".join(value or "default" for value in self.values.values())
 
 
-def settings(contents: Contents) -> list[Setting]:
-    """Returns the settings, the best first; settings without a finished run come last."""
-    has_folds = any("fold" in row for row in contents.runs)
-    average = statistics.fmean if has_folds else statistics.median
-    rows_by_values: dict[tuple[str, ...], list[dict[str, str]]] = {}
-    for row in contents.runs:
-        rows_by_values.setdefault(tuple(row[name] for name in varied_flags(contents)), []).append(
-            row
-        )
-    result = []
-    for values, rows in rows_by_values.items():
-        scores = [score for row in rows if (score := _score(contents, row)) is not None]
-        named = dict(zip(varied_flags(contents), values, strict=True))
-        rank_key = _rank_key(scores, has_folds)
-        result.append(Setting(named, rows, scores, average(scores) if scores else None, rank_key))
-    return sorted(result, key=lambda one: one.rank_key, reverse=True)
+class Sweep:
+    """The rows of `sweep.csv`, with the names of their columns.
 
+    Attributes:
+      flags: names of the flags that differ between runs, without seed and fold.
+      metrics: names of the results whose mean ranks the runs.
+    """
 
-def _rank_key(scores: Sequence[float], has_folds: bool) -> tuple[float, float]:
-    """Returns the sort key of a setting; below all others without a finished run."""
-    if not scores:
-        return -math.inf, -math.inf
-    mean = statistics.fmean(scores)
-    return (mean if has_folds else statistics.median_low(scores)), mean
+    def __init__(self, contents: Contents) -> None:
+        self.contents, self.rows = contents, contents.runs
+        names = list(self.rows[0])
+        self.flags = names[: names.index("seed")]
+        self.metrics = self._metrics(names)
+        self.has_folds = any("fold" in row for row in self.rows)
+        self.average_name = "mean" if self.has_folds else "median"
+        self.best = str(contents.record.get("best", ""))
 
+    def _metrics(self, names: Sequence[str]) -> list[str]:
+        other_columns = {*self.flags, "seed", "fold", "status", *COST}
+        results = [name for name in names if name not in other_columns]
+        selected = [name for name in self.contents.chosen_by if name in results]
+        candidates = [name for name in results if "loss" not in name]
+        preferred = [name for name in candidates if name in ("f1", "eval_average")]
+        return selected or (preferred or candidates)[:1]
 
-def varied_flags(contents: Contents) -> list[str]:
-    """Returns the names of the flags that differ between runs, without seed and fold."""
-    names = list(contents.runs[0])
-    return names[: names.index("seed")]
+    def score(self, row: Row) -> float | None:
+        """The mean of a run's metrics; None for an unfinished run."""
+        cells = [row[name] for name in self.metrics]
+        return statistics.fmean(map(float, cells)) if cells and all(cells) else None
 
+    def settings(self) -> list[Setting]:
+        """The settings, the best first; those without a finished run come last."""
+        average = statistics.fmean if self.has_folds else statistics.median
+        rows_by_values: dict[tuple[str, ...], list[Row]] = {}
+        for row in self.rows:
+            rows_by_values.setdefault(tuple(row[name] for name in self.flags), []).append(row)
+        settings = []
+        for values, rows in rows_by_values.items():
+            scores = [score for row in rows if (score := self.score(row)) is not None]
+            rank_key = (-math.inf, -math.inf)
+            if scores:
+                mean = statistics.fmean(scores)
+                rank_key = (mean if self.has_folds else statistics.median_low(scores)), mean
+            named = dict(zip(self.flags, values, strict=True))
+            result = average(scores) if scores else None
+            settings.append(Setting(named, rows, scores, result, rank_key))
+        return sorted(settings, key=lambda one: one.rank_key, reverse=True)
 
-def metrics(contents: Contents) -> list[str]:
-    """Returns the names of the results whose mean ranks the runs."""
-    names = list(contents.runs[0])
-    other_columns = {*varied_flags(contents), "seed", "fold", "status", *COST}
-    results = [name for name in names if name not in other_columns]
-    selected = [name for name in contents.chosen_by if name in results]
-    candidates = [name for name in results if "loss" not in name]
-    preferred = [name for name in candidates if name in ("f1", "eval_average")]
-    return selected or (preferred or candidates)[:1]
+    def run_folder(self, row: Row) -> str:
+        """Name of a run's folder in the folder of the sweep."""
+        parts = {name: row[name] or "default" for name in self.flags}
+        parts |= {name: row[name] for name in ("fold", "seed") if row.get(name)}
+        return printable(",".join(f"{n}={x}" for n, x in parts.items())).replace("/", "_")
 
+    def metric_label(self) -> str:
+        """The ranking metric with its range."""
+        names = self.metrics
+        label = names[0] if len(names) == 1 else f"the mean of {', '.join(names)}"
+        return f"{label} ({'from 0 to 1' if any('eval_' in n for n in names) else '%'})"
 
-def _score(contents: Contents, row: dict[str, str]) -> float | None:
-    cells = [row[name] for name in metrics(contents)]
-    return statistics.fmean(map(float, cells)) if cells and all(cells) else None
+    def sample_caption(self) -> str:
+        """The sample for captions, such as `n = 6 of 6 runs, seeds 0 to 2`."""
+        finished = sum(self.score(row) is not None for row in self.rows)
+        seeds = sorted({int(row["seed"]) for row in self.rows})
+        seed_text = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+        folds = len({row["fold"] for row in self.rows if row.get("fold")})
+        fold_text = f", {folds} folds" if folds else ""
+        return f"n = {finished} of {len(self.rows)} runs, {seed_text}{fold_text}"
 
 
 def ranking(contents: Contents) -> list[Block]:
     """Makes the table of settings with median (for folds: mean) and range, the best first."""
-    ranked = settings(contents)
-    rows = [
-        [
-            str(rank),
-            *(value or "default" for value in setting.values.values()),
-            *_score_cells(setting),
-        ]
-        for rank, setting in enumerate(ranked[:MAX_SHOWN], 1)
-    ]
-    header = ["", *varied_flags(contents), _average_name(contents), "lowest", "highest", "runs"]
-    more = f" sweep.csv has {len(ranked) - MAX_SHOWN} more." if ranked[MAX_SHOWN:] else ""
-    caption = f"Settings by {_metric_label(contents)}, the best first.{more}"
-    best = str(contents.record.get("best", ""))
-    is_best = [
-        best in (run_folder(contents, row) for row in setting.rows)
-        for setting in ranked[:MAX_SHOWN]
-    ]
-    marked = is_best.index(True) if any(is_best) else None
+    sweep = Sweep(contents)
+    settings = sweep.settings()
+    rows, marked = [], None
+    for rank, setting in enumerate(settings[:MAX_SHOWN], 1):
+        values = (value or "default" for value in setting.values.values())
+        rows.append([str(rank), *values, *_score_cells(setting)])
+        if marked is None and sweep.best in map(sweep.run_folder, setting.rows):
+            marked = rank - 1
+    header = ["", *sweep.flags, sweep.average_name, "lowest", "highest", "runs"]
+    more = f" sweep.csv has {len(settings) - MAX_SHOWN} more." if settings[MAX_SHOWN:] else ""
+    caption = f"Settings by {sweep.metric_label()}, the best first.{more}"
     return [Table(header, rows, caption, marked, place="wide" if len(header) > 6 else "")]
 
 
@@ -122,19 +130,12 @@ def _score_cells(setting: Setting) -> list[str]:
     return [*map(format_number, numbers), f"{len(setting.scores)} of {len(setting.rows)}"]
 
 
-def _metric_label(contents: Contents) -> str:
-    names = metrics(contents)
-    label = names[0] if len(names) == 1 else f"the mean of {', '.join(names)}"
-    return f"{label} ({'from 0 to 1' if any('eval_' in n for n in names) else '%'})"
-
-
 def spread(contents: Contents) -> list[Block]:
     """Makes a chart with each run as a point, by setting, and the average of each setting."""
-    drawn = [setting for setting in settings(contents) if setting.scores][:MAX_DRAWN]
+    sweep = Sweep(contents)
+    drawn = [setting for setting in sweep.settings() if setting.scores][:MAX_DRAWN]
     if not drawn:
         return []
-
-    average_name = _average_name(contents)
 
     def paint(axes: Any) -> None:
         for y, setting in enumerate(drawn):
@@ -143,71 +144,43 @@ def spread(contents: Contents) -> list[Block]:
             axes.plot(scores, [y] * len(scores), "o", color=charts.SERIES[0], alpha=0.7,
                       label="runs" if first else None)  # fmt: skip
             axes.plot([setting.average], [y], "|", color=charts.SERIES[1], markersize=15,
-                      markeredgewidth=2.5, label=average_name if first else None)  # fmt: skip
+                      markeredgewidth=2.5, label=sweep.average_name if first else None)  # fmt: skip
         names = [truncate(printable(setting.name), MAX_LABEL) for setting in drawn]
-        if len(drawn) > 1:  # The name of a single setting carries no information.
-            axes.set_yticks(range(len(drawn)), names)
-        else:
-            axes.set_yticks([])
+        # The name of a single setting carries no information.
+        axes.set_yticks(*((range(len(drawn)), names) if len(drawn) > 1 else ([],)))
         axes.set(
-            xlabel=truncate(_metric_label(contents), 60),
-            ylabel=_setting_label(contents),
+            xlabel=truncate(sweep.metric_label(), 60),
+            ylabel=truncate(", ".join(sweep.flags), MAX_LABEL) or "the only setting",
             ylim=(len(drawn) + 0.6, -1),
         )
         axes.legend(loc="lower right", ncols=2)
 
-    caption = f"Runs by setting, the best above; bars are ranges. {_sample_caption(contents)}."
-    description = f"Results of {len(contents.runs)} runs by setting"
+    caption = f"Runs by setting, the best above; bars are ranges. {sweep.sample_caption()}."
+    description = f"Results of {len(sweep.rows)} runs by setting"
     return [Chart(charts.draw("spread", description, paint, 1.5 + 0.26 * len(drawn)), caption)]
-
-
-def _average_name(contents: Contents) -> str:
-    """Returns the name of the average that ranks settings."""
-    return "mean" if any("fold" in row for row in contents.runs) else "median"
-
-
-def _setting_label(contents: Contents) -> str:
-    """Returns the label of an axis of settings: the names of the varied flags."""
-    return truncate(", ".join(varied_flags(contents)), MAX_LABEL) or "the only setting"
-
-
-def _sample_caption(contents: Contents) -> str:
-    finished = sum(_score(contents, row) is not None for row in contents.runs)
-    seeds = sorted({int(row["seed"]) for row in contents.runs})
-    seed_text = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
-    folds = len({row["fold"] for row in contents.runs if row.get("fold")})
-    return f"n = {finished} of {len(contents.runs)} runs, {seed_text}" + f", {folds} folds" * bool(
-        folds
-    )
 
 
 def scores_by_value(contents: Contents) -> list[Block]:
     """Makes a chart of the runs over the values of each numeric flag with several values."""
-    charts_made: list[Block] = []
-    for name in varied_flags(contents):
-        points = _points(contents, name)
+    sweep = Sweep(contents)
+    blocks: list[Block] = []
+    for name in sweep.flags:
+        points = _points(sweep, name)
         if len({x for x, _ in points}) > 1:
-            charts_made.append(_value_chart(contents, name, points, f"over-{len(charts_made)}"))
-    return charts_made
+            blocks.append(_value_chart(sweep, name, points, f"over-{len(blocks)}"))
+    return blocks
 
 
-def _points(contents: Contents, name: str) -> list[tuple[float, float]]:
+def _points(sweep: Sweep, name: str) -> list[tuple[float, float]]:
     """Returns (value, score) of each finished run; empty if the values are not numbers."""
-    points = []
-    for row in contents.runs:
-        score = _score(contents, row)
-        try:
-            value = float(row[name])
-        except ValueError:
-            return []
-        if score is not None:
-            points.append((value, score))
-    return sorted(points)
+    try:
+        pairs = [(float(row[name]), sweep.score(row)) for row in sweep.rows]
+    except ValueError:
+        return []
+    return sorted((value, score) for value, score in pairs if score is not None)
 
 
-def _value_chart(
-    contents: Contents, name: str, points: Sequence[tuple[float, float]], id_: str
-) -> Chart:
+def _value_chart(sweep: Sweep, name: str, points: Sequence[tuple[float, float]], id_: str) -> Chart:
     by_value: dict[float, list[float]] = {}
     for x, y in points:
         by_value.setdefault(x, []).append(y)
@@ -223,54 +196,42 @@ def _value_chart(
         if len(values) <= MAX_TICKS:
             axes.set_xticks(values, [f"{value:g}" for value in values])
             axes.set_xticks([], minor=True)
-        axes.set(xlabel=f"--{name}", ylabel=truncate(_metric_label(contents), 40))
+        axes.set(xlabel=f"--{name}", ylabel=truncate(sweep.metric_label(), 40))
         axes.legend()
 
-    description = f"Results over {name}"
-    return Chart(
-        charts.draw(id_, description, paint),
-        f"All runs over --{name}. {_sample_caption(contents)}.",
-    )
+    caption = f"All runs over --{name}. {sweep.sample_caption()}."
+    return Chart(charts.draw(id_, f"Results over {name}", paint), caption)
 
 
 def runs_table(contents: Contents) -> list[Block]:
     """Makes the table of all runs, with links to their pages."""
-    cost = [name for name in COST if name in contents.runs[0] and name != "total_parameters"]
-    random_columns = [name for name in ("seed", "fold") if name in contents.runs[0]]
-    shown = contents.runs[:MAX_LINKED]
-    best = str(contents.record.get("best", ""))
+    sweep = Sweep(contents)
+    columns = sweep.rows[0]
+    cost = [name for name in COST if name in columns and name != "total_parameters"]
+    random_columns = [name for name in ("seed", "fold") if name in columns]
+    shown = sweep.rows[:MAX_LINKED]
+    folders = [sweep.run_folder(row) for row in shown]
     rows = [
         [
-            _link(contents, row),
+            _link(contents, folder),
             *(row[name] for name in random_columns),
             row.get("status", ""),
-            *(_cell(row[name]) for name in metrics(contents)),
+            *(_cell(row[name]) for name in sweep.metrics),
             *(_cell(row.get(name) or "", 1) for name in cost),
         ]
-        for row in shown
+        for folder, row in zip(folders, shown, strict=True)
     ]
-    folders = [run_folder(contents, row) for row in shown]
-    marked = folders.index(best) if best in folders else None
-    header = ["run", *random_columns, "status", *metrics(contents), *cost]
-    return [
-        Table(header, rows, f"Runs, {len(shown)} of {len(contents.runs)}", marked, place="wide")
-    ]
+    marked = folders.index(sweep.best) if sweep.best in folders else None
+    header = ["run", *random_columns, "status", *sweep.metrics, *cost]
+    caption = f"Runs, {len(shown)} of {len(sweep.rows)}"
+    return [Table(header, rows, caption, marked, place="wide")]
 
 
 def _cell(text: str, digits: int = 4) -> str:
     return format_number(float(text) if "." in text else int(text), digits) if text else ""
 
 
-def run_folder(contents: Contents, row: dict[str, str]) -> str:
-    """Returns the name of a run's folder in the folder of the sweep."""
-    parts = {name: row[name] or "default" for name in varied_flags(contents)}
-    parts |= {name: row[name] for name in ("fold", "seed") if row.get(name)}
-    return printable(",".join(f"{n}={x}" for n, x in parts.items())).replace("/", "_")
-
-
-def _link(contents: Contents, row: dict[str, str]) -> Link | str:
-    name = run_folder(contents, row)
-    exists = name in contents.names
-    if not exists or not storage.exists(os.path.join(contents.folder, name, "report.html")):
-        return name
-    return Link(name, f"{quote(name)}/report.html")
+def _link(contents: Contents, name: str) -> Link | str:
+    page = os.path.join(contents.folder, name, "report.html")
+    is_linked = name in contents.names and storage.exists(page)
+    return Link(name, f"{quote(name)}/report.html") if is_linked else name

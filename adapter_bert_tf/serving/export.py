@@ -11,12 +11,12 @@ from adapter_bert_tf.task_types import type_of
 
 
 def export_task(folder, model, config, vocabulary):
-    """Writes a SavedModel that takes raw strings; everything it needs is inside.
+    """Writes a SavedModel that takes raw strings and needs no other files.
 
     A client needs only `tensorflow` and `tensorflow_text`.
 
     Args:
-      folder: path; a SavedModel of ours that is there is replaced.
+      folder: path; a SavedModel of this program at this path is replaced.
       model: `TaskModel` of the task's type.
       config: of the adapter.
       vocabulary: `Vocabulary` of the base.
@@ -29,22 +29,12 @@ def export_task(folder, model, config, vocabulary):
     module.parameters = model.variables  # Of the model only these: its layers need tf_keras.
     pieces = Pieces(TextEncoder(vocabulary, model.encoder.config["max_sequence_length"]))
     kind = type_of(config)
-    write(
-        folder,
-        module,
-        {
-            "serving_default": kind.serve_texts(run, config, pieces),
-            "ids": kind.serve_ids(run, config),
-        },
-    )
+    texts, ids = kind.serve_texts(run, config, pieces), kind.serve_ids(run, config)
+    write(folder, module, {"serving_default": texts, "ids": ids})
 
 
 def write(folder, module, signatures):
-    """Saves a module under a temporary name, then renames it.
-
-    Raises:
-      InputError: when `folder` holds something else than a SavedModel of ours.
-    """
+    """Saves a module under a temporary name, then renames it. Raises as `export_task`."""
     target = SavedModelDir(folder)
     target.require_replaceable()
     existed = target.exists()
@@ -54,4 +44,4 @@ def write(folder, module, signatures):
         tf.saved_model.save(module, temporary, signatures=signatures)
         SavedModelDir(temporary).mark()
     if existed:
-        logging.warning("%s: the SavedModel that was there is replaced.", folder)
+        logging.warning(f"{folder}: the earlier SavedModel is replaced.")

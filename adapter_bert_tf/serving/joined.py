@@ -1,4 +1,4 @@
-"""One SavedModel for many tasks: the base once, the small weights of all tasks in banks."""
+"""One SavedModel for many tasks: the base once, and the small weights of all tasks in banks."""
 
 import dataclasses
 import re
@@ -11,7 +11,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.ops import ROWS
 from adapter_bert_tf.data.tokenization import TextEncoder, pad_inputs, require_equal_lengths
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads.serving_texts import Pieces, id_specs
+from adapter_bert_tf.heads.serving_texts import Pieces, id_specs, text_signature
 from adapter_bert_tf.multi_adapter.mixed import group_key, stack_weights
 from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.serving.export import write
@@ -27,18 +27,15 @@ NO_LABEL = -1e9  # Logit of a label that a task does not have: after softmax exa
 
 
 def join(folders, base, output):
-    """Writes one SavedModel for the adapters of many folders.
+    """Writes one SavedModel for the adapters of many folders; returns the names of its signatures.
 
-    It has a signature for each task, named after it, and, if there are classification tasks, the
+    There is a signature for each task, named after it, and, if there are classification tasks, the
     signature `tasks`, which takes `task`, `text_a` and `text_b`.
 
     Args:
       folders: adapter directories; `NAME=FOLDER` serves one under another name than its task's.
       base: the `Base` of all of them.
-      output: path of the SavedModel; one of ours that is there is replaced.
-
-    Returns:
-      names of the signatures.
+      output: path of the SavedModel; an earlier one of this program is replaced.
 
     Raises:
       InputError: when an adapter is damaged or of another base, two have the same task, or one
@@ -66,31 +63,36 @@ def join(folders, base, output):
 
 
 def _load(folders, base):
-    """Dict from signature name, the task's with `_` for what cannot be in one, to adapter."""
+    """Dict from signature name to `SavedAdapter`."""
     tasks = {}
     for folder in folders:
         other_name, path = parse_named_folder(folder)
         saved = load_adapter(path)
         require_one_task(saved.config, path)
         if other_name:
-            named = contents.named(saved.config, other_name)
-            saved = dataclasses.replace(saved, config=named)
+            config = contents.named(saved.config, other_name)
+            saved = dataclasses.replace(saved, config=config)
         check_base(saved.config, base.fingerprint())
-        name = re.sub(r"\W", "_", contents.name_of(saved.config))
+        task_name = contents.name_of(saved.config)
+        name = signature_name(task_name)
         if name in tasks or name in (ALL, "") or name.startswith("__"):
             raise InputError(
-                f"Each task needs a name of its own, other than {ALL!r}, that does "
-                "not begin with two underscores. Received: "
-                f"{contents.name_of(saved.config)!r} in {folder}"
+                f"Each task needs its own name, other than {ALL!r}, that does not begin with two "
+                f"underscores. Received: {task_name!r} in {folder}"
             )
         if contents.tuning_of(saved.config).changes_base:
-            alone = type_of(saved.config).command.format(task=saved.config["task"])
+            command = type_of(saved.config).command.format(task=saved.config["task"])
             raise InputError(
-                f"{folder} changes the base itself ({saved.config['method']}), and no other can be "
-                f"beside it. {alone} --adapter_dir={path} --do_export exports it by itself."
+                f"{folder} changes the base ({saved.config['method']}), and can only be exported "
+                f"alone: {command} --adapter_dir={path} --do_export."
             )
         tasks[name] = saved
     return tasks
+
+
+def signature_name(task: str) -> str:
+    """The name of a task's signature: `_` replaces what a signature's name cannot hold."""
+    return re.sub(r"\W", "_", task)
 
 
 def _groups(tasks):
@@ -120,12 +122,7 @@ class Served:
 
 
 class Bank(tf.Module, Served):
-    """The weights of several tasks, stacked, and the passes that use them.
-
-    Args:
-      encoder: `AdapterBertEncoder` of the base.
-      tasks: dict from name to `SavedAdapter`, that one pass can compute.
-    """
+    """The stacked weights of tasks that one pass can compute, and the passes that use them."""
 
     def __init__(self, encoder, tasks):
         super().__init__()
@@ -172,11 +169,7 @@ def all_tasks(banks, pieces):
     a task with fewer has "" there, 0 and `NO_LABEL`. `score` is the output of a task of scores, 0
     for others, and `label` is "" for such a task. All numbers are finite, as JSON needs it.
     """
-    table = Table(banks, pieces)
-    specs = {
-        name: tf.TensorSpec([None], tf.string, name=name) for name in ("task", "text_a", "text_b")
-    }
-    return tf.function(table.answer).get_concrete_function(**specs)
+    return text_signature(("task", "text_a", "text_b"), Table(banks, pieces).answer)
 
 
 def mixes_as(config):
@@ -186,12 +179,7 @@ def mixes_as(config):
 
 
 class Table:
-    """All tasks of all banks that one batch may hold, in one list.
-
-    Args:
-      banks: list of `Served`.
-      pieces: `Pieces` of the base.
-    """
+    """The tasks of all banks, `Served`, that one batch may hold, in one list."""
 
     def __init__(self, banks, pieces):
         self.banks = banks
@@ -234,22 +222,13 @@ class Table:
         matches = tf.equal(task[:, tf.newaxis], tf.constant(self.names))
         known = tf.reduce_all(tf.reduce_any(matches, -1))
         names = printable(", ".join(self.names))
-        with tf.control_dependencies(
-            [
-                tf.debugging.Assert(
-                    known,
-                    ["Unknown task. Known:", names, "Received:", task],
-                )
-            ]
-        ):
+        message = ["Unknown task. Known:", names, "Received:", task]
+        with tf.control_dependencies([tf.debugging.Assert(known, message)]):
             return tf.argmax(matches, -1, tf.int32)
 
     def _inputs(self, which, text_a, text_b):
         """Encoder inputs, each row made as its task makes them."""
-        made = [
-            self.pieces({"max_seq_length": length}, *(text_a, text_b)[:number])
-            for number, length in self.ways
-        ]
+        made = [self.pieces(length, *(text_a, text_b)[:number]) for number, length in self.ways]
         batch = tf.shape(which)[0]
         rows = tf.gather(tf.constant(self.way_of), which) * batch + tf.range(batch)
         ids, types = (tf.gather(tf.concat(parts, 0), rows) for parts in zip(*made, strict=True))
@@ -258,17 +237,12 @@ class Table:
     def _logits(self, inputs, which):
         """float32 `[batch, width]`: each bank computes its own rows."""
         bank_of, place_of = tf.constant(self.bank_of), tf.constant(self.place_of)
-        rows, found = [], []
+        rows, parts = [], []
         for number, bank in enumerate(self.banks):
             own = tf.where(tf.gather(bank_of, which) == number)[:, 0]
-            logits = bank.run_rows(
-                {name: tf.gather(value, own) for name, value in inputs.items()},
-                tf.gather(place_of, tf.gather(which, own)),
-            )
-            found.append(
-                tf.pad(
-                    logits, [[0, 0], [0, self.width - bank.labels]], constant_values=float("-inf")
-                )
-            )
+            own_inputs = {name: tf.gather(value, own) for name, value in inputs.items()}
+            logits = bank.run_rows(own_inputs, tf.gather(place_of, tf.gather(which, own)))
+            padding = [[0, 0], [0, self.width - bank.labels]]
+            parts.append(tf.pad(logits, padding, constant_values=float("-inf")))
             rows.append(own)
-        return tf.gather(tf.concat(found, 0), tf.argsort(tf.concat(rows, 0)))
+        return tf.gather(tf.concat(parts, 0), tf.argsort(tf.concat(rows, 0)))

@@ -1,7 +1,5 @@
 """Writes the SavedModel of several tasks that were trained together."""
 
-import re
-
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.methods.multitask import TASK_IDS
@@ -10,19 +8,16 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.serving_texts import Pieces, id_specs
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.serving.export import write
-from adapter_bert_tf.serving.joined import ALL, Served, all_tasks
+from adapter_bert_tf.serving.joined import ALL, Served, all_tasks, signature_name
 from adapter_bert_tf.store.multitask import config_of, names_of
 from adapter_bert_tf.task_types import type_of
 
 
 def export_together(folder, model, config, vocabulary):
-    """Writes a SavedModel with the encoder once and a signature for each task.
-
-    The signatures are those of `many.join`: one named after each task, and `tasks`, which takes a
-    task's name with each row.
+    """Writes a SavedModel with the encoder once and the signatures of `joined.join`.
 
     Args:
-      folder: path; a SavedModel of ours that is there is replaced.
+      folder: path; a SavedModel of this program at this path is replaced.
       model: `MixedClassifier`.
       config: of the adapter.
       vocabulary: `Vocabulary` of the base.
@@ -35,32 +30,27 @@ def export_together(folder, model, config, vocabulary):
     pieces = Pieces(TextEncoder(vocabulary, model.encoder.config["max_sequence_length"]))
     bank = Together(model, config)
     signatures = {
-        signature: type_of(of_one).serve_texts(bank.runner(name), of_one, pieces)
-        for signature, (name, of_one) in zip(
-            signatures_of(bank.configs), bank.configs.items(), strict=True
+        signature: type_of(bank.configs[name]).serve_texts(
+            bank.runner(name), bank.configs[name], pieces
         )
+        for name, signature in signature_names(bank.configs).items()
     }
     write(folder, module, signatures | {ALL: all_tasks([bank], pieces)})
 
 
-def signatures_of(names):
-    """Names of the tasks' signatures. Raises `InputError` if two would have one, or `tasks`."""
-    found = [re.sub(r"\W", "_", name) for name in names]
-    if len(set(found)) < len(found) or ALL in found:
+def signature_names(tasks):
+    """Dict from task to signature. Raises `InputError` if two tasks have one, or `tasks`."""
+    names = {task: signature_name(task) for task in tasks}
+    if len({*names.values()}) < len(names) or ALL in names.values():
         raise InputError(
-            f"Each task needs a signature of its own, other than {ALL!r}, with '_' for '-' and "
-            f"'.'. Received: {preview(list(names))}. Rename one, in a YAML file of tasks."
+            f"Each task needs its own signature, other than {ALL!r}, with '_' for '-' and '.'. "
+            f"Received: {preview(list(tasks))}. Rename one in a YAML file of tasks."
         )
-    return found
+    return names
 
 
 class Together(Served):
-    """The tasks of a model that computes them all.
-
-    Args:
-      model: `MixedClassifier`.
-      config: of its adapter.
-    """
+    """The tasks of a `MixedClassifier`, which computes them all."""
 
     def __init__(self, model, config):
         self.model = model

@@ -1,6 +1,5 @@
 """A SavedModel as a folder: what may be replaced, and how one of ours is recognized."""
 
-import hashlib
 import os
 import re
 from collections.abc import Collection
@@ -13,7 +12,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.serving_texts import INPUTS
 from adapter_bert_tf.output.artifact import Artifact, walk
-from adapter_bert_tf.output.records import read_record, write_record
+from adapter_bert_tf.output.records import file_digest, read_record, write_record
 from adapter_bert_tf.output.run_dir import EXPORT, RECORD
 from adapter_bert_tf.store.adapter_dir import require_outside_adapters
 
@@ -38,8 +37,8 @@ NO_SIGNATURE = "__saved_model_init_op"
 class SavedModelDir(Artifact):
     """A folder with a SavedModel; a marker in it lists its files.
 
-    The marker also has the digest of the model, as somebody else may have saved a model over ours.
-    One without a marker, from an earlier version, is recognized by its files and signatures.
+    The marker also has the digest of the model, in case another program overwrote the model. A
+    folder without a marker, from an earlier version, is recognized by its files and signatures.
     """
 
     title, last = "a SavedModel", MODEL
@@ -61,13 +60,10 @@ class SavedModelDir(Artifact):
         super().require_replaceable()
 
     def require_not_a_result(self, own: str | None = None) -> None:
-        """Checks that it is not what a run has left next to its `run.json`.
+        """Raises `InputError` for the SavedModel of another run, next to that run's `run.json`.
 
-        Args:
-          own: the folder of the run that asks, if one does; its own SavedModel it may replace.
-
-        Raises:
-          InputError: for the SavedModel of another run.
+        `own` is the folder of the calling run, if there is one, which may replace its own
+        SavedModel.
         """
         above = os.path.dirname(self.path.rstrip("/")) or "."
         if own and storage.real(own) == storage.real(above):
@@ -82,9 +78,9 @@ class SavedModelDir(Artifact):
             )
 
     def state(self) -> dict[str, int | str]:
-        """What distinguishes it from another one: the bytes of its files, the model's digest.
+        """The sizes of its files and the model's digest; empty unless there is a whole SavedModel.
 
-        Its weights are too large to be read for that. Empty, if there is none that is whole.
+        Its weights are too large to be read for this.
         """
         listed = self._marked_files() or []
         if not self._has_model() or not listed or not {*listed} <= {*walk(self.path)[0]}:
@@ -100,16 +96,15 @@ class SavedModelDir(Artifact):
                 model.ParseFromString(storage.read_bytes(self.file(MODEL), LARGEST_MODEL))
         except DecodeError:
             return {}
-        found = dict(model.meta_graphs[0].signature_def) if len(model.meta_graphs) == 1 else {}
-        return {name: found[name] for name in sorted(found) if name != NO_SIGNATURE}
+        if len(model.meta_graphs) != 1:
+            return {}
+        signatures = dict(model.meta_graphs[0].signature_def)
+        return {name: signatures[name] for name in sorted(signatures) if name != NO_SIGNATURE}
 
     def mark(self) -> None:
         """Writes the marker: from now on the folder is recognized as ours."""
-        values = {
-            "files": sorted({*walk(self.path)[0], MARKER}),
-            "saved_model_sha256": self._digest(),
-        }
-        write_record(self.file(MARKER), values)
+        files = sorted({*walk(self.path)[0], MARKER})
+        write_record(self.file(MARKER), {"files": files, "saved_model_sha256": self._digest()})
 
     def mark_earlier(self) -> None:
         """Writes the marker of a SavedModel of ours from before there was one.
@@ -134,19 +129,18 @@ class SavedModelDir(Artifact):
         return not storage.is_link(path) and storage.exists(path) and not storage.isdir(path)
 
     def _digest(self) -> str | None:
-        if not self._has_model():
-            return None
-        content = storage.read_bytes(self.file(MODEL), LARGEST_MODEL)
-        return hashlib.sha256(content).hexdigest()
+        return file_digest(self.file(MODEL)) if self._has_model() else None
 
 
 def _has_our_signatures(signatures: dict[str, Any]) -> bool:
-    """Whether all signatures are such as we write, of one task or of many."""
-    found = {
+    """Whether all signatures are such as this program writes, of one task or of many."""
+    arguments = {
         name: (frozenset(signature.inputs), set(signature.outputs))
         for name, signature in signatures.items()
     }
-    alone = found.pop("ids", None)
-    if alone and (alone[0] != IDS or list(found) != ["serving_default"]):
+    ids = arguments.pop("ids", None)
+    if ids and (ids[0] != IDS or list(arguments) != ["serving_default"]):
         return False
-    return bool(found) and all(outs in TEXTS.get(ins, ()) for ins, outs in found.values())
+    return bool(arguments) and all(
+        outputs in TEXTS.get(inputs, ()) for inputs, outputs in arguments.values()
+    )

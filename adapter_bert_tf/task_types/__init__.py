@@ -1,4 +1,4 @@
-"""What can be learned: each task type is one object, found by its name or by an adapter's file."""
+"""Types of tasks: one object each, found by its name or by an adapter's file."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,24 +31,19 @@ TASK_TYPES: dict[str, TaskType] = {
 def type_of(config: Mapping[str, Any]) -> TaskType:
     """The type of an adapter's task, by its config. Raises `InputError` for an unknown one."""
     head, regression = config["head"], config["regression"]
-    known = [kind for kind in TASK_TYPES.values() if kind.file_head == head]
-    if not known:
+    candidates = [kind for kind in TASK_TYPES.values() if kind.file_head == head]
+    if not candidates:
         names = dict.fromkeys(kind.file_head for kind in TASK_TYPES.values())
         raise InputError(f"head must be one of {list(names)}. Received: {preview(head)}")
-    found = [kind for kind in known if kind.file_regression == regression]
-    return found[0] if found else TASK_TYPES["regression"]
+    matches = (kind for kind in candidates if kind.file_regression == regression)
+    return next(matches, TASK_TYPES["regression"])
 
 
 def type_named(name: str, labels: Sequence[str] | None = None) -> TaskType:
-    """The type of a name.
+    """The type with this name, a key of `TASK_TYPES`. Raises `InputError` for an unknown one.
 
-    Args:
-      name: a key of `TASK_TYPES`.
-      labels: of the task. Without labels a name stands for the type of its head that has none, as
-        `classification` does for scores.
-
-    Raises:
-      InputError: for an unknown name.
+    `labels` are those of the task. Without labels a name stands for the type of its head that has
+    none, as `classification` does for scores.
     """
     if name not in TASK_TYPES:
         raise InputError(f"head must be one of {list(TASK_TYPES)}. Received: {preview(name)}")
@@ -69,26 +64,23 @@ def table_type(name: str) -> TableType:
 
 
 def chosen_type(settings: Mapping[str, Any]) -> TableType:
-    """The type that settings of a command choose; classification where none does.
+    """The type that settings of a command choose; classification by default.
 
-    Args:
-      settings: dict from name to value: `task_type`, its older spellings, and any others.
-
-    Raises:
-      InputError: for an unknown type, or where they choose more than one.
+    `settings` are values by name: `task_type`, its older spellings, and any others. Raises
+    `InputError` for an unknown type, or where they choose more than one.
     """
-    found = {
+    setting_by_type = {
         kind.name: f"{name}={value}"
         for kind in TASK_TYPES.values()
         for name, value in kind.settings.items()
         if settings.get(name) == value
     }
-    if named := settings.get("task_type"):
-        found[table_type(named).name] = f"task_type={named}"
-    if len(found) > 1:
-        words = list(found.values())
+    if name := settings.get("task_type"):
+        setting_by_type[table_type(name).name] = f"task_type={name}"
+    if len(setting_by_type) > 1:
+        words = list(setting_by_type.values())
         raise InputError(f"A task has one type. Received: {' and '.join(words)}", *words)
-    return table_type(next(iter(found), "classification"))
+    return table_type(next(iter(setting_by_type), "classification"))
 
 
 def type_of_details(kind: Any) -> TaskType | None:

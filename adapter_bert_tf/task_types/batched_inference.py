@@ -12,7 +12,7 @@ from adapter_bert_tf.data.batches import tokenize
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.questions.spans import SpanSettings, Window, make_windows
 from adapter_bert_tf.data.questions.squad import Question
-from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.data.tokenization import TextEncoder, pad_inputs
 from adapter_bert_tf.tasks.span_decoding import Decoder, DecodingSettings
 
 AT_A_TIME = 3  # Batches.
@@ -26,7 +26,7 @@ def class_logits(
 ) -> list[np.ndarray]:
     """Logits of texts or pairs, float32 `[outputs]` each, in their order.
 
-    Batches of several adapters may be of different widths, so they are not one array.
+    Batches of several adapters may be of different widths, so the result is a list of arrays.
 
     Args:
       run: computes one batch.
@@ -36,50 +36,36 @@ def class_logits(
     """
     texts = [list(column) for column in columns]
     features = tokenize(Examples(texts[0], texts[1] if texts[1:] else None, None, [], []), encoder)
-    found: list[np.ndarray] = [np.empty(0)] * len(features)
+    logits: list[np.ndarray] = [np.empty(0)] * len(features)
 
-    def answered(rows: np.ndarray) -> np.ndarray:
+    def compute(rows: np.ndarray) -> np.ndarray:
         ids, types = (tf.gather(part, rows) for part in (features.ids, features.types))
         # Steps of 8, as in training, would cost 6% of the rows/s: lengths in a batch hardly differ.
-        return run(rows, _padded(ids, types, features.lengths[rows].max()))
+        inputs = pad_inputs(ids, types, features.lengths[rows].max())
+        return run(rows, {name: values.numpy() for name, values in inputs.items()})
 
     parts = by_length(features.lengths, batch_size)
-    for rows, of_rows in zip(parts, overlapping(answered, parts), strict=True):
-        for row, logits in zip(rows, of_rows, strict=True):
-            found[row] = logits
-    return found
+    for rows, part_logits in zip(parts, _map_parallel(compute, parts), strict=True):
+        for row, row_logits in zip(rows, part_logits, strict=True):
+            logits[row] = row_logits
+    return logits
 
 
-def overlapping(answered: Callable[..., np.ndarray], parts: Sequence[Any]) -> Iterator[np.ndarray]:
-    """Results of all parts, in order; the first alone, because it traces what the others use.
+def _map_parallel(compute: Callable[..., np.ndarray], parts: Sequence[Any]) -> Iterator[np.ndarray]:
+    """Maps parts in order, the first alone, because it traces the function for the others.
 
-    A batch by itself leaves cores idle between its products; of several at a time a tenth more rows
-    a second were answered on two cores.
+    A single batch leaves cores idle between its products: with several at a time, two cores answer
+    10% more rows a second.
     """
-    yield answered(parts[0])
+    yield compute(parts[0])
     with futures.ThreadPoolExecutor(AT_A_TIME) as pool:
-        yield from pool.map(answered, parts[1:])
+        yield from pool.map(compute, parts[1:])
 
 
 def by_length(lengths: np.ndarray, batch_size: int) -> list[np.ndarray]:
-    """Numbers of the rows in batches of similar length and size, none larger than `batch_size`.
-
-    Args:
-      lengths: int `[rows]`, of at least one.
-      batch_size: the most rows of a batch.
-    """
+    """Numbers of rows in batches of similar length and size; `lengths` are int `[rows]`."""
     order = np.argsort(lengths, kind="stable")
     return np.array_split(order, -(-len(order) // batch_size))
-
-
-def _padded(ids: tf.RaggedTensor, types: tf.RaggedTensor, width: int) -> Inputs:
-    """Encoder inputs of ragged rows, as long as the longest."""
-    shape = [None, width]
-    return {
-        "input_word_ids": ids.to_tensor(shape=shape).numpy(),
-        "input_type_ids": types.to_tensor(shape=shape).numpy(),
-        "input_mask": tf.sequence_mask(ids.row_lengths(), width, tf.int32).numpy(),
-    }
 
 
 def span_answers(
@@ -95,26 +81,20 @@ def span_answers(
       run: computes one batch; its rows are numbers of questions.
       columns: the questions, and the context of each.
       encoder: `TextEncoder`.
-      settings: of the adapter's inputs, for `SpanSettings` and `DecodingSettings`.
+      settings: the adapter's inputs, for `SpanSettings` and `DecodingSettings`.
       batch_size: the most windows of a batch.
     """
     texts = zip(*columns, strict=True)
-    asked = [Question(str(i), question, context) for i, (question, context) in enumerate(texts)]
-    windows = list(make_windows(asked, encoder, settings_of(SpanSettings, settings)))
-    decoder = Decoder(settings_of(DecodingSettings, settings))
+    questions = [Question(str(i), question, context) for i, (question, context) in enumerate(texts)]
+    windows = list(make_windows(questions, encoder, settings_from(SpanSettings, settings)))
+    decoder = Decoder(settings_from(DecodingSettings, settings))
     for rows in by_length(np.array([len(window.ids) for window in windows]), batch_size):
         part = [windows[row] for row in rows]
         numbers = np.array([window.question for window in part])
-        for window, logits in zip(part, run(numbers, _of_windows(part)), strict=True):
-            decoder.add(
-                window.question,
-                logits,
-                window.context_begin,
-                window.starts,
-                window.ends,
-                window.is_best,
-            )
-    for number, question in enumerate(asked):
+        for window, logits in zip(part, run(numbers, _window_inputs(part)), strict=True):
+            character_spans = window.starts, window.ends, window.is_best
+            decoder.add(window.question, logits, window.context_begin, *character_spans)
+    for number, question in enumerate(questions):
         text, best, _ = decoder.answer(number, question)
         row = next((row for row in best if row["text"] == text), best[0])
         yield {
@@ -126,12 +106,12 @@ def span_answers(
         }
 
 
-def settings_of(kind: Any, values: Mapping[str, Any]) -> Any:
-    """A dataclass made of those of the values that it has fields for."""
+def settings_from(kind: Any, values: Mapping[str, Any]) -> Any:
+    """A dataclass of the values for its fields."""
     return kind(**{field.name: values[field.name] for field in dataclasses.fields(kind)})
 
 
-def _of_windows(windows: Sequence[Window]) -> Inputs:
+def _window_inputs(windows: Sequence[Window]) -> Inputs:
     width = max(len(window.ids) for window in windows)
     places = np.arange(width)
     lengths = np.array([[len(window.ids)] for window in windows])

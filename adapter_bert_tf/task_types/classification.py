@@ -1,5 +1,7 @@
 """Classification: one of several labels for each text or pair."""
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -13,15 +15,13 @@ from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.heads.losses import Loss, cross_entropy
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types import report_parts
-from adapter_bert_tf.task_types.calibration import calibration
-from adapter_bert_tf.task_types.class_table import class_table
-from adapter_bert_tf.task_types.class_weights import parse_weights
-from adapter_bert_tf.task_types.details import largest, rounded
+from adapter_bert_tf.task_types.details import calibration, largest, rounded
 from adapter_bert_tf.task_types.label_type import LabelType
-from adapter_bert_tf.task_types.metrics import Metric, label_metric
+from adapter_bert_tf.task_types.metrics import Metric, class_table, label_metric
 from adapter_bert_tf.task_types.task_type import Answer
 from adapter_bert_tf.tasks.task import BETWEEN_LABELS, Task
 
+BALANCED = "balanced"
 UNKNOWN = -1  # Id of a row of a test file whose label is not known.
 FEWEST_SCORES = 3  # `0.0` and `1.0` are the classes of a column of numbers with gaps.
 
@@ -63,31 +63,28 @@ class Classification(LabelType):
         return np.array([ids[label] for label in examples.labels or ()], np.int32)
 
     def is_known(self, encoded: np.ndarray) -> np.ndarray:
-        known: np.ndarray = encoded != UNKNOWN
-        return known
+        return encoded != UNKNOWN
 
     def check_training(self, task: Task, encoded: np.ndarray) -> None:
-        labels, there = task.labels or (), np.unique(encoded)
-        if len(there) < 2:
+        labels, used = task.labels or (), np.unique(encoded)
+        if len(used) < 2:
             raise InputError(
                 f"The training data has only one label: {labels[encoded[0]]!r}. There is nothing "
                 "to learn. Is --label_column right, and --max_train_examples large enough?"
             )
-        if len(there) < len(labels):
-            missing = len(labels) - len(there)
-            logging.warning("%d of %d labels have no training example.", missing, len(labels))
+        if missing := len(labels) - len(used):
+            logging.warning(f"{missing} of {len(labels)} labels have no training example.")
 
     def check_inferred(self, labels: Sequence[str]) -> None:
         if _may_be_scores(labels):
             logging.warning(
-                "The labels %s are numbers, and count as classes. If they are scores: "
-                "--regression.",
-                preview(list(labels[:5])),
+                f"The labels {preview(list(labels[:5]))} are numbers, and count as classes. If "
+                "they are scores: --regression."
             )
         if joined := [label for label in labels if _may_be_several(label)]:
             logging.warning(
-                "%s counts as one label. If labels stand there with %s between, say --multi_label.",
-                *(preview(joined[0], 80), BETWEEN_LABELS),
+                f"{preview(joined[0], 80)} counts as one label. If {BETWEEN_LABELS} separates "
+                "labels, set --multi_label."
             )
 
     # Training and evaluation.
@@ -119,8 +116,7 @@ class Classification(LabelType):
         return [name for name in self.metrics if name != "f1" or len(labels) == 2]
 
     def right(self, encoded: np.ndarray, predicted: np.ndarray) -> np.ndarray | None:
-        same: np.ndarray = self.decide(predicted) == encoded
-        return same
+        return self.decide(predicted) == encoded
 
     # Result files.
 
@@ -183,3 +179,47 @@ def _number(label: str) -> float | None:
 def _may_be_several(label: str) -> bool:
     parts = label.split(BETWEEN_LABELS)
     return len(parts) > 1 and all(part.strip() for part in parts)
+
+
+def parse_weights(text: str | None, labels: Sequence[str], ids: np.ndarray) -> list[float]:
+    """The weight of each label, from `--class_weights`; None: all count alike.
+
+    `ids` are int `[examples]`, of the training data. Balanced, a label that n of N examples have
+    weighs N / (labels n), as in scikit-learn; one without examples weighs 1.
+
+    Raises `InputError` for an unknown or repeated label, or a weight that is not above 0.
+    """
+    if text is None:
+        return [1.0] * len(labels)
+    if text == BALANCED:
+        counts = np.bincount(ids, minlength=len(labels))
+        return [len(ids) / (len(labels) * n) if n else 1.0 for n in counts.tolist()]
+    named = dict[str, float]()
+    for part in _split_weights(text, labels):
+        label, equals, number = part.rpartition("=")
+        if not equals or label.strip() not in labels:
+            raise InputError(
+                f"--class_weights is {BALANCED} or a list LABEL=WEIGHT,... of the labels "
+                f"{preview(list(labels))}. Received: {preview(part)}"
+            )
+        if label.strip() in named:
+            raise InputError(
+                f"--class_weights: a label has one weight. Received twice: {preview(label.strip())}"
+            )
+        named[label.strip()] = _parse_weight(number)
+    return [named.get(label, 1.0) for label in labels]
+
+
+def _split_weights(text: str, labels: Sequence[str]) -> list[str]:
+    """Splits at commas, except those within labels."""
+    known = "|".join(map(re.escape, labels))
+    return re.findall(rf"(?:^|,)(\s*(?:{known})\s*=[^,=]*(?=,|$)|[^,]*)", text)
+
+
+def _parse_weight(text: str) -> float:
+    weight = _number(text)
+    if weight is None or not 0 < weight < math.inf:
+        raise InputError(
+            f"--class_weights: a weight is a number above 0. Received: {preview(text)}"
+        )
+    return weight

@@ -39,12 +39,11 @@ class LabelType(TableType):
                 if label not in known:
                     raise InputError(
                         f"{path}, line {line}: unknown label {preview(label)}. The task's labels, "
-                        f"those of its training data, are {_listed(task.labels or ())}."
+                        f"those of its training data, are {_format_labels(task.labels or ())}."
                     )
 
     def predictions(self, logits: np.ndarray, scale: Scale | None = None) -> np.ndarray:
-        probabilities: np.ndarray = self.shares(logits).numpy()
-        return probabilities
+        return self.shares(logits).numpy()
 
     def answers(self, outputs: Sequence[Any], config: Config) -> list[Answer]:
         """Dicts with the label or labels, and `probabilities`, a dict from each label."""
@@ -67,6 +66,6 @@ class LabelType(TableType):
         }
 
 
-def _listed(labels: Collection[str]) -> str:
+def _format_labels(labels: Collection[str]) -> str:
     first = ", ".join(preview(label, 60) for label in list(labels)[:30])
     return f"[{first}{', ...' if len(labels) > 30 else ''}]"

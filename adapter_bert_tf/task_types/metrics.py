@@ -1,12 +1,13 @@
-"""Metrics of scikit-learn and scipy by name, loaded when they are needed."""
+"""Metrics of scikit-learn and scipy by name, and their table by label: `eval_classes.tsv`."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
-Metric: TypeAlias = Callable[[np.ndarray, np.ndarray], Any]  # Of labels and what was predicted.
+Metric: TypeAlias = Callable[[np.ndarray, np.ndarray], Any]  # Of labels and predictions.
+HEADER = ["label", "precision", "recall", "f1", "examples"]
 
 
 def label_metric(name: str, **options: Any) -> Metric:
@@ -33,3 +34,42 @@ def correlation(name: str) -> Metric:
             return np.nan_to_num(getattr(scipy.stats, name)(labels, scores).statistic)
 
     return correlate
+
+
+def class_table(labels: Sequence[str], ids: np.ndarray, predicted: np.ndarray) -> list[list[str]]:
+    """Precision, recall, F1 and confusion of each class, rows with a header.
+
+    `ids`, the true ones, and `predicted` are int `[examples]`; labels are in the order of ids.
+    """
+    from sklearn import metrics
+
+    all_ids = list(range(len(labels)))
+    header, *rows = _score_rows(labels, ids, predicted, all_ids)
+    counts = metrics.confusion_matrix(ids, predicted, labels=all_ids).tolist()
+    rows = [[*row, *map(str, as_other)] for row, as_other in zip(rows, counts, strict=True)]
+    return [[*header, *(f"as {label}" for label in labels)], *rows]
+
+
+def label_table(labels: Sequence[str], truth: np.ndarray, predicted: np.ndarray) -> list[list[str]]:
+    """The same without confusion, for label sets: int `[examples, labels]` of 0 and 1."""
+    return _score_rows(labels, truth, predicted)
+
+
+def _score_rows(
+    labels: Sequence[str],
+    truth: np.ndarray,
+    predicted: np.ndarray,
+    ids: Sequence[int] | None = None,
+) -> list[list[str]]:
+    from sklearn import metrics
+
+    numbers = metrics.precision_recall_fscore_support(
+        truth, predicted, labels=ids, zero_division=0.0
+    )
+    return [
+        HEADER,
+        *(
+            [label, f"{p:.4f}", f"{r:.4f}", f"{f:.4f}", str(int(n))]  # They may be floats.
+            for label, p, r, f, n in zip(labels, *numbers, strict=True)
+        ),
+    ]

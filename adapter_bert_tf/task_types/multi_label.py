@@ -11,11 +11,9 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types import report_parts
-from adapter_bert_tf.task_types.calibration import calibration
-from adapter_bert_tf.task_types.class_table import label_table
-from adapter_bert_tf.task_types.details import largest, rounded
+from adapter_bert_tf.task_types.details import calibration, largest, rounded
 from adapter_bert_tf.task_types.label_type import LabelType
-from adapter_bert_tf.task_types.metrics import Metric, label_metric
+from adapter_bert_tf.task_types.metrics import Metric, label_metric, label_table
 from adapter_bert_tf.task_types.task_type import Answer
 from adapter_bert_tf.tasks.task import BETWEEN_LABELS, Task
 
@@ -32,9 +30,8 @@ class MultiLabel(LabelType):
     several = True
     may_be_empty = True  # No label is a known answer.
     stratified = False
-    metrics: ClassVar[
-        Mapping[str, Metric]
-    ] = {  # F1 over labels and examples; 0 for a label that is neither given nor predicted.
+    # F1 over labels and examples; 0 for a label that is neither true nor predicted.
+    metrics: ClassVar[Mapping[str, Metric]] = {
         "micro_f1": label_metric("f1_score", average="micro", zero_division=0.0),
         "macro_f1": label_metric("f1_score", average="macro", zero_division=0.0),
         "accuracy": label_metric("accuracy_score"),  # Of examples whose labels are all right.
@@ -101,8 +98,7 @@ class MultiLabel(LabelType):
         return float(-np.log(np.clip(of_truth, 1e-15, 1.0)).mean())
 
     def right(self, encoded: np.ndarray, predicted: np.ndarray) -> np.ndarray | None:
-        agree: np.ndarray = ((predicted >= SURE) == (encoded > 0)).all(-1)
-        return agree
+        return ((predicted >= SURE) == (encoded > 0)).all(-1)
 
     def details(
         self, labels: Sequence[str], encoded: np.ndarray, predicted: np.ndarray
@@ -121,15 +117,13 @@ class MultiLabel(LabelType):
                     "probability": rounded(predicted[row, label]),
                 }
             )
-        missed, wrongly = (has & ~chosen).sum(0), (~has & chosen).sum(0)
-        right = (has & chosen).sum(0)
+        counts = {
+            "missed": (has & ~chosen).sum(0).tolist(),
+            "said_wrongly": (~has & chosen).sum(0).tolist(),
+            "right": (has & chosen).sum(0).tolist(),
+        }
         per_label = [
-            {
-                "label": label,
-                "missed": int(missed[i]),
-                "said_wrongly": int(wrongly[i]),
-                "right": int(right[i]),
-            }
+            {"label": label, **{name: column[i] for name, column in counts.items()}}
             for i, label in enumerate(labels[:MOST_LABELS])
         ]
         return {

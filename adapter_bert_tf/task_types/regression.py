@@ -79,8 +79,7 @@ class Regression(TableType):
         return np.array(scores, np.float32)
 
     def is_known(self, encoded: np.ndarray) -> np.ndarray:
-        known: np.ndarray = ~np.isnan(encoded)
-        return known
+        return ~np.isnan(encoded)
 
     def check_training(self, task: Task, encoded: np.ndarray) -> None:
         if len(np.unique(encoded)) < 2:
@@ -112,7 +111,7 @@ class Regression(TableType):
 
     def warn_of_few(self, what: str, encoded: np.ndarray) -> None:
         if len(encoded) < 2:
-            logging.warning("%s has one score: its correlations are 0.", what)
+            logging.warning(f"{what} has one score: its correlations are 0.")
 
     # Result files.
 

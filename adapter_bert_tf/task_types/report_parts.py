@@ -19,12 +19,7 @@ Details: TypeAlias = Mapping[str, Any]
 
 
 def calibration(x_label: str, y_label: str, unit: str) -> Callable[[Details, str], list[Block]]:
-    """Makes a report part with a calibration chart: accuracy by confidence.
-
-    Args:
-      x_label, y_label: labels of the axes.
-      unit: plural noun for the counts of a bin.
-    """
+    """Makes a report part with a calibration chart; `unit` is what its bins count."""
 
     def part(details: Details, n: str) -> list[Block]:
         values = details["calibration"]
@@ -34,7 +29,7 @@ def calibration(x_label: str, y_label: str, unit: str) -> Callable[[Details, str
             f"probability and accuracy are equal. Expected calibration error {error}. {n}."
         )
         about = f"Calibration: expected calibration error {error}"
-        bins = [one for one in values["bins"] if one["count"]]
+        bins = [bin_ for bin_ in values["bins"] if bin_["count"]]
         return [CalibrationPlot("calibration", about, caption, x_label, y_label, bins)]
 
     return part
@@ -46,32 +41,28 @@ def errors(details: Details, n: str) -> list[Block]:
     if not count:
         return [Note(f"No errors: {n}.")]
     caption = f"The {len(examples)} most confident of {format_number(count)} errors. {n}."
-    return [Examples(caption, [_error(one) for one in examples])]
+    return [Examples(caption, [_error(example) for example in examples])]
 
 
-def _error(one: Details) -> dict[str, Any]:
-    facts = [("predicted", one["predicted"]), ("true label", one["true"])]
-    facts.append(("probability", format_number(one["probability"])))
-    if "probability_of_true" in one:
-        facts.append(("of the true label", format_number(one["probability_of_true"])))
-    return example([*facts, line(one)], one)
+def _error(example: Details) -> dict[str, Any]:
+    facts = [("predicted", example["predicted"]), ("true label", example["true"])]
+    facts.append(("probability", format_number(example["probability"])))
+    if "probability_of_true" in example:
+        facts.append(("of the true label", format_number(example["probability_of_true"])))
+    return _item(facts, example)
 
 
-def example(facts: list[tuple[str, str]], one: Details) -> dict[str, Any]:
-    """Makes an item of `Examples` with the texts of an example."""
-    return {"facts": facts, "texts": [[text] for text in one["texts"]]}
-
-
-def line(one: Details) -> tuple[str, str]:
-    """Returns the name and value of an example's line."""
-    return ("line of the file", str(one.get("line", "?")))
+def _item(facts: list[tuple[str, str]], example: Details) -> dict[str, Any]:
+    """Makes an item of `Examples` with the texts and the line of an example."""
+    line = ("line of the file", str(example.get("line", "?")))
+    return {"facts": [*facts, line], "texts": [[text] for text in example["texts"]]}
 
 
 def labels(details: Details, n: str) -> list[Block]:
     """Makes the table of errors by label: missed, and wrongly predicted."""
+    counts = ("right", "missed", "said_wrongly")
     rows = [
-        [one["label"], *(format_number(one[key]) for key in ("right", "missed", "said_wrongly"))]
-        for one in details["per_label"]
+        [row["label"], *(format_number(row[key]) for key in counts)] for row in details["per_label"]
     ]
     header = ["label", "correct", "missed", "wrongly predicted"]
     return [Table(header, rows, f"Errors by label. {n}.", folded=len(rows) > FOLDED_FROM)]
@@ -92,18 +83,11 @@ def scores(details: Details, n: str) -> list[Block]:
 
 def residuals(details: Details, n: str) -> list[Block]:
     """Makes the list of examples with the largest residuals."""
-    items = [
-        example(
-            [
-                ("predicted", format_number(one["predicted"])),
-                ("true score", format_number(one["true"])),
-                ("residual", f"{one['predicted'] - one['true']:+.4f}"),
-                line(one),
-            ],
-            one,
-        )
-        for one in details["shown"]
-    ]
+    items = []
+    for example in details["shown"]:
+        predicted, true = example["predicted"], example["true"]
+        facts = [("predicted", format_number(predicted)), ("true score", format_number(true))]
+        items.append(_item([*facts, ("residual", f"{predicted - true:+.4f}")], example))
     return [Examples(f"The {len(items)} largest residuals. {n}.", items)]
 
 
@@ -116,18 +100,16 @@ def f1_of_answers(details: Details, n: str) -> list[Block]:
 
 def spans(details: Details, n: str) -> list[Block]:
     """Makes the list of the worst answers in their contexts."""
-    items = [
-        {
-            "facts": [
-                ("F1", f"{100 * one['f1']:.0f}%"),
-                ("probability", f"{one['probability']:.3f}"),
-                ("predicted", one["given"] or "no answer"),
-                ("expected", " / ".join(one["expected"]) or "no answer"),
-            ],
-            "texts": [[one["question"]], list(one["context"])],
-        }
-        for one in details["shown"]
-    ]
+    items = []
+    for answer in details["shown"]:
+        facts = [
+            ("F1", f"{100 * answer['f1']:.0f}%"),
+            ("probability", f"{answer['probability']:.3f}"),
+            ("predicted", answer["given"] or "no answer"),
+            ("expected", " / ".join(answer["expected"]) or "no answer"),
+        ]
+        texts = [[answer["question"]], list(answer["context"])]
+        items.append({"facts": facts, "texts": texts})
     if not items:
         return [Note(f"No errors: {n}.")]
     count = format_number(details["errors"])

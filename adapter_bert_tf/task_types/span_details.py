@@ -1,4 +1,4 @@
-"""What an evaluation says of single answers: the worst, how good they are, how sure they were."""
+"""Details of the answers of an evaluation: the worst ones, F1, and calibration."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,8 +7,7 @@ import numpy as np
 
 from adapter_bert_tf.data.questions.squad import Question
 from adapter_bert_tf.sanitize import truncate
-from adapter_bert_tf.task_types.calibration import calibration
-from adapter_bert_tf.task_types.details import LONGEST_TEXT, MOST_ERRORS
+from adapter_bert_tf.task_types.details import LONGEST_TEXT, MOST_ERRORS, calibration
 
 AROUND = 160  # Characters of the context, before an answer and after it.
 F1_BINS = 10
@@ -21,14 +20,14 @@ def answer_details(
     n_best: Mapping[str, Sequence[Mapping[str, Any]]],
     expected: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:
-    """The details of answers; of equal F1 those come first that the model was surest of.
+    """The details of answers: the worst by F1, and of these the most confident first.
 
     Args:
-      questions: all that were asked.
+      questions: all questions.
       scores: dict from question id to (exact match, F1), from 0 to 1.
       texts: the answers, "" for none.
       n_best: lists of dicts, see `Decoder.answer`.
-      expected: what the answers were scored by, none where there is no answer.
+      expected: the texts that the answers were scored by, none where there is no answer.
     """
     chosen = [_row(n_best[q.id], texts[q.id]) for q in questions]
     sure = np.array([row["probability"] for row in chosen])
@@ -43,7 +42,8 @@ def answer_details(
         "f1_counts": counts.tolist(),
         "errors": len(wrong),
         "shown": [
-            _said(questions[i], chosen[i], texts[questions[i].id], f1[i], expected) for i in order
+            _example(questions[i], chosen[i], texts[questions[i].id], f1[i], expected)
+            for i in order
         ],
     }
 
@@ -53,7 +53,7 @@ def _row(rows: Sequence[Mapping[str, Any]], text: str) -> Mapping[str, Any]:
     return next((row for row in rows if row["text"] == text), {"probability": 0.0})
 
 
-def _said(
+def _example(
     question: Question,
     row: Mapping[str, Any],
     text: str,
@@ -72,7 +72,7 @@ def _said(
 
 
 def _excerpt(question: Question, row: Mapping[str, Any]) -> list[str]:
-    """The context [before, at, after] the expected answer, or else the one that was given."""
+    """The context [before, at, after] the expected answer, or else the predicted one."""
     text, start = question.answers[0] if question.answers else ("", row.get("start") or 0)
     end = start + len(text) if text else row.get("end") or start
     before, after = question.context[:start], question.context[end:]

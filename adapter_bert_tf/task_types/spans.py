@@ -6,11 +6,18 @@ from typing import Any
 
 from adapter_bert_tf.data.questions.spans import SpanSettings
 from adapter_bert_tf.data.tokenization import TextEncoder
-from adapter_bert_tf.heads import serving_spans
-from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run
+from adapter_bert_tf.heads.serving_spans import Answerer
+from adapter_bert_tf.heads.serving_texts import (
+    Config,
+    Pieces,
+    Run,
+    Tensors,
+    id_signature,
+    text_signature,
+)
 from adapter_bert_tf.heads.span_labeler import LABELS, SpanLabeler, sequence_logits
 from adapter_bert_tf.task_types import report_parts
-from adapter_bert_tf.task_types.batched_inference import RunBatch, settings_of, span_answers
+from adapter_bert_tf.task_types.batched_inference import RunBatch, settings_from, span_answers
 from adapter_bert_tf.task_types.span_details import answer_details
 from adapter_bert_tf.task_types.task_type import Answer, TaskType
 from adapter_bert_tf.tasks import squad_metrics
@@ -48,7 +55,7 @@ class Spans(TaskType):
 
     def check_inputs(self, values: Mapping[str, Any]) -> None:
         for kind in (SpanSettings, DecodingSettings):
-            settings_of(kind, values)
+            settings_from(kind, values)
 
     def evaluate(
         self,
@@ -59,10 +66,9 @@ class Spans(TaskType):
         null_odds: Mapping[str, float],
     ) -> dict[str, float]:
         """Exact match and F1, from 0 to 100; see `squad_metrics.evaluate_v2`."""
-        found: dict[str, float] = squad_metrics.evaluate(
-            articles, answers, version_2, best_answers, null_odds
-        )
-        return found
+        if version_2:
+            return squad_metrics.evaluate_v2(articles, answers, best_answers, null_odds)
+        return squad_metrics.evaluate_v1(articles, answers)
 
     def details(self, *answers: Any) -> dict[str, Any]:
         """See `answer_details`."""
@@ -86,10 +92,15 @@ class Spans(TaskType):
         return ["answer", "score", "probability", "start", "end"]
 
     def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
-        return serving_spans.of_text(run, config, pieces)
+        answerer = Answerer(run, config["inputs"], pieces.encoder)
+        return text_signature(self.text_names, answerer)
 
     def serve_ids(self, run: Run, config: Config) -> Any:
-        return serving_spans.of_ids(run, config)
+        def answer(inputs: Tensors) -> Tensors:
+            logits = run(inputs)
+            return {"start_logits": logits[:, 0], "end_logits": logits[:, 1]}
+
+        return id_signature(answer)
 
 
 SPANS = Spans()

@@ -10,12 +10,18 @@ import tensorflow as tf
 
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.labels import LabelCells
-from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.data.tokenization import TextEncoder, pad_inputs, require_equal_lengths
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads import serving_texts
 from adapter_bert_tf.heads.classifier import pooled_logits
 from adapter_bert_tf.heads.losses import Loss
-from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run, Tensors
+from adapter_bert_tf.heads.serving_texts import (
+    Config,
+    Pieces,
+    Run,
+    Tensors,
+    id_signature,
+    text_signature,
+)
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types.batched_inference import RunBatch, class_logits
 from adapter_bert_tf.task_types.metrics import Metric
@@ -32,19 +38,18 @@ class Scale:
 
     def standardize(self, scores: np.ndarray) -> np.ndarray:
         """Scores of mean 0 and deviation 1, float32 `[examples]`."""
-        standardized: np.ndarray = (scores - self.mean) / self.deviation
-        return standardized
+        return (scores - self.mean) / self.deviation
 
 
 class TableType(TaskType, LabelCells):
-    """A type of tasks of one or two texts. Its `LabelCells` say how the label's cells are read.
+    """A type of tasks of one or two texts. Its `LabelCells` determine how label cells are read.
 
-    Encoded labels are arrays with a row for each example, predictions as well.
+    Encoded labels and predictions are arrays with a row for each example.
 
     Attributes:
       mixes_as: how it is trained with other tasks in one batch: as classes, as a score, or not.
       metrics: dict from name to function of decided labels and predictions.
-      own_metrics: names of the metrics of a table of one's own, the first to compare by.
+      own_metrics: names of the metrics of a user's table, the first to compare by.
       raw_outputs: noun for the content of `test_results.tsv`.
     """
 
@@ -63,8 +68,7 @@ class TableType(TaskType, LabelCells):
             )
 
     def num_texts(self, inputs: Mapping[str, Any]) -> int:
-        count: int = inputs["texts"]
-        return count
+        return inputs["texts"]
 
     def reads(self, inputs: Mapping[str, Any]) -> str:
         return {1: "one text", 2: "two texts, a pair"}[self.num_texts(inputs)]
@@ -75,12 +79,8 @@ class TableType(TaskType, LabelCells):
     def encode(self, task: Task, examples: Examples) -> np.ndarray:
         """Labels as arrays, `[examples]` or `[examples, labels]`.
 
-        Args:
-          task: `Task`, its labels known.
-          examples: `Examples` with labels; None for a row of a test file without one.
-
-        Raises:
-          InputError: for a cell that is no label of the task, with its file and line.
+        The task's labels are known. A row of a test file may have None for a label. Raises
+        `InputError`, with its file and line, for a cell that is not a label of the task.
         """
 
     @abc.abstractmethod
@@ -105,27 +105,20 @@ class TableType(TaskType, LabelCells):
     ) -> Loss | None:
         """The loss with `--class_weights` and `--label_smoothing`; None: the model's own.
 
-        Args:
-          weights, smoothing: values of these settings.
-          labels: strings.
-          encoded: labels of the training data.
-
-        Raises:
-          InputError: where the type has no such loss.
+        `encoded` are labels of the training data. Raises `InputError` where the type has no such
+        loss.
         """
         if weights or smoothing:
             raise InputError(
-                "--class_weights and --label_smoothing are of one task of classes: not of "
-                "scores, any number of labels, several tasks or questions. Leave them out."
+                "--class_weights and --label_smoothing need a single task of classes, without "
+                "scores, label sets or questions. Leave them out."
             )
         return None
 
     def mixed_labels(self, encoded: tf.Tensor, first: int) -> tf.Tensor:
-        """Labels as `losses.mixed_loss` takes them, float32 `[examples, 2]`.
+        """Labels as in `losses.mixed_loss`, float32 `[examples, 2]`.
 
-        Args:
-          encoded: float32 `[examples]`.
-          first: number of the task's first output.
+        `encoded` are float32 `[examples]`, `first` is the number of the task's first output.
         """
         zeros = tf.zeros_like(encoded)
         is_score = self.mixes_as == "score"
@@ -135,11 +128,9 @@ class TableType(TaskType, LabelCells):
 
     @abc.abstractmethod
     def predictions(self, logits: np.ndarray, scale: Scale | None = None) -> np.ndarray:
-        """Predictions from logits `[examples, outputs]`: probabilities or scores, float32.
+        """Predictions, float32, from logits `[examples, outputs]` of the task's own outputs.
 
-        Args:
-          logits: of the task's own outputs.
-          scale: of scores that are standardized still, in training.
+        `scale` is that of scores that are still standardized, in training.
         """
 
     @abc.abstractmethod
@@ -161,18 +152,12 @@ class TableType(TaskType, LabelCells):
     def evaluate(
         self, names: Sequence[str], encoded: np.ndarray, predicted: np.ndarray
     ) -> dict[str, float]:
-        """Dict from name to metric, and `loss`.
-
-        Args:
-          names: of metrics.
-          encoded: known labels.
-          predicted: of `predictions`.
-        """
+        """Dict from name to metric, and `loss`, for known labels and `predictions`."""
         scores = {name: self.metric(name, encoded, predicted) for name in names}
         return scores | {"loss": self.loss(encoded, predicted)}
 
     def is_constant(self, predicted: np.ndarray) -> bool:
-        """Whether all of several predictions say the same."""
+        """Whether all of several predictions are the same."""
         decided = self.decide(predicted)
         return len(decided) > 1 and bool((decided == decided[0]).all())
 
@@ -189,10 +174,9 @@ class TableType(TaskType, LabelCells):
     def details(
         self, labels: Sequence[str], encoded: np.ndarray, predicted: np.ndarray
     ) -> dict[str, Any]:
-        """Facts about single examples, for `eval_details.json`.
+        """Facts about single examples, for `eval_details.json`: a dict with `kind` and `shown`.
 
-        Returns:
-          dict with `kind` and `shown`, dicts that name an example by its `row`.
+        `shown` are dicts that name an example by its `row`.
         """
 
     def class_table(
@@ -230,22 +214,21 @@ class TableType(TaskType, LabelCells):
         """What the signatures return, from logits `[batch, outputs]`."""
 
     def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
-        return serving_texts.of_text(run, config, pieces, self.served)
+        def answer(*texts: tf.Tensor) -> Tensors:
+            ids, types = pieces(config["inputs"]["max_seq_length"], *require_equal_lengths(texts))
+            return self.served(run(pad_inputs(ids, types)), config)
+
+        return text_signature(self.text_names[: self.num_texts(config["inputs"])], answer)
 
     def serve_ids(self, run: Run, config: Config) -> Any:
-        return serving_texts.of_ids(run, config, self.served)
+        return id_signature(lambda inputs: self.served(run(inputs), config))
 
 
 def choose_metrics(metric: str | None, task: Task, kind: TableType) -> tuple[str, ...]:
-    """Names of the metrics of a task, the one to be judged by first.
+    """Names of the metrics of a task, the one to compare by first.
 
-    Args:
-      metric: a name, or None for the first of the task's own.
-      task: `Task`, its labels known.
-      kind: its type.
-
-    Raises:
-      InputError: for a metric that does not fit the task.
+    `metric` is a name, or None for the first of the task's own; the task's labels are known. Raises
+    `InputError` for a metric that does not fit the task.
     """
     fitting = kind.fitting_metrics(task.labels or ())
     if metric not in (None, *fitting):

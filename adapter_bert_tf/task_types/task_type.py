@@ -23,21 +23,20 @@ Answer: TypeAlias = dict[str, Any]
 
 
 class TaskType(abc.ABC):
-    """What tasks of one type learn, answer and report. Each type is one row of `TASK_TYPES`.
+    """All that differs between types of tasks. Each type is one row of `TASK_TYPES`.
 
     Attributes:
       name: key in the registry; `Task.task_type` and the command name it.
-      file_head: what the field `head` of `adapter_config.json` says.
-      file_regression: what the field `regression` says there.
+      file_head, file_regression: the fields `head` and `regression` of `adapter_config.json`.
       settings: settings of the command that choose this type.
-      predicts: noun for what is predicted, for messages.
+      predicts: noun for the predictions, for messages.
       labels: label strings that all tasks of the type have; None: each task has its own.
       text_names: names of the texts in a table and in a serving signature.
       example_texts: of a snippet on the card.
-      inputs: how texts become inputs: the settings that a task may have, and their defaults.
-      logits: function of (encoder, inputs, module, kernel, bias, stacked): what the model computes,
-        from given weights of the head `[hidden, outputs]`, `[outputs]`.
-      command: what trains and evaluates it, with `{task}`.
+      inputs: the settings of a task's inputs, and their defaults.
+      logits: function of (encoder, inputs, module, kernel, bias, stacked): the model's computation,
+        with given weights of the head `[hidden, outputs]`, `[outputs]`.
+      command: the command that trains and evaluates it, with `{task}`.
       unused: groups of variables that no output depends on.
       pipeline: the name of such tasks on the Hugging Face Hub.
       details_kind: the field `kind` of `eval_details.json`.
@@ -91,13 +90,13 @@ class TaskType(abc.ABC):
         values: Mapping[str, Tensor],
         stacked: str | None = None,
     ) -> tf.Tensor:
-        """Logits as the model of `new_model` computes them, from weights of the call.
+        """Logits as the model of `new_model` computes them, with the weights of the call.
 
         Args:
           encoder: `AdapterBertEncoder`.
           inputs: dict of int32 `[batch, seq]`.
           config: `ModuleConfig`, or None for the bare base.
-          values: dict from common name to tensor, as for `module_from_values`, with the head's
+          values: dict from common name to tensor, as for `module_from_values`, and of the head
             (`head/kernel [hidden, outputs]`, `head/bias [outputs]`).
           stacked: as for `module_from_values`.
 
@@ -119,7 +118,7 @@ class TaskType(abc.ABC):
         return {"head": self.file_head, "regression": self.file_regression}
 
     def check_labels(self, labels: Sequence[str]) -> None:
-        """Checks that labels are there where they must be. Raises `InputError`."""
+        """Checks that labels exist where the type needs them. Raises `InputError`."""
         if bool(labels) == (self.labels == ()):
             raise InputError(
                 f"a classifier has labels, a regression has none. Received: {preview(labels)}"
@@ -148,13 +147,13 @@ class TaskType(abc.ABC):
         inputs: Mapping[str, Any],
         batch_size: int,
     ) -> Iterable[Any]:
-        """What the model puts out for each text, in their order.
+        """The model's output for each text, in their order.
 
         Args:
           run: computes the logits of one batch.
           texts: one list or two, of the same length.
           encoder: `TextEncoder` of the adapter's length.
-          inputs: settings of the adapters; those of one call have the same.
+          inputs: settings of the adapters, the same for all rows of a call.
           batch_size: the most rows of a batch.
         """
 
@@ -162,9 +161,8 @@ class TaskType(abc.ABC):
     def answers(self, outputs: Sequence[Any], config: Config) -> list[Answer]:
         """Answers of one adapter, dicts that JSON can hold.
 
-        Args:
-          outputs: of the method `outputs`; values after the adapter's own belong to another.
-          config: of the adapter.
+        `outputs` are those of the method `outputs`; values after the adapter's own belong to
+        another.
         """
 
     @abc.abstractmethod
@@ -175,12 +173,9 @@ class TaskType(abc.ABC):
 
     @abc.abstractmethod
     def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
-        """The signature that takes texts, a concrete function.
+        """The signature that takes texts, a concrete function, for an adapter's config.
 
-        Args:
-          run: function of encoder inputs to logits.
-          config: of the adapter.
-          pieces: `Pieces` of the base.
+        `run` maps encoder inputs to logits; `pieces` are `Pieces` of the base.
         """
 
     @abc.abstractmethod

@@ -3,9 +3,8 @@
 import difflib
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.tasks.glue import GLUE
+from adapter_bert_tf.tasks.glue import GLUE, SHIPPED
 from adapter_bert_tf.tasks.own import OWN, own_task
-from adapter_bert_tf.tasks.shipped import SHIPPED
 from adapter_bert_tf.tasks.task import Columns, Source, Task, role
 from adapter_bert_tf.tasks.text_classification import TEXT_CLASSIFICATION
 
@@ -28,18 +27,16 @@ __all__ = [
 def find_task(name: str) -> Task:
     """The task called `name`, in any case, with or without hyphens.
 
-    Raises:
-      InputError: with the nearest names.
+    Raises `InputError`, with the nearest names, for an unknown one.
     """
-    byletters = {letters(known): task for known, task in TASKS.items()}
-    task = byletters.get(letters(name))
-    if task is None:
-        nearest = difflib.get_close_matches(name.lower(), TASKS, n=3, cutoff=0.3) or sorted(TASKS)
-        raise InputError(
-            f"Unknown task {name!r}. Did you mean {' or '.join(nearest)}? "
-            f"All tasks: {', '.join(sorted(TASKS))}; and tsv, for a table of your own"
-        )
-    return task
+    for known, task in TASKS.items():
+        if letters(known) == letters(name):
+            return task
+    nearest = difflib.get_close_matches(name.lower(), TASKS, n=3, cutoff=0.3) or sorted(TASKS)
+    raise InputError(
+        f"Unknown task {name!r}. Did you mean {' or '.join(nearest)}? "
+        f"All tasks: {', '.join(sorted(TASKS))}; and tsv, for a table of your own"
+    )
 
 
 def letters(name: str) -> str:

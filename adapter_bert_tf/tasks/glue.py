@@ -1,6 +1,7 @@
-"""GLUE (Wang et al. 2019), as its download script lays the files out."""
+"""GLUE (Wang et al. 2019) as its download script lays the files out, and the shipped tasks."""
 
 import dataclasses
+import pathlib
 
 from adapter_bert_tf.tasks.task import Columns, Source, Task
 
@@ -18,9 +19,9 @@ def glue_task(title, labels, metrics, columns, rows=None, tfds=None, train=None,
       labels: tuple of label strings; None where the type has none.
       metrics: names, separated by spaces.
       columns: `Columns` of the labelled files.
-      rows: of the test file, that the GLUE server expects; None if it does not take the task.
-      tfds: the texts' features in TensorFlow Datasets; None if they are called as the columns,
-        empty if the task is not there.
+      rows: number of rows of the test file that the GLUE server expects, if it takes the task.
+      tfds: the texts' features in TensorFlow Datasets; None: called as the columns, (): no such
+        data.
       train: `Source` arguments of the labelled files.
       test: `Columns` of the test file; None: the same, with an `index` and no label.
       **more: other arguments of `Task`.
@@ -113,5 +114,30 @@ GLUE = (
         tfds=("premise", "hypothesis"),
         adapter_of="mnli",
         layouts=({"test": Source("diagnostic.tsv", MNLI_TEST)},),
+    ),
+)
+
+# The two small tasks whose data ships with this package: for the demo and for tests.
+SHIPPED_FOLDER = pathlib.Path(__file__).resolve().parent.parent / "data" / "shipped"
+SHIPPED = (
+    # Did the event of the sentence happen (1), or was it planned, feared, cancelled (0)?
+    glue_task(
+        "demo-factuality",
+        BINARY,
+        "accuracy f1",
+        Columns("sentence", label="label"),
+        name="demo_factuality",
+        tfds=(),
+        folder=str(SHIPPED_FOLDER / "factuality"),
+    ),
+    # Do two messages mean the same?
+    glue_task(
+        "demo-paraphrase",
+        BINARY,
+        "accuracy f1",
+        PAIR,
+        name="demo_paraphrase",
+        tfds=(),
+        folder=str(SHIPPED_FOLDER / "paraphrase"),
     ),
 )

@@ -1,4 +1,4 @@
-"""A task of the user's own: a table of theirs, described by arguments, not by a row of ours."""
+"""A task of the user's own: a table described by arguments."""
 
 import dataclasses
 import re
@@ -33,9 +33,9 @@ def own_task(
       header: whether the first row names the columns.
       quoted: whether cells may be quoted; None: in `.csv` files.
       encoding: of the files.
-      task_type: name of the type, which says how labels are read.
-      skip_bad_rows: whether rows with too few cells or too many are left out, and counted.
-      train: what the file of the training data is called, without its extension.
+      task_type: name of the type, which determines how labels are read.
+      skip_bad_rows: whether rows with too few or too many cells are left out, and counted.
+      train: name of the training data's file, without its extension.
 
     Raises:
       InputError: for a missing column or a delimiter of more than one character.
@@ -44,8 +44,12 @@ def own_task(
         raise InputError(
             f"text_a is missing: the column of the text, by name or number. Received: {text_a!r}"
         )
-    if not header:
-        _require_numbers(text_a, text_b, label)
+    for column in filter(None, (text_a, text_b, label)):
+        if not header and not is_number(column):
+            raise InputError(
+                f"With header=False columns are numbers from 0. Received: {preview(column)}",
+                "header=False",
+            )
     plain = Source(
         "",
         Columns(text_a, text_b or None, label or None),
@@ -56,19 +60,11 @@ def own_task(
         encodings=(encoding,),
         skip_bad_rows=skip_bad_rows,
     )
-    return Task(
-        OWN,
-        "predictions",
-        (),
-        (
-            {
-                split: _source(split, f"{name}.{extension}", plain)
-                for split, name in (("train", train), ("dev", "dev"), ("test", "test"))
-            },
-        ),
-        dev_share=0.1,
-        task_type=task_type,
-    )
+    layout = {
+        split: _source(split, f"{name}.{extension}", plain)
+        for split, name in (("train", train), ("dev", "dev"), ("test", "test"))
+    }
+    return Task(OWN, "predictions", (), (layout,), dev_share=0.1, task_type=task_type)
 
 
 def _source(split: str, file: str, plain: Source) -> Source:
@@ -90,15 +86,6 @@ def delimiter_of(given: str | None, extension: str) -> str:
             "delimiter",
         )
     return delimiter
-
-
-def _require_numbers(*columns: str | None) -> None:
-    for name in filter(None, columns):
-        if not is_number(name):
-            raise InputError(
-                f"With header=False columns are numbers from 0. Received: {preview(name)}",
-                "header=False",
-            )
 
 
 def is_number(column: str) -> bool:

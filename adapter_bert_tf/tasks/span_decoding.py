@@ -1,4 +1,4 @@
-"""From start and end logits to answers: the best spans of all windows of a question."""
+"""Answers from start and end logits: the best spans of all windows of a question."""
 
 import dataclasses
 
@@ -9,22 +9,12 @@ from adapter_bert_tf.errors import InputError
 
 @dataclasses.dataclass(frozen=True)
 class DecodingSettings:
-    """How answers are chosen.
+    """How answers are chosen. Raises `InputError` when no answer could be kept."""
 
-    Args:
-      n_best_size: number of answers kept for a question.
-      max_answer_length: of an answer, in word pieces.
-      null_allowed: whether "no answer" is an answer (SQuAD 2.0).
-      null_score_diff_threshold: by how much the score of no answer must be above the best answer's.
-
-    Raises:
-      InputError: when no answer could be kept.
-    """
-
-    n_best_size: int = 20
-    max_answer_length: int = 30
-    null_allowed: bool = False
-    null_score_diff_threshold: float = 0.0
+    n_best_size: int = 20  # Answers kept for a question.
+    max_answer_length: int = 30  # In word pieces.
+    null_allowed: bool = False  # Whether "no answer" is an answer (SQuAD 2.0).
+    null_score_diff_threshold: float = 0.0  # The lead that no answer must have over the best one.
 
     def __post_init__(self) -> None:
         if self.n_best_size < 1 or self.max_answer_length < 1:
@@ -52,11 +42,7 @@ class Candidate:
 
 
 class Decoder:
-    """Collects the best candidates of each question, window by window, in any order.
-
-    Args:
-      settings: `DecodingSettings`.
-    """
+    """Collects the best candidates of each question, window by window, in any order."""
 
     def __init__(self, settings):
         self.settings = settings
@@ -69,45 +55,36 @@ class Decoder:
         return rows[0]["text"] if rows else ""
 
     def add(self, question, logits, context_begin, starts, ends, is_best):
-        """Adds one window.
+        """Adds one window of the question with this number.
 
-        Args:
-          question: number of the question.
-          logits: float `[2, seq]`, starts and ends.
-          context_begin, starts, ends, is_best: as in `data.spans.Window`.
+        `logits` are float `[2, seq]`, starts and ends; the others are fields of
+        `data.spans.Window`.
         """
-        found = best_spans(
-            logits[:, context_begin : context_begin + len(starts)],
-            is_best,
-            self.settings.n_best_size,
-            self.settings.max_answer_length,
-        )
-        kept = self._candidates.get(question, [])
-        kept = kept + [Candidate(int(starts[i]), int(ends[j]), s, e) for i, j, s, e in found]
+        n_best, longest = self.settings.n_best_size, self.settings.max_answer_length
+        context_logits = logits[:, context_begin : context_begin + len(starts)]
+        candidates = self._candidates.get(question, []) + [
+            Candidate(int(starts[first]), int(ends[last]), *pair)
+            for first, last, *pair in best_spans(context_logits, is_best, n_best, longest)
+        ]
         # Sorting is stable: of equal scores the one seen first stays first.
-        kept = sorted(kept, key=lambda c: (-c.score, c.start, c.end))
-        self._candidates[question] = kept[: 2 * self.settings.n_best_size]
+        candidates = sorted(candidates, key=lambda c: (-c.score, c.start, c.end))
+        self._candidates[question] = candidates[: 2 * n_best]
         null = Candidate(0, 0, float(logits[0, 0]), float(logits[1, 0]))
         self._null[question] = min(null, self._null.get(question, null), key=lambda c: c.score)
 
     def answer(self, number, question):
-        """The answers to a question.
+        """The answers to a question: (text, n-best, null odds).
 
-        Args:
-          number: of the question, as in `add`.
-          question: `Question`; its context is what answers are slices of.
-
-        Returns:
-          (text, n-best, null odds): the n-best are dicts with `text`, `probability`, `start_logit`,
-          `end_logit`, `start`, `end`; null odds is the score of no answer minus the best one's, or
-          None if that is not allowed.
+        The texts are slices of the context of the `Question`. The n-best are dicts with `text`,
+        `probability`, `start_logit`, `end_logit`, `start`, `end`; null odds is the score of no
+        answer minus the best one's, or None if that is not allowed.
         """
-        found = self._candidates.get(number, [])
-        rows = _distinct(found, question.context)[: self.settings.n_best_size]
+        candidates = self._candidates.get(number, [])
+        rows = _distinct(candidates, question.context)[: self.settings.n_best_size]
         text, odds = rows[0]["text"] if rows else "", None
         if self.settings.null_allowed:
             null = self._null[number]
-            odds = null.score - found[0].score if found else 0.0
+            odds = null.score - candidates[0].score if candidates else 0.0
             if odds > self.settings.null_score_diff_threshold:
                 text = ""
             rows.append(_row("", None, null.start_logit, null.end_logit))
@@ -117,13 +94,10 @@ class Decoder:
 
 
 def best_spans(logits, is_best, n_best, max_length):
-    """The spans with the highest sums of logits, best first.
+    """The spans with the highest sums of logits `[2, pieces]`, best first.
 
-    Args:
-      logits: float `[2, pieces]`.
-      is_best: bool `[pieces]`, where a span may start.
-      n_best: number of starts, of ends and of spans that are looked at.
-      max_length: of a span, in pieces.
+    A span starts where `is_best`, bool `[pieces]`, is true and has at most `max_length` pieces.
+    Only the `n_best` best starts and ends are combined.
 
     Returns:
       list of (first piece, last piece, start logit, end logit).

@@ -27,9 +27,9 @@ def expected_files():
 
 
 def find_files(folders):
-    """Dict from file name to path. Raises `InputError` when one is missing or there twice."""
-    found = {}
-    for name in expected_files():
+    """Dict from file name to path. Raises `InputError` for a missing or repeated file."""
+    path_by_name, missing = {}, []
+    for name, (task, _) in expected_files().items():
         paths = [path for folder in folders if (path := pathlib.Path(folder, name)).is_file()]
         if len(paths) > 1:
             raise InputError(
@@ -37,25 +37,21 @@ def find_files(folders):
                 "Name only the folder that you mean."
             )
         if paths:
-            found[name] = paths[0]
-    missing = [
-        f"{name} (--task_name={task.name} --do_predict)"
-        for name, (task, _) in expected_files().items()
-        if name not in found
-    ]
+            path_by_name[name] = paths[0]
+        else:
+            missing.append(f"{name} (--task_name={task.name} --do_predict)")
     if missing:
         raise InputError(
             f"{len(missing)} of {len(expected_files())} files are missing in "
             f"{', '.join(map(str, folders))}: {', '.join(missing)}"
         )
-    return found
+    return path_by_name
 
 
 def check_file(path, task, rows):
-    """Checks header, indices, number of rows and labels; returns how many labels there are.
+    """Checks header, indices, number of rows and labels; returns the number of different labels.
 
-    Raises:
-      InputError: for the first line that is wrong.
+    Raises `InputError` for the first line that is wrong.
     """
     try:
         lines = path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
@@ -68,16 +64,17 @@ def check_file(path, task, rows):
             f"{path}: expected {rows} predictions. Received: {len(lines) - 1}. Was "
             "another test file predicted?"
         )
+    labels = set()
     for number, line in enumerate(lines[1:]):
         index, _, label = line.partition("\t")
+        location = f"{path}, line {number + 2}"
         if index != str(number):
-            raise InputError(
-                f"{path}, line {number + 2}: expected index {number}. Received: {line!r}"
-            )
+            raise InputError(f"{location}: expected index {number}. Received: {line!r}")
         if not _is_label(task, label):
             allowed = f"one of {list(task.labels)}" if task.labels else "a number from 0 to 5"
-            raise InputError(f"{path}, line {number + 2}: expected {allowed}. Received: {label!r}")
-    return len({line.partition("\t")[2] for line in lines[1:]})
+            raise InputError(f"{location}: expected {allowed}. Received: {label!r}")
+        labels.add(label)
+    return len(labels)
 
 
 def _is_label(task, label):
@@ -86,49 +83,43 @@ def _is_label(task, label):
     return bool(re.fullmatch(r"[0-9]+(\.[0-9]+)?", label)) and float(label) <= task.score_range[1]
 
 
-def require_place(output):
-    """Raises `InputError` where `output` is anything but free or a zip of these files."""
-    if os.path.lexists(output) and _names(output) != set(expected_files()):
-        raise InputError(
-            f"{output} is there and is no zip for the GLUE server. Choose another --output, or "
-            "remove it first."
-        )
-
-
-def _names(path):
-    """The names in a zip; none if it is no zip, or a damaged one."""
+def _is_submission(path):
     try:
         with zipfile.ZipFile(path) as archive:
-            return set(archive.namelist())
+            return set(archive.namelist()) == set(expected_files())
     except (zipfile.BadZipFile, OSError):
-        return set()
+        return False
 
 
 def pack(folders, output):
-    """Writes the zip, whole or not at all; returns lines that say what is in it.
+    """Writes the zip atomically; returns lines about its content.
 
     Args:
-      folders: of the runs' output.
+      folders: output folders of the runs.
       output: path of the zip.
 
     Raises:
-      InputError: when a file is missing, there twice, or not what the server takes, or when
-        something else is at `output`.
+      InputError: when a file is missing, repeated, or refused by the server, or when something else
+        is at `output`.
     """
-    require_place(output)
-    found = find_files(folders)
+    if os.path.lexists(output) and not _is_submission(output):
+        raise InputError(
+            f"{output} exists and is not a zip for the GLUE server. Choose another --output, or "
+            "remove it first."
+        )
+    files = find_files(folders)
     lines = []
-    for name, path in found.items():
+    for name, path in files.items():
         task, rows = expected_files()[name]
-        kinds = check_file(path, task, rows)
-        note = "  all predictions are the same!" if kinds == 1 else ""
+        is_constant = check_file(path, task, rows) == 1
+        note = "  all predictions are the same!" if is_constant else ""
         lines.append(f"  {name:<10} {rows:>7,} rows  {path}{note}")
     temporary = f"{output}.tmp"
     with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, path in found.items():
+        for name, path in files.items():
             archive.write(path, name)
     os.replace(temporary, output)
-    return [*lines, f"{output}: {len(found)} files, ready for https://gluebenchmark.com/submit"]
+    return [*lines, f"{output}: {len(files)} files, ready for https://gluebenchmark.com/submit"]
 
 
 def main(arguments):

@@ -21,37 +21,23 @@ class Columns:
 class Source:
     """A file of a task, and how to read it.
 
-    Args:
-      file: its name in the data folder; `NAME.gz` is read where NAME is not there. With a final
-        slash: a folder with one folder a label and one text a file, columns 0 and 1.
-      columns: of the text, the label and the index.
-      header: whether the first row names the columns. None: if `columns` are names.
-      delimiter: one character.
-      quoted: whether cells may be quoted as in RFC 4180 and then hold line ends.
-      escaped: whether backslash, tab and line ends are written as `\\\\`, `\\t`, `\\n`, `\\r`.
-      encodings: tried in this order.
-      replace: pairs (what, by what), in texts.
-      drop_empty: whether rows without a text are left out. Rows without a label always are.
-      strict: whether a row with more cells than the header is an error.
-      optional_label: whether the label's column may be missing.
-      skip_bad_rows: whether rows with too few cells, or too many, are skipped, with a warning, or
-        an error.
-      submission: name of the GLUE server's file for this split; None for the task's title.
+    `file` is its name in the data folder; `NAME.gz` is read if NAME is missing. With a final slash
+    it is a folder with one folder a label and one text a file, columns 0 and 1.
     """
 
     file: str
     columns: Columns
-    header: bool | None = None
+    header: bool | None = None  # Whether the first row names the columns. None: if they are names.
     delimiter: str = "\t"
-    quoted: bool = False
-    escaped: bool = False
-    encodings: tuple[str, ...] = ("utf-8",)
-    replace: tuple[tuple[str, str], ...] = ()
-    drop_empty: bool = False
-    strict: bool = False
-    optional_label: bool = False
-    skip_bad_rows: bool = False
-    submission: str | None = None
+    quoted: bool = False  # Whether cells may be quoted as in RFC 4180 and then hold line ends.
+    escaped: bool = False  # Whether backslash, tab, line ends are written `\\`, `\t`, `\n`, `\r`.
+    encodings: tuple[str, ...] = ("utf-8",)  # Tried in this order.
+    replace: tuple[tuple[str, str], ...] = ()  # Pairs (old, new), in texts.
+    drop_empty: bool = False  # Whether to leave out rows without a text; those without a label are.
+    strict: bool = False  # Whether a row with more cells than the header is malformed.
+    optional_label: bool = False  # Whether the label's column may be missing.
+    skip_bad_rows: bool = False  # Whether malformed rows are skipped with a warning, or an error.
+    submission: str | None = None  # The GLUE server's name of this split; None: the task's title.
 
     @property
     def has_header(self) -> bool:
@@ -63,40 +49,25 @@ class Source:
 class Task:
     """A task whose examples are rows of tables.
 
-    Args:
-      name: by which `find_task` finds it, lower case.
-      title: as its publishers write it; the submission file is called so.
-      metrics: names of metrics, the first of which is the one to compare by; none for those of
-        its type.
-      layouts: the forms in which the task is distributed, the first whose files are there is read.
-        Each a dict from split to `Source`. A split's role is what precedes the underscore: `train`,
-        `dev`, `test` (`dev_mismatched` is a second development set), or `all`: sources that are put
-        together and divided at random.
-      task_type: name of its type, a key of `task_types.TASK_TYPES`.
-      labels: label strings as in the files; a label's id is its place. None: the sorted strings of
-        the training data, if tasks of its type have labels.
-      relabel: function from a label in the files to the label meant, or None to leave the row out.
-      score_range: the least and the largest score, or None.
-      folder: where the files are, if they ship with us; else None.
-      tfds: (config of TensorFlow Datasets' `glue`, feature of text_a[, of text_b]).
-      adapter_of: the task whose adapter predicts this one, which has no training data.
-      dev_share: share of the training data that becomes the development set if it has no file.
-      test_rows: number of rows that the GLUE server expects, by split.
+    `layouts` are the forms in which the task is distributed, each a dict from split to `Source`;
+    the first whose files exist is read. A split's role is what precedes the underscore: `train`,
+    `dev`, `test` (`dev_mismatched` is a second development set), or `all`: sources that are
+    concatenated and split at random.
     """
 
-    name: str
-    title: str
-    metrics: tuple[str, ...]
+    name: str  # Lower case, for `find_task`.
+    title: str  # As its publishers write it; names the submission file.
+    metrics: tuple[str, ...]  # Names, the first to compare by; none for those of its type.
     layouts: tuple[dict[str, Source], ...]
-    task_type: str = "classification"
-    labels: tuple[str, ...] | None = None
-    relabel: Callable[[str], str | None] | None = None
-    score_range: tuple[float, float] | None = None
-    folder: str | None = None
-    tfds: tuple[str, ...] | None = None
-    adapter_of: str | None = None
-    dev_share: float | None = None
-    test_rows: dict[str, int] = dataclasses.field(default_factory=dict)
+    task_type: str = "classification"  # A key of `task_types.TASK_TYPES`.
+    labels: tuple[str, ...] | None = None  # By id. None: the sorted ones of the training data.
+    relabel: Callable[[str], str | None] | None = None  # To the label meant; None skips the row.
+    score_range: tuple[float, float] | None = None  # The least and the largest score.
+    folder: str | None = None  # Where the files are, if they ship with this package.
+    tfds: tuple[str, ...] | None = None  # Config of TensorFlow Datasets' `glue`, text features.
+    adapter_of: str | None = None  # The task whose adapter predicts this one, without training.
+    dev_share: float | None = None  # Of the training data, for a development set without a file.
+    test_rows: dict[str, int] = dataclasses.field(default_factory=dict)  # For GLUE, by split.
 
     @property
     def num_texts(self) -> int:

@@ -121,7 +121,7 @@ def test_what_is_no_vocabulary(case, tmp_path):
 def test_what_is_no_tokenizer_configuration(content, tmp_path):
     (tmp_path / "vocab.txt").write_text("\n".join(support.VOCABULARY) + "\n")
     (tmp_path / "tokenizer_config.json").write_bytes(content)
-    with pytest.raises(InputError, match=r"tokenizer_config.json is not"):
+    with pytest.raises(InputError, match=r"tokenizer_config.json (is not valid|must hold a) JSON"):
         read_vocabulary(str(tmp_path / "vocab.txt"))
 
 
@@ -237,5 +237,5 @@ def test_absurd_sizes_without_a_checkpoint(tmp_path, tiny_base_folder):
 
 @pytest.mark.parametrize("scheme", ["s3", "http", "hdfs"])
 def test_schemes_that_are_not_supported(scheme):
-    with pytest.raises(InputError, match=rf"{scheme}://.*local paths and gs://"):
+    with pytest.raises(InputError, match=rf"{scheme}://.*local paths or gs://"):
         load_base(f"{scheme}://bucket/base")

@@ -234,7 +234,7 @@ def test_kaggle_is_asked_by_its_library(base_folder, monkeypatch, tmp_path):
         raise RuntimeError("403\nmore")
 
     monkeypatch.setitem(sys.modules, "kagglehub", types.SimpleNamespace(model_download=refuses))
-    with pytest.raises(InputError, match=r"Kaggle did not give .*: 403\. Or get its files from"):
+    with pytest.raises(InputError, match=r"Kaggle did not give .*: 403\. Get its files from"):
         load_base(name)
 
 

@@ -1,13 +1,12 @@
 """The shipped SQuAD-format files: offsets, ids, and no text on both sides."""
 
 import json
-import pathlib
 
 import pytest
 
-from adapter_bert_tf.tasks import shipped
+from adapter_bert_tf.tasks.glue import SHIPPED_FOLDER
 
-FOLDER = pathlib.Path(shipped.FOLDER) / "squad"
+FOLDER = SHIPPED_FOLDER / "squad"
 
 
 def _paragraphs(split):

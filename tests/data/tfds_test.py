@@ -35,9 +35,9 @@ def test_tasks_that_are_not_there(tmp_path):
 
 def test_nothing_is_downloaded_into_a_folder_of_tables(tmp_path):
     (tmp_path / "train.tsv").write_text("0\ta\n")
-    with pytest.raises(InputError, match=r"'train.tsv' among them.*data_source='tsv'") as raised:
+    with pytest.raises(InputError, match=r"such as 'train.tsv'.*data_source='tsv'") as raised:
         read_tfds(find_task("rte"), str(tmp_path), ["train"])
-    # His tables are not what he is to remove, and the command says its own flags.
+    # The message must not ask to remove the user's tables; commands print their own flags.
     assert "remove" not in str(raised.value)
     assert raised.value.arguments == ("data_dir", "data_source='tsv'")
     assert [path.name for path in tmp_path.iterdir()] == ["train.tsv"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict import tables as answered
-from adapter_bert_tf.predict.columns import of_texts
+from adapter_bert_tf.predict.columns import text_columns
 from tests.fuzz import tables, values
 from tests.fuzz.cases import Case
 
@@ -66,7 +66,7 @@ def answer(folder, settings):
             str(folder / settings["name"]),
             str(output),
             ["label", "probability_a"],
-            lambda names: of_texts(CONFIG, names, settings["column"]),
+            lambda names: text_columns(CONFIG, names, settings["column"]),
             answers_of,
             skip_bad_rows=settings["skip_bad_rows"],
             **reading,

@@ -3,7 +3,7 @@
 import pytest
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.predict.columns import of_texts
+from adapter_bert_tf.predict.columns import text_columns
 
 TABLE = {"text_a_column": "review", "label_column": "stars", "header": True}
 NUMBERED = {"text_a_column": "2", "text_b_column": "0", "header": False}
@@ -29,15 +29,20 @@ FOUND = {
 @pytest.mark.parametrize("case", FOUND)
 def test_columns_that_are_found(case):
     described, names, given, expected = FOUND[case]
-    assert of_texts(described, names, *given) == expected
+    assert text_columns(described, names, *given) == expected
 
 
 REFUSED = {
     "nobody knows": (config(table=TABLE), ["a", "b"], (), r"knows \['review'\] or \['text_a'\]"),
     "no header": (config(table=TABLE), None, (), "a table without a header"),
-    "one of two": (config(texts=2), ["a", "b"], ("a",), "reads pairs"),
-    "two of one": (config(), ["a", "b"], ("a", "b"), "reads single texts"),
-    "the second of one": (config(), ["a", "b"], (None, "b"), "reads single texts"),
+    "one of two": (
+        config(texts=2),
+        ["a", "b"],
+        ("a",),
+        "reads two texts.*text_b_column alone",
+    ),
+    "two of one": (config(), ["a", "b"], ("a", "b"), "reads one text: set text_a_column"),
+    "the second of one": (config(), ["a", "b"], (None, "b"), "reads one text: set text_a_column"),
     "not there": (config(), ["a", "b"], ("c",), "no column 'c'"),
     "a number beyond": (config(), ["a", "b"], ("2",), "no column '2'"),
     "a name without a header": (config(), None, ("a",), "no column 'a'"),
@@ -48,4 +53,4 @@ REFUSED = {
 def test_columns_that_are_not(case):
     described, names, given, message = REFUSED[case]
     with pytest.raises(InputError, match=message):
-        of_texts(described, names, *given)
+        text_columns(described, names, *given)

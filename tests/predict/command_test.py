@@ -36,7 +36,10 @@ def test_one_text(capsys):
 
 WRONG = {
     "a missing file": (["--predict_file=no.csv", "--output=b.csv"], "There is no file 'no.csv'"),
-    "no columns": (["--predict_file=a.csv", "--output=b.csv"], "--text_a_column=..."),
+    "no columns": (
+        ["--predict_file=a.csv", "--output=b.csv"],
+        "set --text_a_column and --text_b_column",
+    ),
     "a text less": (["--text_a=a house"], "two texts, a pair"),
     "itself": (["--predict_file=a.csv", "--output=a.csv"], "another file"),
     "there already": (["--predict_file=a.csv", "--output=c.csv"], "--overwrite"),

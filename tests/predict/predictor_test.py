@@ -157,10 +157,13 @@ WRONG = {
         "two columns 'x'",
     ),
     "something else": (lambda p: p(7, adapter="score"), "a text, a list, or a DataFrame"),
-    "columns of a list": (lambda p: p(["a"], text_a_column="x", adapter="score"), "of a DataFrame"),
+    "columns of a list": (
+        lambda p: p(["a"], text_a_column="x", adapter="score"),
+        "text_b_column need a DataFrame",
+    ),
     "others of a frame": (
         lambda p: p(pandas.DataFrame({"x": ["a"]}), others=["b"], adapter="score"),
-        "a column of it: text_b_column",
+        "one of its columns: set text_b_column",
     ),
     "too few others": (lambda p: p(["a", "b"], ["c"], adapter="mrpc"), "a text for each"),
     "one text for many": (lambda p: p(["a", "b"], "c", adapter="mrpc"), "a text for each"),

@@ -9,9 +9,10 @@ from sklearn.calibration import calibration_curve
 from adapter_bert_tf.data.questions.squad import Question
 from adapter_bert_tf.run.result_files import write_details_file
 from adapter_bert_tf.task_types import TASK_TYPES
-from adapter_bert_tf.task_types.calibration import calibration
+from adapter_bert_tf.task_types.details import calibration
 from adapter_bert_tf.task_types.regression import MOST_POINTS
 from adapter_bert_tf.task_types.span_details import AROUND, answer_details
+from adapter_bert_tf.task_types.spans import SPANS
 from adapter_bert_tf.tasks import squad_metrics
 
 CLASSES, SCORES, SETS = map(TASK_TYPES.get, ("classification", "regression", "multi_label"))
@@ -110,11 +111,9 @@ def articles(*answers):
 def test_the_scores_of_each_question_add_up_to_those_of_all(version_2):
     data = articles("the red cat", "a dog", *["" for _ in range(version_2)])
     said = {"0": "red", "1": "a dog", "2": ""}
-    each = squad_metrics.of_each(data, said, version_2)
+    each = squad_metrics.scores_by_question(data, said, version_2)
     assert each["0"] == (0, pytest.approx(2 / 3)) and each["1"] == (1, 1)
-    whole = squad_metrics.evaluate(
-        data, said, version_2, {**said, "2": "x"}, dict.fromkeys(said, 0)
-    )
+    whole = SPANS.evaluate(data, said, version_2, {**said, "2": "x"}, dict.fromkeys(said, 0))
     for i, name in enumerate(("exact_match", "f1")):
         assert whole[name] == pytest.approx(100 * np.mean([scores[i] for scores in each.values()]))
 

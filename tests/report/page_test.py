@@ -18,7 +18,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.report.pictures import ANALYSES
 from adapter_bert_tf.run.result_files import write_details_file
 from adapter_bert_tf.task_types import TASK_TYPES
-from adapter_bert_tf.task_types.class_table import class_table
+from adapter_bert_tf.task_types.metrics import class_table
 from tests.report import folders
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "written_before" / "out"

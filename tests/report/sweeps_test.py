@@ -45,7 +45,7 @@ def test_the_order_is_that_of_the_choice(tmp_path):
     table = [["adapter", "seed", "status", "eval_accuracy"]]
     table += [[name, str(i % 2), "finished", str(score)] for i, (name, score) in enumerate(rows)]
     folders.write_table(tmp_path / "sweep.csv", table, ",")
-    found = sweeps.settings(folder.read(str(tmp_path)))
+    found = sweeps.Sweep(folder.read(str(tmp_path))).settings()
     assert [(one.values["adapter"], one.average) for one in found] == [
         ("b", statistics.median([0.6, 0.7])),
         ("a", 0.7),

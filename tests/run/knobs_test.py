@@ -8,7 +8,7 @@ import safetensors.numpy
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.task_types import table_type
-from adapter_bert_tf.task_types.class_weights import parse_weights
+from adapter_bert_tf.task_types.classification import parse_weights
 from adapter_bert_tf.task_types.table_type import choose_metrics
 from adapter_bert_tf.tasks import find_task
 from tests.runs import mrpc_row, train, try_to_train, write_mrpc

@@ -164,7 +164,7 @@ def test_the_doctor_names_versions_devices_and_credentials(capsys, monkeypatch):
 
 
 def test_the_doctor_says_what_to_install(capsys, monkeypatch):
-    monkeypatch.setattr(doctor, "LINE", "2.19")
+    monkeypatch.setattr(doctor, "VERSION", "2.19")
     assert doctor.main([]) == 1
     assert 'pip install "tensorflow==2.19.*"' in capsys.readouterr().out
 

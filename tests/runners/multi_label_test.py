@@ -173,7 +173,7 @@ REFUSED = {
         ("--regression",),
         "one type. Received: .*regression.* and .*multi_label",
     ),
-    "weights of classes": (("--class_weights=balanced",), "are of one task of classes"),
+    "weights of classes": (("--class_weights=balanced",), "need a single task of classes"),
     "a metric of classes": (("--metric=mcc",), "metric is one of"),
 }
 

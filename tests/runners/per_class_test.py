@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adapter_bert_tf.runners.classification.result_files import format_table
-from adapter_bert_tf.task_types.class_table import class_table
+from adapter_bert_tf.task_types.metrics import class_table
 from tests.runs import train, write_mrpc
 
 IDS, PREDICTED = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 0, 0])

@@ -103,7 +103,7 @@ def test_only_a_submission_is_replaced(predictions, tmp_path):
     # The second ends as a zip does, with a list of its files that is not there.
     for content in (b"a thesis", b"x" * 60 + b"PK\5\6" + bytes(6) + b"\1\0\xff\0\0\0" + bytes(6)):
         output.write_bytes(content)
-        with pytest.raises(InputError, match=r"a\.zip is there and is no zip for the GLUE server"):
+        with pytest.raises(InputError, match=r"a\.zip exists and is not a zip for the GLUE server"):
             submission.pack(folders, str(output))
         assert output.read_bytes() == content
     output.unlink()

@@ -17,6 +17,7 @@ from adapter_bert_tf.data.batches import MAX_POOL, map_and_prefetch, pool_sizes
 from adapter_bert_tf.data.host_shard import WHOLE_BATCH
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output.output_dir import Contents, OutputDir
+from adapter_bert_tf.output.records import file_digest
 from adapter_bert_tf.sanitize import parse_json
 
 FORMAT = 3  # Version of the records; records of another version are written again.
@@ -31,14 +32,9 @@ FIELDS = ("question", "ids", "context_begin", "labels", "starts", "ends", "is_be
 
 @dataclasses.dataclass(frozen=True)
 class Records:
-    """Windows on disk.
+    """Windows on disk."""
 
-    Args:
-      prefix: common prefix of the shards' paths.
-      count: number of windows.
-    """
-
-    prefix: str
+    prefix: str  # Common prefix of the shards' paths.
     count: int
 
     def files(self) -> list[str]:
@@ -47,15 +43,12 @@ class Records:
 
 
 def cached_records(folder, key, windows):
-    """Returns the records for `key` in `folder`; writes them if they are missing or incomplete.
+    """Returns the `Records` for `key` in `folder`; writes them if they are missing or incomplete.
 
     Args:
       folder: the folder of all caches, local or gs://.
       key: dict of all values that determine the records.
       windows: function that returns the `Window`s to write.
-
-    Returns:
-      `Records`.
     """
     text = json.dumps(key | {"format": FORMAT}, sort_keys=True)
     path = os.path.join(folder, hashlib.sha256(text.encode()).hexdigest()[:16])
@@ -63,8 +56,7 @@ def cached_records(folder, key, windows):
     if (records := _read_valid_records(path, done_file)) is None:
         if storage.isdir(done_file):
             raise InputError(
-                f"{done_file} is a folder, and a file must be written there. Move the folder away, "
-                "or choose another features_dir.",
+                f"{done_file} is a folder. Move it away, or choose another features_dir.",
                 "features_dir",
             )
         try:
@@ -99,7 +91,7 @@ def _write_records(path, key, windows):
     with storage.local_folder(path) as local:
         files = Records(os.path.join(local, name), 0).files()
         count = _write_shards(files, windows())
-        digests = [_digest(file) for file in files]
+        digests = [file_digest(file) for file in files]
     # Written last: without it the shards are ignored.
     values = {"count": count, "name": name, "sha256": digests, "key": key}
     storage.write_text(os.path.join(path, DONE_FILE), json.dumps(values, indent=2))
@@ -120,34 +112,14 @@ def _read_records(path, done_file):
     try:
         values = parse_json(storage.read_bytes(done_file))
         records = Records(os.path.join(path, str(values["name"])), values["count"])
-        valid = (
-            _shard_digests(records) == list(values["sha256"])
-            and _count_windows(records) == records.count
-        )
-        return dataclasses.replace(records, count=int(records.count)) if valid else None
+        if not all(storage.exists(file) and not storage.isdir(file) for file in records.files()):
+            return None
+        digests = [file_digest(file) for file in storage.cached(*records.files())]
+        count = _read_dataset(records).reduce(0, lambda count, _: count + 1).numpy().item()
+        valid = digests == list(values["sha256"]) and count == records.count
+        return dataclasses.replace(records, count=count) if valid else None
     except (ValueError, KeyError, TypeError, tf.errors.OpError):
         return None
-
-
-def _shard_digests(records):
-    """Returns the digests of the shards; None if one is missing."""
-    if not all(storage.exists(file) and not storage.isdir(file) for file in records.files()):
-        return None
-    return [_digest(file) for file in storage.cached(*records.files())]
-
-
-def _count_windows(records):
-    """Counts the windows in the shards."""
-    return _read_dataset(records).reduce(0, lambda count, _: count + 1).numpy().item()
-
-
-def _digest(path):
-    """Returns the SHA-256 of a local file."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while part := file.read(1 << 20):
-            digest.update(part)
-    return digest.hexdigest()
 
 
 def _write_shards(paths, windows):
@@ -188,20 +160,8 @@ def train_batches(
 ):
     """Makes shuffled training batches of equal size, with windows of similar length.
 
-    Args:
-      records: `Records`.
-      batch_size: windows per batch, over all replicas.
-      steps: number of batches.
-      seed: seed of the order; the same seed gives the same batches.
-      max_seq_length: maximum length of a batch.
-      pad_to: lengths are rounded up to a multiple of this; None pads all to `max_seq_length`.
-      group_by_length: scope of sorting by length; see `batches.pool_sizes`.
-      start: number of batches to skip, for a resumed run.
-      shard: `HostShard` of this host.
-
-    Returns:
-      `tf.data.Dataset` of (inputs, labels), one element for each local replica and step; labels are
-      int32 `[batch, 2]`.
+    The arguments are those of `batches.train_batches`, with `Records`. Labels are int32 `[batch,
+    2]`.
     """
     dataset = _read_dataset(records).shuffle(SHUFFLE_BUFFER, seed=seed).repeat()
     if pad_to:
@@ -228,16 +188,14 @@ def eval_batches(records, batch_size, max_seq_length, pad_to=8, shard=WHOLE_BATC
     `eval_fields` gives the fields in the same order. The last batch repeats windows to have the
     full size.
     """
-    dataset = _eval_order(records, batch_size, pad_to).map(
-        lambda batch, lengths: (
-            _fill_batch(batch, batch_size),
-            _width(lengths, max_seq_length, pad_to),
-        )
-    )
+
+    def fill(batch, lengths):
+        full_batch = tf.gather(batch, tf.range(batch_size) % tf.size(batch))
+        return full_batch, _width(lengths, max_seq_length, pad_to)
+
+    dataset = shard.split(_eval_order(records, batch_size, pad_to).map(fill))
     length = None if pad_to else max_seq_length
-    return map_and_prefetch(
-        shard.split(dataset), lambda batch, width: _inputs(batch, width, length)[0]
-    )
+    return map_and_prefetch(dataset, lambda batch, width: _inputs(batch, width, length)[0])
 
 
 def eval_fields(records, batch_size, pad_to=8):
@@ -266,10 +224,6 @@ def _read_dataset(records):
 def _sort_by_length(pool, lengths):
     order = tf.argsort(lengths, stable=True)
     return tf.data.Dataset.from_tensor_slices((tf.gather(pool, order), tf.gather(lengths, order)))
-
-
-def _fill_batch(batch, batch_size):
-    return tf.gather(batch, tf.range(batch_size) % tf.size(batch))
 
 
 def _width(lengths, max_seq_length, pad_to):

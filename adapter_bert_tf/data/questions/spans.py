@@ -15,20 +15,14 @@ QUESTIONS_PER_BATCH = 512
 
 @dataclasses.dataclass(frozen=True)
 class SpanSettings:
-    """Settings of the windows.
+    """Settings of the windows, in word pieces.
 
-    Args:
-      max_seq_length: maximum length of an input, in word pieces.
-      doc_stride: word pieces between the starts of two windows.
-      max_query_length: maximum length of a question; longer questions are cut.
-
-    Raises:
-      InputError: when no context fits next to the longest question, or `doc_stride` is 0 or less.
+    Raises `InputError` when no context fits next to the longest question, or `doc_stride` < 1.
     """
 
-    max_seq_length: int = 384
-    doc_stride: int = 128
-    max_query_length: int = 64
+    max_seq_length: int = 384  # The most pieces of an input.
+    doc_stride: int = 128  # Between the starts of two windows.
+    max_query_length: int = 64  # Longer questions are cut.
 
     def __post_init__(self) -> None:
         if self.max_query_length < 1 or self.max_seq_length <= self.max_query_length + 3:
@@ -46,34 +40,19 @@ class SpanSettings:
 
 @dataclasses.dataclass(frozen=True)
 class Window:
-    """One input `[CLS] question [SEP] part of the context [SEP]`.
+    """One input `[CLS] question [SEP] part of the context [SEP]`."""
 
-    Args:
-      question: index of the question in its file.
-      ids: int32 `[length]`, word ids.
-      context_begin: position of the first context piece; type ids are 1 from here on.
-      starts, ends: int32 `[pieces]`, character range of each piece in the context.
-      is_best: bool `[pieces]`, whether no other window has more context around the piece.
-      labels: (first, last) position of the answer; (0, 0), [CLS], if it is not in this window.
-    """
-
-    question: int
-    ids: np.ndarray
-    context_begin: int
-    starts: np.ndarray
-    ends: np.ndarray
-    is_best: np.ndarray
-    labels: tuple[int, int] = (0, 0)
+    question: int  # Its index in the file.
+    ids: np.ndarray  # int32 `[length]`, word ids.
+    context_begin: int  # Position of the first context piece; type ids are 1 from here on.
+    starts: np.ndarray  # int32 `[pieces]`, first character of each piece in the context.
+    ends: np.ndarray  # int32 `[pieces]`, the character after each piece.
+    is_best: np.ndarray  # bool `[pieces]`, whether no other window has more context around it.
+    labels: tuple[int, int] = (0, 0)  # First and last position of the answer; [CLS] if outside.
 
 
 def make_windows(questions, encoder, settings):
-    """Yields every `Window` of every question, in order, a few hundred questions at a time.
-
-    Args:
-      questions: list of `Question`.
-      encoder: `TextEncoder`.
-      settings: `SpanSettings`.
-    """
+    """Yields every `Window` of every `Question`, in order, a few hundred questions at a time."""
     align = _compile_align(encoder)
     cls, sep = (encoder.special[f"{name}_id"] for name in ("start_of_sequence", "end_of_segment"))
     for first in range(0, len(questions), QUESTIONS_PER_BATCH):
@@ -185,10 +164,8 @@ def training_windows(questions, encoder, settings):
             yield from windows
     if skipped:
         logging.warning(
-            "%d of %d questions are skipped in training: their answer fits into no window: %s",
-            len(skipped),
-            len(questions),
-            ", ".join(map(str, skipped[:5])),
+            f"{len(skipped)} of {len(questions)} questions are skipped in training: their answer "
+            f"fits into no window: {', '.join(map(str, skipped[:5]))}"
         )
 
 

@@ -14,29 +14,17 @@ from adapter_bert_tf.sanitize import parse_json, preview
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """One question.
+    """One question about a paragraph, its context."""
 
-    Args:
-      id: string, unique in the file.
-      text: the question.
-      context: the paragraph.
-      answers: tuple of (text, start in characters of `context`); empty if unknown or impossible.
-      impossible: whether the paragraph has no answer (SQuAD 2.0).
-    """
-
-    id: str
+    id: str  # Unique in the file.
     text: str
     context: str
-    answers: tuple[tuple[str, int], ...] = ()
-    impossible: bool = False
+    answers: tuple[tuple[str, int], ...] = ()  # Texts, and starts in characters of `context`.
+    impossible: bool = False  # Whether the paragraph has no answer (SQuAD 2.0).
 
 
 def read_articles(path):
-    """Reads the articles of a SQuAD file, the list `data`.
-
-    Raises:
-      InputError: when the file is missing, or is not a SQuAD JSON file.
-    """
+    """Reads the articles of a SQuAD file, the list `data`. Raises `InputError` for another file."""
     try:
         content = parse_json(storage.read_bytes(path))
     except tf.errors.OpError as error:
@@ -56,17 +44,10 @@ def read_articles(path):
 
 
 def read_questions(articles, path):
-    """Returns the `Question`s, in file order.
+    """Returns the `Question`s of `read_articles`, in file order.
 
-    An answer whose text is not at its offset in the paragraph is dropped, with a warning.
-
-    Args:
-      articles: result of `read_articles`.
-      path: path for messages.
-
-    Raises:
-      InputError: for a missing field, a field of another type, a repeated id, or a file without
-        questions.
+    An answer whose text is not at its offset in the paragraph is dropped, with a warning. Raises
+    `InputError`, with `path`, for a missing or mistyped field, a repeated id, or no questions.
     """
     parsed = [_parse_question(*entry) for entry in _iterate_questions(articles, path)]
     questions = [question for question, _ in parsed]
@@ -74,11 +55,8 @@ def read_questions(articles, path):
     incomplete = [question.id for question, dropped in parsed if dropped]
     if incomplete:
         logging.warning(
-            "%s: %d questions have an answer that is not at its offset; these answers "
-            "are dropped: %s",
-            path,
-            len(incomplete),
-            preview(incomplete[:5]),
+            f"{path}: {len(incomplete)} questions have an answer that is not at its offset; these "
+            f"answers are dropped: {preview(incomplete[:5])}"
         )
     return questions
 

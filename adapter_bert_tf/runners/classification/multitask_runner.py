@@ -23,7 +23,7 @@ from adapter_bert_tf.runners.classification.runner import (
 )
 from adapter_bert_tf.runners.classification.saved_adapter import check_divisions, check_task
 from adapter_bert_tf.sanitize import preview
-from adapter_bert_tf.serving.multitask import export_together, signatures_of
+from adapter_bert_tf.serving.multitask import export_together, signature_names
 from adapter_bert_tf.store.directory import with_task_config
 from adapter_bert_tf.store.multitask import head_among, heads_of, is_several, whole
 from adapter_bert_tf.training.parameter_report import format_per_task_report
@@ -70,7 +70,7 @@ class MultitaskRunner(ClassificationRunner):
     def new_model(self, plan, encoder):
         heads = heads_of(plan.saved.config) if plan.saved else [_head_of(t) for t in plan.tasks]
         if plan.actions.export:  # Before the first step, and not after the last.
-            signatures_of([head.task for head in heads])
+            signature_names([head.task for head in heads])
         return MixedClassifier(encoder, heads, dropout=encoder.config["output_dropout"])
 
     def report(self, job):

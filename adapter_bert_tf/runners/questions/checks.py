@@ -9,6 +9,7 @@ from absl import logging
 from adapter_bert_tf.data.checks import WORTH_A_WARNING
 from adapter_bert_tf.data.questions.squad import Question
 from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.tasks.squad_metrics import questions_in
 
 AT_ONCE = 4096  # Questions whose pieces are in memory.
 
@@ -17,9 +18,7 @@ def answer_texts(articles: Iterable[Mapping[str, Any]]) -> dict[Any, list[str]]:
     """Dict from question id to the texts of its answers, as the official evaluators read them."""
     return {
         qa["id"]: [answer["text"] for answer in qa.get("answers") or []]
-        for article in articles
-        for paragraph in article["paragraphs"]
-        for qa in paragraph["qas"]
+        for qa in questions_in(articles)
     }
 
 

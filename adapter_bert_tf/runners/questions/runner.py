@@ -66,9 +66,11 @@ class QuestionRunner(TaskRunner):
 
     def write_details(self, job):
         task, answers = job.plan.only_task, job.evaluated["answers"]
-        of_each = squad_metrics.of_each(task.articles, answers.texts, task.decoding.null_allowed)
+        scores = squad_metrics.scores_by_question(
+            task.articles, answers.texts, task.decoding.null_allowed
+        )
         expected = checks.answer_texts(task.articles)
-        found = task.task_type.details(task.asked, of_each, answers.texts, answers.n_best, expected)
+        found = task.task_type.details(task.asked, scores, answers.texts, answers.n_best, expected)
         folder = job.plan.paths.output_dir
         write_details_file(folder, "eval_details", task.name, "dev", found)
 
