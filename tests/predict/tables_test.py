@@ -255,7 +255,7 @@ def test_what_comes_to_be_there_meanwhile(overwrite, links, tmp_path, monkeypatc
         assert sorted(os.listdir(tmp_path)) == ["a.csv", "b.csv"]
         assert "<x>" in output.read_text()
         return
-    with pytest.raises(InputError, match="made by another process") as refused:
+    with pytest.raises(InputError, match="Another process has made") as refused:
         answer(source, output, answers=late)
     assert output.read_text() == "mine"
     (kept,) = set(os.listdir(tmp_path)) - {"a.csv", "b.csv"}
