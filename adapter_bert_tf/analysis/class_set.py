@@ -32,7 +32,7 @@ class ClassSet(DevSet):
         assert isinstance(task, ClassificationData)
         self._task = task
         split = next(name for name in task.features if role(name) == "dev")
-        self._features = task.asked(split)
+        self._features = task.inputs(split)
         labels = task.labels[split]
         if labels is None:
             raise InputError(f"The {split} set of {task.name} has no labels to score by.")
@@ -42,7 +42,7 @@ class ClassSet(DevSet):
         size = plan.limit_batch(plan.batches.evaluate, len(self._features))
         self._rows = eval_plan(self._features, size, plan.batches.pad_to)
         self._examples = task.examples[split]
-        self.title = task.shown(split)
+        self.title = task.split_title(split)
         self.metric: str = task.task.metrics[0]
         texts = ("text_a", "text_b")[: len(self._examples.texts()[0])]
         self.columns = ("place", *texts, "label")

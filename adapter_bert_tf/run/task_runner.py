@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
@@ -25,6 +25,9 @@ from adapter_bert_tf.store import SavedAdapter, contents, save_adapter, schema
 from adapter_bert_tf.store.members import update_members
 from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.training.parameter_report import format_report
+
+# Inputs of batches, each with the number of rows before its padding rows.
+InputBatches: TypeAlias = Iterator[tuple[dict[str, tf.Tensor], int]]
 
 
 class TaskRunner(abc.ABC):
@@ -129,7 +132,7 @@ class TaskRunner(abc.ABC):
         return
 
     @abc.abstractmethod
-    def dev_batches(self, plan: Plan) -> Iterator[tuple[dict[str, tf.Tensor], int]]:
+    def dev_batches(self, plan: Plan) -> InputBatches:
         """The inputs of the development set, in batches, each with the number of rows that count.
 
         The rows after those only fill up the batch.

@@ -93,7 +93,7 @@ def tasks(folder, settings):
     flags = config_of(_parsed(*given, "--output_dir=x", "--max_seq_length=16"))
     found = read_tasks(data_config(flags), read_vocabulary(f"{folder}/vocab.txt"), None)
     assert found and all(task.count for task in found)
-    columns = [task.among.columns for task in found]
+    columns = [task.position.columns for task in found]
     assert [column.start for column in columns] == [0, *(column.stop for column in columns[:-1])]
 
 

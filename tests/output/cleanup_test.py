@@ -66,8 +66,8 @@ def test_only_the_runs_own_files_are_cleared(tmp_path):
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
-    tasks = [types.SimpleNamespace(name="mnli", task=find_task("mnli"))]
-    contents = contents_of(["MRPC.*", *names_of(tasks, together=False)])
+    tasks = [types.SimpleNamespace(file_prefix="", task=find_task("mnli"))]
+    contents = contents_of(["MRPC.*", *names_of(tasks)])
     OutputDir(str(tmp_path), contents).clear()
     there = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert there == set(mine)

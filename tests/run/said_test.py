@@ -36,7 +36,7 @@ def test_adapters_that_are_left_out(mrpc, tiny_base_folder, trained, tmp_path, c
 
 def test_a_division_of_what_is_divided(mrpc, tiny_base_folder, tmp_path, caplog):
     train(mrpc, tiny_base_folder, tmp_path / "out", *SHORT, "--split_seed=3")
-    assert "--split_seed=3 has no effect: the data comes divided" in caplog.text
+    assert "--split_seed=3 has no effect" in caplog.text
 
 
 @pytest.mark.long
@@ -50,7 +50,7 @@ def test_few_examples_may_be_of_one_class(mrpc, tiny_base_folder, tmp_path, capl
         caplog.clear()
         out = tmp_path / str(rows)
         train(few, tiny_base_folder, out, *SHORT, "--do_eval", "--learning_rate=1e-9")
-        assert ("got the same prediction" in caplog.text) is said
+        assert ("the same prediction" in caplog.text) is said
 
 
 def test_each_command_names_the_other(mrpc, trained, tmp_path):

@@ -13,8 +13,12 @@ import tensorflow as tf
 import adapter_bert_tf as abt
 from adapter_bert_tf.cli.store import main
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.runners.classification.multitask_data import _bare, check_apart, with_title
-from adapter_bert_tf.runners.classification.task_data import Among, ClassificationData
+from adapter_bert_tf.runners.classification.multitask_data import (
+    _without_task,
+    check_distinct_names,
+    with_title,
+)
+from adapter_bert_tf.runners.classification.task_data import ClassificationData, TaskPosition
 from adapter_bert_tf.tasks import find_task
 from tests import support
 from tests.analysis.looked import LookedAt, look
@@ -422,15 +426,21 @@ def test_tasks_whose_files_or_results_would_be_called_alike(case):
     names, message = CALLED_ALIKE[case]
     tasks = [
         ClassificationData(
-            with_title(name, find_task(of)), {}, {}, {}, None, 16, Among(name, i, slice(i, i + 1))
+            with_title(name, find_task(of)),
+            {},
+            {},
+            {},
+            None,
+            16,
+            TaskPosition(name, i, slice(i, i + 1)),
         )
         for i, (name, of) in enumerate(names.items())
     ]
     if message is None:
-        check_apart(tasks)
+        check_distinct_names(tasks)
         return
     with pytest.raises(InputError, match=message):
-        check_apart(tasks)
+        check_distinct_names(tasks)
 
 
 def test_a_task_that_ships_with_the_package_beside_one_in_a_folder(
@@ -657,7 +667,7 @@ def test_thirty_tasks_at_once(glue, tiny_base_folder, tmp_path):
     ],
 )
 def test_a_message_says_the_task_once_and_paths_as_they_are(said, bare):
-    assert _bare(InputError(said), "a") == bare
+    assert _without_task(InputError(said), "a") == bare
 
 
 def test_labels_that_differ_between_splits_are_refused(glue, tiny_base_folder, tmp_path):

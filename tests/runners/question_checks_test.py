@@ -26,7 +26,7 @@ def read(*questions, **more):
 SEEN = {  # Training questions; how many of the two asked are known.
     "none": (read(("who", [])), None),
     "another context": (read(("who sat", []), context="a dog"), None),
-    "one": (read(("who sat", [])), "1 of 2 questions of dev.json are in the training data too"),
+    "one": (read(("who sat", [])), "1 of 2 questions of dev.json are also in the training data"),
     "both": (read(("where", []), ("who sat", [])), "2 of 2 questions of dev.json"),
 }
 
@@ -53,7 +53,7 @@ def test_answers_that_count_and_are_not_there(case, caplog):
     asked = read_questions(file, "a file")
     caplog.clear()
     checks.warn_of_misplaced(asked, file, "dev.json")
-    assert ("dev.json: scores count the answers of these 1 questions" in caplog.text) is said
+    assert ("dev.json: scores count the misplaced answers of 1 questions" in caplog.text) is said
     assert checks.answer_texts(file) == {0: [text for text, _ in answers]}
 
 

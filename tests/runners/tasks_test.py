@@ -242,4 +242,4 @@ def test_one_prediction_for_all_is_flagged(tiny_base_folder, tmp_path, caplog):
         "--num_train_epochs=0.5",
         "--learning_rate=1e-9",
     )
-    assert "Every example of dev got the same prediction" in caplog.text
+    assert "All examples of dev have the same prediction" in caplog.text

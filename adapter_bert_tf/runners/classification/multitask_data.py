@@ -1,7 +1,7 @@
 """The data of several tasks that are trained together."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -16,8 +16,8 @@ from adapter_bert_tf.data.mixture import concatenate
 from adapter_bert_tf.data.tokenization import TextEncoder, text_encoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.runners.classification.reading import read_task, task_of
-from adapter_bert_tf.runners.classification.result_files import raw_file
-from adapter_bert_tf.runners.classification.task_data import Among, ClassificationData
+from adapter_bert_tf.runners.classification.result_files import raw_file, with_suffix
+from adapter_bert_tf.runners.classification.task_data import ClassificationData, TaskPosition
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.directory import with_task_config
@@ -27,13 +27,13 @@ from adapter_bert_tf.tasks import OWN, Task, find_task, letters, role
 
 
 def configs_of(config: RunConfig) -> dict[str, RunConfig]:
-    """Dict from each task's name to its own configuration. Raises `InputError`."""
-    found = entries(config.data.task_name or "")
+    """Returns a dict from each task's name to its own configuration. Raises `InputError`."""
+    listed = entries(config.data.task_name or "")
     try:
-        check_task_names(tuple(entry.name for entry in found))
+        check_task_names(tuple(entry.name for entry in listed))
     except InputError as error:
         raise InputError(f"--task_name={preview(config.data.task_name)}: {error}") from error
-    return {entry.name: _config_of(config, entry, len(found) == 1) for entry in found}
+    return {entry.name: _config_of(config, entry, len(listed) == 1) for entry in listed}
 
 
 def _config_of(config: RunConfig, entry: Entry, alone: bool) -> RunConfig:
@@ -44,25 +44,25 @@ def _config_of(config: RunConfig, entry: Entry, alone: bool) -> RunConfig:
     return config.with_defaults(**settings)
 
 
-def _folder_of(above: str, name: str, task_name: str, alone: bool) -> str:
-    """The folder of a task in the folder of all of them, called as the task is, in any case.
+def _folder_of(parent: str, name: str, task_name: str, alone: bool) -> str:
+    """Returns the folder of a task in the common folder, by the task's name in any case.
 
-    One with the name that the user gave counts before one with that of GLUE's task. Of one task
-    that is asked for alone it may be the folder itself.
+    The name that the user gave has precedence over that of GLUE's task. For one task alone the
+    common folder may be its own.
     """
-    there = [n.rstrip("/") for n in storage.listdir(above)] if storage.isdir(above) else []
+    names = [n.rstrip("/") for n in storage.listdir(parent)] if storage.isdir(parent) else []
     titles = () if task_name == OWN else (task_name, find_task(task_name).title)
-    for called in ({name}, {name, *titles}):
-        wanted = {letters(title) for title in called}
-        found = [n for n in there if letters(n) in wanted and storage.isdir(f"{above}/{n}")]
-        if len(found) == 1:
-            return f"{above.rstrip('/')}/{found[0]}"
+    for candidates in ({name}, {name, *titles}):
+        wanted = {letters(title) for title in candidates}
+        matching = [n for n in names if letters(n) in wanted and storage.isdir(f"{parent}/{n}")]
+        if len(matching) == 1:
+            return f"{parent.rstrip('/')}/{matching[0]}"
     shipped = None if task_name == OWN else find_task(task_name).folder
     if alone or shipped:
-        return shipped or above
+        return shipped or parent
     raise InputError(
-        f"--data_dir={above} must hold one folder for each task. For {name!r} it holds "
-        f"{preview(found) if found else 'none'}, and in all {preview(sorted(there))}. Name the "
+        f"--data_dir={parent} must hold one folder for each task. Received for {name!r}: "
+        f"{preview(matching) if matching else 'none'} of {preview(sorted(names))}. Name the "
         f"folder: --task_name=...,{task_name}=FOLDER"
     )
 
@@ -70,77 +70,74 @@ def _folder_of(above: str, name: str, task_name: str, alone: bool) -> str:
 def read_tasks(
     config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None
 ) -> tuple[ClassificationData, ...]:
-    """The data of all tasks, each with its place among them.
+    """Reads the data of all tasks, each with its position among them.
 
     Args:
-      config: those that decide what is read.
+      config: settings that decide what is read.
       vocabulary: of the base.
-      saved: what was trained, to be applied; its order and labels count.
+      saved: adapter to apply, whose order of tasks and labels count.
 
     Raises:
-      InputError: which names the task that something is wrong with.
+      InputError: for anything wrong with the data; the message names the task.
     """
     configs, encoder = configs_of(config), text_encoder(vocabulary, config.data.max_seq_length)
     _check_types(configs)
-    found = [
-        _read(name, own, encoder, with_task_config(saved, name) if saved else None)
+    data = {
+        name: _read(name, own, encoder, with_task_config(saved, name) if saved else None)
         for name, own in configs.items()
-    ]
-    widths = _widths(saved, list(configs), found)
-    starts = dict(zip(widths, np.cumsum([0, *widths.values()]).tolist(), strict=False))
-    order = list(widths)
+    }
+    widths = _widths(saved, data)
+    order, ends = list(widths), np.cumsum([0, *widths.values()]).tolist()
+    columns = {name: slice(ends[i], ends[i + 1]) for i, name in enumerate(order)}
     tasks = tuple(
-        dataclasses.replace(
-            data,
-            among=Among(name, order.index(name), slice(starts[name], starts[name] + widths[name])),
-        )
-        for name, data in zip(configs, found, strict=True)
+        dataclasses.replace(task, position=TaskPosition(name, order.index(name), columns[name]))
+        for name, task in data.items()
     )
-    check_apart(tasks)
+    check_distinct_names(tasks)
     return tasks
 
 
-def _check_types(configs: dict[str, RunConfig]) -> None:
-    """Requires types of tasks that can share a batch. Raises `InputError`."""
+def _check_types(configs: Mapping[str, RunConfig]) -> None:
+    """Raises `InputError` for a type of tasks that cannot share a batch with others."""
     types = {name: chosen_type(own.values) for name, own in configs.items()}
     if other := {name: kind for name, kind in types.items() if kind.mixes_as is None}:
         settings = [setting for kind in other.values() for setting in kind.settings]
         raise InputError(
-            "Several tasks have one label or one score an example each. Received: "
+            "Each of several tasks must have one label or one score per example. Received: "
             f"{', '.join(dict.fromkeys(settings))} of {preview(list(other))}"
         )
 
 
-def check_apart(tasks: Sequence[ClassificationData]) -> None:
-    """No two tasks may have a file or a result of one name. Raises `InputError`."""
-    for what, names_of in (("file", files_of), ("result", results_of)):
-        owner: dict[str, str] = {}
+def check_distinct_names(tasks: Sequence[ClassificationData]) -> None:
+    """Raises `InputError` if two tasks would have a file or a result of one name."""
+    for noun, names_of in (("file", _files_of), ("result", _results_of)):
+        owners: dict[str, str] = {}
         for task in tasks:
             for name in sorted(names_of(task)):
-                other = owner.setdefault(name.lower(), task.name)
+                other = owners.setdefault(name.lower(), task.name)
                 if other != task.name:
                     raise InputError(
                         f"The tasks {preview(other)} and {preview(task.name)} would have one "
-                        f"{what}, "
-                        f"{preview(name)}. Give one of them another name, in a YAML file of tasks."
+                        f"{noun}, {preview(name)}. Give one of them another name, in a YAML file "
+                        "of tasks."
                     )
 
 
-def files_of(task: ClassificationData) -> set[str]:
-    """Names of the files of a task's predictions, without `.tsv`."""
+def _files_of(task: ClassificationData) -> set[str]:
+    """Returns the names of a task's prediction files, without `.tsv`."""
     splits = {split for layout in task.task.layouts for split in layout if role(split) == "test"}
     raw = {f"{task.name}_{raw_file(split)}" for split in splits}
     return raw | {task.task.submission(split) for split in splits}
 
 
-def results_of(task: ClassificationData) -> set[str]:
-    """Names of a task's results on all its development and test sets."""
+def _results_of(task: ClassificationData) -> set[str]:
+    """Returns the names of a task's results on all its development and test sets."""
     splits = {split for layout in task.task.layouts for split in layout}
     return {
-        "_".join([task.prefix(kind), *split.split("_")[1:], metric])
-        for kind, of in (("eval", "dev"), ("test", "test"))
+        f"{with_suffix(task.prefix(kind), split)}_{metric}"
+        for kind, split_role in (("eval", "dev"), ("test", "test"))
         for split in splits
-        if role(split) == of
+        if role(split) == split_role
         for metric in (*task.task.metrics, "loss")
     }
 
@@ -151,18 +148,19 @@ def _read(
     try:
         return read_task(config, with_title(name, task_of(config)), encoder, saved)
     except InputError as error:
-        raise InputError(f"The task {name!r}: {_bare(error, name)}", *error.arguments) from error
+        message = _without_task(error, name)
+        raise InputError(f"The task {name!r}: {message}", *error.arguments) from error
 
 
-def _bare(error: InputError, name: str) -> str:
-    """A message without the task that it begins with, which is said already."""
-    before = f"The task {name!r} "
-    said = str(error).removeprefix(before)  # A path stays as it is.
-    return said[0].upper() + said[1:] if said != str(error) else said
+def _without_task(error: InputError, name: str) -> str:
+    """Returns a message without the task that it begins with, because the caller names it."""
+    message = str(error)
+    short = message.removeprefix(f"The task {name!r} ")
+    return message if short == message else short[0].upper() + short[1:]
 
 
 def with_title(name: str, task: Task) -> Task:
-    """A task whose files have the name that the user gave it, if that is another than its own."""
+    """Returns a task whose files have the name that the user gave it."""
     if name == task.name:
         return task
     layouts = tuple(
@@ -177,24 +175,21 @@ def with_title(name: str, task: Task) -> Task:
     return dataclasses.replace(task, title=name, layouts=layouts)
 
 
-def _widths(
-    saved: SavedAdapter | None, names: Sequence[str], found: Sequence[ClassificationData]
-) -> dict[str, int]:
-    """Dict from each task that the model has to the number of its outputs."""
+def _widths(saved: SavedAdapter | None, data: Mapping[str, ClassificationData]) -> dict[str, int]:
+    """Returns a dict from each task of the model to its number of outputs."""
     if saved:
         return {head.task: head.outputs for head in heads_of(saved.config)}
-    outputs = [data.task_type.num_outputs(data.labels_in_order) for data in found]
-    return dict(zip(names, outputs, strict=True))
+    return {name: task.task_type.num_outputs(task.labels_in_order) for name, task in data.items()}
 
 
 def mixed_features(tasks: Sequence[ClassificationData]) -> Features:
-    """What is trained on, of all tasks; labels as `losses.mixed_loss` takes them."""
-    return concatenate([_with_places(task) for task in tasks])
+    """Returns the training features of all tasks; labels as `losses.mixed_loss` takes them."""
+    return concatenate([_with_mixed_labels(task) for task in tasks])
 
 
-def _with_places(task: ClassificationData) -> Features:
-    """Labels as float32 `[examples, 2]`: the output that is right, and the score it should have."""
-    assert task.among
-    features, first = task.training_features, task.among.columns.start
+def _with_mixed_labels(task: ClassificationData) -> Features:
+    """Returns features with labels float32 `[examples, 2]`: the right output, and its score."""
+    assert task.position
+    features, first = task.training_features, task.position.columns.start
     labels = task.task_type.mixed_labels(tf.cast(features.labels, tf.float32), first)
     return dataclasses.replace(features, labels=labels)

@@ -1,6 +1,6 @@
-"""Several tasks that begin from several: which of them has what of whom."""
+"""Several tasks that start from an adapter of several: the source of each task's weights."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,66 +15,66 @@ from adapter_bert_tf.store.multitask import config_of, names_of
 from adapter_bert_tf.task_types import type_of
 
 
-def sources_of(start: InitialAdapter, tasks: Sequence[TaskData]) -> dict[str, str | None]:
-    """Dict from each task to the one of `start` that it begins as; None for the mean of all."""
-    there = names_of(start.saved.config)
-    return {task.name: task.name if task.name in there else start.task for task in tasks}
+def sources_of(initial: InitialAdapter, tasks: Sequence[TaskData]) -> dict[str, str | None]:
+    """Returns a dict from each task to the saved task it starts from; None for the mean of all."""
+    saved = names_of(initial.saved.config)
+    return {task.name: task.name if task.name in saved else initial.task for task in tasks}
 
 
-def has_head(start: InitialAdapter, task: TaskData) -> bool:
-    """Whether a task begins with a head of `start`: it is of its kind and its labels."""
-    source = sources_of(start, [task])[task.name]
+def has_head(initial: InitialAdapter, task: TaskData) -> bool:
+    """Whether a task starts with a saved head, which has its type and its labels."""
+    source = sources_of(initial, [task])[task.name]
     if source is None:
         return False
-    theirs = config_of(start.saved.config, source)
-    found = (type_of(theirs).name, theirs["labels"])
-    return found == (task.task_type.name, list(task.labels_in_order))
+    config = config_of(initial.saved.config, source)
+    saved = (type_of(config).name, config["labels"])
+    return saved == (task.task_type.name, list(task.labels_in_order))
 
 
 def assign(
-    start: InitialAdapter,
+    initial: InitialAdapter,
     model: EncoderModel,
-    fingerprint: dict[str, Any],
+    fingerprint: Mapping[str, Any],
     tasks: Sequence[TaskData],
 ) -> None:
-    """Assigns the weights that tasks begin with; fresh heads stay as they are.
+    """Assigns the saved weights, except to new heads.
 
     Raises:
-      InputError: when the base is another one, or a task has nothing to begin with.
+      InputError: when the base is another one, or a task has nothing to start from.
     """
-    config, values = start.saved.config, start.saved.weights
-    adapter, sources = contents.adapter_of(config), sources_of(start, tasks)
+    config, weights = initial.saved.config, initial.saved.weights
+    adapter, sources = contents.adapter_of(config), sources_of(initial, tasks)
     if isinstance(adapter, MultitaskConfig):
-        found = adapter.values_for_tasks(values, sources)
+        values = adapter.values_for_tasks(weights, sources)
     else:
-        found = {n: value for n, value in values.items() if not n.startswith(f"{TASKS}/")}
-    heads = {task.name: has_head(start, task) for task in tasks}
-    for task, source in sources.items():
-        own = values_with_prefix(values, f"{TASKS}/{source}/head") if heads[task] else {}
-        found |= {f"{TASKS}/{task}/head/{name}": value for name, value in own.items()}
-    fresh = tuple(f"{TASKS}/{task}/head/" for task, taken in heads.items() if not taken)
-    variables = {n: v for n, v in model.named_variables().items() if not n.startswith(fresh)}
-    arrays = {name: np.asarray(value) for name, value in found.items()}
+        values = {n: value for n, value in weights.items() if not n.startswith(f"{TASKS}/")}
+    with_head = [task.name for task in tasks if has_head(initial, task)]
+    for task in with_head:
+        head = values_with_prefix(weights, f"{TASKS}/{sources[task]}/head")
+        values |= {f"{TASKS}/{task}/head/{name}": value for name, value in head.items()}
+    new = tuple(f"{TASKS}/{task}/head/" for task in sources if task not in with_head)
+    variables = {n: v for n, v in model.named_variables().items() if not n.startswith(new)}
+    arrays = {name: np.asarray(value) for name, value in values.items()}
     SavedAdapter(config, arrays).assign_to(variables, fingerprint)
 
 
-def report(start: InitialAdapter, tasks: Sequence[TaskData]) -> str:
-    """One line that says what the tasks begin with."""
-    config = start.saved.config
-    begun = f"Starting from {start.folder}, of {', '.join(names_of(config))}"
-    sources = sources_of(start, tasks)
-    needless = ""
-    if start.task and all(task == source for task, source in sources.items()):
-        needless = f" --init_task={start.task} has no effect: all tasks are there."
+def report(initial: InitialAdapter, tasks: Sequence[TaskData]) -> str:
+    """Returns one line about the source of each task's weights."""
+    config = initial.saved.config
+    start = f"Starting from {initial.folder}, of {', '.join(names_of(config))}"
+    sources = sources_of(initial, tasks)
+    unused = ""
+    if initial.task and all(task == source for task, source in sources.items()):
+        unused = f" --init_task={initial.task} has no effect: the adapter has all tasks."
     same = sorted(sources) == sorted(names_of(config))
-    if same and all(has_head(start, task) for task in tasks):
-        return f"{begun}: all of it.{needless}"
-    each = isinstance(contents.adapter_of(config), MultitaskConfig)
-    said = [f"{begun}: all that they share"]
+    if same and all(has_head(initial, task) for task in tasks):
+        return f"{start}: all weights.{unused}"
+    parts = [f"{start}: all shared weights"]
+    has_task_weights = isinstance(contents.adapter_of(config), MultitaskConfig)
     for task in tasks:
         source = sources[task.name]
-        if each and source != task.name:
-            said.append(f"{task.name} begins as {source or 'the mean of all'}")
-        if not has_head(start, task):
-            said.append(f"the head of {task.name} is fresh")
-    return f"{'; '.join(said)}.{needless}"
+        if has_task_weights and source != task.name:
+            parts.append(f"{task.name} starts as {source or 'the mean of all'}")
+        if not has_head(initial, task):
+            parts.append(f"the head of {task.name} is new")
+    return f"{'; '.join(parts)}.{unused}"

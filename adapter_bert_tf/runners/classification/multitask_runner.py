@@ -1,11 +1,22 @@
-"""The job of `run_classifier.py` of several tasks together: mixed batches, a head for each task."""
+"""Runs of several tasks that are trained together: mixed batches, a head for each task."""
 
 import statistics
+from typing import Any
 
+import tensorflow as tf
+
+from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
+from adapter_bert_tf.adapters.task_encoder import TaskEncoder
+from adapter_bert_tf.base.vocabulary import Vocabulary
+from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.data.batches import gather_batches
+from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.data.mixture import plan_mixture
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.mixed_classifier import MixedClassifier
+from adapter_bert_tf.heads.task_model import EncoderModel
+from adapter_bert_tf.run.init_from import InitialAdapter
+from adapter_bert_tf.run.plan import Job, Method, Plan
 from adapter_bert_tf.run.task_runner import saved_task
 from adapter_bert_tf.runners.classification import multitask_init
 from adapter_bert_tf.runners.classification.multitask_data import (
@@ -14,16 +25,12 @@ from adapter_bert_tf.runners.classification.multitask_data import (
     read_tasks,
 )
 from adapter_bert_tf.runners.classification.reading import task_of
-from adapter_bert_tf.runners.classification.runner import (
-    ClassificationRunner,
-    predict_all,
-    score,
-    write_metrics,
-    write_predictions,
-)
-from adapter_bert_tf.runners.classification.saved_adapter import check_divisions, check_task
+from adapter_bert_tf.runners.classification.runner import ClassificationRunner, data_of
+from adapter_bert_tf.runners.classification.saved_adapter import check_mixed_splits, check_task
+from adapter_bert_tf.runners.classification.task_data import ClassificationData
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.serving.multitask import export_together, signature_names
+from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.directory import with_task_config
 from adapter_bert_tf.store.multitask import head_among, heads_of, is_several, whole
 from adapter_bert_tf.training.parameter_report import format_per_task_report
@@ -37,11 +44,11 @@ class MultitaskRunner(ClassificationRunner):
 
     together = True
 
-    def check(self, config, saved):
+    def check(self, config: RunConfig, saved: SavedAdapter | None) -> None:
         if saved and not is_several(saved.config):
             raise InputError(
-                f"The saved adapter is of one task, {preview(saved.config['task'])}. Received: "
-                f"--task_name={config.data.task_name}, of several. Name that one."
+                f"The saved adapter was trained for one task, {preview(saved.config['task'])}. "
+                f"Received: --task_name={config.data.task_name}. Name that task alone."
             )
         for name, own in configs_of(config).items():
             try:
@@ -49,42 +56,51 @@ class MultitaskRunner(ClassificationRunner):
             except InputError as error:
                 raise InputError(f"The task {name!r}: {error}", *error.arguments) from error
             if saved:
-                saved_one = with_task_config(saved, name)
-                check_task(saved_one, task, own.data.split_seed)
+                task_adapter = with_task_config(saved, name)
+                check_task(task_adapter, task, own.data.split_seed)
                 if config.actions.do_eval:
-                    check_divisions(saved_one, task)
+                    check_mixed_splits(task_adapter, task)
 
-    def read(self, config, vocabulary, saved):
+    def read(
+        self, config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None
+    ) -> tuple[ClassificationData, ...]:
         return read_tasks(config, vocabulary, saved)
 
-    def task_names(self, config):
+    def task_names(self, config: RunConfig) -> tuple[str, ...]:
         return tuple(configs_of(config))
 
-    def check_method(self, method, start):
+    def check_method(self, method: Method, initial: InitialAdapter | None) -> None:
         if not method.tuning.of_several_tasks:
             raise InputError(
-                f"Several tasks are trained together by {', '.join(MULTITASK_METHODS)}. Received: "
-                f"{method.tuning.method}."
+                f"--tuning must be one of {', '.join(MULTITASK_METHODS)} for several tasks. "
+                f"Received: {method.tuning.method}."
             )
 
-    def new_model(self, plan, encoder):
-        heads = heads_of(plan.saved.config) if plan.saved else [_head_of(t) for t in plan.tasks]
-        if plan.actions.export:  # Before the first step, and not after the last.
+    def new_model(self, plan: Plan, encoder: TaskEncoder | AdapterBertEncoder) -> EncoderModel:
+        if plan.saved:
+            heads = heads_of(plan.saved.config)
+        else:
+            tasks = data_of(plan)
+            heads = [head_among(t.name, t.task_type, t.labels_in_order) for t in tasks]
+        if plan.actions.export:  # Names are checked before the training.
             signature_names([head.task for head in heads])
         return MixedClassifier(encoder, heads, dropout=encoder.config["output_dropout"])
 
-    def report(self, job):
-        tasks = len(job.model.head_of)
-        return f"{super().report(job)}\n{format_per_task_report(job.model, job.trained, tasks)}"
+    def report(self, job: Job) -> str:
+        model: Any = job.model
+        per_task = format_per_task_report(job.model, job.trained, len(model.head_of))
+        return f"{super().report(job)}\n{per_task}"
 
-    def assign_start(self, plan, model):
+    def assign_start(self, plan: Plan, model: EncoderModel) -> None:
+        assert plan.initial_adapter
         multitask_init.assign(plan.initial_adapter, model, plan.base.fingerprint(), plan.tasks)
 
-    def report_start(self, plan, model):
+    def report_start(self, plan: Plan, model: EncoderModel) -> str:
+        assert plan.initial_adapter
         return multitask_init.report(plan.initial_adapter, plan.tasks)
 
-    def train_batches(self, plan, start, share):
-        batches, features = plan.batches, mixed_features(plan.tasks)
+    def train_batches(self, plan: Plan, start: int, share: HostShard) -> tf.data.Dataset:
+        batches, features = plan.batches, mixed_features(data_of(plan))
         rows = plan_mixture(
             [task.count for task in plan.tasks],
             features.lengths,
@@ -97,47 +113,29 @@ class MultitaskRunner(ClassificationRunner):
         )
         return gather_batches(features, rows[start:], batches.max_seq_length, batches.pad_to, share)
 
-    def begin_training(self, job):
-        """Heads that were saved speak in the scores' own units, and are trained standardized."""
-        start = job.plan.initial_adapter
-        for task in job.plan.tasks:
-            if task.scale and start and multitask_init.has_head(start, task):
-                mean, deviation = task.scale.mean, task.scale.deviation
-                job.model.rescale_head(task.name, -mean / deviation, 1 / deviation)
+    def starts_with_head(self, plan: Plan, task: ClassificationData) -> bool:
+        initial = plan.initial_adapter
+        return initial is not None and multitask_init.has_head(initial, task)
 
-    def finish_training(self, job):
-        for task in (task for task in job.plan.tasks if task.scale):
-            job.model.rescale_head(task.name, task.scale.mean, task.scale.deviation)
+    def rescale_head(
+        self, model: Any, task: ClassificationData, mean: float, deviation: float
+    ) -> None:
+        model.rescale_head(task.name, mean, deviation)
 
-    def evaluate(self, job):
-        """The results of each task, and `eval_average`, the mean of their first metrics."""
+    def evaluate(self, job: Job) -> dict[str, float]:
+        """Returns the results of each task, and `eval_average`, the mean of their first metrics."""
         results = super().evaluate(job)
         return results | {AVERAGE: statistics.mean(results[name] for name in job.plan.metrics)}
 
-    def predict(self, job):
-        """As of one task, in files whose names begin with the task's."""
-        results: dict[str, float] = {}
-        for task in job.plan.tasks:
-            predictions = predict_all(job, task, "test", job.plan.batches.predict)
-            if job.plan.writes:
-                write_predictions(job, task, predictions, f"{task.name}_")
-            results |= score(task, predictions, task.prefix("test"))
-        if job.plan.writes:
-            write_metrics(job, results)
-
-    def adapter_config(self, job):
+    def adapter_config(self, job: Job) -> dict[str, Any]:
         tasks = [saved_task(job, task) for task in job.plan.tasks]
         average = job.record.get("eval", {}).get(AVERAGE)
-        metric = average is not None and {"name": "average", "value": average, "split": "dev"}
-        return self.describe_adapter(job, **whole(tasks, metric or None))
+        metric = {"name": "average", "value": average, "split": "dev"}
+        return self.describe_adapter(job, **whole(tasks, None if average is None else metric))
 
-    def export(self, job):
+    def export(self, job: Job) -> None:
         plan = job.plan
         export_together(
             plan.paths.export_dir, job.model, self.exported_config(job), plan.base.vocabulary
         )
         print(f"SavedModel: {plan.paths.export_dir}", flush=True)
-
-
-def _head_of(task):
-    return head_among(task.name, task.task_type, task.labels_in_order)

@@ -1,83 +1,83 @@
-"""From flags to tokenized data of a task whose examples are rows of tables."""
+"""From settings to the tokenized data of a task whose examples are rows of tables."""
 
 import dataclasses
+import functools
 import os
+from collections.abc import Callable, Collection, Mapping
 
 from absl import logging
 
+from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.data import checks
 from adapter_bert_tf.data.batches import tokenize
-from adapter_bert_tf.data.examples import limit, read_examples
+from adapter_bert_tf.data.examples import Examples, limit, read_examples
 from adapter_bert_tf.data.folds import Fold
 from adapter_bert_tf.data.labels import infer_labels, require_one_line
 from adapter_bert_tf.data.tables import find_file, read_table
 from adapter_bert_tf.data.tfds import read_tfds
+from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.retry import is_remote
 from adapter_bert_tf.runners.classification.table_files import (
     own_files,
-    say_other_columns,
-    say_other_names,
+    warn_of_other_columns,
+    warn_of_other_names,
 )
 from adapter_bert_tf.runners.classification.task_data import ClassificationData
 from adapter_bert_tf.sanitize import preview, printable
-from adapter_bert_tf.task_types import chosen_type, table_type
+from adapter_bert_tf.store import SavedAdapter
+from adapter_bert_tf.task_types import TableType, chosen_type, table_type
 from adapter_bert_tf.task_types.table_type import choose_metrics
-from adapter_bert_tf.tasks import OWN, find_task, own_task
+from adapter_bert_tf.tasks import OWN, Task, find_task, own_task
 
 
-def task_of(config):
-    """The `Task` that the flags name or describe."""
-    if config.data.task_name.lower() != OWN:
-        return find_task(config.data.task_name)
-    reads = config.actions.do_train or config.actions.do_eval or config.actions.do_predict
-    if not config.data.data_dir and reads:
+def task_of(config: RunConfig) -> Task:
+    """Returns the task that the settings name or describe. Raises `InputError`."""
+    name, folder = config.data.task_name or "", config.data.data_dir
+    if name.lower() != OWN:
+        return find_task(name)
+    actions, table = config.actions, config.table
+    reads = actions.do_train or actions.do_eval or actions.do_predict
+    if not folder and reads:
         raise InputError(
             "--task_name=tsv needs --data_dir, the folder with train.tsv or train.csv."
         )
-    extension, train = own_files(config.data.data_dir) if reads else ("tsv", "train")
-    if not config.table.text_a_column or (
-        not config.table.label_column and config.actions.do_train | config.actions.do_eval
-    ):
+    extension, train = own_files(folder) if folder and reads else ("tsv", "train")
+    describe = functools.partial(
+        own_task,
+        extension=extension,
+        delimiter=table.delimiter,
+        quoted=table.quoted,
+        encoding=table.encoding,
+        train=train,
+    )
+    needs_labels = actions.do_train or actions.do_eval
+    if not table.text_a_column or (needs_labels and not table.label_column):
         raise InputError(
-            "--task_name=tsv needs --text_a_column and --label_column, by name or by "
-            f"number from 0.{_columns_there(config, extension, train)}"
+            "--task_name=tsv needs --text_a_column and --label_column, by name or by number from "
+            f"0.{_columns_hint(describe, folder)}"
         )
-    return own_task(
-        config.table.text_a_column,
-        config.table.text_b_column,
-        config.table.label_column,
-        extension=extension,
-        delimiter=config.table.delimiter,
-        header=config.table.header,
-        quoted=config.table.quoted,
-        encoding=config.table.encoding,
+    return describe(
+        table.text_a_column,
+        table.text_b_column,
+        table.label_column,
+        header=table.header,
         task_type=chosen_type(config.values).name,
-        skip_bad_rows=config.table.skip_bad_rows,
-        train=train,
+        skip_bad_rows=table.skip_bad_rows,
     )
 
 
-def _columns_there(config, extension, train):
-    """A hint for who does not know the columns: the first row."""
-    task = own_task(
-        "0",
-        extension=extension,
-        delimiter=config.table.delimiter,
-        quoted=config.table.quoted,
-        encoding=config.table.encoding,
-        header=False,
-        train=train,
-    )
-    for source in task.layouts[0].values():
-        if find_file(source, config.data.data_dir):
-            _, rows = read_table(source, config.data.data_dir)
+def _columns_hint(describe: Callable[..., Task], folder: str | None) -> str:
+    """Returns a sentence with the first row of a table, for users who do not know its columns."""
+    for source in describe("0", header=False).layouts[0].values():
+        if folder and find_file(source, folder):
+            _, rows = read_table(source, folder)
             return f" The first row of {source.file} is {rows[0][1]}"
     return ""
 
 
-def data_folder(config, task):
-    """Where the task's files are. Raises `InputError` if it is not known."""
+def data_folder(config: RunConfig, task: Task) -> str:
+    """Returns the folder of the task's files. Raises `InputError` if it is unknown."""
     folder = config.data.data_dir or task.folder
     if folder is None:
         names = [source.file for layout in task.layouts for source in layout.values()]
@@ -88,54 +88,56 @@ def data_folder(config, task):
     return folder
 
 
-def read_task(config, task, encoder, saved=None):
-    """Reads, checks, cuts down and tokenizes what a run needs.
+def read_task(
+    config: RunConfig, task: Task, encoder: TextEncoder, saved: SavedAdapter | None = None
+) -> ClassificationData:
+    """Reads, checks, limits and tokenizes the data that a run needs. Raises `InputError`.
 
     Args:
-      config: those that decide what is read.
-      task: `Task`.
-      encoder: `TextEncoder` of the base and the length.
-      saved: `SavedAdapter` to apply; its labels count.
-
-    Raises:
-      InputError: for anything wrong with the data.
+      config: settings that decide what is read.
+      task: to read.
+      encoder: of the base's vocabulary and the length.
+      saved: adapter to apply, whose labels count.
     """
-    wanted = {
-        "train": config.actions.do_train,
-        "dev": config.actions.do_eval,
-        "test": config.actions.do_predict,
-    }
-    roles = [name for name, needed in wanted.items() if needed]
-    kind = table_type(task.task_type)
+    trains, task_type = config.actions.do_train, table_type(task.task_type)
+    roles = _roles_read(config)
+
+    # Labels: of the task or its type, of the saved adapter, or else from the training data.
     saved_labels = saved.config["labels"] if saved else None
-    infers = task.labels is None and kind.labels is None and not saved_labels
+    infers = task.labels is None and task_type.labels is None and not saved_labels
     reads = ["train", *roles] if infers and "train" not in roles else roles
     examples = _read(config, task, reads) if reads else {}
     if infers:
-        task = task.with_labels(_labels_of(kind, examples, both=bool(config.data.folds)))
-        if config.actions.do_train:
-            kind.check_inferred(task.labels)
+        task = task.with_labels(_infer_labels(task_type, examples, bool(config.data.folds)))
+        if trains:
+            task_type.check_inferred(task.labels or ())
     elif task.labels is None and saved_labels:
         task = task.with_labels(saved_labels)
-    task = dataclasses.replace(task, metrics=choose_metrics(config.evaluation.metric, task, kind))
-    if config.data.split_seed and not task.is_divided() and not config.data.folds:
-        logging.warning(
-            "--split_seed=%d has no effect: the data comes divided.", config.data.split_seed
-        )
+    metrics = choose_metrics(config.evaluation.metric, task, task_type)
+    task = dataclasses.replace(task, metrics=metrics)
     labels = {
-        split: None if part.labels is None else kind.encode(task, part)
+        split: None if part.labels is None else task_type.encode(task, part)
         for split, part in examples.items()
     }
-    if config.actions.do_train:
+
+    # Training data: a subset, if one is wanted.
+    if trains:
         most = config.data.max_train_examples
-        examples["train"] = limit(examples["train"], most, _seed(config), kind)
-        labels["train"] = encoded = kind.encode(task, examples["train"])
-        kind.check_training(task, encoded)
+        seed = config.training.seed if most else 0
+        examples["train"] = limit(examples["train"], most, seed, task_type)
+        labels["train"] = encoded = task_type.encode(task, examples["train"])
+        task_type.check_training(task, encoded)
     elif infers:
         del examples["train"]
+
     features = {split: tokenize(part, encoder, labels[split]) for split, part in examples.items()}
-    print(checks.report(task, examples, features, _called(config), kind), flush=True)
-    checks.warn(examples, features, encoder, kind)
+    name = _adapter_name(config)
+    print(checks.report(task, examples, features, name, task_type), flush=True)
+    checks.warn(examples, features, encoder, task_type)
+    if config.data.split_seed and not task.is_divided() and not config.data.folds:
+        logging.warning(
+            "--split_seed=%d has no effect: the data comes with a split.", config.data.split_seed
+        )
     return ClassificationData(
         task,
         examples,
@@ -143,74 +145,77 @@ def read_task(config, task, encoder, saved=None):
         features,
         config.data.split_seed if task.is_divided() else None,
         config.data.max_seq_length,
-        called=_called(config),
+        adapter_name=name,
         fold=_fold(config),
     )
 
 
-def _labels_of(kind, examples, both):
-    """The labels that there are in the training data; of folds, which are parts of it, in both."""
-    known = [examples[split] for split in ("train", "dev")[: 1 + both] if split in examples]
-    for part in known:
-        require_one_line(part.labels, part.places)
-    cells = [cell for part in known for cell in part.labels]
-    return infer_labels([label for cell in cells for label in kind.labels_in(cell)])
+def _roles_read(config: RunConfig) -> list[str]:
+    actions = config.actions
+    wanted = {"train": actions.do_train, "dev": actions.do_eval, "test": actions.do_predict}
+    return [name for name, needed in wanted.items() if needed]
 
 
-def _called(config):
-    """What the adapter calls its task; a table of the user's own as its folder is called."""
-    name = config.data.adapter_name
-    if name is None and config.data.task_name.lower() == OWN and config.data.data_dir:
-        place = (
-            config.data.data_dir
-            if is_remote(config.data.data_dir)
-            else os.path.abspath(config.data.data_dir)
-        )
-        return printable(os.path.basename(place.rstrip("/"))) or None
+def _infer_labels(
+    task_type: TableType, examples: Mapping[str, Examples], in_folds: bool
+) -> tuple[str, ...]:
+    """Returns the labels in the training data; both parts of a fold are training data."""
+    splits = ("train", "dev") if in_folds else ("train",)
+    parts = [examples[split] for split in splits if split in examples]
+    cells = []
+    for part in parts:
+        known = [cell for cell in part.labels or () if cell is not None]
+        require_one_line(known, part.places)
+        cells += known
+    return infer_labels([label for cell in cells for label in task_type.labels_in(cell)])
+
+
+def _adapter_name(config: RunConfig) -> str | None:
+    """Returns the adapter's name for its task; for the user's own table its folder's name."""
+    name, folder = config.data.adapter_name, config.data.data_dir
+    if name is None and (config.data.task_name or "").lower() == OWN and folder:
+        path = folder if is_remote(folder) else os.path.abspath(folder)
+        return printable(os.path.basename(path.rstrip("/"))) or None
     if name is not None and (not name.strip() or name != printable(name)):
-        raise InputError(f"--adapter_name is one line of text. Received: {preview(name)}")
+        raise InputError(f"--adapter_name must be one line of text. Received: {preview(name)}")
     return name
 
 
-def _seed(config):
-    """Of the subset; who takes no subset is not given one."""
-    return config.training.seed if config.data.max_train_examples else 0
+def _fold(config: RunConfig) -> Fold | None:
+    """Returns the fold that is read, or None; for a sweep, before its runs, the first."""
+    data = config.data
+    return Fold(data.fold or 0, data.folds, data.split_seed) if data.folds else None
 
 
-def _fold(config):
-    """The `Fold` whose data is read, or None. Of a sweep, before its runs, it is the first."""
-    return (
-        Fold(config.data.fold or 0, config.data.folds, config.data.split_seed)
-        if config.data.folds
-        else None
-    )
-
-
-def _read(config, task, roles):
+def _read(config: RunConfig, task: Task, roles: Collection[str]) -> dict[str, Examples]:
+    """Reads the splits of a task with one of these roles, or the parts of a fold."""
     fold = _fold(config)
     if fold is None or not {"train", "dev"} & set(roles):
         return _read_source(config, task, roles)
-    # All training data is divided; a development set of the task's own is left alone.
-    of_files = config.data.data_source != "tfds"
-    if fold.number == 0 and of_files and _has_dev_file(task, data_folder(config, task)):
-        logging.warning("--folds divides the training data; the development set is not used.")
-    whole = dataclasses.replace(task, dev_share=None)
-    examples = _read_source(config, whole, {"train", *roles} - {"dev"})
+    from_files = config.data.data_source != "tfds"
+    if fold.number == 0 and from_files and _has_dev_file(task, data_folder(config, task)):
+        logging.warning("--folds splits the training data; the development set is not used.")
+    undivided = dataclasses.replace(task, dev_share=None)
+    examples = _read_source(config, undivided, {"train", *roles} - {"dev"})
     parts = fold.split(examples["train"], table_type(task.task_type).stratified)
     return {split: part for split, part in (examples | parts).items() if split in roles}
 
 
-def _has_dev_file(task, folder):
+def _has_dev_file(task: Task, folder: str) -> bool:
     sources = [layout["dev"] for layout in task.layouts if "dev" in layout]
     return any(find_file(source, folder) for source in sources)
 
 
-def _read_source(config, task, roles):
-    if config.data.data_source == "tfds":
-        return read_tfds(task, config.data.data_dir, roles)
+def _read_source(config: RunConfig, task: Task, roles: Collection[str]) -> dict[str, Examples]:
+    data = config.data
+    if data.data_source == "tfds":
+        tfds_splits: dict[str, Examples] = read_tfds(task, data.data_dir, roles)
+        return tfds_splits
+    folder = data_folder(config, task)
     if task.name == OWN:
-        say_other_columns(task, config.data.data_dir, roles)
-        if "dev" in roles and not _has_dev_file(task, config.data.data_dir):
-            say_other_names(config.data.data_dir, task.layouts[0]["dev"].file)
-    kind = table_type(task.task_type)
-    return read_examples(task, data_folder(config, task), roles, config.data.split_seed, kind)
+        warn_of_other_columns(task, folder, roles)
+        if "dev" in roles and not _has_dev_file(task, folder):
+            warn_of_other_names(folder, task.layouts[0]["dev"].file)
+    task_type = table_type(task.task_type)
+    splits: dict[str, Examples] = read_examples(task, folder, roles, data.split_seed, task_type)
+    return splits

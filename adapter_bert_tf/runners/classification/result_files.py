@@ -22,24 +22,20 @@ from adapter_bert_tf.task_types.details import LONGEST_LABEL, LONGEST_TEXT
 from adapter_bert_tf.tasks.task import Task, role
 
 USUAL = ("dev", "test")  # Splits of most tasks; their names are reserved for all.
+MOST_PRINTED = 6  # Predictions.
 MOST_SHOWN = 20  # Rows of a printed table; the file has all.
 WIDEST_LABEL = 24  # Characters on the screen.
 MOST_COLUMNS = 9  # With the confusion of classes.
 
 
-def names_of(tasks: Collection[ClassificationData], together: bool) -> list[str]:
-    """Returns patterns of all result files.
-
-    Args:
-      tasks: whose results; if empty, the files that any task may leave.
-      together: whether each task's files begin with its name.
-    """
+def names_of(tasks: Collection[ClassificationData]) -> list[str]:
+    """Returns patterns of the result files of tasks; of no tasks, the files that any may leave."""
     names = {"test_metrics.txt", *(() if tasks else _names_of_splits("", USUAL))}
     for task in tasks:
         splits = {split for layout in task.task.layouts for split in layout}
         submitted = {task.task.title, *map(task.task.submission, splits)}
         names |= {f"{name}.tsv" for name in submitted}
-        names |= _names_of_splits(f"{task.name}_" if together else "", splits | set(USUAL))
+        names |= _names_of_splits(task.file_prefix, splits | set(USUAL))
     return sorted(map(glob.escape, names))
 
 
@@ -47,22 +43,39 @@ def _names_of_splits(prefix: str, splits: Iterable[str]) -> set[str]:
     names = set()
     for split in splits:
         names |= {
-            f"{_with_suffix(prefix + 'eval_details', split)}.json",
-            f"{_with_suffix(prefix + 'eval_classes', split)}.tsv",
+            f"{with_suffix(prefix + 'eval_details', split)}.json",
+            f"{with_suffix(prefix + 'eval_classes', split)}.tsv",
         }
         if role(split) == "test":
             names.add(f"{prefix}{raw_file(split)}.tsv")
     return names
 
 
-def _with_suffix(stem: str, split: str) -> str:
-    """Returns `STEM`, or `STEM_mismatched` for a split `dev_mismatched`."""
+def with_suffix(stem: str, split: str) -> str:
+    """Returns `STEM` for a split `dev`, `STEM_mismatched` for `dev_mismatched`."""
     return "_".join([stem, *split.split("_")[1:]])
 
 
 def raw_file(split: str) -> str:
     """Returns the name of the file of probabilities or scores of a test split, without `.tsv`."""
     return split.replace("test", "test_results")
+
+
+def write_test_results(
+    folder: str, task: ClassificationData, predictions: Mapping[str, np.ndarray]
+) -> None:
+    """Writes the predictions of all test splits, and prints the first few.
+
+    Args:
+      folder: `--output_dir`.
+      task: whose predictions.
+      predictions: dict from split to predictions.
+    """
+    for split, predicted in predictions.items():
+        examples = task.examples[split]
+        indices = examples.indices
+        write_predictions(folder, task.task, split, indices, predicted, task.file_prefix)
+        _print_predictions(task.task, examples, predicted)
 
 
 def write_predictions(
@@ -96,30 +109,22 @@ def write_predictions(
     print(f"Predictions: {path}, {task_type.raw_outputs}: {raw}", flush=True)
 
 
-def print_predictions(task: Task, examples: Examples, predicted: np.ndarray, rows: int = 6) -> None:
-    """Prints the first few predictions."""
+def _print_predictions(task: Task, examples: Examples, predicted: np.ndarray) -> None:
     task_type = table_type(task.task_type)
-    labels = task_type.written(task, predicted[:rows])
+    labels = task_type.written(task, predicted[:MOST_PRINTED])
     for label, row, texts in zip(labels, predicted, examples.texts(), strict=False):
         cut = " | ".join(text[:200] for text in texts)
         print(printable(f"  {label}{task_type.certainty(row)}  {cut}"))
 
 
 def write_details(
-    folder: str, prefix: str, task: ClassificationData, predictions: Mapping[str, np.ndarray]
+    folder: str, task: ClassificationData, predictions: Mapping[str, np.ndarray]
 ) -> None:
-    """Writes `eval_details.json` of each evaluated split.
-
-    Args:
-      folder: `--output_dir`.
-      prefix: of the files' names.
-      task: whose predictions.
-      predictions: dict from split to predictions.
-    """
+    """Writes `eval_details.json` of each evaluated split; see `write_test_results`."""
     for split, predicted in predictions.items():
         encoded = task.labels[split]
         if encoded is not None and task.task_type.is_known(encoded).any():
-            name = _with_suffix(f"{prefix}eval_details", split)
+            name = with_suffix(f"{task.file_prefix}eval_details", split)
             details = _details_of(task, split, predicted)
             write_details_file(folder, name, task.name, split, details)
 
@@ -142,11 +147,11 @@ def _details_of(task: ClassificationData, split: str, predicted: np.ndarray) -> 
 
 
 def write_class_tables(
-    folder: str, prefix: str, task: ClassificationData, predictions: Mapping[str, np.ndarray]
+    folder: str, task: ClassificationData, predictions: Mapping[str, np.ndarray]
 ) -> None:
     """Writes and prints `eval_classes.tsv` of each evaluated split, if the type has such a table.
 
-    The arguments are those of `write_details`.
+    The arguments are those of `write_test_results`.
     """
     for split, predicted in predictions.items():
         encoded = task.labels[split]
@@ -156,9 +161,9 @@ def write_class_tables(
         made = task.task_type.class_table(task.labels_in_order, encoded[known], predicted[known])
         if made is not None:
             title, table = made
-            name = _with_suffix(f"{prefix}eval_classes", split)
+            name = with_suffix(f"{task.file_prefix}eval_classes", split)
             storage.write_text(os.path.join(folder, f"{name}.tsv"), _tsv(table))
-            print(format_table(title.format(task.shown(split)), table), flush=True)
+            print(format_table(title.format(task.split_title(split)), table), flush=True)
 
 
 def format_table(title: str, table: Sequence[Sequence[str]]) -> str:

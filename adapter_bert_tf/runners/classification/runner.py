@@ -1,31 +1,42 @@
-"""Runs of one task of classes or scores, of one or two texts."""
+"""Runs of tasks whose examples are rows of tables: one task, and the base of several."""
 
 import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
+import tensorflow as tf
 from absl import logging
 
+from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.checks import check_task_name
+from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.data.batches import eval_batches, eval_plan, train_batches
+from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.data.tokenization import text_encoder
-from adapter_bert_tf.run.result_files import write_metrics as write_metric_file
-from adapter_bert_tf.run.task_runner import TaskRunner
+from adapter_bert_tf.heads.losses import Loss
+from adapter_bert_tf.run.plan import Job, Plan
+from adapter_bert_tf.run.result_files import write_metrics
+from adapter_bert_tf.run.task_data import TaskData
+from adapter_bert_tf.run.task_runner import InputBatches, TaskRunner
 from adapter_bert_tf.runners.classification import result_files
 from adapter_bert_tf.runners.classification.reading import read_task, task_of
 from adapter_bert_tf.runners.classification.saved_adapter import check_fold, check_task
+from adapter_bert_tf.runners.classification.task_data import ClassificationData
+from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.tasks import role
 from adapter_bert_tf.training import frozen_layers, inference
 from adapter_bert_tf.training.progress import RowProgress
 
-TELLING = 8  # Fewer examples may well be of one class.
+FEW = 8  # Fewer examples may all have the same label.
 
 
 class ClassificationRunner(TaskRunner):
-    """Classification and regression."""
+    """Classification, regression and multi-label tasks."""
 
     uses_pooler = True
 
-    def check(self, config, saved):
+    def check(self, config: RunConfig, saved: SavedAdapter | None) -> None:
         check_task_name(config)
         task = task_of(config)
         if saved:
@@ -33,15 +44,18 @@ class ClassificationRunner(TaskRunner):
             if config.actions.do_eval:
                 check_fold(saved, config, task)
 
-    def read(self, config, vocabulary, saved):
+    def read(
+        self, config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None
+    ) -> tuple[ClassificationData, ...]:
         task = task_of(config)
         encoder = text_encoder(vocabulary, config.data.max_seq_length)
         return (read_task(config, task, encoder, saved),)
 
-    def train_batches(self, plan, start, share):
+    def train_batches(self, plan: Plan, start: int, share: HostShard) -> tf.data.Dataset:
         batches = plan.batches
+        (task,) = data_of(plan)
         return train_batches(
-            plan.only_task.training_features,
+            task.training_features,
             batches.train,
             plan.training.steps,
             batches.seed,
@@ -52,160 +66,165 @@ class ClassificationRunner(TaskRunner):
             share,
         )
 
-    def training_loss(self, tasks, class_weights, smoothing):
+    def training_loss(
+        self, tasks: Sequence[TaskData], class_weights: str | None, smoothing: float
+    ) -> Loss | None:
         if self.together:
             return super().training_loss(tasks, class_weights, smoothing)
-        (task,) = tasks
-        encoded = task.features["train"].labels.numpy()
-        labels = task.labels_in_order
+        (task,) = cast(Sequence[ClassificationData], tasks)
+        encoded, labels = task.features["train"].labels.numpy(), task.labels_in_order
         return task.task_type.weighted_loss(class_weights, smoothing, labels, encoded)
 
-    def begin_training(self, job):
-        """A head that was saved speaks in the scores' own units, and is trained standardized."""
-        task, start = job.plan.only_task, job.plan.initial_adapter
-        if task.scale is not None and start and start.has_head_of(task):
-            mean, deviation = task.scale.mean, task.scale.deviation
-            job.model.rescale_head(-mean / deviation, 1 / deviation)
+    def begin_training(self, job: Job) -> None:
+        """Standardizes the outputs of saved heads, and computes frozen layers once."""
+        for task in data_of(job.plan):
+            if task.scale and self.starts_with_head(job.plan, task):
+                mean, deviation = task.scale.mean, task.scale.deviation
+                self.rescale_head(job.model, task, -mean / deviation, 1 / deviation)
         if job.plan.cache_frozen:
-            kept = dataclasses.replace(task, frozen=frozen_outputs(job))
-            job.plan = dataclasses.replace(job.plan, tasks=(kept,))
+            (task,) = data_of(job.plan)
+            cached = dataclasses.replace(task, frozen=_frozen_outputs(job, task))
+            job.plan = dataclasses.replace(job.plan, tasks=(cached,))
 
-    def finish_training(self, job):
-        scale = job.plan.only_task.scale
-        if scale is not None:
-            job.model.rescale_head(scale.mean, scale.deviation)
+    def finish_training(self, job: Job) -> None:
+        """Returns the outputs of heads from standardized to original scores."""
+        for task in data_of(job.plan):
+            if task.scale:
+                self.rescale_head(job.model, task, task.scale.mean, task.scale.deviation)
 
-    def is_evaluated(self, plan):
+    def starts_with_head(self, plan: Plan, task: ClassificationData) -> bool:
+        """Whether the training of a task starts with a saved head."""
+        return plan.initial_adapter is not None and plan.initial_adapter.has_head_of(task)
+
+    def rescale_head(
+        self, model: Any, task: ClassificationData, mean: float, deviation: float
+    ) -> None:
+        """Makes the head of a task return `deviation` times its output plus `mean`."""
+        model.rescale_head(mean, deviation)
+
+    def is_evaluated(self, plan: Plan) -> bool:
         return plan.actions.evaluate
 
-    def evaluate(self, job):
+    def evaluate(self, job: Job) -> dict[str, float]:
         results: dict[str, float] = {}
-        for task in job.plan.tasks:
-            predictions = predict_all(job, task, "dev", job.plan.batches.evaluate)
+        for task in data_of(job.plan):
+            predictions = _predict_all(job, task, "dev", job.plan.batches.evaluate)
             job.evaluated[task.name] = predictions
-            results |= score(task, predictions, task.prefix("eval"))
+            results |= _score(task, predictions, task.prefix("eval"))
         return results
 
-    def write_details(self, job):
-        for task in job.plan.tasks:
-            before = f"{task.name}_" if self.together else ""
-            folder = job.plan.paths.output_dir
-            result_files.write_class_tables(folder, before, task, job.evaluated[task.name])
-            result_files.write_details(folder, before, task, job.evaluated[task.name])
+    def write_details(self, job: Job) -> None:
+        folder = job.plan.paths.output_dir
+        for task in data_of(job.plan):
+            result_files.write_class_tables(folder, task, job.evaluated[task.name])
+            result_files.write_details(folder, task, job.evaluated[task.name])
 
-    def dev_batches(self, plan):
+    def dev_batches(self, plan: Plan) -> InputBatches:
         batches = plan.batches
-        for task in plan.tasks:
+        for task in data_of(plan):
             for split in (name for name in task.features if role(name) == "dev"):
-                features = task.asked(split)
+                features = task.inputs(split)
                 size = plan.limit_batch(batches.evaluate, len(features))
                 rows = eval_plan(features, size, batches.pad_to)
                 inputs = eval_batches(features, rows, batches.max_seq_length, batches.pad_to)
                 yield from zip(inputs, (rows >= 0).sum(-1).tolist(), strict=True)
 
-    def predict(self, job):
-        """Writes probabilities and submission files, shows a few rows.
+    def predict(self, job: Job) -> None:
+        """Writes probabilities and submission files, and prints a few rows.
 
-        Where the test labels are known, the metrics go to `test_metrics.txt`.
+        If test labels are known, the metrics go to `test_metrics.txt`.
         """
-        for task in job.plan.tasks:
-            predictions = predict_all(job, task, "test", job.plan.batches.predict)
+        results: dict[str, float] = {}
+        folder = job.plan.paths.output_dir
+        for task in data_of(job.plan):
+            predictions = _predict_all(job, task, "test", job.plan.batches.predict)
             if job.plan.writes:
-                write_predictions(job, task, predictions)
-                write_metrics(job, score(task, predictions, "test"))
+                result_files.write_test_results(folder, task, predictions)
+            results |= _score(task, predictions, task.prefix("test"))
+        if results and job.plan.writes:
+            job.record["test"] = results
+            write_metrics(folder, "test_metrics.txt", "Test results", results)
 
-    def output_files(self, tasks):
-        return result_files.names_of(tasks, self.together)
+    def output_files(self, tasks: Sequence[TaskData]) -> list[str]:
+        return result_files.names_of(cast(Sequence[ClassificationData], tasks))
 
 
-def frozen_outputs(job):
-    """What the frozen layers give for the training examples, computed before the first step."""
-    plan, features = job.plan, job.plan.only_task.features["train"]
-    batches = plan.batches
-    size = plan.limit_batch(max(batches.train, batches.evaluate), len(features))
+def data_of(plan: Plan) -> tuple[ClassificationData, ...]:
+    """Returns the tasks of a plan as this runner reads them."""
+    return cast(tuple[ClassificationData, ...], plan.tasks)
+
+
+def _frozen_outputs(job: Job, task: ClassificationData) -> frozen_layers.FrozenOutputs:
+    """Computes the outputs of the frozen layers for all training examples."""
+    batches, features = job.plan.batches, task.features["train"]
+    size = job.plan.limit_batch(max(batches.train, batches.evaluate), len(features))
     return frozen_layers.frozen_outputs(
         job.model, features, size, batches.max_seq_length, batches.pad_to
     )
 
 
-def write_predictions(job, task, predictions, before=""):
-    """Writes the predictions of a task's test splits.
+def _score(
+    task: ClassificationData, predictions: Mapping[str, np.ndarray], prefix: str
+) -> dict[str, float]:
+    """Returns the metrics of all splits with labels, such as `eval_mismatched_accuracy`.
 
     Args:
-      job: `Job`.
-      task: `ClassificationData`.
-      predictions: dict from split to predictions.
-      before: what the names of files of probabilities begin with.
-    """
-    folder = job.plan.paths.output_dir
-    for split, predicted in predictions.items():
-        examples = task.examples[split]
-        result_files.write_predictions(
-            folder, task.task, split, examples.indices, predicted, before
-        )
-        result_files.print_predictions(task.task, examples, predicted)
-
-
-def write_metrics(job, results):
-    """Writes the metrics of test splits, where their labels are known."""
-    if results:
-        job.record["test"] = results
-        folder = job.plan.paths.output_dir
-        write_metric_file(folder, "test_metrics.txt", "Test results", results)
-
-
-def score(task, predictions, prefix):
-    """Metrics of all splits with labels: `eval_accuracy`, `eval_mismatched_accuracy`.
-
-    Args:
-      task: `ClassificationData`.
+      task: whose predictions.
       predictions: dict from split to predictions.
       prefix: of the metrics' names.
     """
     results: dict[str, float] = {}
     for split, predicted in predictions.items():
-        if len(predicted) >= TELLING and task.task_type.is_constant(predicted):
+        if len(predicted) >= FEW and task.task_type.is_constant(predicted):
             logging.warning(
-                "Every example of %s got the same prediction: nothing was learned yet.",
-                task.shown(split),
+                "All examples of %s have the same prediction: nothing was learned yet.",
+                task.split_title(split),
             )
-        if task.labels[split] is not None:
-            known = task.task_type.is_known(task.labels[split])
-            labels = task.labels[split][known]
-            task.task_type.warn_of_few(task.shown(split), labels)
-            scores = task.task_type.evaluate(task.task.metrics, labels, predicted[known])
-            name = "_".join([prefix, *split.split("_")[1:]])
+        encoded = task.labels[split]
+        if encoded is not None:
+            known = task.task_type.is_known(encoded)
+            task.task_type.warn_of_few(task.split_title(split), encoded[known])
+            scores = task.task_type.evaluate(task.task.metrics, encoded[known], predicted[known])
+            name = result_files.with_suffix(prefix, split)
             results |= {f"{name}_{metric}": value for metric, value in scores.items()}
     return results
 
 
-def predict_all(job, task, of_role, batch_size):
-    """Dict from each split of a task with a role to its predictions."""
+def _predict_all(
+    job: Job, task: ClassificationData, split_role: str, batch_size: int
+) -> dict[str, np.ndarray]:
+    """Returns a dict from each split with a role to its predictions."""
     return {
-        split: predict(job, task, split, batch_size)
+        split: _predict(job, task, split, batch_size)
         for split in task.features
-        if role(split) == of_role
+        if role(split) == split_role
     }
 
 
-def predict(job, task, split, batch_size):
-    """Class probabilities, float32 `[examples, labels]`, or scores `[examples]`, in file order."""
-    batches, features = job.plan.batches, task.asked(split)
+def _predict(job: Job, task: ClassificationData, split: str, batch_size: int) -> np.ndarray:
+    """Returns probabilities `[examples, labels]` or scores `[examples]`, float32, in file order."""
+    batches, features = job.plan.batches, task.inputs(split)
     plan = eval_plan(features, job.plan.limit_batch(batch_size, len(features)), batches.pad_to)
     parts = inference.predict(
         job.model,
         lambda share: eval_batches(features, plan, batches.max_seq_length, batches.pad_to, share),
     )
-    progress = RowProgress(task.shown(split), len(features))
+    progress = RowProgress(task.split_title(split), len(features))
     rows = np.concatenate(list(progress.track(parts)))
     rows = in_file_order(rows, plan, len(features))
-    rows = rows[:, task.among.columns] if task.among else rows
+    rows = rows[:, task.position.columns] if task.position else rows
     return task.task_type.predictions(rows, task.scale if job.standardized else None)
 
 
-def in_file_order(rows, plan, count):
-    """Outputs of all batches `[batches * batch_size, ...]`, as `[count, ...]` in file order."""
-    counts = plan.reshape(-1) >= 0  # The others fill up the last batch.
+def in_file_order(rows: np.ndarray, plan: np.ndarray, count: int) -> np.ndarray:
+    """Returns the outputs of an `eval_plan`, `[batches * batch_size, ...]`, in file order.
+
+    Args:
+      rows: outputs of all batches.
+      plan: int64 `[batches, batch_size]`, numbers of examples; -1 for padding.
+      count: number of examples.
+    """
+    is_example = plan.reshape(-1) >= 0
     in_order = np.empty_like(rows[:count])
-    in_order[plan.reshape(-1)[counts]] = rows[counts]
+    in_order[plan.reshape(-1)[is_example]] = rows[is_example]
     return in_order

@@ -1,4 +1,4 @@
-"""The data of a task of one or two texts: its examples, labels and `Features` of each split."""
+"""The data of a task of one or two texts: examples, labels and `Features` of each split."""
 
 import dataclasses
 import functools
@@ -17,13 +17,13 @@ from adapter_bert_tf.tasks import OWN, Task
 
 
 @dataclasses.dataclass(frozen=True)
-class Among:
-    """The place of a task among several that are trained together.
+class TaskPosition:
+    """The position of a task among several that are trained together.
 
     Args:
-      name: by which its results and its adapter are called.
-      number: which its rows say.
-      columns: of the model's outputs, those that are the task's.
+      name: of the task in results and in the adapter.
+      number: task id of the task's rows.
+      columns: of the model's outputs, those of the task.
     """
 
     name: str
@@ -33,19 +33,19 @@ class Among:
 
 @dataclasses.dataclass(frozen=True)
 class ClassificationData:
-    """The data of a task of one or two texts.
+    """The data of a task of one or two texts; see `TaskData`.
 
     Args:
-      task: `Task`, its labels known.
-      examples: dict from split to `Examples`.
-      labels: dict from split to encoded labels, or None where hidden.
-      features: dict from split to `Features`.
-      split_seed: of the random division; None if the publishers made one.
+      task: with known labels.
+      examples: dict from split to its examples.
+      labels: dict from split to encoded labels, or None if they are hidden.
+      features: dict from split to its features.
+      split_seed: of the random split; None if the data comes with a split.
       max_seq_length: of an input, in word pieces.
-      among: its place among several tasks; None where it is the only one.
-      called: what its adapter calls it, alone; None for the task's name.
+      position: among several tasks; None for a task that is trained alone.
+      adapter_name: name of the task in an adapter of its own; None for the task's name.
       fold: which part of the training data is the development set, or None.
-      frozen: what frozen layers give for the training examples, or None: it is not known.
+      frozen: outputs of frozen layers for the training examples; None if they are not cached.
     """
 
     task: Task
@@ -54,15 +54,15 @@ class ClassificationData:
     features: dict[str, Features]
     split_seed: int | None
     max_seq_length: int
-    among: Among | None = None
-    called: str | None = None
+    position: TaskPosition | None = None
+    adapter_name: str | None = None
     fold: Fold | None = None
     frozen: FrozenOutputs | None = None
 
     @property
     def name(self) -> str:
-        """Of the task."""
-        return self.among.name if self.among else self.task.name
+        """Name of the task."""
+        return self.position.name if self.position else self.task.name
 
     @property
     def count(self) -> int:
@@ -75,12 +75,17 @@ class ClassificationData:
         return f"{self.prefix('eval')}_{self.task.metrics[0]}"
 
     def prefix(self, kind: str) -> str:
-        """What the names of its results begin with: `eval`, or of several tasks `eval_TASK`."""
-        return f"{kind}_{self.among.name}" if self.among else kind
+        """Returns the prefix of results: `eval`, or among several tasks `eval_TASK`."""
+        return f"{kind}_{self.position.name}" if self.position else kind
 
-    def shown(self, split: str) -> str:
-        """What messages call a split: of several tasks with the name of the task."""
-        return f"{self.name} {split}" if self.among else split
+    @property
+    def file_prefix(self) -> str:
+        """Prefix of result files: `TASK_` among several tasks."""
+        return f"{self.position.name}_" if self.position else ""
+
+    def split_title(self, split: str) -> str:
+        """Returns a split's name in messages; among several tasks it contains the task's."""
+        return f"{self.name} {split}" if self.position else split
 
     @property
     def task_type(self) -> TableType:
@@ -94,31 +99,31 @@ class ClassificationData:
 
     @functools.cached_property
     def scale(self) -> Scale | None:
-        """Of the training scores; None for labels, or if there is no training data."""
+        """Scale of the training scores; None for labels, or without training data."""
         if "train" not in self.features:
             return None
         return self.task_type.scale(self.features["train"].labels.numpy())
 
     @functools.cached_property
     def training_features(self) -> Features:
-        """What is trained on; scores are standardized."""
+        """Features to train on, with standardized scores."""
         features = dataclasses.replace(self.features["train"], frozen=self.frozen)
         if self.scale is None:
             return features
         scores = self.scale.standardize(features.labels.numpy())
         return dataclasses.replace(features, labels=tf.constant(scores))
 
-    def asked(self, split: str) -> Features:
-        """What the model is asked of a split; of several tasks each row says which it is of."""
+    def inputs(self, split: str) -> Features:
+        """Returns the features of a split; among several tasks each row has its task id."""
         features = self.features[split]
-        if self.among is None:
+        if self.position is None:
             return features
-        numbers = np.full(len(features), self.among.number, np.int32)
+        numbers = np.full(len(features), self.position.number, np.int32)
         return dataclasses.replace(features, task_ids=numbers)
 
     def adapter_config(self) -> dict[str, Any]:
-        """What a saved adapter says of its task."""
-        name = self.name if self.among else self.called or self.name
+        """Returns the description of the task in a saved adapter."""
+        name = self.name if self.position else self.adapter_name or self.name
         return {
             "task": self.task.name,
             "head": self.task_type.file_head,
@@ -128,11 +133,11 @@ class ClassificationData:
             "inputs": {"texts": self.task.num_texts, "max_seq_length": self.max_seq_length},
             **({"fold": dataclasses.asdict(self.fold)} if self.fold else {}),
             **({"name": name} if name != self.task.name else {}),
-            **({"table": self._table()} if self.task.name == OWN else {}),
+            **({"table": self._table_settings()} if self.task.name == OWN else {}),
         }
 
     def record(self) -> dict[str, Any]:
-        """What `run.json` says of the data."""
+        """Returns the description of the data in `run.json`."""
         return {
             "labels": list(self.task.labels or ()),
             "data_sha256": self.digests,
@@ -145,8 +150,8 @@ class ClassificationData:
         """Dict from split to the digest of its examples."""
         return {split: part.digest() for split, part in self.examples.items()}
 
-    def _table(self) -> dict[str, Any]:
-        """How a table of the user's own is read, by the settings that choose it."""
+    def _table_settings(self) -> dict[str, Any]:
+        """Returns the settings with which a table of the user's own is read."""
         source = self.task.layouts[0]["train"]
         columns = {
             "text_a_column": source.columns.text_a,
@@ -154,5 +159,5 @@ class ClassificationData:
             "label_column": source.columns.label,
         }
         given = {name: str(column) for name, column in columns.items() if column is not None}
-        chosen = {"header": source.has_header, "regression": False} | dict(self.task_type.settings)
-        return given | chosen
+        type_settings = {"regression": False} | dict(self.task_type.settings)
+        return given | {"header": source.has_header} | type_settings

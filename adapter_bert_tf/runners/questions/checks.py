@@ -1,4 +1,4 @@
-"""What is odd about questions, said before training: seen already, cut, or not where they say."""
+"""Warnings about questions: seen in training, cut, or with misplaced answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -15,19 +15,19 @@ AT_ONCE = 4096  # Questions whose pieces are in memory.
 
 
 def answer_texts(articles: Iterable[Mapping[str, Any]]) -> dict[Any, list[str]]:
-    """Dict from question id to the texts of its answers, as the official evaluators read them."""
+    """Returns a dict from question id to its answers, as the official evaluators read them."""
     return {
         qa["id"]: [answer["text"] for answer in qa.get("answers") or []]
         for qa in questions_in(articles)
     }
 
 
-def warn_of_seen(learned: Iterable[Question], asked: Sequence[Question], source: str) -> None:
-    """Warns of questions to answer that are in the training data too."""
-    known = {(question.text, question.context) for question in learned}
+def warn_of_seen(training: Iterable[Question], asked: Sequence[Question], source: str) -> None:
+    """Warns of questions to answer that are also in the training data."""
+    known = {(question.text, question.context) for question in training}
     if seen := [q.id for q in asked if (q.text, q.context) in known]:
         logging.warning(
-            "%d of %d questions of %s are in the training data too; the first is %r.",
+            "%d of %d questions of %s are also in the training data; the first is %r.",
             *(len(seen), len(asked), source, seen[0]),
         )
 
@@ -35,12 +35,12 @@ def warn_of_seen(learned: Iterable[Question], asked: Sequence[Question], source:
 def warn_of_misplaced(
     asked: Iterable[Question], articles: Iterable[Mapping[str, Any]], source: str
 ) -> None:
-    """Warns that answers count in scores which are not where the file says they are."""
+    """Warns of answers that count in scores although they are not at their position."""
     given = answer_texts(articles)
     if wrong := [q.id for q in asked if len(q.answers) < len(given[q.id])]:
         logging.warning(
-            "%s: scores count the answers of these %d questions all the same: the official "
-            "evaluators read texts, not places.",
+            "%s: scores count the misplaced answers of %d questions, because the official "
+            "evaluators compare texts without positions.",
             *(source, len(wrong)),
         )
 
@@ -48,7 +48,7 @@ def warn_of_misplaced(
 def warn_of_cut(
     questions: Sequence[Question], encoder: TextEncoder, longest: int, source: str
 ) -> None:
-    """Warns where many questions have more than `longest` word pieces."""
+    """Warns if many questions have more than `longest` word pieces."""
     cut = 0
     for first in range(0, len(questions), AT_ONCE):
         texts = [q.text.encode("utf-8", "replace") for q in questions[first : first + AT_ONCE]]

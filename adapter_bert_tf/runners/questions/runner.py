@@ -1,19 +1,29 @@
-"""The job of `run_squad.py`: answers as spans of a context."""
+"""Runs of `run_squad.py`: answers as spans of a context."""
 
 import dataclasses
 import json
 import os
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
+import tensorflow as tf
+import tf_keras
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.checks import check_questions, check_room
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.data.questions import records, spans
+from adapter_bert_tf.data.questions.squad import Question
+from adapter_bert_tf.run.plan import Job, Plan
 from adapter_bert_tf.run.result_files import write_details_file
-from adapter_bert_tf.run.task_runner import TaskRunner
+from adapter_bert_tf.run.task_data import TaskData
+from adapter_bert_tf.run.task_runner import InputBatches, TaskRunner
 from adapter_bert_tf.runners.questions import checks, task_data
-from adapter_bert_tf.task_types.spans import Spans
+from adapter_bert_tf.runners.questions.task_data import SpanData
+from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.tasks import squad_metrics
 from adapter_bert_tf.tasks.span_decoding import Decoder
 from adapter_bert_tf.training import inference
@@ -25,23 +35,25 @@ class QuestionRunner(TaskRunner):
 
     uses_pooler = False
 
-    def check(self, config, saved):
+    def check(self, config: RunConfig, saved: SavedAdapter | None) -> None:
         check_questions(config)
         if saved:
-            task_data.check_saved(config, saved)
+            task_data.check_saved(saved)
         check_room(config)  # After that: the lengths may be those of the saved adapter.
 
-    def read(self, config, vocabulary, saved):
+    def read(
+        self, config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None
+    ) -> tuple[SpanData, ...]:
         data = task_data.read(config, vocabulary)
         task_data.warn(
             data, config.questions.train_file or "train", config.questions.predict_file or "dev"
         )
         return (data,)
 
-    def train_batches(self, plan, start, share):
+    def train_batches(self, plan: Plan, start: int, share: HostShard) -> tf.data.Dataset:
         batches = plan.batches
         return records.train_batches(
-            plan.only_task.train_records,
+            _data_of(plan).train_records,
             batches.train,
             plan.training.steps,
             batches.seed,
@@ -52,54 +64,60 @@ class QuestionRunner(TaskRunner):
             share,
         )
 
-    def finish_training(self, job):
-        job.record["windows"] = {"train": job.plan.only_task.train_records.count}
+    def finish_training(self, job: Job) -> None:
+        job.record["windows"] = {"train": _data_of(job.plan).train_records.count}
 
-    def is_evaluated(self, plan):
-        """With --do_eval, and as in the original with --do_predict where the answers are known."""
-        return plan.only_task.is_scorable
+    def is_evaluated(self, plan: Plan) -> bool:
+        """With --do_eval, and as in the original with --do_predict if the answers are known."""
+        return _data_of(plan).is_scorable
 
-    def evaluate(self, job):
-        task = job.plan.only_task
-        answers = self._answers(job, job.plan.batches.evaluate)
-        return answers.score(task.task_type, task.articles, task.decoding.null_allowed)
-
-    def write_details(self, job):
-        task, answers = job.plan.only_task, job.evaluated["answers"]
-        scores = squad_metrics.scores_by_question(
-            task.articles, answers.texts, task.decoding.null_allowed
+    def evaluate(self, job: Job) -> dict[str, float]:
+        """Returns exact match and F1, from 0 to 100, by the official evaluators."""
+        task, answers = _data_of(job.plan), _answers_of(job, job.plan.batches.evaluate)
+        return task.task_type.evaluate(
+            task.articles,
+            answers.texts,
+            task.decoding.null_allowed,
+            answers.best_texts,
+            answers.null_odds,
         )
-        expected = checks.answer_texts(task.articles)
-        found = task.task_type.details(task.asked, scores, answers.texts, answers.n_best, expected)
-        folder = job.plan.paths.output_dir
-        write_details_file(folder, "eval_details", task.name, "dev", found)
 
-    def dev_batches(self, plan):
-        windows, batches = plan.only_task.eval_records, plan.batches
+    def write_details(self, job: Job) -> None:
+        task, answers = _data_of(job.plan), job.evaluated["answers"]
+        null_allowed = task.decoding.null_allowed
+        scores = squad_metrics.scores_by_question(task.articles, answers.texts, null_allowed)
+        expected = checks.answer_texts(task.articles)
+        details = task.task_type.details(
+            task.asked, scores, answers.texts, answers.n_best, expected
+        )
+        folder = job.plan.paths.output_dir
+        write_details_file(folder, "eval_details", task.name, "dev", details)
+
+    def dev_batches(self, plan: Plan) -> InputBatches:
+        windows, batches = _data_of(plan).eval_records, plan.batches
         size = plan.limit_batch(batches.evaluate, windows.count)
         inputs = records.eval_batches(windows, size, batches.max_seq_length, batches.pad_to)
         for number, batch in enumerate(inputs):
             yield batch, min(size, windows.count - number * size)
 
-    def predict(self, job):
+    def predict(self, job: Job) -> None:
         """Writes predictions, n-best lists and, for SQuAD 2.0, null odds; answers one question."""
-        task = job.plan.only_task
-        if task.one is not None:
-            answer_one(job.model, task)
+        task = _data_of(job.plan)
+        if task.single is not None:
+            _answer_single(job.model, task, task.single)
         if not task.articles:
             return
-        answers = self._answers(job, job.plan.batches.predict)
+        answers = _answers_of(job, job.plan.batches.predict)
         if job.plan.writes:
             answers.write(job.plan.paths.output_dir)
 
-    def output_files(self, tasks):
+    def output_files(self, tasks: Sequence[TaskData]) -> list[str]:
         return ["predictions.json", "nbest_predictions.json", "null_odds.json", "eval_details.json"]
 
-    def _answers(self, job, batch_size):
-        """The `Answers` of a job, found once."""
-        if "answers" not in job.evaluated:
-            job.evaluated["answers"] = answer_all(job, batch_size)
-        return job.evaluated["answers"]
+
+def _data_of(plan: Plan) -> SpanData:
+    """Returns the task of a plan as this runner reads it."""
+    return cast(SpanData, plan.only_task)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,8 +125,8 @@ class Answers:
     """Answers to all questions of a file, dicts from question id.
 
     Args:
-      texts: the answers, "" for none.
-      best_texts: the best answers, even where none scores higher.
+      texts: the answers; "" for none.
+      best_texts: the best answers, even if no answer has a higher score.
       n_best: lists of dicts, see `Decoder.answer`.
       null_odds: score of no answer minus the best answer's; empty if that is not allowed.
     """
@@ -117,10 +135,6 @@ class Answers:
     best_texts: dict[str, str]
     n_best: dict[str, list[dict[str, Any]]]
     null_odds: dict[str, float]
-
-    def score(self, kind: Spans, articles: list[Any], version_2: bool) -> dict[str, float]:
-        """Exact match and F1, from 0 to 100, by the official evaluators."""
-        return kind.evaluate(articles, self.texts, version_2, self.best_texts, self.null_odds)
 
     def write(self, folder: str) -> None:
         """Writes the files of google-research/bert's `run_squad.py`."""
@@ -136,58 +150,56 @@ class Answers:
         print(f"Predictions: {', '.join(os.path.join(folder, name) for name in files)}", flush=True)
 
 
-def answer_all(job, batch_size):
-    """`Answers` to the questions of `--predict_file`."""
-    task, batches = job.plan.only_task, job.plan.batches
+def _answers_of(job: Job, batch_size: int) -> Answers:
+    """Returns the answers to the questions of `--predict_file`, computed once."""
+    if "answers" in job.evaluated:
+        return cast(Answers, job.evaluated["answers"])
+    task, batches = _data_of(job.plan), job.plan.batches
     windows = task.eval_records
     batch_size = job.plan.limit_batch(batch_size, windows.count)
     job.record["windows"] = job.record.get("windows", {}) | {"dev": windows.count}
     progress = RowProgress("question windows", windows.count)
-    found_logits = inference.predict(
+    logits = inference.predict(
         job.model,
         lambda share: records.eval_batches(
             windows, batch_size, batches.max_seq_length, batches.pad_to, share
         ),
     )
-    all_fields = records.eval_fields(windows, batch_size, batches.pad_to)
-    return decode_answers(task, zip(found_logits, all_fields, strict=True), progress.add)
+    fields = records.eval_fields(windows, batch_size, batches.pad_to)
+    answers = decode_answers(task, zip(logits, fields, strict=True), progress.add)
+    job.evaluated["answers"] = answers
+    return answers
 
 
-def decode_answers(task, batches, done=lambda windows: None):
-    """`Answers` from logits.
+def decode_answers(
+    task: SpanData,
+    batches: Iterable[tuple[np.ndarray, Mapping[str, tf.RaggedTensor]]],
+    done: Callable[[int], object] = lambda windows: None,
+) -> Answers:
+    """Decodes answers from logits.
 
     Args:
-      task: `SpanData`.
+      task: whose questions.
       batches: pairs of logits, float32 `[batch, 2, seq]`, and the ragged fields of their windows.
-      done: is told the number of windows of each batch.
+      done: called with the number of windows of each batch.
     """
-    decoder, asked = Decoder(task.decoding), task.asked
+    decoder = Decoder(task.decoding)
     for logits, fields in batches:
-        done(add_windows(decoder, logits, fields))
-    found = [decoder.answer(i, question) for i, question in enumerate(asked)]
-    ids = [question.id for question in asked]
-    return Answers(
-        texts={i: text for i, (text, _, _) in zip(ids, found, strict=True)},
-        best_texts={
-            i: decoder.best_answer(n, question)
-            for n, (i, question) in enumerate(zip(ids, asked, strict=True))
-        },
-        n_best={i: rows for i, (_, rows, _) in zip(ids, found, strict=True)},
-        null_odds={i: odds for i, (_, _, odds) in zip(ids, found, strict=True) if odds is not None},
-    )
+        done(_add_windows(decoder, logits, fields))
+    texts, best_texts, n_best, null_odds = {}, {}, {}, {}
+    for number, question in enumerate(task.asked):
+        text, rows, odds = decoder.answer(number, question)
+        texts[question.id], n_best[question.id] = text, rows
+        best_texts[question.id] = decoder.best_answer(number, question)
+        if odds is not None:
+            null_odds[question.id] = odds
+    return Answers(texts, best_texts, n_best, null_odds)
 
 
-def add_windows(decoder, logits, fields):
-    """Adds the windows of a batch to a decoder.
-
-    Args:
-      decoder: `Decoder`.
-      logits: float32 `[batch, 2, seq]`; rows after the last window only fill up the batch.
-      fields: dict of the ragged fields of `Window`.
-
-    Returns:
-      the number of windows.
-    """
+def _add_windows(
+    decoder: Decoder, logits: np.ndarray, fields: Mapping[str, tf.RaggedTensor]
+) -> int:
+    """Adds the windows of a batch to a decoder, without padding rows; returns their number."""
     rows = {name: _rows(values) for name, values in fields.items()}
     count = len(rows["question"])
     for i, scores in enumerate(logits[:count]):
@@ -202,29 +214,27 @@ def add_windows(decoder, logits, fields):
     return count
 
 
-def _rows(ragged):
-    return np.split(ragged.flat_values.numpy(), ragged.row_splits.numpy()[1:-1])
+def _rows(ragged: tf.RaggedTensor) -> list[np.ndarray]:
+    rows: list[np.ndarray] = np.split(ragged.flat_values.numpy(), ragged.row_splits.numpy()[1:-1])
+    return rows
 
 
-def answer_one(model, task):
+def _answer_single(model: tf_keras.Model, task: SpanData, question: Question) -> None:
     """Prints the answer to `--question` in `--context`, its score and its position."""
     decoder = Decoder(task.decoding)
-    for window in spans.make_windows([task.one], task.encoder, task.settings):
+    for window in spans.make_windows([question], task.encoder, task.settings):
         ids = window.ids[np.newaxis]
         types = (np.arange(len(window.ids)) >= window.context_begin).astype(np.int32)[np.newaxis]
         logits = model.predict_on_batch(
             {"input_word_ids": ids, "input_mask": np.ones_like(ids), "input_type_ids": types}
         )
         decoder.add(0, logits[0], window.context_begin, window.starts, window.ends, window.is_best)
-    text, rows, _ = decoder.answer(0, task.one)
+    text, rows, _ = decoder.answer(0, question)
     best = next(row for row in rows if row["text"] == text)
-    score = (
-        f"score {best['start_logit'] + best['end_logit']:.2f}, probability "
-        f"{best['probability']:.2f}"
-    )
+    total, probability = best["start_logit"] + best["end_logit"], best["probability"]
+    score = f"score {total:.2f}, probability {probability:.2f}"
     if not text:
         print(f"No answer\n  {score}", flush=True)
         return
-    print(
-        f"{text}\n  {score}, characters {best['start']} to {best['end']} of the context", flush=True
-    )
+    place = f"characters {best['start']} to {best['end']} of the context"
+    print(f"{text}\n  {score}, {place}", flush=True)

@@ -1,14 +1,15 @@
-"""From flags to questions and their windows: what `run_squad.py` reads."""
+"""From settings to questions and their windows."""
 
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from absl import logging
 
 from adapter_bert_tf.base.vocabulary import Vocabulary
+from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.data.questions import records, spans
 from adapter_bert_tf.data.questions.squad import Question, read_articles, read_questions
 from adapter_bert_tf.data.splits import stratified_subset
@@ -17,45 +18,46 @@ from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.runners.questions import checks
 from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.task_types import type_of
 from adapter_bert_tf.task_types.spans import SPANS, Spans
 from adapter_bert_tf.tasks.span_decoding import DecodingSettings
 from adapter_bert_tf.tasks.squad_metrics import count_unlabelled
 
 
-def task_name(config):
-    """What a saved adapter says of its task."""
+def task_name(config: RunConfig) -> str:
+    """Returns the name of the task in a saved adapter."""
     return "squad_2" if config.questions.version_2_with_negative else "squad"
 
 
-def check_saved(config, saved):
-    """A saved adapter must be one of question answering. Raises `InputError`."""
-    kind = type_of(saved.config)
-    if kind is not SPANS:
+def check_saved(saved: SavedAdapter) -> None:
+    """Raises `InputError` if a saved adapter does not answer questions."""
+    task_type = type_of(saved.config)
+    if task_type is not SPANS:
         raise InputError(
             f"The saved adapter was trained for the task {preview(saved.config['task'])}. "
-            f"Received: question answering. {kind.command.split()[0]} applies it."
+            f"Received: question answering. {task_type.command.split()[0]} applies it."
         )
 
 
 @dataclasses.dataclass
 class SpanData:
-    """Questions to train on and to ask, and their windows on disk.
+    """Questions to train on and to answer, and their windows on disk; see `TaskData`.
 
     Args:
-      learned: list of `Question` to train on.
-      asked: list of `Question` to answer.
-      articles: `data` of the file to answer, for the official evaluators.
-      vocabulary: `Vocabulary`.
-      settings: `SpanSettings`.
-      decoding: `DecodingSettings`.
+      training: questions to train on.
+      asked: questions of the file to answer.
+      articles: content of that file, for the official evaluators.
+      vocabulary: of the base.
+      settings: of the windows.
+      decoding: how answers are chosen.
       folder: of the windows.
-      name: the task's name.
-      one: a question that is answered besides, or None.
+      name: of the task.
+      single: a further question to answer, of `--question`, or None.
       metric: key, in the results, of the metric to choose by.
     """
 
-    learned: list[Question]
+    training: list[Question]
     asked: list[Question]
     articles: list[Any]
     vocabulary: Vocabulary
@@ -63,7 +65,7 @@ class SpanData:
     decoding: DecodingSettings
     folder: str
     name: str
-    one: Question | None
+    single: Question | None
     metric: str = SPANS.metrics[0]
 
     task_type: ClassVar[Spans] = SPANS
@@ -77,10 +79,10 @@ class SpanData:
     @property
     def count(self) -> int:
         """Number of training questions; steps are counted in questions, as in the original."""
-        return len(self.learned)
+        return len(self.training)
 
     def adapter_config(self) -> dict[str, Any]:
-        """What a saved adapter says of its task."""
+        """Returns the description of the task in a saved adapter."""
         return {
             "task": self.name,
             "head": SPANS.file_head,
@@ -90,33 +92,35 @@ class SpanData:
         }
 
     def record(self) -> dict[str, Any]:
-        """What `run.json` says of the data."""
-        parts = {"train": self.learned, "dev": self.asked}
+        """Returns the description of the data in `run.json`."""
         return {
             "labels": list(SPANS.labels),
             "data_sha256": self.digests,
-            "examples": {name: len(part) for name, part in parts.items() if part},
+            "examples": {split: len(part) for split, part in self._splits().items()},
         }
 
     @functools.cached_property
     def digests(self) -> dict[str, str]:
         """Dict from split to the digest of its questions."""
-        parts = {"train": self.learned, "dev": self.asked}
-        return {name: digest(part) for name, part in parts.items() if part}
+        return {split: digest(part) for split, part in self._splits().items()}
+
+    def _splits(self) -> dict[str, list[Question]]:
+        splits = {"train": self.training, "dev": self.asked}
+        return {split: part for split, part in splits.items() if part}
 
     @functools.cached_property
     def encoder(self) -> TextEncoder:
-        """The `TextEncoder`."""
+        """Encoder of the base's vocabulary and the length."""
         return TextEncoder(self.vocabulary, self.settings.max_seq_length)
 
     @functools.cached_property
     def train_records(self) -> records.Records:
-        """`Records` of the training windows."""
-        return self._records("train", self.learned, spans.training_windows)
+        """Records of the training windows."""
+        return self._records("train", self.training, spans.training_windows)
 
     @functools.cached_property
     def eval_records(self) -> records.Records:
-        """`Records` of the windows of the questions asked."""
+        """Records of the windows of the questions to answer."""
         return self._records("dev", self.asked, spans.make_windows)
 
     def _records(
@@ -137,119 +141,115 @@ class SpanData:
         )
 
 
-def digest(questions):
-    """SHA-256 of questions, contexts and answers."""
+def digest(questions: Iterable[Question]) -> str:
+    """Returns the SHA-256 of questions, contexts and answers."""
     result = hashlib.sha256()
     for question in questions:
         result.update(repr(dataclasses.astuple(question)).encode("utf-8", "backslashreplace"))
     return result.hexdigest()
 
 
-def read(config, vocabulary):
-    """The `SpanData` of a run. Raises `InputError` for anything wrong with the files."""
-    learned, asked, articles = [], [], []
-    if config.actions.do_train:
-        _, learned = _read(config, "train", config.questions.train_file)
-        learned = _learnable(config, learned)
-        if config.data.max_train_examples and config.data.max_train_examples < len(learned):
-            kept = stratified_subset(
-                [q.impossible for q in learned],
-                config.data.max_train_examples,
-                config.training.seed,
-            )
-            learned = [learned[i] for i in kept]
-    if (config.actions.do_eval or config.actions.do_predict) and (
-        config.questions.predict_file or config.data.data_source == "tfds"
-    ):
-        articles, asked = _read(config, "dev", config.questions.predict_file)
-        _check_scorable(config, articles, asked)
+def read(config: RunConfig, vocabulary: Vocabulary) -> SpanData:
+    """Reads the questions of a run. Raises `InputError` for anything wrong with the files."""
+    data, actions, questions = config.data, config.actions, config.questions
+    asks = actions.do_eval or actions.do_predict
+    training = _read_training(config) if actions.do_train else []
+    articles: list[Any] = []
+    asked: list[Question] = []
+    if asks and (questions.predict_file or data.data_source == "tfds"):
+        articles, asked = _read_file(config, "dev", questions.predict_file)
+        _check_scorable(config, articles, len(asked))
+    single = None
+    if questions.question is not None:
+        single = Question("", questions.question, questions.context or "")
     return SpanData(
-        learned,
+        training,
         asked,
         articles,
         vocabulary,
-        spans.SpanSettings(
-            config.data.max_seq_length,
-            config.questions.doc_stride,
-            config.questions.max_query_length,
-        ),
+        spans.SpanSettings(data.max_seq_length, questions.doc_stride, questions.max_query_length),
         DecodingSettings(
-            config.questions.n_best_size,
-            config.questions.max_answer_length,
-            config.questions.version_2_with_negative,
-            config.questions.null_score_diff_threshold,
+            questions.n_best_size,
+            questions.max_answer_length,
+            questions.version_2_with_negative,
+            questions.null_score_diff_threshold,
         ),
-        config.questions.features_dir,
+        questions.features_dir or "",
         task_name(config),
-        None
-        if config.questions.question is None
-        else Question("", config.questions.question, config.questions.context),
+        single,
         _metric(config),
     )
 
 
-def warn(data, train, dev):
-    """Warns of what is odd about the questions.
+def warn(data: SpanData, train: str, dev: str) -> None:
+    """Warns of questions that are seen, cut or misplaced.
 
     Args:
-      data: `SpanData`.
-      train, dev: what to call their sources.
+      data: to check.
+      train, dev: names of its sources in messages.
     """
-    for source, questions in ((train, data.learned), (dev, data.asked)):
+    for source, questions in ((train, data.training), (dev, data.asked)):
         checks.warn_of_cut(questions, data.encoder, data.settings.max_query_length, source)
-    checks.warn_of_seen(data.learned, data.asked, dev)
+    checks.warn_of_seen(data.training, data.asked, dev)
     checks.warn_of_misplaced(data.asked, data.articles, dev)
 
 
-def _metric(config):
+def _metric(config: RunConfig) -> str:
     known, metric = SPANS.metrics, config.evaluation.metric
     if metric not in (None, *known):
         raise InputError(
-            f"--metric of questions is one of {list(known)}. Received: {preview(metric)}"
+            f"--metric must be one of {list(known)} for questions. Received: {preview(metric)}"
         )
     return metric or known[0]
 
 
-def _read(config, split, path):
+def _read_file(config: RunConfig, split: str, path: str | None) -> tuple[list[Any], list[Question]]:
+    """Reads the articles and the questions of a split. Raises `InputError`."""
+    negative = config.questions.version_2_with_negative
     if config.data.data_source == "tfds":
-        path = "squad_v2" if config.questions.version_2_with_negative else "squad"
+        path = "squad_v2" if negative else "squad"
         articles = read_tfds_squad(path, config.data.data_dir, split)
     else:
         if str(path).endswith(".gz"):
-            raise InputError(f"{path} is packed, and questions are read as JSON: gunzip it first.")
+            raise InputError(f"{path} is compressed; questions are read as JSON. Use gunzip first.")
         articles = read_articles(path)
     questions = read_questions(articles, path)
-    if any(q.impossible for q in questions) and not config.questions.version_2_with_negative:
+    if any(q.impossible for q in questions) and not negative:
         raise InputError(f"{path} has questions without an answer: use --version_2_with_negative.")
     return articles, questions
 
 
-def _learnable(config, questions):
-    """Without the questions that say neither an answer nor that there is none; these are logged."""
+def _read_training(config: RunConfig) -> list[Question]:
+    """Reads the training questions, without those that have no label, or a subset of them."""
+    _, questions = _read_file(config, "train", config.questions.train_file)
     source = config.questions.train_file or "The training data"
-    kept = [q for q in questions if q.answers or q.impossible]
-    left = [str(q.id) for q in questions if not (q.answers or q.impossible)]
-    if not kept:
+    labelled = [q for q in questions if q.answers or q.impossible]
+    unlabelled = [str(q.id) for q in questions if not (q.answers or q.impossible)]
+    if not labelled:
         raise InputError(f"{source}: no question has an answer to learn from.")
-    if left:
+    if unlabelled:
         logging.warning(
             "%s: %d of %d questions are left out of training, as they have no answer: %s",
             source,
-            len(left),
+            len(unlabelled),
             len(questions),
-            ", ".join(left[:5]),
+            ", ".join(unlabelled[:5]),
         )
-    return kept
+    most = config.data.max_train_examples
+    if most and most < len(labelled):
+        impossible = [q.impossible for q in labelled]
+        return [labelled[i] for i in stratified_subset(impossible, most, config.training.seed)]
+    return labelled
 
 
-def _check_scorable(config, articles, asked):
-    """With --do_eval every question must be labelled. Raises `InputError`."""
+def _check_scorable(config: RunConfig, articles: Sequence[Any], count: int) -> None:
+    """Raises `InputError` if `--do_eval` has questions without a label."""
     unlabelled = count_unlabelled(articles)
-    what = (
-        f"{config.questions.predict_file}: {unlabelled} of {len(asked)} questions have neither "
-        "answers nor the mark of having none"
+    problem = (
+        f"{config.questions.predict_file}: {unlabelled} of {count} questions have neither answers "
+        "nor is_impossible"
     )
     if config.actions.do_eval and unlabelled:
-        raise InputError(f"{what}, so --do_eval cannot score them. Use --do_predict.")
-    if 0 < unlabelled < len(asked):
-        logging.warning("%s, so the answers are not scored.", what)
+        raise InputError(f"{problem}, so --do_eval cannot score them. Use --do_predict.")
+    if 0 < unlabelled < count:
+        logging.warning("%s, so the answers are not scored.", problem)
