@@ -1,4 +1,4 @@
-"""Batches and training settings of a run."""
+"""Batch sizes and training settings of a run."""
 
 import tensorflow as tf
 
@@ -12,18 +12,18 @@ from adapter_bert_tf.training.loop import TrainingSettings
 
 
 def distribution(config: RunConfig) -> str:
-    """`--distribution`, or what `--use_tpu` means."""
+    """Returns `--distribution`, which is `tpu` with `--use_tpu`."""
     return "tpu" if config.device.use_tpu else config.device.distribution
 
 
 def batches_of(config: RunConfig, replicas: int) -> Batches:
-    """Sizes of batches; those of evaluation are rounded up to a multiple of the replicas."""
+    """Returns the batch sizes; those of evaluation are rounded up to a multiple of the replicas."""
     size = config.training.train_batch_size
     if config.actions.do_train and size % replicas:
         below = size // replicas * replicas
         raise InputError(
-            f"--train_batch_size={size} is the batch of all {replicas} replicas together, and they "
-            f"must divide it. Use {below or replicas} or {below + replicas}."
+            f"--train_batch_size={size} must be a multiple of the {replicas} replicas. Use "
+            f"{below or replicas} or {below + replicas}."
         )
     return Batches(
         train=batch_size(config.training),
@@ -39,12 +39,12 @@ def batches_of(config: RunConfig, replicas: int) -> Batches:
 
 
 def batch_size(config: TrainingConfig) -> int:
-    """Examples of one step of the optimizer."""
+    """Returns the number of examples in one step of the optimizer."""
     return config.train_batch_size * config.gradient_accumulation_steps
 
 
 def _temperature(config: TrainingConfig) -> Temperature:
-    """How often each of several tasks is drawn. Raises `InputError`, naming the flag."""
+    """Returns how often each of several tasks is drawn. Raises `InputError`."""
     try:
         return parse_temperature(config.sampling_temperature)
     except InputError as error:
@@ -52,7 +52,7 @@ def _temperature(config: TrainingConfig) -> Temperature:
 
 
 def _pad_to(config: RunConfig) -> int | None:
-    """What batch lengths are a multiple of; None for one fixed length."""
+    """Returns the factor of batch lengths; None for one fixed length."""
     if config.device.pad_to is not None:
         return config.device.pad_to or None
     if distribution(config) == "tpu":
@@ -64,12 +64,12 @@ def _pad_to(config: RunConfig) -> int | None:
 
 
 def training_settings(config: RunConfig, method: Method, examples: int) -> TrainingSettings:
-    """How to train, and for how many steps: none where nothing is trained.
+    """Returns how to train, with 0 steps for a run that does not train.
 
     Args:
       config: of the run.
-      method: its default learning rate counts where none is given.
-      examples: training examples of all tasks together.
+      method: provides the default learning rate.
+      examples: number of training examples of all tasks.
 
     Raises:
       InputError: for impossible rates, or too few examples for one step.
@@ -95,7 +95,7 @@ def training_settings(config: RunConfig, method: Method, examples: int) -> Train
 
 
 def _steps(config: TrainingConfig, examples: int) -> int:
-    """Number of steps over the training examples, counted as in adapter-bert."""
+    """Returns the number of steps, counted as in adapter-bert. Raises `InputError` for none."""
     steps = int(examples / batch_size(config) * config.num_train_epochs)
     if steps < 1:
         raise InputError(
@@ -107,9 +107,6 @@ def _steps(config: TrainingConfig, examples: int) -> int:
 
 
 def steps_per_loop(config: RunConfig) -> int:
-    """Steps in one call: `--iterations_per_loop`; many on a TPU, whose host is slow to reach.
-
-    Within a call nothing is saved, and no signal is handled.
-    """
+    """Returns the steps of one call, without checkpoints and signals; a TPU's host is slow."""
     default = 100 if distribution(config) == "tpu" else 1
     return min(config.device.iterations_per_loop or default, config.training.save_checkpoints_steps)

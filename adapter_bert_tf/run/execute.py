@@ -28,9 +28,9 @@ from adapter_bert_tf.training.tuning import select_trained
 
 
 def run_plan(runner: TaskRunner, plan: Plan) -> dict[str, Any]:
-    """Trains, evaluates, predicts and exports as planned; returns the content of `run.json`."""
+    """Trains, evaluates, predicts and exports as planned, and returns the content of `run.json`."""
     actions, folder = plan.actions, plan.folder
-    resumes = actions.train and not actions.overwrite
+    resumes = actions.do_train and not actions.overwrite
     if resumes:
         out = plan.paths.output_dir
         if folder.is_finished():
@@ -38,13 +38,13 @@ def run_plan(runner: TaskRunner, plan: Plan) -> dict[str, Any]:
             _complete_finished(plan)
             return read_record(folder.file(RECORD)) or {}
         if lost := folder.lost():
-            print(f"Not as this run left it, so made again: {', '.join(lost)}.", flush=True)
+            print(f"Missing or changed, so made again: {', '.join(lost)}.", flush=True)
     writes = not actions.dry_run and plan.writes
     with folder.lock() if writes else contextlib.nullcontext():
         if resumes:
-            folder.require_same_run()  # Another process may have been here since.
+            folder.require_same_run()  # Another process may have written since the planning.
             folder.require_same_content()
-        if actions.train:
+        if actions.do_train:
             folder.require_own_adapter(actions.overwrite)
         job = _build(runner, plan)
         print(runner.report(job), flush=True)
@@ -64,7 +64,7 @@ def _build(runner: TaskRunner, plan: Plan) -> Job:
 
 
 def new_model(runner: TaskRunner, plan: Plan) -> EncoderModel:
-    """The model with the base's weights, and the saved adapter's if there is one."""
+    """Returns the model with the weights of the base, and of the saved adapter if there is one."""
     _, product_dtype = PRECISIONS[plan.precision]
     frozen = plan.method.tuning.frozen_layers
     encoder = plan.base.new_encoder(plan.method.adapter, plan.dropout, product_dtype, frozen)
@@ -77,10 +77,10 @@ def new_model(runner: TaskRunner, plan: Plan) -> EncoderModel:
         plan.saved.assign_to(model.named_variables(), plan.base.fingerprint())
     elif plan.initial_adapter:
         runner.assign_start(plan, model)
-    elif untouched and not plan.actions.train:
+    elif untouched and not plan.actions.do_train:
         raise InputError(
-            f"There is nothing trained to evaluate: no adapter in {plan.paths.adapter_dir!r}, and "
-            f"{plan.base.weights_path} does not hold {untouched[0]!r}. Add --do_train, or "
+            f"There is no adapter in {plan.paths.adapter_dir!r} to evaluate, and "
+            f"{plan.base.weights_path} does not hold {untouched[0]!r}. Add --do_train or "
             "--adapter_dir."
         )
     return model
@@ -94,17 +94,17 @@ def _assign_members(variables: dict[str, tf.Variable], plan: Plan) -> None:
 
 def _execute(runner: TaskRunner, job: Job) -> None:
     plan = job.plan
-    results = functools.partial(plan.folder.results, plan.actions.export)
+    results = functools.partial(plan.folder.results, plan.actions.do_export)
     before = results() if plan.writes and not plan.actions.overwrite else {}
-    if plan.actions.train:
+    if plan.actions.do_train:
         _train(runner, job)
     elif plan.writes:
         plan.folder.start_evaluation(_run_record(job))
     if runner.is_evaluated(plan):
         _evaluate(runner, job)
-    if plan.actions.predict:
+    if plan.actions.do_predict:
         runner.predict(job)
-    if plan.actions.export and plan.writes:
+    if plan.actions.do_export and plan.writes:
         runner.export(job)
     if plan.writes:
         job.record["results"] = results()
@@ -112,28 +112,25 @@ def _execute(runner: TaskRunner, job: Job) -> None:
 
 
 def _finish(job: Job, before: dict[str, Any]) -> None:
-    """Writes `run.json` and the report, and names the results that were replaced."""
+    """Writes `run.json` and the report, and prints which results were replaced."""
     plan, now = job.plan, job.record["results"]
     for name, digest in before.items():
         if isinstance(digest, str) and now.get(name, digest) != digest:
             print(f"Replaced: {plan.folder.file(name)}", flush=True)
-    plan.folder.write_record(_run_record(job), plan.actions.train)
-    if plan.actions.train:
+    plan.folder.write_record(_run_record(job), plan.actions.do_train)
+    if plan.actions.do_train:
         print(printable(f"Adapter: {plan.paths.adapter_dir}"), flush=True)
-    if plan.actions.report:
+    if plan.report:
         write_report(plan.paths.output_dir)
 
 
 def _complete_finished(plan: Plan) -> None:
-    """Removes the lock and writes the report that a run lacks which was killed at its very end.
-
-    The report may also be missing because it was not asked for.
-    """
+    """Removes the lock of a run that was killed at its end, and writes its missing report."""
     out = plan.paths.output_dir
     if plan.actions.dry_run or not plan.writes:
         return
     remove_dead(out)
-    if plan.actions.report and not has_report(out):
+    if plan.report and not has_report(out):
         with plan.folder.lock():
             write_report(out)
 
@@ -169,9 +166,9 @@ def _train(runner: TaskRunner, job: Job) -> None:
 
 
 def _evaluation(runner: TaskRunner, job: Job) -> Evaluation | None:
-    """What to evaluate during training, if anything."""
-    plan, selection = job.plan, job.plan.selection
-    if not selection.every and selection.keep == "last":
+    """Returns the evaluation during training, if there is one."""
+    plan, settings = job.plan, job.plan.evaluation
+    if not settings.eval_every_steps and settings.keep == "last":
         return None
 
     def evaluate() -> dict[str, float]:
@@ -179,16 +176,16 @@ def _evaluation(runner: TaskRunner, job: Job) -> Evaluation | None:
         return runner.evaluate(job)
 
     return Evaluation(
-        every=selection.every,
+        every=settings.eval_every_steps,
         evaluate=evaluate,
         score=lambda results: runner.score(plan.metrics, results),
-        keep=selection.keep,
-        patience=selection.patience,
+        keep=settings.keep,
+        patience=settings.patience,
     )
 
 
 def _evaluate(runner: TaskRunner, job: Job) -> None:
-    """Scores the development sets; writes `eval_results.txt`, and the result into the adapter."""
+    """Scores the development sets, and writes the results into files and the adapter."""
     plan = job.plan
     job.evaluated.clear()
     scores = runner.evaluate(job)
@@ -199,12 +196,12 @@ def _evaluate(runner: TaskRunner, job: Job) -> None:
     steps = job.record.get("global_step", saved_steps)
     runner.write_details(job)
     write_eval_results(plan.paths.output_dir, scores | {"global_step": steps})
-    if plan.actions.train:
+    if plan.actions.do_train:
         runner.save(job)
 
 
 def _run_record(job: Job) -> dict[str, Any]:
-    """The content of `run.json`: with `--config` it repeats the run."""
+    """Returns the content of `run.json`, which repeats the run as `--config`."""
     plan = job.plan
     return {
         "command": provenance.command(),

@@ -30,9 +30,9 @@ class InitialAdapter:
 
     Args:
       folder: its directory.
-      saved: its content; one task's adapter where one task starts from several.
+      saved: its content; if one task starts from an adapter of several, that of one task.
       has_head: whether its head belongs to a task; the mean of several tasks has none.
-      task: name of the task, of several, that new tasks start as; None for the mean.
+      task: the saved task that new tasks start as; None for the mean.
     """
 
     folder: str
@@ -53,15 +53,11 @@ class InitialAdapter:
         return self.has_head and own == (task.task_type.name, list(task.labels_in_order))
 
     def assign_to(self, model: EncoderModel, fingerprint: dict[str, Any], task: TaskData) -> None:
-        """Assigns its weights to a model's variables, the head's only if the task has that head.
-
-        Raises:
-          InputError: when they do not fit the model or its base.
-        """
+        """Assigns its weights, the head's only if the task has it. Raises `InputError`."""
         self.saved.assign_to(model.named_variables(), fingerprint, self.has_head_of(task))
 
     def report(self, model: EncoderModel, task: TaskData) -> str:
-        """One line that names the weights that are taken over."""
+        """Returns one line about the weights that are assigned."""
         specs = model.specs()
         saved_groups = {specs[name].group for name in self.saved.weights} - {"head"}
         names = [GROUPS.get(group, group) for group in groups() if group in saved_groups]
@@ -71,7 +67,7 @@ class InitialAdapter:
             return f"{start}{', '.join([*names, 'head'])}."
         start += ", ".join(names)
         if not self.has_head:
-            return f"{start}. The head is fresh: this is what the tasks have in common."
+            return f"{start}. The head is fresh: the adapter gives what its tasks share."
         own = type_of(config).head_summary(config["labels"])
         new = task.task_type.head_summary(task.labels_in_order)
         start += "" if names else "nothing"
@@ -79,7 +75,7 @@ class InitialAdapter:
 
 
 def load_initial_adapter(config: RunConfig, together: bool = False) -> InitialAdapter | None:
-    """The adapter of `--init_from`; None where there is no such setting. Raises `InputError`.
+    """Loads the adapter of `--init_from`, if given. Raises `InputError`.
 
     Args:
       config: of the run.
@@ -105,20 +101,17 @@ def load_initial_adapter(config: RunConfig, together: bool = False) -> InitialAd
 def _require_training(config: RunConfig, folder: str) -> None:
     if not config.actions.do_train:
         raise InputError(
-            f"--init_from={folder} is where a training starts: add --do_train. To evaluate an "
-            "adapter, name it with --adapter_dir."
+            f"--init_from={folder} needs --do_train. To evaluate an adapter, name it with "
+            "--adapter_dir."
         )
     if not adapter_exists(folder):
-        raise InputError(
-            f"--init_from={folder} holds no adapter. Name the directory of one, with its "
-            "adapter_config.json."
-        )
+        raise InputError(f"--init_from={folder} holds no adapter_config.json of an adapter.")
 
 
 def _of_several(
     folder: str, saved: SavedAdapter, task: str | None, own_task: str | None, together: bool
 ) -> InitialAdapter:
-    """The start of several tasks, or of one task, from an adapter of several."""
+    """Returns the start of several tasks, or of one, from an adapter of several."""
     if task:
         config_of(saved.config, task)  # Raises where it is missing.
     if together:
@@ -132,6 +125,6 @@ def _of_several(
 
 
 def recorded_settings(config: RunConfig) -> Mapping[str, Value]:
-    """Settings for `run.json`: those of the method only where no adapter decided them."""
+    """Returns the settings for `run.json`, without those that `--init_from` decided."""
     decided = with_role(Role.METHOD) if config.training.init_from else ()
     return {n: v for n, v in config.values.items() if n not in decided or n in config.given}

@@ -1,4 +1,4 @@
-"""What a run writes into its output folder."""
+"""Files of a run in its output folder."""
 
 import os
 from collections.abc import Collection
@@ -23,11 +23,7 @@ EVENTS = f"events.out.tfevents.{'[0-9]' * 10}.*.v2"
 
 
 def contents_of(result_files: Collection[str] = ()) -> Contents:
-    """What a run, or a sweep, writes.
-
-    Args:
-      result_files: patterns of the files with the results of its tasks.
-    """
+    """Returns what a run or a sweep writes, with patterns of the result files of its tasks."""
     return Contents(
         files=(EVALUATION, "metrics.jsonl", "sweep.csv", *result_files),
         records=("sweep.json", RECORD),
@@ -39,11 +35,11 @@ def contents_of(result_files: Collection[str] = ()) -> Contents:
 
 
 def run_dir(paths: OutputPaths, run: Fingerprint, result_files: Collection[str] = ()) -> RunDir:
-    """The output folder of a run, with its adapter and its SavedModel.
+    """Returns the output folder of a run, with its adapter and its SavedModel.
 
     Args:
-      paths: `OutputPaths` of the run.
-      run: the fingerprint of the run.
+      paths: folders of the run.
+      run: fingerprint of the run.
       result_files: patterns of the files with the results of its tasks.
     """
     return RunDir(

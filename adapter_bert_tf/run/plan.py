@@ -7,6 +7,8 @@ import tensorflow as tf
 
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base import Base
+from adapter_bert_tf.config.sections.actions import ActionsConfig
+from adapter_bert_tf.config.sections.evaluation import EvaluationConfig
 from adapter_bert_tf.data.mixture import Temperature
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output.run_dir import RunDir
@@ -17,26 +19,6 @@ from adapter_bert_tf.store.members import Member
 from adapter_bert_tf.training.loop import TrainingSettings
 from adapter_bert_tf.training.strategy import is_chief
 from adapter_bert_tf.training.tuning import Tuning
-
-
-@dataclasses.dataclass(frozen=True)
-class Actions:
-    """What a run does.
-
-    Args:
-      train, evaluate, predict, export: the actions, in this order.
-      dry_run: whether the run ends before the first of these.
-      overwrite: whether the run may replace the files of another run.
-      report: whether the run ends with a report of its folder.
-    """
-
-    train: bool
-    evaluate: bool
-    predict: bool
-    export: bool
-    dry_run: bool
-    overwrite: bool
-    report: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,38 +77,24 @@ class Method:
 
 
 @dataclasses.dataclass(frozen=True)
-class ModelSelection:
-    """Evaluation during training, and which weights are kept.
-
-    Args:
-      every: steps between evaluations; None for none.
-      keep: `last` or `best`.
-      patience: evaluations without improvement after which training ends; None: it does not.
-    """
-
-    every: int | None
-    keep: Literal["last", "best"]
-    patience: int | None
-
-
-@dataclasses.dataclass(frozen=True)
 class Plan:
     """A run that has been checked and can start.
 
     Args:
       tasks: data of the tasks, one or several.
       actions: what the run does.
+      evaluation: evaluation during training, and which weights are kept.
       paths: folders that it writes.
       base: `Base`.
       method: what is trained.
       saved: the adapter that is applied, if the run does not train.
       batches: how examples form batches.
       training: `TrainingSettings`; 0 steps if the run does not train.
-      selection: evaluation during training.
       strategy: `tf.distribute.Strategy`.
       precision: a key of `strategy.PRECISIONS`.
       dropout: rate of all dropouts of base and head in training; None for the base's own.
       folder: owner of `paths.output_dir`.
+      report: whether the run ends with a report of its folder.
       settings: dict from name to value, for `run.json`.
       initial_adapter: the saved adapter that the training starts from, or None.
       members: of a fusion that is trained.
@@ -134,18 +102,19 @@ class Plan:
     """
 
     tasks: tuple[TaskData, ...]
-    actions: Actions
+    actions: ActionsConfig
+    evaluation: EvaluationConfig
     paths: OutputPaths
     base: Base
     method: Method
     saved: SavedAdapter | None
     batches: Batches
     training: TrainingSettings
-    selection: ModelSelection
     strategy: tf.distribute.Strategy
     precision: str
     dropout: float | None
     folder: RunDir
+    report: bool
     settings: dict[str, Any]
     initial_adapter: InitialAdapter | None = None
     members: tuple[Member, ...] = ()
@@ -157,7 +126,7 @@ class Plan:
         return is_chief(self.strategy)
 
     def limit_batch(self, batch_size: int, rows: int) -> int:
-        """A batch size, at most the number of rows, rounded up to a multiple of the replicas."""
+        """Returns a batch size of at most `rows`, rounded up to a multiple of the replicas."""
         replicas = self.strategy.num_replicas_in_sync
         return min(batch_size, -(-rows // replicas) * replicas)
 

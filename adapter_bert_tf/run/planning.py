@@ -19,13 +19,14 @@ from adapter_bert_tf.output.run_dir import RunDir
 from adapter_bert_tf.run.batch_sizes import batches_of, distribution, training_settings
 from adapter_bert_tf.run.checks import path_conflicts, split_history
 from adapter_bert_tf.run.fingerprint import content_of, fingerprint_of, warn_of_other_data
-from adapter_bert_tf.run.init_from import load_initial_adapter, recorded_settings
+from adapter_bert_tf.run.init_from import InitialAdapter, load_initial_adapter, recorded_settings
 from adapter_bert_tf.run.method.from_config import method_from_config
 from adapter_bert_tf.run.method.fusion_members import load_members
 from adapter_bert_tf.run.output_contents import contents_of, run_dir
-from adapter_bert_tf.run.plan import Actions, Method, ModelSelection, OutputPaths, Plan
+from adapter_bert_tf.run.plan import Method, OutputPaths, Plan
 from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.run.saved_settings import with_earlier_defaults, with_saved_settings
+from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
@@ -33,6 +34,7 @@ from adapter_bert_tf.store.adapter_dir import AdapterDir, require_outside_adapte
 from adapter_bert_tf.store.combine import drop_lowest_layers
 from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.multitask import require_one_task
+from adapter_bert_tf.training.loop import TrainingSettings
 from adapter_bert_tf.training.tuning import uses_train_pooler
 
 
@@ -47,168 +49,109 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
     Raises:
       InputError: for anything that the user can fix.
     """
+    # === Paths, and what is in them already ===
     config = with_earlier_defaults(config)
-    actions, paths = actions_of(config), paths_of(config)
+    checks.check_actions(config)
+    actions, paths = config.actions, paths_of(config)
     require_outside_adapters(paths.output_dir)
     OutputDir(paths.output_dir, contents_of()).require_clear_names()
-    check_replaced_folders(actions, paths)
+    check_replaced_folders(config)
     path_conflicts.check(config, paths, runner.output_files(()))
-    initial = load_initial_adapter(config, runner.together)
-    members = load_members(config, initial)
-    resumes = actions.train and not actions.overwrite
+    resumes = actions.do_train and not actions.overwrite
     if resumes:
         run_dir(paths, fingerprint_of(config)).require_same_run()
-    saved = None if actions.train else _load_saved(runner, config, paths)
+
+    # === Saved adapters, and the settings that they decide ===
+    initial = load_initial_adapter(config, runner.together)
+    members = load_members(config, initial)
+    saved = None if actions.do_train else _load_saved(runner, config, paths)
     config = with_saved_settings(config, saved) if saved else config
     runner.check(data_config(config), saved)
+
+    # === Devices, base and method ===
     strategy = strategy_of(config, cache)
     batches = batches_of(config, strategy.num_replicas_in_sync)
     base = cache.base(config.base)
     _check_length(config.data.max_seq_length, base)
-    if actions.train:  # An initial adapter has decided about its pooler.
-        config = with_pooler_default(config, base, runner.uses_pooler and not initial)
-    method = method_from_config(
-        config.method, config.given, base, saved, initial, members, runner.task_names(config)
-    )
+    if actions.do_train:
+        config = _with_pooler_default(config, base, runner, initial)
+    names = runner.task_names(config)
+    method = method_from_config(config.method, config.given, base, saved, initial, members, names)
     runner.check_method(method, initial)
+    _check_cache_frozen(config, runner, method)
+
+    # === Data, and the folder of a run on this data ===
     tasks = cache.data(data_config(config), base.vocabulary, saved, runner.read)
     split_history.warn(tasks, initial, members)
     content = content_of(tasks, base, method, initial, members)
-    folder = _checked_folder(config, paths, runner.output_files(tasks), resumes, content)
-    training = training_settings(config, method, sum(task.count for task in tasks))
-    if actions.train:
-        loss = runner.training_loss(
-            tasks, config.training.class_weights, config.training.label_smoothing
-        )
-        training = dataclasses.replace(training, loss=loss)
+    folder = _checked_folder(config, paths, runner.output_files(tasks), content)
     plan = Plan(
         tasks=tasks,
         actions=actions,
+        evaluation=config.evaluation,
         paths=paths,
         base=base,
         method=method,
         saved=saved,
         batches=batches,
-        training=training,
-        selection=_selection(config),
+        training=_training(runner, config, method, tasks),
         strategy=strategy,
         precision=config.device.precision,
         dropout=config.training.dropout,
         folder=folder,
+        report=config.output.report,
         settings=dict(recorded_settings(config)),
         initial_adapter=initial,
         members=members,
-        cache_frozen=_caches_frozen(config, runner, method),
+        cache_frozen=actions.do_train and config.training.cache_frozen,
     )
     _check_selection(runner, plan)
     return plan
 
 
-def _checked_folder(
-    config: RunConfig,
-    paths: OutputPaths,
-    patterns: Sequence[str],
-    resumes: bool,
-    content: Mapping[str, Any],
-) -> RunDir:
-    """The output folder, which this run may use. Raises `InputError`.
-
-    Args:
-      config: of the run.
-      paths: folders that it writes.
-      patterns: of the names of its result files.
-      resumes: whether it continues what an earlier process left.
-      content: what it is made of besides its settings.
-    """
-    folder = run_dir(paths, fingerprint_of(config, content), patterns)
-    folder.require_clear_names()
-    folder.require_own_files()
-    warn_of_other_data(config.actions.config, content)
-    if resumes:
-        folder.require_same_content()
-    if config.actions.do_train and not (resumes and folder.is_finished()):
-        folder.require_own_adapter(config.actions.overwrite)
-    return folder
+def paths_of(config: RunConfig) -> OutputPaths:
+    """Returns the folders that the run writes."""
+    output = config.output
+    return OutputPaths(
+        output_dir=output.folder,
+        adapter_dir=output.adapter_dir or os.path.join(output.folder, "adapter"),
+        export_dir=output.export_dir or os.path.join(output.folder, "saved_model"),
+    )
 
 
-def _caches_frozen(config: RunConfig, runner: TaskRunner, method: Method) -> bool:
-    """Whether to keep the output of frozen layers. Raises `InputError` where there is none."""
-    wanted = config.actions.do_train and config.training.cache_frozen
-    if wanted and runner.together:
-        raise InputError("--cache_frozen works with one task. Leave it out.")
-    if wanted and not method.tuning.frozen_layers:
-        raise InputError(
-            "--cache_frozen: no layer is frozen. Add --frozen_layers=N, or leave it out."
-        )
-    return wanted
-
-
-def with_pooler_default(config: RunConfig, base: Base, is_used: bool) -> RunConfig:
-    """The configuration, with the base's answer where the user and an earlier run gave none.
-
-    BERT's pooler was trained with the rest, to predict whether a sentence follows another, and
-    adapter-bert keeps it. A base for sentence embeddings does not use its pooler: its checkpoint
-    holds the pooler's initial values, which are trained with the head.
-
-    Args:
-      config: of a run that trains.
-      base: `Base`.
-      is_used: whether the run's heads read the pooler.
-    """
-    if config.method.train_pooler is not None:
-        return config
-    wanted = is_used and uses_train_pooler(config.method.tuning) and not base.has_trained_pooler
-    return config.with_defaults(train_pooler=wanted)
+def check_replaced_folders(config: RunConfig) -> None:
+    """Raises `InputError` if a folder that is replaced as a whole is not ours."""
+    paths = paths_of(config)
+    if config.actions.do_export:
+        export = SavedModelDir(paths.export_dir)
+        export.require_replaceable()
+        export.require_not_a_result(own=paths.output_dir)
+    if config.actions.do_train:
+        AdapterDir(paths.adapter_dir).require_replaceable()
 
 
 def strategy_of(config: RunConfig, cache: RunCache) -> tf.distribute.Strategy:
-    """The strategy of the devices that the settings name."""
+    """Returns the strategy of the devices that the settings name."""
     device = config.device
     return cache.strategy(
         distribution(config), device.tpu_name, device.tpu_zone, device.gcp_project
     )
 
 
-def actions_of(config: RunConfig) -> Actions:
-    """The actions that the settings name. Raises `InputError` if there is none."""
-    checks.check_actions(config)
-    actions = config.actions
-    return Actions(
-        train=actions.do_train,
-        evaluate=actions.do_eval,
-        predict=actions.do_predict,
-        export=actions.do_export,
-        dry_run=actions.dry_run,
-        overwrite=actions.overwrite,
-        report=config.output.report,
-    )
-
-
-def paths_of(config: RunConfig) -> OutputPaths:
-    """The folders that the run writes."""
-    output = config.output
-    out = output.folder
-    return OutputPaths(
-        output_dir=out,
-        adapter_dir=output.adapter_dir or os.path.join(out, "adapter"),
-        export_dir=output.export_dir or os.path.join(out, "saved_model"),
-    )
-
-
-def check_replaced_folders(actions: Actions, paths: OutputPaths) -> None:
-    """Requires that folders which are replaced as a whole are ours. Raises `InputError`."""
-    if actions.export:
-        export = SavedModelDir(paths.export_dir)
-        export.require_replaceable()
-        export.require_not_a_result(own=paths.output_dir)
-    if actions.train:
-        AdapterDir(paths.adapter_dir).require_replaceable()
+def data_config(config: RunConfig) -> RunConfig:
+    """Returns only the settings that decide which data a run reads; for a subset also the seed."""
+    if config.answers_questions and not config.questions.features_dir:
+        features_dir = os.path.join(config.output.folder, "features")
+        config = config.changed(features_dir=features_dir)
+    names = {*settings.DATA, *settings.with_role(Role.ONE_QUESTION)}
+    subset = config.data.max_train_examples or takes_subsets(config.data.task_name)
+    return config.only({*names, "seed"} if subset else names)
 
 
 def _load_saved(runner: TaskRunner, config: RunConfig, paths: OutputPaths) -> SavedAdapter | None:
-    """The saved adapter to evaluate, or None if a trained checkpoint is to be used instead."""
-    there = adapter_exists(paths.adapter_dir)
-    if not there and not config.output.adapter_dir and config.base.init_checkpoint:
+    """Loads the adapter to apply; None if `--init_checkpoint` holds the trained weights."""
+    exists = adapter_exists(paths.adapter_dir)
+    if not exists and not config.output.adapter_dir and config.base.init_checkpoint:
         return None
     saved = load_adapter(paths.adapter_dir)
     if not runner.together:
@@ -223,16 +166,6 @@ def _load_saved(runner: TaskRunner, config: RunConfig, paths: OutputPaths) -> Sa
     return applied
 
 
-def data_config(config: RunConfig) -> RunConfig:
-    """Only the settings that decide which data a run reads; of a subset the seed does too."""
-    if config.answers_questions and not config.questions.features_dir:
-        features_dir = os.path.join(config.output.folder, "features")
-        config = config.changed(features_dir=features_dir)
-    names = {*settings.DATA, *settings.with_role(Role.ONE_QUESTION)}
-    subset = config.data.max_train_examples or takes_subsets(config.data.task_name)
-    return config.only({*names, "seed"} if subset else names)
-
-
 def _check_length(max_seq_length: int, base: Base) -> None:
     longest = base.config.max_sequence_length
     if max_seq_length > longest:
@@ -242,21 +175,68 @@ def _check_length(max_seq_length: int, base: Base) -> None:
         )
 
 
-def _selection(config: RunConfig) -> ModelSelection:
-    evaluation = config.evaluation
-    return ModelSelection(
-        every=evaluation.eval_every_steps, keep=evaluation.keep, patience=evaluation.patience
-    )
+def _with_pooler_default(
+    config: RunConfig, base: Base, runner: TaskRunner, initial: InitialAdapter | None
+) -> RunConfig:
+    """Decides whether the pooler is trained, if no user, earlier run or initial adapter did.
+
+    BERT's pooler was pretrained to predict whether a sentence follows another, and adapter-bert
+    keeps it. The pooler of a base for sentence embeddings has its initial values, and is trained.
+    """
+    if config.method.train_pooler is not None:
+        return config
+    is_used = runner.uses_pooler and not initial and uses_train_pooler(config.method.tuning)
+    return config.with_defaults(train_pooler=is_used and not base.has_trained_pooler)
+
+
+def _check_cache_frozen(config: RunConfig, runner: TaskRunner, method: Method) -> None:
+    if not (config.actions.do_train and config.training.cache_frozen):
+        return
+    if runner.together:
+        raise InputError("--cache_frozen works with one task. Leave it out.")
+    if not method.tuning.frozen_layers:
+        raise InputError(
+            "--cache_frozen: no layer is frozen. Add --frozen_layers=N, or leave it out."
+        )
+
+
+def _training(
+    runner: TaskRunner, config: RunConfig, method: Method, tasks: Sequence[TaskData]
+) -> TrainingSettings:
+    training = training_settings(config, method, sum(task.count for task in tasks))
+    if not config.actions.do_train:
+        return training
+    weights, smoothing = config.training.class_weights, config.training.label_smoothing
+    return dataclasses.replace(training, loss=runner.training_loss(tasks, weights, smoothing))
+
+
+def _checked_folder(
+    config: RunConfig, paths: OutputPaths, result_files: Sequence[str], content: Mapping[str, Any]
+) -> RunDir:
+    """Returns the output folder. Raises `InputError` if this run may not use it."""
+    folder = run_dir(paths, fingerprint_of(config, content), result_files)
+    folder.require_clear_names()
+    folder.require_own_files()
+    warn_of_other_data(config.actions.config, content)
+    overwrite = config.actions.overwrite
+    resumes = config.actions.do_train and not overwrite
+    if resumes:
+        folder.require_same_content()
+    if config.actions.do_train and not (resumes and folder.is_finished()):
+        folder.require_own_adapter(overwrite)
+    return folder
 
 
 def _check_selection(runner: TaskRunner, plan: Plan) -> None:
-    selection = plan.selection
-    if not plan.actions.train:
+    """Raises `InputError` if the evaluation during training is impossible."""
+    evaluation = plan.evaluation
+    if not plan.actions.do_train:
         return
-    if (selection.every or selection.keep == "best") and not runner.is_evaluated(plan):
+    is_evaluated = evaluation.eval_every_steps or evaluation.keep == "best"
+    if is_evaluated and not runner.is_evaluated(plan):
         raise InputError(
             "--eval_every_steps and --keep=best need the dev set. Add --do_eval, with the data "
             "that it reads."
         )
-    if selection.patience and not selection.every:
+    if evaluation.patience and not evaluation.eval_every_steps:
         raise InputError("--patience counts evaluations during training. Add --eval_every_steps=N.")

@@ -1,4 +1,4 @@
-"""What the runs of one process share: bases, devices and tokenized data, each made once."""
+"""Cache of bases, devices and tokenized data for the runs of one process."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ from adapter_bert_tf.training.strategy import make_strategy
 
 
 class RunCache:
-    """Keeps bases and strategies by the settings that name them, and the latest data."""
+    """Caches bases and strategies by the settings that name them, and the latest data."""
 
     def __init__(self) -> None:
         self._bases: dict[BaseConfig, Base] = {}
@@ -26,7 +26,7 @@ class RunCache:
         self._warned: set[str] = set()
 
     def strategy(self, distribution: str, *address: str | None) -> tf.distribute.Strategy:
-        """The strategy of `make_strategy`; prints what several devices are, once."""
+        """Returns a strategy; prints once which one has several replicas."""
         key = (distribution, *address)
         if key not in self._strategies:
             strategy = make_strategy(distribution, *address)
@@ -39,14 +39,14 @@ class RunCache:
         return self._strategies[key]
 
     def warn(self, sentences: Iterable[str]) -> None:
-        """Logs each warning once, however many runs or sweeps it concerns."""
+        """Logs each warning once, for any number of runs and sweeps."""
         for sentence in dict.fromkeys(sentences):
             if sentence not in self._warned:
                 self._warned.add(sentence)
                 logging.warning("%s", sentence)
 
     def base(self, config: BaseConfig) -> Base:
-        """The `Base` that the settings name."""
+        """Returns the base that the settings name."""
         if config not in self._bases:
             self._bases[config] = open_base(
                 config.base_model,
@@ -64,20 +64,12 @@ class RunCache:
         saved: SavedAdapter | None,
         read: Callable[[RunConfig, Vocabulary, SavedAdapter | None], Any],
     ) -> Any:
-        """What `read` returns, or returned last if nothing that matters has changed.
+        """Returns the data of `TaskRunner.read`, cached while its arguments are the same.
 
-        Args:
-          config: only the settings that decide what is read; the others have their defaults.
-          vocabulary: of the base.
-          saved: the adapter that is applied, whose labels count, or None.
-          read: `TaskRunner.read`.
+        `config` has only settings that decide what is read; the others have their defaults.
         """
-        key = (config, vocabulary.sha256, vocabulary.lower_case, saved and _labels_of(saved))
+        labels = saved and json.dumps([saved.config["labels"], saved.config.get("tasks")])
+        key = (config, vocabulary.sha256, vocabulary.lower_case, labels)
         if key not in self._data:
             self._data = {key: read(config, vocabulary, saved)}
         return self._data[key]
-
-
-def _labels_of(saved: SavedAdapter) -> str:
-    """What of a saved adapter decides what is read: its tasks and their labels."""
-    return json.dumps([saved.config["labels"], saved.config.get("tasks")])

@@ -493,7 +493,7 @@ BAD_INPUT = {
     "too long": (lambda run, t: ["--max_seq_length=25"], "position table, which has 24 rows"),
     "no data folder": (lambda run, t: ["--data_dir="], "needs --data_dir"),
     "nothing to do": (lambda run, t: ["--nodo_train", "--nodo_eval"], "Nothing to do"),
-    "no adapter": (lambda run, t: ["--nodo_train"], "nothing trained to evaluate"),
+    "no adapter": (lambda run, t: ["--nodo_train"], "There is no adapter in"),
     "unknown preset": (lambda run, t: ["--adapter=hulsby"], "--adapter must be one of"),
     "layers": (lambda run, t: ["--adapter_layers=1-2"], "must be below 2"),
     "top_k": (lambda run, t: ["--tuning=top_k", "--top_k=3"], "--top_k must be 1 to 2"),

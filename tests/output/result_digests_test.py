@@ -75,7 +75,7 @@ def test_what_is_not_is_made_again(case, mrpc, tiny_base_folder, out, capsys):
     damage(out / name)
     train(mrpc, tiny_base_folder, out, *ALL)
     printed = capsys.readouterr().out
-    assert f"Not as this run left it, so made again: {out / name.split('/')[0]}" in printed
+    assert f"Missing or changed, so made again: {out / name.split('/')[0]}" in printed
     assert _contents(out) == before
     train(mrpc, tiny_base_folder, out, *ALL)
     assert "holds the results of this very run" in capsys.readouterr().out

@@ -373,5 +373,5 @@ def test_a_batch_that_the_replicas_cannot_divide_stops_a_sweep_before_its_first_
     text = "distribution: [mirrored]\ntrain_batch_size: [8, 9]"
     done = start_on_two_devices(text, mrpc, tiny_base_folder, tmp_path / "out")
     assert done.returncode == 1 and "Traceback" not in done.stderr
-    assert "--train_batch_size=9 is the batch of all 2 replicas" in done.stderr
+    assert "--train_batch_size=9 must be a multiple of the 2 replicas" in done.stderr
     assert "Run 1" not in done.stdout and not (tmp_path / "out").exists()

@@ -76,5 +76,5 @@ def report(initial: InitialAdapter, tasks: Sequence[TaskData]) -> str:
         if has_task_weights and source != task.name:
             parts.append(f"{task.name} starts as {source or 'the mean of all'}")
         if not has_head(initial, task):
-            parts.append(f"the head of {task.name} is new")
+            parts.append(f"the head of {task.name} is fresh")
     return f"{'; '.join(parts)}.{unused}"

@@ -82,7 +82,7 @@ class MultitaskRunner(ClassificationRunner):
         else:
             tasks = data_of(plan)
             heads = [head_among(t.name, t.task_type, t.labels_in_order) for t in tasks]
-        if plan.actions.export:  # Names are checked before the training.
+        if plan.actions.do_export:  # Names are checked before the training.
             signature_names([head.task for head in heads])
         return MixedClassifier(encoder, heads, dropout=encoder.config["output_dropout"])
 

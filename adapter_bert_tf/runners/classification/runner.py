@@ -103,7 +103,7 @@ class ClassificationRunner(TaskRunner):
         model.rescale_head(mean, deviation)
 
     def is_evaluated(self, plan: Plan) -> bool:
-        return plan.actions.evaluate
+        return plan.actions.do_eval
 
     def evaluate(self, job: Job) -> dict[str, float]:
         results: dict[str, float] = {}
