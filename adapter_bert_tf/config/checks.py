@@ -4,7 +4,7 @@ import math
 
 from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.config.sections.method import MULTITASK_TUNINGS
+from adapter_bert_tf.config.sections.model import MULTITASK_TUNINGS
 from adapter_bert_tf.config.settings import with_role
 from adapter_bert_tf.config.task_list import entries, is_several
 from adapter_bert_tf.errors import InputError

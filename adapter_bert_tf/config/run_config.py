@@ -5,17 +5,15 @@ import functools
 from collections.abc import Collection, Iterable, Mapping
 
 from adapter_bert_tf.config.parsing import parse_value
-from adapter_bert_tf.config.sections.actions import ActionsConfig
-from adapter_bert_tf.config.sections.base import BaseConfig
-from adapter_bert_tf.config.sections.data import DataConfig
-from adapter_bert_tf.config.sections.device import DeviceConfig
-from adapter_bert_tf.config.sections.evaluation import EvaluationConfig
-from adapter_bert_tf.config.sections.method import MethodConfig
-from adapter_bert_tf.config.sections.output import OutputConfig
-from adapter_bert_tf.config.sections.questions import QuestionsConfig
-from adapter_bert_tf.config.sections.sweeps import SweepsConfig
-from adapter_bert_tf.config.sections.table import TableConfig
-from adapter_bert_tf.config.sections.training import TrainingConfig
+from adapter_bert_tf.config.sections.command import (
+    ActionsConfig,
+    DeviceConfig,
+    OutputConfig,
+    SweepsConfig,
+)
+from adapter_bert_tf.config.sections.data import DataConfig, QuestionsConfig, TableConfig
+from adapter_bert_tf.config.sections.model import BaseConfig, MethodConfig
+from adapter_bert_tf.config.sections.training import EvaluationConfig, TrainingConfig
 from adapter_bert_tf.config.setting import Command, Value
 from adapter_bert_tf.config.settings import BY_NAME, settings_of
 from adapter_bert_tf.errors import InputError

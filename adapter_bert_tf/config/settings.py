@@ -7,17 +7,15 @@ lists settings.
 from collections.abc import Callable
 
 from adapter_bert_tf.config.roles import Identity, Role
-from adapter_bert_tf.config.sections.actions import ActionsConfig
-from adapter_bert_tf.config.sections.base import BaseConfig
-from adapter_bert_tf.config.sections.data import DataConfig
-from adapter_bert_tf.config.sections.device import DeviceConfig
-from adapter_bert_tf.config.sections.evaluation import EvaluationConfig
-from adapter_bert_tf.config.sections.method import MethodConfig
-from adapter_bert_tf.config.sections.output import OutputConfig
-from adapter_bert_tf.config.sections.questions import QuestionsConfig
-from adapter_bert_tf.config.sections.sweeps import SweepsConfig
-from adapter_bert_tf.config.sections.table import TableConfig
-from adapter_bert_tf.config.sections.training import TrainingConfig
+from adapter_bert_tf.config.sections.command import (
+    ActionsConfig,
+    DeviceConfig,
+    OutputConfig,
+    SweepsConfig,
+)
+from adapter_bert_tf.config.sections.data import DataConfig, QuestionsConfig, TableConfig
+from adapter_bert_tf.config.sections.model import BaseConfig, MethodConfig
+from adapter_bert_tf.config.sections.training import EvaluationConfig, TrainingConfig
 from adapter_bert_tf.config.setting import Command, PathUse, Setting, settings_of_section
 
 SECTIONS: dict[str, type] = {

@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base import Base
-from adapter_bert_tf.config.sections.actions import ActionsConfig
-from adapter_bert_tf.config.sections.evaluation import EvaluationConfig
+from adapter_bert_tf.config.sections.command import ActionsConfig
+from adapter_bert_tf.config.sections.training import EvaluationConfig
 from adapter_bert_tf.data.mixture import Temperature
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output.run_dir import RunDir

@@ -10,7 +10,7 @@ from absl import logging
 from adapter_bert_tf.base import Base, open_base
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.config.sections.base import BaseConfig
+from adapter_bert_tf.config.sections.model import BaseConfig
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.versions import installed_versions
 from adapter_bert_tf.training.strategy import make_strategy

@@ -24,7 +24,6 @@ from adapter_bert_tf.run.execute import run_plan
 from adapter_bert_tf.run.output_contents import contents_of
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.planning import (
-    actions_of,
     check_replaced_folders,
     data_config,
     paths_of,
@@ -151,7 +150,7 @@ class Sweep:
                 "--sweep, --num_trials and --folds run on one host. Received: "
                 "--distribution=multi_worker. Start the runs one by one."
             )
-        check_replaced_folders(actions_of(config), paths_of(config))
+        check_replaced_folders(config)
         folders = [paths_of(run_config).output_dir for run_config in configs]
         path_conflicts.check(config, paths_of(config), self.runner.output_files(()), folders)
         self.warn_of_ineffective_flags()

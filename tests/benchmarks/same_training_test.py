@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from adapter_bert_tf.config.sections.method import MULTITASK_TUNINGS
+from adapter_bert_tf.config.sections.model import MULTITASK_TUNINGS
 from adapter_bert_tf.config.settings import BY_NAME
 from benchmarks import runner, same_training
 from tests.runs import base_flags

@@ -10,7 +10,7 @@ from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.cli.absl_flags import config_of, define_flags
 from adapter_bert_tf.cli.config_file import apply_config_file
 from adapter_bert_tf.config import yaml_values
-from adapter_bert_tf.config.sections.method import MethodConfig
+from adapter_bert_tf.config.sections.model import MethodConfig
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.config.yaml_file import read_yaml
 from adapter_bert_tf.errors import InputError

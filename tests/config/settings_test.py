@@ -17,7 +17,7 @@ from adapter_bert_tf import cli
 from adapter_bert_tf.cli.absl_flags import define_flags
 from adapter_bert_tf.config import generate, settings
 from adapter_bert_tf.config.roles import Role
-from adapter_bert_tf.config.sections.method import MULTITASK_TUNINGS
+from adapter_bert_tf.config.sections.model import MULTITASK_TUNINGS
 from adapter_bert_tf.config.setting import Command, Setting, setting, settings_of_section
 from adapter_bert_tf.config.train_options import TrainOptions
 from adapter_bert_tf.training.tuning import MULTITASK_METHODS

@@ -15,7 +15,7 @@ from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig
 from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
 from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
 from adapter_bert_tf.cli import store_commands
-from adapter_bert_tf.config.sections.method import MethodConfig
+from adapter_bert_tf.config.sections.model import MethodConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.method import from_config
 from adapter_bert_tf.store import contents, load_adapter, multitask, schema

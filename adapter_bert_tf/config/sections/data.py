@@ -1,12 +1,17 @@
-"""Which data a command reads, and how long its inputs are."""
+"""Which data a command reads: tasks, tables of the user's own, and questions."""
 
 import dataclasses
+import functools
 from typing import Literal
 
 from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.setting import Command, setting
 
 _CLASSIFIER = (Command.CLASSIFIER,)
+_table = functools.partial(
+    setting, role=Role.READING, commands=_CLASSIFIER, only_with=("task_name", ("tsv",))
+)
+_question = functools.partial(setting, commands=(Command.SQUAD,))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,3 +78,80 @@ class DataConfig:
         lowest=0,
         only_with=("folds", ()),
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class TableConfig:
+    """How your own table is read (`--task_name=tsv`)."""
+
+    text_a_column: str | None = _table(
+        None, "For --task_name=tsv: column of the text, by name or by number from 0."
+    )
+    text_b_column: str | None = _table(None, "Column of the second text, for pairs.")
+    label_column: str | None = _table(None, "Column of the label, or of the score for regression.")
+    delimiter: str | None = _table(
+        None, "What separates the cells. Default: a tab; in .csv files a comma."
+    )
+    header: bool = _table(True, "Whether the first row names the columns.")
+    quoted: bool | None = _table(None, "Whether cells may be quoted. Default: only in .csv files.")
+    encoding: str = _table("utf-8", "Encoding of the files.")
+    skip_bad_rows: bool = _table(
+        False,
+        "Leave out rows with too few or too many cells, and count them. Default: such a row is an "
+        "error.",
+    )
+    task_type: str | None = _table(
+        None,
+        "Type of the label: classification, regression or multi_label. Default: classification.",
+    )
+    multi_label: bool = _table(
+        False,
+        "Same as --task_type=multi_label: an example has any number of labels, separated by |; an "
+        "empty cell has none.",
+    )
+    regression: bool = _table(
+        False, "Same as --task_type=regression: predict a score instead of a class."
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class QuestionsConfig:
+    """Question answering with `run_squad.py`."""
+
+    train_file: str | None = _question(None, "SQuAD JSON to train on.", Role.TASK, path="read")
+    predict_file: str | None = _question(
+        None, "SQuAD JSON to answer; scored if it has answers.", Role.ASKED, path="read"
+    )
+    doc_stride: int = _question(
+        128, "Word pieces between the starts of two windows.", Role.READING, lowest=1
+    )
+    max_query_length: int = _question(
+        64, "Longest question in word pieces; longer ones are cut.", Role.READING, lowest=1
+    )
+    version_2_with_negative: bool = _question(
+        False, "Some questions have no answer (SQuAD 2.0).", Role.READING
+    )
+    n_best_size: int = _question(20, "Answers kept for each question.", Role.DECODING, lowest=1)
+    max_answer_length: int = _question(
+        30, "Longest answer in word pieces.", Role.DECODING, lowest=1
+    )
+    null_score_diff_threshold: float = _question(
+        0.0,
+        "Leave a question unanswered if the score for this exceeds that of the best answer by more "
+        "than this threshold.",
+        Role.DECODING,
+        only_with=("version_2_with_negative", (True,)),
+    )
+    features_dir: str | None = _question(
+        None,
+        "Folder that keeps windows between runs. Default: OUTPUT_DIR/features.",
+        Role.CACHE,
+        path="written",
+    )
+    question: str | None = _question(
+        None, "Answer this one question, with --context and --do_predict.", Role.ONE_QUESTION
+    )
+    context: str | None = _question(
+        None, "The text that holds the answer to --question.", Role.ONE_QUESTION
+    )
+    verbose_logging: bool = _question(False, "Not used; kept for old command lines.", Role.UNUSED)

@@ -1,13 +1,15 @@
-"""How the weights are trained."""
+"""How the weights are trained, when results are measured, and which weights are kept."""
 
 import dataclasses
+import functools
 from typing import Literal
 
 from adapter_bert_tf.config.roles import Role
-from adapter_bert_tf.config.sections.method import MULTITASK_TUNINGS
+from adapter_bert_tf.config.sections.model import MULTITASK_TUNINGS
 from adapter_bert_tf.config.setting import Command, setting
 
 _CLASSIFIER = (Command.CLASSIFIER,)
+_training = functools.partial(setting, role=Role.TRAINING)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,81 +40,64 @@ class TrainingConfig:
         several=True,
         only_with=("tuning", ("fusion",)),
     )
-    train_batch_size: int = setting(
-        32, "Examples in a training step, over all replicas.", Role.TRAINING, lowest=1
+    train_batch_size: int = _training(
+        32, "Examples in a training step, over all replicas.", lowest=1
     )
-    gradient_accumulation_steps: int = setting(
+    gradient_accumulation_steps: int = _training(
         1,
         "Number of batches of --train_batch_size in one step. They are computed one after the "
         "other, in the memory of one.",
-        Role.TRAINING,
         lowest=1,
     )
-    learning_rate: float | None = setting(
+    learning_rate: float | None = _training(
         None,
         "Peak learning rate. Default: 1e-3; hyperformer and hyperformer++: 3e-4; methods that "
         "train the base's layers: 5e-5, pals: 2e-5.",
-        Role.TRAINING,
     )
-    num_train_epochs: float = setting(
-        3.0, "Passes over the training data.", Role.TRAINING, lowest=0.0
+    num_train_epochs: float = _training(3.0, "Passes over the training data.", lowest=0.0)
+    warmup_proportion: float = _training(
+        0.1, "Proportion of the steps in which the learning rate rises.", lowest=0.0, highest=1.0
     )
-    warmup_proportion: float = setting(
-        0.1,
-        "Proportion of the steps in which the learning rate rises.",
-        Role.TRAINING,
-        lowest=0.0,
-        highest=1.0,
-    )
-    optimizer: Literal["adamw", "adamw_unclipped", "adapter_bert"] = setting(
+    optimizer: Literal["adamw", "adamw_unclipped", "adapter_bert"] = _training(
         "adamw",
         "adamw: AdamW with bounded updates; adamw_unclipped: without the bound; adapter_bert: "
         "adapter-bert's optimizer, without bias correction.",
-        Role.TRAINING,
     )
-    weight_decay: float = setting(
-        0.01,
-        "AdamW's weight decay. LayerNorms and biases do not decay.",
-        Role.TRAINING,
-        lowest=0.0,
+    weight_decay: float = _training(
+        0.01, "AdamW's weight decay. LayerNorms and biases do not decay.", lowest=0.0
     )
-    dropout: float | None = setting(
+    dropout: float | None = _training(
         None,
         "Dropout rate of base and head in training, for hidden states and attention. Default: the "
         "base's own, usually 0.1.",
-        Role.TRAINING,
         lowest=0.0,
         highest=0.999,
     )
-    sampling_temperature: str = setting(
+    sampling_temperature: str = _training(
         "10",
         "T, for several tasks: a task with N examples is drawn in proportion to N^(1/T). 1: in "
         "proportion to N; inf: equally often; annealed: from N to N^0.2 over the epochs.",
-        Role.TRAINING,
         commands=_CLASSIFIER,
         only_with=("tuning", MULTITASK_TUNINGS),
     )
-    class_weights: str | None = setting(
+    class_weights: str | None = _training(
         None,
         "Weight of a training example, by its label. balanced: all classes have the same total "
         "weight; LABEL=WEIGHT,...: the weights of these labels, 1 for all others.",
-        Role.TRAINING,
         commands=_CLASSIFIER,
     )
-    label_smoothing: float = setting(
+    label_smoothing: float = _training(
         0.0,
         "Proportion of the target probability that training distributes over all labels.",
-        Role.TRAINING,
         commands=_CLASSIFIER,
         lowest=0.0,
         highest=0.999,
     )
-    group_by_length: Literal["epoch", "run", "no"] = setting(
+    group_by_length: Literal["epoch", "run", "no"] = _training(
         "epoch",
         "Training examples that are sorted by length together, so that a batch has similar "
         "lengths. epoch: at most a quarter of an epoch; run: 64 batches, also across epochs, as in "
         "earlier versions; no: none. No effect with --pad_to=0.",
-        Role.TRAINING,
         earlier="run",
     )
     seed: int = setting(
@@ -131,3 +116,29 @@ class TrainingConfig:
         only_with=("do_train", (True,)),
     )
     save_checkpoints_steps: int = setting(1000, "Steps between checkpoints.", Role.PACE, lowest=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluationConfig:
+    """When results are measured, and which weights are kept."""
+
+    eval_every_steps: int | None = _training(
+        None, "Steps between evaluations on the dev set during training. Default: none.", lowest=1
+    )
+    metric: str | None = setting(
+        None,
+        "Metric that selects weights and runs, and is named on the adapter's card: accuracy, f1, "
+        "macro_f1, mcc; for scores pearson, spearman; for questions exact_match, f1. Default: the "
+        "first that the task reports.",
+        Role.METRIC,
+    )
+    keep: Literal["last", "best"] = _training(
+        "last",
+        "Which weights are kept: the last, or the best on dev by --metric.",
+        only_with=("eval_every_steps", ()),
+    )
+    patience: int | None = _training(
+        None, "Stop after this many evaluations in a row without improvement.", lowest=1
+    )
+    eval_batch_size: int = setting(8, "Examples in an evaluation step.", Role.PACE, lowest=1)
+    predict_batch_size: int = setting(8, "Examples in a prediction step.", Role.PACE, lowest=1)

