@@ -16,8 +16,8 @@ from absl import app, flags
 from adapter_bert_tf.analysis import common
 from adapter_bert_tf.analysis.layers import ablation
 from adapter_bert_tf.analysis.layers.removal import NOTHING, SUBLAYERS, spans
-from adapter_bert_tf.cli import analysis_flags
 from adapter_bert_tf.cli.absl_flags import config_of, define_flags
+from adapter_bert_tf.cli.analyze import define_options
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.run.execute import new_model
 from adapter_bert_tf.runners.classification.runner import ClassificationRunner
@@ -51,5 +51,5 @@ def main(_):
 
 if __name__ == "__main__":
     define_flags(Command.CLASSIFIER)
-    analysis_flags.define("ablation")
+    define_options("ablation")
     app.run(main, [*sys.argv, "--do_eval", "--output_dir=unused"])

@@ -1,88 +1,195 @@
 """Analyses at the terminal.
 
 python -m adapter_bert_tf.analysis ablation --adapter_dir=DIR --output_dir=OUT --task_name=... \
-    --data_dir=...            # the metric without the adapters of every span of layers
-python -m adapter_bert_tf.analysis influence ...    # how much each adapter changes; flags as above
+    --data_dir=...            # the metric without the adapters of each span of layers
+python -m adapter_bert_tf.analysis influence ...    # how much each adapter changes; same flags
 python -m adapter_bert_tf.analysis compare --adapters=DIR,DIR --output_dir=OUT --task_name=... \
     --data_dir=...            # intervals, McNemar's test, the examples on which they differ
 python -m adapter_bert_tf.analysis init_scale|size|variants --output_dir=OUT --task_name=... \
-    --data_dir=...            # these train: by the adapters' start, by size, by kind of adapter
+    --data_dir=...            # train adapters of several initial scales, sizes or kinds
 python -m adapter_bert_tf.analysis size_map --output_dir=OUT size.csv ...    # of several tasks
 python -m adapter_bert_tf.analysis fusion --adapter_dir=DIR --output_dir=OUT --task_name=... \
-    --data_dir=...            # whom a fusion listens to, over the dev set: CSV and heat map
+    --data_dir=...            # attention of a fusion to its members: CSV and heat map
 python -m adapter_bert_tf.analysis fusion_map --output_dir=OUT A.csv B.csv    # several in one map
 python -m adapter_bert_tf.analysis embeddings --adapter_dir=DIR --output_dir=OUT
-                              # of a HyperFormer: task embeddings, how alike they are, a plot
+                              # task embeddings of a HyperFormer, their similarity, a plot
 python -m adapter_bert_tf.analysis report --output_dir=OUT    # draws a folder's report.html again
 
-Those of a task take the flags of run_classifier.py; for questions those of run_squad.py
+Analyses of a task take the flags of run_classifier.py; for questions those of run_squad.py
 (--train_file=..., --predict_file=...).
 """
 
+import argparse
 import contextlib
+import dataclasses
+import importlib
 import itertools
+import shlex
 import sys
 from collections.abc import Sequence
+from typing import Any
 
-from absl import app
+from absl import app, flags
 
-from adapter_bert_tf.cli import analysis_flags, help_page, standalone_analyses
+from adapter_bert_tf.cli import help_page
 from adapter_bert_tf.cli.absl_flags import define_flags
 from adapter_bert_tf.cli.config_file import settings_in_file
+from adapter_bert_tf.cli.error_handling import program_name, run_guarded
 from adapter_bert_tf.cli.run_job import run_job
+from adapter_bert_tf.config.parsing import expand_user
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.errors import InputError
 
-# With the flags of the command whose task it is.
-JOBS = {
-    "ablation": "adapter_bert_tf.analysis.layers.ablation",
-    "influence": "adapter_bert_tf.analysis.layers.influence",
-    "compare": "adapter_bert_tf.analysis.comparison.compare",
-    "init_scale": "adapter_bert_tf.analysis.sweeps.init_scale",
-    "size": "adapter_bert_tf.analysis.sweeps.size",
-    "variants": "adapter_bert_tf.analysis.sweeps.variants",
-    "fusion": "adapter_bert_tf.analysis.composition.fusion",
+
+@dataclasses.dataclass(frozen=True)
+class TaskAnalysis:
+    """An analysis with the flags of the command whose task it is.
+
+    Args:
+      module: whose `run(config)`, or `run(config, options)`, does the analysis.
+      options: (name, default, help) of its further flags.
+      first: flags before those of the user, which override them.
+    """
+
+    module: str
+    options: tuple[tuple[str, str | None, str], ...] = ()
+    first: tuple[str, ...] = ()
+
+
+_TRAINING = ("--do_train", "--num_trials=3")
+TASK_ANALYSES = {
+    "ablation": TaskAnalysis(
+        "adapter_bert_tf.analysis.layers.ablation",
+        (
+            (
+                "sublayers",
+                "both",
+                "Sublayers whose adapters are removed, with commas between: both, attention, "
+                "feed_forward.",
+            ),
+        ),
+    ),
+    "influence": TaskAnalysis("adapter_bert_tf.analysis.layers.influence"),
+    "compare": TaskAnalysis(
+        "adapter_bert_tf.analysis.comparison.compare",
+        (
+            (
+                "adapters",
+                None,
+                "Adapter directories or output folders, with commas between; NAME=DIR gives a "
+                "name.",
+            ),
+        ),
+    ),
+    "init_scale": TaskAnalysis(
+        "adapter_bert_tf.analysis.sweeps.init_scale",
+        (("scales", None, "Standard deviations to try (default: 1e-7 to 1)."),),
+        (*_TRAINING, "--adapter=adapter_bert"),  # Draws both of its kernels.
+    ),
+    "size": TaskAnalysis(
+        "adapter_bert_tf.analysis.sweeps.size",
+        (
+            ("sizes", None, "Bottleneck sizes to try (default: 2 to 256)."),
+            ("tops", None, "How many upper layers top-k tuning trains (default: all numbers)."),
+            (
+                "rows",
+                None,
+                "Ledgers of runs, JSON lines, with commas between; their runs on the same task and "
+                "data are not repeated.",
+            ),
+        ),
+        _TRAINING,
+    ),
+    "variants": TaskAnalysis("adapter_bert_tf.analysis.sweeps.variants", first=_TRAINING),
+    "fusion": TaskAnalysis("adapter_bert_tf.analysis.composition.fusion"),
 }
-QUESTIONS = ("predict_file", "train_file")  # Flags of which only run_squad.py knows.
+# Analyses that read no data of a task, with their modules and arguments of argparse.
+_FOLDER = {"required": True, "type": expand_user}
+_OUTPUT = ("--output_dir", {**_FOLDER, "help": "for the table and the pictures"})
+STANDALONE: dict[str, tuple[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
+    "fusion_map": (
+        "adapter_bert_tf.analysis.composition.heat_map",
+        (("tables", {"nargs": "+", "metavar": "CSV", "help": "of `analysis fusion`"}), _OUTPUT),
+    ),
+    "size_map": (
+        "adapter_bert_tf.analysis.sweeps.size_map",
+        (
+            ("tables", {"nargs": "+", "metavar": "FILE", "help": "size.csv, or a ledger .jsonl"}),
+            ("--tasks", {"help": "only these, with commas between"}),
+            _OUTPUT,
+        ),
+    ),
+    "embeddings": (
+        "adapter_bert_tf.analysis.composition.embeddings",
+        (("--adapter_dir", {**_FOLDER, "help": "of a complete HyperFormer"}), _OUTPUT),
+    ),
+    "report": (
+        "adapter_bert_tf.report.page",
+        (("--output_dir", {**_FOLDER, "help": "of a run, a sweep or an analysis"}),),
+    ),
+}
+QUESTIONS = ("predict_file", "train_file")  # Flags that only run_squad.py has.
 CONFIG = ("--config", "-config")
-# What those that train begin their command line with; what the user says comes after, and counts.
-TRAINING = ("--do_train", "--num_trials=3")
-FIRST = {
-    "init_scale": (*TRAINING, "--adapter=adapter_bert"),  # Whose kernels are both drawn.
-    "size": TRAINING,
-    "variants": TRAINING,
-}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs an analysis; returns the exit status."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     name, rest = (words[0] if words else ""), words[1:]
-    if name in standalone_analyses.ALONE:
-        return standalone_analyses.main(name, rest)
+    if name in STANDALONE:
+        return _run_standalone(name, rest)
     if name in ("--help", "-h", "help"):
         print(__doc__)
         return 0
-    if name not in JOBS:
-        names = ", ".join([*JOBS, *standalone_analyses.ALONE])
+    if name not in TASK_ANALYSES:
+        names = ", ".join([*TASK_ANALYSES, *STANDALONE])
         print(f"error: give one of the analyses {names}. Received: {name!r}", file=sys.stderr)
         return 2
     define_flags(Command.SQUAD if of_questions(rest) else Command.CLASSIFIER)
-    analysis_flags.define(name)
-    about = f"What `analyze {name}` takes; `analyze --help` says what it does.\n"
+    define_options(name)
+    about = f"Flags of `analyze {name}`; `analyze --help` describes all analyses.\n"
     help_page.print_help_if_asked(rest, f"analyze {name}", about)
-    first = ("--do_eval", *FIRST.get(name, ()))
-    options = analysis_flags.names_of(name) or None
-    app.run(lambda words: run_job(JOBS[name], words, options), [f"analysis {name}", *first, *rest])
+    analysis = TASK_ANALYSES[name]
+    app.run(
+        lambda words: run_job(analysis.module, words, option_names(name)),
+        [f"analysis {name}", "--do_eval", *analysis.first, *rest],
+    )
     return 0
+
+
+def define_options(name: str) -> None:
+    """Defines the further flags of an analysis for absl."""
+    for option, default, text in TASK_ANALYSES[name].options:
+        flags.DEFINE_string(option, default, text)
+
+
+def option_names(name: str) -> list[str] | None:
+    """Returns the names of the further flags of an analysis; None if there are none."""
+    return [option for option, *_ in TASK_ANALYSES[name].options] or None
 
 
 def of_questions(words: Sequence[str]) -> bool:
     """Whether flags of questions are given, here or in the file of `--config`."""
-    named = [word.lstrip("-") for word in words]
-    files = [word.partition("=")[2] for word in named if word.startswith("config=")]
+    names = [word.lstrip("-") for word in words]
+    files = [name.partition("=")[2] for name in names if name.startswith("config=")]
     files += [following for word, following in itertools.pairwise(words) if word in CONFIG]
     for file in files:
-        with contextlib.suppress(InputError):  # The command reads it again, and says what is wrong.
-            named += settings_in_file(file)
-    return any(name.startswith(QUESTIONS) for name in named)
+        with contextlib.suppress(InputError):  # The command reads it again, and reports errors.
+            names += settings_in_file(file)
+    return any(name.startswith(QUESTIONS) for name in names)
+
+
+def _run_standalone(name: str, arguments: Sequence[str]) -> int:
+    module, rows = STANDALONE[name]
+    program = f"{program_name('adapter_bert_tf.analysis')} {name}"
+    parser = argparse.ArgumentParser(prog=program)
+    for argument, options in rows:
+        parser.add_argument(argument, **options)
+    parsed = parser.parse_args(arguments)
+    command = shlex.join([*program.split(), *arguments])
+
+    def run() -> int:
+        importlib.import_module(module).run(parsed, command)
+        return 0
+
+    return run_guarded(run, vars(parsed))

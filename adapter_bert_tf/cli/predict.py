@@ -14,7 +14,7 @@ import json
 from collections.abc import Sequence
 
 from adapter_bert_tf.cli.error_handling import program_name, run_guarded
-from adapter_bert_tf.config.user_paths import expand_user
+from adapter_bert_tf.config.parsing import expand_user
 
 OF_TABLES = (
     "output",

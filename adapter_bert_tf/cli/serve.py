@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Sequence
 
 from adapter_bert_tf.cli.error_handling import program_name, run_guarded
-from adapter_bert_tf.config.user_paths import expand_user
+from adapter_bert_tf.config.parsing import expand_user
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

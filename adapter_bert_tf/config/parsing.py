@@ -1,19 +1,40 @@
 """Values of settings from text, by the parsers of absl that the command line uses too."""
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from absl import flags
 
 from adapter_bert_tf.config.setting import Setting, Value
-from adapter_bert_tf.config.user_paths import PathParser
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import truncate
 
 
+def expand_user(path: str) -> str:
+    """Expands `~/` at the start of paths, which shells do not do in `--flag=~/folder`.
+
+    Args:
+      path: one, or several with commas between, each with an optional `NAME=`.
+    """
+    return re.sub(r"(^|[,=])(~/)", lambda match: match[1] + os.path.expanduser(match[2]), path)
+
+
+class PathParser(flags.ArgumentParser):
+    """Parses flags that are paths."""
+
+    syntactic_help = ""
+
+    def parse(self, argument: str) -> str:
+        return expand_user(argument)
+
+    def flag_type(self) -> str:
+        return "string"
+
+
 def parser_of(row: Setting) -> flags.ArgumentParser:
-    """absl's parser of a setting's values, which checks choices and bounds."""
+    """Returns absl's parser of a setting's values, which checks choices and bounds."""
     match row.kind:
         case "boolean":
             return flags.BooleanParser()
@@ -30,15 +51,12 @@ def parser_of(row: Setting) -> flags.ArgumentParser:
 
 
 def parse_value(row: Setting, value: Any) -> Value:
-    """The typed value of text, or of a value as Python has it.
+    """Returns the typed value of a setting. Raises `InputError` if it is invalid.
 
     Args:
       row: the setting.
       value: text as on the command line, a number, a bool, a path, a dict for `a=2,b=1`, a list for
         `1,2`, or None.
-
-    Raises:
-      InputError: for a value that the setting does not take.
     """
     if value is None:
         return None
@@ -52,7 +70,7 @@ def parse_value(row: Setting, value: Any) -> Value:
 
 
 def as_text(value: Any) -> str:
-    """A value as it stands on the command line: `a=2,b=1` of a dict, `1,2` of a list."""
+    """Returns a value as on the command line: `a=2,b=1` for a dict, `1,2` for a list."""
     if isinstance(value, Mapping):
         return ",".join(f"{name}={item}" for name, item in value.items())
     if isinstance(value, list | tuple):

@@ -14,12 +14,11 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.config import checks
 from adapter_bert_tf.config.ineffective_flags import warn_of_ineffective_flags
 from adapter_bert_tf.config.messages import spell_for_command, spell_for_python
-from adapter_bert_tf.config.parsing import parse_value
+from adapter_bert_tf.config.parsing import expand_user, parse_value
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command, Value
 from adapter_bert_tf.config.settings import BY_NAME, python_options
 from adapter_bert_tf.config.train_options import TrainOptions
-from adapter_bert_tf.config.user_paths import expand_user
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.jobs import classification, python_tables
 from adapter_bert_tf.output import run_dir

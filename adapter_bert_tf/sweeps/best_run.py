@@ -26,27 +26,26 @@ def describe_best(
     metrics: Sequence[str],
     finished: str,
 ) -> str:
-    """Sentence that names the best setting and the place of its adapter.
+    """Returns a sentence with the best setting and the place of its adapter.
 
     Args:
       config: of the command.
-      setting: what the best run differs in from others; empty if there is only one setting.
+      setting: of the best run; empty if there is only one setting.
       best: configuration of the best run.
       metrics: names of what it was chosen by.
       finished: how many of the setting's runs finished, such as `2 of 3`.
     """
     chosen_by, best_setting = ", ".join(metrics), setting or "the only setting"
-    out = config.output.output_dir
+    table = os.path.join(config.output.folder, "sweep.csv")
     if folds := folds_of(config):
         return (
             f"Best on {len(folds)} folds ({chosen_by}; {finished} runs finished): {best_setting}. "
-            f"{out}/sweep.csv has every run; train again without --folds for an adapter of all "
-            "data."
+            f"{table} has every run; train again without --folds for an adapter of all data."
         )
     return (
         f"Best on dev ({chosen_by}; {finished} seeds finished): {best_setting}; its best seed is "
-        f"{best.training.seed}. {paths_of(config).adapter_dir} holds that adapter, {out}/sweep.csv "
-        "every run."
+        f"{best.training.seed}. {paths_of(config).adapter_dir} holds that adapter, {table} every "
+        "run."
     )
 
 
@@ -57,17 +56,9 @@ def write_record(
     rows: Sequence[Mapping[str, Any]],
     metrics: Sequence[str],
 ) -> None:
-    """Writes the sweep's `run.json`.
-
-    Args:
-      config: of the command.
-      run_id: digest of the sweep.
-      best: configuration of the best run.
-      rows: of all runs.
-      metrics: names of what it was chosen by.
-    """
-    out = config.output.folder
-    sweep = os.path.join(out, RECORD) if config.sweeps.sweep else None
+    """Writes the sweep's `run.json`, with the rows of all runs."""
+    folder = config.output.folder
+    sweep = os.path.join(folder, RECORD) if config.sweeps.sweep else None
     content = {
         "command": command(),
         "flags": {**recorded_settings(config), "sweep": sweep},
@@ -77,18 +68,11 @@ def write_record(
         "chosen_by": list(metrics),
         "runs": rows,
     }
-    storage.write_text(os.path.join(out, "run.json"), json.dumps(content, indent=2))
+    storage.write_text(os.path.join(folder, "run.json"), json.dumps(content, indent=2))
 
 
 def apply_best(runner: TaskRunner, config: RunConfig, best: RunConfig, cache: RunCache) -> None:
-    """Predicts and exports with the best run's adapter, in the folder of the sweep.
-
-    Args:
-      runner: of the task's type.
-      config: of the command.
-      best: configuration of the best run.
-      cache: what the runs share.
-    """
+    """Predicts and exports with the best run's adapter, in the folder of the sweep."""
     applied = best.changed(
         do_train=False,
         do_eval=False,

@@ -1,4 +1,4 @@
-"""Which runs a sweep consists of: settings times seeds and folds, each in its own folder."""
+"""The runs of a sweep: settings times seeds and folds, each in its own folder."""
 
 import collections
 import itertools
@@ -19,9 +19,9 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.run.fingerprint import decisive
 from adapter_bert_tf.sanitize import preview, printable
+from adapter_bert_tf.sweeps.results import Setting
 
 Grid: TypeAlias = dict[str, list[Any]]
-Setting: TypeAlias = dict[str, Value]
 
 # Houlsby et al. 2019, section 3.1.
 PAPER: Grid = {"learning_rate": [3e-5, 3e-4, 3e-3], "num_train_epochs": [3, 20]}
@@ -31,16 +31,14 @@ LONGEST_NAME = 240  # Bytes of a folder's name; file systems take 255.
 
 
 def read_grid(config: RunConfig) -> Grid:
-    """Dict from setting to its list of values. Raises `InputError`."""
+    """Returns a dict from setting to its list of values. Raises `InputError`."""
     if not (config.actions.do_train and config.actions.do_eval):
         raise InputError(
-            "--num_trials, --folds and --sweep need --do_train and --do_eval: the best run is "
-            "chosen on dev."
+            "--num_trials, --folds and --sweep choose the best run on dev. Add --do_train and "
+            "--do_eval."
         )
-    if not config.output.output_dir:
-        raise InputError("--output_dir is missing: the folder for the runs.")
     if folds_of(config):
-        _check_only_measured(config)
+        _check_folds(config)
     sweep = config.sweeps.sweep
     if not sweep:
         return {}
@@ -54,7 +52,11 @@ def read_grid(config: RunConfig) -> Grid:
 
 def _check_grid(config: RunConfig, sweep: str, grid: Grid) -> None:
     for value in itertools.chain.from_iterable(grid.values()):
-        _check_value(sweep, value)
+        if value is not None and not isinstance(value, bool):
+            try:
+                as_text(value)
+            except InputError as error:
+                raise InputError(f"--sweep={sweep}: each of the values {error}") from error
     empty = [name for name, values in grid.items() if not values]
     if empty or not grid:
         problem = f"There are no values of {preview(empty)}." if empty else "It is empty."
@@ -68,34 +70,23 @@ def _check_grid(config: RunConfig, sweep: str, grid: Grid) -> None:
 
 
 def folds_of(config: RunConfig) -> range:
-    """Numbers of the folds that a command runs: all of `--folds`; none with `--fold`."""
+    """Returns the numbers of the folds that a command runs; none with `--fold`."""
     folds = config.data.folds
     return range(folds) if folds and config.data.fold is None else range(0)
 
 
-def _check_only_measured(config: RunConfig) -> None:
-    """Refuses actions that need the one adapter that cross-validation does not leave."""
+def _check_folds(config: RunConfig) -> None:
+    """Raises `InputError` for actions that need one adapter, which cross-validation lacks."""
     actions = ("do_predict", "do_export", "adapter_dir", "export_dir")
     if given := [name for name in actions if config.value(name)]:
         raise InputError(
-            f"--folds measures, and leaves no single adapter for --{given[0]}: each run has its "
-            "own. Train again without --folds, or choose one run by --fold."
+            f"--folds gives each run its own adapter, and leaves none for --{given[0]}. Train "
+            "again without --folds, or choose one run by --fold."
         )
 
 
-def _check_value(sweep: str, value: Any) -> None:
-    if value is not None and not isinstance(value, bool):
-        try:
-            as_text(value)
-        except InputError as error:
-            raise InputError(f"--sweep={sweep}: each of the values {error}") from error
-
-
 def all_runs(config: RunConfig, grid: Grid) -> list[tuple[Setting, RunConfig]]:
-    """Pairs of a setting and its run: every setting with every seed and fold.
-
-    Raises `InputError`.
-    """
+    """Returns pairs of a setting and a run, with every seed and fold. Raises `InputError`."""
     sweep, trials = config.sweeps.sweep, config.sweeps.num_trials
     folds: list[Setting] = [{"fold": number} for number in folds_of(config)] or [{}]
     count = math.prod(map(len, grid.values())) * trials * len(folds)
@@ -119,9 +110,12 @@ def all_runs(config: RunConfig, grid: Grid) -> list[tuple[Setting, RunConfig]]:
 
 
 def _run(config: RunConfig, values: Setting, seed: int, fold: Setting) -> tuple[Setting, RunConfig]:
-    """One run of a sweep, and its setting as parsed."""
+    """Returns one run of a sweep, and its setting as parsed."""
     out = config.output.folder
-    run_config = _changed(config, values | {"seed": seed} | fold)
+    try:
+        run_config = config.changed(**values | {"seed": seed} | fold)
+    except InputError as error:
+        raise InputError(f"--sweep={config.sweeps.sweep}: {error}") from error
     setting = run_config.values_of(values)
     common: Setting = {
         "adapter_dir": None,
@@ -138,23 +132,15 @@ def _run(config: RunConfig, values: Setting, seed: int, fold: Setting) -> tuple[
     return setting, run_config.changed(**common)
 
 
-def _changed(config: RunConfig, values: Setting) -> RunConfig:
-    """The configuration with values of the grid. Raises `InputError`, naming the file."""
-    try:
-        return config.changed(**values)
-    except InputError as error:
-        raise InputError(f"--sweep={config.sweeps.sweep}: {error}") from error
-
-
 def _folder_name(sweep: str | None, setting: Setting, seed: int) -> str:
-    """`learning_rate=0.001,seed=0`; a value of null is the setting's default."""
+    """Returns a name such as `learning_rate=0.001,seed=0`."""
     values = {name: "default" if value is None else value for name, value in setting.items()}
     name = ",".join(f"{name}={value}" for name, value in (values | {"seed": seed}).items())
     folder = printable(name).replace("/", "_")
     if len(folder.encode()) > LONGEST_NAME:
         raise InputError(
-            f"--sweep={sweep}: the values of a setting name its folder, in at most {LONGEST_NAME} "
-            f"bytes. Use shorter ones. Received: {preview(folder)}"
+            f"--sweep={sweep}: a folder's name is longer than {LONGEST_NAME} bytes: "
+            f"{preview(folder)}. Use shorter values."
         )
     return folder
 
@@ -166,9 +152,9 @@ def note_sweep(config: RunConfig, grid: Grid) -> None:
 
 
 def is_interrupted(config: RunConfig, grid: Grid) -> bool:
-    """Whether `--output_dir` holds this very sweep, started and not finished.
+    """Whether `--output_dir` holds this sweep, started and not finished.
 
-    Then even `--overwrite` continues it: a preempted command is restarted with the same flags.
+    Then `--overwrite` continues it too: a preempted command is repeated with the same flags.
     """
     out = config.output.folder
     record = read_record(os.path.join(out, RECORD))
@@ -177,7 +163,7 @@ def is_interrupted(config: RunConfig, grid: Grid) -> bool:
 
 
 def _is_finished(path: str) -> bool:
-    """Whether a sweep wrote its record, and then the predictions and the export that it asks."""
+    """Whether a sweep wrote its record, and afterwards its predictions and its export."""
     if not storage.exists(path):
         return False
     record = read_record(path) or {}
@@ -187,21 +173,18 @@ def _is_finished(path: str) -> bool:
 
 
 def check_base(config: RunConfig, base: Base) -> None:
-    """Requires that actions after the runs find the base of the runs. Raises `InputError`."""
+    """Raises `InputError` if actions after the runs cannot load the base of the runs again."""
     names = [name for name in ("do_predict", "do_export") if config.value(name)]
     actions = " and ".join(f"--{name}" for name in names)
     if actions and base.weights_path is None:
         raise InputError(
-            f"{actions} of a sweep need the base of its runs, and random weights are gone by "
-            f"then. Name weights with --base_model or --init_checkpoint, or leave out {actions}."
+            f"{actions} of a sweep need a base whose weights can be loaded again. Add --base_model "
+            f"or --init_checkpoint, or leave out {actions}."
         )
 
 
 def check_sweep(config: RunConfig, grid: Grid) -> None:
-    """Requires that an `--output_dir` without `--overwrite` holds no other sweep.
-
-    Raises `InputError`.
-    """
+    """Raises `InputError` if `--output_dir` holds another sweep, without `--overwrite`."""
     if config.actions.overwrite:
         return
     out = config.output.folder
@@ -209,9 +192,7 @@ def check_sweep(config: RunConfig, grid: Grid) -> None:
     record = read_record(path)
     way_out = "Choose another --output_dir, or replace it with --overwrite."
     if record is None and storage.exists(path):
-        raise InputError(
-            f"{path} is damaged: it does not name the sweep that the folder holds. {way_out}"
-        )
+        raise InputError(f"{path} is damaged, so the sweep in this folder is unknown. {way_out}")
     if record is not None and not _is_same(config, record, _fingerprint(config, grid)):
         raise InputError(f"{out} holds another sweep: see {path}. {way_out}")
     if record is None and storage.exists(os.path.join(out, "run.json")):
@@ -219,14 +200,14 @@ def check_sweep(config: RunConfig, grid: Grid) -> None:
 
 
 def _fingerprint(config: RunConfig, grid: Grid) -> dict[str, Any]:
-    """What tells a sweep from others, as a record holds it."""
+    """Returns what identifies a sweep, as a record holds it."""
     content = {"grid": grid, "flags": _common(config.values)}
     fingerprint: dict[str, Any] = json.loads(json.dumps(content))
     return fingerprint
 
 
 def _common(values: Mapping[str, Value]) -> dict[str, Value]:
-    """The decisive settings that all runs of a sweep share."""
+    """Returns the decisive settings that all runs of a sweep share."""
     return decisive(values, with_role(Role.SWEEP))
 
 

@@ -6,20 +6,33 @@ import json
 import math
 import os
 import statistics
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 from tensorboard.plugins.hparams import api as hparams
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.setting import Value
+
+Setting: TypeAlias = dict[str, Value]
+Row: TypeAlias = dict[str, Any]
+Statistic: TypeAlias = Callable[[Sequence[float]], float]
+Statistics: TypeAlias = dict[str, Statistic]  # By the suffix after the metric's name.
+
+MOST_SHOWN = 20
+OF_SEEDS: Statistics = {"": statistics.median, "_min": min, "_max": max}
+OF_FOLDS: Statistics = {
+    "": statistics.fmean,
+    "_std": lambda values: statistics.stdev(values) if len(values) > 1 else 0.0,  # By N - 1.
+    "_min": min,
+    "_max": max,
+}
 
 
-def row_of(record):
-    """What a table says of a finished run, from its `run.json`.
-
-    One that was interrupted knows only the seconds since, and has no time in the table.
-    """
+def row_of(record: Mapping[str, Any]) -> Row:
+    """Returns the row of a finished run from its `run.json`; a resumed run has no times."""
     resumed = "resumed_from_step" in record
     return {
         "status": "finished",
@@ -31,15 +44,15 @@ def row_of(record):
     }
 
 
-def table_of(runs, rows):
-    """CSV text, one run a row, the results as columns among the others."""
-    flat = [
-        setting | _chance(run_config) | row | row["results"]
-        for setting, run_config in runs
-        if (row := rows.get(run_config.output.output_dir))
-    ]
-    for row in flat:
-        del row["results"]
+def table_of(runs: Sequence[tuple[Setting, RunConfig]], rows: Mapping[str, Row]) -> str:
+    """Returns CSV text with a row for each run, from rows by output folder."""
+    flat = []
+    for setting, config in runs:
+        if row := rows.get(config.output.folder):
+            fold = {} if config.data.fold is None else {"fold": config.data.fold}
+            seed = {"seed": config.training.seed}
+            own = {name: value for name, value in row.items() if name != "results"}
+            flat.append({**setting, **seed, **fold, **own, **row["results"]})
     names = list(dict.fromkeys(name for row in flat for name in row))
     text = io.StringIO()
     writer = csv.DictWriter(text, names, lineterminator="\n")
@@ -48,14 +61,8 @@ def table_of(runs, rows):
     return text.getvalue()
 
 
-def _chance(run_config):
-    """What runs of one setting differ in."""
-    fold = run_config.data.fold
-    return {"seed": run_config.training.seed} | ({} if fold is None else {"fold": fold})
-
-
-def log_hparams(folder, setting, seed, results):
-    """A run's settings and results for TensorBoard's HParams."""
+def log_hparams(folder: str, setting: Setting, seed: int, results: Mapping[str, float]) -> None:
+    """Writes a run's setting and results for TensorBoard's HParams."""
     values = {name: "default" if value is None else value for name, value in setting.items()}
     with (
         storage.local_folder(folder) as local,
@@ -66,57 +73,53 @@ def log_hparams(folder, setting, seed, results):
             tf.summary.scalar(name, value)
 
 
-def by_setting(settings):
-    """Lists of the numbers of the runs of each setting, in the order of the settings."""
-    found: dict[str, list[int]] = {}
+def by_setting(settings: Sequence[Setting]) -> list[list[int]]:
+    """Returns the numbers of the runs of each setting, in the order of the settings."""
+    numbers: dict[str, list[int]] = {}
     for i, setting in enumerate(settings):
-        found.setdefault(json.dumps(setting, sort_keys=True), []).append(i)
-    return list(found.values())
+        numbers.setdefault(json.dumps(setting, sort_keys=True), []).append(i)
+    return list(numbers.values())
 
 
-def choose(settings, scores, middle=statistics.median_low):
-    """Index of the best run: of the setting with the best median, the best seed.
+def choose(
+    settings: Sequence[Setting],
+    scores: Sequence[float],
+    middle: Statistic = statistics.median_low,
+) -> int | None:
+    """Returns the number of the best run of the best setting; None if all runs failed.
 
     Args:
-      settings: list of dicts, the setting of each run.
-      scores: list of numbers, one a run, more is better; minus infinity for a run that failed.
-      middle: what settings are compared by, a function of their runs' scores.
-
-    Returns:
-      None if all failed.
+      settings: of each run.
+      scores: of each run, higher is better; minus infinity for a run that failed.
+      middle: statistic by which settings are compared.
     """
-    best = max(by_setting(settings), key=lambda runs: _worth(scores, runs, middle))
+    best = max(by_setting(settings), key=lambda runs: _rank(scores, runs, middle))
     winner = max(best, key=scores.__getitem__)
     return None if scores[winner] == -math.inf else winner
 
 
-def _worth(scores, runs, middle):
-    """What settings are compared by; of those that are equal in it, by the mean."""
-    found = [scores[i] for i in runs]
-    return middle(found), statistics.fmean(found)
+def _rank(scores: Sequence[float], runs: Sequence[int], middle: Statistic) -> tuple[float, float]:
+    """Returns what settings are compared by: their middle, then their mean."""
+    own = [scores[i] for i in runs]
+    return middle(own), statistics.fmean(own)
 
 
-MOST_SHOWN = 20
-
-
-def ranking(settings, scores, metrics, middle=statistics.median_low):
-    """Table of the settings, the best first: middle and range of what they are compared by.
-
-    Args:
-      settings, scores, middle: as of `choose`.
-      metrics: names of what is compared.
-    """
-    order = sorted(
-        by_setting(settings), key=lambda runs: _worth(scores, runs, middle), reverse=True
-    )
+def ranking(
+    settings: Sequence[Setting],
+    scores: Sequence[float],
+    metrics: Sequence[str],
+    middle: Statistic = statistics.median_low,
+) -> str:
+    """Returns a table of the settings, the best first, by the `metrics`; see `choose`."""
+    order = sorted(by_setting(settings), key=lambda runs: _rank(scores, runs, middle), reverse=True)
     names = list(settings[0])
     rows = [["", *names, "middle", "lowest", "highest", "runs"]]
     for place, runs in enumerate(order[:MOST_SHOWN], 1):
-        found = [scores[i] for i in runs if scores[i] > -math.inf]
-        numbers = (middle(found), min(found), max(found)) if found else ()
+        finite = [scores[i] for i in runs if scores[i] > -math.inf]
+        numbers = (middle(finite), min(finite), max(finite)) if finite else ()
         cells = [f"{number:.4f}" for number in numbers] or ["diverged", "", ""]
         values = ["default" if v is None else str(v) for v in settings[runs[0]].values()]
-        rows.append([str(place), *values, *cells, f"{len(found)}/{len(runs)}"])
+        rows.append([str(place), *values, *cells, f"{len(finite)}/{len(runs)}"])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
     more = len(order) - MOST_SHOWN
@@ -124,26 +127,12 @@ def ranking(settings, scores, metrics, middle=statistics.median_low):
     return "\n".join([f"Settings by {', '.join(metrics)}, the best first:", *lines])
 
 
-# What is told of the results of several runs, by what is put after the metric's name.
-Told: TypeAlias = dict[str, Callable[[Sequence[float]], float]]
-OF_SEEDS: Told = {"": statistics.median, "_min": min, "_max": max}
-OF_FOLDS: Told = {
-    "": statistics.fmean,
-    "_std": lambda values: statistics.stdev(values) if len(values) > 1 else 0.0,  # By N - 1.
-    "_min": min,
-    "_max": max,
-}
-
-
-def summarize(results, told=OF_SEEDS):
-    """What is told of each metric of the results of several runs.
-
-    Args:
-      results: dicts from metric to number.
-      told: dict from the end of a name to a function of the runs' numbers.
-    """
+def summarize(
+    results: Sequence[Mapping[str, float]], statistics_: Statistics = OF_SEEDS
+) -> dict[str, float]:
+    """Returns the statistics of each metric over several runs."""
     return {
-        f"{name}{end}": function([found[name] for found in results])
+        f"{name}{suffix}": statistic([one[name] for one in results])
         for name in results[0]
-        for end, function in told.items()
+        for suffix, statistic in statistics_.items()
     }

@@ -63,12 +63,7 @@ from adapter_bert_tf.training.progress import format_minutes
 def run(runner: TaskRunner, config: RunConfig) -> None:
     """Runs a command once, or as often as `--num_trials`, `--folds` and `--sweep` require.
 
-    Args:
-      runner: of the task's type.
-      config: of the command.
-
-    Raises:
-      InputError: for anything wrong with the settings or the data, before the first run.
+    Raises `InputError` for anything wrong with the settings or the data, before the first run.
     """
     cache = RunCache()
     paths.check(config)
@@ -81,8 +76,8 @@ def run(runner: TaskRunner, config: RunConfig) -> None:
 class Sweep:
     """The runs of `--num_trials`, `--folds` and `--sweep`, and the choice of the best.
 
-    Each run is planned twice: all before the first starts, so that every mistake shows then, and
-    each again at its turn, so that only one run's data is in memory.
+    Each run is planned twice: all before the first starts, to report every mistake then, and each
+    again at its turn, to keep only one run's data in memory.
 
     Args:
       runner: of the task's type.
@@ -108,11 +103,10 @@ class Sweep:
         folder.require_clear_names()
         folder.require_own_files()
         check_base(config, first.base)
-        # The same for any number of seeds.
         self.run_id = digest([self.grid, first.folder.run.run_id])
         check_sweep(config, self.grid)
         self._check_adapter()
-        if config.actions.do_predict:  # The data to predict must be there before hours of training.
+        if config.actions.do_predict:  # Missing test data must show before hours of training.
             predicting = self.runs[0][1].changed(do_train=False, do_eval=False, do_predict=True)
             self.runner.read(data_config(predicting), first.base.vocabulary, None)
         writes = not self.dry_run and first.writes
@@ -136,7 +130,7 @@ class Sweep:
         if self.config.actions.overwrite and not is_interrupted(self.config, self.grid):
             folder.clear()
             for _, run_config in self.runs:
-                run_folder = OutputDir(paths_of(run_config).output_dir, self.contents)
+                run_folder = OutputDir(run_config.output.folder, self.contents)
                 if storage.isdir(run_folder.path):
                     with run_folder.lock():
                         run_folder.clear()
@@ -151,10 +145,10 @@ class Sweep:
                 "--distribution=multi_worker. Start the runs one by one."
             )
         check_replaced_folders(config)
-        folders = [paths_of(run_config).output_dir for run_config in configs]
+        folders = [run_config.output.folder for run_config in configs]
         path_conflicts.check(config, paths_of(config), self.runner.output_files(()), folders)
         self.warn_of_ineffective_flags()
-        # The devices, which all runs share, are printed here; the content of a fold at its turn.
+        # Prints the devices, which all runs share; folds print their data at their turn.
         strategy_of(configs[0], self.cache)
         silent = contextlib.redirect_stdout(io.StringIO())
         with silent if folds_of(config) else contextlib.nullcontext():
@@ -162,13 +156,13 @@ class Sweep:
                 self._plan(run_config)
 
     def _check_adapter(self) -> None:
-        """Requires that an adapter in the best run's place is ours. Raises `InputError`."""
+        """Raises `InputError` if another run's adapter is where the best run's adapter goes."""
         adapter, earlier = AdapterDir(paths_of(self.config).adapter_dir), self._earlier_run_ids()
         overwrite = self.config.actions.overwrite
         require_own_adapter(adapter, self.out, self.run_id, earlier, overwrite)
 
     def _earlier_run_ids(self) -> list[str | None]:
-        """The `run` of adapters that this sweep wrote earlier, on other data."""
+        """Returns the run ids of adapters that this sweep wrote earlier, on other data."""
         if not storage.exists(os.path.join(self.out, RECORD)):
             return []
         record = read_record(os.path.join(self.out, "run.json"))
@@ -178,12 +172,12 @@ class Sweep:
         return plan_run(self.runner, run_config.changed(overwrite=overwrite), self.cache)
 
     def _rows(self) -> list[dict[str, Any]]:
-        """The row of each run, in their order; executes those that are not finished."""
+        """Returns the row of each run, in order; executes those that are not finished."""
         path = os.path.join(self.out, "sweep.csv")
         rows = {} if self.dry_run else self._finished()
         start, before = time.monotonic(), len(rows)
         for number, (setting, run_config) in enumerate(self.runs, start=1):
-            folder = paths_of(run_config).output_dir
+            folder = run_config.output.folder
             if folder in rows:
                 continue
             if (done := len(rows) - before) and not self.dry_run:
@@ -200,22 +194,22 @@ class Sweep:
                 storage.write_text(path, table_of(self.runs, rows))
         if not self.dry_run:
             storage.write_text(path, table_of(self.runs, rows))
-        return [rows[paths_of(run_config).output_dir] for _, run_config in self.runs]
+        return [rows[run_config.output.folder] for _, run_config in self.runs]
 
     def _finished(self) -> dict[str, dict[str, Any]]:
-        """Dict from folder to row of the runs that are finished."""
+        """Returns a dict from folder to row of the finished runs."""
         rows = {}
         for _, run_config in self.runs:
-            folder = paths_of(run_config).output_dir
-            path = os.path.join(folder, "run.json")
-            if storage.exists(path) and self._plan(run_config).folder.is_finished():
-                rows[folder] = row_of(read_record(path))
+            folder = run_config.output.folder
+            record = read_record(os.path.join(folder, "run.json"))
+            if record and self._plan(run_config).folder.is_finished():
+                rows[folder] = row_of(record)
                 if run_config.output.report and not has_report(folder):
                     write_report(folder)
         return rows
 
     def _one_run(self, run_config: RunConfig) -> dict[str, Any]:
-        """Executes one run; returns its row."""
+        """Executes one run and returns its row."""
         plan = self._plan(run_config)
         if plan.folder.can_resume():
             plan = self._plan(run_config, overwrite=False)

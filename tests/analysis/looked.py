@@ -9,8 +9,7 @@ from absl import flags
 
 from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.adapters.task_encoder import new_encoder
-from adapter_bert_tf.cli import analysis_flags
-from adapter_bert_tf.cli.analyze import JOBS
+from adapter_bert_tf.cli.analyze import TASK_ANALYSES, define_options, option_names
 from adapter_bert_tf.cli.run_job import run_job
 from adapter_bert_tf.heads.classifier import Classifier
 from tests.runs import command
@@ -22,9 +21,9 @@ SIZES = {
 }  # fmt: skip
 LookedAt = collections.namedtuple("LookedAt", "data base run")
 
-for analysis, rows in analysis_flags.OPTIONS.items():
-    if rows[0][0] not in flags.FLAGS:
-        analysis_flags.define(analysis)
+for analysis in TASK_ANALYSES:
+    if any(name not in flags.FLAGS for name in option_names(analysis) or ()):
+        define_options(analysis)
 
 
 def model_of(preset="houlsby"):
@@ -52,5 +51,5 @@ def some_inputs(batch=5, seq=9):
 def look(analysis, at, *more):
     """An analysis in this process; the message with which it ends, or None."""
     data = ("--task_name=mrpc", f"--data_dir={at.data}", f"--base_model={at.base}", "--do_eval")
-    options = analysis_flags.names_of(analysis) or None
-    return command(*data, *more, main=lambda words: run_job(JOBS[analysis], words, options))
+    module, options = TASK_ANALYSES[analysis].module, option_names(analysis)
+    return command(*data, *more, main=lambda words: run_job(module, words, options))

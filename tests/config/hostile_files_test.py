@@ -9,7 +9,7 @@ from absl import flags
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.cli.absl_flags import config_of, define_flags
 from adapter_bert_tf.cli.config_file import apply_config_file
-from adapter_bert_tf.config import yaml_values
+from adapter_bert_tf.config import yaml_file
 from adapter_bert_tf.config.sections.model import MethodConfig
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.config.yaml_file import read_yaml
@@ -88,10 +88,10 @@ def test_aliases_and_byte_order_marks_are_read(tmp_path):
 
 
 def test_the_bound_of_values_is_of_what_they_stand_for(monkeypatch):
-    monkeypatch.setattr(yaml_values, "MAX_VALUES", 12)
-    assert yaml_values.parse_yaml("[&a [1, 2], *a, *a]") == [[1, 2]] * 3
+    monkeypatch.setattr(yaml_file, "MAX_VALUES", 12)
+    assert yaml_file.parse_yaml("[&a [1, 2], *a, *a]") == [[1, 2]] * 3
     with pytest.raises(ValueError, match="more than 12 values"):
-        yaml_values.parse_yaml("[&a [1, 2], *a, *a, *a]")
+        yaml_file.parse_yaml("[&a [1, 2], *a, *a, *a]")
 
 
 def _parsed(*arguments):

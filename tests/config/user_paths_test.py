@@ -6,8 +6,8 @@ from absl import flags
 from adapter_bert_tf.cli.absl_flags import config_of, define_flags
 from adapter_bert_tf.cli.predict import parse
 from adapter_bert_tf.config import settings
+from adapter_bert_tf.config.parsing import expand_user
 from adapter_bert_tf.config.setting import Command
-from adapter_bert_tf.config.user_paths import expand_user
 
 PATHS = {
     "~/a": "/home/me/a",
