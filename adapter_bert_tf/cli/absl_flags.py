@@ -1,4 +1,4 @@
-"""The flags of a command: defined for absl, which parses them, and read as a configuration."""
+"""Flags of a command, which absl parses, and the configuration that they give."""
 
 from absl import flags
 
@@ -11,7 +11,7 @@ flags.disclaim_key_flags()  # They count as the command's own, and `--help` list
 
 
 def define_flags(command: Command, flag_values: flags.FlagValues = flags.FLAGS) -> None:
-    """Defines all flags of a command; its script calls this when it is imported."""
+    """Defines all flags of a command; its script calls this at import."""
     for row in settings_of(command):
         _define(row, command, flag_values)
 
@@ -30,11 +30,7 @@ def _define(row: Setting, command: Command, flag_values: flags.FlagValues) -> No
 
 
 def config_of(parsed: flags.FlagValues) -> RunConfig:
-    """The configuration that parsed flags give.
-
-    Args:
-      parsed: `absl.flags.FLAGS`, with the flags of one command.
-    """
+    """Returns the configuration of parsed flags, which are those of one command."""
     command = Command.SQUAD if "train_file" in parsed else Command.CLASSIFIER
     rows = settings_of(command)
     given = [row.name for row in rows if parsed[row.name].present]

@@ -27,22 +27,15 @@ PLACES = [pathlib.Path(__file__).parents[up] / GIVEN for up in (1, 2)]
 
 
 def apply_config_file(parsed: flags.FlagValues) -> None:
-    """Sets the flags that `--config` names and the command line does not.
-
-    Args:
-      parsed: `absl.flags.FLAGS`, parsed.
-
-    Raises:
-      InputError: when the file cannot be read, or names an unknown setting or a wrong value.
-    """
+    """Sets the flags that `--config` names and the command line does not. Raises `InputError`."""
     path = parsed.config
     if not path:
         return
     settings = settings_in_file(path)
     if settings.get("config") is not None:
         raise InputError(
-            f"{path}: a file of settings cannot name another. Received: config: "
-            f"{preview(settings['config'])}. Copy its lines, and remove this one."
+            f"{path}: a file of settings cannot include another. Copy the lines of "
+            f"{preview(settings['config'])} instead."
         )
     if unknown := [name for name in settings if name not in parsed]:
         raise InputError(f"{path}: unknown flags {preview(unknown)}.{_owner(unknown)}")
@@ -52,7 +45,7 @@ def apply_config_file(parsed: flags.FlagValues) -> None:
 
 
 def _owner(unknown: Collection[str]) -> str:
-    """A sentence that names the command which has all of these settings, if one has."""
+    """Returns a sentence with the command that has all of these settings, if there is one."""
     for command in Command:
         if {*unknown} <= {row.name for row in settings_of(command)}:
             return f" They belong to {command.value}.py: give it the file."
@@ -60,7 +53,7 @@ def _owner(unknown: Collection[str]) -> str:
 
 
 def settings_in_file(path: str) -> dict[str, Any]:
-    """Dict from setting to value in a file of `--config`. Raises `InputError`."""
+    """Reads a dict from setting to value from a file of `--config`. Raises `InputError`."""
     content = read_yaml(_locate(path), "--config")
     recorded = content.get("flags")
     if isinstance(recorded, dict):
@@ -69,29 +62,23 @@ def settings_in_file(path: str) -> dict[str, Any]:
 
 
 def _without_sections(content: dict[str, Any], path: str) -> dict[str, Any]:
-    """Settings of a file whose settings may stand in sections. Raises `InputError`."""
+    """Returns the settings of a file, in which sections are optional. Raises `InputError`."""
     flat: dict[str, Any] = {}
-    for name, value in content.items():
-        own = value if name in SECTIONS and isinstance(value, dict) else {name: value}
-        if own is value:
-            _require_section(own, name, path)
-        if repeated := flat.keys() & own.keys():
-            raise InputError(f"{path}: {preview(min(repeated))} has two values. Leave one.")
-        flat |= own
+    for section, value in content.items():
+        is_section = section in SECTIONS and isinstance(value, dict)
+        for name, own in value.items() if is_section else [(section, value)]:
+            if is_section and name in BY_NAME and (right := BY_NAME[name].section) != section:
+                raise InputError(
+                    f"{path}: {name} belongs to the section {right}. Received: {section}."
+                )
+            if name in flat:
+                raise InputError(f"{path}: {preview(name)} has two values. Remove one.")
+            flat[name] = own
     return flat
 
 
-def _require_section(settings: dict[str, Any], section: str, path: str) -> None:
-    for name in settings:
-        if name in BY_NAME and BY_NAME[name].section != section:
-            raise InputError(
-                f"{path}: {name} belongs to the section {BY_NAME[name].section}. Received: "
-                f"{section}."
-            )
-
-
 def _locate(path: str) -> str:
-    """The path of a file, or of one of `gcs_configs/` that is named from any folder."""
+    """Returns the path of a file, or of one of `gcs_configs/` from any working directory."""
     folder, name = os.path.split(path)
     if folder in ("", GIVEN) and not os.path.exists(path):
         return str(next((place / name for place in PLACES if (place / name).exists()), path))
@@ -99,23 +86,21 @@ def _locate(path: str) -> str:
 
 
 def _repeated(recorded: dict[str, Any]) -> dict[str, Any]:
-    """Settings that repeat the run of a `run.json`; a run that did not train reads its adapter."""
-    # A record of a run that starts from an adapter leaves out the method: that adapter decides it.
+    """Returns settings that repeat a recorded run; without training it reads its adapter."""
+    # The record of a run with --init_from has no method: the initial adapter decides it.
     left_out = with_role(Role.METHOD)
     recorded = {n: v for n, v in EARLIER.items() if n not in left_out} | recorded
     settings = {name: value for name, value in recorded.items() if name not in NOT_REPEATED}
     if not settings.get("do_train"):
-        out = recorded.get("output_dir")
-        settings["adapter_dir"] = recorded.get("adapter_dir") or os.path.join(
-            out if isinstance(out, str) else "", "adapter"
-        )
+        default = os.path.join(str(recorded.get("output_dir") or ""), "adapter")
+        settings["adapter_dir"] = recorded.get("adapter_dir") or default
     return settings
 
 
 def _set(flag: flags.Flag, value: Any, path: str) -> None:
     if isinstance(value, bool) and not flag.boolean:
         raise InputError(
-            f"{path}: {flag.name} is true or false there. If it is meant as text, put it in quotes."
+            f"{path}: {flag.name} is true or false there. If it is text, put it in quotes."
         )
     try:
         flag.parse(value if isinstance(value, bool) else as_text(value))

@@ -1,4 +1,4 @@
-"""The edge of a command: what nobody foresaw becomes one message and a log."""
+"""Errors of commands: one message for each, and a log of the traceback if it is unexpected."""
 
 import errno
 import os
@@ -17,105 +17,90 @@ NO_ROOM = "There is no room left on the disk. Make some, and give the same comma
 
 
 def before_tensorflow() -> None:
-    """What a command says to TensorFlow before it is loaded, if the user has not.
+    """Sets TensorFlow's environment variables, unless the user has set them.
 
-    Level 3: TensorFlow 2.20 reports absent GPUs and its own pruning of graphs as errors. Without
-    the name of Keras 2 it loads Keras 3 as well, and all that this loads: nearly a second.
+    Level 3 because TensorFlow 2.20 reports missing GPUs and its own pruning of graphs as errors.
+    Without legacy Keras it also loads Keras 3, which takes nearly a second.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
 
 
 def program_name(module: str) -> str:
-    """What starts this process: `adapter-bert COMMAND`, or `python -m MODULE`."""
+    """Returns the words that start this process."""
     if os.path.basename(sys.argv[0]) == "adapter-bert" and len(sys.argv) > 1:
         return f"adapter-bert {sys.argv[1]}"
     return f"python -m {module}"
 
 
 def require_utf8(words: Sequence[str]) -> None:
-    """What a command is given must be UTF-8: TensorFlow takes no other texts or names of files.
-
-    Args:
-      words: of the command line.
-
-    Raises:
-      InputError: for one that is no UTF-8.
-    """
+    """Raises `InputError` for words that are not UTF-8, which TensorFlow requires."""
     for word in words:
         if not is_utf8(word):
             raise InputError(
-                f"A command is given UTF-8. Received: {preview(word)}. Write a text so, and "
-                "rename a file or folder."
+                f"All arguments must be UTF-8. Received: {preview(word)}. Encode texts in UTF-8; "
+                "rename files and folders."
             )
 
 
 def run_guarded(run: Callable[[], int], flags: Collection[str]) -> int:
-    """Runs a command that leaves no folder of a run; returns its exit status.
+    """Runs a command without an output folder; returns its exit status, 1 for an error.
 
     Args:
-      run: function that returns the status; what goes wrong is one message and 1.
-      flags: names of the flags that the command has, which messages then name.
+      run: function that returns the exit status.
+      flags: names of the command's flags, for messages.
     """
     before_tensorflow()
     try:
         require_utf8(sys.argv)
         return run()
     except InputError as error:
-        said = spell_for_command(error, flags)
+        message = spell_for_command(error, flags)
     except Exception as error:
-        said = error_report(error, None)
-    print(f"error: {said}", file=sys.stderr)
+        message = error_report(error, None)
+    print(f"error: {message}", file=sys.stderr)
     return 1
 
 
 def error_report(error: BaseException, folder: str | None) -> str:
-    """One message for an error that is no `InputError`; its traceback goes to a log.
+    """Returns one message for an unexpected error, and writes its traceback to a log.
 
-    A place that is closed to the user is named without a log: he can open it, or name another.
-
-    Args:
-      error: that ended the command.
-      folder: for the log, if it is there: the run's own; else it goes among temporary files.
+    A denied permission needs no log. The log is in the run's folder, or in a temporary one.
     """
-    if said := denied(error):
-        return printable(said)
-    return f"{_what(error)} The traceback is {_log(error, folder)}"
+    if message := denied(error):
+        return printable(message)
+    return f"{_description(error)} The traceback is {_log(error, folder)}"
 
 
-def _what(error: BaseException) -> str:
-    said = " ".join(str(error).split())[:300] or type(error).__name__
+def _description(error: BaseException) -> str:
+    text = " ".join(str(error).split())[:300] or type(error).__name__
     if isinstance(error, MemoryError):
         return NO_MEMORY
     if isinstance(error, OSError):
-        return f"{NO_ROOM} ({said})" if error.errno in (errno.ENOSPC, errno.EDQUOT) else f"{said}."
-    if _is_of_tensorflow(error, "ResourceExhaustedError"):
-        return NO_ROOM if "No space" in said or "space left" in said else NO_MEMORY
-    if _is_of_tensorflow(error, "OpError"):
-        return f"TensorFlow failed: {said}."
-    return f"This should not have happened ({type(error).__name__}: {said})."
+        return f"{NO_ROOM} ({text})" if error.errno in (errno.ENOSPC, errno.EDQUOT) else f"{text}."
+    if _is_tensorflow_error(error, "ResourceExhaustedError"):
+        return NO_ROOM if "No space" in text or "space left" in text else NO_MEMORY
+    if _is_tensorflow_error(error, "OpError"):
+        return f"TensorFlow failed: {text}."
+    return f"This should not have happened ({type(error).__name__}: {text})."
 
 
-def _is_of_tensorflow(error: BaseException, name: str) -> bool:
-    """Whether it is such an error of TensorFlow's, if that was loaded at all."""
+def _is_tensorflow_error(error: BaseException, name: str) -> bool:
+    """Whether an error has a class of TensorFlow, which need not be loaded."""
     tf = sys.modules.get("tensorflow")
     return tf is not None and isinstance(error, getattr(tf.errors, name))
 
 
 def _log(error: BaseException, folder: str | None) -> str:
-    """Writes the traceback; returns where it is, or itself where nothing can be written."""
+    """Writes the traceback and returns its place, or itself if no folder is writable."""
     text = "".join(traceback.format_exception(error))
-    local = folder if folder and "://" not in folder and os.path.isdir(folder) else None
-    for place in (local, tempfile.gettempdir()):
-        if place is None:
-            continue
+    is_local = folder and "://" not in folder and os.path.isdir(folder)
+    for place in ([folder] if is_local else []) + [tempfile.gettempdir()]:
         try:
-            with tempfile.NamedTemporaryFile(
-                "w", dir=place, prefix="error-", suffix=".log", delete=False, encoding="utf-8",
-                errors="backslashreplace",
-            ) as file:  # fmt: skip
-                file.write(text)
-            return f"in {file.name}"
+            number, path = tempfile.mkstemp(".log", "error-", place)
+            with open(number, "wb") as file:
+                file.write(text.encode("utf-8", "backslashreplace"))
+            return f"in {path}"
         except OSError:
             continue
     return f"this:\n{text}"

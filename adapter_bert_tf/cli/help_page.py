@@ -14,12 +14,12 @@ ROOMS = "adapter_bert_tf."
 
 
 def print_help_if_asked(words: Sequence[str], command: str | None = None, about: str = "") -> None:
-    """Prints what a command takes and ends the process, if one of the words asks for that.
+    """Prints a command's flags and ends the process, if one of the words asks for help.
 
     Args:
       words: of the command line, after the command.
-      command: its name; None for a script, whose docstring and flags these are.
-      about: what it does.
+      command: its name; None for a script, whose docstring and flags absl finds.
+      about: description of the command.
     """
     asked = next((word for word in words if word in ASKING), None)
     if asked is None:

@@ -30,7 +30,7 @@ OF_TABLES = (
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(
         prog=program_name("adapter_bert_tf.predict"),
         description=__doc__,
@@ -61,11 +61,11 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         parser.error("give one of --predict_file and --text_a")
     if parsed.predict_file is not None and not parsed.output:
         parser.error("--predict_file needs --output, the file to write")
-    of_others = OF_TABLES if parsed.predict_file is None else ("text_b",)
-    if given := [f"--{n}" for n in of_others if getattr(parsed, n) != parser.get_default(n)]:
-        of_one = parsed.predict_file is None
-        asked = "--text_a, whose answer is printed" if of_one else "--predict_file"
-        parser.error(f"{', '.join(given)}: of no effect with {asked}. Leave it out.")
+    unused, mode = (
+        (OF_TABLES, "--text_a") if parsed.text_a is not None else (("text_b",), "--predict_file")
+    )
+    if given := [f"--{n}" for n in unused if getattr(parsed, n) != parser.get_default(n)]:
+        parser.error(f"{', '.join(given)} has no effect with {mode}. Leave it out.")
     return parsed
 
 

@@ -22,13 +22,13 @@ from adapter_bert_tf.sanitize import preview
 def run_job(
     module: str, words: Sequence[str] | None = None, options: Collection[str] | None = None
 ) -> None:
-    """Runs `module.run(config)`; an error of input is one message and exit status 1.
+    """Runs `module.run(config)`; an input error is one message and exit status 1.
 
     Args:
-      module: by name, because only a job that runs may load TensorFlow.
-      words: the command line without its flags, the script's name first.
-      options: names of flags that are no settings, of an analysis; `run` gets a dict of their
-        values as its second argument. None: `run` has one argument.
+      module: its name, because only a job that runs may load TensorFlow.
+      words: the command line without its flags; the script's name first.
+      options: names of an analysis' further flags; a dict of their values is the second argument
+        of `run`. None: `run` has one argument.
     """
     _prepare_process()
     parsed = flags.FLAGS
@@ -53,12 +53,12 @@ def run_job(
             "\nInterrupted. The same command continues from the last checkpoint, if there is one.",
             128 + signal.SIGINT,
         )
-    except Exception as error:  # Of a library, the machine, or ours: users see no traceback.
+    except Exception as error:  # Users see no traceback.
         sys.exit(f"error: {error_report(error, parsed.output_dir)}")
 
 
 def _require_flags(words: Sequence[str]) -> None:
-    """Refuses words that are no flags: absl takes `--overwrite false` for `--overwrite`."""
+    """Raises `InputError` for other words: absl reads `--overwrite false` as `--overwrite`."""
     if words:
         raise InputError(
             f"Not a flag: {preview(words[0])}. A value is joined to its flag by =, as in "

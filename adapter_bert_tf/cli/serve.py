@@ -40,6 +40,8 @@ def _join(parsed: argparse.Namespace) -> int:
     before = SavedModelDir(parsed.output).signatures()
     names = join(parsed.folders, load_base(parsed.base_model), parsed.output)
     print(f"{parsed.output}: {', '.join(names)}")
-    if gone := sorted({*before} - {*SavedModelDir(parsed.output).signatures()}):
-        print(f"What was there before is replaced; no longer in it: {printable(', '.join(gone))}")
+    if removed := sorted({*before} - {*SavedModelDir(parsed.output).signatures()}):
+        print(
+            f"Replaced an earlier SavedModel. Removed signatures: {printable(', '.join(removed))}"
+        )
     return 0

@@ -19,7 +19,7 @@ from adapter_bert_tf.config.parsing import expand_user
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(
         prog=program_name("adapter_bert_tf.store"),
         description=__doc__,

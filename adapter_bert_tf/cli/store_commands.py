@@ -1,4 +1,4 @@
-"""What `python -m adapter_bert_tf.store` does; each returns the exit status."""
+"""Commands of `python -m adapter_bert_tf.store`; each returns the exit status."""
 
 import argparse
 import os
@@ -16,7 +16,7 @@ from adapter_bert_tf.interop.adapterhub import import_adapter, is_adapterhub
 from adapter_bert_tf.interop.adapterhub_export import export_adapter
 from adapter_bert_tf.output.atomic import TEMPORARY
 from adapter_bert_tf.permissions import is_closed, require_open
-from adapter_bert_tf.sanitize import preview, printable
+from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.store.adapter_dir import require_free
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.card import card, format_metric
@@ -39,11 +39,11 @@ ROW = "{:<24}{:<20}{:>6}{:>12}{:>10}  {:<24}{}"
 
 
 def list_adapters(parsed: argparse.Namespace) -> int:
-    """One line for each adapter in or below the folders."""
-    found = [path for folder in parsed.folders for path in find(folder)]
+    """Prints one line for each adapter in or below the folders."""
+    paths = [path for folder in parsed.folders for path in find(folder)]
     print(ROW.format("task", "method", "size", "parameters", "kB", "result", "folder"))
     refused = 0
-    for path in found:
+    for path in paths:
         if is_adapterhub(path):
             print(printable(f"{path}: of the library `adapters`; `import` reads it"))
             continue
@@ -52,53 +52,51 @@ def list_adapters(parsed: argparse.Namespace) -> int:
         except InputError as error:
             refused += 1
             print(printable(f"{path}: refused. {error}"))
-    print(f"{len(found)} adapters, {refused} refused" if refused else f"{len(found)} adapters")
+    print(f"{len(paths)} adapters{f', {refused} refused' if refused else ''}")
     return 1 if refused else 0
 
 
 def find(folder: str) -> list[str]:
-    """The adapter directories at or below a folder, sorted; and closed folders, which may be some.
+    """Returns the adapter directories at or below a folder, and folders that cannot be read.
 
-    A link to an adapter directory counts; one to another folder is not followed, because it may
-    lead back.
+    Links to adapter directories count; links to other folders are not followed.
     """
     if adapter_exists(folder):
         return [folder]
     require_open(folder)
     if not storage.isdir(folder):
         raise InputError(f"There is no folder {folder!r}.")
-    places = {
-        os.path.join(place, name) for place, folders, _ in storage.walk(folder) for name in folders
-    }
-    found = [place for place in places if TEMPORARY not in place[len(folder) :]]
     return sorted(
-        place
-        for place in found
-        if _seems_closed(place) or (adapter_exists(place) and not _is_member(place))
+        path
+        for path in {
+            os.path.join(a, name) for a, names, _ in storage.walk(folder) for name in names
+        }
+        if TEMPORARY not in path[len(folder) :]
+        and (_is_unreadable(path) or (adapter_exists(path) and not _is_member(path)))
     )
 
 
-def _seems_closed(place: str) -> bool:
-    """Whether it is a local folder, and not behind a link, that this user may not look into."""
-    return not storage.is_remote(place) and not storage.is_link(place) and is_closed(place)
+def _is_unreadable(path: str) -> bool:
+    """Whether this user may not list a local folder, which is not a link."""
+    return not storage.is_remote(path) and not storage.is_link(path) and is_closed(path)
 
 
-def _is_member(place: str) -> bool:
+def _is_member(path: str) -> bool:
     """Whether an adapter directory is inside that of a fusion."""
-    above, name = os.path.split(os.path.dirname(place))
-    return name == MEMBERS and adapter_exists(above)
+    parent, name = os.path.split(os.path.dirname(path))
+    return name == MEMBERS and adapter_exists(parent)
 
 
 def _row(path: str) -> str:
     saved = load_adapter(path)
     config, metric = saved.config, saved.config["metric"]
     size = getattr(adapter_of(config), "bottleneck_size", "-")
-    result = (
-        f"{metric['name']} {format_metric(metric['value'])} ({metric['split']})" if metric else "-"
-    )
+    result = "-"
+    if metric:
+        result = f"{metric['name']} {format_metric(metric['value'])} ({metric['split']})"
     kilobytes = storage.stat(os.path.join(path, WEIGHTS)).length // 1024
     return ROW.format(
-        printable(_called(config))[:23],
+        printable(_title(config))[:23],
         config["method"],
         size,
         f"{trained_size(config):,}",
@@ -108,42 +106,39 @@ def _row(path: str) -> str:
     )
 
 
-def _called(config: Mapping[str, Any]) -> str:
-    """An adapter's task, and before it the name that it has of its own."""
+def _title(config: Mapping[str, Any]) -> str:
+    """Returns an adapter's task, after its name if that is another."""
     name, task = name_of(config), config["task"]
     return task if name == task else f"{name}: {task}"
 
 
 def show_adapters(parsed: argparse.Namespace) -> int:
-    """The card of each adapter, and its weights by group."""
+    """Prints the card of each adapter, and its weights by group."""
     for folder in parsed.folders:
         saved = load_adapter(folder)
         print(card(saved.config))
         groups: dict[str, list[int]] = {}
-        for name, array in sorted(saved.weights.items(), key=lambda item: _in_order(item[0])):
-            groups.setdefault(_group(name), []).append(array.size)
+        for name in sorted(saved.weights, key=_sort_key):
+            group = "LayerNorms" if "/LayerNorm/" in name else name.rsplit("/", 1)[0]
+            groups.setdefault(group, []).append(saved.weights[name].size)
         for group, sizes in groups.items():
             print(f"  {group:<40}{len(sizes):>4} arrays{sum(sizes):>12,} parameters")
     return 0
 
 
-def _group(name: str) -> str:
-    return "LayerNorms" if "/LayerNorm/" in name else name.rsplit("/", 1)[0]
-
-
-def _in_order(name: str) -> list[int | str]:
-    """Sorts layer 10 after layer 9."""
+def _sort_key(name: str) -> list[int | str]:
+    """Returns a key that sorts layer 10 after layer 9."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
 def verify_adapters(parsed: argparse.Namespace) -> int:
-    """Reads everything, and compares with a base if one is named."""
+    """Reads all files, and compares them with `--base_model` if given."""
     fingerprint = load_base(parsed.base_model).fingerprint() if parsed.base_model else None
     refused = 0
     for folder in parsed.folders:
         try:
             if is_adapterhub(folder):
-                raise InputError("It is of the library `adapters`; `import` reads it.")
+                raise InputError("It belongs to the library `adapters`; `import` reads it.")
             saved = load_adapter(folder)
             check_task_directories(folder, saved)
             if fingerprint:
@@ -158,23 +153,19 @@ def verify_adapters(parsed: argparse.Namespace) -> int:
 def average_adapters(parsed: argparse.Namespace) -> int:
     """Writes the mean of adapters of one shape."""
     require_free(parsed.output)
-    places = [storage.real(folder) for folder in parsed.folders]
-    if len(set(places)) < len(places):
-        raise InputError(
-            "An average is of different adapters: name each once. "
-            f"Received: {preview(parsed.folders)}"
-        )
+    if len({storage.real(folder) for folder in parsed.folders}) < len(parsed.folders):
+        raise InputError(f"Name each adapter of an average once. Received: {parsed.folders}")
     saved = average([load_adapter(folder) for folder in parsed.folders])
     return _write(saved, parsed)
 
 
 def generate_adapters(parsed: argparse.Namespace) -> int:
-    """Writes what a hypernetwork makes for a task, or what it has of several, as an adapter."""
+    """Writes an ordinary adapter for one task of an adapter of several."""
     require_free(parsed.output)
     (folder,) = parsed.folders
     saved = load_adapter(folder)
     if not is_several(saved.config):
-        raise InputError(f"{folder!r} is the adapter of one task. It can be used as it is.")
+        raise InputError(f"{folder!r} is the adapter of one task. Use it as it is.")
     return _write(extract_task(saved, parsed.task), parsed)
 
 
@@ -195,34 +186,29 @@ def import_adapters(parsed: argparse.Namespace) -> int:
         inputs["max_seq_length"] = parsed.max_seq_length
     if storage.isdir(source) and is_adapterhub(source):
         return _write(import_adapter(source, base, parsed.task, labels, **inputs), parsed)
-    if not parsed.task or _is_no_checkpoint(source):
+    has_checkpoint = storage.exists(os.path.join(source, "checkpoint"))
+    if not parsed.task or (storage.isdir(source) and not has_checkpoint):
         raise InputError(
-            f"{source!r} holds no files of AdapterHub: head_config.json is not there, and an "
-            "adapter is imported with its head. For a checkpoint of adapter-bert, name it without "
-            "its ending, .../model.ckpt-1000, and add --task=NAME and --labels=A,B,..."
+            f"{source!r} has no head_config.json, which AdapterHub's files include. For a "
+            "checkpoint of adapter-bert, name it without its ending, .../model.ckpt-1000, and add "
+            "--task=NAME and --labels=A,B,..."
         )
     return _write(import_checkpoint(source, base, parsed.task, labels, **inputs), parsed)
 
 
-def _is_no_checkpoint(folder: str) -> bool:
-    return storage.isdir(folder) and not storage.exists(os.path.join(folder, "checkpoint"))
-
-
 def _require_foreign(folder: str) -> None:
-    """Raises `InputError` for one of our own adapter directories."""
+    """Raises `InputError` for an adapter directory of this package."""
     if not adapter_exists(folder):
         return
     try:
         read_config(os.path.join(folder, CONFIG))
     except InputError:
-        return  # AdapterHub's have a file of that name, too.
-    raise InputError(
-        f"{folder!r} is an adapter of this package already. Use it as it is, or copy it elsewhere."
-    )
+        return  # AdapterHub has a file of that name, too.
+    raise InputError(f"{folder!r} is an adapter of this package already. Use or copy it as it is.")
 
 
 def _write(saved: SavedAdapter, parsed: argparse.Namespace) -> int:
-    require_free(parsed.output)  # Still: to make it took a while.
+    require_free(parsed.output)  # Another process may have written it in the meantime.
     save_adapter(parsed.output, saved.config, saved.weights, parsed.dtype, saved.members)
     print(f"Adapter of {name_of(saved.config)!r}: {parsed.output}")
     return 0

@@ -1,4 +1,4 @@
-"""Checks of a configuration that need no file and no TensorFlow. All raise `InputError`."""
+"""Checks of a configuration that need no file and no TensorFlow; all raise `InputError`."""
 
 import math
 
@@ -24,7 +24,7 @@ def check(config: RunConfig) -> None:
         check_task_name(config)
         return
     check_questions(config)
-    # A saved adapter brings lengths of its own where none are given.
+    # A saved adapter provides its own lengths if none are given.
     if config.actions.do_train or config.given >= {"max_seq_length", "max_query_length"}:
         check_room(config)
 
@@ -65,8 +65,7 @@ def check_fusion(config: RunConfig) -> None:
         )
     if init_from:
         raise InputError(
-            "--fuse starts a new fusion, and --init_from continues one, which has its members. "
-            "Received: both. Leave one out."
+            "--fuse starts a new fusion, and --init_from continues one. Leave one of them out."
         )
 
 
@@ -76,25 +75,23 @@ def check_together(config: RunConfig) -> None:
     multitask, several = tuning in MULTITASK_TUNINGS, is_several(task_name)
     if multitask and config.answers_questions:
         raise InputError(
-            f"--tuning={tuning} trains several tasks of run_classifier.py together. Received: "
-            "run_squad.py, which has one. Leave it out."
+            f"--tuning={tuning} trains several tasks together, and run_squad.py has one. Leave it "
+            "out."
         )
     if not several:
         return
     if config.data.adapter_name:
         raise InputError(
-            "--adapter_name names one task. Several tasks take their names from --task_name. "
-            f"Received: {preview(config.data.adapter_name)}"
+            "--adapter_name works with one task; several have the names in --task_name. Leave it "
+            "out."
         )
     if config.data.folds:
         raise InputError("--folds works with one task. Received: several.")
     initial_adapter_decides = config.training.init_from and "tuning" not in config.given
     if not multitask and not initial_adapter_decides:
-        default = "" if "tuning" in config.given else ", the default,"
         raise InputError(
-            f"--task_name={preview(task_name)} lists several tasks, and --tuning={tuning}{default} "
-            f"trains one. Choose one of {', '.join(MULTITASK_TUNINGS)}, or give each task a run of "
-            "its own."
+            f"--task_name={preview(task_name)} lists several tasks, and --tuning={tuning} trains "
+            f"one. Choose one of {', '.join(MULTITASK_TUNINGS)}, or start a run for each task."
         )
 
 
@@ -140,6 +137,6 @@ def check_room(config: RunConfig) -> None:
     length, query = config.data.max_seq_length, config.questions.max_query_length
     if length <= query + 3:
         raise InputError(
-            f"--max_seq_length={length} leaves no room for a context: it must be above "
-            f"--max_query_length={query} + 3."
+            f"--max_seq_length={length} must be above --max_query_length={query} + 3, to leave "
+            "room for a context."
         )

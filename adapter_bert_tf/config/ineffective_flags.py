@@ -1,6 +1,6 @@
-"""Warnings about settings that were given and have no effect with the others.
+"""Warnings about given settings that have no effect with the others.
 
-They are no error: a script that runs many commands may give all of them the same flags.
+They are not errors: a script may give the same flags to many commands.
 """
 
 import collections
@@ -16,21 +16,13 @@ from adapter_bert_tf.sanitize import preview
 
 
 def warn_of_ineffective_flags(config: RunConfig, reword: Callable[[str], str] = str) -> None:
-    """Logs a warning for each setting without effect.
-
-    Args:
-      config: of the command.
-      reword: function from a sentence to the text of its warning.
-    """
+    """Logs a warning, as `reword` spells it, for each setting without effect."""
     for sentence in ineffective_flags(config):
         logging.warning("%s", reword(sentence))
 
 
 def ineffective_flags(config: RunConfig) -> list[str]:
-    """A sentence for each setting without effect, and one for those that only training uses.
-
-    For a sweep, whose runs have other settings, only the empty ones: see `ineffective_in_sweep`.
-    """
+    """Returns sentences about settings without effect; for a sweep only about empty settings."""
     empty = [
         f"--{row.name} is empty, and counts as not given."
         for row in SETTINGS
@@ -56,7 +48,7 @@ def _ineffective_in_run(config: RunConfig) -> list[str]:
 def ineffective_in_sweep(
     config: RunConfig, grid: Collection[str], runs: Sequence[RunConfig]
 ) -> list[str]:
-    """A sentence for each setting that has no effect in the runs of a sweep.
+    """Returns sentences about settings without effect in the runs of a sweep.
 
     Args:
       config: of the command.
@@ -92,26 +84,23 @@ def _is_given(row: Setting, config: RunConfig) -> bool:
 
 
 def _is_empty(row: Setting, config: RunConfig) -> bool:
-    """Whether a setting was given as nothing, as `--init_from=$DIR` with an unset `DIR`."""
+    """Whether a setting was given without a value, as `--init_from=$DIR` with an unset `DIR`."""
     optional = row.default is None and row.role is not Role.ONE_QUESTION
     return optional and row.name in config.given and config.values.get(row.name) == ""
 
 
 def _missing_by_name(rows: Sequence[Setting], config: RunConfig) -> dict[str, str]:
-    """Dict from name to sentence, of the settings that need another one."""
+    """Returns a dict from name to sentence for the settings that need another one."""
     missing = [(row, _missing(row, config)) for row in rows]
     return {row.name: _sentence(row, needed, config) for row, needed in missing if needed}
 
 
 def _missing(row: Setting, config: RunConfig) -> Needed | None:
-    """The other setting, with its values, that a setting needs and does not have.
-
-    Where that other setting has no effect itself, the one that it needs.
-    """
+    """Returns the missing setting, with its values, that a setting needs to have an effect."""
     if not row.only_with:
         return None
     other, values = row.only_with
-    # A saved adapter decides what the method is; what is left out of it applies to any method.
+    # A saved adapter decides the method, so the setting may have an effect.
     applies_saved = row.role is Role.LEFT_OUT and not config.actions.do_train
     if other == "tuning" and (config.training.init_from or applies_saved):
         return None

@@ -21,14 +21,10 @@ RENAMED = {
 
 
 def spell_for_command(error: Exception, flags: Collection[str] = FLAGS) -> str:
-    """The message of an error, with flags instead of the arguments that it names.
+    """Returns the message of an error with flags instead of the arguments that it names.
 
-    An argument inside a path or in quotes is the user's own text and stays. An argument alone in
-    brackets, ` (adapter_dir)`, is removed where the command has no such flag.
-
-    Args:
-      error: an `InputError`, whose arguments are replaced, or another one.
-      flags: names of the flags that the command has.
+    Arguments in paths and quotes are the user's own text and stay. An argument alone in brackets,
+    ` (adapter_dir)`, is removed if the command has no such flag.
     """
     arguments = sorted(getattr(error, "arguments", ()), key=len, reverse=True)
     if not arguments:
@@ -44,13 +40,13 @@ def spell_for_command(error: Exception, flags: Collection[str] = FLAGS) -> str:
 
 
 def spell_for_python(message: str) -> str:
-    """A message of the commands, with arguments instead of the flags that it names."""
+    """Returns a message of the commands with arguments instead of the flags that it names."""
     flag = r"(?<![\w-])--(\w+)(?![\w-])"
     return re.sub(flag, lambda match: _argument(match[1]) or match[0], message)
 
 
 def _argument(flag: str) -> str | None:
-    """`top_k` of `top_k`, `header=False` of `noheader`; None for an unknown flag."""
+    """Returns `top_k` for `top_k`, `header=False` for `noheader`; None for an unknown flag."""
     if flag in FLAGS:
         return flag
     name = flag.removeprefix("no")
@@ -58,7 +54,7 @@ def _argument(flag: str) -> str | None:
 
 
 def _flag(argument: str, flags: Collection[str]) -> str:
-    """`--top_k`, `--learning_rate=0.1`, `--header` or `--noheader`; else the argument itself."""
+    """Returns `--top_k`, `--learning_rate=0.1`, `--noheader`; else the argument itself."""
     name, equals, value = argument.partition("=")
     flag = RENAMED.get(name, name)
     if flag not in flags:

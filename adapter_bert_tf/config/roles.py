@@ -1,27 +1,27 @@
-"""What a flag is for. All that the program must know of a flag besides follows from its role."""
+"""Roles of settings; all that the program needs to know about a setting follows from its role."""
 
 import dataclasses
 import enum
 
 
 class Identity(enum.Enum):
-    """What a run is when it has another value of a flag."""
+    """What a run becomes with another value of a setting."""
 
-    ANOTHER_RUN = "another run: nothing of the first can be taken up"
+    ANOTHER_RUN = "another run, which cannot resume the first"
     OTHER_RESULTS = "the same training, with other results"
     THE_SAME = "the same run"
 
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """What follows from a role.
+    """Consequences of a role.
 
     Args:
-      meaning: what flags of this role say.
-      identity: what another value makes of a run.
+      meaning: of settings with this role.
+      identity: of a run with another value.
       swept: whether the runs of a sweep may differ in it.
-      reads: whether it decides what data a run holds.
-      repeated: whether `--config=RUN.json` takes it over.
+      reads: whether it decides which data a run reads.
+      repeated: whether `--config=RUN.json` repeats its value.
     """
 
     meaning: str
@@ -35,40 +35,40 @@ _RESULTS, _SAME = Identity.OTHER_RESULTS, Identity.THE_SAME
 
 
 class Role(enum.Enum):
-    """What a flag is for; the attributes are those of `Facts`."""
+    """Purpose of a setting; the attributes are those of `Facts`."""
 
     # Data.
-    TASK = Facts("Which data; the runs of a sweep have it in common.", swept=False, reads=True)
+    TASK = Facts("Which data; common to the runs of a sweep.", swept=False, reads=True)
     READING = Facts("How the data is read and cut.", reads=True)
-    ASKED = Facts("Which data is asked after training.", _RESULTS, swept=False, reads=True)
-    DECODING = Facts("How answers are made of scores.", _RESULTS, reads=True)
-    METRIC = Facts("What weights and runs are chosen by.", swept=False, reads=True)
-    NAME = Facts("What the adapter calls its task.", _RESULTS, swept=False, reads=True)
-    ONE_QUESTION = Facts("A question that is answered besides.", _SAME)
+    ASKED = Facts("Which data is answered after training.", _RESULTS, swept=False, reads=True)
+    DECODING = Facts("How answers are decoded from scores.", _RESULTS, reads=True)
+    METRIC = Facts("By which metric weights and runs are chosen.", swept=False, reads=True)
+    NAME = Facts("Name of the task in the adapter.", _RESULTS, swept=False, reads=True)
+    ONE_QUESTION = Facts("A single question to answer.", _SAME)
     # Model.
     BASE = Facts("Which base.")
-    METHOD = Facts("What is trained, with which adapter; a saved adapter decides this by itself.")
-    LEFT_OUT = Facts("What is left out of an adapter, also of a saved one, or rounded.")
-    START = Facts("What the training begins from.")
+    METHOD = Facts("What is trained, with which adapter; a saved adapter decides this itself.")
+    LEFT_OUT = Facts("What is left out or rounded, also in a saved adapter.")
+    START = Facts("What the training starts from.")
     # Training.
     TRAINING = Facts("How it is trained.")
-    SEED = Facts("Where chance begins; a sweep gives it to its runs.", swept=False)
+    SEED = Facts("Random seed; a sweep sets it for its runs.", swept=False)
     # Devices.
-    DEVICES = Facts("What computes and how, on which the last digits depend.")
-    ADDRESS = Facts("Where these devices are found.", _SAME)
-    PACE = Facts("How much is done at a time.", _SAME)
+    DEVICES = Facts("Devices and precision, on which the last digits depend.")
+    ADDRESS = Facts("Where the devices are.", _SAME)
+    PACE = Facts("How much is computed at a time.", _SAME)
     # Actions.
     TRAIN = Facts("To train.", swept=False, reads=True)
-    APPLY = Facts("To apply what is trained to data.", _SAME, swept=False, reads=True)
-    EXPORT = Facts("To write what is trained in another form.", _SAME, swept=False)
+    APPLY = Facts("To apply what is trained.", _SAME, swept=False, reads=True)
+    EXPORT = Facts("To export what is trained.", _SAME, swept=False)
     # Places.
-    PLACE = Facts("Where what a run makes goes.", _SAME, swept=False, repeated=False)
+    PLACE = Facts("Where a run writes.", _SAME, swept=False, repeated=False)
     ADAPTER = Facts("The adapter that is written, or read.", swept=False, repeated=False)
-    CACHE = Facts("Where what was read is kept between runs.", _SAME, swept=False, reads=True)
+    CACHE = Facts("Where data is cached between runs.", _SAME, swept=False, reads=True)
     # The command itself.
     COMMAND = Facts("How this command starts.", _SAME, swept=False, repeated=False)
-    REPORT = Facts("Whether what a run has left is also shown as a page.", _SAME, swept=False)
-    ONLY_CHECKED = Facts("Whether it ends before anything is done.", _SAME, swept=False)
+    REPORT = Facts("Whether a run ends with a report.", _SAME, swept=False)
+    ONLY_CHECKED = Facts("Whether only checks are run.", _SAME, swept=False)
     SWEEP = Facts("Which runs the command consists of.", swept=False)
     UNUSED = Facts("Nothing; kept for old command lines.", _SAME)
 

@@ -21,14 +21,11 @@ from adapter_bert_tf.errors import InputError
 
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
-    """All settings of one run, by section.
-
-    Two configurations are equal if all their values are, so one serves as a key of what was made
-    from it.
+    """All settings of one run, by section; equal if all values are.
 
     Args:
       command: whose settings these are.
-      actions, data, ...: the sections; those of other commands have their defaults.
+      actions, data, ...: the sections; settings of other commands have their defaults.
       given: names of the settings that the user gave. Not compared.
     """
 
@@ -50,13 +47,7 @@ class RunConfig:
     def from_values(
         cls, command: Command, values: Mapping[str, Value], given: Iterable[str] = ()
     ) -> "RunConfig":
-        """Configuration with typed values; the others have the command's defaults.
-
-        Args:
-          command: whose settings these are.
-          values: dict from name to value.
-          given: names of the settings that the user gave.
-        """
+        """Returns a configuration with these values; the others have the command's defaults."""
         defaults = {row.name: row.default_of(command) for row in settings_of(command)}
         return cls(command)._with(defaults | dict(values), given)
 
@@ -71,12 +62,12 @@ class RunConfig:
         return {row.name: self.value(row.name) for row in settings_of(self.command)}
 
     def value(self, name: str) -> Value:
-        """Value of a setting, by its name."""
+        """Returns the value of a setting."""
         value: Value = getattr(getattr(self, BY_NAME[name].section), name)
         return value
 
     def values_of(self, names: Iterable[str]) -> dict[str, Value]:
-        """Dict from name to value of those of the settings that the command has."""
+        """Returns a dict from name to value of those settings that the command has."""
         return {name: self.values[name] for name in names if name in self.values}
 
     @functools.cached_property
@@ -85,10 +76,9 @@ class RunConfig:
         return {row.name: row.default_of(self.command) for row in settings_of(self.command)}
 
     def changed(self, **changes: Value) -> "RunConfig":
-        """The same configuration with other values, which count as given.
+        """Returns the configuration with other values, which count as given.
 
-        Raises:
-          InputError: for an unknown setting, or a value that it does not take.
+        Raises `InputError` for an unknown setting or an invalid value.
         """
         for name in changes:
             if name not in self.values:
@@ -97,15 +87,15 @@ class RunConfig:
         return self._with(parsed, self.given | set(changes))
 
     def with_defaults(self, **values: Value) -> "RunConfig":
-        """The same configuration with other values, which do not count as given."""
+        """Returns the configuration with other values, which do not count as given."""
         return self._with(values, self.given)
 
     def not_given(self, names: Iterable[str]) -> "RunConfig":
-        """The same configuration, in which these settings count as not given."""
+        """Returns the configuration in which these settings do not count as given."""
         return dataclasses.replace(self, given=self.given - set(names))
 
     def only(self, names: Collection[str]) -> "RunConfig":
-        """Configuration of these settings; the others have their defaults and are not given."""
+        """Returns a configuration of these settings; the others have their defaults."""
         return self.from_values(self.command, self.values_of(names), self.given & set(names))
 
     def _with(self, values: Mapping[str, Value], given: Iterable[str]) -> "RunConfig":

@@ -1,4 +1,4 @@
-"""One setting: its name, default, meaning, and what follows from its role."""
+"""One setting: its name, type, default, help and role."""
 
 import dataclasses
 import enum
@@ -46,11 +46,8 @@ class Setting:
       only_with: another setting, and those of its values with which this one has an effect; no
         values: any value but None.
       earlier: default of earlier versions, whose records may not name the setting.
+      path: whether it is a path that a run reads, writes, or either: reads, but writes in training.
       several: whether it names several paths, separated by commas, each with an optional `NAME=`.
-      path: whether it names what a run reads, writes, or either: reads, but writes in training.
-
-    Raises:
-      ValueError: for a setting without a role, or whose attributes contradict each other.
     """
 
     name: str
@@ -82,28 +79,18 @@ class Setting:
             raise ValueError(f"The setting {self.name} {problem}: {self}")
 
     def default_of(self, command: Command) -> Value:
-        """Value in a command where none is given."""
+        """Returns the default in a command."""
         return self.defaults.get(command, self.default)
 
 
 def setting(default: Value, help: str, role: Role, **more: Any) -> Any:
-    """Dataclass field of a section that is a setting.
-
-    Args:
-      default, help, role: as in `Setting`.
-      **more: further attributes of `Setting`. Its name, kind and choices come from the field.
-    """
+    """Returns a dataclass field that is a setting, with attributes of `Setting`."""
     metadata = {"default": default, "help": help, "role": role, **more}
     return dataclasses.field(default=default, metadata=metadata)
 
 
 def settings_of_section(name: str, section: type) -> list[Setting]:
-    """Rows of a section, in the order of its fields.
-
-    Args:
-      name: of the section.
-      section: a dataclass whose fields are made by `setting`.
-    """
+    """Returns the rows of a section, a dataclass whose fields are made by `setting`."""
     rows = []
     for field in dataclasses.fields(section):
         kind, choices = _kind_of(field.type)
@@ -112,7 +99,7 @@ def settings_of_section(name: str, section: type) -> list[Setting]:
 
 
 def _kind_of(annotation: Any) -> tuple[ValueKind, tuple[str, ...]]:
-    """Kind of the values of an annotation such as `int | None`, and the choices of a `Literal`."""
+    """Returns the kind of an annotation such as `int | None`, and the choices of a `Literal`."""
     if isinstance(annotation, types.UnionType):
         (annotation,) = [arg for arg in get_args(annotation) if arg is not type(None)]
     if get_origin(annotation) is Literal:

@@ -1,7 +1,6 @@
-"""The table of all settings: flags, help, defaults, YAML keys and Python keywords come from it.
+"""The table of all settings, from which flags, help, YAML keys and Python keywords are made.
 
-A setting is added as a field of a section in `sections/`, with a role of `roles.py`; no other file
-lists settings.
+A new setting is a field of a section in `sections/`, with a role of `roles.py`.
 """
 
 from collections.abc import Callable
@@ -35,7 +34,7 @@ SETTINGS: tuple[Setting, ...] = tuple(
     row for name, section in SECTIONS.items() for row in settings_of_section(name, section)
 )
 BY_NAME: dict[str, Setting] = {row.name: row for row in SETTINGS}
-# Settings of `run_classifier.py` that are no keywords of `abt.train`.
+# Settings of `run_classifier.py` that are not keywords of `abt.train`.
 NOT_IN_PYTHON = (
     # The texts decide them, or `TrainedTask` replaces them.
     *("task_name", "data_dir", "label_column", "do_predict", "do_export", "adapter_dir"),

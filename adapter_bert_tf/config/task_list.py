@@ -1,7 +1,7 @@
 """`--task_name` of several tasks: names separated by commas, or a YAML file."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from adapter_bert_tf.config.roles import Role
@@ -14,6 +14,12 @@ from adapter_bert_tf.tasks import OWN, find_task
 
 YAML = (".yaml", ".yml")
 COMMON = ("data_source", "max_seq_length")  # Settings that all tasks share.
+# Settings that a task may have of its own.
+OWN_SETTINGS = [
+    row.name
+    for row in settings_of(Command.CLASSIFIER)
+    if row.role in (Role.TASK, Role.READING) and row.name not in COMMON
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +47,7 @@ def takes_subsets(task_name: str | None) -> bool:
 
 
 def folders(task_name: str | None) -> list[str]:
-    """Data folders that `--task_name` names."""
+    """Returns the data folders that `--task_name` names."""
     listed = _listed(task_name)
     return [str(e.settings["data_dir"]) for e in listed if "data_dir" in e.settings]
 
@@ -51,11 +57,7 @@ def _listed(task_name: str | None) -> list[Entry]:
 
 
 def entries(task_name: str) -> list[Entry]:
-    """The tasks that `--task_name` lists.
-
-    Raises:
-      InputError: for an unknown task, two tasks of one name, or a file that lists no tasks.
-    """
+    """Returns the tasks that `--task_name` lists. Raises `InputError` for repeated names."""
     is_file = task_name.endswith(YAML)
     listed = _entries_of_file(task_name) if is_file else _entries_of_text(task_name)
     names = [entry.name.lower() for entry in listed]  # Names of folders and files.
@@ -84,7 +86,7 @@ def _entries_of_text(text: str) -> list[Entry]:
 
 
 def _known_name(name: str) -> str:
-    """A task's name as its row spells it. Raises `InputError`."""
+    """Returns a task's name in its usual spelling. Raises `InputError`."""
     return OWN if name.lower() == OWN else find_task(name).name
 
 
@@ -94,39 +96,28 @@ def _entries_of_file(path: str) -> list[Entry]:
 
 
 def _entry(path: str, name: Any, settings: Any) -> Entry:
-    """One task of a file. With columns it is a table, else the task of its name.
-
-    Raises `InputError`.
-    """
-    known = _settings_of_a_task()
+    """Returns a task of a file: a table if it has columns, else the task of its name."""
     if not isinstance(name, str):
         raise InputError(
             f"{path}: the name of a task must be text. Received: {preview(name)}. Put it in quotes."
         )
     if not isinstance(settings, dict):
         raise InputError(
-            f"{path} must hold a task's name and its settings in each entry, some of "
-            f"{list(known)}. Received: {preview({name: settings})}"
+            f"{path} must hold a task's name and its settings in each entry. Received: "
+            f"{preview({name: settings})}. Settings: {OWN_SETTINGS}"
         )
-    if unknown := [key for key in settings if key not in known]:
+    if unknown := [key for key in settings if key not in OWN_SETTINGS]:
         raise InputError(
             f"{path}: the task {preview(name)} can have no {preview(unknown)} of its own, only "
-            f"some of {list(known)}. Correct the name, or leave it out."
+            f"some of {OWN_SETTINGS}."
         )
     values = {key: _value(path, name, key, value) for key, value in settings.items()}
     default = OWN if "text_a_column" in values else name
     return Entry(name, values | {"task_name": _known_name(str(values.get("task_name", default)))})
 
 
-def _settings_of_a_task() -> Sequence[str]:
-    """Names of the settings that a task may have for itself."""
-    roles = (Role.TASK, Role.READING)
-    rows = settings_of(Command.CLASSIFIER)
-    return [row.name for row in rows if row.role in roles and row.name not in COMMON]
-
-
 def _value(path: str, task: str, name: str, value: Any) -> Value:
-    """A value of the setting's type. Raises `InputError`."""
+    """Returns a value of the setting's type. Raises `InputError`."""
     row, where = BY_NAME[name], f"{path}: {name} of {preview(task)}"
     if row.kind == "boolean" and not isinstance(value, bool):
         raise InputError(f"{where} must be true or false. Received: {preview(value)}")

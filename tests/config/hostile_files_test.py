@@ -104,7 +104,7 @@ def _parsed(*arguments):
 # A flag and its value in a YAML file, and what is said.
 VALUES = {
     "a list": ("seed: [1, 2]", "seed must be one value"),
-    "another file of flags": ("config: other.yaml", "cannot name another.*'other.yaml'"),
+    "another file of flags": ("config: other.yaml", "cannot include another.*'other.yaml'"),
     "a set": ("seed: !!set {a, b}", "seed must be one value"),
     "a hexadecimal number": ("seed: 0x" + "f" * 5000, "about 6021 digits"),
     "a zero in a path": ('data_dir: "a\\0b"', "data_dir must be one value"),

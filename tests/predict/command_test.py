@@ -75,7 +75,7 @@ OF_NO_EFFECT = {
     "columns of one text": ("--text_a=x --text_a_column=foo", "--text_a_column: of no effect"),
     "one text beside a file": (
         "--predict_file=a.csv --output=b.csv --text_b=x",
-        "--text_b: of no effect with --predict_file",
+        "--text_b has no effect with --predict_file",
     ),
 }
 
