@@ -368,7 +368,7 @@ REFUSED = {  # name: (tasks, flags, what the message says)
     "one twice": ("cola,mrpc,CoLA", (), r"each once\. Received twice: \['cola'\]"),
     "no task": (",", (), "--task_name=.,. .*each once"),
     "an unknown one": ("cola,nope", (), "Unknown task 'nope'"),
-    "no folder": ("cola,rte", (), "must hold one folder for each task. For 'rte' it holds none"),
+    "no folder": ("cola,rte", (), "must hold one folder for each task. Received for 'rte': none"),
     "another folder": ("cola,rte=/nowhere", (), "The task 'rte': .*nowhere"),
     "no training data": ("cola,ax={mrpc}", (), "The task 'ax'"),
     "one of one task to begin from": (

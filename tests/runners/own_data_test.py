@@ -432,7 +432,7 @@ def test_a_development_set_that_is_called_otherwise_is_named(tiny_base_folder, t
     folder = write(tmp_path / "data", splits=("train", "validation"))
     more = (*NAMES, "--do_train", "--do_eval", "--num_train_epochs=1", "--dry_run")
     assert run(folder, tiny_base_folder, tmp_path / "out", *more) is None
-    said = f"{folder}/validation.tsv is not read: a development set is called dev.tsv."
+    said = f"{folder}/validation.tsv is not read: a development set must be named dev.tsv."
     assert caplog.text.count(said) == 1 and "No dev file" in caplog.text
     caplog.clear()
     (folder / "validation.tsv").rename(folder / "dev.tsv")
