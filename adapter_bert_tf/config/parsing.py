@@ -24,13 +24,8 @@ def expand_user(path: str) -> str:
 class PathParser(flags.ArgumentParser):
     """Parses flags that are paths."""
 
-    syntactic_help = ""
-
     def parse(self, argument: str) -> str:
         return expand_user(argument)
-
-    def flag_type(self) -> str:
-        return "string"
 
 
 def parser_of(row: Setting) -> flags.ArgumentParser:

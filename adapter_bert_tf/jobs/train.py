@@ -45,7 +45,7 @@ class TrainedTask(Predictor):
         super().__init__(os.path.join(output_dir, "adapter"), base=base)
         self.output_dir = output_dir
         record = read_record(os.path.join(output_dir, "run.json")) or {}
-        self.results: dict[str, float] = record.get("eval") or _of_several(output_dir)
+        self.results: dict[str, float] = record.get("eval") or _sweep_results(output_dir)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the adapter directory. Raises `InputError` if another adapter is there."""
@@ -59,8 +59,7 @@ class TrainedTask(Predictor):
         export_task(path, self.model.model(name), config, vocabulary)
 
 
-def _of_several(output_dir: str) -> dict[str, float]:
-    """Results of a sweep, from its file."""
+def _sweep_results(output_dir: str) -> dict[str, float]:
     text = storage.read_bytes(os.path.join(output_dir, run_dir.EVALUATION)).decode()
     pairs = (line.partition(" = ") for line in text.splitlines())
     return {name: float(value) for name, _, value in pairs}
@@ -111,11 +110,18 @@ def train(
     frames.check_arguments(texts, others, *columns)
     tables = {"train": python_tables.given(texts, labels, others, columns, sets)}
     if dev is not None:
-        tables["dev"] = _given_dev(dev, labels, columns, sets)
-    _require_same_columns(tables)
+        tables["dev"] = _dev_table(dev, labels, columns, sets, tables["train"][0])
     folder = _folder(output_dir)
     files = python_tables.files_of(tables, folder)
-    data = _data_settings(tables["train"][0], os.path.dirname(next(iter(files))))
+    *names, label = tables["train"][0]
+    data: dict[str, Value] = {
+        "task_name": "tsv",
+        "data_dir": os.path.dirname(next(iter(files))),
+        **dict(zip(("text_a_column", "text_b_column"), names, strict=False)),
+        "label_column": label,
+        "do_train": True,
+        "do_eval": True,
+    }
     try:
         config = _config(dict(options), **data, output_dir=folder, base_model=base_model)
         checks.check(config)
@@ -129,44 +135,27 @@ def train(
     return TrainedTask(folder, base_model)
 
 
-def _data_settings(names: Sequence[str], folder: str) -> dict[str, Any]:
-    """Settings of the table and of what is done with it."""
-    *texts, label = names
-    columns = dict(zip(("text_a_column", "text_b_column"), texts, strict=False))
-    actions = {"do_train": True, "do_eval": True}
-    return {"task_name": "tsv", "data_dir": folder, **columns, "label_column": label, **actions}
-
-
-def _given_dev(
-    dev: Any, labels: Any, columns: Sequence[str | None], sets: bool
+def _dev_table(
+    dev: Any, labels: Any, columns: Sequence[str | None], sets: bool, expected: Sequence[str]
 ) -> python_tables.Given:
-    """The table of the development set. Raises `InputError`, which names `dev`."""
+    """Returns the table of the development set. Raises `InputError`, which names `dev`."""
+    is_frame = frames.is_frame(dev)
+    if not is_frame and not (isinstance(dev, list | tuple) and len(dev) in (2, 3)):
+        raise InputError(
+            "dev is (texts, labels), for pairs (texts, labels, others), or a DataFrame. "
+            f"Received: {preview(dev)}"
+        )
+    texts, labels, others = (dev, labels, None) if is_frame else (*dev, None)[:3]
     try:
-        return python_tables.given(*_dev(dev, labels), columns, sets)
+        table = python_tables.given(texts, labels, others, columns, sets)
     except InputError as error:
         raise InputError(f"dev: {error}", *error.arguments) from error
-
-
-def _require_same_columns(tables: Mapping[str, python_tables.Given]) -> None:
-    """Requires as many texts in `dev` as in the training data. Raises `InputError`."""
-    columns = {split: names for split, (names, _) in tables.items()}
-    if len({*map(len, columns.values())}) > 1:
+    if len(table[0]) != len(expected):
         raise InputError(
-            "dev is (texts, labels), for pairs (texts, labels, others), like the training data. "
-            f"Received: {' and '.join(f'{split} of {preview(n)}' for split, n in columns.items())}"
+            "dev must have as many texts as the training data. Received: train of "
+            f"{preview(expected)} and dev of {preview(table[0])}"
         )
-
-
-def _dev(dev: Any, labels: Any) -> tuple[Any, Any, Any]:
-    """(texts, labels, second texts) of the development set."""
-    if frames.is_frame(dev):
-        return dev, labels, None
-    if isinstance(dev, list | tuple) and len(dev) in (2, 3):
-        return (*dev, None)[:3]
-    raise InputError(
-        "dev is (texts, labels), for pairs (texts, labels, others), or a DataFrame. "
-        f"Received: {preview(dev)}"
-    )
+    return table
 
 
 def _folder(output_dir: str | os.PathLike[str] | None) -> str:
@@ -178,7 +167,7 @@ def _folder(output_dir: str | os.PathLike[str] | None) -> str:
 
 
 def _config(options: Mapping[str, Any], **decided: Any) -> RunConfig:
-    """Configuration of the command. Raises `InputError`."""
+    """Returns the configuration of the command. Raises `InputError`."""
     rows = python_options()
     known = {row.name for row in rows}
     if unknown := [name for name in options if name not in known]:
@@ -198,7 +187,7 @@ def _config(options: Mapping[str, Any], **decided: Any) -> RunConfig:
 
 
 def _signature() -> inspect.Signature:
-    """The signature of `train` with a keyword for each option."""
+    """Returns the signature of `train` with a keyword for each option."""
     own = inspect.signature(train)
     named = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     options = [

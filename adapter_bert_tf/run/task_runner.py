@@ -1,4 +1,4 @@
-"""What a type of task does at each stage of a run."""
+"""The interface of task runners: the code of a type of task at each stage of a run."""
 
 import abc
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ InputBatches: TypeAlias = Iterator[tuple[dict[str, tf.Tensor], int]]
 
 
 class TaskRunner(abc.ABC):
-    """What a type of task does at each stage of a run.
+    """The code of a type of task at each stage of a run.
 
     Attributes:
       uses_pooler: whether its heads read the pooler's output.
@@ -43,10 +43,7 @@ class TaskRunner(abc.ABC):
 
     @abc.abstractmethod
     def check(self, config: RunConfig, saved: SavedAdapter | None) -> None:
-        """Checks the settings that decide what is read, and the saved adapter.
-
-        Raises `InputError`.
-        """
+        """Checks the settings of the data, and the saved adapter. Raises `InputError`."""
 
     @abc.abstractmethod
     def read(
@@ -56,46 +53,41 @@ class TaskRunner(abc.ABC):
 
     @abc.abstractmethod
     def train_batches(self, plan: Plan, start: int, share: HostShard) -> tf.data.Dataset:
-        """The batches from step `start` to the last, this host's rows of each."""
+        """Returns the batches from step `start` to the last, with this host's rows of each."""
 
     def training_loss(
         self, tasks: Sequence[TaskData], class_weights: str | None, smoothing: float
     ) -> Loss | None:
-        """The loss to train with; None for the model's own. Raises `InputError`.
-
-        Args:
-          tasks: of the run.
-          class_weights, smoothing: the settings of these names.
-        """
+        """Returns the loss to train with; None for the model's own. Raises `InputError`."""
         if class_weights or smoothing:
             raise InputError(
-                "--class_weights and --label_smoothing work with one task of classes, not with "
-                "scores, several labels, several tasks or questions. Leave them out."
+                "--class_weights and --label_smoothing work only with one task of classes. Leave "
+                "them out."
             )
         return None
 
     def task_names(self, config: RunConfig) -> tuple[str, ...]:
-        """Names of several tasks that are trained together, in the order of their numbers."""
+        """Returns the names of several tasks that are trained together, in order."""
         return ()
 
     def check_method(self, method: Method, initial: InitialAdapter | None) -> None:
-        """Requires a method for this number of tasks. Raises `InputError`."""
+        """Raises `InputError` for a method of another number of tasks."""
         if initial:
             require_one_task(initial.saved.config, initial.folder)
         if method.tuning.of_several_tasks:
             raise InputError(
-                f"{method.tuning.method} trains several tasks together. Received: one. Name them, "
-                "separated by commas, or --tuning=adapters."
+                f"--tuning={method.tuning.method} trains several tasks together. Add tasks to "
+                "--task_name, separated by commas, or choose --tuning=adapters."
             )
 
     def new_model(self, plan: Plan, encoder: TaskEncoder | AdapterBertEncoder) -> EncoderModel:
-        """The model around an encoder, with fresh heads."""
+        """Returns the model around an encoder, with new heads."""
         task = plan.only_task
-        kind = task.task_type
-        return kind.new_model(encoder, kind.num_outputs(task.labels_in_order))
+        outputs = task.task_type.num_outputs(task.labels_in_order)
+        return task.task_type.new_model(encoder, outputs)
 
     def report(self, job: Job) -> str:
-        """Table of what is trained, under a line that programs look for."""
+        """Returns a table of what is trained, under a line that programs search for."""
         tuning = job.plan.method.tuning
         return format_report(
             job.model, job.trained, tuning, f"What --tuning={tuning.method} trains:"
@@ -107,7 +99,7 @@ class TaskRunner(abc.ABC):
         plan.initial_adapter.assign_to(model, plan.base.fingerprint(), plan.only_task)
 
     def report_start(self, plan: Plan, model: EncoderModel) -> str:
-        """One line that names the weights that are taken over."""
+        """Returns one line about the weights that are assigned."""
         assert plan.initial_adapter
         return plan.initial_adapter.report(model, plan.only_task)
 
@@ -117,7 +109,7 @@ class TaskRunner(abc.ABC):
 
     @abc.abstractmethod
     def finish_training(self, job: Job) -> None:
-        """Undoes after training what the training needed."""
+        """Reverts the model after training."""
 
     @abc.abstractmethod
     def is_evaluated(self, plan: Plan) -> bool:
@@ -125,7 +117,7 @@ class TaskRunner(abc.ABC):
 
     @abc.abstractmethod
     def evaluate(self, job: Job) -> dict[str, float]:
-        """Results on the development sets; writes nothing."""
+        """Returns the results on the development sets; writes nothing."""
 
     def write_details(self, job: Job) -> None:
         """Writes and prints the details of the last evaluation."""
@@ -133,10 +125,7 @@ class TaskRunner(abc.ABC):
 
     @abc.abstractmethod
     def dev_batches(self, plan: Plan) -> InputBatches:
-        """The inputs of the development set, in batches, each with the number of rows that count.
-
-        The rows after those only fill up the batch.
-        """
+        """Yields the inputs of the development set, in batches."""
 
     @abc.abstractmethod
     def predict(self, job: Job) -> None:
@@ -144,23 +133,14 @@ class TaskRunner(abc.ABC):
 
     @abc.abstractmethod
     def output_files(self, tasks: Sequence[TaskData]) -> list[str]:
-        """Patterns of the names of result files in `--output_dir`."""
+        """Returns patterns of the names of result files in `--output_dir`."""
 
     def score(self, metrics: Sequence[str], results: Mapping[str, float]) -> float:
-        """The number to choose runs and weights by; higher is better.
-
-        Args:
-          metrics: the metric of each task, keys of the results; their mean is the score.
-          results: of `evaluate`.
-        """
+        """Returns the mean of the tasks' metrics in the results; higher is better."""
         return sum(results[metric] for metric in metrics) / len(metrics)
 
     def save(self, job: Job) -> None:
-        """Writes the adapter directory of a trained job, with its result if there is one.
-
-        Raises:
-          InputError: when another run has written its adapter there in the meantime.
-        """
+        """Writes the adapter directory of a trained job. Raises `InputError`."""
         plan = job.plan
         plan.folder.require_own_adapter_still(plan.actions.overwrite)
         kept = contents.kept_variables(job.model, plan.method.tuning, plan.method.adapter)
@@ -173,11 +153,11 @@ class TaskRunner(abc.ABC):
         )
 
     def adapter_config(self, job: Job) -> dict[str, Any]:
-        """Configuration of the adapter directory of a trained job."""
+        """Returns the configuration of the adapter directory of a trained job."""
         return self.describe_adapter(job, **saved_task(job, job.plan.only_task))
 
     def describe_adapter(self, job: Job, **task: Any) -> dict[str, Any]:
-        """Configuration of the adapter directory of a trained job, with that of its task."""
+        """Returns a configuration with the description of a task."""
         plan = job.plan
         return schema.describe(
             base=plan.folder.run.content["base"],
@@ -191,7 +171,7 @@ class TaskRunner(abc.ABC):
         )
 
     def exported_config(self, job: Job) -> dict[str, Any]:
-        """Configuration of a SavedModel that reads and answers as this run's predictions."""
+        """Returns the configuration of a SavedModel that answers as this run predicts."""
         saved = job.plan.saved
         return config_as_read(saved.config, job.plan.tasks) if saved else self.adapter_config(job)
 
@@ -203,7 +183,7 @@ class TaskRunner(abc.ABC):
 
 
 def saved_task(job: Job, task: TaskData) -> dict[str, Any]:
-    """Description of a task in an adapter directory, with its result if there is one."""
+    """Returns the description of a task in an adapter directory, with its result, if any."""
     config = split_history.adapter_config(task, job.plan.initial_adapter, job.plan.members)
     return config | {"metric": split_history.mark_metric(_metric_of(job, task), config)}
 

@@ -166,7 +166,7 @@ WRONG = {
     ),
     "a dev of single texts": (
         lambda **f: abt.train(["a"], ["c"], others=["b"], dev=(["a"], ["c"]), **f),
-        r"^dev is \(texts, labels\), for pairs .* dev of \['text_a', 'label'\]$",
+        r"^dev must have as many texts .* dev of \['text_a', 'label'\]$",
     ),
     "a dev whose second texts are none": (
         lambda **f: abt.train(["a"], ["c"], dev=(["a"], ["c"], 1), **f),
@@ -193,7 +193,7 @@ WRONG = {
     ),
     "a wrong column": (
         lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), "b", text_a_column="a", **f),
-        r"There are \['a'\]",
+        r"Columns: \['a'\]",
     ),
     "a missing label": (
         lambda **f: abt.train(["a", "b"], ["c", float("nan")], **f),

@@ -330,7 +330,7 @@ def test_what_it_has_seen_of_the_development_set(case, before, caplog):
     task = types.SimpleNamespace(adapter_config=lambda: ours)
     with caplog.at_level("WARNING"):
         split_history.warn([task], start, members)
-    assert ("trained on another part of the data of 'data'" in caplog.text) is warned
+    assert ("trained on another split of the data of 'data'" in caplog.text) is warned
     said = split_history.adapter_config(task, start, members)
     assert said == (ours | {"fold": MIXED_SPLITS, "split_seed": None} if warned else ours)
     metric = split_history.mark_metric({"name": "f1", "value": 0.5, "split": "dev"}, said)

@@ -104,7 +104,7 @@ REFUSED = {
     "an unknown label": (["--class_weights=2=1"], "of the labels ['0', '1']"),
     "several tasks": (
         ["--task_name=mrpc={mrpc}", "--tuning=multitask_full", "--label_smoothing=0.1"],
-        "work with one task of classes",
+        "one task of classes",
     ),
 }
 

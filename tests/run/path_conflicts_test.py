@@ -120,7 +120,7 @@ GOOD_OF_SQUAD = (
 )
 def test_what_collides_is_refused(arguments, of, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"a folder of its own|is a file that the run writes"):
+    with pytest.raises(InputError, match=r"Choose separate folders|is a file that the run writes"):
         check(*arguments, of=of)
     assert not list(tmp_path.iterdir())
 

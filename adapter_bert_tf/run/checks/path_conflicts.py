@@ -1,4 +1,4 @@
-"""Conflicts between the folders of a run, found before anything is read or written."""
+"""Conflicts between the folders of a run, before anything is read or written."""
 
 import dataclasses
 import os
@@ -18,20 +18,14 @@ ADAPTERS = ("adapter_dir", "init_from", "fuse")  # Folders that hold an adapter 
 
 @dataclasses.dataclass(frozen=True)
 class Location:
-    """A path that a run reads or writes.
-
-    Args:
-      name: of its setting.
-      path: as it was given.
-      label: for messages.
-    """
+    """A path that a run reads or writes, with the name of its setting and a label for messages."""
 
     name: str
     path: str
     label: str
 
     def is_in(self, other: "Location") -> bool:
-        """Whether it is the other one, or in it."""
+        """Whether it is at or in the other location."""
         outer = storage.real(other.path)
         return f"{storage.real(self.path)}/".startswith(f"{outer.rstrip('/')}/")
 
@@ -42,7 +36,7 @@ def check(
     patterns: Collection[str] = (),
     runs: Collection[str] = (),
 ) -> None:
-    """Requires folders that do not overlap. Raises `InputError`.
+    """Raises `InputError` for folders that overlap.
 
     Args:
       config: of the command, or of one run of a sweep.
@@ -57,7 +51,7 @@ def check(
     ]
     for outer in replaced:
         _refuse_inside([*replaced, output, *filled, *read], outer, "which is replaced as a whole")
-    # Windows are in folders named by digests, so runs may share the folder above them.
+    # Runs may share a folder of windows, whose subfolders are named by digests.
     for outer in [location for location in filled if not output.is_in(location)]:
         others = [location for location in filled if location.name != outer.name]
         _refuse_inside([*replaced, *others], outer, "which has files of its own")
@@ -70,20 +64,20 @@ def check(
 
 
 def _replaced(config: RunConfig, paths: OutputPaths) -> list[Location]:
-    """Folders that are replaced as a whole."""
-    folders = [
-        (config.actions.do_train, "adapter_dir", paths.adapter_dir, config.output.adapter_dir),
-        (config.actions.do_export, "export_dir", paths.export_dir, config.output.export_dir),
-    ]
+    """Returns the folders that are replaced as a whole."""
+    folders = {}
+    if config.actions.do_train:
+        folders["adapter_dir"] = paths.adapter_dir
+    if config.actions.do_export:
+        folders["export_dir"] = paths.export_dir
     return [
-        Location(name, path, f"--{name}={path}" if given else f"{path} (--{name})")
-        for written, name, path, given in folders
-        if written
+        Location(name, path, f"--{name}={path}" if config.value(name) else f"{path} (--{name})")
+        for name, path in folders.items()
     ]
 
 
 def _filled(config: RunConfig, paths: OutputPaths) -> list[Location]:
-    """Folders with files that the run finds again by their names."""
+    """Returns the folders with files that the run finds by their names."""
     filled = []
     if config.actions.do_train:
         path = os.path.join(paths.output_dir, "checkpoints")
@@ -108,13 +102,12 @@ def _refuse_inside(inner: Collection[Location], outer: Location, reason: str) ->
     for location in inner:
         if location is not outer and location.is_in(outer):
             raise InputError(
-                f"{location.label} is at or in {outer.label}, {reason}. Give each a folder of its "
-                "own."
+                f"{location.label} is at or in {outer.label}, {reason}. Choose separate folders."
             )
 
 
 def _check_files(read: list[Location], output_dir: str, contents: Contents) -> None:
-    """Requires that no file is read which the run writes. Raises `InputError`."""
+    """Raises `InputError` if the run would replace a file that it reads."""
     folder = storage.real(output_dir)
     for location in read:
         parent, name = os.path.split(storage.real(location.path))

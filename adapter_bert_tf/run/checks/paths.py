@@ -1,4 +1,4 @@
-"""Checks of paths and buckets before anything expensive starts."""
+"""Checks of paths and buckets before anything expensive starts; all raise `InputError`."""
 
 import os
 import uuid
@@ -19,7 +19,7 @@ PLACEHOLDER = "YOUR_"  # In gcs_configs/.
 
 
 def check(config: RunConfig) -> None:
-    """Checks the paths of a configuration, without reading local ones. Raises `InputError`."""
+    """Checks the paths of a configuration, without reading local ones."""
     training, device = config.actions.do_train, config.device
     read, written = settings.paths_read(training), settings.paths_written(training)
     paths = [
@@ -44,7 +44,7 @@ def check(config: RunConfig) -> None:
 
 
 def paths_of(name: str, value: str) -> list[str]:
-    """The paths in the value of a setting."""
+    """Returns the paths in the value of a setting."""
     several = settings.BY_NAME[name].several
     return [path for _, path in parse_named_folders(value)] if several else [value]
 
@@ -58,10 +58,7 @@ def _check_filled_in(values: Sequence[tuple[str, str | None]]) -> None:
 
 
 def _check_remote(config: RunConfig, paths: Collection[tuple[str, str]]) -> None:
-    """Requires remote paths: the host of a TPU has other disks, unless the TPU is in this machine.
-
-    Raises `InputError`.
-    """
+    """Requires remote paths for a TPU, unless it is in this machine."""
     if config.device.tpu_name == "local":
         return
     local = [f"--{name}={path}" for name, path in paths if not storage.is_remote(path)]
@@ -72,25 +69,22 @@ def _check_remote(config: RunConfig, paths: Collection[tuple[str, str]]) -> None
         local.append("--base_model (not given: the default base is an installed package)")
     if local:
         raise InputError(
-            "With a TPU every path must be in a bucket (gs://), because the TPU's "
-            f"host cannot see this machine's files. Local: {'; '.join(local)}. Copy "
-            "them with `gsutil cp -r`. On a TPU VM use --tpu_name=local."
+            "A TPU's host cannot read this machine's files: every path must be in a bucket "
+            f"(gs://). Local: {'; '.join(local)}. On a TPU VM use --tpu_name=local."
         )
 
 
 def _check_readable(name: str, path: str) -> None:
     try:
-        there = storage.exists(path) or storage.glob(f"{path}*")
+        exists = storage.exists(path) or storage.glob(f"{path}*")
     except tf.errors.OpError as error:
         raise InputError(f"--{name}={path} cannot be read: {storage.reason(error)}") from error
-    if not there:
-        raise InputError(
-            f"--{name}={path} is not there. Is the bucket's name right, and the path complete?"
-        )
+    if not exists:
+        raise InputError(f"--{name}={path} is not there. Check the bucket's name and the path.")
 
 
 def check_writable(name: str, folder: str) -> None:
-    """Writes a probe file in a folder, or in its nearest existing parent. Raises `InputError`."""
+    """Writes a probe file in a folder, or in its nearest existing parent."""
     # A unique name, because several workers try at once; the cleanup of killed runs removes it.
     probe = os.path.join(_nearest(folder), f".writable.{uuid.uuid4().hex[:8]}.tmp")
     try:
@@ -104,7 +98,7 @@ def check_writable(name: str, folder: str) -> None:
 
 
 def _nearest(folder: str) -> str:
-    """A folder, or the nearest existing parent of a local one."""
+    """Returns a folder, or the nearest existing parent of a local one."""
     while not storage.is_remote(folder) and not storage.exists(folder):
         folder = os.path.dirname(os.path.abspath(folder))
     return folder

@@ -1,8 +1,4 @@
-"""Adapters that were trained on another split of the same data.
-
-Where the development set is drawn from the training data, an earlier adapter may have been trained
-on what is now the development set.
-"""
+"""Adapters that were trained on another split of the data, and may have seen the dev set."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -22,13 +18,7 @@ PARTLY_SEEN = "dev, some of it trained on before"
 def adapter_config(
     task: TaskData, initial: InitialAdapter | None, members: Sequence[Member]
 ) -> dict[str, Any]:
-    """Configuration of a task in its adapter, marked where it was trained on several splits.
-
-    Args:
-      task: the data that it is trained on.
-      initial: the saved adapter that its training starts from.
-      members: of a fusion.
-    """
+    """Returns the configuration of a task in its adapter, marked if it has seen several splits."""
     config = task.adapter_config()
     if not _adapters_of_other_splits(task, initial, members):
         return config
@@ -36,7 +26,7 @@ def adapter_config(
 
 
 def mark_metric(metric: dict[str, Any] | None, config: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A metric on dev, marked where the adapter has seen some of it in training."""
+    """Returns a metric on dev, marked if the adapter has seen some of it in training."""
     if metric is None or config.get("fold") != MIXED_SPLITS:
         return metric
     return metric | {"split": PARTLY_SEEN}
@@ -49,9 +39,9 @@ def warn(
     for task in tasks:
         for adapter in _adapters_of_other_splits(task, initial, members):
             logging.warning(
-                "The adapter %s was trained on another part of the data of %r: development "
-                "examples of this run may be among its training data, and their scores too good. "
-                "The same --split_seed, --folds and --fold avoid it.",
+                "The adapter %s was trained on another split of the data of %r. It may have seen "
+                "development examples of this run, whose scores are then too good. Use the same "
+                "--split_seed, --folds and --fold.",
                 *(adapter, name_of(task.adapter_config())),
             )
 
@@ -59,7 +49,7 @@ def warn(
 def _adapters_of_other_splits(
     task: TaskData, initial: InitialAdapter | None, members: Sequence[Member]
 ) -> list[str]:
-    """Labels of the adapters that were trained on another split of this data."""
+    """Returns labels of the adapters that were trained on another split of this data."""
     own = task.adapter_config()
     if not own.get("fold") and own.get("split_seed") is None:
         return []
@@ -74,7 +64,7 @@ def _adapters_of_other_splits(
 def _earlier_adapters(
     initial: InitialAdapter | None, members: Sequence[Member]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yields (label, configuration of a task) of each adapter that this run is made from."""
+    """Yields (label, configuration of a task) of each adapter that this run starts from."""
     if initial is None:
         yield from ((f"{member.name!r} of --fuse", member.config) for member in members)
         return

@@ -39,19 +39,19 @@ def method_from_config(
     members: Sequence[Member] = (),
     task_names: Sequence[str] = (),
 ) -> Method:
-    """The method of a saved adapter if there is one, else of the settings.
+    """Returns the method of a saved adapter if there is one, else of the settings.
 
     Args:
       config: settings of the method.
       given: names of the settings that the user gave.
-      base: the method must fit it.
+      base: which the method must fit.
       saved: the adapter to apply, or None.
       initial: the adapter to start from, or None.
       members: of a fusion.
       task_names: of several tasks that are trained together.
 
     Raises:
-      InputError: when it does not fit the base, or contradicts `initial`.
+      InputError: if the method does not fit the base, or contradicts `initial`.
     """
     if saved:
         return _of_saved(config, given, saved)
@@ -66,7 +66,7 @@ def method_from_config(
     adapter = _adapter(config, members, task_names, base.config.hidden_size)
     _check_above_frozen(config, adapter)
     adapter = adapter.without_lowest(max(config.adapter_drop, config.frozen_layers), depth)
-    adapter.specs(dataclasses.asdict(base.config))  # Raises where it does not fit.
+    adapter.specs(dataclasses.asdict(base.config))  # Raises if it does not fit.
     return Method(adapter, tuning, config.adapter_dtype)
 
 
@@ -81,6 +81,9 @@ def _tuning(config: MethodConfig) -> Tuning:
     )
 
 
+# === The method of a saved adapter ===
+
+
 def _of_saved(config: MethodConfig, given: Collection[str], saved: SavedAdapter) -> Method:
     ineffective = [f"--{name}" for name in with_role(Role.METHOD) if name in given]
     if ineffective:
@@ -89,23 +92,80 @@ def _of_saved(config: MethodConfig, given: Collection[str], saved: SavedAdapter)
     return Method(adapter, tuning, config.adapter_dtype)
 
 
-def _check_above_frozen(config: MethodConfig, chosen: ModuleConfig) -> None:
-    """Adapters cannot be in layers that are frozen. Raises `InputError`."""
-    adapter = chosen.single_task_config() if isinstance(chosen, MultitaskConfig) else chosen
-    layers, frozen = getattr(adapter, "layers", None), config.frozen_layers
-    if layers and min(layers) < frozen:
-        source = "--adapter_layers" if config.adapter_layers else f"--adapter={config.adapter}"
+def _of_initial(
+    config: MethodConfig,
+    given: Collection[str],
+    base: Base,
+    initial: InitialAdapter,
+    task_names: Sequence[str],
+) -> Method:
+    """Returns the method of the adapter to start from. Raises `InputError` for other settings."""
+    saved = initial.saved
+    check_base(saved.config, base.fingerprint())
+    adapter, tuning = contents.adapter_of(saved.config), contents.tuning_of(saved.config)
+    agreeing = _agreeing_settings(config, adapter, tuning, base.config.num_layers)
+    different = [
+        f"--{name}={getattr(config, name)}"
+        for name in with_role(Role.METHOD)
+        if name in given and name not in agreeing
+    ]
+    if different:
+        trained = [tuning.method, adapter.summary() if adapter else "no adapters"]
+        if tuning.frozen_layers:
+            trained.append(f"the lowest {tuning.frozen_layers} layers frozen")
         raise InputError(
-            f"{source} names the layers {', '.join(map(str, layers))}, and --frozen_layers="
-            f"{frozen} leaves the lowest as they are. Name none below {frozen}, or no layers at "
-            "all: then all above have adapters."
+            f"{', '.join(different)}: the adapter in --init_from={initial.folder} was trained "
+            f"differently ({'; '.join(trained)}). Leave the flag out, or --init_from."
         )
+    if isinstance(adapter, MultitaskConfig) and task_names:
+        sources = {name: name if name in adapter.tasks else initial.task for name in task_names}
+        adapter.values_for_tasks(saved.weights, sources)  # Raises if a task has no values.
+        adapter = dataclasses.replace(adapter, tasks=tuple(task_names))  # type: ignore[type-var]
+    return Method(adapter, tuning, config.adapter_dtype)
+
+
+def _agreeing_settings(
+    config: MethodConfig, module: ModuleConfig | None, tuning: Tuning, depth: int
+) -> set[str]:
+    """Returns the names of the settings that agree with a saved adapter."""
+    adapter = module.single_task_config() if isinstance(module, MultitaskConfig) else module
+    saved: dict[str, Any] = dataclasses.asdict(tuning) | {"tuning": tuning.method}
+    saved |= multitask.settings_of(module)
+    if isinstance(adapter, FusionConfig):
+        saved["fusion_cooling_steps"] = adapter.cooling_steps
+    if isinstance(adapter, AdapterConfig):
+        saved["adapter_size"] = adapter.bottleneck_size
+        saved["adapter_init_scale"] = adapter.init_scale
+    agreeing = {name for name in saved if getattr(config, name, None) == saved[name]}
+    if adapter is not None and _is_named(config, adapter):
+        agreeing.add("adapter")
+    if isinstance(adapter, AdapterConfig):
+        layers = dataclasses.replace(adapter, layers=_layers(config))
+        if layers.layer_indices(depth) == adapter.layer_indices(depth):
+            agreeing.add("adapter_layers")
+    return agreeing
+
+
+def _is_named(config: MethodConfig, adapter: ModuleConfig) -> bool:
+    """Whether `--adapter` names an adapter; presets leave size, layers and initial scale open."""
+    named = _named(config.adapter)
+    if not (isinstance(named, AdapterConfig) and isinstance(adapter, AdapterConfig)):
+        return named == adapter
+    is_preset = config.adapter in PRESETS
+    open_values: dict[str, Any] = {"layers": adapter.layers}
+    if is_preset or config.adapter_size is not None:
+        open_values["bottleneck_size"] = adapter.bottleneck_size
+    if is_preset or config.adapter_init_scale is not None:
+        open_values["init_scale"] = adapter.init_scale
+    return dataclasses.replace(named, **open_values) == adapter
+
+
+# === The module that the settings describe ===
 
 
 def _adapter(
     config: MethodConfig, members: Sequence[Member], task_names: Sequence[str], hidden_size: int
 ) -> ModuleConfig:
-    """Configuration of the module that `--tuning` and its settings describe."""
     if config.tuning == "fusion":
         return _fusion(config, members)
     if config.tuning in HYPERFORMERS:
@@ -121,8 +181,8 @@ def _adapter(
 def _fusion(config: MethodConfig, members: Sequence[Member]) -> ModuleConfig:
     if not members:
         raise InputError(
-            "--tuning=fusion: there is no fusion to apply, and none is trained. Add --do_train, or "
-            "name the adapter directory of one (--adapter_dir)."
+            "--tuning=fusion: there is no fusion to apply. Add --do_train, or the --adapter_dir of "
+            "one."
         )
     try:
         return make_fusion_config(members, config.fusion_cooling_steps)
@@ -130,114 +190,8 @@ def _fusion(config: MethodConfig, members: Sequence[Member]) -> ModuleConfig:
         raise InputError(f"--fuse: {error}", *error.arguments) from error
 
 
-def _of_initial(
-    config: MethodConfig,
-    given: Collection[str],
-    base: Base,
-    initial: InitialAdapter,
-    task_names: Sequence[str],
-) -> Method:
-    """The method of the adapter to start from, which the settings must not contradict."""
-    saved = initial.saved
-    check_base(saved.config, base.fingerprint())
-    adapter, tuning = contents.adapter_of(saved.config), contents.tuning_of(saved.config)
-    agrees = _agreement(config, adapter, tuning, base.config.num_layers)
-    different = [
-        f"--{name}={getattr(config, name)}"
-        for name in with_role(Role.METHOD)
-        if name in given and not agrees.get(name, False)
-    ]
-    if different:
-        trained = [tuning.method, adapter.summary() if adapter else "no adapters"]
-        if tuning.frozen_layers:
-            trained.append(f"the lowest {tuning.frozen_layers} layers frozen")
-        raise InputError(
-            f"{', '.join(different)}: the adapter in --init_from={initial.folder} was trained "
-            f"differently ({'; '.join(trained)}). Leave the flag out, or train from the beginning."
-        )
-    if isinstance(adapter, MultitaskConfig) and task_names:
-        sources = {name: name if name in adapter.tasks else initial.task for name in task_names}
-        adapter.values_for_tasks(saved.weights, sources)  # Raises where a task has no values.
-        adapter = dataclasses.replace(adapter, tasks=tuple(task_names))  # type: ignore[type-var]
-    return Method(adapter, tuning, config.adapter_dtype)
-
-
-def _agreement(
-    config: MethodConfig, adapter: ModuleConfig | None, tuning: Tuning, depth: int
-) -> dict[str, bool]:
-    """Whether each setting of the method agrees with a saved adapter."""
-    agrees = multitask.agreement(config, adapter)
-    adapter = adapter.single_task_config() if isinstance(adapter, MultitaskConfig) else adapter
-    agrees |= {
-        "tuning": config.tuning == tuning.method,
-        "top_k": config.top_k == tuning.top_k,
-        "train_layer_norm": config.train_layer_norm == tuning.train_layer_norm,
-        "train_pooler": config.train_pooler == tuning.train_pooler,
-        "train_members": config.train_members == tuning.train_members,
-        "frozen_layers": config.frozen_layers == tuning.frozen_layers,
-        "fusion_cooling_steps": isinstance(adapter, FusionConfig)
-        and config.fusion_cooling_steps == adapter.cooling_steps,
-        "adapter": adapter is not None and _is_named(config, adapter),
-    }
-    if not isinstance(adapter, AdapterConfig):
-        return agrees
-    layers = dataclasses.replace(adapter, layers=_layers(config))
-    return agrees | {
-        "adapter_size": config.adapter_size == adapter.bottleneck_size,
-        "adapter_init_scale": config.adapter_init_scale == adapter.init_scale,
-        "adapter_layers": layers.layer_indices(depth) == adapter.layer_indices(depth),
-    }
-
-
-def _is_named(config: MethodConfig, adapter: ModuleConfig) -> bool:
-    """Whether `--adapter` names an adapter; a preset leaves size, layers and initial scale open."""
-    named = _named(config.adapter)
-    if not (isinstance(named, AdapterConfig) and isinstance(adapter, AdapterConfig)):
-        return named == adapter
-    own: dict[str, Any] = {
-        "bottleneck_size": adapter.bottleneck_size,
-        "init_scale": adapter.init_scale,
-    }
-    if config.adapter not in PRESETS:
-        given = {
-            "bottleneck_size": config.adapter_size,
-            "init_scale": config.adapter_init_scale,
-        }
-        own = {name: value for name, value in own.items() if given[name] is not None}
-    return dataclasses.replace(named, layers=adapter.layers, **own) == adapter
-
-
-def _named(adapter: str) -> ModuleConfig:
-    """The configuration of `--adapter`: a preset, or the content of a file."""
-    if adapter in PRESETS:
-        return PRESETS[adapter]
-    if storage.exists(adapter) and not storage.isdir(adapter):
-        return _read_adapter(adapter)
-    raise InputError(
-        f"--adapter must be one of {list(PRESETS)} or a JSON file. Received: {adapter!r}"
-    )
-
-
-def _read_adapter(path: str) -> ModuleConfig:
-    """The configuration in a JSON file. Raises `InputError`, naming the file."""
-    try:
-        return ModuleConfig.from_json(storage.read_bytes(path, LARGEST_FILE))
-    except tf.errors.OpError as error:
-        raise InputError(f"Cannot read --adapter={path}: {storage.reason(error)}") from error
-    except InputError as error:
-        raise InputError(f"--adapter={path}: {error}", *error.arguments) from error
-
-
-def _layers(config: MethodConfig) -> tuple[int, ...] | None:
-    """The layers of `--adapter_layers`, or None. Raises `InputError`, naming the flag."""
-    try:
-        return parse_layers(config.adapter_layers)
-    except InputError as error:
-        raise InputError(f"--adapter_layers: {error}") from error
-
-
 def _with_overrides(config: MethodConfig) -> ModuleConfig:
-    """The configuration of `--adapter`, with the settings that override it."""
+    """Returns the configuration of `--adapter`, with the settings that override it."""
     adapter = _named(config.adapter)
     overrides = {
         "bottleneck_size": config.adapter_size,
@@ -253,3 +207,38 @@ def _with_overrides(config: MethodConfig) -> ModuleConfig:
             "Leave out --adapter_size, --adapter_layers and --adapter_init_scale."
         )
     return dataclasses.replace(adapter, **given)  # type: ignore[arg-type]
+
+
+def _named(adapter: str) -> ModuleConfig:
+    """Returns the configuration of `--adapter`: a preset, or the content of a file."""
+    if adapter in PRESETS:
+        return PRESETS[adapter]
+    if not storage.exists(adapter) or storage.isdir(adapter):
+        raise InputError(
+            f"--adapter must be one of {list(PRESETS)} or a JSON file. Received: {adapter!r}"
+        )
+    try:
+        return ModuleConfig.from_json(storage.read_bytes(adapter, LARGEST_FILE))
+    except tf.errors.OpError as error:
+        raise InputError(f"Cannot read --adapter={adapter}: {storage.reason(error)}") from error
+    except InputError as error:
+        raise InputError(f"--adapter={adapter}: {error}", *error.arguments) from error
+
+
+def _layers(config: MethodConfig) -> tuple[int, ...] | None:
+    try:
+        return parse_layers(config.adapter_layers)
+    except InputError as error:
+        raise InputError(f"--adapter_layers: {error}") from error
+
+
+def _check_above_frozen(config: MethodConfig, module: ModuleConfig) -> None:
+    """Raises `InputError` for adapters in frozen layers."""
+    adapter = module.single_task_config() if isinstance(module, MultitaskConfig) else module
+    layers, frozen = getattr(adapter, "layers", None), config.frozen_layers
+    if layers and min(layers) < frozen:
+        source = "--adapter_layers" if config.adapter_layers else f"--adapter={config.adapter}"
+        raise InputError(
+            f"{source} puts adapters into layers {', '.join(map(str, layers))}, but "
+            f"--frozen_layers={frozen} freezes those below {frozen}. Choose higher layers."
+        )

@@ -15,14 +15,9 @@ from adapter_bert_tf.store.members import Member
 
 
 def load_members(config: RunConfig, initial: InitialAdapter | None) -> tuple[Member, ...]:
-    """The members of a fusion that is trained; none for other methods.
+    """Loads the members of a fusion that is trained, or has them from the initial adapter.
 
-    Args:
-      config: of the run.
-      initial: the adapter that the training starts from; a fusion brings its members.
-
-    Raises:
-      InputError: when a member is missing or damaged.
+    Raises `InputError` for a missing or damaged member.
     """
     if not config.actions.do_train:
         return ()
@@ -32,18 +27,14 @@ def load_members(config: RunConfig, initial: InitialAdapter | None) -> tuple[Mem
         return ()
     check_fusion(config)
     folders = parse_named_folders(config.training.fuse or "")
-    return tuple(_load(name, folder) for name, folder in folders)
-
-
-def _load(name: str, folder: str) -> Member:
     try:
-        return load_member(folder, name or None)
+        return tuple(load_member(folder, name or None) for name, folder in folders)
     except InputError as error:
         raise InputError(f"--fuse: {error}", *error.arguments) from error
 
 
 def check_members(members: Sequence[Member], base: Base) -> None:
-    """Requires members that were trained on this base. Raises `InputError`."""
+    """Raises `InputError` for members that were trained on another base."""
     for member in members:
         try:
             check_base(member.config, base.fingerprint())

@@ -1,6 +1,7 @@
 """Modules of several tasks that are trained together, from settings."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.methods.hyperformer import REDUCTION, HyperFormerConfig
@@ -27,7 +28,7 @@ def hyperformer(
     hidden_size: int,
     layers: tuple[int, ...] | None,
 ) -> HyperFormerConfig:
-    """A HyperFormer or HyperFormer++ (Mahabadi et al. 2021). Raises `InputError`.
+    """Returns a HyperFormer or HyperFormer++ (Mahabadi et al. 2021). Raises `InputError`.
 
     Args:
       config: settings of the method.
@@ -42,15 +43,14 @@ def hyperformer(
     hyper = HyperFormerConfig(adapter, tuple(task_names), shared=shared, **values)
     if shared and hyper.vector_size == 1:
         raise InputError(
-            "--projected_size of hyperformer++ must be 2 or more: the LayerNorm after the "
-            "projector makes a constant of one number, so all tasks would have the same adapters. "
-            f"Received: {hyper.vector_size}"
+            "--projected_size of hyperformer++ must be 2 or more, because a LayerNorm makes a "
+            f"single number constant. Received: {hyper.vector_size}"
         )
     return hyper
 
 
 def pals(config: MethodConfig, task_names: Sequence[str]) -> PalsConfig:
-    """Projected attention layers (Stickland and Murray 2019). Raises `InputError`."""
+    """Returns projected attention layers (Stickland and Murray 2019). Raises `InputError`."""
     values = {field: getattr(config, name) for field, name in PALS.items()}
     try:
         return PalsConfig(tuple(task_names), **values)
@@ -58,11 +58,11 @@ def pals(config: MethodConfig, task_names: Sequence[str]) -> PalsConfig:
         raise InputError(f"--pal_size and --pal_heads: {error}") from error
 
 
-def agreement(config: MethodConfig, module: ModuleConfig | None) -> dict[str, bool]:
-    """Whether each of these settings agrees with the module of saved tasks."""
+def settings_of(module: ModuleConfig | None) -> dict[str, Any]:
+    """Returns the settings that describe a saved module."""
     fields: Mapping[str, str] = {}
     if isinstance(module, HyperFormerConfig):
         fields = HYPERFORMER
     if isinstance(module, PalsConfig):
         fields = PALS
-    return {name: getattr(config, name) == getattr(module, field) for field, name in fields.items()}
+    return {name: getattr(module, field) for field, name in fields.items()}
