@@ -1,6 +1,7 @@
 """Exceptions that end a command with one message."""
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from adapter_bert_tf.sanitize import preview, printable, truncate
@@ -24,6 +25,15 @@ class InputError(ValueError):
     def __init__(self, message: str, *arguments: str) -> None:
         super().__init__(truncate(printable(message, keep="\n\t"), MAX_LENGTH))
         self.arguments = arguments
+
+
+@contextlib.contextmanager
+def error_context(prefix: str) -> Iterator[None]:
+    """Prefixes an `InputError` with the flag, file or task that it concerns."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{prefix}: {error}", *error.arguments) from error
 
 
 def require_bools(**values: Any) -> None:

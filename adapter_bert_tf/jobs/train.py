@@ -19,7 +19,7 @@ from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command, Value
 from adapter_bert_tf.config.settings import BY_NAME, python_options
 from adapter_bert_tf.config.train_options import TrainOptions
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, error_context
 from adapter_bert_tf.jobs import classification, python_tables
 from adapter_bert_tf.output import run_dir
 from adapter_bert_tf.output.records import read_record
@@ -146,10 +146,8 @@ def _dev_table(
             f"Received: {preview(dev)}"
         )
     texts, labels, others = (dev, labels, None) if is_frame else (*dev, None)[:3]
-    try:
+    with error_context("dev"):
         table = python_tables.given(texts, labels, others, columns, sets)
-    except InputError as error:
-        raise InputError(f"dev: {error}", *error.arguments) from error
     if len(table[0]) != len(expected):
         raise InputError(
             "dev must have as many texts as the training data. Received: train of "

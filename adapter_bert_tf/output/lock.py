@@ -26,17 +26,10 @@ BEAT = 15.0  # Seconds between heartbeats.
 STALE = 120.0  # Seconds without a heartbeat after which an owner on another machine is dead.
 AHEAD = 86400.0  # Seconds by which another machine's clock may be ahead.
 WIDTH = 1024  # Bytes of the file: a heartbeat overwrites it in place.
-ATTEMPTS = 5  # The owner may be removing the file that is opened.
+PATIENCE = 0.25  # Seconds in which an owner that stops may release the kernel's lock.
 NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # The file system has no locks.
-FIELDS = {
-    "host": str,
-    "machine": str,
-    "pid": int,
-    "process": str,
-    "since": float,
-    "beat": float,
-    "id": str,
-}
+TEXTS, TIMES = ("host", "machine", "process", "id"), ("since", "beat")
+FIELDS = {**dict.fromkeys(TEXTS, str), "pid": int, **dict.fromkeys(TIMES, float)}
 
 _held: set[str] = set()
 
@@ -120,19 +113,14 @@ class Lock:
             raise InputError(f"{self.path} is a link, and a file is written there. Remove it.")
         # Not `filelock`'s fallback, which cannot detect a dead process on another machine.
         lock = filelock.FileLock(self.path, thread_local=False, fallback_to_soft=False)
-        for attempt in range(ATTEMPTS):
-            try:
-                lock.acquire(timeout=0)
-                self.kernel = lock
-                return
-            except filelock.Timeout:
-                if attempt == ATTEMPTS - 1:
-                    raise InUse(_in_use(self.path, _read(self.path))) from None
-                time.sleep(0.05)
-            except OSError as error:
-                if error.errno not in NO_LOCKS:
-                    raise
-                return
+        try:
+            lock.acquire(timeout=PATIENCE, poll_interval=0.05)
+            self.kernel = lock
+        except filelock.Timeout:
+            raise InUse(_in_use(self.path, _read(self.path))) from None
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise
 
     def wait(self) -> None:
         """Takes the lock as soon as no other process has it."""

@@ -5,8 +5,8 @@ import tensorflow as tf
 from adapter_bert_tf.config import checks
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.sections.training import TrainingConfig
-from adapter_bert_tf.data.mixture import Temperature, parse_temperature
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.data.mixture import parse_temperature
+from adapter_bert_tf.errors import InputError, error_context
 from adapter_bert_tf.run.plan import Batches, Method
 from adapter_bert_tf.training.loop import TrainingSettings
 
@@ -25,6 +25,8 @@ def batches_of(config: RunConfig, replicas: int) -> Batches:
             f"--train_batch_size={size} must be a multiple of the {replicas} replicas. Use "
             f"{below or replicas} or {below + replicas}."
         )
+    with error_context("--sampling_temperature"):
+        temperature = parse_temperature(config.training.sampling_temperature)
     return Batches(
         train=batch_size(config.training),
         evaluate=-(-config.evaluation.eval_batch_size // replicas) * replicas,
@@ -33,7 +35,7 @@ def batches_of(config: RunConfig, replicas: int) -> Batches:
         pad_to=_pad_to(config),
         group_by_length=config.training.group_by_length,
         seed=config.training.seed,
-        temperature=_temperature(config.training),
+        temperature=temperature,
         epochs=config.training.num_train_epochs,
     )
 
@@ -41,14 +43,6 @@ def batches_of(config: RunConfig, replicas: int) -> Batches:
 def batch_size(config: TrainingConfig) -> int:
     """Returns the number of examples in one step of the optimizer."""
     return config.train_batch_size * config.gradient_accumulation_steps
-
-
-def _temperature(config: TrainingConfig) -> Temperature:
-    """Returns how often each of several tasks is drawn. Raises `InputError`."""
-    try:
-        return parse_temperature(config.sampling_temperature)
-    except InputError as error:
-        raise InputError(f"--sampling_temperature: {error}") from error
 
 
 def _pad_to(config: RunConfig) -> int | None:

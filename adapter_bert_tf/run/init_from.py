@@ -10,7 +10,7 @@ from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Value
 from adapter_bert_tf.config.settings import with_role
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, error_context
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output.records import digest
 from adapter_bert_tf.run.task_data import TaskData
@@ -118,10 +118,8 @@ def _of_several(
         return InitialAdapter(folder, saved, task=task)
     if own_task in names_of(saved.config):
         task = task or own_task
-    try:
+    with error_context(f"--init_from={folder}"):
         return InitialAdapter(folder, extract_task(saved, task), has_head=task is not None)
-    except InputError as error:
-        raise InputError(f"--init_from={folder}: {error}", *error.arguments) from error
 
 
 def recorded_settings(config: RunConfig) -> Mapping[str, Value]:

@@ -15,7 +15,7 @@ from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Value
 from adapter_bert_tf.config.settings import EARLIER, NOT_SWEPT, with_role
 from adapter_bert_tf.config.yaml_file import as_text, read_yaml
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, error_context
 from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.run.fingerprint import decisive
 from adapter_bert_tf.sanitize import preview, printable
@@ -112,10 +112,8 @@ def all_runs(config: RunConfig, grid: Grid) -> list[tuple[Setting, RunConfig]]:
 def _run(config: RunConfig, values: Setting, seed: int, fold: Setting) -> tuple[Setting, RunConfig]:
     """Returns one run of a sweep, and its setting as parsed."""
     out = config.output.folder
-    try:
+    with error_context(f"--sweep={config.sweeps.sweep}"):
         run_config = config.changed(**values | {"seed": seed} | fold)
-    except InputError as error:
-        raise InputError(f"--sweep={config.sweeps.sweep}: {error}") from error
     setting = run_config.values_of(values)
     common: Setting = {
         "adapter_dir": None,

@@ -17,7 +17,7 @@ from adapter_bert_tf.base import Base
 from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.sections.model import HYPERFORMERS, MethodConfig
 from adapter_bert_tf.config.settings import with_role
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, error_context
 from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.run.method import multitask
 from adapter_bert_tf.run.method.fusion_members import check_members
@@ -184,10 +184,8 @@ def _fusion(config: MethodConfig, members: Sequence[Member]) -> ModuleConfig:
             "--tuning=fusion: there is no fusion to apply. Add --do_train, or the --adapter_dir of "
             "one."
         )
-    try:
+    with error_context("--fuse"):
         return make_fusion_config(members, config.fusion_cooling_steps)
-    except InputError as error:
-        raise InputError(f"--fuse: {error}", *error.arguments) from error
 
 
 def _with_overrides(config: MethodConfig) -> ModuleConfig:
@@ -218,18 +216,16 @@ def _named(adapter: str) -> ModuleConfig:
             f"--adapter must be one of {list(PRESETS)} or a JSON file. Received: {adapter!r}"
         )
     try:
-        return ModuleConfig.from_json(storage.read_bytes(adapter, LARGEST_FILE))
+        content = storage.read_bytes(adapter, LARGEST_FILE)
     except tf.errors.OpError as error:
         raise InputError(f"Cannot read --adapter={adapter}: {storage.reason(error)}") from error
-    except InputError as error:
-        raise InputError(f"--adapter={adapter}: {error}", *error.arguments) from error
+    with error_context(f"--adapter={adapter}"):
+        return ModuleConfig.from_json(content)
 
 
 def _layers(config: MethodConfig) -> tuple[int, ...] | None:
-    try:
+    with error_context("--adapter_layers"):
         return parse_layers(config.adapter_layers)
-    except InputError as error:
-        raise InputError(f"--adapter_layers: {error}") from error
 
 
 def _check_above_frozen(config: MethodConfig, module: ModuleConfig) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.config.checks import check_fusion
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import error_context
 from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.base_match import check_base
@@ -27,18 +27,12 @@ def load_members(config: RunConfig, initial: InitialAdapter | None) -> tuple[Mem
         return ()
     check_fusion(config)
     folders = parse_named_folders(config.training.fuse or "")
-    try:
+    with error_context("--fuse"):
         return tuple(load_member(folder, name or None) for name, folder in folders)
-    except InputError as error:
-        raise InputError(f"--fuse: {error}", *error.arguments) from error
 
 
 def check_members(members: Sequence[Member], base: Base) -> None:
     """Raises `InputError` for members that were trained on another base."""
     for member in members:
-        try:
+        with error_context(f"--fuse: the member {preview(member.name)}"):
             check_base(member.config, base.fingerprint())
-        except InputError as error:
-            raise InputError(
-                f"--fuse: the member {preview(member.name)}: {error}", *error.arguments
-            ) from error

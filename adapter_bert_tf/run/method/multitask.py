@@ -8,7 +8,7 @@ from adapter_bert_tf.adapters.methods.hyperformer import REDUCTION, HyperFormerC
 from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.config.sections.model import MethodConfig
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, error_context
 
 # Dict from a field of the module's configuration to its setting.
 HYPERFORMER = {
@@ -52,10 +52,8 @@ def hyperformer(
 def pals(config: MethodConfig, task_names: Sequence[str]) -> PalsConfig:
     """Returns projected attention layers (Stickland and Murray 2019). Raises `InputError`."""
     values = {field: getattr(config, name) for field, name in PALS.items()}
-    try:
+    with error_context("--pal_size and --pal_heads"):
         return PalsConfig(tuple(task_names), **values)
-    except InputError as error:
-        raise InputError(f"--pal_size and --pal_heads: {error}") from error
 
 
 def settings_of(module: ModuleConfig | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from adapter_bert_tf.config.task_list import Entry, entries
 from adapter_bert_tf.data.batches import Features
 from adapter_bert_tf.data.mixture import concatenate
 from adapter_bert_tf.data.tokenization import TextEncoder, text_encoder
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, error_context
 from adapter_bert_tf.runners.classification.reading import read_task, task_of
 from adapter_bert_tf.runners.classification.result_files import raw_file, with_suffix
 from adapter_bert_tf.runners.classification.task_data import ClassificationData, TaskPosition
@@ -29,10 +29,8 @@ from adapter_bert_tf.tasks import OWN, Task, find_task, letters, role
 def configs_of(config: RunConfig) -> dict[str, RunConfig]:
     """Returns a dict from each task's name to its own configuration. Raises `InputError`."""
     listed = entries(config.data.task_name or "")
-    try:
+    with error_context(f"--task_name={preview(config.data.task_name)}"):
         check_task_names(tuple(entry.name for entry in listed))
-    except InputError as error:
-        raise InputError(f"--task_name={preview(config.data.task_name)}: {error}") from error
     return {entry.name: _config_of(config, entry, len(listed) == 1) for entry in listed}
 
 

@@ -12,7 +12,7 @@ from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.data.batches import gather_batches
 from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.data.mixture import plan_mixture
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, error_context
 from adapter_bert_tf.heads.mixed_classifier import MixedClassifier
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.run.init_from import InitialAdapter
@@ -51,10 +51,8 @@ class MultitaskRunner(ClassificationRunner):
                 f"Received: --task_name={config.data.task_name}. Name that task alone."
             )
         for name, own in configs_of(config).items():
-            try:
+            with error_context(f"The task {name!r}"):
                 task = task_of(own)
-            except InputError as error:
-                raise InputError(f"The task {name!r}: {error}", *error.arguments) from error
             if saved:
                 task_adapter = with_task_config(saved, name)
                 check_task(task_adapter, task, own.data.split_seed)
