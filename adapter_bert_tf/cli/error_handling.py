@@ -1,5 +1,6 @@
 """Errors of commands: one message for each, and a log of the traceback if it is unexpected."""
 
+import argparse
 import errno
 import os
 import sys
@@ -31,6 +32,15 @@ def program_name(module: str) -> str:
     if os.path.basename(sys.argv[0]) == "adapter-bert" and len(sys.argv) > 1:
         return f"adapter-bert {sys.argv[1]}"
     return f"python -m {module}"
+
+
+def command_parser(module: str, description: str | None) -> argparse.ArgumentParser:
+    """Returns the parser of `python -m MODULE`, with the docstring of its command."""
+    return argparse.ArgumentParser(
+        prog=program_name(module),
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
 
 
 def require_utf8(words: Sequence[str]) -> None:

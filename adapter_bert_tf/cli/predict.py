@@ -13,29 +13,19 @@ import argparse
 import json
 from collections.abc import Sequence
 
-from adapter_bert_tf.cli.error_handling import program_name, run_guarded
+from adapter_bert_tf.cli.error_handling import command_parser, run_guarded
 from adapter_bert_tf.config.parsing import expand_user
 
+# Options of `Predictor.predict_file`.
 OF_TABLES = (
-    "output",
-    "text_a_column",
-    "text_b_column",
-    "delimiter",
-    "noheader",
-    "quoted",
-    "encoding",
-    "skip_bad_rows",
+    *("text_a_column", "text_b_column", "delimiter", "quoted", "encoding", "skip_bad_rows"),
     "overwrite",
 )
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Parses the command line."""
-    parser = argparse.ArgumentParser(
-        prog=program_name("adapter_bert_tf.predict"),
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("adapter_bert_tf.predict", __doc__)
     add = parser.add_argument
     add("--adapter_dir", required=True, type=expand_user, help="directory of a trained adapter")
     add("--predict_file", type=expand_user, help="the table to answer")
@@ -61,10 +51,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         parser.error("give one of --predict_file and --text_a")
     if parsed.predict_file is not None and not parsed.output:
         parser.error("--predict_file needs --output, the file to write")
-    unused, mode = (
-        (OF_TABLES, "--text_a") if parsed.text_a is not None else (("text_b",), "--predict_file")
-    )
+    one_text = parsed.text_a is not None
+    unused = ("output", "noheader", *OF_TABLES) if one_text else ("text_b",)
     if given := [f"--{n}" for n in unused if getattr(parsed, n) != parser.get_default(n)]:
+        mode = "--text_a" if one_text else "--predict_file"
         parser.error(f"{', '.join(given)} has no effect with {mode}. Leave it out.")
     return parsed
 
@@ -94,15 +84,9 @@ def _file(parsed: argparse.Namespace) -> int:
     rows = predictor.predict_file(
         parsed.predict_file,
         parsed.output,
-        text_a_column=parsed.text_a_column,
-        text_b_column=parsed.text_b_column,
-        delimiter=parsed.delimiter,
         header=not parsed.noheader,
-        quoted=parsed.quoted,
-        encoding=parsed.encoding,
-        skip_bad_rows=parsed.skip_bad_rows,
-        overwrite=parsed.overwrite,
         progress=True,
+        **{name: getattr(parsed, name) for name in OF_TABLES},
     )
     print(f"{rows:,} {'row' if rows == 1 else 'rows'}: {parsed.output}")
     return 0

@@ -9,17 +9,13 @@ Two adapters of one task need other names: first=out/0/adapter second=out/1/adap
 import argparse
 from collections.abc import Sequence
 
-from adapter_bert_tf.cli.error_handling import program_name, run_guarded
+from adapter_bert_tf.cli.error_handling import command_parser, run_guarded
 from adapter_bert_tf.config.parsing import expand_user
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        prog=program_name("adapter_bert_tf.serving"),
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("adapter_bert_tf.serving", __doc__)
     parser.add_argument(
         "folders", nargs="+", type=expand_user, metavar="[NAME=]DIR", help="an adapter directory"
     )

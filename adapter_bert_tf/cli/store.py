@@ -14,17 +14,13 @@ python -m adapter_bert_tf.store pull OWNER/NAME --output=DIR
 import argparse
 from collections.abc import Sequence
 
-from adapter_bert_tf.cli.error_handling import program_name, run_guarded
+from adapter_bert_tf.cli.error_handling import command_parser, run_guarded
 from adapter_bert_tf.config.parsing import expand_user
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Parses the command line."""
-    parser = argparse.ArgumentParser(
-        prog=program_name("adapter_bert_tf.store"),
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("adapter_bert_tf.store", __doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name: str, help: str, several: bool = True) -> argparse.ArgumentParser:

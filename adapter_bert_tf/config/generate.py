@@ -1,8 +1,6 @@
-"""Files generated from the table of settings: a docs page and the keywords of `abt.train`.
+"""Generates `docs/settings.md` and `train_options.py` from the table of settings.
 
-    python -m adapter_bert_tf.config.generate
-
-writes `docs/settings.md` and `adapter_bert_tf/config/train_options.py`; a test compares them.
+python -m adapter_bert_tf.config.generate
 """
 
 import pathlib

@@ -89,6 +89,7 @@ class Sweep:
         self.runner, self.config, self.cache = runner, config, cache
         self.grid = read_grid(config)
         self.runs = all_runs(config, self.grid)
+        self.configs = [run_config for _, run_config in self.runs]
         self.out = config.output.folder
         self.dry_run = config.actions.dry_run
 
@@ -96,7 +97,7 @@ class Sweep:
         """Checks all runs, executes those that are not finished, and chooses the best."""
         config = self.config
         self._check()
-        first = self._plan(self.runs[0][1])
+        first = self._plan(self.configs[0])
         metrics = first.metrics
         self.contents = contents_of(self.runner.output_files(first.tasks))
         folder = OutputDir(self.out, self.contents)
@@ -107,7 +108,7 @@ class Sweep:
         check_sweep(config, self.grid)
         self._check_adapter()
         if config.actions.do_predict:  # Missing test data must show before hours of training.
-            predicting = self.runs[0][1].changed(do_train=False, do_eval=False, do_predict=True)
+            predicting = self.configs[0].changed(do_train=False, do_eval=False, do_predict=True)
             self.runner.read(data_config(predicting), first.base.vocabulary, None)
         writes = not self.dry_run and first.writes
         with folder.lock() if writes else contextlib.nullcontext():
@@ -121,15 +122,14 @@ class Sweep:
     def warn_of_ineffective_flags(self) -> None:
         """Warns about settings without effect in the runs of a grid."""
         if self.grid:
-            configs = [run_config for _, run_config in self.runs]
-            self.cache.warn(ineffective_in_sweep(self.config, self.grid, configs))
+            self.cache.warn(ineffective_in_sweep(self.config, self.grid, self.configs))
 
     def _begin(self, folder: OutputDir) -> None:
         """Records which sweep the folder holds; `--overwrite` removes an earlier one."""
         check_sweep(self.config, self.grid)
         if self.config.actions.overwrite and not is_interrupted(self.config, self.grid):
             folder.clear()
-            for _, run_config in self.runs:
+            for run_config in self.configs:
                 run_folder = OutputDir(run_config.output.folder, self.contents)
                 if storage.isdir(run_folder.path):
                     with run_folder.lock():
@@ -138,21 +138,21 @@ class Sweep:
 
     def _check(self) -> None:
         """Plans all runs before the first. Raises `InputError`."""
-        config, configs = self.config, [run_config for _, run_config in self.runs]
-        if any(one.device.distribution == "multi_worker" for one in (config, *configs)):
+        config = self.config
+        if any(one.device.distribution == "multi_worker" for one in (config, *self.configs)):
             raise InputError(
                 "--sweep, --num_trials and --folds run on one host. Received: "
                 "--distribution=multi_worker. Start the runs one by one."
             )
         check_replaced_folders(config)
-        folders = [run_config.output.folder for run_config in configs]
+        folders = [run_config.output.folder for run_config in self.configs]
         path_conflicts.check(config, paths_of(config), self.runner.output_files(()), folders)
         self.warn_of_ineffective_flags()
         # Prints the devices, which all runs share; folds print their data at their turn.
-        strategy_of(configs[0], self.cache)
+        strategy_of(self.configs[0], self.cache)
         silent = contextlib.redirect_stdout(io.StringIO())
         with silent if folds_of(config) else contextlib.nullcontext():
-            for run_config in configs:
+            for run_config in self.configs:
                 self._plan(run_config)
 
     def _check_adapter(self) -> None:
@@ -175,31 +175,29 @@ class Sweep:
         """Returns the row of each run, in order; executes those that are not finished."""
         path = os.path.join(self.out, "sweep.csv")
         rows = {} if self.dry_run else self._finished()
-        start, before = time.monotonic(), len(rows)
+        start, before, count = time.monotonic(), len(rows), len(self.runs)
         for number, (setting, run_config) in enumerate(self.runs, start=1):
             folder = run_config.output.folder
             if folder in rows:
                 continue
             if (done := len(rows) - before) and not self.dry_run:
-                left = (time.monotonic() - start) / done * (len(self.runs) - len(rows))
+                left = (time.monotonic() - start) / done * (count - len(rows))
                 print(
-                    f"{len(rows)} of {len(self.runs)} runs are done, ETA {format_minutes(left)}",
-                    flush=True,
+                    f"{len(rows)} of {count} runs are done, ETA {format_minutes(left)}", flush=True
                 )
-            name = os.path.basename(folder)
-            print(f"***** Run {number} of {len(self.runs)}: {name} *****", flush=True)
+            print(f"***** Run {number} of {count}: {os.path.basename(folder)} *****", flush=True)
             rows[folder] = self._one_run(run_config)
             if not self.dry_run:
                 log_hparams(folder, setting, run_config.training.seed, rows[folder]["results"])
                 storage.write_text(path, table_of(self.runs, rows))
         if not self.dry_run:
             storage.write_text(path, table_of(self.runs, rows))
-        return [rows[run_config.output.folder] for _, run_config in self.runs]
+        return [rows[run_config.output.folder] for run_config in self.configs]
 
     def _finished(self) -> dict[str, dict[str, Any]]:
         """Returns a dict from folder to row of the finished runs."""
         rows = {}
-        for _, run_config in self.runs:
+        for run_config in self.configs:
             folder = run_config.output.folder
             record = read_record(os.path.join(folder, "run.json"))
             if record and self._plan(run_config).folder.is_finished():
@@ -224,7 +222,10 @@ class Sweep:
     def _finish(self, rows: Sequence[dict[str, Any]], metrics: Sequence[str]) -> None:
         """Chooses the best run or setting, keeps its adapter, and writes the results."""
         settings, folds = [setting for setting, _ in self.runs], folds_of(self.config)
-        scores = [self._score(row, metrics) for row in rows]
+        scores = [
+            self.runner.score(metrics, row["results"]) if row["results"] else -math.inf
+            for row in rows
+        ]
         middle = statistics.fmean if folds else statistics.median_low
         best = choose(settings, scores, middle)
         if best is None:
@@ -233,7 +234,9 @@ class Sweep:
         if self.grid:
             print(ranking(settings, scores, metrics, middle), flush=True)
         if not folds:
-            self._keep_best(best_config)
+            self._check_adapter()
+            folder = paths_of(self.config).adapter_dir
+            copy_adapter(paths_of(best_config).adapter_dir, folder, self.run_id)
         same = [row for s, row in zip(settings, rows, strict=True) if s == setting]
         finished = [row["results"] for row in same if row["results"]]
         best_run.write_record(self.config, self.run_id, best_config, rows, metrics)
@@ -244,11 +247,3 @@ class Sweep:
         write_eval_results(self.out, summarize(finished, OF_FOLDS if folds else OF_SEEDS))
         if self.config.output.report:
             write_report(self.out)
-
-    def _score(self, row: dict[str, Any], metrics: Sequence[str]) -> float:
-        return self.runner.score(metrics, row["results"]) if row["results"] else -math.inf
-
-    def _keep_best(self, best_config: RunConfig) -> None:
-        self._check_adapter()
-        best, kept = paths_of(best_config).adapter_dir, paths_of(self.config).adapter_dir
-        copy_adapter(best, kept, self.run_id)
