@@ -2,7 +2,6 @@
 
 import tensorflow as tf
 
-from adapter_bert_tf.config import checks
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.sections.training import TrainingConfig
 from adapter_bert_tf.data.mixture import parse_temperature
@@ -60,17 +59,9 @@ def _pad_to(config: RunConfig) -> int | None:
 def training_settings(config: RunConfig, method: Method, examples: int) -> TrainingSettings:
     """Returns how to train, with 0 steps for a run that does not train.
 
-    Args:
-      config: of the run.
-      method: provides the default learning rate.
-      examples: number of training examples of all tasks.
-
-    Raises:
-      InputError: for impossible rates, or too few examples for one step.
+    Raises `InputError` if all examples are too few for one step.
     """
     training = config.training
-    if config.actions.do_train:
-        checks.check_rates(config)
     rate = training.learning_rate
     return TrainingSettings(
         steps=_steps(training, examples) if config.actions.do_train else 0,

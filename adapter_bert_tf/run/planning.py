@@ -51,7 +51,7 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
     """
     # === Paths, and what is in them already ===
     config = with_earlier_defaults(config)
-    checks.check_actions(config)
+    checks.check(config)
     actions, paths = config.actions, paths_of(config)
     require_outside_adapters(paths.output_dir)
     OutputDir(paths.output_dir, contents_of()).require_clear_names()

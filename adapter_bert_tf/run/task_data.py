@@ -29,7 +29,7 @@ class TaskData(Protocol):
     def labels_in_order(self) -> Sequence[str]: ...
 
     def adapter_config(self) -> dict[str, Any]:
-        """Description of the task in the configuration of a saved adapter."""
+        """Returns the description of the task in a saved adapter."""
 
     def record(self) -> dict[str, Any]:
-        """Description of the data in `run.json`."""
+        """Returns the description of the data in `run.json`."""

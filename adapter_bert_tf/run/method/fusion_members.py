@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from adapter_bert_tf.base import Base
-from adapter_bert_tf.config.checks import check_fusion
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.errors import error_context
 from adapter_bert_tf.run.init_from import InitialAdapter
@@ -25,7 +24,6 @@ def load_members(config: RunConfig, initial: InitialAdapter | None) -> tuple[Mem
         return initial.saved.members
     if config.method.tuning != "fusion":
         return ()
-    check_fusion(config)
     folders = parse_named_folders(config.training.fuse or "")
     with error_context("--fuse"):
         return tuple(load_member(folder, name or None) for name, folder in folders)

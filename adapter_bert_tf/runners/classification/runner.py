@@ -9,7 +9,6 @@ import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf.base.vocabulary import Vocabulary
-from adapter_bert_tf.config.checks import check_task_name
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.data.batches import eval_batches, eval_plan, train_batches
 from adapter_bert_tf.data.host_shard import HostShard
@@ -37,7 +36,6 @@ class ClassificationRunner(TaskRunner):
     uses_pooler = True
 
     def check(self, config: RunConfig, saved: SavedAdapter | None) -> None:
-        check_task_name(config)
         task = task_of(config)
         if saved:
             check_task(saved, task, config.data.split_seed)

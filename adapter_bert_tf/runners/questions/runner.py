@@ -12,7 +12,7 @@ import tf_keras
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.base.vocabulary import Vocabulary
-from adapter_bert_tf.config.checks import check_questions, check_room
+from adapter_bert_tf.config.checks import check_room
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.data.questions import records, spans
@@ -36,10 +36,9 @@ class QuestionRunner(TaskRunner):
     uses_pooler = False
 
     def check(self, config: RunConfig, saved: SavedAdapter | None) -> None:
-        check_questions(config)
         if saved:
             task_data.check_saved(saved)
-        check_room(config)  # After that: the lengths may be those of the saved adapter.
+        check_room(config)  # The lengths may be those of the saved adapter.
 
     def read(
         self, config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None
