@@ -54,7 +54,7 @@ class QuestionSet(DevSet):
         self.rows = task.eval_records.count
 
     def __len__(self) -> int:
-        return len(self._task.asked)
+        return len(self._task.questions)
 
     def batches(self, share: HostShard = WHOLE_BATCH) -> tf.data.Dataset:
         longest, pad_to = self._batches.max_seq_length, self._batches.pad_to
@@ -64,17 +64,17 @@ class QuestionSet(DevSet):
         task = self._task
         fields = records.eval_fields(task.eval_records, self._size, self._batches.pad_to)
         texts = decode_answers(task, zip(logits, fields, strict=True)).texts
-        return self.from_json([texts[question.id] for question in task.asked])
+        return self.from_json([texts[question.id] for question in task.questions])
 
     def to_json(self, answers: Answered) -> list[str]:
         return answers.texts
 
     def from_json(self, values: list[str]) -> Answered:
         task = self._task
-        texts = {q.id: text for q, text in zip(task.asked, values, strict=True)}
+        texts = {q.id: text for q, text in zip(task.questions, values, strict=True)}
         null_allowed = task.decoding.null_allowed
         each = squad_metrics.scores_by_question(task.articles, texts, null_allowed)
-        exact, f1 = np.array([each[question.id] for question in task.asked], float).T
+        exact, f1 = np.array([each[question.id] for question in task.questions], float).T
         return Answered(values, exact, f1)
 
     def score(self, answers: Answered, rows: np.ndarray | None = None) -> float:
@@ -90,6 +90,6 @@ class QuestionSet(DevSet):
         return answers.texts
 
     def example(self, number: int) -> list[str]:
-        question = self._task.asked[number]
+        question = self._task.questions[number]
         expected = dict.fromkeys(text for text, _ in question.answers)
         return [question.id, question.text, " | ".join(expected)]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from absl import app, flags
 
 # Dict from a word that asks for help to whether only the command's own flags are listed.
-ASKING = {"--help": True, "-help": True, "-h": True, "--helpshort": True, "--helpfull": False}
+HELP_WORDS = {"--help": True, "-help": True, "-h": True, "--helpshort": True, "--helpfull": False}
 ROOMS = "adapter_bert_tf."
 
 
@@ -21,8 +21,8 @@ def print_help_if_asked(words: Sequence[str], command: str | None = None, about:
       command: its name; None for a script, whose docstring and flags absl finds.
       about: description of the command.
     """
-    asked = next((word for word in words if word in ASKING), None)
-    if asked is None:
+    word = next((word for word in words if word in HELP_WORDS), None)
+    if word is None:
         return
     if command:
         sys.argv[0], sys.modules["__main__"].__doc__ = command, about
@@ -31,4 +31,4 @@ def print_help_if_asked(words: Sequence[str], command: str | None = None, about:
             for row in rows if module == of_script or module.startswith(ROOMS) else ():
                 flags.FLAGS.register_key_flag_for_module(command, row)
     app.define_help_flags()
-    app.usage(shorthelp=ASKING[asked], writeto_stdout=True, exitcode=0)
+    app.usage(shorthelp=HELP_WORDS[word], writeto_stdout=True, exitcode=0)

@@ -133,7 +133,7 @@ def _check_question_files(config: RunConfig) -> None:
 
 
 def check_room(config: RunConfig) -> None:
-    """Requires room for a context in an input, besides the question."""
+    """Requires room for a context in an input in addition to the question."""
     length, query = config.data.max_seq_length, config.questions.max_query_length
     if length <= query + 3:
         raise InputError(

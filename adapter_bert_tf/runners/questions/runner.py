@@ -87,7 +87,7 @@ class QuestionRunner(TaskRunner):
         scores = squad_metrics.scores_by_question(task.articles, answers.texts, null_allowed)
         expected = checks.answer_texts(task.articles)
         details = task.task_type.details(
-            task.asked, scores, answers.texts, answers.n_best, expected
+            task.questions, scores, answers.texts, answers.n_best, expected
         )
         folder = job.plan.paths.output_dir
         write_details_file(folder, "eval_details", task.name, "dev", details)
@@ -186,7 +186,7 @@ def decode_answers(
     for logits, fields in batches:
         done(_add_windows(decoder, logits, fields))
     texts, best_texts, n_best, null_odds = {}, {}, {}, {}
-    for number, question in enumerate(task.asked):
+    for number, question in enumerate(task.questions):
         text, rows, odds = decoder.answer(number, question)
         texts[question.id], n_best[question.id] = text, rows
         best_texts[question.id] = decoder.best_answer(number, question)

@@ -46,7 +46,7 @@ class SpanData:
 
     Args:
       training: questions to train on.
-      asked: questions of the file to answer.
+      questions: of the file to answer.
       articles: content of that file, for the official evaluators.
       vocabulary: of the base.
       settings: of the windows.
@@ -58,7 +58,7 @@ class SpanData:
     """
 
     training: list[Question]
-    asked: list[Question]
+    questions: list[Question]
     articles: list[Any]
     vocabulary: Vocabulary
     settings: spans.SpanSettings
@@ -105,7 +105,7 @@ class SpanData:
         return {split: digest(part) for split, part in self._splits().items()}
 
     def _splits(self) -> dict[str, list[Question]]:
-        splits = {"train": self.training, "dev": self.asked}
+        splits = {"train": self.training, "dev": self.questions}
         return {split: part for split, part in splits.items() if part}
 
     @functools.cached_property
@@ -121,7 +121,7 @@ class SpanData:
     @functools.cached_property
     def eval_records(self) -> records.Records:
         """Records of the windows of the questions to answer."""
-        return self._records("dev", self.asked, spans.make_windows)
+        return self._records("dev", self.questions, spans.make_windows)
 
     def _records(
         self,
@@ -188,10 +188,10 @@ def warn(data: SpanData, train: str, dev: str) -> None:
       data: to check.
       train, dev: names of its sources in messages.
     """
-    for source, questions in ((train, data.training), (dev, data.asked)):
+    for source, questions in ((train, data.training), (dev, data.questions)):
         checks.warn_of_cut(questions, data.encoder, data.settings.max_query_length, source)
-    checks.warn_of_seen(data.training, data.asked, dev)
-    checks.warn_of_misplaced(data.asked, data.articles, dev)
+    checks.warn_of_seen(data.training, data.questions, dev)
+    checks.warn_of_misplaced(data.questions, data.articles, dev)
 
 
 def _metric(config: RunConfig) -> str:
