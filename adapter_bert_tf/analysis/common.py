@@ -92,7 +92,7 @@ def plan_analysis(runner: TaskRunner, config: RunConfig) -> Plan:
     plan = plan_run(runner, config, RunCache())
     if plan.saved is None:
         raise InputError(
-            f"There is no adapter in {plan.paths.adapter_dir}. Name the adapter directory of a "
+            f"There is no adapter in {plan.output.adapter_folder}. Name the adapter directory of a "
             "run: --adapter_dir=..."
         )
     return plan

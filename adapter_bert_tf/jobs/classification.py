@@ -1,5 +1,6 @@
-"""The job of `run_classifier.py`: one task, or several together."""
+"""Runs `run_classifier.py`: one task, or several together."""
 
+import contextlib
 import os
 
 from adapter_bert_tf.config.run_config import RunConfig
@@ -16,11 +17,7 @@ from adapter_bert_tf.training.tuning import MULTITASK_METHODS
 
 
 def run(config: RunConfig) -> None:
-    """Runs the command.
-
-    Raises:
-      InputError: for anything that the user can fix, before training.
-    """
+    """Runs the command. Raises `InputError` for anything that the user can fix."""
     together = is_several(config.data.task_name) or config.method.tuning in MULTITASK_METHODS
     together = together or (not config.actions.do_train and _applies_several(config))
     sweep.run(MultitaskRunner() if together else ClassificationRunner(), config)
@@ -28,11 +25,8 @@ def run(config: RunConfig) -> None:
 
 def _applies_several(config: RunConfig) -> bool:
     """Whether the adapter to apply has several tasks; a damaged one is refused later."""
-    output = config.output
-    folder = output.adapter_dir or os.path.join(output.folder, "adapter")
-    try:
-        return adapter_exists(folder) and multitask.is_several(
-            read_config(os.path.join(folder, CONFIG))
-        )
-    except InputError:
-        return False
+    folder = config.output.adapter_folder
+    with contextlib.suppress(InputError):
+        if adapter_exists(folder):
+            return multitask.is_several(read_config(os.path.join(folder, CONFIG)))
+    return False

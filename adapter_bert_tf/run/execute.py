@@ -32,7 +32,7 @@ def run_plan(runner: TaskRunner, plan: Plan) -> dict[str, Any]:
     actions, folder = plan.actions, plan.folder
     resumes = actions.do_train and not actions.overwrite
     if resumes:
-        out = plan.paths.output_dir
+        out = plan.output.folder
         if folder.is_finished():
             print(f"{out} holds the results of this very run. --overwrite repeats it.", flush=True)
             _complete_finished(plan)
@@ -79,7 +79,7 @@ def new_model(runner: TaskRunner, plan: Plan) -> EncoderModel:
         runner.assign_start(plan, model)
     elif untouched and not plan.actions.do_train:
         raise InputError(
-            f"There is no adapter in {plan.paths.adapter_dir!r} to evaluate, and "
+            f"There is no adapter in {plan.output.adapter_folder!r} to evaluate, and "
             f"{plan.base.weights_path} does not hold {untouched[0]!r}. Add --do_train or "
             "--adapter_dir."
         )
@@ -119,18 +119,18 @@ def _finish(job: Job, before: dict[str, Any]) -> None:
             print(f"Replaced: {plan.folder.file(name)}", flush=True)
     plan.folder.write_record(_run_record(job), plan.actions.do_train)
     if plan.actions.do_train:
-        print(printable(f"Adapter: {plan.paths.adapter_dir}"), flush=True)
-    if plan.report:
-        write_report(plan.paths.output_dir)
+        print(printable(f"Adapter: {plan.output.adapter_folder}"), flush=True)
+    if plan.output.report:
+        write_report(plan.output.folder)
 
 
 def _complete_finished(plan: Plan) -> None:
     """Removes the lock of a run that was killed at its end, and writes its missing report."""
-    out = plan.paths.output_dir
+    out = plan.output.folder
     if plan.actions.dry_run or not plan.writes:
         return
     remove_dead(out)
-    if plan.report and not has_report(out):
+    if plan.output.report and not has_report(out):
         with plan.folder.lock():
             write_report(out)
 
@@ -195,7 +195,7 @@ def _evaluate(runner: TaskRunner, job: Job) -> None:
     saved_steps = plan.saved.config.get("global_step", 0) if plan.saved else 0
     steps = job.record.get("global_step", saved_steps)
     runner.write_details(job)
-    write_eval_results(plan.paths.output_dir, scores | {"global_step": steps})
+    write_eval_results(plan.output.folder, scores | {"global_step": steps})
     if plan.actions.do_train:
         runner.save(job)
 

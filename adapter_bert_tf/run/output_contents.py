@@ -4,10 +4,10 @@ import os
 from collections.abc import Collection
 
 from adapter_bert_tf import report
+from adapter_bert_tf.config.sections.command import OutputConfig
 from adapter_bert_tf.output.output_dir import Contents
 from adapter_bert_tf.output.records import Fingerprint
 from adapter_bert_tf.output.run_dir import EVALUATION, EXPORT, OWNER, RECORD, RunDir
-from adapter_bert_tf.run.plan import OutputPaths
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.directory import TrainedAdapter
@@ -34,20 +34,20 @@ def contents_of(result_files: Collection[str] = ()) -> Contents:
     )
 
 
-def run_dir(paths: OutputPaths, run: Fingerprint, result_files: Collection[str] = ()) -> RunDir:
+def run_dir(output: OutputConfig, run: Fingerprint, result_files: Collection[str] = ()) -> RunDir:
     """Returns the output folder of a run, with its adapter and its SavedModel.
 
     Args:
-      paths: folders of the run.
+      output: settings with the folders of the run.
       run: fingerprint of the run.
       result_files: patterns of the files with the results of its tasks.
     """
     return RunDir(
-        paths.output_dir,
+        output.folder,
         contents_of(result_files),
         run,
-        adapter=TrainedAdapter(paths.adapter_dir),
-        exported=SavedModelDir(paths.export_dir),
+        adapter=TrainedAdapter(output.adapter_folder),
+        exported=SavedModelDir(output.export_folder),
         result_files=(EVALUATION, *result_files),
     )
 

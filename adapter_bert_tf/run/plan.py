@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base import Base
-from adapter_bert_tf.config.sections.command import ActionsConfig
+from adapter_bert_tf.config.sections.command import ActionsConfig, OutputConfig
 from adapter_bert_tf.config.sections.training import EvaluationConfig
 from adapter_bert_tf.data.mixture import Temperature
 from adapter_bert_tf.heads.task_model import EncoderModel
@@ -19,21 +19,6 @@ from adapter_bert_tf.store.members import Member
 from adapter_bert_tf.training.loop import TrainingSettings
 from adapter_bert_tf.training.strategy import is_chief
 from adapter_bert_tf.training.tuning import Tuning
-
-
-@dataclasses.dataclass(frozen=True)
-class OutputPaths:
-    """Folders that a run writes, local or remote.
-
-    Args:
-      output_dir: everything that a run writes.
-      adapter_dir: the adapter, which is read when the run does not train.
-      export_dir: the SavedModel.
-    """
-
-    output_dir: str
-    adapter_dir: str
-    export_dir: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,7 +69,7 @@ class Plan:
       tasks: data of the tasks, one or several.
       actions: what the run does.
       evaluation: evaluation during training, and which weights are kept.
-      paths: folders that it writes.
+      output: folders that it writes, and whether it ends with a report.
       base: `Base`.
       method: what is trained.
       saved: the adapter that is applied, if the run does not train.
@@ -93,8 +78,7 @@ class Plan:
       strategy: `tf.distribute.Strategy`.
       precision: a key of `strategy.PRECISIONS`.
       dropout: rate of all dropouts of base and head in training; None for the base's own.
-      folder: owner of `paths.output_dir`.
-      report: whether the run ends with a report of its folder.
+      folder: owner of `output.folder`.
       settings: dict from name to value, for `run.json`.
       initial_adapter: the saved adapter that the training starts from, or None.
       members: of a fusion that is trained.
@@ -104,7 +88,7 @@ class Plan:
     tasks: tuple[TaskData, ...]
     actions: ActionsConfig
     evaluation: EvaluationConfig
-    paths: OutputPaths
+    output: OutputConfig
     base: Base
     method: Method
     saved: SavedAdapter | None
@@ -114,7 +98,6 @@ class Plan:
     precision: str
     dropout: float | None
     folder: RunDir
-    report: bool
     settings: dict[str, Any]
     initial_adapter: InitialAdapter | None = None
     members: tuple[Member, ...] = ()

@@ -23,7 +23,7 @@ from adapter_bert_tf.run.init_from import InitialAdapter, load_initial_adapter, 
 from adapter_bert_tf.run.method.from_config import method_from_config
 from adapter_bert_tf.run.method.fusion_members import load_members
 from adapter_bert_tf.run.output_contents import contents_of, run_dir
-from adapter_bert_tf.run.plan import Method, OutputPaths, Plan
+from adapter_bert_tf.run.plan import Method, Plan
 from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.run.saved_settings import with_earlier_defaults, with_saved_settings
 from adapter_bert_tf.run.task_data import TaskData
@@ -52,19 +52,19 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
     # === Paths, and what is in them already ===
     config = with_earlier_defaults(config)
     checks.check(config)
-    actions, paths = config.actions, paths_of(config)
-    require_outside_adapters(paths.output_dir)
-    OutputDir(paths.output_dir, contents_of()).require_clear_names()
+    actions = config.actions
+    require_outside_adapters(config.output.folder)
+    OutputDir(config.output.folder, contents_of()).require_clear_names()
     check_replaced_folders(config)
-    path_conflicts.check(config, paths, runner.output_files(()))
+    path_conflicts.check(config, runner.output_files(()))
     resumes = actions.do_train and not actions.overwrite
     if resumes:
-        run_dir(paths, fingerprint_of(config)).require_same_run()
+        run_dir(config.output, fingerprint_of(config)).require_same_run()
 
     # === Saved adapters, and the settings that they decide ===
     initial = load_initial_adapter(config, runner.together)
     members = load_members(config, initial)
-    saved = None if actions.do_train else _load_saved(runner, config, paths)
+    saved = None if actions.do_train else _load_saved(runner, config)
     config = with_saved_settings(config, saved) if saved else config
     runner.check(data_config(config), saved)
 
@@ -84,12 +84,12 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
     tasks = cache.data(data_config(config), base.vocabulary, saved, runner.read)
     split_history.warn(tasks, initial, members)
     content = content_of(tasks, base, method, initial, members)
-    folder = _checked_folder(config, paths, runner.output_files(tasks), content)
+    folder = _checked_folder(config, runner.output_files(tasks), content)
     plan = Plan(
         tasks=tasks,
         actions=actions,
         evaluation=config.evaluation,
-        paths=paths,
+        output=config.output,
         base=base,
         method=method,
         saved=saved,
@@ -99,7 +99,6 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
         precision=config.device.precision,
         dropout=config.training.dropout,
         folder=folder,
-        report=config.output.report,
         settings=dict(recorded_settings(config)),
         initial_adapter=initial,
         members=members,
@@ -109,25 +108,15 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
     return plan
 
 
-def paths_of(config: RunConfig) -> OutputPaths:
-    """Returns the folders that the run writes."""
-    output = config.output
-    return OutputPaths(
-        output_dir=output.folder,
-        adapter_dir=output.adapter_dir or os.path.join(output.folder, "adapter"),
-        export_dir=output.export_dir or os.path.join(output.folder, "saved_model"),
-    )
-
-
 def check_replaced_folders(config: RunConfig) -> None:
     """Raises `InputError` if a folder that is replaced as a whole is not ours."""
-    paths = paths_of(config)
+    output = config.output
     if config.actions.do_export:
-        export = SavedModelDir(paths.export_dir)
+        export = SavedModelDir(output.export_folder)
         export.require_replaceable()
-        export.require_not_a_result(own=paths.output_dir)
+        export.require_not_a_result(own=output.folder)
     if config.actions.do_train:
-        AdapterDir(paths.adapter_dir).require_replaceable()
+        AdapterDir(output.adapter_folder).require_replaceable()
 
 
 def strategy_of(config: RunConfig, cache: RunCache) -> tf.distribute.Strategy:
@@ -148,14 +137,14 @@ def data_config(config: RunConfig) -> RunConfig:
     return config.only({*names, "seed"} if subset else names)
 
 
-def _load_saved(runner: TaskRunner, config: RunConfig, paths: OutputPaths) -> SavedAdapter | None:
+def _load_saved(runner: TaskRunner, config: RunConfig) -> SavedAdapter | None:
     """Loads the adapter to apply; None if `--init_checkpoint` holds the trained weights."""
-    exists = adapter_exists(paths.adapter_dir)
-    if not exists and not config.output.adapter_dir and config.base.init_checkpoint:
+    folder = config.output.adapter_folder
+    if not adapter_exists(folder) and not config.output.adapter_dir and config.base.init_checkpoint:
         return None
-    saved = load_adapter(paths.adapter_dir)
+    saved = load_adapter(folder)
     if not runner.together:
-        require_one_task(saved.config, paths.adapter_dir)
+        require_one_task(saved.config, folder)
     applied = drop_lowest_layers(saved, config.method.adapter_drop)
     if contents.expected_shapes(applied.config) != contents.expected_shapes(saved.config):
         logging.warning(
@@ -211,10 +200,10 @@ def _training(
 
 
 def _checked_folder(
-    config: RunConfig, paths: OutputPaths, result_files: Sequence[str], content: Mapping[str, Any]
+    config: RunConfig, result_files: Sequence[str], content: Mapping[str, Any]
 ) -> RunDir:
     """Returns the output folder. Raises `InputError` if this run may not use it."""
-    folder = run_dir(paths, fingerprint_of(config, content), result_files)
+    folder = run_dir(config.output, fingerprint_of(config, content), result_files)
     folder.require_clear_names()
     folder.require_own_files()
     warn_of_other_data(config.actions.config, content)

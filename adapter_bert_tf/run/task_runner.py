@@ -145,7 +145,7 @@ class TaskRunner(abc.ABC):
         plan.folder.require_own_adapter_still(plan.actions.overwrite)
         kept = contents.kept_variables(job.model, plan.method.tuning, plan.method.adapter)
         save_adapter(
-            plan.paths.adapter_dir,
+            plan.output.adapter_folder,
             self.adapter_config(job),
             kept,
             plan.method.dtype,
@@ -178,8 +178,8 @@ class TaskRunner(abc.ABC):
     def export(self, job: Job) -> None:
         """Writes the SavedModel."""
         plan, config = job.plan, self.exported_config(job)
-        export_task(plan.paths.export_dir, job.model, config, plan.base.vocabulary)
-        print(f"SavedModel: {plan.paths.export_dir}", flush=True)
+        export_task(plan.output.export_folder, job.model, config, plan.base.vocabulary)
+        print(f"SavedModel: {plan.output.export_folder}", flush=True)
 
 
 def saved_task(job: Job, task: TaskData) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from adapter_bert_tf.config.settings import with_role
 from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.execute import run_plan
 from adapter_bert_tf.run.init_from import recorded_settings
-from adapter_bert_tf.run.planning import paths_of, plan_run
+from adapter_bert_tf.run.planning import plan_run
 from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.store.versions import installed_versions
@@ -44,7 +44,7 @@ def describe_best(
         )
     return (
         f"Best on dev ({chosen_by}; {finished} seeds finished): {best_setting}; its best seed is "
-        f"{best.training.seed}. {paths_of(config).adapter_dir} holds that adapter, {table} every "
+        f"{best.training.seed}. {config.output.adapter_folder} holds that adapter, {table} every "
         "run."
     )
 
@@ -80,7 +80,7 @@ def apply_best(runner: TaskRunner, config: RunConfig, best: RunConfig, cache: Ru
         do_export=config.actions.do_export,
         export_dir=config.output.export_dir,
         output_dir=config.output.output_dir,
-        adapter_dir=paths_of(config).adapter_dir,
+        adapter_dir=config.output.adapter_folder,
         init_from=None,
         report=False,
     )

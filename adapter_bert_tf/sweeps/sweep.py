@@ -26,7 +26,6 @@ from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.planning import (
     check_replaced_folders,
     data_config,
-    paths_of,
     plan_run,
     strategy_of,
 )
@@ -146,7 +145,7 @@ class Sweep:
             )
         check_replaced_folders(config)
         folders = [run_config.output.folder for run_config in self.configs]
-        path_conflicts.check(config, paths_of(config), self.runner.output_files(()), folders)
+        path_conflicts.check(config, self.runner.output_files(()), folders)
         self.warn_of_ineffective_flags()
         # Prints the devices, which all runs share; folds print their data at their turn.
         strategy_of(self.configs[0], self.cache)
@@ -157,7 +156,7 @@ class Sweep:
 
     def _check_adapter(self) -> None:
         """Raises `InputError` if another run's adapter is where the best run's adapter goes."""
-        adapter, earlier = AdapterDir(paths_of(self.config).adapter_dir), self._earlier_run_ids()
+        adapter, earlier = AdapterDir(self.config.output.adapter_folder), self._earlier_run_ids()
         overwrite = self.config.actions.overwrite
         require_own_adapter(adapter, self.out, self.run_id, earlier, overwrite)
 
@@ -235,8 +234,8 @@ class Sweep:
             print(ranking(settings, scores, metrics, middle), flush=True)
         if not folds:
             self._check_adapter()
-            folder = paths_of(self.config).adapter_dir
-            copy_adapter(paths_of(best_config).adapter_dir, folder, self.run_id)
+            folder = self.config.output.adapter_folder
+            copy_adapter(best_config.output.adapter_folder, folder, self.run_id)
         same = [row for s, row in zip(settings, rows, strict=True) if s == setting]
         finished = [row["results"] for row in same if row["results"]]
         best_run.write_record(self.config, self.run_id, best_config, rows, metrics)

@@ -5,13 +5,13 @@ import re
 
 from hypothesis import strategies as st
 
+from adapter_bert_tf.config.sections.command import OutputConfig
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.config.settings import settings_of
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output.output_dir import matches
 from adapter_bert_tf.output.records import Fingerprint
 from adapter_bert_tf.run.output_contents import contents_of, run_dir
-from adapter_bert_tf.run.plan import OutputPaths
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.store.adapter_dir import require_free
 from adapter_bert_tf.training.best import BestEvaluation
@@ -112,7 +112,7 @@ def use(folder, settings):
 
 
 def _use(path, overwrite):
-    places = OutputPaths(path, f"{path}/adapter", f"{path}/saved_model")
+    places = OutputConfig(path)
     run = run_dir(places, RUN, ("MRPC.tsv", "test_*"))
     _tried(SavedModelDir(places.export_dir).require_replaceable)
     _tried(lambda: require_free(f"{path}/saved_model"))

@@ -6,6 +6,7 @@ import shutil
 import pytest
 import tensorflow as tf
 
+from adapter_bert_tf.config.sections.command import OutputConfig
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.config.settings import EARLIER, settings_of
 from adapter_bert_tf.errors import InputError
@@ -14,7 +15,6 @@ from adapter_bert_tf.output.output_dir import OutputDir
 from adapter_bert_tf.output.records import Fingerprint, read_record
 from adapter_bert_tf.run.fingerprint import decisive
 from adapter_bert_tf.run.output_contents import contents_of, run_dir
-from adapter_bert_tf.run.plan import OutputPaths
 from adapter_bert_tf.training.best import BestEvaluation
 from adapter_bert_tf.training.checkpoints import Checkpoints
 from adapter_bert_tf.training.metrics_log import MetricsLog
@@ -78,7 +78,7 @@ def _folder(out):
         read=read,
         scored={},
     )
-    places = OutputPaths(str(out), str(out / "adapter"), str(out / "saved_model"))
+    places = OutputConfig(str(out))
     return run_dir(places, run)
 
 

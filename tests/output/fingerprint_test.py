@@ -10,13 +10,13 @@ from absl import flags
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.cli.absl_flags import config_of, define_flags
+from adapter_bert_tf.config.sections.command import OutputConfig
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.output.run_dir import RunDir, require_own_adapter
 from adapter_bert_tf.run.fingerprint import fingerprint_of, run_digest
 from adapter_bert_tf.run.output_contents import run_dir
-from adapter_bert_tf.run.plan import OutputPaths
 from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.directory import CONFIG, copy_adapter, load_adapter
 from tests.runs import train, try_to_train, write_mrpc
@@ -49,7 +49,7 @@ def flags_of(*arguments, out="out"):
 def folder_of(*arguments, content=CONTENT, out="out", adapter_dir=None):
     run = fingerprint_of(flags_of(*arguments, out=out), content)
     place = adapter_dir or pathlib.Path(out) / "adapter"
-    return run_dir(OutputPaths(str(out), str(place), str(pathlib.Path(out) / "saved_model")), run)
+    return run_dir(OutputConfig(str(out), adapter_dir=str(place)), run)
 
 
 SAME = {

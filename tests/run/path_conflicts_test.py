@@ -8,7 +8,6 @@ from adapter_bert_tf.cli.absl_flags import config_of, define_flags
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.checks import path_conflicts
-from adapter_bert_tf.run.planning import paths_of
 from tests.runs import try_to_train, write_mrpc
 
 TRAIN, EVAL, EXPORT = "--do_train", "--do_eval", "--do_export"
@@ -19,7 +18,7 @@ def check(*arguments, of=Command.CLASSIFIER, runs=(), patterns=("predictions.jso
     define_flags(of, values)
     values([of.value, *arguments])
     run_flags = config_of(values)
-    path_conflicts.check(run_flags, paths_of(run_flags), patterns, runs)
+    path_conflicts.check(run_flags, patterns, runs)
 
 
 BAD = {

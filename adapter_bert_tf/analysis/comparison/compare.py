@@ -52,7 +52,7 @@ def run(config: RunConfig, options: Mapping[str, str | None]) -> None:
     if first.actions.dry_run:
         print(f"{len(plans)} adapters can be compared: {', '.join(plans)}.", flush=True)
         return
-    with outputs.lock(first.paths.output_dir, FILES):
+    with outputs.lock(first.output.folder, FILES):
         dev = common.dev_set(first)
         _write(first, dev, {name: _answers(runner, plan, dev) for name, plan in plans.items()})
 
@@ -92,7 +92,7 @@ def _check_same(first: Plan, plan: Plan, name: str) -> None:
 def _answers(runner: TaskRunner, plan: Plan, dev: DevSet) -> Any:
     """The answers of an adapter; those that were computed before are kept."""
     key = common.identity(plan)
-    kept = AnalysisCache(plan.paths.output_dir, NAME, NAME)
+    kept = AnalysisCache(plan.output.folder, NAME, NAME)
     if key not in kept.found:
         kept.add(key, dev.to_json(_computed(runner, plan)))
     return dev.from_json(kept.found[key])
@@ -101,7 +101,7 @@ def _answers(runner: TaskRunner, plan: Plan, dev: DevSet) -> Any:
 def _computed(runner: TaskRunner, plan: Plan) -> Any:
     set_precision(plan.precision)
     model, dev = new_model(runner, plan), common.dev_set(plan)
-    progress = RowProgress(f"{plan.paths.adapter_dir}, {dev.title}", dev.rows)
+    progress = RowProgress(f"{plan.output.adapter_folder}, {dev.title}", dev.rows)
     parts = inference.predict(model, dev.batches)
     return dev.answers(list(progress.track(parts)))
 
@@ -122,7 +122,7 @@ def _write(plan: Plan, dev: DevSet, answers: dict[str, Any]) -> None:
     }
     figure = plot.draw(plan.only_task.name, rows)
     pictures = outputs.pictures(figure, NAME, command())
-    paths = outputs.write(plan.paths.output_dir, made | pictures)
+    paths = outputs.write(plan.output.folder, made | pictures)
     print(f"Compared: {', '.join(paths)}", flush=True)
 
 

@@ -47,14 +47,14 @@ def run(config: RunConfig) -> None:
     fusion = plan.method.adapter
     if not isinstance(fusion, FusionConfig) or plan.saved is None:
         raise InputError(
-            f"{plan.paths.adapter_dir} is no fusion: there is no attention over members in it. "
+            f"{plan.output.adapter_folder} is no fusion: there is no attention over members in it. "
             "Name the adapter directory of a run with --tuning=fusion."
         )
     if plan.actions.dry_run:
-        print(f"{plan.paths.adapter_dir} can be looked at: {fusion.summary()}.", flush=True)
+        print(f"{plan.output.adapter_folder} can be looked at: {fusion.summary()}.", flush=True)
         return
     shares = mean_attention(runner, plan, fusion)
-    target, folder = plan.only_task.name, plan.paths.output_dir
+    target, folder = plan.only_task.name, plan.output.folder
     with outputs.lock(folder, FILES):
         name, table = f"{NAME}.csv", _table(target, fusion, shares)
         panels = heat_map.panels(name, table)

@@ -53,8 +53,8 @@ def run(config: RunConfig, options: Mapping[str, str | None]) -> None:
     adapter = plan.method.adapter
     if not isinstance(adapter, AdapterConfig):
         raise InputError(
-            f"{plan.paths.adapter_dir} has no adapters of its own in the layers to take away: it "
-            f"was trained by {plan.method.tuning.method}."
+            f"{plan.output.adapter_folder} has no adapters of its own in the layers to take away: "
+            f"it was trained by {plan.method.tuning.method}."
         )
     missing = [name for name in names if not set(_sublayers(name)) & set(adapter.sublayers)]
     if missing:
@@ -63,9 +63,9 @@ def run(config: RunConfig, options: Mapping[str, str | None]) -> None:
             "these."
         )
     if plan.actions.dry_run:
-        print(f"{plan.paths.adapter_dir} can be looked at: {adapter.summary()}.", flush=True)
+        print(f"{plan.output.adapter_folder} can be looked at: {adapter.summary()}.", flush=True)
         return
-    with outputs.lock(plan.paths.output_dir, FILES):
+    with outputs.lock(plan.output.folder, FILES):
         _write(plan, {name: _cached_scores(runner, plan, name) for name in names})
 
 
@@ -85,7 +85,7 @@ def _sublayers(name: str) -> tuple[str, ...]:
 
 def _cached_scores(runner: TaskRunner, plan: Plan, name: str) -> dict[str, Any]:
     """The metric with nothing removed and without each span; what was found before is kept."""
-    kept = AnalysisCache(plan.paths.output_dir, NAME, common.identity(plan))
+    kept = AnalysisCache(plan.output.folder, NAME, common.identity(plan))
     if name not in kept.found:
         kept.add(name, scores(runner, plan, name))
     found: dict[str, Any] = kept.found[name]
@@ -164,7 +164,7 @@ def _write(plan: Plan, found: dict[str, dict[str, Any]]) -> None:
     ]
     made = {f"{NAME}.csv": outputs.table(FIELDS, rows)}
     made |= outputs.pictures(span_heatmap.draw(task, found), NAME, command())
-    paths = outputs.write(plan.paths.output_dir, made)
+    paths = outputs.write(plan.output.folder, made)
     print(_summary(found), flush=True)
     print(f"Without the adapters of each span of layers: {', '.join(paths)}", flush=True)
 

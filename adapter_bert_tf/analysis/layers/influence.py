@@ -64,13 +64,13 @@ def run(config: RunConfig) -> None:
     plan = common.plan_analysis(runner, config)
     if plan.method.adapter is None:
         raise InputError(
-            f"{plan.paths.adapter_dir} changes no sublayer beside the base: it was trained by "
+            f"{plan.output.adapter_folder} changes no sublayer beside the base: it was trained by "
             f"{plan.method.tuning.method}."
         )
     if plan.actions.dry_run:
-        print(f"{plan.paths.adapter_dir} can be looked at.", flush=True)
+        print(f"{plan.output.adapter_folder} can be looked at.", flush=True)
         return
-    with outputs.lock(plan.paths.output_dir, FILES):
+    with outputs.lock(plan.output.folder, FILES):
         _write(plan, *mean_changes(runner, plan))
 
 
@@ -100,7 +100,7 @@ def relative(
 
 
 def _write(plan: Plan, changes: Changes, pieces: int) -> None:
-    task, folder = plan.only_task.name, plan.paths.output_dir
+    task, folder = plan.only_task.name, plan.output.folder
     rows = []
     for (layer, sublayer), value in sorted(changes.items()):
         print(f"layer {layer + 1}  {sublayer:<12}  {value:.4f}")

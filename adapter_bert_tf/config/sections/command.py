@@ -1,6 +1,7 @@
 """What a command does, where it writes, which runs it consists of, and on which devices."""
 
 import dataclasses
+import os
 from typing import Literal
 
 from adapter_bert_tf.config.roles import Role
@@ -51,8 +52,18 @@ class OutputConfig:
 
     @property
     def folder(self) -> str:
-        """`output_dir` as a path; empty where it is missing, which `checks` refuses."""
+        """`output_dir` as a path; empty if it is missing, which `checks` refuses."""
         return self.output_dir or ""
+
+    @property
+    def adapter_folder(self) -> str:
+        """Folder of the adapter, which is read when the run does not train."""
+        return self.adapter_dir or os.path.join(self.folder, "adapter")
+
+    @property
+    def export_folder(self) -> str:
+        """Folder of the SavedModel."""
+        return self.export_dir or os.path.join(self.folder, "saved_model")
 
 
 @dataclasses.dataclass(frozen=True)

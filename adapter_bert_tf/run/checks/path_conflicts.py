@@ -11,7 +11,6 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output.output_dir import Contents, matches
 from adapter_bert_tf.run.checks.paths import paths_of
 from adapter_bert_tf.run.output_contents import contents_of
-from adapter_bert_tf.run.plan import OutputPaths
 
 ADAPTERS = ("adapter_dir", "init_from", "fuse")  # Folders that hold an adapter and nothing else.
 
@@ -30,23 +29,17 @@ class Location:
         return f"{storage.real(self.path)}/".startswith(f"{outer.rstrip('/')}/")
 
 
-def check(
-    config: RunConfig,
-    paths: OutputPaths,
-    patterns: Collection[str] = (),
-    runs: Collection[str] = (),
-) -> None:
+def check(config: RunConfig, patterns: Collection[str] = (), runs: Collection[str] = ()) -> None:
     """Raises `InputError` for folders that overlap.
 
     Args:
       config: of the command, or of one run of a sweep.
-      paths: folders that it writes.
       patterns: of the names of result files in `--output_dir`.
       runs: output folders of a sweep's runs.
     """
-    replaced, read = _replaced(config, paths), _read(config)
-    output = Location("output_dir", paths.output_dir, f"--output_dir={paths.output_dir}")
-    filled = _filled(config, paths) + [
+    replaced, read, folder = _replaced(config), _read(config), config.output.folder
+    output = Location("output_dir", folder, f"--output_dir={folder}")
+    filled = _filled(config) + [
         Location("run", path, f"{path}, of a run of the sweep") for path in runs
     ]
     for outer in replaced:
@@ -60,30 +53,31 @@ def check(
         _refuse_inside(written, outer, "an adapter that is read")
     for outer in [location for location in filled if location.name == "checkpoints"]:
         _refuse_inside(read, outer, "which is cleared for a new run")
-    _check_files(read, paths.output_dir, contents_of(patterns))
+    _check_files(read, folder, contents_of(patterns))
 
 
-def _replaced(config: RunConfig, paths: OutputPaths) -> list[Location]:
+def _replaced(config: RunConfig) -> list[Location]:
     """Returns the folders that are replaced as a whole."""
     folders = {}
     if config.actions.do_train:
-        folders["adapter_dir"] = paths.adapter_dir
+        folders["adapter_dir"] = config.output.adapter_folder
     if config.actions.do_export:
-        folders["export_dir"] = paths.export_dir
+        folders["export_dir"] = config.output.export_folder
     return [
         Location(name, path, f"--{name}={path}" if config.value(name) else f"{path} (--{name})")
         for name, path in folders.items()
     ]
 
 
-def _filled(config: RunConfig, paths: OutputPaths) -> list[Location]:
+def _filled(config: RunConfig) -> list[Location]:
     """Returns the folders with files that the run finds by their names."""
     filled = []
     if config.actions.do_train:
-        path = os.path.join(paths.output_dir, "checkpoints")
+        path = os.path.join(config.output.folder, "checkpoints")
         filled.append(Location("checkpoints", path, path))
     if config.answers_questions:
-        path = config.questions.features_dir or os.path.join(paths.output_dir, "features")
+        default = os.path.join(config.output.folder, "features")
+        path = config.questions.features_dir or default
         filled.append(Location("features_dir", path, f"{path} (--features_dir)"))
     return filled
 

@@ -134,6 +134,6 @@ class MultitaskRunner(ClassificationRunner):
     def export(self, job: Job) -> None:
         plan = job.plan
         export_together(
-            plan.paths.export_dir, job.model, self.exported_config(job), plan.base.vocabulary
+            plan.output.export_folder, job.model, self.exported_config(job), plan.base.vocabulary
         )
-        print(f"SavedModel: {plan.paths.export_dir}", flush=True)
+        print(f"SavedModel: {plan.output.export_folder}", flush=True)

@@ -112,7 +112,7 @@ class ClassificationRunner(TaskRunner):
         return results
 
     def write_details(self, job: Job) -> None:
-        folder = job.plan.paths.output_dir
+        folder = job.plan.output.folder
         for task in data_of(job.plan):
             result_files.write_class_tables(folder, task, job.evaluated[task.name])
             result_files.write_details(folder, task, job.evaluated[task.name])
@@ -133,7 +133,7 @@ class ClassificationRunner(TaskRunner):
         If test labels are known, the metrics go to `test_metrics.txt`.
         """
         results: dict[str, float] = {}
-        folder = job.plan.paths.output_dir
+        folder = job.plan.output.folder
         for task in data_of(job.plan):
             predictions = _predict_all(job, task, "test", job.plan.batches.predict)
             if job.plan.writes:

@@ -89,7 +89,7 @@ class QuestionRunner(TaskRunner):
         details = task.task_type.details(
             task.questions, scores, answers.texts, answers.n_best, expected
         )
-        folder = job.plan.paths.output_dir
+        folder = job.plan.output.folder
         write_details_file(folder, "eval_details", task.name, "dev", details)
 
     def dev_batches(self, plan: Plan) -> InputBatches:
@@ -108,7 +108,7 @@ class QuestionRunner(TaskRunner):
             return
         answers = _answers_of(job, job.plan.batches.predict)
         if job.plan.writes:
-            answers.write(job.plan.paths.output_dir)
+            answers.write(job.plan.output.folder)
 
     def output_files(self, tasks: Sequence[TaskData]) -> list[str]:
         return ["predictions.json", "nbest_predictions.json", "null_odds.json", "eval_details.json"]
