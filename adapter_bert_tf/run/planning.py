@@ -20,8 +20,7 @@ from adapter_bert_tf.run.batch_sizes import batches_of, distribution, training_s
 from adapter_bert_tf.run.checks import path_conflicts, split_history
 from adapter_bert_tf.run.fingerprint import content_of, fingerprint_of, warn_of_other_data
 from adapter_bert_tf.run.init_from import InitialAdapter, load_initial_adapter, recorded_settings
-from adapter_bert_tf.run.method.from_config import method_from_config
-from adapter_bert_tf.run.method.fusion_members import load_members
+from adapter_bert_tf.run.method.from_config import load_members, method_from_config
 from adapter_bert_tf.run.output_contents import contents_of, run_dir
 from adapter_bert_tf.run.plan import Method, Plan
 from adapter_bert_tf.run.run_cache import RunCache

@@ -15,19 +15,38 @@ from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.config.roles import Role
+from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.sections.model import HYPERFORMERS, MethodConfig
 from adapter_bert_tf.config.settings import with_role
 from adapter_bert_tf.errors import InputError, error_context
 from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.run.method import multitask
-from adapter_bert_tf.run.method.fusion_members import check_members
 from adapter_bert_tf.run.plan import Method
+from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import SavedAdapter, contents
 from adapter_bert_tf.store.base_match import check_base
+from adapter_bert_tf.store.directory import parse_named_folders
+from adapter_bert_tf.store.fusion_files import load_member
 from adapter_bert_tf.store.members import Member, make_fusion_config
 from adapter_bert_tf.training.tuning import Tuning
 
 LARGEST_FILE = 1 << 20
+
+
+def load_members(config: RunConfig, initial: InitialAdapter | None) -> tuple[Member, ...]:
+    """Loads the members of a fusion that is trained, or has them from the initial adapter.
+
+    Raises `InputError` for a missing or damaged member.
+    """
+    if not config.actions.do_train:
+        return ()
+    if initial:
+        return initial.saved.members
+    if config.method.tuning != "fusion":
+        return ()
+    folders = parse_named_folders(config.training.fuse or "")
+    with error_context("--fuse"):
+        return tuple(load_member(folder, name or None) for name, folder in folders)
 
 
 def method_from_config(
@@ -57,7 +76,9 @@ def method_from_config(
         return _of_saved(config, given, saved)
     if initial:
         return _of_initial(config, given, base, initial, task_names)
-    check_members(members, base)
+    for member in members:
+        with error_context(f"--fuse: the member {preview(member.name)}"):
+            check_base(member.config, base.fingerprint())
     depth = base.config.num_layers
     tuning = _tuning(config)
     tuning.check_depth(depth)
