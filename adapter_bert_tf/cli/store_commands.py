@@ -82,7 +82,6 @@ def _is_unreadable(path: str) -> bool:
 
 
 def _is_member(path: str) -> bool:
-    """Whether an adapter directory is inside that of a fusion."""
     parent, name = os.path.split(os.path.dirname(path))
     return name == MEMBERS and adapter_exists(parent)
 
@@ -197,7 +196,6 @@ def import_adapters(parsed: argparse.Namespace) -> int:
 
 
 def _require_foreign(folder: str) -> None:
-    """Raises `InputError` for an adapter directory of this package."""
     if not adapter_exists(folder):
         return
     try:

@@ -90,7 +90,6 @@ def _is_empty(row: Setting, config: RunConfig) -> bool:
 
 
 def _missing_by_name(rows: Sequence[Setting], config: RunConfig) -> dict[str, str]:
-    """Returns a dict from name to sentence for the settings that need another one."""
     missing = [(row, _missing(row, config)) for row in rows]
     return {row.name: _sentence(row, needed, config) for row, needed in missing if needed}
 

@@ -86,7 +86,6 @@ def _entries_of_text(text: str) -> list[Entry]:
 
 
 def _known_name(name: str) -> str:
-    """Returns a task's name in its usual spelling. Raises `InputError`."""
     return OWN if name.lower() == OWN else find_task(name).name
 
 
@@ -117,7 +116,6 @@ def _entry(path: str, name: Any, settings: Any) -> Entry:
 
 
 def _value(path: str, task: str, name: str, value: Any) -> Value:
-    """Returns a value of the setting's type. Raises `InputError`."""
     row, where = BY_NAME[name], f"{path}: {name} of {preview(task)}"
     if row.kind == "boolean" and not isinstance(value, bool):
         raise InputError(f"{where} must be true or false. Received: {preview(value)}")

@@ -138,7 +138,6 @@ def train(
 def _dev_table(
     dev: Any, labels: Any, columns: Sequence[str | None], sets: bool, expected: Sequence[str]
 ) -> python_tables.Given:
-    """Returns the table of the development set. Raises `InputError`, which names `dev`."""
     is_frame = frames.is_frame(dev)
     if not is_frame and not (isinstance(dev, list | tuple) and len(dev) in (2, 3)):
         raise InputError(
@@ -165,7 +164,6 @@ def _folder(output_dir: str | os.PathLike[str] | None) -> str:
 
 
 def _config(options: Mapping[str, Any], **decided: Any) -> RunConfig:
-    """Returns the configuration of the command. Raises `InputError`."""
     rows = python_options()
     known = {row.name for row in rows}
     if unknown := [name for name in options if name not in known]:

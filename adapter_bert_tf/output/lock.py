@@ -181,7 +181,6 @@ def _this_process() -> dict[str, Any]:
 
 
 def _read(path: str) -> dict[str, Any]:
-    """Reads the owner from a lock file; empty if the file is missing or damaged."""
     owner = read_record(path)
     if owner is None or not all(isinstance(owner.get(n), kind) for n, kind in FIELDS.items()):
         return {}

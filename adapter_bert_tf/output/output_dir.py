@@ -163,7 +163,6 @@ class OutputDir:
                 storage.remove(path)
 
     def _remove_unfinished(self) -> None:
-        """Removes what a killed process did not finish."""
         names = self._names()
         for name in names:
             path = self.file(name)
@@ -185,7 +184,6 @@ class OutputDir:
 
 
 def _remove_folder(path: str, check: Callable[[str], object]) -> None:
-    """Removes a folder that is replaced as a whole, unless it holds anything foreign."""
     if not storage.isdir(path):
         return
     try:

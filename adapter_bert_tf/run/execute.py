@@ -136,7 +136,6 @@ def _complete_finished(plan: Plan) -> None:
 
 
 def _train(runner: TaskRunner, job: Job) -> None:
-    """Trains, and writes the adapter directory."""
     plan = job.plan
     if plan.actions.overwrite and plan.writes and not plan.folder.is_interrupted():
         plan.folder.clear()
@@ -166,7 +165,6 @@ def _train(runner: TaskRunner, job: Job) -> None:
 
 
 def _evaluation(runner: TaskRunner, job: Job) -> Evaluation | None:
-    """Returns the evaluation during training, if there is one."""
     plan, settings = job.plan, job.plan.evaluation
     if not settings.eval_every_steps and settings.keep == "last":
         return None

@@ -216,7 +216,6 @@ def _checked_folder(
 
 
 def _check_selection(runner: TaskRunner, plan: Plan) -> None:
-    """Raises `InputError` if the evaluation during training is impossible."""
     evaluation = plan.evaluation
     if not plan.actions.do_train:
         return

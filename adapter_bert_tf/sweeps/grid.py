@@ -110,7 +110,6 @@ def all_runs(config: RunConfig, grid: Grid) -> list[tuple[Setting, RunConfig]]:
 
 
 def _run(config: RunConfig, values: Setting, seed: int, fold: Setting) -> tuple[Setting, RunConfig]:
-    """Returns one run of a sweep, and its setting as parsed."""
     out = config.output.folder
     with error_context(f"--sweep={config.sweeps.sweep}"):
         run_config = config.changed(**values | {"seed": seed} | fold)
@@ -205,7 +204,6 @@ def _fingerprint(config: RunConfig, grid: Grid) -> dict[str, Any]:
 
 
 def _common(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Returns the decisive settings that all runs of a sweep share."""
     return decisive(values, with_role(Role.SWEEP))
 
 

@@ -194,7 +194,6 @@ class Sweep:
         return [rows[run_config.output.folder] for run_config in self.configs]
 
     def _finished(self) -> dict[str, dict[str, Any]]:
-        """Returns a dict from folder to row of the finished runs."""
         rows = {}
         for run_config in self.configs:
             folder = run_config.output.folder
@@ -206,7 +205,6 @@ class Sweep:
         return rows
 
     def _one_run(self, run_config: RunConfig) -> dict[str, Any]:
-        """Executes one run and returns its row."""
         plan = self._plan(run_config)
         if plan.folder.can_resume():
             plan = self._plan(run_config, overwrite=False)

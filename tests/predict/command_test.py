@@ -71,8 +71,8 @@ OF_NO_EFFECT = {
         "--text_a=x --output=one.json --overwrite",
         "--output, --overwrite: of",
     ),
-    "a file for an empty text": ("--text_a= --output=one.json", "with --text_a, whose answer"),
-    "columns of one text": ("--text_a=x --text_a_column=foo", "--text_a_column: of no effect"),
+    "a file for an empty text": ("--text_a= --output=one.json", "with --text_a"),
+    "columns of one text": ("--text_a=x --text_a_column=foo", "--text_a_column has no effect"),
     "one text beside a file": (
         "--predict_file=a.csv --output=b.csv --text_b=x",
         "--text_b has no effect with --predict_file",

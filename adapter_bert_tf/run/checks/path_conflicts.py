@@ -57,7 +57,6 @@ def check(config: RunConfig, patterns: Collection[str] = (), runs: Collection[st
 
 
 def _replaced(config: RunConfig) -> list[Location]:
-    """Returns the folders that are replaced as a whole."""
     folders = {}
     if config.actions.do_train:
         folders["adapter_dir"] = config.output.adapter_folder

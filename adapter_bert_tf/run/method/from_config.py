@@ -210,7 +210,6 @@ def _fusion(config: MethodConfig, members: Sequence[Member]) -> ModuleConfig:
 
 
 def _with_overrides(config: MethodConfig) -> ModuleConfig:
-    """Returns the configuration of `--adapter`, with the settings that override it."""
     adapter = _named(config.adapter)
     overrides = {
         "bottleneck_size": config.adapter_size,
@@ -250,7 +249,6 @@ def _layers(config: MethodConfig) -> tuple[int, ...] | None:
 
 
 def _check_above_frozen(config: MethodConfig, module: ModuleConfig) -> None:
-    """Raises `InputError` for adapters in frozen layers."""
     adapter = module.single_task_config() if isinstance(module, MultitaskConfig) else module
     layers, frozen = getattr(adapter, "layers", None), config.frozen_layers
     if layers and min(layers) < frozen:

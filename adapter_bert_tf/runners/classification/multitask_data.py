@@ -96,7 +96,6 @@ def read_tasks(
 
 
 def _check_types(configs: Mapping[str, RunConfig]) -> None:
-    """Raises `InputError` for a type of tasks that cannot share a batch with others."""
     types = {name: chosen_type(own.values) for name, own in configs.items()}
     if other := {name: kind for name, kind in types.items() if kind.mixes_as is None}:
         settings = [setting for kind in other.values() for setting in kind.settings]
@@ -174,7 +173,6 @@ def with_title(name: str, task: Task) -> Task:
 
 
 def _widths(saved: SavedAdapter | None, data: Mapping[str, ClassificationData]) -> dict[str, int]:
-    """Returns a dict from each task of the model to its number of outputs."""
     if saved:
         return {head.task: head.outputs for head in heads_of(saved.config)}
     return {name: task.task_type.num_outputs(task.labels_in_order) for name, task in data.items()}

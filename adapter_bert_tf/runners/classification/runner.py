@@ -153,7 +153,6 @@ def data_of(plan: Plan) -> tuple[ClassificationData, ...]:
 
 
 def _frozen_outputs(job: Job, task: ClassificationData) -> frozen_layers.FrozenOutputs:
-    """Computes the outputs of the frozen layers for all training examples."""
     batches, features = job.plan.batches, task.features["train"]
     size = job.plan.limit_batch(max(batches.train, batches.evaluate), len(features))
     return frozen_layers.frozen_outputs(
@@ -191,7 +190,6 @@ def _score(
 def _predict_all(
     job: Job, task: ClassificationData, split_role: str, batch_size: int
 ) -> dict[str, np.ndarray]:
-    """Returns a dict from each split with a role to its predictions."""
     return {
         split: _predict(job, task, split, batch_size)
         for split in task.features

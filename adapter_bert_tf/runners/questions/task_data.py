@@ -204,7 +204,6 @@ def _metric(config: RunConfig) -> str:
 
 
 def _read_file(config: RunConfig, split: str, path: str | None) -> tuple[list[Any], list[Question]]:
-    """Reads the articles and the questions of a split. Raises `InputError`."""
     negative = config.questions.version_2_with_negative
     if config.data.data_source == "tfds":
         path = "squad_v2" if negative else "squad"
