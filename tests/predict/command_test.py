@@ -69,7 +69,7 @@ def test_what_is_missing_is_said_at_once(arguments, capsys):
 OF_NO_EFFECT = {
     "a file for one text": (
         "--text_a=x --output=one.json --overwrite",
-        "--output, --overwrite: of",
+        "--output, --overwrite has",
     ),
     "a file for an empty text": ("--text_a= --output=one.json", "with --text_a"),
     "columns of one text": ("--text_a=x --text_a_column=foo", "--text_a_column has no effect"),
