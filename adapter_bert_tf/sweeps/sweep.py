@@ -35,27 +35,7 @@ from adapter_bert_tf.run.saved_settings import with_earlier_defaults
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.directory import copy_adapter
-from adapter_bert_tf.sweeps import best_run
-from adapter_bert_tf.sweeps.grid import (
-    RECORD,
-    all_runs,
-    check_base,
-    check_sweep,
-    folds_of,
-    is_interrupted,
-    note_sweep,
-    read_grid,
-)
-from adapter_bert_tf.sweeps.results import (
-    OF_FOLDS,
-    OF_SEEDS,
-    choose,
-    log_hparams,
-    ranking,
-    row_of,
-    summarize,
-    table_of,
-)
+from adapter_bert_tf.sweeps import best_run, grid, results
 from adapter_bert_tf.training.progress import format_minutes
 
 
@@ -66,7 +46,7 @@ def run(runner: TaskRunner, config: RunConfig) -> None:
     """
     cache = RunCache()
     paths.check(config)
-    if not config.sweeps.sweep and config.sweeps.num_trials == 1 and not folds_of(config):
+    if not config.sweeps.sweep and config.sweeps.num_trials == 1 and not grid.folds_of(config):
         run_plan(runner, plan_run(runner, config, cache))
         return
     Sweep(runner, with_earlier_defaults(config), cache).run()
@@ -86,8 +66,8 @@ class Sweep:
 
     def __init__(self, runner: TaskRunner, config: RunConfig, cache: RunCache) -> None:
         self.runner, self.config, self.cache = runner, config, cache
-        self.grid = read_grid(config)
-        self.runs = all_runs(config, self.grid)
+        self.grid = grid.read_grid(config)
+        self.runs = grid.all_runs(config, self.grid)
         self.configs = [run_config for _, run_config in self.runs]
         self.out = config.output.folder
         self.dry_run = config.actions.dry_run
@@ -102,9 +82,9 @@ class Sweep:
         folder = OutputDir(self.out, self.contents)
         folder.require_clear_names()
         folder.require_own_files()
-        check_base(config, first.base)
+        grid.check_base(config, first.base)
         self.run_id = digest([self.grid, first.folder.run.run_id])
-        check_sweep(config, self.grid)
+        grid.check_sweep(config, self.grid)
         self._check_adapter()
         if config.actions.do_predict:  # Missing test data must show before hours of training.
             predicting = self.configs[0].changed(do_train=False, do_eval=False, do_predict=True)
@@ -125,15 +105,15 @@ class Sweep:
 
     def _begin(self, folder: OutputDir) -> None:
         """Records which sweep the folder holds; `--overwrite` removes an earlier one."""
-        check_sweep(self.config, self.grid)
-        if self.config.actions.overwrite and not is_interrupted(self.config, self.grid):
+        grid.check_sweep(self.config, self.grid)
+        if self.config.actions.overwrite and not grid.is_interrupted(self.config, self.grid):
             folder.clear()
             for run_config in self.configs:
                 run_folder = OutputDir(run_config.output.folder, self.contents)
                 if storage.isdir(run_folder.path):
                     with run_folder.lock():
                         run_folder.clear()
-        note_sweep(self.config, self.grid)
+        grid.note_sweep(self.config, self.grid)
 
     def _check(self) -> None:
         """Plans all runs before the first. Raises `InputError`."""
@@ -150,7 +130,7 @@ class Sweep:
         # Prints the devices, which all runs share; folds print their data at their turn.
         strategy_of(self.configs[0], self.cache)
         silent = contextlib.redirect_stdout(io.StringIO())
-        with silent if folds_of(config) else contextlib.nullcontext():
+        with silent if grid.folds_of(config) else contextlib.nullcontext():
             for run_config in self.configs:
                 self._plan(run_config)
 
@@ -162,7 +142,7 @@ class Sweep:
 
     def _earlier_run_ids(self) -> list[str | None]:
         """Returns the run ids of adapters that this sweep wrote earlier, on other data."""
-        if not storage.exists(os.path.join(self.out, RECORD)):
+        if not storage.exists(os.path.join(self.out, grid.RECORD)):
             return []
         record = read_record(os.path.join(self.out, "run.json"))
         return [None, record.get("run") if isinstance(record, dict) else None]
@@ -187,10 +167,11 @@ class Sweep:
             print(f"***** Run {number} of {count}: {os.path.basename(folder)} *****", flush=True)
             rows[folder] = self._one_run(run_config)
             if not self.dry_run:
-                log_hparams(folder, setting, run_config.training.seed, rows[folder]["results"])
-                storage.write_text(path, table_of(self.runs, rows))
+                seed, own = run_config.training.seed, rows[folder]["results"]
+                results.log_hparams(folder, setting, seed, own)
+                storage.write_text(path, results.table_of(self.runs, rows))
         if not self.dry_run:
-            storage.write_text(path, table_of(self.runs, rows))
+            storage.write_text(path, results.table_of(self.runs, rows))
         return [rows[run_config.output.folder] for run_config in self.configs]
 
     def _finished(self) -> dict[str, dict[str, Any]]:
@@ -199,7 +180,7 @@ class Sweep:
             folder = run_config.output.folder
             record = read_record(os.path.join(folder, "run.json"))
             if record and self._plan(run_config).folder.is_finished():
-                rows[folder] = row_of(record)
+                rows[folder] = results.row_of(record)
                 if run_config.output.report and not has_report(folder):
                     write_report(folder)
         return rows
@@ -214,22 +195,22 @@ class Sweep:
         except Diverged as error:
             print(spell_for_command(error), flush=True)
             return {"status": "diverged", "results": {}}
-        return {"results": {}} if self.dry_run else row_of(record)
+        return {"results": {}} if self.dry_run else results.row_of(record)
 
     def _finish(self, rows: Sequence[dict[str, Any]], metrics: Sequence[str]) -> None:
         """Chooses the best run or setting, keeps its adapter, and writes the results."""
-        settings, folds = [setting for setting, _ in self.runs], folds_of(self.config)
+        settings, folds = [setting for setting, _ in self.runs], grid.folds_of(self.config)
         scores = [
             self.runner.score(metrics, row["results"]) if row["results"] else -math.inf
             for row in rows
         ]
         middle = statistics.fmean if folds else statistics.median_low
-        best = choose(settings, scores, middle)
+        best = results.choose(settings, scores, middle)
         if best is None:
             raise InputError("Every run diverged. Try a lower --learning_rate.")
         setting, best_config = self.runs[best]
         if self.grid:
-            print(ranking(settings, scores, metrics, middle), flush=True)
+            print(results.ranking(settings, scores, metrics, middle), flush=True)
         if not folds:
             self._check_adapter()
             folder = self.config.output.adapter_folder
@@ -241,6 +222,7 @@ class Sweep:
         print(best_run.describe_best(self.config, setting, best_config, metrics, count), flush=True)
         if self.config.actions.do_predict or self.config.actions.do_export:
             best_run.apply_best(self.runner, self.config, best_config, self.cache)
-        write_eval_results(self.out, summarize(finished, OF_FOLDS if folds else OF_SEEDS))
+        kinds = results.OF_FOLDS if folds else results.OF_SEEDS
+        write_eval_results(self.out, results.summarize(finished, kinds))
         if self.config.output.report:
             write_report(self.out)

@@ -12,7 +12,7 @@ import safetensors.numpy
 import tensorflow as tf
 
 from adapter_bert_tf.base import loading
-from adapter_bert_tf.sweeps import best_run, grid, sweep
+from adapter_bert_tf.sweeps import best_run, grid, results, sweep
 from tests import processes
 from tests.runs import base_flags, command, train, try_to_train, write_mrpc
 
@@ -231,11 +231,11 @@ def test_the_papers_grid():
 def test_the_setting_is_chosen_by_its_median_and_then_the_seed():
     settings = [{"a": 1}] * 3 + [{"a": 2}] * 3
     scores, failed = [0.1, 0.2, 0.9, 0.5, 0.4, 0.6], -math.inf
-    assert sweep.choose(settings, scores) == 5
+    assert results.choose(settings, scores) == 5
     # A setting whose seeds mostly failed does not win by the one that did not.
-    assert sweep.choose(settings, [failed, failed, 0.9, *scores[3:]]) == 5
-    assert sweep.choose(settings[:2], [failed, failed]) is None
-    assert sweep.summarize([{"eval_m": m} for m in (3, 1, 2)]) == {
+    assert results.choose(settings, [failed, failed, 0.9, *scores[3:]]) == 5
+    assert results.choose(settings[:2], [failed, failed]) is None
+    assert results.summarize([{"eval_m": m} for m in (3, 1, 2)]) == {
         "eval_m": 2,
         "eval_m_min": 1,
         "eval_m_max": 3,
