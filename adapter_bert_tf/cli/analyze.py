@@ -26,7 +26,7 @@ import importlib
 import itertools
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from absl import app, flags
@@ -47,57 +47,39 @@ class TaskAnalysis:
 
     Args:
       module: whose `run(config)`, or `run(config, options)`, does the analysis.
-      options: (name, default, help) of its further flags.
+      options: dict from its further flags to their default and help.
       first: flags before those of the user, which override them.
     """
 
     module: str
-    options: tuple[tuple[str, str | None, str], ...] = ()
+    options: Mapping[str, tuple[str | None, str]] = dataclasses.field(default_factory=dict)
     first: tuple[str, ...] = ()
 
 
 _TRAINING = ("--do_train", "--num_trials=3")
+_SUBLAYERS = "Sublayers whose adapters are removed, with commas: both, attention, feed_forward."
+_ADAPTERS = "Adapter directories or output folders, with commas between; NAME=DIR gives a name."
+_ROWS = "JSON lines of earlier runs, with commas between, which are not repeated."
 TASK_ANALYSES = {
     "ablation": TaskAnalysis(
-        "adapter_bert_tf.analysis.layers.ablation",
-        (
-            (
-                "sublayers",
-                "both",
-                "Sublayers whose adapters are removed, with commas between: both, attention, "
-                "feed_forward.",
-            ),
-        ),
+        "adapter_bert_tf.analysis.layers.ablation", {"sublayers": ("both", _SUBLAYERS)}
     ),
     "influence": TaskAnalysis("adapter_bert_tf.analysis.layers.influence"),
     "compare": TaskAnalysis(
-        "adapter_bert_tf.analysis.comparison.compare",
-        (
-            (
-                "adapters",
-                None,
-                "Adapter directories or output folders, with commas between; NAME=DIR gives a "
-                "name.",
-            ),
-        ),
+        "adapter_bert_tf.analysis.comparison.compare", {"adapters": (None, _ADAPTERS)}
     ),
     "init_scale": TaskAnalysis(
         "adapter_bert_tf.analysis.sweeps.init_scale",
-        (("scales", None, "Standard deviations to try (default: 1e-7 to 1)."),),
+        {"scales": (None, "Standard deviations to try (default: 1e-7 to 1).")},
         (*_TRAINING, "--adapter=adapter_bert"),  # Draws both of its kernels.
     ),
     "size": TaskAnalysis(
         "adapter_bert_tf.analysis.sweeps.size",
-        (
-            ("sizes", None, "Bottleneck sizes to try (default: 2 to 256)."),
-            ("tops", None, "How many upper layers top-k tuning trains (default: all numbers)."),
-            (
-                "rows",
-                None,
-                "Ledgers of runs, JSON lines, with commas between; their runs on the same task and "
-                "data are not repeated.",
-            ),
-        ),
+        {
+            "sizes": (None, "Bottleneck sizes to try (default: 2 to 256)."),
+            "tops": (None, "How many upper layers top-k tuning trains (default: all numbers)."),
+            "rows": (None, _ROWS),
+        },
         _TRAINING,
     ),
     "variants": TaskAnalysis("adapter_bert_tf.analysis.sweeps.variants", first=_TRAINING),
@@ -159,13 +141,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def define_options(name: str) -> None:
     """Defines the further flags of an analysis for absl."""
-    for option, default, text in TASK_ANALYSES[name].options:
+    for option, (default, text) in TASK_ANALYSES[name].options.items():
         flags.DEFINE_string(option, default, text)
 
 
 def option_names(name: str) -> list[str] | None:
     """Returns the names of the further flags of an analysis; None if there are none."""
-    return [option for option, *_ in TASK_ANALYSES[name].options] or None
+    return list(TASK_ANALYSES[name].options) or None
 
 
 def of_questions(words: Sequence[str]) -> bool:
