@@ -99,37 +99,22 @@ def read_task(
       encoder: of the base's vocabulary and the length.
       saved: adapter to apply, whose labels count.
     """
-    trains, task_type = config.actions.do_train, table_type(task.task_type)
-    roles = _roles_read(config)
-
-    # Labels: of the task or its type, of the saved adapter, or else from the training data.
-    saved_labels = saved.config["labels"] if saved else None
-    infers = task.labels is None and task_type.labels is None and not saved_labels
-    reads = ["train", *roles] if infers and "train" not in roles else roles
-    examples = _read(config, task, reads) if reads else {}
-    if infers:
-        task = task.with_labels(_infer_labels(task_type, examples, bool(config.data.folds)))
-        if trains:
-            task_type.check_inferred(task.labels or ())
-    elif task.labels is None and saved_labels:
-        task = task.with_labels(saved_labels)
+    task_type = table_type(task.task_type)
+    task, examples = _read_with_labels(config, task, task_type, saved)
     metrics = choose_metrics(config.evaluation.metric, task, task_type)
     task = dataclasses.replace(task, metrics=metrics)
     labels = {
         split: None if part.labels is None else task_type.encode(task, part)
         for split, part in examples.items()
     }
-
-    # Training data: a subset, if one is wanted.
-    if trains:
+    if config.actions.do_train:
         most = config.data.max_train_examples
         seed = config.training.seed if most else 0
         examples["train"] = limit(examples["train"], most, seed, task_type)
         labels["train"] = encoded = task_type.encode(task, examples["train"])
         task_type.check_training(task, encoded)
-    elif infers:
+    elif "train" in examples:  # Only its labels were needed.
         del examples["train"]
-
     features = {split: tokenize(part, encoder, labels[split]) for split, part in examples.items()}
     name = _adapter_name(config)
     print(checks.report(task, examples, features, name, task_type), flush=True)
@@ -150,10 +135,26 @@ def read_task(
     )
 
 
-def _roles_read(config: RunConfig) -> list[str]:
+def _read_with_labels(
+    config: RunConfig, task: Task, task_type: TableType, saved: SavedAdapter | None
+) -> tuple[Task, dict[str, Examples]]:
+    """Reads the splits that a run needs, and completes the task with its labels.
+
+    Labels that neither the task, its type nor a saved adapter has are inferred from training data.
+    """
     actions = config.actions
-    wanted = {"train": actions.do_train, "dev": actions.do_eval, "test": actions.do_predict}
-    return [name for name, needed in wanted.items() if needed]
+    needed = {"train": actions.do_train, "dev": actions.do_eval, "test": actions.do_predict}
+    saved_labels = saved.config["labels"] if saved else None
+    infers = task.labels is None and task_type.labels is None and not saved_labels
+    roles = [name for name in needed if needed[name] or (infers and name == "train")]
+    examples = _read(config, task, roles) if roles else {}
+    if infers:
+        task = task.with_labels(_infer_labels(task_type, examples, bool(config.data.folds)))
+        if actions.do_train:
+            task_type.check_inferred(task.labels or ())
+    elif task.labels is None and saved_labels:
+        task = task.with_labels(saved_labels)
+    return task, examples
 
 
 def _infer_labels(
