@@ -188,7 +188,7 @@ def test_random_weights_are_refused_before_the_first_run(action, mrpc, tiny_base
     words = ("--task_name=mrpc", f"--data_dir={mrpc}", vocabulary, config, "--max_seq_length=16")
     more = ("--do_train", "--do_eval", "--num_trials=2", action, f"--output_dir={tmp_path}/out")
     said = command(*words, *more)
-    assert f"{action} of a sweep need the base of its runs" in said
+    assert f"{action} of a sweep need a base whose weights can be loaded again" in said
     assert not (tmp_path / "out").exists()
 
 
@@ -285,7 +285,7 @@ def test_trials_need_a_development_set(mrpc, tiny_base_folder, tmp_path):
         f"--output_dir={tmp_path}/out",
         *base_flags(tiny_base_folder),
     )
-    assert "need --do_train and --do_eval" in error
+    assert "Add --do_train and --do_eval" in error
 
 
 def test_what_to_predict_must_be_there_before_training(mrpc, tiny_base_folder, tmp_path):
