@@ -69,5 +69,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(parsed: argparse.Namespace) -> int:
     from adapter_bert_tf.cli import store_commands as commands
 
-    status: int = getattr(commands, f"{parsed.command}_adapters")(parsed)
-    return status
+    status: int | None = getattr(commands, f"{parsed.command}_adapters")(parsed)
+    return status or 0

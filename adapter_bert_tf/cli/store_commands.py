@@ -1,4 +1,4 @@
-"""Commands of `python -m adapter_bert_tf.store`; each returns the exit status."""
+"""Commands of `python -m adapter_bert_tf.store`, some of which return an exit status."""
 
 import argparse
 import os
@@ -111,7 +111,7 @@ def _title(config: Mapping[str, Any]) -> str:
     return task if name == task else f"{name}: {task}"
 
 
-def show_adapters(parsed: argparse.Namespace) -> int:
+def show_adapters(parsed: argparse.Namespace) -> None:
     """Prints the card of each adapter, and its weights by group."""
     for folder in parsed.folders:
         saved = load_adapter(folder)
@@ -122,7 +122,6 @@ def show_adapters(parsed: argparse.Namespace) -> int:
             groups.setdefault(group, []).append(saved.weights[name].size)
         for group, sizes in groups.items():
             print(f"  {group:<40}{len(sizes):>4} arrays{sum(sizes):>12,} parameters")
-    return 0
 
 
 def _sort_key(name: str) -> list[int | str]:
@@ -149,26 +148,25 @@ def verify_adapters(parsed: argparse.Namespace) -> int:
     return 1 if refused else 0
 
 
-def average_adapters(parsed: argparse.Namespace) -> int:
+def average_adapters(parsed: argparse.Namespace) -> None:
     """Writes the mean of adapters of one shape."""
     require_free(parsed.output)
     if len({storage.real(folder) for folder in parsed.folders}) < len(parsed.folders):
         raise InputError(f"Name each adapter of an average once. Received: {parsed.folders}")
-    saved = average([load_adapter(folder) for folder in parsed.folders])
-    return _write(saved, parsed)
+    _write(average([load_adapter(folder) for folder in parsed.folders]), parsed)
 
 
-def generate_adapters(parsed: argparse.Namespace) -> int:
+def generate_adapters(parsed: argparse.Namespace) -> None:
     """Writes an ordinary adapter for one task of an adapter of several."""
     require_free(parsed.output)
     (folder,) = parsed.folders
     saved = load_adapter(folder)
     if not is_several(saved.config):
         raise InputError(f"{folder!r} is the adapter of one task. Use it as it is.")
-    return _write(extract_task(saved, parsed.task), parsed)
+    _write(extract_task(saved, parsed.task), parsed)
 
 
-def import_adapters(parsed: argparse.Namespace) -> int:
+def import_adapters(parsed: argparse.Namespace) -> None:
     """Writes another library's adapter as an adapter directory."""
     require_free(parsed.output)
     (source,) = parsed.folders
@@ -183,16 +181,18 @@ def import_adapters(parsed: argparse.Namespace) -> int:
     inputs = {"texts": parsed.texts}
     if parsed.max_seq_length is not None:
         inputs["max_seq_length"] = parsed.max_seq_length
-    if storage.isdir(source) and is_adapterhub(source):
-        return _write(import_adapter(source, base, parsed.task, labels, **inputs), parsed)
-    has_checkpoint = storage.exists(os.path.join(source, "checkpoint"))
-    if not parsed.task or (storage.isdir(source) and not has_checkpoint):
+    is_folder = storage.isdir(source)
+    if is_folder and is_adapterhub(source):
+        saved = import_adapter(source, base, parsed.task, labels, **inputs)
+    elif parsed.task and (not is_folder or storage.exists(os.path.join(source, "checkpoint"))):
+        saved = import_checkpoint(source, base, parsed.task, labels, **inputs)
+    else:
         raise InputError(
             f"{source!r} has no head_config.json, which AdapterHub's files include. For a "
             "checkpoint of adapter-bert, name it without its ending, .../model.ckpt-1000, and add "
             "--task=NAME and --labels=A,B,..."
         )
-    return _write(import_checkpoint(source, base, parsed.task, labels, **inputs), parsed)
+    _write(saved, parsed)
 
 
 def _require_foreign(folder: str) -> None:
@@ -205,14 +205,13 @@ def _require_foreign(folder: str) -> None:
     raise InputError(f"{folder!r} is an adapter of this package already. Use or copy it as it is.")
 
 
-def _write(saved: SavedAdapter, parsed: argparse.Namespace) -> int:
+def _write(saved: SavedAdapter, parsed: argparse.Namespace) -> None:
     require_free(parsed.output)  # Another process may have written it in the meantime.
     save_adapter(parsed.output, saved.config, saved.weights, parsed.dtype, saved.members)
     print(f"Adapter of {name_of(saved.config)!r}: {parsed.output}")
-    return 0
 
 
-def export_adapters(parsed: argparse.Namespace) -> int:
+def export_adapters(parsed: argparse.Namespace) -> None:
     """Writes an adapter directory as AdapterHub's files."""
     require_free(parsed.output)
     (folder,) = parsed.folders
@@ -220,18 +219,15 @@ def export_adapters(parsed: argparse.Namespace) -> int:
     require_one_task(saved.config, folder)
     export_adapter(saved, parsed.output, load_base(parsed.base_model))
     print(f"Files for AdapterHub: {parsed.output}")
-    return 0
 
 
-def push_adapters(parsed: argparse.Namespace) -> int:
+def push_adapters(parsed: argparse.Namespace) -> None:
     """Uploads an adapter directory to the Hugging Face Hub."""
     (folder,) = parsed.folders
     print(f"Pushed: {hub.push(folder, parsed.name, parsed.private)}")
-    return 0
 
 
-def pull_adapters(parsed: argparse.Namespace) -> int:
+def pull_adapters(parsed: argparse.Namespace) -> None:
     """Downloads an adapter directory from the Hugging Face Hub."""
     revision = hub.pull(parsed.name, parsed.output)
     print(f"Adapter {parsed.name!r}, revision {revision}: {parsed.output}")
-    return 0
