@@ -145,7 +145,7 @@ def _folder_name(sweep: str | None, setting: Setting, seed: int) -> str:
 def note_sweep(config: RunConfig, grid: Grid) -> None:
     """Records in `--output_dir` which sweep it holds."""
     path = os.path.join(config.output.folder, RECORD)
-    storage.write_text(path, json.dumps(_fingerprint(config, grid), indent=2))
+    storage.write_text(path, json.dumps(_fingerprint(grid, config.values), indent=2))
 
 
 def is_interrupted(config: RunConfig, grid: Grid) -> bool:
@@ -155,7 +155,7 @@ def is_interrupted(config: RunConfig, grid: Grid) -> bool:
     """
     out = config.output.folder
     record = read_record(os.path.join(out, RECORD))
-    same = record is not None and _is_same(config, record, _fingerprint(config, grid))
+    same = record is not None and _is_same(config, grid, record)
     return same and not _is_finished(os.path.join(out, "run.json"))
 
 
@@ -190,27 +190,24 @@ def check_sweep(config: RunConfig, grid: Grid) -> None:
     way_out = "Choose another --output_dir, or replace it with --overwrite."
     if record is None and storage.exists(path):
         raise InputError(f"{path} is damaged, so the sweep in this folder is unknown. {way_out}")
-    if record is not None and not _is_same(config, record, _fingerprint(config, grid)):
+    if record is not None and not _is_same(config, grid, record):
         raise InputError(f"{out} holds another sweep: see {path}. {way_out}")
     if record is None and storage.exists(os.path.join(out, "run.json")):
         raise InputError(f"{out} holds a single run. {way_out}")
 
 
-def _fingerprint(config: RunConfig, grid: Grid) -> dict[str, Any]:
-    """Returns what identifies a sweep, as a record holds it."""
-    content = {"grid": grid, "flags": _common(config.values)}
-    fingerprint: dict[str, Any] = json.loads(json.dumps(content))
-    return fingerprint
+def _fingerprint(grid: Grid, settings: Mapping[str, Value]) -> dict[str, Any]:
+    """Returns what identifies a sweep: its grid, and the decisive settings that its runs share."""
+    content = {"grid": grid, "flags": decisive(settings, with_role(Role.SWEEP))}
+    as_read_later: dict[str, Any] = json.loads(json.dumps(content))
+    return as_read_later
 
 
-def _common(values: Mapping[str, Value]) -> dict[str, Value]:
-    return decisive(values, with_role(Role.SWEEP))
-
-
-def _is_same(config: RunConfig, record: Any, fingerprint: Mapping[str, Any]) -> bool:
-    """Whether a `sweep.json` agrees; a setting that it does not name had its default."""
-    settings = record.get("flags") if isinstance(record, dict) else None
+def _is_same(config: RunConfig, grid: Grid, record: Mapping[str, Any]) -> bool:
+    """Whether a `sweep.json` is of this sweep; settings that it does not name had their default."""
+    settings = record.get("flags")
     if not isinstance(settings, dict):
         return False
     complete: dict[str, Value] = {**config.defaults, **EARLIER, **settings}
-    return bool(record | {"flags": _common(complete)} == fingerprint)
+    recorded = {**record, "flags": decisive(complete, with_role(Role.SWEEP))}
+    return recorded == _fingerprint(grid, config.values)
