@@ -48,13 +48,7 @@ def _ineffective_in_run(config: RunConfig) -> list[str]:
 def ineffective_in_sweep(
     config: RunConfig, grid: Collection[str], runs: Sequence[RunConfig]
 ) -> list[str]:
-    """Returns sentences about settings without effect in the runs of a sweep.
-
-    Args:
-      config: of the command.
-      grid: names of the settings that vary.
-      runs: configuration of each run.
-    """
+    """Returns sentences about settings without effect in the runs of a sweep."""
     varied = [row for row in map(BY_NAME.__getitem__, grid) if _is_given(row, config)]
     counts: collections.Counter[tuple[str, str]] = collections.Counter()
     for run in runs:

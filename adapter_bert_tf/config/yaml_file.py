@@ -16,13 +16,7 @@ MAX_VALUES = 200_000  # With every alias (`*name`) expanded.
 
 
 def read_yaml(path: str, flag: str, expected: str = "`setting: value` lines") -> dict[Any, Any]:
-    """Reads the dict in a local or remote YAML file. Raises `InputError`.
-
-    Args:
-      path: of the file.
-      flag: which names the file, for messages.
-      expected: description of the content, for messages.
-    """
+    """Reads the dict in a local or remote YAML file, which a flag names. Raises `InputError`."""
     try:
         content = parse_yaml(_read_text(path, flag))
     except (OSError, ValueError) as error:

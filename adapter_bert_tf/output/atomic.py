@@ -63,10 +63,9 @@ def replace_folder(
     one.
 
     Args:
-      folder: path, local or remote.
+      folder: local or remote.
       last: name of the file without which the folder counts as empty; a remote one gets it last.
-      check: raises `InputError` if the content of a path may not be replaced; called before and
-        after the new content is written, which may take minutes.
+      check: raises `InputError` if `folder` may not be replaced; called before and after writing.
     """
     check(folder)
     if storage.is_remote(folder):

@@ -42,13 +42,8 @@ class InUse(InputError):
 def locked(folder: str, wait: bool = False) -> Iterator[None]:
     """Holds the folder's lock, which is reentrant in a process.
 
-    Args:
-      folder: path.
-      wait: whether to wait for another process that holds it.
-
-    Raises:
-      InUse: if another process holds it.
-      InputError: if this user may not write there.
+    Raises `InUse` if another process holds it, unless `wait`, and `InputError` if this user may not
+    write there.
     """
     path = os.path.join(folder, FILE)
     if path in _held:
@@ -78,9 +73,6 @@ class Lock:
     A local file is also locked by the operating system, which releases the lock of a killed
     process. Object stores have no such locks, and some network file systems have them only between
     the processes of one machine. So the owner also writes a heartbeat every `BEAT` seconds.
-
-    Args:
-      path: of the file.
     """
 
     def __init__(self, path: str) -> None:

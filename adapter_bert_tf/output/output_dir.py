@@ -80,12 +80,7 @@ def matches(name: str, patterns: Collection[Pattern]) -> bool:
 
 
 class OutputDir:
-    """A folder that a command writes and in which the user may keep other files.
-
-    Args:
-      path: local or remote; it need not exist.
-      contents: what the command writes there.
-    """
+    """A local or remote folder that a command writes; the user may keep other files there."""
 
     def __init__(self, path: str, contents: Contents) -> None:
         self.path, self.contents = path, contents
@@ -99,11 +94,8 @@ class OutputDir:
     def lock(self, wait: bool = False) -> Iterator[None]:
         """Locks the folder and removes files of killed processes.
 
-        Args:
-          wait: whether to wait for another process that holds it.
-
-        Raises:
-          InputError: if another process holds it, or a foreign file or folder has a name of ours.
+        Raises `InputError` if another process holds it, unless `wait`, or if something foreign has
+        a name of ours.
         """
         self.require_clear_names()
         with locked(self.path, wait):

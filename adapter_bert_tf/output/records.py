@@ -120,12 +120,7 @@ class Fingerprint:
 
 
 def is_complete(record: Mapping[str, Any], evaluated: bool) -> bool:
-    """Whether a `run.json` has all that other runs and sweeps read of it.
-
-    Args:
-      record: content of the file.
-      evaluated: whether it must have results.
-    """
+    """Whether a `run.json` has all that others read of it, with results if `evaluated`."""
     parameters, results = record.get("parameters"), record.get("eval")
     counts = parameters if isinstance(parameters, dict) else {}
     numbers = [record.get(name) for name in ("train_seconds", "examples_per_second")]

@@ -22,11 +22,9 @@ class RunDir(OutputDir):
     """An output folder and the run that is to use it.
 
     Args:
-      path: of the folder.
-      contents: what the run writes there.
+      path, contents: as for `OutputDir`.
       run: fingerprint of the run.
-      adapter: place of the run's adapter.
-      exported: place of its SavedModel.
+      adapter, exported: places of the run's adapter and of its SavedModel.
       result_files: patterns of the files with its results.
     """
 
@@ -183,14 +181,7 @@ class RunDir(OutputDir):
         super().clear([*more, *map(glob.escape, unchanged)])
 
     def results(self, exports: bool) -> dict[str, Any]:
-        """Returns the results in the folder, as `run.json` records them.
-
-        Args:
-          exports: whether the run writes a SavedModel.
-
-        Returns:
-          dict from file to SHA-256; for a SavedModel the sizes of its files.
-        """
+        """Returns a dict from file to SHA-256; for a SavedModel the sizes of its files."""
         names = [n for n in self._names() if matches(n, self.result_files)]
         digests = {name: file_digest(self.file(name)) for name in names}
         exported = {EXPORT: self.exported.state()} if exports else {}
@@ -223,12 +214,8 @@ def require_own_adapter(
 ) -> None:
     """Raises `InputError` if another run's adapter is where a run writes its own.
 
-    Args:
-      adapter: at that place.
-      output_dir: of the run. Another run's adapter is replaced only in its folder `adapter`.
-      run_id: digest of the run.
-      accepted: further run ids that an adapter in that folder may have.
-      overwrite: whether an adapter in that folder may always be replaced.
+    It is replaced only in the folder `adapter` of `output_dir`, if it has one of the `accepted` run
+    ids, or with `overwrite`.
     """
     if not adapter.exists() or (recorded := adapter.run()) == run_id:
         return

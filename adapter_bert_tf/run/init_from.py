@@ -75,12 +75,7 @@ class InitialAdapter:
 
 
 def load_initial_adapter(config: RunConfig, together: bool = False) -> InitialAdapter | None:
-    """Loads the adapter of `--init_from`, if given. Raises `InputError`.
-
-    Args:
-      config: of the run.
-      together: whether the run trains several tasks.
-    """
+    """Loads the adapter of `--init_from`, if given, for one task or several `together`."""
     folder, task = config.training.init_from, config.training.init_task
     if not folder:
         if task:

@@ -35,13 +35,7 @@ def contents_of(result_files: Collection[str] = ()) -> Contents:
 
 
 def run_dir(output: OutputConfig, run: Fingerprint, result_files: Collection[str] = ()) -> RunDir:
-    """Returns the output folder of a run, with its adapter and its SavedModel.
-
-    Args:
-      output: settings with the folders of the run.
-      run: fingerprint of the run.
-      result_files: patterns of the files with the results of its tasks.
-    """
+    """Returns the output folder of a run, with its adapter and its SavedModel."""
     return RunDir(
         output.folder,
         contents_of(result_files),

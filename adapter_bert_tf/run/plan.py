@@ -70,12 +70,9 @@ class Plan:
       actions: what the run does.
       evaluation: evaluation during training, and which weights are kept.
       output: folders that it writes, and whether it ends with a report.
-      base: `Base`.
-      method: what is trained.
       saved: the adapter that is applied, if the run does not train.
       batches: how examples form batches.
-      training: `TrainingSettings`; 0 steps if the run does not train.
-      strategy: `tf.distribute.Strategy`.
+      training: how to train; 0 steps if the run does not train.
       precision: a key of `strategy.PRECISIONS`.
       dropout: rate of all dropouts of base and head in training; None for the base's own.
       folder: owner of `output.folder`.
@@ -130,7 +127,6 @@ class Job:
     """A run in progress.
 
     Args:
-      plan: of the run.
       model: with the base's weights, and the saved adapter's if there is one.
       trained: dict from common name to variable.
       standardized: whether the model's scores are standardized, as they are during training.

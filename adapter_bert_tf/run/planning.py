@@ -38,16 +38,7 @@ from adapter_bert_tf.training.tuning import uses_train_pooler
 
 
 def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
-    """Reads and checks all that a run needs, except the model.
-
-    Args:
-      runner: of the task's type.
-      config: of the command, or of one run of a sweep.
-      cache: what the runs of this process share.
-
-    Raises:
-      InputError: for anything that the user can fix.
-    """
+    """Reads and checks all that a run needs, except the model. Raises `InputError`."""
     # === Paths, and what is in them already ===
     config = with_earlier_defaults(config)
     checks.check(config)

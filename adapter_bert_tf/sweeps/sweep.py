@@ -57,11 +57,6 @@ class Sweep:
 
     Each run is planned twice: all before the first starts, to report every mistake then, and each
     again at its turn, to keep only one run's data in memory.
-
-    Args:
-      runner: of the task's type.
-      config: of the command.
-      cache: what the runs share.
     """
 
     def __init__(self, runner: TaskRunner, config: RunConfig, cache: RunCache) -> None:

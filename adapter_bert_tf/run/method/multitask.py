@@ -28,14 +28,7 @@ def hyperformer(
     hidden_size: int,
     layers: tuple[int, ...] | None,
 ) -> HyperFormerConfig:
-    """Returns a HyperFormer or HyperFormer++ (Mahabadi et al. 2021). Raises `InputError`.
-
-    Args:
-      config: settings of the method.
-      task_names: of the tasks.
-      hidden_size: of the base.
-      layers: with adapters; None for all.
-    """
+    """Returns a HyperFormer or HyperFormer++ (Mahabadi et al. 2021). Raises `InputError`."""
     size = config.adapter_size or max(hidden_size // REDUCTION, 1)
     adapter = AdapterConfig(size, layers=layers, normalize_output=True)
     values = {field: getattr(config, name) for field, name in HYPERFORMER.items()}

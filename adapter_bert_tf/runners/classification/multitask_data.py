@@ -68,15 +68,9 @@ def _folder_of(parent: str, name: str, task_name: str, alone: bool) -> str:
 def read_tasks(
     config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None
 ) -> tuple[ClassificationData, ...]:
-    """Reads the data of all tasks, each with its position among them.
+    """Reads the data of all tasks, each with its position among them. Raises `InputError`.
 
-    Args:
-      config: settings that decide what is read.
-      vocabulary: of the base.
-      saved: adapter to apply, whose order of tasks and labels count.
-
-    Raises:
-      InputError: for anything wrong with the data; the message names the task.
+    The order of tasks and the labels are those of the saved adapter, if there is one.
     """
     configs, encoder = configs_of(config), text_encoder(vocabulary, config.data.max_seq_length)
     _check_types(configs)

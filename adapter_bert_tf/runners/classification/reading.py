@@ -91,14 +91,7 @@ def data_folder(config: RunConfig, task: Task) -> str:
 def read_task(
     config: RunConfig, task: Task, encoder: TextEncoder, saved: SavedAdapter | None = None
 ) -> ClassificationData:
-    """Reads, checks, limits and tokenizes the data that a run needs. Raises `InputError`.
-
-    Args:
-      config: settings that decide what is read.
-      task: to read.
-      encoder: of the base's vocabulary and the length.
-      saved: adapter to apply, whose labels count.
-    """
+    """Reads, checks, limits and tokenizes the data that a run needs. Raises `InputError`."""
     task_type = table_type(task.task_type)
     task, examples = _read_with_labels(config, task, task_type, saved)
     metrics = choose_metrics(config.evaluation.metric, task, task_type)

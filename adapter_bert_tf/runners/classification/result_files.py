@@ -64,13 +64,7 @@ def raw_file(split: str) -> str:
 def write_test_results(
     folder: str, task: ClassificationData, predictions: Mapping[str, np.ndarray]
 ) -> None:
-    """Writes the predictions of all test splits, and prints the first few.
-
-    Args:
-      folder: `--output_dir`.
-      task: whose predictions.
-      predictions: dict from split to predictions.
-    """
+    """Writes the predictions of each test split, and prints the first few."""
     for split, predicted in predictions.items():
         examples = task.examples[split]
         indices = examples.indices
@@ -90,8 +84,7 @@ def write_predictions(
 
     Args:
       folder: `--output_dir`.
-      task: whose predictions.
-      split: a test split.
+      task, split: whose predictions.
       indices: the examples' names.
       predicted: float `[examples, labels]` probabilities, or `[examples]` scores.
       prefix: of the first file's name.
@@ -120,7 +113,7 @@ def _print_predictions(task: Task, examples: Examples, predicted: np.ndarray) ->
 def write_details(
     folder: str, task: ClassificationData, predictions: Mapping[str, np.ndarray]
 ) -> None:
-    """Writes `eval_details.json` of each evaluated split; see `write_test_results`."""
+    """Writes `eval_details.json` of each evaluated split."""
     for split, predicted in predictions.items():
         encoded = task.labels[split]
         if encoded is not None and task.task_type.is_known(encoded).any():
@@ -149,10 +142,7 @@ def _details_of(task: ClassificationData, split: str, predicted: np.ndarray) -> 
 def write_class_tables(
     folder: str, task: ClassificationData, predictions: Mapping[str, np.ndarray]
 ) -> None:
-    """Writes and prints `eval_classes.tsv` of each evaluated split, if the type has such a table.
-
-    The arguments are those of `write_test_results`.
-    """
+    """Writes and prints `eval_classes.tsv` of each evaluated split, if the type has one."""
     for split, predicted in predictions.items():
         encoded = task.labels[split]
         if encoded is None:

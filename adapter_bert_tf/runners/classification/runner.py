@@ -163,13 +163,7 @@ def _frozen_outputs(job: Job, task: ClassificationData) -> frozen_layers.FrozenO
 def _score(
     task: ClassificationData, predictions: Mapping[str, np.ndarray], prefix: str
 ) -> dict[str, float]:
-    """Returns the metrics of all splits with labels, such as `eval_mismatched_accuracy`.
-
-    Args:
-      task: whose predictions.
-      predictions: dict from split to predictions.
-      prefix: of the metrics' names.
-    """
+    """Returns the metrics of all splits with labels, such as `eval_mismatched_accuracy`."""
     results: dict[str, float] = {}
     for split, predicted in predictions.items():
         if len(predicted) >= FEW and task.task_type.is_constant(predicted):
@@ -213,13 +207,7 @@ def _predict(job: Job, task: ClassificationData, split: str, batch_size: int) ->
 
 
 def in_file_order(rows: np.ndarray, plan: np.ndarray, count: int) -> np.ndarray:
-    """Returns the outputs of an `eval_plan`, `[batches * batch_size, ...]`, in file order.
-
-    Args:
-      rows: outputs of all batches.
-      plan: int64 `[batches, batch_size]`, numbers of examples; -1 for padding.
-      count: number of examples.
-    """
+    """Returns the outputs of an `eval_plan`, `[batches * batch_size, ...]`, in file order."""
     is_example = plan.reshape(-1) >= 0
     in_order = np.empty_like(rows[:count])
     in_order[plan.reshape(-1)[is_example]] = rows[is_example]

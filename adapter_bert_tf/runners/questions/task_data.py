@@ -48,7 +48,6 @@ class SpanData:
       training: questions to train on.
       questions: of the file to answer.
       articles: content of that file, for the official evaluators.
-      vocabulary: of the base.
       settings: of the windows.
       decoding: how answers are chosen.
       folder: of the windows.
@@ -182,12 +181,7 @@ def read(config: RunConfig, vocabulary: Vocabulary) -> SpanData:
 
 
 def warn(data: SpanData, train: str, dev: str) -> None:
-    """Warns of questions that are seen, cut or misplaced.
-
-    Args:
-      data: to check.
-      train, dev: names of its sources in messages.
-    """
+    """Warns of questions that are seen, cut or misplaced, in sources of these names."""
     for source, questions in ((train, data.training), (dev, data.questions)):
         checks.warn_of_cut(questions, data.encoder, data.settings.max_query_length, source)
     checks.warn_of_seen(data.training, data.questions, dev)
