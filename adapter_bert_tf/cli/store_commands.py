@@ -3,8 +3,6 @@
 import argparse
 import os
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import load_base
@@ -89,13 +87,15 @@ def _is_member(path: str) -> bool:
 def _row(path: str) -> str:
     saved = load_adapter(path)
     config, metric = saved.config, saved.config["metric"]
+    name, task = name_of(config), config["task"]
+    title = task if name == task else f"{name}: {task}"
     size = getattr(adapter_of(config), "bottleneck_size", "-")
     result = "-"
     if metric:
         result = f"{metric['name']} {format_metric(metric['value'])} ({metric['split']})"
     kilobytes = storage.stat(os.path.join(path, WEIGHTS)).length // 1024
     return ROW.format(
-        printable(_title(config))[:23],
+        printable(title)[:23],
         config["method"],
         size,
         f"{trained_size(config):,}",
@@ -103,12 +103,6 @@ def _row(path: str) -> str:
         printable(result),
         path,
     )
-
-
-def _title(config: Mapping[str, Any]) -> str:
-    """Returns an adapter's task, after its name if that is another."""
-    name, task = name_of(config), config["task"]
-    return task if name == task else f"{name}: {task}"
 
 
 def show_adapters(parsed: argparse.Namespace) -> None:

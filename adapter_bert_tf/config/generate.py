@@ -29,19 +29,14 @@ def options_module() -> str:
 
 
 def _type(row: Setting) -> str:
-    if row.kind == "choice":
-        choices = "".join(f'\n        "{choice}",' for choice in row.choices)
-        base = f"Literal[{choices}\n    ]" if len(row.choices) > 5 else _in_one_line(row.choices)
+    quoted = [f'"{choice}"' for choice in row.choices]
+    if len(quoted) > 5:
+        base = "Literal[" + "".join(f"\n        {choice}," for choice in quoted) + "\n    ]"
     else:
-        base = TYPES[row.kind]
+        base = f"Literal[{', '.join(quoted)}]" if quoted else TYPES[row.kind]
     if row.name in ("fuse", "class_weights"):
         base += " | Mapping[str, Any] | Sequence[str]"
     return f"{base} | None" if row.default is None else base
-
-
-def _in_one_line(choices: tuple[str, ...]) -> str:
-    quoted = ", ".join(f'"{choice}"' for choice in choices)
-    return f"Literal[{quoted}]"
 
 
 def page() -> str:

@@ -59,7 +59,14 @@ def _listed(task_name: str | None) -> list[Entry]:
 def entries(task_name: str) -> list[Entry]:
     """Returns the tasks that `--task_name` lists. Raises `InputError` for repeated names."""
     is_file = task_name.endswith(YAML)
-    listed = _entries_of_file(task_name) if is_file else _entries_of_text(task_name)
+    if is_file:
+        lines = "`name: {setting: value}` lines, one for each task"
+        content = read_yaml(task_name, "--task_name", lines)
+        listed = [
+            _entry(task_name, name, {} if own is None else own) for name, own in content.items()
+        ]
+    else:
+        listed = _entries_of_text(task_name)
     names = [entry.name.lower() for entry in listed]  # Names of folders and files.
     repeated = sorted({name for name in names if names.count(name) > 1})
     if listed and not repeated:
@@ -87,11 +94,6 @@ def _entries_of_text(text: str) -> list[Entry]:
 
 def _known_name(name: str) -> str:
     return OWN if name.lower() == OWN else find_task(name).name
-
-
-def _entries_of_file(path: str) -> list[Entry]:
-    listed = read_yaml(path, "--task_name", "`name: {setting: value}` lines, one for each task")
-    return [_entry(path, name, {} if own is None else own) for name, own in listed.items()]
 
 
 def _entry(path: str, name: Any, settings: Any) -> Entry:

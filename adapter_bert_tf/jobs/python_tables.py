@@ -40,7 +40,9 @@ def given(
         names, rows = [*map(str, named), str(labels)], _rows_of_frame(texts, labels, named)
     else:
         rows = _rows_of_lists([texts, *([] if others is None else [others]), labels])
-        if rows and others is None and all(_is_pair(row[0]) for row in rows):
+        firsts = [row[0] for row in rows]
+        is_pairs = all(isinstance(first, tuple | list) and len(first) == 2 for first in firsts)
+        if rows and others is None and is_pairs:
             rows = [[*pair, label] for pair, label in rows]
         names = [*TEXTS[: len(rows[0]) - 1 if rows else 1], LABEL]
     for number, (*row, _) in enumerate(rows):
@@ -75,10 +77,6 @@ def _rows_of_frame(frame: Any, label: Any, columns: list[str]) -> list[list[Any]
     frames.require_unique(frame, [label])
     texts = frames.rows(frame, columns)
     return [[*row, value] for row, value in zip(texts, frame[label], strict=True)]
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, tuple | list) and len(value) == 2
 
 
 def _label(value: Any, place: int, sets: bool) -> str:

@@ -4,7 +4,6 @@ import contextlib
 import functools
 from typing import Any
 
-import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
@@ -71,8 +70,10 @@ def new_model(runner: TaskRunner, plan: Plan) -> EncoderModel:
     model = runner.new_model(plan, encoder)
     model.compile(jit_compile=plan.training.jit_compile)
     untouched = plan.base.assign(model.named_variables())
-    if plan.members:
-        _assign_members(model.named_variables(), plan)
+    if isinstance(plan.method.adapter, FusionConfig) and plan.members:
+        variables = model.named_variables()
+        for name, value in stack_members(plan.method.adapter, plan.members).items():
+            variables[name].assign(value)
     if plan.saved:
         plan.saved.assign_to(model.named_variables(), plan.base.fingerprint())
     elif plan.initial_adapter:
@@ -84,12 +85,6 @@ def new_model(runner: TaskRunner, plan: Plan) -> EncoderModel:
             "--adapter_dir."
         )
     return model
-
-
-def _assign_members(variables: dict[str, tf.Variable], plan: Plan) -> None:
-    assert isinstance(plan.method.adapter, FusionConfig)
-    for name, value in stack_members(plan.method.adapter, plan.members).items():
-        variables[name].assign(value)
 
 
 def _execute(runner: TaskRunner, job: Job) -> None:

@@ -29,7 +29,7 @@ def contents_of(result_files: Collection[str] = ()) -> Contents:
         records=("sweep.json", RECORD),
         added=(report.FILE, EVENTS),
         is_foreign=_is_foreign_page,
-        replaced={"adapter": _require_our_adapter, EXPORT: None},
+        replaced={"adapter": lambda path: AdapterDir(path).require_replaceable(), EXPORT: None},
         folders={os.path.dirname(OWNER): CHECKPOINTS},
     )
 
@@ -44,10 +44,6 @@ def run_dir(output: OutputConfig, run: Fingerprint, result_files: Collection[str
         exported=SavedModelDir(output.export_folder),
         result_files=(EVALUATION, *result_files),
     )
-
-
-def _require_our_adapter(path: str) -> None:
-    AdapterDir(path).require_replaceable()
 
 
 def _is_foreign_page(path: str) -> bool:
