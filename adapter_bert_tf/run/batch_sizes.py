@@ -10,11 +10,6 @@ from adapter_bert_tf.run.plan import Batches, Method
 from adapter_bert_tf.training.loop import TrainingSettings
 
 
-def distribution(config: RunConfig) -> str:
-    """Returns `--distribution`, which is `tpu` with `--use_tpu`."""
-    return "tpu" if config.device.use_tpu else config.device.distribution
-
-
 def batches_of(config: RunConfig, replicas: int) -> Batches:
     """Returns the batch sizes; those of evaluation are rounded up to a multiple of the replicas."""
     size = config.training.train_batch_size
@@ -48,7 +43,7 @@ def _pad_to(config: RunConfig) -> int | None:
     """Returns the factor of batch lengths; None for one fixed length."""
     if config.device.pad_to is not None:
         return config.device.pad_to or None
-    if distribution(config) == "tpu":
+    if config.device.strategy == "tpu":
         return None
     if config.device.jit_compile:
         return 32  # XLA compiles once for each length.
@@ -93,5 +88,5 @@ def _steps(config: TrainingConfig, examples: int) -> int:
 
 def steps_per_loop(config: RunConfig) -> int:
     """Returns the steps of one call, without checkpoints and signals; a TPU's host is slow."""
-    default = 100 if distribution(config) == "tpu" else 1
+    default = 100 if config.device.strategy == "tpu" else 1
     return min(config.device.iterations_per_loop or default, config.training.save_checkpoints_steps)

@@ -5,7 +5,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf.base import Base
@@ -16,7 +15,7 @@ from adapter_bert_tf.config.task_list import takes_subsets
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output.output_dir import OutputDir
 from adapter_bert_tf.output.run_dir import RunDir
-from adapter_bert_tf.run.batch_sizes import batches_of, distribution, training_settings
+from adapter_bert_tf.run.batch_sizes import batches_of, training_settings
 from adapter_bert_tf.run.checks import path_conflicts, split_history
 from adapter_bert_tf.run.fingerprint import content_of, fingerprint_of, warn_of_other_data
 from adapter_bert_tf.run.init_from import InitialAdapter, load_initial_adapter, recorded_settings
@@ -59,7 +58,7 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
     runner.check(data_config(config), saved)
 
     # === Devices, base and method ===
-    strategy = strategy_of(config, cache)
+    strategy = cache.strategy(config.device)
     batches = batches_of(config, strategy.num_replicas_in_sync)
     base = cache.base(config.base)
     _check_length(config.data.max_seq_length, base)
@@ -107,14 +106,6 @@ def check_replaced_folders(config: RunConfig) -> None:
         export.require_not_a_result(own=output.folder)
     if config.actions.do_train:
         AdapterDir(output.adapter_folder).require_replaceable()
-
-
-def strategy_of(config: RunConfig, cache: RunCache) -> tf.distribute.Strategy:
-    """Returns the strategy of the devices that the settings name."""
-    device = config.device
-    return cache.strategy(
-        distribution(config), device.tpu_name, device.tpu_zone, device.gcp_project
-    )
 
 
 def data_config(config: RunConfig) -> RunConfig:

@@ -10,6 +10,7 @@ from absl import logging
 from adapter_bert_tf.base import Base, open_base
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.sections.command import DeviceConfig
 from adapter_bert_tf.config.sections.model import BaseConfig
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.versions import installed_versions
@@ -25,11 +26,11 @@ class RunCache:
         self._strategies: dict[tuple[Any, ...], tf.distribute.Strategy] = {}
         self._warned: set[str] = set()
 
-    def strategy(self, distribution: str, *address: str | None) -> tf.distribute.Strategy:
-        """Returns a strategy; prints once which one has several replicas."""
-        key = (distribution, *address)
+    def strategy(self, device: DeviceConfig) -> tf.distribute.Strategy:
+        """Returns the strategy that the settings name; prints one with several replicas once."""
+        key = (device.strategy, device.tpu_name, device.tpu_zone, device.gcp_project)
         if key not in self._strategies:
-            strategy = make_strategy(distribution, *address)
+            strategy = make_strategy(*key)
             replicas = strategy.num_replicas_in_sync
             if replicas > 1:
                 versions = installed_versions().items()

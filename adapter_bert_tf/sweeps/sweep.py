@@ -27,7 +27,6 @@ from adapter_bert_tf.run.planning import (
     check_replaced_folders,
     data_config,
     plan_run,
-    strategy_of,
 )
 from adapter_bert_tf.run.result_files import has_report, write_eval_results, write_report
 from adapter_bert_tf.run.run_cache import RunCache
@@ -123,7 +122,7 @@ class Sweep:
         path_conflicts.check(config, self.runner.output_files(()), folders)
         self.warn_of_ineffective_flags()
         # Prints the devices, which all runs share; folds print their data at their turn.
-        strategy_of(self.configs[0], self.cache)
+        self.cache.strategy(self.configs[0].device)
         silent = contextlib.redirect_stdout(io.StringIO())
         with silent if grid.folds_of(config) else contextlib.nullcontext():
             for run_config in self.configs:

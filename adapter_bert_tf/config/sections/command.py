@@ -119,3 +119,8 @@ class DeviceConfig:
     gcp_project: str | None = setting(None, "Cloud project of the TPU.", Role.ADDRESS)
     master: str | None = setting(None, "Not used; kept for old command lines.", Role.UNUSED)
     num_tpu_cores: int = setting(8, "Not used: the TPU reports how many it has.", Role.UNUSED)
+
+    @property
+    def strategy(self) -> str:
+        """`distribution`, which is `tpu` with `use_tpu`."""
+        return "tpu" if self.use_tpu else self.distribution

@@ -30,7 +30,7 @@ def check(config: RunConfig) -> None:
     ]
     paths += [("task_name", path) for path in folders(config.data.task_name)]
     _check_filled_in([*paths, ("tpu_name", device.tpu_name)])
-    if device.use_tpu or device.distribution == "tpu":
+    if device.strategy == "tpu":
         _check_remote(config, paths)
         runtime = tpu_runtime(device.tpu_name, device.tpu_zone, device.gcp_project)
         tpu = device.tpu_name or "of the environment"
