@@ -48,7 +48,7 @@ def run_plan(runner: TaskRunner, plan: Plan) -> dict[str, Any]:
         job = _build(runner, plan)
         print(runner.report(job), flush=True)
         if plan.initial_adapter:
-            print(runner.report_start(plan, job.model), flush=True)
+            print(runner.report_start(plan.initial_adapter, plan, job.model), flush=True)
         if not actions.dry_run:
             _execute(runner, job)
         return _run_record(job)
@@ -77,7 +77,7 @@ def new_model(runner: TaskRunner, plan: Plan) -> EncoderModel:
     if plan.saved:
         plan.saved.assign_to(model.named_variables(), plan.base.fingerprint())
     elif plan.initial_adapter:
-        runner.assign_start(plan, model)
+        runner.assign_start(plan.initial_adapter, plan, model)
     elif untouched and not plan.actions.do_train:
         raise InputError(
             f"There is no adapter in {plan.output.adapter_folder!r} to evaluate, and "

@@ -36,10 +36,12 @@ class TaskRunner(abc.ABC):
     Attributes:
       uses_pooler: whether its heads read the pooler's output.
       together: whether it trains several tasks together.
+      export_model: function that writes a SavedModel.
     """
 
     uses_pooler: bool
     together = False
+    export_model = staticmethod(export_task)
 
     @abc.abstractmethod
     def check(self, config: RunConfig, saved: SavedAdapter | None) -> None:
@@ -93,15 +95,13 @@ class TaskRunner(abc.ABC):
             job.model, job.trained, tuning, f"What --tuning={tuning.method} trains:"
         )
 
-    def assign_start(self, plan: Plan, model: EncoderModel) -> None:
+    def assign_start(self, initial: InitialAdapter, plan: Plan, model: EncoderModel) -> None:
         """Assigns the weights that the training starts from. Raises `InputError`."""
-        assert plan.initial_adapter
-        plan.initial_adapter.assign_to(model, plan.base.fingerprint(), plan.only_task)
+        initial.assign_to(model, plan.base.fingerprint(), plan.only_task)
 
-    def report_start(self, plan: Plan, model: EncoderModel) -> str:
+    def report_start(self, initial: InitialAdapter, plan: Plan, model: EncoderModel) -> str:
         """Returns one line about the weights that are assigned."""
-        assert plan.initial_adapter
-        return plan.initial_adapter.report(model, plan.only_task)
+        return initial.report(model, plan.only_task)
 
     def begin_training(self, job: Job) -> None:
         """Prepares the model for training."""
@@ -178,7 +178,7 @@ class TaskRunner(abc.ABC):
     def export(self, job: Job) -> None:
         """Writes the SavedModel."""
         plan, config = job.plan, self.exported_config(job)
-        export_task(plan.output.export_folder, job.model, config, plan.base.vocabulary)
+        self.export_model(plan.output.export_folder, job.model, config, plan.base.vocabulary)
         print(f"SavedModel: {plan.output.export_folder}", flush=True)
 
 

@@ -43,6 +43,7 @@ class MultitaskRunner(ClassificationRunner):
     """Classification and regression tasks that are trained together."""
 
     together = True
+    export_model = staticmethod(export_together)
 
     def check(self, config: RunConfig, saved: SavedAdapter | None) -> None:
         if saved and not is_several(saved.config):
@@ -89,13 +90,11 @@ class MultitaskRunner(ClassificationRunner):
         per_task = format_per_task_report(job.model, job.trained, len(model.head_of))
         return f"{super().report(job)}\n{per_task}"
 
-    def assign_start(self, plan: Plan, model: EncoderModel) -> None:
-        assert plan.initial_adapter
-        multitask_init.assign(plan.initial_adapter, model, plan.base.fingerprint(), plan.tasks)
+    def assign_start(self, initial: InitialAdapter, plan: Plan, model: EncoderModel) -> None:
+        multitask_init.assign(initial, model, plan.base.fingerprint(), plan.tasks)
 
-    def report_start(self, plan: Plan, model: EncoderModel) -> str:
-        assert plan.initial_adapter
-        return multitask_init.report(plan.initial_adapter, plan.tasks)
+    def report_start(self, initial: InitialAdapter, plan: Plan, model: EncoderModel) -> str:
+        return multitask_init.report(initial, plan.tasks)
 
     def train_batches(self, plan: Plan, start: int, share: HostShard) -> tf.data.Dataset:
         batches, features = plan.batches, mixed_features(data_of(plan))
@@ -130,10 +129,3 @@ class MultitaskRunner(ClassificationRunner):
         average = job.record.get("eval", {}).get(AVERAGE)
         metric = {"name": "average", "value": average, "split": "dev"}
         return self.describe_adapter(job, **whole(tasks, None if average is None else metric))
-
-    def export(self, job: Job) -> None:
-        plan = job.plan
-        export_together(
-            plan.output.export_folder, job.model, self.exported_config(job), plan.base.vocabulary
-        )
-        print(f"SavedModel: {plan.output.export_folder}", flush=True)
