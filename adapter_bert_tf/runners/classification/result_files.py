@@ -110,39 +110,10 @@ def _print_predictions(task: Task, examples: Examples, predicted: np.ndarray) ->
         print(printable(f"  {label}{task_type.certainty(row)}  {cut}"))
 
 
-def write_details(
+def write_evaluation(
     folder: str, task: ClassificationData, predictions: Mapping[str, np.ndarray]
 ) -> None:
-    """Writes `eval_details.json` of each evaluated split."""
-    for split, predicted in predictions.items():
-        encoded = task.labels[split]
-        if encoded is not None and task.task_type.is_known(encoded).any():
-            name = with_suffix(f"{task.file_prefix}eval_details", split)
-            details = _details_of(task, split, predicted)
-            write_details_file(folder, name, task.name, split, details)
-
-
-def _details_of(task: ClassificationData, split: str, predicted: np.ndarray) -> dict[str, Any]:
-    """Returns the details of a split with known labels, with texts and lines of the examples."""
-    encoded, examples = task.labels[split], task.examples[split]
-    assert encoded is not None
-    rows = np.flatnonzero(task.task_type.is_known(encoded))
-    texts, lines = examples.texts(), examples.places
-
-    def example(row: int) -> dict[str, Any]:
-        cut = [truncate(text, LONGEST_TEXT) for text in texts[rows[row]]]
-        return {"line": int(lines[rows[row]][1]), "texts": cut}
-
-    labels = [truncate(label, LONGEST_LABEL) for label in task.labels_in_order]
-    details = task.task_type.details(labels, encoded[rows], predicted[rows])
-    shown = [example(one.pop("row")) | one for one in details.pop("shown")]
-    return {"examples": len(rows), **details, "shown": shown}
-
-
-def write_class_tables(
-    folder: str, task: ClassificationData, predictions: Mapping[str, np.ndarray]
-) -> None:
-    """Writes and prints `eval_classes.tsv` of each evaluated split, if the type has one."""
+    """Writes the details of each evaluated split, and its table of classes if the type has one."""
     for split, predicted in predictions.items():
         encoded = task.labels[split]
         if encoded is None:
@@ -154,6 +125,27 @@ def write_class_tables(
             name = with_suffix(f"{task.file_prefix}eval_classes", split)
             storage.write_text(os.path.join(folder, f"{name}.tsv"), _tsv(table))
             print(format_table(title.format(task.split_title(split)), table), flush=True)
+        if known.any():
+            name = with_suffix(f"{task.file_prefix}eval_details", split)
+            details = _details_of(task, split, encoded, predicted)
+            write_details_file(folder, name, task.name, split, details)
+
+
+def _details_of(
+    task: ClassificationData, split: str, encoded: np.ndarray, predicted: np.ndarray
+) -> dict[str, Any]:
+    """Returns the details of a split with known labels, with texts and lines of the examples."""
+    rows = np.flatnonzero(task.task_type.is_known(encoded))
+    texts, lines = task.examples[split].texts(), task.examples[split].places
+
+    def example(row: int) -> dict[str, Any]:
+        cut = [truncate(text, LONGEST_TEXT) for text in texts[rows[row]]]
+        return {"line": int(lines[rows[row]][1]), "texts": cut}
+
+    labels = [truncate(label, LONGEST_LABEL) for label in task.labels_in_order]
+    details = task.task_type.details(labels, encoded[rows], predicted[rows])
+    shown = [example(one.pop("row")) | one for one in details.pop("shown")]
+    return {"examples": len(rows), **details, "shown": shown}
 
 
 def format_table(title: str, table: Sequence[Sequence[str]]) -> str:

@@ -112,10 +112,9 @@ class ClassificationRunner(TaskRunner):
         return results
 
     def write_details(self, job: Job) -> None:
-        folder = job.plan.output.folder
         for task in data_of(job.plan):
-            result_files.write_class_tables(folder, task, job.evaluated[task.name])
-            result_files.write_details(folder, task, job.evaluated[task.name])
+            predictions = job.evaluated[task.name]
+            result_files.write_evaluation(job.plan.output.folder, task, predictions)
 
     def dev_batches(self, plan: Plan) -> InputBatches:
         batches = plan.batches
