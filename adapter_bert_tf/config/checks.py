@@ -14,14 +14,14 @@ from adapter_bert_tf.tasks import OWN, find_task
 
 def check(config: RunConfig) -> None:
     """Runs all checks of a command's configuration."""
-    check_actions(config)
+    _check_actions(config)
     if config.actions.do_train:
-        check_rates(config)
+        _check_rates(config)
         if not config.sweeps.sweep:  # Its runs may differ in this.
-            check_fusion(config)
-            check_together(config)
+            _check_fusion(config)
+            _check_together(config)
     if not config.answers_questions:
-        check_task_name(config)
+        _check_task_name(config)
         return
     check_questions(config)
     # A saved adapter provides its own lengths if none are given.
@@ -29,8 +29,7 @@ def check(config: RunConfig) -> None:
         check_room(config)
 
 
-def check_actions(config: RunConfig) -> None:
-    """Requires something to do, and a place for it."""
+def _check_actions(config: RunConfig) -> None:
     if not config.output.output_dir:
         raise InputError("--output_dir is missing: the folder for the adapter and the results.")
     names = with_role(Role.TRAIN, Role.APPLY, Role.EXPORT)
@@ -39,8 +38,7 @@ def check_actions(config: RunConfig) -> None:
         raise InputError(f"Nothing to do: give at least one of {flags}.")
 
 
-def check_rates(config: RunConfig) -> None:
-    """Requires a learning rate and a number of epochs that can train."""
+def _check_rates(config: RunConfig) -> None:
     rate, epochs = config.training.learning_rate, config.training.num_train_epochs
     if rate is not None and not (math.isfinite(rate) and rate > 0):
         raise InputError(f"--learning_rate must be a number above 0. Received: {rate}")
@@ -48,8 +46,7 @@ def check_rates(config: RunConfig) -> None:
         raise InputError(f"--num_train_epochs must be a number. Received: {epochs}")
 
 
-def check_fusion(config: RunConfig) -> None:
-    """Requires members for a new fusion, and none for one that is trained further."""
+def _check_fusion(config: RunConfig) -> None:
     fuse, init_from = config.training.fuse, config.training.init_from
     if config.method.tuning == "fusion" and not fuse and not init_from:
         raise InputError(
@@ -69,8 +66,7 @@ def check_fusion(config: RunConfig) -> None:
         )
 
 
-def check_together(config: RunConfig) -> None:
-    """Requires a multitask method for several tasks, and for no other number."""
+def _check_together(config: RunConfig) -> None:
     tuning, task_name = config.method.tuning, config.data.task_name
     multitask, several = tuning in MULTITASK_TUNINGS, is_several(task_name)
     if multitask and config.answers_questions:
@@ -95,8 +91,7 @@ def check_together(config: RunConfig) -> None:
         )
 
 
-def check_task_name(config: RunConfig) -> None:
-    """Requires the name of a known task."""
+def _check_task_name(config: RunConfig) -> None:
     name = config.data.task_name
     if not name:
         raise InputError("--task_name is missing. For example --task_name=MRPC.")

@@ -13,7 +13,12 @@ from adapter_bert_tf.tasks import Task
 
 def check_task(saved: SavedAdapter, task: Task, split_seed: int = 0) -> None:
     """Raises `InputError` if a saved adapter was trained for another task or other labels."""
-    _check_type(type_of(saved.config), table_type(task.task_type), task.name)
+    saved_type, own_type = type_of(saved.config), table_type(task.task_type)
+    if saved_type is not own_type:
+        raise InputError(
+            f"The saved adapter predicts {saved_type.predicts}. Received: the task {task.name!r}, "
+            f"which needs {own_type.predicts}. {_hint(saved_type, own_type)}"
+        )
     trained, labels = saved.config["task"], saved.config["labels"]
     own, own_labels = task.adapter_of or task.name, list(task.labels or labels)
     if (trained, labels) != (own, own_labels):
@@ -27,14 +32,6 @@ def check_task(saved: SavedAdapter, task: Task, split_seed: int = 0) -> None:
         raise InputError(
             f"The saved adapter was trained with --split_seed={trained_seed}. With "
             f"{split_seed} the development set would hold its training data."
-        )
-
-
-def _check_type(trained: TaskType, own: TaskType, task: str) -> None:
-    if trained is not own:
-        raise InputError(
-            f"The saved adapter predicts {trained.predicts}. Received: the task {task!r}, which "
-            f"needs {own.predicts}. {_hint(trained, own)}"
         )
 
 
@@ -65,12 +62,9 @@ def check_fold(saved: SavedAdapter, config: RunConfig, task: Task) -> None:
     data = config.data
     check_mixed_splits(saved, task, bool(data.folds))
     fold = saved.config.get("fold")
+    if data.folds and not fold:
+        raise InputError("The saved adapter was trained on all training data. Leave out --folds.")
     if not fold:
-        if data.folds:
-            raise InputError(
-                "--folds splits the training data, and the saved adapter was trained on all of "
-                "it. Leave --folds out."
-            )
         return
     received = [data.folds, data.fold if data.folds else None, data.split_seed]
     trained = [fold.get("count"), fold.get("number"), fold.get("seed")]
