@@ -121,7 +121,7 @@ def test_the_mean_of_two_folds_has_seen_all_of_the_data(crossed, mrpc, tiny_base
     applied = ("--task_name=mrpc", f"--data_dir={mrpc}", *base_flags(tiny_base_folder),
                f"--adapter_dir={mean}", f"--output_dir={tmp_path}/out")  # fmt: skip
     error = command(*applied, "--do_eval", "--folds=3", "--fold=0")
-    assert "comes from several divisions of the training data" in error
+    assert "comes from several splits of the training data" in error
     assert command(*applied, "--do_eval", "--max_seq_length=16") is None  # On a file of its own.
 
 
@@ -135,7 +135,7 @@ def test_what_began_from_another_fold_says_so(crossed, mrpc, tiny_base_folder, t
     error = command("--task_name=mrpc", f"--data_dir={mrpc}", *base_flags(tiny_base_folder),
                     "--do_eval", "--folds=3", "--fold=1", f"--adapter_dir={out}/adapter",
                     f"--output_dir={tmp_path}/again")  # fmt: skip
-    assert "comes from several divisions of the training data" in error
+    assert "comes from several splits of the training data" in error
 
 
 REFUSED = {
