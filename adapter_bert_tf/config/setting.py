@@ -13,12 +13,7 @@ ValueKind = Literal["string", "integer", "real", "boolean", "choice"]
 PathUse = Literal["read", "written", "either"]
 Needed = tuple[str, tuple[Value, ...]]
 
-_KINDS: dict[type, ValueKind] = {
-    bool: "boolean",
-    int: "integer",
-    float: "real",
-    str: "string",
-}
+_KINDS: dict[type, ValueKind] = {bool: "boolean", int: "integer", float: "real", str: "string"}
 
 
 class Command(enum.Enum):

@@ -82,9 +82,7 @@ def by_setting(settings: Sequence[Setting]) -> list[list[int]]:
 
 
 def choose(
-    settings: Sequence[Setting],
-    scores: Sequence[float],
-    middle: Statistic = statistics.median_low,
+    settings: Sequence[Setting], scores: Sequence[float], middle: Statistic = statistics.median_low
 ) -> int | None:
     """Returns the number of the best run of the best setting; None if all runs failed.
 

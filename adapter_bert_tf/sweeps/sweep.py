@@ -23,11 +23,7 @@ from adapter_bert_tf.run.checks import path_conflicts, paths
 from adapter_bert_tf.run.execute import run_plan
 from adapter_bert_tf.run.output_contents import contents_of
 from adapter_bert_tf.run.plan import Plan
-from adapter_bert_tf.run.planning import (
-    check_replaced_folders,
-    data_config,
-    plan_run,
-)
+from adapter_bert_tf.run.planning import check_replaced_folders, data_config, plan_run
 from adapter_bert_tf.run.result_files import has_report, write_eval_results, write_report
 from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.run.saved_settings import with_earlier_defaults

@@ -123,10 +123,7 @@ class SpanData:
         return self._records("dev", self.questions, spans.make_windows)
 
     def _records(
-        self,
-        split: str,
-        questions: list[Question],
-        make: Callable[..., Iterable[spans.Window]],
+        self, split: str, questions: list[Question], make: Callable[..., Iterable[spans.Window]]
     ) -> records.Records:
         key = {
             "questions": self.digests[split],
