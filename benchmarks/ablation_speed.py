@@ -14,6 +14,7 @@ import tensorflow as tf
 from absl import app, flags
 
 from adapter_bert_tf.analysis import common
+from adapter_bert_tf.analysis.dev_set import dev_set
 from adapter_bert_tf.analysis.layers import ablation
 from adapter_bert_tf.analysis.layers.removal import NOTHING, SUBLAYERS, spans
 from adapter_bert_tf.cli.absl_flags import config_of, define_flags
@@ -29,7 +30,7 @@ def main(_):
     """Prints the seconds of both and their ratio."""
     runner = ClassificationRunner()
     plan = common.plan_analysis(runner, config_of(flags.FLAGS))
-    model, dev = new_model(runner, plan), common.dev_set(plan)
+    model, dev = new_model(runner, plan), dev_set(plan)
     order = [NOTHING, *spans(len(model.encoder.encoder.blocks))]
     plain = tf.function(lambda inputs: model(inputs, training=False), reduce_retracing=True)
     every = tf.function(

@@ -191,12 +191,12 @@ def draw(rows_by_key):
 
 def write_tables():
     """Rewrites the table in its page and the picture."""
-    from adapter_bert_tf.analysis.outputs import pictures
+    from adapter_bert_tf.analysis.outputs import picture_files
 
     LEDGER.write_tables(growth)
     rows = LEDGER.rows()
     if len(rows) == len(POINTS) and ledger.RESULTS == ledger.COMMITTED:
-        for name, content in pictures(draw(rows), NAME, "python -m benchmarks.growth").items():
+        for name, content in picture_files(draw(rows), NAME, "python -m benchmarks.growth").items():
             (FIGURES / name).write_bytes(content)
 
 

@@ -55,7 +55,7 @@ def _bits_of_tensorflow():
 
 def _all_positions():
     """Makes the last block compute all positions and not only [CLS]."""
-    from adapter_bert_tf.adapters.encoder import AdapterEncoderBlock
+    from adapter_bert_tf.adapters.block import AdapterEncoderBlock
 
     plain = AdapterEncoderBlock.call
 

@@ -18,7 +18,6 @@ EXCLUDED_FILES = (
     "heads/serving_spans.py",
     "heads/serving_texts.py",
     "tasks/submission.py",
-    "training/metrics_log.py",
     "training/progress.py",
     "training/parameter_report.py",
 )

@@ -17,11 +17,7 @@ Adapt = Callable[[str, tf.Tensor, tf.Tensor], tf.Tensor]
 
 
 class Attention(tf_keras.layers.MultiHeadAttention):
-    """tf_keras' multi-head attention with a float32 softmax in every compute dtype.
-
-    Args:
-      product_dtype: of its dense layers, as in `Dense`; None: the compute dtype.
-    """
+    """tf_keras' multi-head attention with a float32 softmax; `product_dtype` is as in `Dense`."""
 
     def __init__(self, *args: Any, product_dtype: str | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -60,14 +56,12 @@ class Attention(tf_keras.layers.MultiHeadAttention):
     def call_adapted(
         self, x: tf.Tensor, block_input: tf.Tensor, attention_mask: tf.Tensor, adapt: Adapt
     ) -> tf.Tensor:
-        """As a call, with changes of its projections; also exact for one query in each row.
+        """Attention with changed projections; also exact for one query in each row.
 
-        Args:
-          x: `[batch, queries, hidden]`.
-          block_input: `[batch, seq, hidden]`.
-          attention_mask: `[batch, 1 or queries, seq]`.
-          adapt: function of the name, the input and the output of a projection that returns the
-            output to use. Heads are side by side: `[batch, positions, hidden]`.
+        `x` is `[batch, queries, hidden]`, `block_input` `[batch, seq, hidden]`, the mask `[batch, 1
+        or queries, seq]`. `adapt` is a function of the name, the input and the output of a
+        projection that returns the output to use. Heads are side by side: `[batch, positions,
+        hidden]`.
         """
         inputs = {
             "query": (x, self._query_dense),
@@ -89,16 +83,11 @@ class Attention(tf_keras.layers.MultiHeadAttention):
     def call_for_first(
         self, x: tf.Tensor, block_input: tf.Tensor, attention_mask: tf.Tensor
     ) -> tf.Tensor:
-        """As a call with one query in each row, without keys and values of all positions.
+        """Attention with one query in each row, without keys and values of all positions.
 
         A head's score of a position is q (W_k x + b_k), so W_k is applied to the one query instead
         of to all positions. The head's result is the mean of W_v x over the positions, so W_v is
-        applied to the mean of x.
-
-        Args:
-          x: `[batch, 1, hidden]`.
-          block_input: `[batch, seq, hidden]`.
-          attention_mask: `[batch, 1, seq]`.
+        applied to the mean of x. Shapes are as in `call_adapted`, with one query.
         """
         query = tf.multiply(self._query_dense(x), 1.0 / math.sqrt(self._key_dim))
         block_input = tf.cast(block_input, query.dtype)

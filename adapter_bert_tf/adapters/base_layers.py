@@ -28,10 +28,7 @@ def new_norm(name: str, epsilon: float) -> Norm:
 
 
 class Activation(tf_keras.layers.Activation):
-    """tf_keras' activation layer, with a faster gradient in training where there is one.
-
-    The faster gradients are for float32, the dtype of the inputs unless the policy is float16.
-    """
+    """tf_keras' activation layer, with a faster gradient in float32 training where there is one."""
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         function = self.activation
@@ -41,11 +38,7 @@ class Activation(tf_keras.layers.Activation):
 
 
 class Dense(tf_keras.layers.EinsumDense):
-    """A dense layer of the base whose product has a lower precision than the other operations.
-
-    Args:
-      product_dtype: of the product, in the forward and the backward pass.
-    """
+    """A dense layer of the base with another dtype in its product, forward and backward."""
 
     def __init__(self, *args: Any, product_dtype: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -65,3 +58,13 @@ def replace_dense(layer: Any, names: Sequence[str], product_dtype: str | None) -
     for name in names if product_dtype else ():
         config = getattr(layer, name).get_config() | {"product_dtype": product_dtype}
         setattr(layer, name, Dense.from_config(config))
+
+
+def dense_variables(prefix: str, layer: Any) -> dict[str, tf.Variable]:
+    """Dict from `prefix/kernel` and `prefix/bias` to the variables of a dense layer."""
+    return {f"{prefix}/kernel": layer.kernel, f"{prefix}/bias": layer.bias}
+
+
+def norm_variables(prefix: str, layer: Any) -> dict[str, tf.Variable]:
+    """Dict from `prefix/gamma` and `prefix/beta` to the variables of a LayerNorm."""
+    return {f"{prefix}/gamma": layer.gamma, f"{prefix}/beta": layer.beta}

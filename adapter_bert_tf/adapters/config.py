@@ -1,11 +1,12 @@
 """Configuration of bottleneck adapters, and presets of published ones."""
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from adapter_bert_tf.adapters.registry import DEFAULT_KIND, ModuleConfig, register
+from adapter_bert_tf.adapters.registry import DEFAULT_KIND, ModuleConfig, register, require
 from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
@@ -17,6 +18,9 @@ OUTPUT_NORM = "output_layer_norm"  # What the variables of `normalize_output` ar
 LARGEST_SCALE = 1e4
 LARGEST_SIZE = 65_536
 MOST_LAYERS = 256
+
+
+_require = functools.partial(require, "Adapter config")
 
 
 def _is_int(value: Any) -> bool:
@@ -37,18 +41,8 @@ def _are_sublayers(value: Any) -> bool:
 
 
 def _are_layers(value: Any) -> bool:
-    if value is None:
-        return True
-    return (
-        isinstance(value, list | tuple)
-        and bool(value)
-        and all(_is_int(i) and 0 <= i < MOST_LAYERS for i in value)
-    )
-
-
-def _require(condition: Any, message: str, received: Any) -> None:
-    if not condition:
-        raise InputError(f"Adapter config: {message}. Received: {preview(received)}")
+    known = isinstance(value, list | tuple) and bool(value)
+    return value is None or (known and all(_is_int(i) and 0 <= i < MOST_LAYERS for i in value))
 
 
 # For each field a check, and what the message asks for.
@@ -142,7 +136,7 @@ class AdapterConfig(ModuleConfig):
         )
 
     def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
-        """As `ModuleConfig.specs`: `adapters/layer_I/SUBLAYER/VARIABLE`, lowest layer first."""
+        """Variables `adapters/layer_I/SUBLAYER/VARIABLE`, lowest layer first."""
         shapes = self.variable_shapes(sizes["hidden_size"])
         return {
             f"adapters/layer_{i}/{sublayer}/{name}": VariableSpec(
@@ -178,20 +172,18 @@ class AdapterConfig(ModuleConfig):
         return self.init_scale if name.endswith("kernel") else "zeros"
 
     def dropout_rates(self, sizes: Sizes) -> dict[str, float]:
-        """One dropout for each adapter, if the rate is not 0."""
         if not self.dropout:
             return {}
         return {name.rpartition("/")[0]: self.dropout for name in self.specs(sizes)}
 
     def summary(self) -> str:
-        """As `ModuleConfig.summary`."""
         return (
             f"size {self.bottleneck_size}, {self.activation}, {self.placement}, "
             f"after {' and '.join(self.sublayers)}"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As `ModuleConfig.to_dict`; without a false `normalize_output`, which older files lack."""
+        """As in `ModuleConfig`, without a false `normalize_output`, which older files lack."""
         values = super().to_dict()
         if not self.normalize_output:
             del values["normalize_output"]
@@ -208,15 +200,6 @@ class AdapterConfig(ModuleConfig):
         return layers
 
     def without_lowest(self, count: int, num_layers: int) -> "AdapterConfig":
-        """The configuration without the lowest layers (AdapterDrop, Rücklé et al. 2021).
-
-        Args:
-          count: number of lowest layers of the encoder that get none.
-          num_layers: number of layers of the encoder.
-
-        Raises:
-          InputError: when no adapter is left.
-        """
         layers = tuple(i for i in self.layer_indices(num_layers) if i >= count)
         _require(layers, f"no adapter is left of {num_layers} layers without the lowest", count)
         return dataclasses.replace(self, layers=layers) if count else self

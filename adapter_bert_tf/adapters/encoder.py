@@ -1,4 +1,4 @@
-"""BERT with room for adapters; the only file that uses Model Garden's private attributes.
+"""BERT with room for adapters. Only this file and `block.py` use Model Garden's private attributes.
 
 The attributes used here are those of tf-models-official 2.20; `tests/adapters/encoder_test.py`
 fails if another version names them differently.
@@ -13,113 +13,14 @@ from typing import Any
 
 import tensorflow as tf
 import tf_keras
-from official.nlp.modeling import layers, networks
+from official.nlp.modeling import networks
 
-from adapter_bert_tf.adapters.attention import Attention
-from adapter_bert_tf.adapters.base_layers import Activation, new_norm, replace_dense
-from adapter_bert_tf.adapters.modules import (
-    FROZEN_OUTPUT,
-    PROJECTIONS,
-    AdapterModule,
-    Sublayer,
-    projection_output,
-)
+from adapter_bert_tf.adapters.base_layers import dense_variables, new_norm, norm_variables
+from adapter_bert_tf.adapters.block import AdapterEncoderBlock
+from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT, AdapterModule
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, on_vectors
-from adapter_bert_tf.adapters.variable_specs import POOLER, VariableSpec, base_specs, norm_after
+from adapter_bert_tf.adapters.variable_specs import POOLER, VariableSpec, base_specs
 from adapter_bert_tf.errors import InputError
-
-
-@tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
-class AdapterEncoderBlock(layers.TransformerEncoderBlock):
-    """A post-LN transformer block with room for an adapter after each sublayer.
-
-    Houlsby et al. 2019, Figure 2: the adapter comes after the sublayer's projection (and dropout)
-    and before the skip connection and the LayerNorm.
-
-    Args:
-      product_dtype: of all its dense layers, as in `Attention`.
-
-    Raises:
-      InputError: for `norm_first=True`, an order that the paper does not define.
-    """
-
-    def __init__(
-        self,
-        *args: Any,
-        norm_first: bool = False,
-        product_dtype: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        if norm_first:
-            raise InputError(
-                "Adapters are defined for BERT's post-LN blocks (Houlsby et al. 2019, Figure 2). "
-                "Received: norm_first=True"
-            )
-        super().__init__(*args, norm_first=False, **kwargs)
-        self.product_dtype = product_dtype
-
-    def build(self, input_shape: Any) -> None:
-        super().build(input_shape)
-        config = self._attention_layer.get_config()
-        shapes = ("query_shape", "key_shape", "value_shape")  # Of a built layer; this is not one.
-        self._attention_layer: Any = Attention(
-            **{k: v for k, v in config.items() if k not in shapes},
-            product_dtype=self.product_dtype,
-        )
-        replace_dense(self, ("_intermediate_dense", "_output_dense"), self.product_dtype)
-        self._attention_layer_norm: Any = new_norm("self_attention_layer_norm", self._norm_epsilon)
-        self._attention_layer_norm_kv: Any = self._attention_layer_norm
-        self._output_layer_norm: Any = new_norm("output_layer_norm", self._norm_epsilon)
-        plain = self._intermediate_activation_layer
-        self._intermediate_activation_layer: Any = Activation(
-            plain.activation, name=plain.name, dtype=plain.dtype_policy
-        )
-
-    def call(
-        self,
-        inputs: tuple[tf.Tensor, tf.Tensor],
-        output_range: int | None = None,
-        module: AdapterModule | None = None,
-        layer: int = 0,
-        training: bool | None = None,
-    ) -> tf.Tensor:
-        """Runs the block.
-
-        Args:
-          inputs: pair of the block's input `[batch, seq, hidden]` and an attention mask
-            `[batch, 1 or seq, seq]`, 1 for what may be attended to.
-          output_range: how many leading positions to compute; None for all.
-          module: `AdapterModule` of this call; None for the bare base.
-          layer: index of this block in the encoder.
-          training: whether its layers drop values; tf_keras passes it on to them.
-
-        Returns:
-          `[batch, output_range or seq, hidden]`, float32.
-        """
-        block_input, mask = inputs
-        module = module or AdapterModule()
-        attention_norm = module.norm(norm_after(layer, "attention"), self._attention_layer_norm)
-        output_norm = module.norm(norm_after(layer, "feed_forward"), self._output_layer_norm)
-        x = block_input[:, :output_range]
-        adapt = functools.partial(projection_output, module, layer)
-
-        if _changes_attention(module, layer):
-            output = self._attention_layer.call_adapted(x, block_input, mask, adapt)
-        elif output_range == 1:
-            output = self._attention_layer.call_for_first(x, block_input, mask)
-        else:
-            output = self._attention_layer(x, block_input, attention_mask=mask)
-        output = self._attention_dropout(output)
-        sublayer = Sublayer(layer, "attention", output, x, attention_norm, block_input, mask)
-        x = attention_norm(x + module.adapt_sublayer(sublayer))
-
-        intermediate = adapt("intermediate", x, self._intermediate_dense(x))
-        activation = self._intermediate_activation_layer(intermediate)
-        activation = adapt("activation", intermediate, activation)
-        output = adapt("output", activation, self._output_dense(activation))
-        output = self._output_dropout(output)
-        sublayer = Sublayer(layer, "feed_forward", output, x, output_norm, block_input, mask)
-        return output_norm(x + module.adapt_sublayer(sublayer))
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
@@ -140,9 +41,6 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         passes, such as `bfloat16`; None: the compute dtype.
       frozen_layers: number of lowest blocks without dropout and gradients in training; if there are
         any, the embeddings have neither as well.
-
-    Raises:
-      InputError: for `adapter`.
     """
 
     def __init__(
@@ -258,11 +156,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         module: AdapterModule | None = None,
         frozen_layers: int | None = None,
     ) -> tf.Tensor:
-        """The output of the frozen layers, without dropout, float32 `[batch, seq, hidden]`.
-
-        Args:
-          inputs, module, frozen_layers: as of `call`.
-        """
+        """The output of the frozen layers, without dropout, float32 `[batch, seq, hidden]`."""
         module, mask = module or AdapterModule(), inputs["input_mask"][:, tf.newaxis, :]
         count = self.frozen_layers if frozen_layers is None else frozen_layers
         x = self.embed(inputs, module, training=False)
@@ -289,9 +183,14 @@ class AdapterBertEncoder(networks.BertEncoderV2):
     def embed(
         self, inputs: Mapping[str, tf.Tensor], module: AdapterModule, training: bool | None = None
     ) -> tf.Tensor:
-        """The first block's input, float32 `[batch, seq, hidden]`; arguments as of `call`."""
+        """The first block's input, float32 `[batch, seq, hidden]`."""
         words = inputs["input_word_ids"]
-        _require_positions(words.shape[-1], self.config["max_sequence_length"])
+        length, positions = words.shape[-1], self.config["max_sequence_length"]
+        if length is not None and length > positions:
+            raise InputError(
+                f"The base has positions for {positions} word pieces. Received: texts of {length}; "
+                f"make them with abt.TextEncoder(vocabulary, {positions}), or shorter."
+            )
         x = self._get_embeddings(words, inputs["input_type_ids"], None, None, None)
         norm = module.norm("bert/embeddings/LayerNorm", self._embedding_norm_layer)
         return self._embedding_dropout(norm(x), training=training)
@@ -308,11 +207,11 @@ class AdapterBertEncoder(networks.BertEncoderV2):
             "bert/embeddings/word_embeddings": self._embedding_layer.embeddings,
             "bert/embeddings/position_embeddings": positions._position_embeddings,
             "bert/embeddings/token_type_embeddings": self._type_embedding_layer.embeddings,
-            **_norm("bert/embeddings/LayerNorm", self._embedding_norm_layer),
+            **norm_variables("bert/embeddings/LayerNorm", self._embedding_norm_layer),
         }
-        for i, block in enumerate(self._transformer_layers):
-            named |= _block_variables(f"bert/encoder/layer_{i}", block)
-        return named | _dense(POOLER, self._pooler_layer)
+        for i, block in enumerate(self.blocks):
+            named |= block.named_variables(f"bert/encoder/layer_{i}")
+        return named | dense_variables(POOLER, self._pooler_layer)
 
     def named_variables(self) -> dict[str, tf.Variable]:
         """As `base_variables`; a `TaskEncoder` has more."""
@@ -331,41 +230,3 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         cls, config: dict[str, Any], custom_objects: Any = None
     ) -> "AdapterBertEncoder":
         return cls(**config)
-
-
-def _changes_attention(module: AdapterModule, layer: int) -> bool:
-    """Whether a module changes a projection of attention. Raises `ValueError` for unknown names."""
-    names = set(module.projections(layer))
-    if unknown := names - {name for known in PROJECTIONS.values() for name in known}:
-        raise ValueError(f"Projections are {PROJECTIONS}. Received: {sorted(unknown)}")
-    return not names.isdisjoint(PROJECTIONS["attention"])
-
-
-def _require_positions(length: int | None, positions: int) -> None:
-    if length is not None and length > positions:
-        raise InputError(
-            f"The base has positions for {positions} word pieces. Received: texts of {length}; "
-            f"make them with abt.TextEncoder(vocabulary, {positions}), or shorter."
-        )
-
-
-def _block_variables(prefix: str, block: AdapterEncoderBlock) -> dict[str, tf.Variable]:
-    attention = block._attention_layer
-    return {
-        **_dense(f"{prefix}/attention/self/query", attention._query_dense),
-        **_dense(f"{prefix}/attention/self/key", attention._key_dense),
-        **_dense(f"{prefix}/attention/self/value", attention._value_dense),
-        **_dense(f"{prefix}/attention/output/dense", attention._output_dense),
-        **_norm(f"{prefix}/attention/output/LayerNorm", block._attention_layer_norm),
-        **_dense(f"{prefix}/intermediate/dense", block._intermediate_dense),
-        **_dense(f"{prefix}/output/dense", block._output_dense),
-        **_norm(f"{prefix}/output/LayerNorm", block._output_layer_norm),
-    }
-
-
-def _dense(prefix: str, layer: Any) -> dict[str, tf.Variable]:
-    return {f"{prefix}/kernel": layer.kernel, f"{prefix}/bias": layer.bias}
-
-
-def _norm(prefix: str, layer: Any) -> dict[str, tf.Variable]:
-    return {f"{prefix}/gamma": layer.gamma, f"{prefix}/beta": layer.beta}

@@ -22,31 +22,17 @@ SEQUENCES = tf.TensorSpec([None, None, None], tf.float32)
 
 
 def gelu_erf(x: tf.Tensor) -> tf.Tensor:
-    """`x * Phi(x)` (Hendrycks & Gimpel 2016); keeps the slope, so the gradient is one product.
-
-    Args:
-      x: float32 of any shape.
-    """
+    """`x * Phi(x)` (Hendrycks & Gimpel 2016), float32; the gradient is one product."""
     return tf.ensure_shape(_gelu_erf(x), x.shape)
 
 
 def gelu(x: tf.Tensor) -> tf.Tensor:
-    """The approximation of `gelu_erf` with tanh (section 2).
-
-    Args:
-      x: float32 of any shape.
-    """
+    """The approximation of `gelu_erf` with tanh (Hendrycks & Gimpel 2016, section 2), float32."""
     return tf.ensure_shape(_gelu(x), x.shape)
 
 
 def layer_norm(x: tf.Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> tf.Tensor:
-    """Layer normalization over the last axis (Ba et al. 2016).
-
-    Args:
-      x: float32 `[batch, seq, hidden]`.
-      gamma, beta: `[hidden]`.
-      epsilon: added to the variance.
-    """
+    """Layer normalization of float32 `[batch, seq, hidden]` over the last axis (Ba et al. 2016)."""
     gamma, beta = tf.convert_to_tensor(gamma), tf.convert_to_tensor(beta)
     return tf.ensure_shape(_layer_norm(x, gamma, beta, tf.constant(epsilon)), x.shape)
 

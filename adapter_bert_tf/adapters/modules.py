@@ -109,11 +109,7 @@ class AdapterModule:
         return sublayer.unchanged()
 
     def projections(self, layer: int) -> Collection[str]:
-        """Names of the projections of a block that `adapt_projection` changes; others stay as fast.
-
-        Args:
-          layer: index of the block, from 0.
-        """
+        """Names of the projections of a block, from 0, that `adapt_projection` changes."""
         return ()
 
     def adapt_projection(self, projection: Projection) -> tf.Tensor:
@@ -136,13 +132,7 @@ class AdapterModule:
 def projection_output(
     module: AdapterModule, layer: int, name: str, x: tf.Tensor, output: tf.Tensor
 ) -> tf.Tensor:
-    """The output of a projection with the module's change, in the same dtype.
-
-    Args:
-      module: `AdapterModule`.
-      layer, name, output: as of `Projection`.
-      x: its input, in any float dtype.
-    """
+    """The output of a projection with the module's change, in the same dtype; `x` is its input."""
     if name not in module.projections(layer):
         return output
     projection = Projection(layer, name, tf.cast(x, output.dtype), output)
@@ -150,11 +140,7 @@ def projection_output(
 
 
 class WrappedModule(AdapterModule):
-    """Another module, of which a subclass changes something.
-
-    Args:
-      inner: `AdapterModule`.
-    """
+    """Another module, of which a subclass changes something."""
 
     def __init__(self, inner: AdapterModule) -> None:
         super().__init__()
@@ -184,10 +170,8 @@ class WrappedModule(AdapterModule):
 class ReplacingModule(WrappedModule):
     """A module that also replaces LayerNorms and the pooler of the base.
 
-    Args:
-      inner: `AdapterModule` that changes sublayers.
-      norms: dict from common name to a function of the base's layer that returns the LayerNorm.
-      new_pooler: function of `[batch, hidden]`, or None for the base's.
+    `norms` maps a common name to a function of the base's layer that returns the LayerNorm;
+    `new_pooler` is a function of `[batch, hidden]`, or None for the base's.
     """
 
     def __init__(
@@ -214,9 +198,8 @@ def module_from_values(
     Args:
       config: `ModuleConfig`, or None if no sublayer is changed.
       values: dict from common name to tensor: the names of the configuration's `specs`, and those
-        of LayerNorms and a pooler that replace the base's. Each in the variable's shape, or all
-        with a leading `[batch]`.
-      stacked: `ops.ROWS` for the latter, else None.
+        of LayerNorms and a pooler that replace the base's.
+      stacked: `ops.ROWS` if all values have a leading `[batch]`, else None.
     """
     inner = config.module(values, stacked=stacked) if config else AdapterModule()
     gammas = [name.removesuffix("/gamma") for name in values if name.endswith("/LayerNorm/gamma")]

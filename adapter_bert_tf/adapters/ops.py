@@ -25,13 +25,9 @@ def dense(x: tf.Tensor, kernel: Tensor, bias: Tensor, stacked: str | None = None
     Args:
       x: float `[batch, size]` or `[batch, seq, size]`; of members also
         `[batch, seq, members, size]`.
-      kernel: `[size, width]`; stacked `[batch or members, size, width]`.
-      bias: `[width]`; stacked `[batch or members, width]`.
+      kernel, bias: `[size, width]` and `[width]`; stacked with a leading `[batch or members]`.
       stacked: None; `ROWS`: each row of `x` has its own kernel; `MEMBERS`: every member's kernel
-        is applied, in one product.
-
-    Returns:
-      the shape of `x` with `width` for `size`; of members `[batch, seq, members, width]`.
+        is applied, in one product, to `[batch, seq, members, width]`.
     """
     if stacked is None and x.shape.rank == 2:
         return on_vectors(lambda row: dense(row, kernel, bias), x)
@@ -61,17 +57,7 @@ def layer_norm(
     epsilon: float = 1e-12,
     stacked: str | None = None,
 ) -> tf.Tensor:
-    """Layer normalization over the last axis, with the operations of tf_keras' layer.
-
-    Args:
-      x: float32 `[batch, seq, hidden]`; of members also `[batch, seq, members, hidden]`.
-      gamma, beta: `[hidden]`; stacked `[batch or members, hidden]`.
-      epsilon: added to the variance.
-      stacked: as in `dense`.
-
-    Returns:
-      the shape of `x`; of members `[batch, seq, members, hidden]`.
-    """
+    """Layer normalization of float32 `x` over the last axis, as in tf_keras."""
     if stacked == ROWS:
         gamma, beta = gamma[:, tf.newaxis], beta[:, tf.newaxis]
     if stacked == MEMBERS and x.shape.rank == 3:

@@ -21,6 +21,12 @@ MODULE_KINDS: dict[str, type["ModuleConfig"]] = {}
 DEFAULT_KIND = "bottleneck"  # Of a dict without a kind: the first versions had no other.
 
 
+def require(title: str, condition: Any, message: str, received: Any) -> None:
+    """Raises `InputError` with the title of a configuration if a condition is false."""
+    if not condition:
+        raise InputError(f"{title}: {message}. Received: {preview(received)}")
+
+
 class ModuleConfig:
     """The configuration of a method: one frozen dataclass for each kind.
 
@@ -95,11 +101,7 @@ class ModuleConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Self":
-        """Makes a configuration from plain values.
-
-        Raises:
-          InputError: for unknown kinds or keys, and wrong types or values.
-        """
+        """Makes a configuration from plain values. Raises `InputError`."""
         kind = values.get("kind", DEFAULT_KIND)
         known_kinds = [name for name, known in MODULE_KINDS.items() if issubclass(known, cls)]
         if kind not in known_kinds:
@@ -115,11 +117,8 @@ class ModuleConfig:
     def _from_fields(cls, values: Mapping[str, Any]) -> "ModuleConfig":
         known = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
         unknown = sorted(str(key) for key in set(values) - set(known))
-        if unknown:
-            raise InputError(
-                f"Adapter config: unknown adapter config keys; known are {known}. "
-                f"Received: {preview(unknown)}"
-            )
+        message = f"unknown adapter config keys; known are {known}"
+        require("Adapter config", not unknown, message, unknown)
         # JSON has lists only, and a list is not equal to a tuple.
         values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
         try:
@@ -134,10 +133,8 @@ class ModuleConfig:
             values = parse_json(text)
         except ValueError as error:
             raise InputError(f"The adapter config is not valid JSON: {error}") from error
-        if not isinstance(values, dict):
-            raise InputError(
-                f"The adapter config must be a JSON object. Received: {preview(values)}"
-            )
+        is_object = isinstance(values, dict)
+        require("Adapter config", is_object, "it must be a JSON object", values)
         return cls.from_dict(values)
 
 
@@ -148,8 +145,7 @@ Module = TypeVar("Module", bound=AdapterModule)
 def register(kind: str) -> Callable[[type[Config]], type[Config]]:
     """Class decorator that registers a configuration and its groups under the name of its kind.
 
-    Raises:
-      ValueError: when another class has the name: files with it would be read as that class.
+    Raises `ValueError` when another class has the name: its files would be read as that class.
     """
 
     def decorate(cls: type[Config]) -> type[Config]:

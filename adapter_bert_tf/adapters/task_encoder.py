@@ -7,8 +7,8 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.adapters.encoder import AdapterBertEncoder, new_norm
-from adapter_bert_tf.adapters.layers import ModuleLayer
+from adapter_bert_tf.adapters.base_layers import dense_variables, new_norm, norm_variables
+from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.modules import AdapterModule, ReplacingModule
 from adapter_bert_tf.adapters.ops import on_vectors
 from adapter_bert_tf.adapters.registry import ModuleConfig
@@ -21,6 +21,74 @@ from adapter_bert_tf.adapters.variable_specs import (
 )
 
 
+class Leaf(tf_keras.layers.Layer):
+    """The float32 variables below one name; `specs` are by the last part of their names."""
+
+    def __init__(self, specs: Mapping[str, VariableSpec], **kwargs: Any) -> None:
+        super().__init__(dtype=tf.float32, autocast=False, **kwargs)
+        self.values = {
+            name: self.add_weight(
+                name,
+                spec.shape,
+                initializer=_initializer(spec.start, spec.cut),
+                regularizer=functools.partial(_from_identity, spec.to_identity)
+                if spec.to_identity
+                else None,
+            )
+            for name, spec in specs.items()
+        }
+
+
+def _initializer(start: str | float, cut: bool) -> Any:
+    if start == "near_identity":
+        return _near_identity
+    if isinstance(start, str):
+        return start
+    kinds = tf_keras.initializers
+    return kinds.TruncatedNormal(stddev=start) if cut else kinds.RandomNormal(stddev=start)
+
+
+def _near_identity(shape: tuple[int, int], dtype: Any = None, **_: Any) -> tf.Tensor:
+    return tf.linalg.set_diag(tf.fill(shape, tf.constant(1e-6, dtype)), tf.ones(shape[0], dtype))
+
+
+def _from_identity(weight: float, kernel: tf.Variable) -> tf.Tensor:
+    """`weight * ||I - W||^2`; tf_keras adds it to the loss once, not once per replica."""
+    return weight * tf.reduce_sum(tf.square(tf.eye(kernel.shape[0]) - kernel))
+
+
+class ModuleLayer(tf_keras.layers.Layer):
+    """The variables and dropouts of a `ModuleConfig`, for an encoder of these sizes."""
+
+    def __init__(self, config: ModuleConfig, sizes: Sizes, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.config = config
+        self.dropouts = config.new_dropouts(sizes)
+        leaves: dict[str, dict[str, VariableSpec]] = {}
+        for name, spec in config.specs(sizes).items():
+            prefix, _, last = name.rpartition("/")
+            leaves.setdefault(prefix, {})[last] = spec
+        self.leaf_names = list(leaves)  # tf_keras sorts the dict.
+        self.leaves = {prefix: _leaf(prefix, specs) for prefix, specs in leaves.items()}
+
+    def module(self) -> AdapterModule:
+        """The `AdapterModule` that computes with the variables."""
+        return self.config.module(self.named_variables(), self.dropouts)
+
+    def named_variables(self) -> dict[str, tf.Variable]:
+        """Dict from common name to variable, in the order of the configuration's `specs`."""
+        return {
+            f"{prefix}/{name}": variable
+            for prefix in self.leaf_names
+            for name, variable in self.leaves[prefix].values.items()
+        }
+
+
+def _leaf(prefix: str, specs: Mapping[str, VariableSpec]) -> Leaf:
+    with tf.name_scope(prefix):
+        return Leaf(specs, name=prefix)
+
+
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
 class TaskEncoder(tf_keras.layers.Layer):
     """An encoder with an adapter module, and LayerNorms and a pooler of its own.
@@ -30,8 +98,7 @@ class TaskEncoder(tf_keras.layers.Layer):
     Args:
       encoder: `AdapterBertEncoder`.
       adapter: `ModuleConfig`, one as a dict, or None.
-      own_norms: whether it has LayerNorms of its own; they start as the encoder's.
-      own_pooler: the same for the pooler.
+      own_norms, own_pooler: whether it has its own; they start as the encoder's.
       module_layer: the `ModuleLayer` of `adapter`; None: a new one.
       frozen_layers: as in `AdapterBertEncoder`; None: as many as the encoder has.
     """
@@ -67,13 +134,13 @@ class TaskEncoder(tf_keras.layers.Layer):
     def call(
         self, inputs: Mapping[str, tf.Tensor], output_range: int | None = None
     ) -> dict[str, tf.Tensor]:
-        """As `AdapterBertEncoder.call`, with its own module."""
+        """Encodes a batch as `AdapterBertEncoder.call` does, with its own module."""
         return self.encoder(
             inputs, output_range, module=self.module(), frozen_layers=self.frozen_layers
         )
 
     def frozen_output(self, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
-        """As `AdapterBertEncoder.frozen_output`, with its own LayerNorms."""
+        """The frozen layers with its own LayerNorms, float32 `[batch, seq, hidden]`."""
         return self.encoder.frozen_output(inputs, self.module(), self.frozen_layers)
 
     def module(self) -> AdapterModule:
@@ -91,12 +158,9 @@ class TaskEncoder(tf_keras.layers.Layer):
         """The base's variables, its own in place of the shared ones, and those of the module."""
         named = self.encoder.base_variables()
         for name, layer in self._own_norms().items():
-            named |= {f"{name}/gamma": layer.gamma, f"{name}/beta": layer.beta}
+            named |= norm_variables(name, layer)
         if self.own_pooler:
-            named |= {
-                f"{POOLER}/kernel": self.own_pooler.kernel,
-                f"{POOLER}/bias": self.own_pooler.bias,
-            }
+            named |= dense_variables(POOLER, self.own_pooler)
         return named | (self.module_layer.named_variables() if self.module_layer else {})
 
     def specs(self) -> dict[str, VariableSpec]:
@@ -125,10 +189,7 @@ def new_encoder(
     """An encoder with random weights of its own, and with an adapter module if there is a config.
 
     The module's weights are drawn first, so that they do not depend on how the base is made.
-
-    Args:
-      sizes: arguments of `AdapterBertEncoder`.
-      adapter: `ModuleConfig`, or None for the bare base.
+    `sizes` are arguments of `AdapterBertEncoder`.
     """
     if adapter is None:
         return AdapterBertEncoder(**sizes)

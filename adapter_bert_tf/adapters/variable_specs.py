@@ -53,12 +53,7 @@ def groups() -> tuple[str, ...]:
 
 
 def check_specs(specs: Mapping[str, VariableSpec], sizes: Sizes) -> None:
-    """Raises `InputError` for a module variable with a name, group or layer that it must not have.
-
-    Args:
-      specs: of the module's variables.
-      sizes: of the base.
-    """
+    """Raises `InputError` for a module's variable with a forbidden name, group or layer."""
     taken = [n for n in specs if n in base_specs(sizes) or n.startswith(("bert/", "head/"))]
     depth = sizes["num_layers"]
     outside = [n for n, s in specs.items() if s.layer is not None and not 0 <= s.layer < depth]
@@ -104,12 +99,7 @@ def norm_after(layer: int, sublayer: str) -> str:
 
 
 def base_specs(sizes: Sizes) -> dict[str, VariableSpec]:
-    """Dict from common name to `VariableSpec` of a BERT's variables, in Model Garden's shapes.
-
-    Args:
-      sizes: with `vocab_size`, `hidden_size`, `num_layers`, `num_attention_heads`, `inner_dim`,
-        `max_sequence_length` and `type_vocab_size`.
-    """
+    """Dict from common name to `VariableSpec` of a BERT's variables, in Model Garden's shapes."""
     hidden = sizes["hidden_size"]
     rows = {
         "word": "vocab_size",

@@ -1,1 +1,1 @@
-"""What trained adapters do: analyses of the papers as commands, with figures."""
+"""Analyses of trained adapters from the papers, as commands with figures."""

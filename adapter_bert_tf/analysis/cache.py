@@ -1,4 +1,4 @@
-"""What an analysis has found so far, so that the same command goes on where it was interrupted."""
+"""Cache of an analysis, so that an interrupted command continues."""
 
 import json
 import os
@@ -11,46 +11,31 @@ from adapter_bert_tf.output.records import read_record
 
 
 class AnalysisCache:
-    """The file `NAME.json` of an analysis.
+    """The file `NAME.json` of an analysis; `results` maps a name to JSON values.
 
-    What is there of other weights, data or settings is left out, and written over by the first
-    `add`, which says so.
-
-    Args:
-      folder: `--output_dir`.
-      name: of the analysis.
-      identity: digest of what decides what it finds.
-
-    Attributes:
-      found: dict from a name to what was found; JSON values.
-
-    Raises:
-      InputError: when a file of that name is somebody else's.
+    `identity` is a digest of everything that determines the results. Results with another identity
+    are ignored; the first `add` replaces them and prints a line. Raises `InputError` if the file
+    exists and no analysis wrote it.
     """
 
     def __init__(self, folder: str, name: str, identity: str) -> None:
         self._path, self._identity = os.path.join(folder, f"{name}.json"), identity
-        record = self._read()
-        self._is_of_others = bool(record) and record["identity"] != identity
-        self.found: dict[str, Any] = {} if self._is_of_others else record.get("found", {})
-
-    def _read(self) -> dict[str, Any]:
-        """What an analysis left here; empty if none did."""
-        if not storage.exists(self._path):
-            return {}
         record = read_record(self._path) or {}
-        if not (isinstance(record.get("found"), dict) and "identity" in record):
+        if storage.exists(self._path) and not (
+            isinstance(record.get("found"), dict) and "identity" in record
+        ):
             raise InputError(
-                f"{self._path} is there, and no analysis wrote it, or it is damaged. Move it away, "
+                f"{self._path} exists, and no analysis wrote it, or it is damaged. Move it away, "
                 "or choose another --output_dir."
             )
-        return record
+        self._is_stale = bool(record) and record["identity"] != identity
+        self.results: dict[str, Any] = {} if self._is_stale else record.get("found", {})
 
     def add(self, name: str, value: Any) -> None:
-        """Adds what was found, and writes the file."""
-        if self._is_of_others:
+        """Adds a result and writes the file."""
+        if self._is_stale:
             print(f"Replaced: {self._path}, of other weights, data or settings", flush=True)
-            self._is_of_others = False
-        self.found[name] = value
-        record = {"command": command(), "identity": self._identity, "found": self.found}
+            self._is_stale = False
+        self.results[name] = value
+        record = {"command": command(), "identity": self._identity, "found": self.results}
         storage.write_text(self._path, json.dumps(record, indent=1))

@@ -1,4 +1,4 @@
-"""The files of an analysis: where they may go, and what they replace."""
+"""Files of an analysis: checks of the output folder, tables and pictures."""
 
 import csv
 import io
@@ -16,17 +16,18 @@ from adapter_bert_tf.run.output_contents import contents_of
 from adapter_bert_tf.store.adapter_dir import require_outside_adapters
 from adapter_bert_tf.store.directory import adapter_exists
 
-DRAWN = (".png", ".svg")
+PICTURE_SUFFIXES = (".png", ".svg")
+MAX_TABLE_BYTES = 64 << 20
 MARK = "drawn by an analysis of adapter_bert_tf"
 
 
-def require(folder: str, names: Collection[str]) -> None:
-    """An analysis may write files of these names in a folder, there already or not.
+def file_names(name: str) -> list[str]:
+    """Names of the files of an analysis: a table and two pictures."""
+    return [f"{name}.csv", *(f"{name}{suffix}" for suffix in PICTURE_SUFFIXES)]
 
-    Raises:
-      InputError: for a file where the folder goes, a folder where a file goes, a file that no
-        analysis wrote, and the directory of an adapter, in which nothing else may be.
-    """
+
+def require_writable(folder: str, names: Collection[str]) -> None:
+    """Raises `InputError` for an adapter directory, for links, and for files that others wrote."""
     if not storage.isdir(folder):
         require_creatable(os.path.join(folder, "file"))
     require_outside_adapters(folder)
@@ -36,17 +37,11 @@ def require(folder: str, names: Collection[str]) -> None:
             f"--output_dir={folder} is an adapter directory, in which nothing else can be. Choose "
             "another folder."
         )
-    linked = [path for name in names if storage.is_link(path := os.path.join(folder, name))]
-    if linked:
-        raise InputError(
-            f"{linked[0]} is a link, and the analysis writes a file there. Move it away, or choose "
-            "another --output_dir."
-        )
-    if foreign := _foreign(folder, names):
-        raise InputError(
-            f"{foreign[0]} is there, and no analysis wrote it, or not the one that writes it now. "
-            "Move it away, or choose another --output_dir."
-        )
+    paths = [os.path.join(folder, name) for name in names]
+    problems = [f"{path} is a link." for path in paths if storage.is_link(path)]
+    problems += [f"{path} exists, and no analysis wrote it." for path in _foreign_files(paths)]
+    if problems:
+        raise InputError(f"{problems[0]} Move it away, or choose another --output_dir.")
 
 
 def lock(folder: str, names: Collection[str]) -> AbstractContextManager[None]:
@@ -54,41 +49,44 @@ def lock(folder: str, names: Collection[str]) -> AbstractContextManager[None]:
     return OutputDir(folder, contents_of(names)).lock()
 
 
-def _foreign(folder: str, names: Collection[str]) -> list[str]:
-    """Paths of the files of these names that no analysis wrote.
+def _foreign_files(paths: Sequence[str]) -> list[str]:
+    """The existing files that no analysis wrote.
 
-    A picture says so (of earlier versions by its command), what is kept says of what it is; a table
-    is theirs if one of these is beside it, so pictures are written first.
+    Pictures and caches are marked (pictures of earlier versions by their command). A table belongs
+    to an analysis if one of these exists, so pictures are written first.
     """
-    there = [path for name in names if storage.exists(path := os.path.join(folder, name))]
-    marked = [path for path in there if _is_marked(path)]
+    existing = [path for path in paths if storage.exists(path)]
+    own = [path for path in existing if _is_marked(path)]
     return [
         path
-        for path in there
-        if (path.endswith(DRAWN) and path not in marked) or (path.endswith(".csv") and not marked)
+        for path in existing
+        if (path.endswith(PICTURE_SUFFIXES) and path not in own)
+        or (path.endswith(".csv") and not own)
     ]
 
 
 def _is_marked(path: str) -> bool:
-    """Whether a picture, or what was kept, says that an analysis made it."""
-    if path.endswith(DRAWN):
+    if path.endswith(PICTURE_SUFFIXES):
         head = storage.read_bytes(path, 2**16)
         return MARK.encode() in head or (b"escription" in head and b"analy" in head)
     return path.endswith(".json") and "identity" in (read_record(path) or {})
 
 
-def write(folder: str, files: Mapping[str, bytes]) -> list[str]:
-    """Writes files, each whole or not at all; says which it replaced. Returns their paths."""
-    for name in sorted(files, key=lambda name: not name.endswith(DRAWN)):
-        path, content = os.path.join(folder, name), files[name]
+def write(
+    folder: str, tables: Mapping[str, bytes], figure: Any, figure_name: str, command: str
+) -> str:
+    """Writes tables and the pictures of a figure atomically; returns their paths as text."""
+    pictures = picture_files(figure, figure_name, command)
+    for name, content in {**pictures, **tables}.items():
+        path = os.path.join(folder, name)
         if storage.exists(path) and storage.read_bytes(path) != content:
             print(f"Replaced: {path}", flush=True)
         storage.write_bytes(path, content)
-    return [os.path.join(folder, name) for name in files]
+    return ", ".join(os.path.join(folder, name) for name in (*tables, *pictures))
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
-    """A CSV file."""
+def csv_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    """Formats a CSV file."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
@@ -96,22 +94,29 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
     return text.getvalue().encode("utf-8", "replace")
 
 
-def pictures(figure: Any, name: str, command: str) -> dict[str, bytes]:
-    """The files `NAME.png` and `NAME.svg`; of the same figure and command the same bytes.
+def read_table(path: str) -> str:
+    """Reads the text of a table or ledger, UTF-8 with or without a mark. Raises `InputError`."""
+    if not storage.exists(path) or storage.isdir(path):
+        raise InputError(f"There is no file {path!r}.")
+    content: bytes = storage.read_bytes(path, MAX_TABLE_BYTES + 1)
+    if len(content) > MAX_TABLE_BYTES:
+        raise InputError(f"{path} is no table: it has more than {MAX_TABLE_BYTES:,} bytes.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: {error}. It is no text file.") from error
 
-    Args:
-      figure: of matplotlib.
-      name: of the files.
-      command: that made them; it is kept in the files.
-    """
+
+def picture_files(figure: Any, name: str, command: str) -> dict[str, bytes]:
+    """`NAME.png` and `NAME.svg` of a matplotlib figure, with the command, reproducible."""
     import matplotlib
 
-    found = {}
-    for kind in ("png", "svg"):
+    files = {}
+    for suffix in PICTURE_SUFFIXES:
         content = io.BytesIO()
-        undated = {"Date": None} if kind == "svg" else {}  # A PNG has no date by itself.
+        date = {"Date": None} if suffix == ".svg" else {}  # PNG has none by default.
         with matplotlib.rc_context({"svg.hashsalt": name}):
-            metadata = {"Title": MARK, "Description": command, **undated}
-            figure.savefig(content, format=kind, dpi=150, metadata=metadata)
-        found[f"{name}.{kind}"] = content.getvalue()
-    return found
+            metadata = {"Title": MARK, "Description": command, **date}
+            figure.savefig(content, format=suffix.lstrip("."), dpi=150, metadata=metadata)
+        files[f"{name}{suffix}"] = content.getvalue()
+    return files

@@ -65,9 +65,7 @@ TASK_ANALYSES = {
         "adapter_bert_tf.analysis.layers.ablation", {"sublayers": ("both", _SUBLAYERS)}
     ),
     "influence": TaskAnalysis("adapter_bert_tf.analysis.layers.influence"),
-    "compare": TaskAnalysis(
-        "adapter_bert_tf.analysis.comparison.compare", {"adapters": (None, _ADAPTERS)}
-    ),
+    "compare": TaskAnalysis("adapter_bert_tf.analysis.compare", {"adapters": (None, _ADAPTERS)}),
     "init_scale": TaskAnalysis(
         "adapter_bert_tf.analysis.sweeps.init_scale",
         {"scales": (None, "Standard deviations to try (default: 1e-7 to 1).")},

@@ -9,7 +9,7 @@ import tf_keras
 from absl import logging
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
-from adapter_bert_tf.adapters.methods.score_dropout import ScoreDropout
+from adapter_bert_tf.adapters.methods.fusion_config import ScoreDropout
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.adapters.variable_specs import VariableSpec
 from adapter_bert_tf.errors import InputError

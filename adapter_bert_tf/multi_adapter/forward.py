@@ -12,8 +12,15 @@ from adapter_bert_tf.adapters.ops import ROWS
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.multi_adapter.fusions import fusion_and_members, joint_logits
 from adapter_bert_tf.multi_adapter.live_task import LiveTask
-from adapter_bert_tf.multi_adapter.mixed import RowGroup, group_key, merge_outputs, stack_weights
-from adapter_bert_tf.multi_adapter.shared_layers import SharedOutputs, shared_depth, shared_layers
+from adapter_bert_tf.multi_adapter.mixed import (
+    Inputs,
+    RowGroup,
+    SharedOutputs,
+    group_key,
+    merge_outputs,
+    shared_layers,
+    stack_weights,
+)
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.task_types import type_of
 
@@ -21,17 +28,13 @@ Key = tuple[str, str, int]
 
 
 class ForwardPasses:
-    """Compiled forward passes; the weights of a task are arguments.
-
-    Args:
-      encoder: `AdapterBertEncoder`, shared by all tasks.
-    """
+    """Compiled forward passes of an encoder; the weights of a task are arguments."""
 
     def __init__(self, encoder: AdapterBertEncoder) -> None:
         self.encoder = encoder
         self._functions: dict[Key, Callable[..., Any]] = {}
 
-    def single(self, task: LiveTask, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
+    def single(self, task: LiveTask, inputs: Inputs) -> tf.Tensor:
         """Computes the logits of all rows with one task."""
         if not task.shares_base:
             return task.model()(inputs)
@@ -39,7 +42,7 @@ class ForwardPasses:
         return self._function(task.config)(inputs, values)
 
     def mixed(
-        self, names: Sequence[str], tasks: Mapping[str, LiveTask], inputs: Mapping[str, tf.Tensor]
+        self, names: Sequence[str], tasks: Mapping[str, LiveTask], inputs: Inputs
     ) -> tf.Tensor:
         """Computes the logits of each row with the task of its name. Raises `InputError`."""
         if len({type_of(task.config).logits for task in tasks.values()}) > 1:
@@ -51,16 +54,12 @@ class ForwardPasses:
         for row, name in enumerate(names):
             task = tasks[name]
             key = group_key(task.config, name) if task.shares_base else (name,)
-            groups.setdefault(key, RowGroup([], [])).add(row, task)
-        row_groups = list(groups.values())
-        shared_outputs = shared_layers([tasks[name] for name in names], inputs, self._frozen)
-        return merge_outputs(
-            row_groups, [self._group(group, inputs, shared_outputs) for group in row_groups]
-        )
+            groups.setdefault(key, RowGroup()).add(row, task)
+        shared = shared_layers([tasks[name] for name in names], inputs, self._frozen)
+        outputs = [self._group(group, inputs, shared) for group in groups.values()]
+        return merge_outputs(list(groups.values()), outputs)
 
-    def with_members(
-        self, name: str, task: LiveTask, inputs: Mapping[str, tf.Tensor]
-    ) -> dict[str, tf.Tensor]:
+    def with_members(self, name: str, task: LiveTask, inputs: Inputs) -> dict[str, tf.Tensor]:
         """Computes the logits of a fusion and of its members, by name. Raises `InputError`."""
         tasks = fusion_and_members(name, task)
         configs = [config for config, _ in tasks.values()]
@@ -72,32 +71,28 @@ class ForwardPasses:
     def drop_unused(self, tasks: Iterable[LiveTask]) -> None:
         """Removes the passes that no task uses."""
         used_keys = {_key(task.config) for task in tasks}
-        used_keys |= {("", "frozen", shared_depth(task)) for task in tasks}
+        used_keys |= {("", "frozen", task.shared_depth) for task in tasks}
         self._functions = {key: f for key, f in list(self._functions.items()) if key in used_keys}
 
-    def _frozen(self, layers: int, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
+    def _frozen(self, layers: int, inputs: Inputs) -> tf.Tensor:
         """Computes the base's lowest layers."""
         run = functools.partial(self.encoder.frozen_output, frozen_layers=layers)
         return self._cached(("", "frozen", layers), run)(inputs)
 
     def _group(
-        self,
-        group: RowGroup,
-        inputs: Mapping[str, tf.Tensor],
-        shared_outputs: Mapping[int, SharedOutputs],
+        self, group: RowGroup, inputs: Inputs, shared: Mapping[int, SharedOutputs]
     ) -> tf.Tensor:
-        inputs = {name: tf.gather(value, group.rows) for name, value in inputs.items()}
+        group_inputs = {name: tf.gather(value, group.rows) for name, value in inputs.items()}
         first, *others = group.tasks
-        if (layers := shared_depth(first)) in shared_outputs:
-            inputs[FROZEN_OUTPUT] = shared_outputs[layers].gather(group.rows)
+        if first.shared_depth in shared:
+            group_inputs[FROZEN_OUTPUT] = shared[first.shared_depth].gather(group.rows)
         if not others:
-            return self.single(first, inputs)
+            return self.single(first, group_inputs)
         values = stack_weights([task.values for task in group.tasks], self.encoder.base_variables())
         # If each row has a task of its own, the tasks are already in the order of the rows.
-        task_indices = (
-            tf.constant(group.task_indices) if len(group.tasks) < len(group.rows) else None
-        )
-        return self._function(first.config)(inputs, values, task_indices, ROWS)
+        is_ordered = len(group.tasks) == len(group.rows)
+        task_indices = None if is_ordered else tf.constant(group.task_indices)
+        return self._function(first.config)(group_inputs, values, task_indices, ROWS)
 
     def _function(self, config: Mapping[str, Any]) -> Callable[..., tf.Tensor]:
         """Returns the compiled pass for a combination of modules and head."""
@@ -122,9 +117,8 @@ class ForwardPasses:
     def _cached(self, key: Key, run: Callable[..., Any]) -> Callable[..., Any]:
         function = self._functions.get(key)
         if function is None:  # Another thread may concurrently remove the pass.
-            function = self._functions[key] = tf.function(
-                run, reduce_retracing=True, autograph=False
-            )
+            function = tf.function(run, reduce_retracing=True, autograph=False)
+            self._functions[key] = function
         return function
 
 

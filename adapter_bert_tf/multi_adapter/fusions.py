@@ -14,56 +14,40 @@ from adapter_bert_tf.multi_adapter.live_task import LiveTask
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.base_match import check_base
-from adapter_bert_tf.store.fusion_files import load_member
-from adapter_bert_tf.store.members import Member, member_weights
+from adapter_bert_tf.store.members import Member, load_member, member_weights
 from adapter_bert_tf.task_types import type_of
+
+NamedAdapters = dict[str, tuple[Mapping[str, Any], Mapping[str, tf.Tensor]]]
 
 
 def resolve_members(
-    members: Any,
-    find: Callable[[str], LiveTask],
-    task_names: Iterable[str],
-    base: Mapping[str, Any],
+    members: Any, tasks: Mapping[str, LiveTask], base: Mapping[str, Any]
 ) -> tuple[Member, ...]:
-    """Resolves the members of a new fusion.
+    """Resolves names of tasks and paths of adapter directories to the members of a new fusion.
 
-    Args:
-      members: names of tasks and paths of adapter directories, or a dict from a name in the fusion
-        to one of these.
-      find: function from the name of a task to the task.
-      task_names: names of the tasks.
-      base: fingerprint of the base.
-
-    Raises:
-      InputError: for a member that is neither, damaged, a fusion, or of another base.
+    They may be the values of a dict from the names in the fusion. `base` is the fingerprint of the
+    base. Raises `InputError`, also for a fusion as member and another base.
     """
     if isinstance(members, str | os.PathLike) or not isinstance(members, Iterable):
         raise InputError(
             "members must be a list of names or folders of adapters, or a dict from names to them. "
             f"Received: {preview(members)}"
         )
-    pairs = (
-        members.items() if isinstance(members, Mapping) else ((None, source) for source in members)
-    )
-    return tuple(
-        _resolve_member(name, source, find, set(task_names), base) for name, source in pairs
-    )
+    if isinstance(members, Mapping):
+        return tuple(_resolve_member(n, source, tasks, base) for n, source in members.items())
+    return tuple(_resolve_member(None, source, tasks, base) for source in members)
 
 
 def _resolve_member(
-    name: Any,
-    source: Any,
-    find: Callable[[str], LiveTask],
-    task_names: set[str],
-    base: Mapping[str, Any],
+    name: Any, source: Any, tasks: Mapping[str, LiveTask], base: Mapping[str, Any]
 ) -> Member:
     if not isinstance(source, str | os.PathLike) or not isinstance(name, str | None) or name == "":
         raise InputError(
             "A member must be the name or folder of an adapter, with a non-empty name or none. "
-            "Received: "
-            f"{preview(source if name is None else {name: source})}"
+            f"Received: {preview(source if name is None else {name: source})}"
         )
-    if source not in task_names:
+    task = tasks.get(os.fspath(source)) if isinstance(source, str) else None
+    if task is None:
         member = load_member(os.fspath(source), name)
         try:
             check_base(member.config, base)
@@ -71,7 +55,6 @@ def _resolve_member(
             location = f"{preview(member.name)} in {preview(os.fspath(source))}"
             raise InputError(f"The member {location}: {error}", *error.arguments) from error
         return member
-    task = find(os.fspath(source))
     if task.members:
         raise InputError(
             f"{source!r} is a fusion, which cannot be a member of a fusion. Name its members."
@@ -80,11 +63,8 @@ def _resolve_member(
     return Member.from_values(name or contents.name_of(config), config, task.values)
 
 
-NamedAdapters = dict[str, tuple[Mapping[str, Any], Mapping[str, tf.Tensor]]]
-
-
 def fusion_and_members(name: str, task: LiveTask) -> NamedAdapters:
-    """Returns (config, values) of a fusion and its members, by name. Raises `InputError`."""
+    """(config, values) of a fusion and its members, by name. Raises `InputError`."""
     if not task.members:
         raise InputError(f"{preview(name)} is not a fusion and has no members.")
     if name in (names := [member.name for member in task.members]):
@@ -109,34 +89,28 @@ def joint_logits(
     inputs: Mapping[str, tf.Tensor],
     values: Sequence[Mapping[str, tf.Tensor]],
 ) -> list[tf.Tensor]:
-    """Computes the logits of several adapters on the same inputs in one pass of the base.
-
-    Args:
-      encoder: `AdapterBertEncoder`.
-      configs: configs of the adapters.
-      inputs: dict of int32 `[batch, seq]`.
-      values: dict from common name to tensor, for each adapter.
-    """
-    heads = [type_of(config) for config in configs]
+    """The logits of several adapters on the same inputs, in one pass of the base."""
+    heads, count = [type_of(config) for config in configs], len(configs)
     modules = [
         module_from_values(contents.adapter_of(config), weights)
         for config, weights in zip(configs, values, strict=True)
     ]
-    rows = {name: tf.tile(value, [len(modules), 1]) for name, value in inputs.items()}
+    rows = {name: tf.tile(value, [count, 1]) for name, value in inputs.items()}
     first_only = all(head.logits is pooled_logits for head in heads)
     outputs = encoder(rows, output_range=1 if first_only else None, module=MixedModule(modules))
-    splits = [
-        dict(zip(outputs, split, strict=True))
-        for split in zip(
-            *(tf.split(value, len(modules)) for value in outputs.values()), strict=True
-        )
-    ]
+    splits = {name: tf.split(value, count) for name, value in outputs.items()}
     return [
-        head.logits(_precomputed(split), inputs, None, weights["head/kernel"], weights["head/bias"])
-        for head, split, weights in zip(heads, splits, values, strict=True)
+        head.logits(
+            _fixed_encoder({name: parts[i] for name, parts in splits.items()}),
+            inputs,
+            None,
+            weights["head/kernel"],
+            weights["head/bias"],
+        )
+        for i, (head, weights) in enumerate(zip(heads, values, strict=True))
     ]
 
 
-def _precomputed(outputs: dict[str, tf.Tensor]) -> Callable[..., dict[str, tf.Tensor]]:
+def _fixed_encoder(outputs: dict[str, tf.Tensor]) -> Callable[..., dict[str, tf.Tensor]]:
     """Returns an encoder with fixed outputs."""
     return lambda *_, **__: outputs

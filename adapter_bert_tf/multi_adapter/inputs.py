@@ -18,55 +18,32 @@ INPUT_BOUNDS = {
 }
 
 
-def checked_strings(values: Any, subject: str) -> list[str]:
-    """Returns a list or tuple of strings as a list.
-
-    Args:
-      values: the value received.
-      subject: beginning of the error message, for example "Labels are".
-
-    Raises:
-      InputError: for any other value.
-    """
+def require_strings(values: Any, subject: str) -> list[str]:
+    """A list or tuple of strings as a list. Raises `InputError`, which begins with `subject`."""
     if isinstance(values, list | tuple) and all(isinstance(value, str) for value in values):
         return list(values)
     raise InputError(f"{subject} a list of strings. Received: {preview(values)}")
 
 
-def check_name(name: Any, existing: list[str]) -> None:
-    """Raises `InputError` unless a name is one line of text and unique."""
-    if not isinstance(name, str) or not name.strip() or name != printable(name):
-        raise InputError(
-            f"The name of an adapter must be unique and one line of text. Received: {preview(name)}"
-        )
-    check_unique(name, existing)
-
-
-def check_unique(name: str, existing: list[str]) -> None:
-    """Raises `InputError` if there is an adapter of this name."""
+def check_name(name: Any, existing: list[str], is_stored: bool = False) -> None:
+    """Raises `InputError` unless a name is unique and, if it is not stored, one line of text."""
+    is_text = isinstance(name, str) and bool(name.strip()) and name == printable(name)
+    problem = "" if is_stored or is_text else " and one line of text"
     if name in existing:
+        problem = f". Existing names: {preview(existing)}"
+    if problem:
         raise InputError(
-            f"The name of an adapter must be unique. Existing names: {preview(existing)}. "
-            f"Received: {preview(name)}"
+            f"The name of an adapter must be unique{problem}. Received: {preview(name)}"
         )
 
 
 def encoder_inputs(inputs: Any, config: BertConfig) -> dict[str, tf.Tensor]:
-    """Converts the encoder's inputs to int32 tensors `[batch, seq]` and checks them.
-
-    Args:
-      inputs: dict of the three inputs, convertible to such tensors, and inputs of modules.
-      config: the base's configuration: numbers of word pieces, types and positions.
-
-    Raises:
-      InputError: for a missing input, a wrong shape, or an id out of range. Ids are checked only in
-        eager mode.
-    """
+    """The inputs of the encoder and of modules as int32 `[batch, seq]`. Raises `InputError`."""
     if not isinstance(inputs, Mapping) or not inputs.keys() >= INPUT_BOUNDS.keys():
+        received = list(inputs) if isinstance(inputs, Mapping) else inputs
         raise InputError(
             f"Inputs must be a dict with {list(INPUT_BOUNDS)}; TextEncoder.inputs makes one. "
-            "Received: "
-            f"{preview(list(inputs) if isinstance(inputs, Mapping) else inputs)}"
+            f"Received: {preview(received)}"
         )
     tensors = {name: _int32(name, value) for name, value in inputs.items()}
     _check_shapes({name: tensors[name].shape for name in INPUT_BOUNDS}, config)

@@ -1,40 +1,41 @@
-"""A task of an `AdapterModel`."""
+"""Tasks of an `AdapterModel`: their configs, weights and models."""
 
 import dataclasses
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.adapters.ops import Tensor
-from adapter_bert_tf.store import contents
+from adapter_bert_tf.adapters.registry import ModuleConfig
+from adapter_bert_tf.base import Base
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.multi_adapter.inputs import require_strings
+from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.store import checks, contents, schema
 from adapter_bert_tf.store.members import Member
+from adapter_bert_tf.task_types import type_named
 from adapter_bert_tf.training.tuning import Tuning
 
 
 @dataclasses.dataclass
 class LiveTask:
-    """One task of an `AdapterModel`.
+    """One task of an `AdapterModel`."""
 
-    Args:
-      config: dict as in `SavedAdapter`; its metric belongs to the initial weights.
-      values: dict from common name to tensor, or to the variables of `model` if there is one.
-      model: function that returns the model that trains it, or None. With a shared base it is a
-        weak reference, because the model takes far more memory than `values`.
-      members: the initial members of a fusion.
-    """
-
-    config: dict[str, Any]
-    values: dict[str, Tensor]
+    config: dict[str, Any]  # As in `SavedAdapter`; its metric belongs to the initial weights.
+    values: dict[str, Tensor]  # By common name; the variables of `model` if there is one.
+    # Returns the model that trains it, or None. With a shared base it is a weak reference, because
+    # the model takes far more memory than `values`.
     model: Callable[[], Any] = lambda: None
-    members: tuple[Member, ...] = ()
+    members: tuple[Member, ...] = ()  # The initial members of a fusion.
 
     def __post_init__(self) -> None:
         self._metric_digest = self._digest() if self.config["metric"] else None
 
     def current_config(self) -> dict[str, Any]:
-        """Returns the config, without the metric if the weights have changed since."""
+        """The config, without the metric if the weights have changed since."""
         if self._metric_digest is None or self._digest() == self._metric_digest:
             return self.config
         return self.config | {"metric": None}
@@ -46,12 +47,56 @@ class LiveTask:
         return digest.hexdigest()
 
     @property
-    def tuning(self) -> Tuning:
-        """The tuning method."""
-        value: Tuning = contents.tuning_of(self.config)
-        return value
-
-    @property
     def shares_base(self) -> bool:
         """Whether the task uses the shared base unchanged; not so for full and top-k tuning."""
-        return not self.tuning.changes_base
+        return not contents.tuning_of(self.config).changes_base
+
+    @property
+    def shared_depth(self) -> int:
+        """Number of lowest layers that the task shares with the base."""
+        return contents.tuning_of(self.config).frozen_layers if self.shares_base else 0
+
+
+def describe_task(
+    name: str,
+    labels: Any,
+    base: Base,
+    config: Any,
+    head: Any,
+    tuning: Any,
+    inputs: Mapping[str, Any],
+    members: Sequence[Member] = (),
+) -> dict[str, Any]:
+    """Makes the config of a new task; arguments as of `add_adapter`. Raises `InputError`."""
+    if not isinstance(tuning, Tuning) or not isinstance(head, str):
+        raise InputError(
+            "tuning must be a Tuning, and head the name of a head. Received: "
+            f"{preview(tuning)} and {preview(head)}"
+        )
+    adapter = PRESETS.get(config) if isinstance(config, str) else config
+    if not isinstance(adapter, ModuleConfig) and config is not None:
+        raise InputError(
+            f"config must be one of {list(PRESETS)}, a configuration such as AdapterConfig, or "
+            f"None. Received: {preview(config)}"
+        )
+    if adapter and adapter.borrowed_groups and not members:
+        raise InputError(f"A {adapter.kind} needs members. Add it with add_fusion.")
+    fixed_labels = type_named(head).labels  # Those that all tasks of the type have.
+    task_config = schema.describe(
+        name,
+        list(fixed_labels) if fixed_labels else require_strings(labels, "labels must be"),
+        base.fingerprint(),
+        tuning,
+        adapter if tuning.needs_adapter else None,
+        head,
+        inputs,
+        **base.named(),
+        **({"members": [member.config["sha256"] for member in members]} if members else {}),
+    )
+    checks.check(task_config, f"Adapter {name!r}")
+    if len(task_config["labels"]) == 1:
+        raise InputError(
+            "Labels must be two or more for classes, and none for scores. Received: "
+            f"{preview(task_config['labels'])}"
+        )
+    return task_config

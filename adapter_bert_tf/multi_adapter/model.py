@@ -18,14 +18,8 @@ from adapter_bert_tf.errors import InputError, require_bools
 from adapter_bert_tf.heads.task_model import TaskModel
 from adapter_bert_tf.multi_adapter.forward import ForwardPasses
 from adapter_bert_tf.multi_adapter.fusions import resolve_members
-from adapter_bert_tf.multi_adapter.inputs import (
-    check_name,
-    check_unique,
-    checked_strings,
-    encoder_inputs,
-)
-from adapter_bert_tf.multi_adapter.live_task import LiveTask
-from adapter_bert_tf.multi_adapter.new_task import describe_task
+from adapter_bert_tf.multi_adapter.inputs import check_name, encoder_inputs, require_strings
+from adapter_bert_tf.multi_adapter.live_task import LiveTask, describe_task
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.adapter_dir import require_same_task
@@ -79,13 +73,11 @@ class AdapterModel:
           head: name of the task type, a key of `TASK_TYPES`; without labels `classification`
             stands for scores.
           tuning: `Tuning`; None for adapters and LayerNorms.
-          **inputs: `texts`, 2 for pairs, and `max_seq_length`, if they differ from the head's
-            defaults.
+          **inputs: `texts`, 2 for pairs, and `max_seq_length`; the type has defaults.
 
         Returns:
-          `tf_keras.Model` to compile and fit. It trains the variables that `tuning` selects and
-          nothing that another task uses. Dropping it frees the memory of its training; the weights
-          stay in this object.
+          `tf_keras.Model` to compile and fit, which trains the variables that `tuning` selects.
+          Dropping it frees the memory of its training; the weights stay in this object.
 
         Raises:
           InputError: when the name exists, or a value is out of range.
@@ -108,8 +100,7 @@ class AdapterModel:
     ) -> TaskModel:
         """Adds a task that attends to the adapters of other tasks (Pfeiffer et al. 2021).
 
-        A fusion has copies of its members, so later changes of the originals have no effect, and
-        several fusions may have the same members.
+        A fusion has copies of its members: later changes of the originals have no effect.
 
         Args:
           name: name of the task.
@@ -126,9 +117,7 @@ class AdapterModel:
           InputError: when the name exists, members cannot be fused, or a value is out of range.
         """
         check_name(name, self.list_adapters())
-        resolved = resolve_members(
-            members, self._require_task, self.list_adapters(), self.base.fingerprint()
-        )
+        resolved = resolve_members(members, dict(self._tasks), self.base.fingerprint())
         config = make_fusion_config(resolved, cooling_steps)
         tuning = Tuning("fusion") if tuning is None else tuning
         if not isinstance(tuning, Tuning) or tuning.method != "fusion":
@@ -158,11 +147,9 @@ class AdapterModel:
         path = storage.path_of(folder)
         saved = drop_lowest_layers(load_adapter(path), drop_lowest)
         require_one_task(saved.config, path)
-        if name is not None:
-            check_name(name, self.list_adapters())
-        else:
-            name = contents.name_of(saved.config)
-            check_unique(name, self.list_adapters())
+        is_stored = name is None
+        name = contents.name_of(saved.config) if name is None else name
+        check_name(name, self.list_adapters(), is_stored)
         check_base(saved.config, self.base.fingerprint())
         config = contents.named(saved.config, name)
         # A constant also keeps the array that it was made from; `identity` saves half the memory.
@@ -188,8 +175,8 @@ class AdapterModel:
           folder: path.
           metric: dict with `name`, `value` and `split`, for the card; None for the loaded metric,
             unless the task was trained since.
-          dtype: dtype of the file.
-          overwrite: whether to replace an adapter of another name or with other labels.
+          dtype: dtype of the stored weights.
+          overwrite: whether to replace an adapter with another name or other labels.
 
         Raises:
           InputError: when the folder has another adapter or other files.
@@ -227,8 +214,9 @@ class AdapterModel:
         task = self._require_task(name)
         model = task.model()
         if model is None:
-            live_task = self._make_task(task.current_config(), task.values, task.members)
-            self._tasks[name], model = live_task
+            self._tasks[name], model = self._make_task(
+                task.current_config(), task.values, task.members
+            )
         return model
 
     def __call__(self, inputs: Mapping[str, Any], adapter: str | Sequence[str]) -> tf.Tensor:
@@ -249,7 +237,7 @@ class AdapterModel:
         inputs = encoder_inputs(inputs, self.base.config)
         if isinstance(adapter, str):
             return self._passes.single(self._require_task(adapter), inputs)
-        names = checked_strings(adapter, "adapter must be a name or")
+        names = require_strings(adapter, "adapter must be a name or")
         batch = inputs["input_word_ids"].shape[0]
         if not names or len(names) != batch:
             raise InputError(
@@ -262,15 +250,8 @@ class AdapterModel:
     def with_members(self, inputs: Mapping[str, Any], name: str) -> dict[str, tf.Tensor]:
         """Computes the logits of a fusion and of each member in one pass of the base.
 
-        Args:
-          inputs: as in `__call__`.
-          name: name of the fusion.
-
-        Returns:
-          dict from `name` and the members' names to the logits of each.
-
-        Raises:
-          InputError: for an unknown name, or a task that is not a fusion.
+        Returns a dict from `name`, that of the fusion, and the members' names to logits. Raises
+        `InputError` for a task that is not a fusion. `inputs` are as in `__call__`.
         """
         task = self._require_task(name)
         return self._passes.with_members(name, task, encoder_inputs(inputs, self.base.config))
@@ -295,7 +276,7 @@ class AdapterModel:
     def _make_encoder(
         self, adapter: ModuleConfig | None, tuning: Tuning
     ) -> AdapterBertEncoder | TaskEncoder:
-        """Makes an encoder that shares the parts of the base that `tuning` does not train."""
+        """Makes an encoder that shares what `tuning` does not train of the base."""
         if tuning.changes_base:
             encoder = self.base.new_encoder(frozen_layers=tuning.frozen_layers)
             self.base.assign(encoder.named_variables())

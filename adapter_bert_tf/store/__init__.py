@@ -8,12 +8,11 @@ if TYPE_CHECKING:
     from adapter_bert_tf.store.directory import load_adapter as load_adapter
     from adapter_bert_tf.store.directory import save_adapter as save_adapter
 
-_NAMES = ("SavedAdapter", "load_adapter", "save_adapter")
-__all__ = list(_NAMES)
+__all__ = ["SavedAdapter", "load_adapter", "save_adapter"]
 
 
 def __getattr__(name: str) -> Any:
     # Lazy: `python -m adapter_bert_tf.store` sets TensorFlow's log level before importing it.
-    if name not in _NAMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module("adapter_bert_tf.store.directory"), name)

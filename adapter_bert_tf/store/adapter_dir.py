@@ -22,27 +22,24 @@ LARGEST_CARD = 1 << 20
 
 
 class AdapterDir(Artifact):
-    """An adapter directory. One of its three files, which may be damaged, shows that it is ours.
-
-    A copy to a bucket that was cut short may hold any of them, and damage may be in any of them.
-    """
+    """An adapter directory; any of its three files, perhaps damaged, identifies it as ours."""
 
     title, last = "an adapter directory", CONFIG
 
     def own_files(self, names: Collection[str]) -> set[str] | None:
         """The names that belong to the adapter, and to the adapters in it."""
         config = self.config()
-        if config is None and not self._has_our_weights() and not self._has_our_card():
+        card = _read(self.file(CARD), LARGEST_CARD).decode("utf-8", "replace")
+        if config is None and not self._has_our_weights() and not is_card(card):
             return None
-        own = {CONFIG, WEIGHTS, CARD, *INSIDE.keys() - {*names}}  # Links and files are no folders.
-        for inside in INSIDE:
-            inner = [name.split("/", 2)[1:] for name in names if name.startswith(f"{inside}/")]
-            for folder in {parts[0] for parts in inner if len(parts) == 2}:
-                if not _belongs(config, inside, folder):
-                    continue
-                theirs = AdapterDir(self.file(f"{inside}/{folder}"))
-                files = theirs.own_files([parts[1] for parts in inner if parts[0] == folder])
-                own |= {f"{inside}/{folder}/{name}" for name in files or ()}
+        own = {CONFIG, WEIGHTS, CARD, *INSIDE.keys() - {*names}}  # Links and files are not folders.
+        paths = [name.split("/", 2) for name in names]
+        folders = {tuple(path[:2]) for path in paths if len(path) == 3 and path[0] in INSIDE}
+        for parent, folder in folders:
+            if _lists_folder(config, parent, folder):
+                inner = [path[2] for path in paths if path[:2] == [parent, folder] and path[2:]]
+                inner_files = AdapterDir(self.file(f"{parent}/{folder}")).own_files(inner)
+                own |= {f"{parent}/{folder}/{name}" for name in inner_files or ()}
         return own
 
     def require_replaceable(self) -> None:
@@ -51,19 +48,18 @@ class AdapterDir(Artifact):
         super().require_replaceable()
 
     def run(self) -> str | None:
-        """The digest of the run that wrote the adapter; None if it does not say."""
+        """The digest of the run that wrote the adapter, if it is recorded."""
         run = (self.config() or {}).get("run")
         return run if isinstance(run, str) else None
 
     def config(self) -> dict[str, Any] | None:
-        """A config of ours, unchecked; None if there is none, or another library's."""
-        content = _read(self.file(CONFIG), schema.LARGEST_CONFIG)
+        """The unchecked config; None without one, and for another library's."""
         try:
-            config = parse_json(content, distinct=True)
+            config = parse_json(_read(self.file(CONFIG), schema.LARGEST_CONFIG), distinct=True)
         except ValueError:
             return None
-        ours = isinstance(config, dict) and checks.FIELDS.keys() <= config.keys()
-        return config if ours else None
+        required = checks.FIELDS.keys()
+        return config if isinstance(config, dict) and required <= config.keys() else None
 
     def _has_our_weights(self) -> bool:
         beginning = _read(self.file(WEIGHTS), 8)
@@ -76,55 +72,52 @@ class AdapterDir(Artifact):
             return False
         return isinstance(header, dict) and header.get("__metadata__") == {"format": FORMAT}
 
-    def _has_our_card(self) -> bool:
-        return is_card(_read(self.file(CARD), LARGEST_CARD).decode("utf-8", "replace"))
 
-
-def _belongs(config: Mapping[str, Any] | None, inside: str, folder: str) -> bool:
-    """Whether a config lists the adapter in a folder; a damaged one may list any."""
+def _lists_folder(config: Mapping[str, Any] | None, parent: str, folder: str) -> bool:
+    """Whether a config lists the adapter in a folder; a damaged config may list any."""
     if config is None:
         return True
-    listed = config.get(inside)
-    listed = listed if isinstance(listed, list) else []
-    if inside == MEMBERS:
-        return folder in {str(digest)[:16] for digest in listed}
-    return folder in {task_title(t) for t in listed if isinstance(t, dict) and "task" in t}
+    entries = config.get(parent)
+    entries = entries if isinstance(entries, list) else []
+    if parent == MEMBERS:
+        return folder in {str(digest)[:16] for digest in entries}
+    return folder in {task_title(t) for t in entries if isinstance(t, dict) and "task" in t}
 
 
 def require_outside_adapters(folder: str) -> None:
-    """Checks that a folder is not inside an adapter directory. Raises `InputError`.
+    """Raises `InputError` for a folder inside an adapter directory.
 
-    A file among the members of a fusion would make the fusion unreadable, and would be removed
-    with it; so would one among the tasks of several.
+    A file among the members of a fusion, or the tasks of an adapter, would make it unreadable, and
+    would be removed with it.
     """
     path = storage.real(folder)
     while path != os.path.dirname(path):
         above, name = os.path.split(path)
         if name in INSIDE and storage.exists(os.path.join(above, CONFIG)):
-            part, whole = INSIDE[name]
+            part, adapter = INSIDE[name]
             raise InputError(
-                f"{folder!r} is among the {part}s of the {whole} in {above!r}, where nothing else "
-                "can be. Choose another folder."
+                f"{folder!r} is among the {part}s of the {adapter} in {above!r}, where nothing "
+                "else can be. Choose another folder."
             )
         path = above
 
 
 def require_free(folder: str) -> None:
-    """Checks that nothing is at a path, outside adapter directories. Raises `InputError`."""
+    """Raises `InputError` unless a folder is empty or new, outside adapter directories."""
     require_outside_adapters(folder)
     atomic.require_free(folder)
 
 
 def require_same_task(folder: str, config: Mapping[str, Any]) -> None:
-    """Checks that an adapter in a folder has the same name and labels. Raises `InputError`."""
-    theirs = AdapterDir(folder).config()
-    if theirs is None:
+    """Raises `InputError` if a folder has an adapter with another name or other labels."""
+    existing = AdapterDir(folder).config()
+    if existing is None:
         return
-    name, ours = contents.name_of(theirs), contents.name_of(config)
-    if name != ours or any(theirs[key] != config[key] for key in ("labels", "head")):
+    old_name, new_name = contents.name_of(existing), contents.name_of(config)
+    if old_name != new_name or any(existing[key] != config[key] for key in ("labels", "head")):
         raise InputError(
-            f"{folder!r} holds the adapter {preview(name)} with {_outputs(theirs)}, and "
-            f"{preview(ours)} with {_outputs(config)} is to go there. Choose another folder, or "
+            f"{folder!r} holds the adapter {preview(old_name)} with {_outputs(existing)}. "
+            f"Received: {preview(new_name)} with {_outputs(config)}. Choose another folder, or "
             "pass overwrite=True.",
             "overwrite=True",
         )
@@ -136,7 +129,7 @@ def _outputs(config: Mapping[str, Any]) -> str:
 
 
 def _read(path: str, limit: int) -> bytes:
-    """The first bytes of a file; none if there is no regular file."""
+    """The first bytes of a file; none without a regular file."""
     if storage.is_link(path) or (not storage.is_remote(path) and not os.path.isfile(path)):
         return b""
     try:

@@ -7,23 +7,18 @@ from absl import logging
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
-from adapter_bert_tf.store import checks, contents
+from adapter_bert_tf.store import contents
+from adapter_bert_tf.store.checks import NORMS
 
 FULL_METHODS = ("full", "multitask_full", "pals")  # Their files hold all weights.
 
 
 def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
-    """Raises `InputError` unless a base is the one of an adapter.
+    """Raises `InputError` unless a fingerprint is that of the base in an adapter's config.
 
-    LayerNorms are compared if the adapter has none of its own. Directories of earlier versions do
-    not record them, which gives a warning.
-
-    Args:
-      config: config of the adapter.
-      received: fingerprint of a base.
-
-    Raises:
-      InputError: when the base differs, or its weights were random and are not stored.
+    Bases with random weights match no adapter, because they are not stored. LayerNorms are compared
+    if the adapter has none of its own. Directories of earlier versions do not record them, which
+    gives a warning.
     """
     expected = config["base"]
     if expected["weights_sha256"] is None and config["method"] not in FULL_METHODS:
@@ -35,15 +30,25 @@ def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
     differences = [
         f"{key}: adapter {preview(expected.get(key))}, base {preview(received.get(key))}"
         for key in received
-        if expected.get(key) != received[key] and key != checks.NORMS
+        if expected.get(key) != received[key] and key != NORMS
     ]
-    if not differences and not contents.brings_norms(config):
-        differences = _norm_differences(expected.get(checks.NORMS), received.get(checks.NORMS))
+    norms, received_norms = expected.get(NORMS), received.get(NORMS)
+    if (
+        not differences
+        and received_norms not in (None, norms)
+        and not contents.brings_norms(config)
+    ):
+        if norms is None:
+            logging.warning(
+                "The adapter was saved by an earlier version, which did not record the LayerNorms "
+                "of its base: they cannot be compared with this base's."
+            )
+            return
+        differences = [f"LayerNorms: adapter {norms!r}, base {received_norms!r}"]
     if differences:
         raise InputError(
-            "The adapter was trained on another base. "
-            + "; ".join(differences)
-            + f". Use the base it was trained on (base=BASE){_base_name(config)}.",
+            f"The adapter was trained on another base. {'; '.join(differences)}. Use the base it "
+            f"was trained on (base=BASE){_base_name(config)}.",
             "base=BASE",
         )
 
@@ -55,16 +60,3 @@ def _base_name(config: Mapping[str, Any]) -> str:
         return ""
     revision = f" of revision {preview(origin['revision'])}" if origin["revision"] else ""
     return f": {preview(origin['name'])}{revision}"
-
-
-def _norm_differences(expected: str | None, received: str | None) -> list[str]:
-    """Returns the differences of the LayerNorms."""
-    if received is None or expected == received:
-        return []
-    if expected is None:
-        logging.warning(
-            "The adapter was saved by an earlier version, which did not record the LayerNorms of "
-            "its base: they cannot be compared with this base's."
-        )
-        return []
-    return [f"LayerNorms: adapter {expected!r}, base {received!r}"]

@@ -15,50 +15,44 @@ BASE_CHANGES = "includes the changed weights of the base, which other tasks cann
 MAX_METADATA = 1 << 16
 BEGINNING = ": a BERT adapter\n\n| | |\n| --- | --- |\n"  # Follows the task's name.
 FENCE = "---\n"
-SEVERAL_TASKS = "text-classification"  # The pipeline of tasks that were trained together.
+SEVERAL_TASKS = "text-classification"  # The Hub's pipeline of tasks that were trained together.
+
+Config = Mapping[str, Any]
 
 
-def is_card(text):
+def is_card(text: str) -> bool:
     """Whether a text is a card."""
     text = without_metadata(text[:MAX_METADATA])
     return text.startswith("# ") and BEGINNING in text[:2000]
 
 
-def card_page(config):
-    """Returns the text of the file: metadata for the Hub, then the card."""
-    return hub_metadata(config) + card(config)
+def card_page(config: Config) -> str:
+    """Formats `README.md`: metadata for the Hub, then the card."""
+    metadata = yaml.safe_dump(_hub_metadata(config), sort_keys=False, allow_unicode=True)
+    return f"{FENCE}{metadata}{FENCE}\n{card(config)}"
 
 
-def hub_metadata(config: Mapping[str, Any]) -> str:
-    """Formats the metadata that the Hub reads: library, base, tags, result on the dev set.
-
-    There is no license: whoever publishes the weights chooses it.
-
-    Args:
-      config: config of an adapter.
-    """
-    base = config.get("base_model")
+def _hub_metadata(config: Config) -> dict[str, Any]:
+    """Library, base, tags and result; no license, which whoever publishes the weights chooses."""
+    base, adapter, metric = config.get("base_model"), adapter_of(config), config["metric"]
     pipeline = SEVERAL_TASKS if is_several(config) else type_of(config).pipeline
-    adapter = adapter_of(config)
-    kind = adapter.kind if adapter else None
-    values = {
+    tags = ["bert", "tensorflow", "adapter", *([adapter.kind] if adapter else []), config["method"]]
+    values: dict[str, Any] = {
         "library_name": "adapter_bert_tf",
         "pipeline_tag": pipeline,
-        "tags": ["bert", "tensorflow", "adapter", *([kind] if kind else []), config["method"]],
+        "tags": list(dict.fromkeys(tags)),
     }
     if base and base["kind"] == "hub":
         values["base_model"] = base["name"]
-    if config["metric"] and not is_several(config):
-        values["model-index"] = [_model_index(config, pipeline)]
-    values["tags"] = list(dict.fromkeys(values["tags"]))
-    return f"{FENCE}{yaml.safe_dump(values, sort_keys=False, allow_unicode=True)}{FENCE}\n"
-
-
-def _model_index(config, pipeline):
-    task, metric = printable(config["task"]), config["metric"]
-    value = {"type": printable(metric["name"]), "value": metric["value"], "name": metric["split"]}
-    result = {"task": {"type": pipeline}, "dataset": {"name": task, "type": task}}
-    return {"name": printable(name_of(config)), "results": [result | {"metrics": [value]}]}
+    if metric and not is_several(config):
+        task, name = printable(config["task"]), printable(metric["name"])
+        result = {
+            "task": {"type": pipeline},
+            "dataset": {"name": task, "type": task},
+            "metrics": [{"type": name, "value": metric["value"], "name": metric["split"]}],
+        }
+        values["model-index"] = [{"name": printable(name_of(config)), "results": [result]}]
+    return values
 
 
 def without_metadata(text: str) -> str:
@@ -68,79 +62,74 @@ def without_metadata(text: str) -> str:
     return text[len(FENCE) :].partition(f"\n{FENCE}")[2].lstrip("\n")
 
 
-def card(config):
+def card(config: Config) -> str:
     """Formats an adapter's config as Markdown; names cannot break lines."""
-    base, adapter, frozen = config["base"], adapter_of(config), tuning_of(config).frozen_layers
-    rows = {
-        **(_tasks(config) if is_several(config) else _task(config)),
+    base, adapter, tuning = config["base"], adapter_of(config), tuning_of(config)
+    rows: dict[str, str | None] = {
+        **_task_rows(config),
         "Method": config["method"],
         "Adapter": adapter.summary() if adapter else "none",
-        **({"Frozen layers": f"the lowest {frozen}"} if frozen else {}),
+        "Frozen layers": f"the lowest {tuning.frozen_layers}" if tuning.frozen_layers else None,
         "Trained parameters": f"{trained_size(config):,}",
         "Base": f"{base['num_layers']} layers, {base['hidden_size']} wide, "
         f"{'un' if base['lower_case'] else ''}cased, {base['vocab_size']:,} word pieces",
-        **({"Base model": _origin(config["base_model"])} if "base_model" in config else {}),
+        "Base model": _origin(config["base_model"]) if "base_model" in config else None,
         "Base weights (sha256)": str(base["weights_sha256"]),
-        **({"Changes": BASE_CHANGES} if tuning_of(config).changes_base else {}),
+        "Changes": BASE_CHANGES if tuning.changes_base else None,
         "Written by": ", ".join(f"{k} {v}" for k, v in config.get("versions", {}).items()),
     }
-    command = printable(_command(config))
-    table = "\n".join(f"| {name} | {_cell(value)} |" for name, value in rows.items())
+    table = "\n".join(f"| {name} | {_cell(v)} |" for name, v in rows.items() if v is not None)
+    snippet = ".\n" if is_several(config) else f", or in Python, in this folder,\n\n{_code(config)}"
     return (
         f"# {printable(name_of(config))}{BEGINNING}{table}\n\n"
         f"Trained with\n\n```\n{printable(config.get('command', ''))}\n```\n\n"
-        f"Use it with `python {command} --do_eval --do_predict "
-        "--adapter_dir=THIS_FOLDER ...`"
-        + (
-            ".\n"
-            if is_several(config)
-            else f", or in Python, in this folder,\n\n{_snippet(config)}"
-        )
+        f"Use it with `python {printable(_command(config))} --do_eval --do_predict "
+        f"--adapter_dir=THIS_FOLDER ...`{snippet}"
     )
 
 
-def _snippet(config):
-    """Returns runnable Python code."""
-    kind = type_of(config)
-    examples = kind.example_texts[: kind.num_texts(config["inputs"])]
-    texts = ", ".join(f'"{text}"' for text in examples)
-    base = config.get("base_model")
-    is_default = base and base["kind"] != "folder"
-    more = "" if is_default else ', base="FOLDER_OF_THE_BASE"'
-    return (
-        "```python\nimport adapter_bert_tf as abt\n\n"
-        f'predictor = abt.Predictor("."{more})\nprint(predictor({texts}))\n```\n'
-    )
-
-
-def _origin(base):
-    """Formats the base's name, revision and license."""
-    revision = f", revision {base['revision']}" if base["revision"] else ""
-    return f"{base['name']}{revision} (license: {base['license'] or 'unknown'})"
-
-
-def _task(config):
-    return {
-        "Task": config["task"],
-        "Labels, in order": ", ".join(map(str, config["labels"])),
-        "Result": _result(config.get("metric")),
-    }
-
-
-def _tasks(config):
-    return {"Tasks trained together": _result(config.get("metric"))} | {
+def _task_rows(config: Config) -> dict[str, str]:
+    """Rows of the table: labels and results of the task, or of each task."""
+    result = _result(config.get("metric"))
+    if not is_several(config):
+        labels = ", ".join(map(str, config["labels"]))
+        return {"Task": config["task"], "Labels, in order": labels, "Result": result}
+    return {"Tasks trained together": result} | {
         name: f"{', '.join(task['labels']) or type_of(task).predicts}: {_result(task['metric'])}"
         for name, task in zip(names_of(config), config[TASKS], strict=True)
     }
 
 
-def _result(metric):
+def _result(metric: Mapping[str, Any] | None) -> str:
     if not metric:
         return "not evaluated"
     return f"{metric['name']} = {format_metric(metric['value'])} ({metric['split']})"
 
 
-def _command(config):
+def format_metric(value: float) -> str:
+    """Formats a metric's value."""
+    return f"{value:.4f}" if abs(value) < 1e9 else f"{value:.4e}"
+
+
+def _origin(base: Mapping[str, Any]) -> str:
+    """Formats the base's name, revision and license."""
+    revision = f", revision {base['revision']}" if base["revision"] else ""
+    return f"{base['name']}{revision} (license: {base['license'] or 'unknown'})"
+
+
+def _code(config: Config) -> str:
+    """Returns Python code that predicts with the adapter."""
+    kind, base = type_of(config), config.get("base_model")
+    examples = kind.example_texts[: kind.num_texts(config["inputs"])]
+    texts = ", ".join(f'"{text}"' for text in examples)
+    base_argument = "" if base and base["kind"] != "folder" else ', base="FOLDER_OF_THE_BASE"'
+    return (
+        "```python\nimport adapter_bert_tf as abt\n\n"
+        f'predictor = abt.Predictor("."{base_argument})\nprint(predictor({texts}))\n```\n'
+    )
+
+
+def _command(config: Config) -> str:
     """Returns the command that evaluates the adapter."""
     if is_several(config):
         has_file = any(NAME in task for task in config[TASKS])
@@ -149,10 +138,5 @@ def _command(config):
     return type_of(config).command.format(task=shlex.quote(config["task"]))
 
 
-def format_metric(value):
-    """Formats a metric's value."""
-    return f"{value:.4f}" if abs(value) < 1e9 else f"{value:.4e}"
-
-
-def _cell(text):
+def _cell(text: str) -> str:
     return printable(text).replace("|", "\\|")

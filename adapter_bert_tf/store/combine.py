@@ -1,5 +1,7 @@
 """New adapters from saved ones, without training."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from adapter_bert_tf.errors import InputError
@@ -14,12 +16,8 @@ SPLIT_KEYS = ("fold", "split_seed")
 MIXED_SPLITS = {"parts": "several"}  # As `fold`: training used all of the training data.
 
 
-def drop_lowest_layers(saved, layers):
-    """Drops the adapters of the lowest `layers` layers (AdapterDrop, Rücklé et al. 2021).
-
-    Raises:
-      InputError: when there are no adapters to drop, or none would remain.
-    """
+def drop_lowest_layers(saved: SavedAdapter, layers: int) -> SavedAdapter:
+    """Drops the lowest adapters (AdapterDrop, Rücklé et al. 2021). Raises `InputError`."""
     adapter = contents.adapter_of(saved.config)
     if type(layers) is not int or layers < 0:
         raise InputError(f"The number of layers to drop must be 0 or more. Received: {layers!r}")
@@ -33,15 +31,8 @@ def drop_lowest_layers(saved, layers):
     return SavedAdapter(config, {name: saved.weights[name] for name in names})
 
 
-def average(adapters):
-    """Averages the weights of adapters of one shape, such as those of several seeds.
-
-    Args:
-      adapters: list of `SavedAdapter`.
-
-    Raises:
-      InputError: for fewer than two adapters, or different shapes or bases.
-    """
+def average(adapters: Sequence[SavedAdapter]) -> SavedAdapter:
+    """Averages the weights of adapters of one shape and base. Raises `InputError`."""
     if len(adapters) < 2:
         raise InputError(f"An average needs at least two adapters. Received: {len(adapters)}")
     first, *others = [unmeasured(saved.config) for saved in adapters]
@@ -50,8 +41,8 @@ def average(adapters):
         if differences:
             key = differences[0]
             raise InputError(
-                f"Only adapters of one shape and base can be averaged; these differ "
-                f"in {differences}: {preview(first.get(key))} and {preview(other.get(key))}"
+                f"Only adapters of one shape and base can be averaged; these differ in "
+                f"{differences}: {preview(first.get(key))} and {preview(other.get(key))}"
             )
     weights = {
         name: np.asarray(np.mean([a.weights[name] for a in adapters], 0, np.float64), np.float32)

@@ -1,4 +1,4 @@
-"""What the config of an adapter directory means: its method, and the variables of its file."""
+"""Meaning of the config of an adapter directory: its method, and the variables of its file."""
 
 import dataclasses
 import math
@@ -22,32 +22,27 @@ from adapter_bert_tf.task_types import type_of
 from adapter_bert_tf.training.tuning import Tuning, is_trained
 
 
-def tuning_of(config):
+def tuning_of(config: Mapping[str, Any]) -> Tuning:
     """The `Tuning` of a config. Raises `InputError`."""
     values = config["tuning"]
-    kinds = {field.name: type(field.default) for field in dataclasses.fields(Tuning)}
-    wrong = [
-        name
-        for name, value in values.items()
-        if name not in kinds or type(value) is not kinds[name]
-    ]
-    if wrong or "method" not in values:
+    unknown = values.keys() - {field.name for field in dataclasses.fields(Tuning)}
+    if unknown or "method" not in values:
         raise InputError(
-            f"tuning holds {preview(wrong)}, unknown or of another type."
-            if wrong
+            f"tuning holds {preview(sorted(unknown))}, which is unknown."
+            if unknown
             else f"tuning has no method. Received: {preview(values)}"
         )
     return Tuning(**values)
 
 
 def name_of(config: Mapping[str, Any]) -> str:
-    """What the adapter is called: its task's name, or the one that it was given."""
+    """The name of an adapter: its own, or its task's."""
     name: str = config.get("name") or config["task"]
     return name
 
 
 def named(config: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The config of the same adapter under a name."""
+    """The config of the same adapter with another name."""
     rest = {key: value for key, value in config.items() if key != "name"}
     return rest if name == config["task"] else rest | {"name": name}
 
@@ -57,32 +52,24 @@ def adapter_of(config: Mapping[str, Any]) -> ModuleConfig | None:
     return ModuleConfig.from_dict(config["adapter"]) if config["adapter"] else None
 
 
-def borrows(config: Mapping[str, Any]) -> bool:
-    """Whether an adapter has weights of others, as a fusion has of its members."""
-    adapter = adapter_of(config)
-    return bool(adapter and adapter.borrowed_groups)
-
-
 def num_outputs(config: Mapping[str, Any]) -> int:
     """Width of the head."""
     return type_of(config).num_outputs(config["labels"])
 
 
 def expected_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Dict from common name to shape: what the weights' file must hold, and nothing else."""
+    """Dict from common name to shape of everything that the weights file must hold."""
     specs, adapter = _specs(config), adapter_of(config)
-    depth = config["base"]["num_layers"]
-    kept = kept_names(specs, depth, tuning_of(config), _unused(config))
-    elsewhere = adapter.borrowed_groups if adapter else ()
-    return {name: specs[name].shape for name in kept if specs[name].group not in elsewhere}
+    kept = kept_names(specs, config["base"]["num_layers"], tuning_of(config), _unused(config))
+    borrowed = adapter.borrowed_groups if adapter else ()
+    return {name: specs[name].shape for name in kept if specs[name].group not in borrowed}
 
 
 def trained_size(config: Mapping[str, Any]) -> int:
     """Number of the parameters that were trained."""
-    specs, unused = _specs(config), _unused(config)
-    depth, tuning = config["base"]["num_layers"], tuning_of(config)
-    chosen = [spec for spec in specs.values() if is_trained(spec, depth, tuning, unused)]
-    return sum(math.prod(spec.shape) for spec in chosen)
+    depth, tuning, unused = config["base"]["num_layers"], tuning_of(config), _unused(config)
+    specs = _specs(config).values()
+    return sum(math.prod(s.shape) for s in specs if is_trained(s, depth, tuning, unused))
 
 
 def _specs(config: Mapping[str, Any]) -> dict[str, VariableSpec]:
@@ -100,12 +87,12 @@ def _unused(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def brings_norms(config: Mapping[str, Any]) -> bool:
-    """Whether an adapter has all LayerNorms of its own, so that the base's do not matter."""
-    shapes, depth = expected_shapes(config), config["base"]["num_layers"]
+    """Whether an adapter replaces all LayerNorms of the base."""
     adapter = adapter_of(config)
     if adapter and "LayerNorm" in adapter.replaced_groups:
         return True
-    return all(f"{name}/gamma" in shapes for name in norm_names(depth))
+    shapes = expected_shapes(config)
+    return all(f"{name}/gamma" in shapes for name in norm_names(config["base"]["num_layers"]))
 
 
 def kept_names(
@@ -115,15 +102,7 @@ def kept_names(
     unused: Collection[str] = (),
     replaced: Collection[str] = (),
 ) -> list[str]:
-    """Names of the variables that are not the base's: trained ones, and those of adapter modules.
-
-    Args:
-      specs: dict from common name to `VariableSpec`, of all variables of a model.
-      num_layers: of the encoder.
-      tuning: `Tuning`.
-      unused: groups that no output depends on.
-      replaced: groups of the base that the method replaces.
-    """
+    """Names of trained variables, those of modules, and those of groups that are replaced."""
     return [
         name
         for name, spec in specs.items()
@@ -136,8 +115,8 @@ def kept_names(
 def kept_variables(
     model: Any, tuning: Tuning, adapter: ModuleConfig | None = None
 ) -> dict[str, tf.Variable]:
-    """Dict from common name to variable: all of a model that is not the base's."""
-    named, depth = model.named_variables(), model.encoder.config["num_layers"]
+    """Dict from common name to variable of what an adapter keeps of a model."""
+    variables, depth = model.named_variables(), model.encoder.config["num_layers"]
     replaced = adapter.replaced_groups if adapter else ()
     names = kept_names(model.specs(), depth, tuning, model.unused, replaced)
-    return {name: named[name] for name in names}
+    return {name: variables[name] for name in names}

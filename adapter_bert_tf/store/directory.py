@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
+from adapter_bert_tf.adapters.methods.multitask import MultitaskConfig
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
@@ -19,13 +20,17 @@ from adapter_bert_tf.store import contents, schema
 from adapter_bert_tf.store import weights as weight_bytes
 from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.base_match import check_base
-from adapter_bert_tf.store.card import card_page
 from adapter_bert_tf.store.file_names import CARD, CONFIG, TASKS, WEIGHTS
-from adapter_bert_tf.store.files import config_bytes, read_adapter, read_config, write_files
-from adapter_bert_tf.store.fusion_files import read_members
-from adapter_bert_tf.store.members import Member, stack_members
+from adapter_bert_tf.store.files import (
+    adapter_files,
+    config_bytes,
+    read_adapter,
+    read_config,
+    write_files,
+)
+from adapter_bert_tf.store.members import Member, read_members, stack_members
 from adapter_bert_tf.store.multitask import config_of, is_several, names_of
-from adapter_bert_tf.store.task_directories import is_generated, separate_task, task_adapters
+from adapter_bert_tf.store.task_directories import separate_task, task_adapters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,15 +69,15 @@ class SavedAdapter:
             is assigned then.
         """
         check_base(self.config, fingerprint)
-        variables = {n: v for n, v in variables.items() if head or not n.startswith("head/")}
-        weights = {n: v for n, v in self.weights.items() if head or not n.startswith("head/")}
+        skipped = () if head else ("head/",)
+        weights = {n: v for n, v in self.weights.items() if not n.startswith(skipped)}
         mismatched = [
             name
             for name, value in weights.items()
             if name not in variables or tuple(variables[name].shape) != value.shape
         ]
         missing = [
-            name for name in variables if not name.startswith("bert/") and name not in weights
+            n for n in variables if not n.startswith(("bert/", *skipped)) and n not in weights
         ]
         if mismatched or missing:
             raise InputError(
@@ -84,24 +89,15 @@ class SavedAdapter:
 
 
 def with_task_config(saved: SavedAdapter, name: str) -> SavedAdapter:
-    """Returns a multitask adapter with the config of one task and unchanged weights.
-
-    Raises:
-      InputError: for an unknown task.
-    """
+    """A multitask adapter with the config of one task. Raises `InputError`."""
     return dataclasses.replace(saved, config=config_of(saved.config, name))
 
 
 def extract_task(saved: SavedAdapter, task: str | None) -> SavedAdapter:
-    """Extracts an ordinary adapter of one task from a multitask adapter.
+    """Extracts an ordinary adapter of one task from a multitask adapter. Raises `InputError`.
 
-    Args:
-      saved: a multitask adapter.
-      task: name of the task; None for an adapter of a new task, from the shared weights. A
-        hypernetwork generates it from the mean of the tasks' embeddings. Its head must not be used.
-
-    Raises:
-      InputError: for an unknown task, or a method without separable adapters.
+    None stands for a new task: a hypernetwork generates its adapter from the mean of the tasks'
+    embeddings. Its head must not be used.
     """
     if contents.tuning_of(saved.config).changes_base:
         raise InputError(
@@ -135,7 +131,11 @@ def save_adapter(
     """
     path = storage.path_of(folder)
     AdapterDir(path).require_replaceable()
-    _require_config(config)
+    if not isinstance(config, Mapping) or not {"adapter", "tuning"} <= config.keys():
+        raise InputError(
+            "The config of an adapter must be a dict as from AdapterModel.config(NAME). Received: "
+            f"{preview(config)}"
+        )
     if members:
         config = {**config, "members": [member.config["sha256"] for member in members]}
     member_names = _member_weights(config, members)
@@ -149,11 +149,7 @@ def save_adapter(
         contents.expected_shapes(config),
         f"The weights for {path!r}",
     )
-    files = {
-        CONFIG: config_bytes(config),
-        WEIGHTS: content,
-        CARD: card_page(config).encode(),
-    }
+    files = adapter_files(config, content)
     for member in members:
         files |= member.files()
     if is_several(config):
@@ -162,32 +158,14 @@ def save_adapter(
     write_files(path, files, lambda _: AdapterDir(path).require_replaceable())
 
 
-def _require_config(config: Mapping[str, Any]) -> None:
-    """Raises `InputError` for a config without the keys that `schema.seal` needs."""
-    if not isinstance(config, Mapping) or not {"adapter", "tuning"} <= config.keys():
-        raise InputError(
-            "The config of an adapter must be a dict as from AdapterModel.config(NAME). Received: "
-            f"{preview(config)}"
-        )
-
-
 def _member_weights(config: Mapping[str, Any], members: Sequence[Member]) -> dict[str, np.ndarray]:
-    """Returns the weights of a fusion that come from its members."""
+    """The weights of a fusion that come from its members."""
     adapter = contents.adapter_of(config)
     return stack_members(adapter, members) if isinstance(adapter, FusionConfig) and members else {}
 
 
 def copy_adapter(source: str, folder: str, run: str) -> None:
-    """Copies an adapter directory atomically.
-
-    Args:
-      source: path of the adapter.
-      folder: path; an existing adapter is replaced.
-      run: fingerprint of the run that writes the copy.
-
-    Raises:
-      InputError: when `source` is damaged, or `folder` has other files than an adapter's.
-    """
+    """Copies an adapter directory atomically, with a run's fingerprint. Raises `InputError`."""
     AdapterDir(folder).require_replaceable()
     config = read_config(os.path.join(source, CONFIG))
     files = [file for member in read_members(source, config) for file in member.files()]
@@ -202,31 +180,28 @@ def copy_adapter(source: str, folder: str, run: str) -> None:
 
 
 def check_task_directories(folder: str, saved: SavedAdapter) -> None:
-    """Checks the folder of single-task adapters in the directory of a multitask adapter.
-
-    Raises:
-      InputError: when one is missing, damaged or different, or the adapter has only one task.
-    """
+    """Raises `InputError` unless the single-task adapters are those of a multitask adapter."""
     tasks_folder = os.path.join(folder, TASKS)
-    if not is_several(saved.config) and storage.exists(tasks_folder):
-        raise InputError(
-            f"{tasks_folder!r} does not belong to this adapter of one task, "
-            f"{preview(saved.config['task'])}. Move it away."
-        )
-    members = task_adapters(saved.config, saved.weights) if is_several(saved.config) else []
+    if not is_several(saved.config):
+        if storage.exists(tasks_folder):
+            raise InputError(
+                f"{tasks_folder!r} does not belong to this adapter of one task, "
+                f"{preview(saved.config['task'])}. Move it away."
+            )
+        return
+    adapter = contents.adapter_of(saved.config)
     # Weights generated on another machine differ in rounding, and files may have a smaller dtype.
-    equal = _almost_equal if members and is_generated(saved.config) else np.array_equal
-    for task in members:
+    is_generated = isinstance(adapter, MultitaskConfig) and adapter.generates
+    rtol, atol = (0.02, 1e-4) if is_generated else (0.0, 0.0)
+    for task in task_adapters(saved.config, saved.weights):
         path = os.path.join(tasks_folder, task.name)
         stored = load_adapter(path).weights
         if stored.keys() != task.weights.keys() or not all(
-            equal(stored[name], task.weights[name]) for name in stored
+            stored[n].shape == task.weights[n].shape
+            and np.allclose(stored[n], task.weights[n], rtol, atol)
+            for n in stored
         ):
             raise InputError(f"{path!r} does not match the multitask adapter it is stored in.")
-
-
-def _almost_equal(stored: np.ndarray, computed: np.ndarray) -> bool:
-    return np.allclose(stored, computed, rtol=0.02, atol=1e-4)
 
 
 class TrainedAdapter(AdapterDir):
@@ -260,10 +235,7 @@ def parse_named_folder(text: str) -> tuple[str, str]:
 
 
 def parse_named_folders(text: str) -> list[tuple[str, str]]:
-    """Parses `FOLDER,NAME=FOLDER,...` to (name, path) pairs.
-
-    A comma may be part of a path, as in the folders of a sweep, if the path is a local adapter.
-    """
+    """Parses `FOLDER,NAME=FOLDER,...` to (name, path) pairs; local paths may have commas."""
     parts, pairs = text.split(","), []
     while parts:
         counts = range(1, len(parts) + 1)

@@ -15,15 +15,12 @@ from adapter_bert_tf.output.atomic import replace_folder, require_creatable
 from adapter_bert_tf.permissions import denied_as_input_error, require_open
 from adapter_bert_tf.store import contents, schema
 from adapter_bert_tf.store import weights as weight_bytes
-from adapter_bert_tf.store.file_names import CONFIG, WEIGHTS
+from adapter_bert_tf.store.card import card_page
+from adapter_bert_tf.store.file_names import CARD, CONFIG, WEIGHTS
 
 
 def read_adapter(folder: str) -> tuple[dict[str, Any], dict[str, np.ndarray], bytes]:
-    """Reads an adapter's config, its weights by common name, and the bytes of the weights file.
-
-    Raises:
-      InputError: when a file is missing, unreadable, or not in the format of `save_adapter`.
-    """
+    """(config, weights by common name, bytes of the weights file). Raises `InputError`."""
     require_open(folder)
     if not storage.exists(os.path.join(folder, CONFIG)):
         raise InputError(
@@ -37,36 +34,6 @@ def read_adapter(folder: str) -> tuple[dict[str, Any], dict[str, np.ndarray], by
     except tf.errors.OpError as error:
         raise InputError(f"The adapter directory {folder!r} is damaged: {error}") from error
     return config, weights, content
-
-
-def write_files(
-    folder: str, files: Mapping[str, bytes], check: Callable[[str], None] = require_creatable
-) -> None:
-    """Writes a folder under a temporary name, then renames it; replaces an existing one.
-
-    Args:
-      folder: path.
-      files: dict from name to bytes; without the first file the folder counts as empty.
-      check: as in `replace_folder`.
-    """
-    with replace_folder(folder, next(iter(files)), check) as temporary:
-        for name, data in files.items():
-            storage.write_bytes(os.path.join(temporary, name), data)
-
-
-def config_bytes(config: Mapping[str, Any]) -> bytes:
-    """Serializes a config."""
-    return json.dumps(config, indent=2).encode()
-
-
-def _file_size(path: str) -> int:
-    """Returns the size of a file; raises `InputError` unless it is a regular file."""
-    if "://" not in path and os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
-        raise InputError(
-            f"{path} is damaged: it is not a regular file. Copy the file itself into the adapter "
-            "directory."
-        )
-    return storage.stat(path).length
 
 
 @denied_as_input_error()
@@ -84,8 +51,7 @@ def read_config(path: str) -> dict[str, Any]:
 @denied_as_input_error()
 @storage.retry_remote
 def _read_weights(path: str, config: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], bytes]:
-    shapes = contents.expected_shapes(config)
-    size = _file_size(path)
+    shapes, size = contents.expected_shapes(config), _file_size(path)
     with tf.io.gfile.GFile(path, "rb") as file:
         weight_bytes.check_header(file.read, size, shapes, path)
         file.seek(0)
@@ -93,3 +59,33 @@ def _read_weights(path: str, config: Mapping[str, Any]) -> tuple[dict[str, np.nd
     if weight_bytes.digest(content) != config["weights_sha256"]:
         raise InputError(f"{path} is damaged: its digest differs from the one in {CONFIG}.")
     return weight_bytes.unpack(content, path), content
+
+
+def _file_size(path: str) -> int:
+    """The size of a regular file; raises `InputError` for links, pipes and folders."""
+    is_local = not storage.is_remote(path) and os.path.lexists(path)
+    if is_local and not stat.S_ISREG(os.lstat(path).st_mode):
+        raise InputError(
+            f"{path} is damaged: it is not a regular file. Copy the file itself into the adapter "
+            "directory."
+        )
+    return storage.stat(path).length
+
+
+def adapter_files(config: Mapping[str, Any], weights: bytes) -> dict[str, bytes]:
+    """Dict from the names of the files of a sealed adapter to their bytes."""
+    return {CONFIG: config_bytes(config), WEIGHTS: weights, CARD: card_page(config).encode()}
+
+
+def config_bytes(config: Mapping[str, Any]) -> bytes:
+    """Serializes a config."""
+    return json.dumps(config, indent=2).encode()
+
+
+def write_files(
+    folder: str, files: Mapping[str, bytes], check: Callable[[str], None] = require_creatable
+) -> None:
+    """Replaces a folder atomically; without the first of the files it counts as empty."""
+    with replace_folder(folder, next(iter(files)), check) as temporary:
+        for name, data in files.items():
+            storage.write_bytes(os.path.join(temporary, name), data)

@@ -1,40 +1,36 @@
-"""Members of a fusion: compatible adapters and their stacked weights."""
+"""Members of a fusion: their files, their compatibility and their stacked weights."""
 
 import dataclasses
-import json
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.methods.fusion_config import WHY_SERIAL, FusionConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents, schema, weights
-from adapter_bert_tf.store.card import card_page
-from adapter_bert_tf.store.file_names import CARD, CONFIG, MEMBERS, WEIGHTS
+from adapter_bert_tf.store.base_match import check_base
+from adapter_bert_tf.store.checks import NORMS
+from adapter_bert_tf.store.file_names import CONFIG, MEMBERS
+from adapter_bert_tf.store.files import adapter_files, read_adapter
+from adapter_bert_tf.store.multitask import require_one_task
 
 NORM = "/LayerNorm/"
-# Keys that all members must agree on, with a description for messages.
-COMPARED_KEYS = {"adapter": "adapters of another shape", "base": "another base"}
+TRAINING_ONLY = ("init_scale", "identity_init", "dropout")  # Members may differ in these.
 
 
 @dataclasses.dataclass(frozen=True)
 class Member:
-    """An adapter that a fusion has a copy of.
+    """An adapter that a fusion has a copy of."""
 
-    Args:
-      name: name in the fusion.
-      config: config of its adapter directory, with its digests.
-      content: bytes of its weights file.
-      weights: dict from common name to float array.
-    """
-
-    name: str
-    config: dict[str, Any]
-    content: bytes = dataclasses.field(repr=False)
-    weights: dict[str, np.ndarray] = dataclasses.field(repr=False)
+    name: str  # In the fusion.
+    config: dict[str, Any]  # Of its adapter directory, with its digests.
+    content: bytes = dataclasses.field(repr=False)  # Of its weights file.
+    weights: dict[str, np.ndarray] = dataclasses.field(repr=False)  # By common name.
 
     @classmethod
     def from_values(
@@ -49,32 +45,83 @@ class Member:
         content = weights.pack(arrays, dtype)
         return cls(name, schema.seal(config, weights.digest(content)), content, arrays)
 
-    @property
-    def folder(self) -> str:
-        """Its path in the fusion's directory, named by its digest."""
-        return f"{MEMBERS}/{self.config['sha256'][:16]}"
-
     def files(self, folder: str | None = None) -> dict[str, bytes]:
-        """Returns a dict from the relative path of each of its files to the bytes.
+        """Dict from the paths of its files to bytes, in a folder or in a fusion's directory."""
+        parent = folder or f"{MEMBERS}/{self.config['sha256'][:16]}"
+        files = adapter_files(self.config, self.content)
+        return {f"{parent}/{name}": content for name, content in files.items()}
 
-        Args:
-          folder: folder of the files; None for its folder in a fusion's directory.
-        """
-        directory = folder or self.folder
-        return {
-            f"{directory}/{CONFIG}": json.dumps(self.config, indent=2).encode(),
-            f"{directory}/{WEIGHTS}": self.content,
-            f"{directory}/{CARD}": card_page(self.config).encode(),
-        }
+
+def load_member(folder: str, name: str | None = None) -> Member:
+    """Reads an adapter directory as a `Member`, by default of its own name. Raises `InputError`."""
+    if not storage.exists(os.path.join(folder, CONFIG)):
+        raise InputError(
+            f"No adapter in {folder!r}: {CONFIG} is missing. Give the folder of an adapter."
+        )
+    config, weights, content = read_adapter(folder)
+    require_one_task(config, folder)
+    adapter = contents.adapter_of(config)
+    if adapter and adapter.borrowed_groups:
+        raise InputError(
+            f"{folder!r} is a fusion, which cannot be a member of a fusion. Name its members."
+        )
+    return Member(name or contents.name_of(config), config, content, weights)
+
+
+def read_members(folder: str, config: Mapping[str, Any]) -> tuple[Member, ...]:
+    """Reads the members of a fusion; an empty tuple for other adapters. Raises `InputError`."""
+    adapter = contents.adapter_of(config)
+    if not isinstance(adapter, FusionConfig):
+        return ()
+    parent, digests = os.path.join(folder, MEMBERS), config["members"]
+    _check_member_folders(parent, digests)
+    members = tuple(
+        _read_member(os.path.join(parent, digest[:16]), name, digest)
+        for name, digest in zip(adapter.members, digests, strict=True)
+    )
+    members_config = make_fusion_config(members, adapter.cooling_steps)
+    if members_config != adapter:
+        raise InputError(
+            f"The members in {parent!r} do not match {CONFIG}: {preview(members_config)} in the "
+            f"folder, {preview(adapter)} in {CONFIG}."
+        )
+    check_base(members[0].config, config["base"])
+    return members
+
+
+def _read_member(folder: str, name: str, digest: str) -> Member:
+    try:
+        member = load_member(folder, name)
+    except InputError as error:
+        raise InputError(
+            f"The member {preview(name)} of a fusion is missing or damaged. Put a copy of it in "
+            f"{folder!r}. {error}"
+        ) from error
+    if member.config["sha256"] != digest:
+        raise InputError(
+            f"The member {preview(name)} of a fusion, in {folder!r}, has another digest than the "
+            "one the fusion was trained with. Put a copy of the original member there."
+        )
+    return member
+
+
+def _check_member_folders(parent: str, digests: Sequence[str]) -> None:
+    is_folder = not storage.is_link(parent) and storage.isdir(parent)  # A link may lead to itself.
+    names = [name.rstrip("/") for name in storage.listdir(parent)] if is_folder else []
+    paths = [parent, *(os.path.join(parent, name) for name in names)]
+    if links := [path for path in paths if storage.is_link(path)]:
+        raise InputError(
+            f"{preview(links[0])} is a link, and no file outside the fusion's directory is read. "
+            "Replace it by a copy of its target."
+        )
+    if foreign := sorted(set(names) - {digest[:16] for digest in digests}):
+        raise InputError(
+            f"{parent!r} has {preview(foreign)}, which is not a member of the fusion. Move it away."
+        )
 
 
 def make_fusion_config(members: Sequence[Member], cooling_steps: int = 0) -> FusionConfig:
-    """Makes the configuration of a fusion of members.
-
-    Raises:
-      InputError: when members are not bottleneck adapters, or have different shapes, bases or
-        LayerNorms.
-    """
+    """Makes a configuration from compatible bottleneck adapters. Raises `InputError` for others."""
     if not members:
         raise InputError("A fusion needs at least one member. Received: none")
     names = [member.name for member in members]
@@ -85,19 +132,24 @@ def make_fusion_config(members: Sequence[Member], cooling_steps: int = 0) -> Fus
             "fuse=NAME=FOLDER,...",
         )
     first, *others = members
-    for member in members:
-        _check_kind(member)
+    adapters = [_bottleneck_config(member) for member in members]
     for other in others:
         _check_compatible(first, other)
     own_norms = any(NORM in name for name in first.weights)
-    if own_norms:
-        _check_all_norms(first)
-    adapter = contents.adapter_of(first.config)
-    assert isinstance(adapter, AdapterConfig)
-    return FusionConfig(adapter, tuple(names), cooling_steps, own_norms)
+    frozen = contents.tuning_of(first.config).frozen_layers
+    if own_norms and frozen:
+        raise InputError(
+            f"The member {preview(first.name)} has LayerNorms of its upper layers only, because "
+            f"the lowest {frozen} are frozen. A fusion has LayerNorms of all layers or of none. "
+            "Train members with train_layer_norm=False, or with frozen_layers=0.",
+            "train_layer_norm=False",
+            "frozen_layers=0",
+        )
+    return FusionConfig(adapters[0], tuple(names), cooling_steps, own_norms)
 
 
-def _check_kind(member: Member) -> None:
+def _bottleneck_config(member: Member) -> AdapterConfig:
+    """The configuration of a member. Raises `InputError` unless a fusion can use it."""
     tuning, adapter = contents.tuning_of(member.config), contents.adapter_of(member.config)
     if tuning.method != "adapters" or not isinstance(adapter, AdapterConfig):
         raise InputError(
@@ -108,42 +160,30 @@ def _check_kind(member: Member) -> None:
         )
     if adapter.placement != "serial":
         raise InputError(f"The member {preview(member.name)} is a parallel adapter: {WHY_SERIAL}.")
-
-
-def _check_all_norms(member: Member) -> None:
-    frozen = contents.tuning_of(member.config).frozen_layers
-    if frozen:
-        raise InputError(
-            f"The member {preview(member.name)} has LayerNorms of its upper layers only, because "
-            f"the lowest {frozen} are frozen. A fusion has LayerNorms of all layers or of none. "
-            "Train members with train_layer_norm=False, or with frozen_layers=0.",
-            "train_layer_norm=False",
-            "frozen_layers=0",
-        )
+    return adapter
 
 
 def _check_compatible(first: Member, other: Member) -> None:
     pair = f"{preview(first.name)} and {preview(other.name)}"
-    for key, description in COMPARED_KEYS.items():
-        values = [_compared_values(key, member) for member in (first, other)]
-        differences = [n for n in values[0] | values[1] if values[0].get(n) != values[1].get(n)]
-        if differences:
-            values_text = "; ".join(
-                f"{name}: {preview(values[0].get(name))} and {preview(values[1].get(name))}"
-                for name in differences
-            )
+    adapters = [_bottleneck_config(member).to_dict() for member in (first, other)]
+    bases = [member.config["base"] for member in (first, other)]
+    for description, (a, b), ignored in (
+        ("adapters of another shape", adapters, TRAINING_ONLY),
+        ("another base", bases, (NORMS,)),
+    ):
+        names = [name for name in a | b if a.get(name) != b.get(name) and name not in ignored]
+        if names:
+            values = [
+                f"{name}: {preview(a.get(name))} and {preview(b.get(name))}" for name in names
+            ]
             raise InputError(
-                f"The members {pair} do not fit each other: {description}. {values_text}. Train "
-                "both with the same settings."
+                f"The members {pair} do not fit each other: {description}. {'; '.join(values)}. "
+                "Train both with the same settings."
             )
     norms = [{n: w for n, w in member.weights.items() if NORM in n} for member in (first, other)]
     same = norms[0].keys() == norms[1].keys()
     if not same or any(not np.array_equal(norms[0][n], norms[1][n]) for n in norms[0]):
-        owners = [
-            preview(m.name)
-            for m, norm_weights in zip((first, other), norms, strict=True)
-            if norm_weights
-        ]
+        owners = [preview(m.name) for m, own in zip((first, other), norms, strict=True) if own]
         raise InputError(
             f"The members {pair} have different LayerNorms, and a fusion has one set for all its "
             f"members. Members with their own: {' and '.join(owners)}. Train members with "
@@ -152,50 +192,33 @@ def _check_compatible(first: Member, other: Member) -> None:
         )
 
 
-def _compared_values(key: str, member: Member) -> dict[str, Any]:
-    """Returns the values to compare; settings of training only, such as dropout, do not count."""
-    if key == "base":
-        return {k: v for k, v in member.config["base"].items() if k != "layer_norms_sha256"}
-    adapter = contents.adapter_of(member.config)
-    assert isinstance(adapter, AdapterConfig)
-    training_only = ("init_scale", "identity_init", "dropout")
-    return {n: v for n, v in adapter.to_dict().items() if n not in training_only}
-
-
 def stack_members(config: FusionConfig, members: Sequence[Member]) -> dict[str, np.ndarray]:
     """Stacks the members' weights to `[members, ...]`, with their common LayerNorms if any."""
     names = [name for name in members[0].weights if name.startswith("adapters/")]
-    arrays = {
-        name.replace("adapters/", "members/", 1): np.stack([m.weights[name] for m in members])
-        for name in names
-    }
+    arrays = {_stacked_name(name): np.stack([m.weights[name] for m in members]) for name in names}
     if config.own_norms:
         arrays |= {n: value for n, value in members[0].weights.items() if NORM in n}
     return arrays
 
 
+def _stacked_name(name: str) -> str:
+    return name.replace("adapters/", "members/", 1)
+
+
 def update_members(members: Sequence[Member], values: Mapping[str, Any]) -> tuple[Member, ...]:
-    """Returns the members with the weights that a fusion has trained.
-
-    Args:
-      members: the initial members.
-      values: dict from common name to `[members, ...]`, with the names of `stack_members`.
-    """
-    return tuple(_update_member(m, i, values) for i, m in enumerate(members))
-
-
-def _update_member(member: Member, index: int, values: Mapping[str, Any]) -> Member:
-    updated = member_weights(member, index, values)
-    if all(np.array_equal(value, member.weights[name]) for name, value in updated.items()):
-        return member
-    return Member.from_values(member.name, member.config | {"metric": None}, updated)
+    """The members with the weights of a trained fusion, dict from the names of `stack_members`."""
+    updated = []
+    for index, member in enumerate(members):
+        weights = member_weights(member, index, values)
+        if any(not np.array_equal(value, member.weights[n]) for n, value in weights.items()):
+            member = Member.from_values(member.name, member.config | {"metric": None}, weights)
+        updated.append(member)
+    return tuple(updated)
 
 
 def member_weights(member: Member, index: int, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a member's weights, with the adapters from index `index` of a fusion's values."""
-    adapter_weights = {
-        name: values[name.replace("adapters/", "members/", 1)][index]
-        for name in member.weights
-        if name.startswith("adapters/")
+    """A member's weights, with the adapters from index `index` of a fusion's values."""
+    return {
+        name: values[_stacked_name(name)][index] if name.startswith("adapters/") else value
+        for name, value in member.weights.items()
     }
-    return {**member.weights, **adapter_weights}

@@ -28,21 +28,11 @@ def describe(
     inputs: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """What the config of an adapter directory says, but for its digests.
+    """Makes the config of an adapter directory, without digests. Raises `InputError`.
 
-    Args:
-      task: its name.
-      labels: label strings in the order of their ids, if the type has labels.
-      base: fingerprint of the base.
-      tuning: `Tuning`.
-      adapter: `ModuleConfig`, or None.
-      head: name of the task type, or `SEVERAL`; `classification` without labels stands for
-        scores.
-      inputs: dict, where it differs from the head's own.
-      **more: other values, or other than those made here.
-
-    Raises:
-      InputError: for an unknown type.
+    `base` is the fingerprint of the base. `head` is a task type, or `SEVERAL`; `classification`
+    without labels stands for scores. `inputs` are values that differ from the defaults of the type,
+    `more` values that replace those made here.
     """
     kind = None if head == SEVERAL else type_named(head, labels)
     fields = kind.file_fields() if kind else {"head": head, "regression": False}
@@ -71,13 +61,13 @@ def _default_inputs(kind: TaskType, base: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def seal(config, weights_sha256):
+def seal(config: Mapping[str, Any], weights_sha256: str) -> dict[str, Any]:
     """The config with the digests of the weights and of itself."""
-    config = {k: v for k, v in config.items() if k != "sha256"} | {"weights_sha256": weights_sha256}
-    return config | {"sha256": _digest(config)}
+    values = {k: v for k, v in config.items() if k != "sha256"} | {"weights_sha256": weights_sha256}
+    return values | {"sha256": _digest(values)}
 
 
-def _digest(config):
+def _digest(config: Mapping[str, Any]) -> str:
     try:
         text = json.dumps({k: v for k, v in config.items() if k != "sha256"}, sort_keys=True)
     except RecursionError as error:
@@ -85,42 +75,32 @@ def _digest(config):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def parse(text, where):
-    """The config in a JSON text.
-
-    Raises:
-      InputError: when it is no such config, was changed after it was written, or says something
-        that cannot be.
-    """
+def parse(text: str, where: str) -> dict[str, Any]:
+    """Parses and checks the text of a config. Raises `InputError`, which begins with `where`."""
     try:
         config = parse_json(text, distinct=True)
     except ValueError as error:
         raise InputError(f"{where} is damaged, no valid JSON: {error}") from error
     if not isinstance(config, dict):
         raise InputError(f"{where} is damaged: it must hold a JSON object.")
-    optional = checks.wrong_fields(checks.OPTIONAL, config)
-    wrong = [
-        *checks.wrong_fields(checks.FIELDS, config),
-        *(name for name in optional if name in config),
-    ]
-    if wrong:
+    if wrong := checks.wrong_fields(config, checks.FIELDS, checks.OPTIONAL):
         raise InputError(f"{where} misses {wrong}, or they are of another type.")
     if config["sha256"] != _digest(config):
         raise InputError(
             f"{where} is damaged or was edited: its content is not what was written. "
             "Save the adapter again from Python instead of editing the file."
         )
-    _check_texts(config, where)
+    _check_unicode(config, where)
     checks.check(config, where)
     return config
 
 
-def _check_texts(config: Mapping[str, Any], where: str) -> None:
-    """Raises `InputError` for what is no Unicode text: TensorFlow and files cannot hold it."""
-    # A command line may name a file whose name is none.
-    texts = json.dumps({k: v for k, v in config.items() if k != "command"}, ensure_ascii=False)
+def _check_unicode(config: Mapping[str, Any], where: str) -> None:
+    """Raises `InputError` for lone surrogates, which TensorFlow and files cannot hold."""
+    # A command line may have the name of a file that is not valid text.
+    text = json.dumps({k: v for k, v in config.items() if k != "command"}, ensure_ascii=False)
     try:
-        texts.encode("utf-8")
+        text.encode("utf-8")
     except UnicodeEncodeError as error:
-        part = preview(texts[max(error.start - 40, 0) : error.end + 40])
-        raise InputError(f"{where} is damaged: a half of a character stands in {part}.") from error
+        part = preview(text[max(error.start - 40, 0) : error.end + 40])
+        raise InputError(f"{where} is damaged: {part} has half of a character.") from error

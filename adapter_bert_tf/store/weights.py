@@ -3,6 +3,8 @@
 import hashlib
 import math
 import struct
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -12,34 +14,29 @@ import safetensors.numpy
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import parse_json, preview
 
-DTYPES = {
+DTYPES: dict[str, tuple[str, Any]] = {
     "float32": ("F32", np.float32),
     "float16": ("F16", np.float16),
     "bfloat16": ("BF16", ml_dtypes.bfloat16),
 }
-DTYPE_BY_CODE = dict(DTYPES.values())
+DTYPE_BY_CODE = {code: np.dtype(dtype) for code, dtype in DTYPES.values()}
 # BERT-large, fully tuned, has 1.3 GB and a header of 50 kB.
 MAX_FILE_BYTES, MAX_HEADER_BYTES = 2 << 30, 4 << 20
 FORMAT = "adapter_bert_tf"  # The `format` in a file's metadata.
 
 
-def pack(arrays, dtype="float32"):
-    """Serializes float arrays as safetensors in `dtype`.
-
-    Raises:
-      InputError: when a value is not finite, or too large for `dtype`.
-    """
+def pack(arrays: Mapping[str, np.ndarray], dtype: str = "float32") -> bytes:
+    """Serializes float arrays as safetensors. Raises `InputError` for infinities and NaN."""
     if dtype not in DTYPES:
         raise InputError(f"Weights are stored as one of {list(DTYPES)}. Received: {dtype!r}")
     with np.errstate(over="ignore"):  # `check_finite` reports overflows.
-        arrays = {
-            name: np.ascontiguousarray(array, DTYPES[dtype][1]) for name, array in arrays.items()
-        }
-    check_finite(arrays, f"stored as {dtype}")
-    return safetensors.numpy.save(arrays, metadata={"format": FORMAT})
+        stored = {n: np.ascontiguousarray(array, DTYPES[dtype][1]) for n, array in arrays.items()}
+    check_finite(stored, f"stored as {dtype}")
+    content: bytes = safetensors.numpy.save(stored, metadata={"format": FORMAT})
+    return content
 
 
-def check_finite(arrays, location):
+def check_finite(arrays: Mapping[str, np.ndarray], location: str) -> None:
     """Raises `InputError` for arrays with infinities or NaN."""
     names = [
         name
@@ -50,16 +47,8 @@ def check_finite(arrays, location):
         raise InputError(f"Some weights are not finite numbers, {location}: {names[:5]}")
 
 
-def unpack(content, path):
-    """Parses safetensors bytes to a dict from name to float32 array.
-
-    Args:
-      content: bytes of a safetensors file whose header `check_header` has accepted.
-      path: path for messages.
-
-    Raises:
-      InputError: when the bytes are invalid, or hold a number that is not finite.
-    """
+def unpack(content: bytes, path: str) -> dict[str, np.ndarray]:
+    """Parses bytes that `check_header` has accepted to float32 arrays. Raises `InputError`."""
     try:
         tensors = safetensors.deserialize(content)
     except safetensors.SafetensorError as error:
@@ -74,25 +63,17 @@ def unpack(content, path):
     return arrays
 
 
-def check_header(read, size, shapes, path):
-    """Checks the header of a file before its weights are read.
-
-    Args:
-      read: function that reads a number of bytes, from the file's start.
-      size: size of the file in bytes.
-      shapes: dict from name to the required shape, for all tensors.
-      path: path for messages.
-
-    Raises:
-      InputError: when the file is too large, or has other tensors, shapes or dtypes.
-    """
+def check_header(
+    read: Callable[[int], bytes], size: int, shapes: Mapping[str, tuple[int, ...]], path: str
+) -> None:
+    """Checks a file's header, from its start, before its weights are read. Raises `InputError`."""
     if size > MAX_FILE_BYTES:
         raise InputError(f"{path} has {size:,} bytes; at most {MAX_FILE_BYTES:,} are read.")
     length = struct.unpack("<Q", read(8))[0] if size >= 8 else size
     if length > min(MAX_HEADER_BYTES, size - 8):
         raise InputError(
-            f"{path} is damaged: it declares a header of {length:,} bytes, the file "
-            f"has {size:,}; at most {MAX_HEADER_BYTES:,} are read."
+            f"{path} is damaged: it declares a header of {length:,} bytes, the file has {size:,}; "
+            f"at most {MAX_HEADER_BYTES:,} are read."
         )
     try:
         header = parse_json(read(length), distinct=True)
@@ -104,25 +85,20 @@ def check_header(read, size, shapes, path):
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path} is damaged: its header cannot be read ({error}).") from error
     _check_tensors(tensors, shapes, path)
-    expected = (
-        8
-        + length
-        + sum(
-            np.dtype(DTYPE_BY_CODE[dtype]).itemsize * math.prod(shape)
-            for dtype, shape in tensors.values()
-        )
-    )
+    expected = 8 + length
+    expected += sum(DTYPE_BY_CODE[dtype].itemsize * math.prod(s) for dtype, s in tensors.values())
     if size != expected:
         raise InputError(
             f"{path} is damaged: it should have {expected:,} bytes. Received: {size:,}"
         )
 
 
-def _check_tensors(tensors, shapes, path):
-    different = sorted(set(tensors) ^ set(shapes))
-    if different:
-        missing = [name for name in different if name in shapes]
-        extra = [name[:80] for name in different if name not in shapes]
+def _check_tensors(
+    tensors: Mapping[str, tuple[Any, Any]], shapes: Mapping[str, tuple[int, ...]], path: str
+) -> None:
+    missing = sorted(shapes.keys() - tensors.keys())
+    extra = [name[:80] for name in sorted(tensors.keys() - shapes.keys())]
+    if missing or extra:
         raise InputError(
             f"{path} does not match its config. Missing: {missing[:5]}. Unknown: {extra[:5]}"
         )
@@ -138,6 +114,6 @@ def _check_tensors(tensors, shapes, path):
             )
 
 
-def digest(content):
+def digest(content: bytes) -> str:
     """Returns the SHA-256 of bytes."""
     return hashlib.sha256(content).hexdigest()

@@ -13,15 +13,10 @@ from adapter_bert_tf.training.dropout import Microbatch
 def make_train_step(
     model: tf_keras.Model, microbatch: Microbatch
 ) -> Callable[[Any], dict[str, tf.Tensor]]:
-    """Returns the training step for `fit`.
+    """Returns the training step for `fit`; with one microbatch, the compiled model's own.
 
-    With one microbatch it is the model's own step. All microbatches have the same size, so the mean
-    of their gradients is the gradient of the batch: without dropout, both steps change the weights
-    alike.
-
-    Args:
-      model: compiled.
-      microbatch: the number of microbatches; tells dropout which one is being computed.
+    All microbatches have the same size, so the mean of their gradients is the gradient of the
+    batch: without dropout, both steps change the weights alike.
     """
     step = functools.partial(type(model).train_step, model)
     if microbatch.count > 1:
@@ -31,7 +26,11 @@ def make_train_step(
 
 
 def _accumulating_step(model, microbatch, data):
-    batches = tf.nest.map_structure(lambda rows: _split_batch(rows, microbatch.count), data)
+    # From `[batch, ...]` to `[count, batch / count, ...]`.
+    batches = tf.nest.map_structure(
+        lambda rows: tf.reshape(rows, tf.concat([[microbatch.count, -1], tf.shape(rows)[1:]], 0)),
+        data,
+    )
     variables = model.trainable_variables
 
     def accumulate(number, sums):
@@ -52,8 +51,3 @@ def _accumulating_step(model, microbatch, data):
     )
     model.optimizer.apply_gradients(zip(gradients, variables, strict=True))
     return {metric.name: metric.result() for metric in model.metrics}
-
-
-def _split_batch(rows, count):
-    """Reshapes `[batch, ...]` to `[count, batch / count, ...]`."""
-    return tf.reshape(rows, tf.concat([[count, -1], tf.shape(rows)[1:]], 0))

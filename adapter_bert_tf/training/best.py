@@ -29,25 +29,18 @@ Variables = dict[str, tf.Variable]
 
 @dataclasses.dataclass(frozen=True)
 class BestEvaluation:
-    """The best evaluation so far.
+    """The best evaluation so far."""
 
-    Args:
-      step: number of training steps before it.
-      score: the number that evaluations are compared by.
-      results: dict from metric name to value.
-      weights: dict from common name to array, for all trained variables; None to store none.
-    """
-
-    step: int
-    score: float
+    step: int  # Number of training steps before it.
+    score: float  # Evaluations are compared by it.
     results: Results
-    weights: dict[str, np.ndarray] | None = None
+    weights: dict[str, np.ndarray] | None = None  # Of all trained variables; None to store none.
 
     def write(self, folder: str) -> None:
         """Writes `best-STEP.safetensors`, if there are weights, then `best.json`.
 
-        Only `best.json` makes the weights valid, and the previous weights are removed last: if the
-        process dies at any point, the folder holds the old or the new evaluation.
+        Only `best.json` makes the weights valid, and the previous weights are removed last: the
+        folder always holds the old or the new evaluation, whenever the process dies.
         """
         record: dict[str, Any] = {"step": self.step, "score": self.score, "results": self.results}
         if self.weights is not None:
@@ -59,21 +52,11 @@ class BestEvaluation:
 
     @classmethod
     def read(cls, folder: str, start: int, trained: Variables | None) -> "BestEvaluation | None":
-        """Reads the best evaluation of a run that continues from step `start`.
+        """Reads the best evaluation of a run that continues from step `start`; None without one.
 
         It may belong to a later step, from before an interruption: evaluating that step again gives
-        the same result, and all evaluations before it were worse.
-
-        Args:
-          folder: the folder of the checkpoints.
-          start: number of steps done.
-          trained: dict from common name to variable, of the weights to read; None to read none.
-
-        Returns:
-          the evaluation; None without a file, or if it is damaged but will be computed again.
-
-        Raises:
-          InputError: when it is damaged and will not be computed again.
+        the same result. `trained` are the variables whose weights are read, or None. Raises
+        `InputError` for a damaged evaluation of a step that will not be evaluated again.
         """
         path = os.path.join(folder, FILE)
         if not storage.exists(path):
@@ -81,7 +64,9 @@ class BestEvaluation:
         step = 0
         try:
             record = parse_json(storage.read_bytes(path))
-            step, score = _checked_step(record["step"]), float(record["score"])
+            if not isinstance(record["step"], int) or not 0 <= record["step"] < 2**53:
+                raise ValueError("step must be a non-negative whole number")
+            step, score = record["step"], float(record["score"])
             results = {str(name): float(value) for name, value in record["results"].items()}
             weights = None if trained is None else _read_weights(folder, record, trained)
             return cls(step, score, results, weights)
@@ -91,8 +76,7 @@ class BestEvaluation:
                 return None
             raise InputError(
                 f"{path}, or the weights file that it names, is damaged: {preview(error)}. "
-                "Training from the latest checkpoint cannot restore it. Start the training from "
-                "the beginning."
+                "The latest checkpoint cannot restore it. Start the training from the beginning."
             ) from error
 
     @staticmethod
@@ -102,12 +86,6 @@ class BestEvaluation:
         if best is None and storage.exists(path):
             storage.remove(path)
         _remove_weights(folder, best)
-
-
-def _checked_step(step: Any) -> int:
-    if not isinstance(step, int) or not 0 <= step < 2**53:
-        raise ValueError("step must be a non-negative whole number")
-    return step
 
 
 def _weights_path(folder: str, step: int) -> str:
@@ -125,11 +103,7 @@ def _remove_weights(folder: str, best: BestEvaluation | None) -> None:
 
 
 def _read_weights(folder: str, record: dict[str, Any], trained: Variables) -> dict[str, np.ndarray]:
-    """Reads arrays by name.
-
-    Raises:
-      ValueError: when the digest, a name or a shape differs from `record` and `trained`.
-    """
+    """Reads arrays by name. Raises `ValueError` for another digest, name or shape."""
     content = storage.read_bytes(_weights_path(folder, record["step"]))
     if hashlib.sha256(content).hexdigest() != record["sha256"]:
         raise ValueError("the digest of the weights does not match")

@@ -1,7 +1,4 @@
-"""Checkpoints of the trained variables and the optimizer.
-
-The optimizer's step is also the position in the data.
-"""
+"""Checkpoints of trained variables and the optimizer; its step is the position in the data."""
 
 import contextlib
 import glob
@@ -34,18 +31,12 @@ WRITE_ERRORS = (
 
 
 class Checkpoints:
-    """The checkpoints of one run.
+    """The checkpoints of one run, in a folder, local or gs://.
 
     TensorFlow writes the index of a checkpoint last, and in place. A checkpoint is complete when
     its index can be read; an incomplete one is not yet listed in the file `checkpoint`. For gs://
-    the files are written to a local folder and copied in the same order.
-
-    Args:
-      folder: path, local or gs://.
-      trained: dict from common name to variable.
-      optimizer: `BertAdam`.
-      io_device: the device whose host reads and writes the files, for example `/job:localhost`;
-        None for the device of each variable.
+    the files are written to a local folder and copied in the same order. `io_device` is the device
+    whose host reads and writes the files; None for the device of each variable.
     """
 
     def __init__(self, folder, trained, optimizer, io_device=None):
@@ -65,14 +56,7 @@ class Checkpoints:
         )
 
     def restore(self):
-        """Restores the latest readable checkpoint.
-
-        Returns:
-          its step; 0 without checkpoints.
-
-        Raises:
-          InputError: when there are checkpoints and none is readable.
-        """
+        """Restores the latest readable checkpoint; returns its step or 0. Raises `InputError`."""
         paths = self._prefixes()
         for path in paths:
             try:
@@ -89,12 +73,6 @@ class Checkpoints:
                 f"Remove {self.folder} to start again."
             )
         return 0
-
-    def _free_space(self):
-        """Describes the free space, which TensorFlow's errors do not name."""
-        if not os.path.isdir(self.local):
-            return ""
-        return f" ({shutil.disk_usage(self.local).free:,} bytes are free there)"
 
     def _remove_unfinished(self):
         """Removes the latest checkpoint, if a process was killed while it wrote the index."""
@@ -143,19 +121,17 @@ class Checkpoints:
         return [os.path.join(self.local, f"{PREFIX}{step}") for step in sorted(steps, reverse=True)]
 
     def save(self, step):
-        """Saves the checkpoint of a step.
-
-        Raises:
-          InputError: when the folder cannot be written. TensorFlow's own error must not reach
-            `fit`, which takes an `OutOfRangeError` for the end of the data.
-        """
+        """Saves the checkpoint of a step. Raises `InputError` if the folder cannot be written."""
         try:
             self.manager.save(checkpoint_number=step, options=self.options)
-        except WRITE_ERRORS as error:
+        except WRITE_ERRORS as error:  # `fit` takes an `OutOfRangeError` for the end of its data.
+            free = ""  # TensorFlow's errors do not name the free space.
+            if os.path.isdir(self.local):
+                free = f" ({shutil.disk_usage(self.local).free:,} bytes are free there)"
             raise InputError(
                 f"The checkpoint of step {step} cannot be written to {self.folder}: "
-                f"{storage.reason(error)}{self._free_space()}. Earlier checkpoints are complete. "
-                "Free some space and run the same command to continue from the latest one."
+                f"{storage.reason(error)}{free}. Earlier checkpoints are complete. Free some space "
+                "and run the same command to continue from the latest one."
             ) from error
         if self.local == self.folder:
             return
@@ -184,21 +160,11 @@ def _remove(prefix):
 
 
 class SaveCheckpoints(tf_keras.callbacks.Callback):
-    """Saves checkpoints at regular steps, after the last step, and on a request to stop.
+    """Saves checkpoints every `every` steps, after the last step, and on a request to stop.
 
     After a request to stop it raises `Interrupted`. If an earlier callback ends the training early,
-    that step is the last one.
-
-    Args:
-      checkpoints: `Checkpoints`.
-      stop: `StopRequest`.
-      start: steps already done.
-      every: steps between checkpoints.
-      steps: number of training steps.
-      before_save: function that writes files which must not be older than the checkpoint.
-
-    Attributes:
-      saved: step of the latest checkpoint.
+    that step is the last one. `before_save` writes files which must not be older than the
+    checkpoint; `saved` is the step of the latest checkpoint, at first `start`.
     """
 
     _supports_tf_logs = True

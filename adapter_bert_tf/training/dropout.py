@@ -13,11 +13,7 @@ RANDOM_VALUES = 2**16  # Number of values of the random bits drawn for each inpu
 
 
 class Microbatch:
-    """The microbatch that a step is computing.
-
-    Args:
-      count: number of microbatches in a batch.
-    """
+    """The microbatch that a step is computing, of `count` in a batch."""
 
     def __init__(self, count: int = 1) -> None:
         self.count = count
@@ -38,12 +34,8 @@ class DropoutMasks:
     """Draws the masks of one dropout layer; replaces the layer's random generator.
 
     TensorFlow's kernels hide the random state of ordinary dropout, so a resumed run would draw
-    other masks. These masks depend only on values that a checkpoint holds.
-
-    Args:
-      seed: int32, from the run's seed and the layer.
-      step: variable, the number of steps done.
-      microbatch: the current microbatch.
+    other masks. These masks depend only on values that a checkpoint holds: the layer's seed, the
+    number of steps done and the current microbatch.
     """
 
     seed: int
@@ -68,13 +60,8 @@ def draw_dropout(inputs: tf.Tensor, rate: float, shape: Any, seed: tf.Tensor) ->
     """Applies dropout with 16 random bits a value, half as many as TensorFlow draws.
 
     `rate` is rounded to a multiple of 1/65,536, and the scale uses the rounded rate, so the mean is
-    preserved.
-
-    Args:
-      inputs: float of any shape.
-      rate: proportion to drop, in [0, 1).
-      shape: int32, shape of the mask; broadcast to the shape of `inputs`.
-      seed: int32 `[2]`.
+    preserved. The mask has the int32 `shape`, broadcast to that of `inputs`, and comes from the
+    int32 `[2]` `seed`.
     """
     threshold = min(round(rate * RANDOM_VALUES), RANDOM_VALUES - 1)
     if threshold == 0:
@@ -90,13 +77,9 @@ def draw_dropout(inputs: tf.Tensor, rate: float, shape: Any, seed: tf.Tensor) ->
 def seed_dropout(
     model: tf_keras.Model, seed: int, step: tf.Variable, microbatch: Microbatch | None = None
 ) -> None:
-    """Sets the `DropoutMasks` of all dropout layers of a model.
+    """Sets the `DropoutMasks` of all dropout layers of a model, from the run's seed.
 
-    Args:
-      model: `tf_keras.Model`.
-      seed: the run's seed.
-      step: variable, the number of steps done, for example an optimizer's `iterations`.
-      microbatch: the current microbatch, with gradient accumulation.
+    `step` is a variable with the number of steps done, for example an optimizer's `iterations`.
     """
     microbatch = microbatch or Microbatch()
     layers = [layer for layer in model.submodules if isinstance(layer, tf_keras.layers.Dropout)]

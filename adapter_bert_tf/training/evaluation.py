@@ -15,7 +15,7 @@ from adapter_bert_tf.training.progress import Progress
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """When to evaluate during training, and how to use the results.
+    """When to evaluate during training, and how to use the results. Raises `InputError`.
 
     Args:
       every: steps between evaluations; None for no regular evaluations.
@@ -27,9 +27,6 @@ class Evaluation:
         evaluation after the last step.
       patience: number of evaluations without a better score before training stops; None to never
         stop early.
-
-    Raises:
-      InputError: for an invalid value.
     """
 
     every: int | None
@@ -47,10 +44,6 @@ class Evaluation:
         if self.patience is not None and self.every is None:
             raise InputError("patience counts evaluations, so it needs every. Received: None")
 
-    def longest_call(self, steps: int) -> int:
-        """Caps the steps of one call of the compiled loop, which cannot evaluate."""
-        return min(steps, self.every or steps)
-
     def is_due(self, before: int, step: int, steps: int) -> bool:
         """Whether to evaluate after a call that ran from step `before` to `step` of `steps`."""
         if self.every and step // self.every > before // self.every:
@@ -65,21 +58,11 @@ class Evaluation:
 
 
 class EvaluationCallback(tf_keras.callbacks.Callback):
-    """Evaluates on all workers when an `Evaluation` is due; the chief writes files.
+    """Evaluates on all workers when an `Evaluation` is due; the chief (`writes`) writes files.
 
     Must come before the callback that saves checkpoints: a resumed run takes the step of its
-    checkpoint as evaluated.
-
-    Args:
-      evaluation: `Evaluation`.
-      trained: dict from common name to variable.
-      progress: `Progress`, which prints and logs.
-      folder: the folder of the checkpoints, where the best evaluation is stored; None to store it
-        in memory only.
-      writes: whether this process writes files.
-
-    Attributes:
-      best: `BestEvaluation`; None before the first.
+    checkpoint as evaluated. The best evaluation is stored in `folder`, that of the checkpoints;
+    None keeps it in memory, as `best`.
     """
 
     _supports_tf_logs = True
@@ -102,15 +85,11 @@ class EvaluationCallback(tf_keras.callbacks.Callback):
         """Reads the best evaluation of the steps already done; a new run ignores such files."""
         if self.folder is None:
             return None
-        variables = self._stored_variables()
+        variables = self.trained if self.evaluation.keep == "best" else None
         best = BestEvaluation.read(self.folder, self.step, variables) if self.step else None
         if self.writes:
             BestEvaluation.clean(self.folder, best)
         return best
-
-    def _stored_variables(self) -> Variables | None:
-        """The variables to store with the best evaluation; None for none."""
-        return self.trained if self.evaluation.keep == "best" else None
 
     @property
     def should_stop(self) -> bool:
@@ -124,8 +103,7 @@ class EvaluationCallback(tf_keras.callbacks.Callback):
         if not math.isfinite(float(logs["loss"])):  # Then `fit` ends by itself.
             return
         with self.progress.paused():
-            results = {name: float(x) for name, x in self.evaluation.evaluate().items()}
-            self._record(results)
+            self._record({name: float(x) for name, x in self.evaluation.evaluate().items()})
         if self.should_stop:
             self.model.stop_training = True
 
@@ -133,7 +111,12 @@ class EvaluationCallback(tf_keras.callbacks.Callback):
         self.progress.log_row({"step": self.step} | {f"dev/{n}": x for n, x in results.items()})
         score = float(self.evaluation.score(results))
         if not math.isnan(score) and (self.best is None or score > self.best.score):
-            self._update_best(score, results)
+            weights = None
+            if self.evaluation.keep == "best":
+                weights = {name: variable.numpy() for name, variable in self.trained.items()}
+            self.best = BestEvaluation(self.step, score, results, weights)
+            if self.folder is not None and self.writes:
+                self.best.write(self.folder)
         metrics = "  ".join(f"{name} {value:.4f}" for name, value in results.items())
         is_best = self.best is not None and self.best.step == self.step
         self.progress.print_line(
@@ -141,19 +124,8 @@ class EvaluationCallback(tf_keras.callbacks.Callback):
             + ("  (best so far)" if is_best else "")
         )
 
-    def _update_best(self, score: float, results: Results) -> None:
-        variables, weights = self._stored_variables(), None
-        if variables is not None:
-            weights = {name: variable.numpy() for name, variable in variables.items()}
-        self.best = BestEvaluation(self.step, score, results, weights)
-        if self.folder is not None and self.writes:
-            self.best.write(self.folder)
-
     def finish(self) -> None:
-        """Assigns the final weights and sets the end of training in `progress`.
-
-        Call it in the scope of the model's strategy.
-        """
+        """Assigns the final weights in the scope of the model's strategy; completes `progress`."""
         progress = self.progress
         progress.stopped_early = self.should_stop and self.step < progress.steps
         if progress.stopped_early:
@@ -161,14 +133,12 @@ class EvaluationCallback(tf_keras.callbacks.Callback):
                 f"Training ends at step {self.step}/{progress.steps}: no better evaluation in "
                 f"{self.evaluation.patience}."
             )
-        if self.evaluation.keep == "best":
-            self._assign_best()
-
-    def _assign_best(self) -> None:
+        if self.evaluation.keep != "best":
+            return
         if self.best is None or self.best.weights is None:
             logging.warning("No evaluation had a score: the weights of the last step are kept.")
             return
         for name, value in self.best.weights.items():
             self.trained[name].assign(value)
-        step = self.progress.weights_step = self.best.step
-        self.progress.print_line(f"The weights are those of step {step}, the best on dev.")
+        step = progress.weights_step = self.best.step
+        progress.print_line(f"The weights are those of step {step}, the best on dev.")

@@ -14,11 +14,7 @@ from adapter_bert_tf.training.progress import RowProgress
 
 
 class FrozenLayers(tf_keras.Model):
-    """The frozen layers of an encoder as a model.
-
-    Args:
-      encoder: `AdapterBertEncoder` or `TaskEncoder` with frozen layers.
-    """
+    """The frozen layers of an `AdapterBertEncoder` or `TaskEncoder` as a model."""
 
     def __init__(self, encoder: Any) -> None:
         super().__init__()
@@ -32,16 +28,7 @@ class FrozenLayers(tf_keras.Model):
 def frozen_outputs(
     model: Any, features: Features, batch_size: int, max_seq_length: int, pad_to: int | None
 ) -> FrozenOutputs:
-    """Computes the frozen layers of a model for all examples and prints the cost.
-
-    Args:
-      model: `EncoderModel`, compiled.
-      features: tokenized examples.
-      batch_size, max_seq_length, pad_to: arguments of `eval_batches`.
-
-    Raises:
-      InputError: when the disk is full.
-    """
+    """Computes the frozen layers for all examples. Raises `InputError` if the disk is full."""
     start = time.monotonic()
     outputs = FrozenOutputs(features.lengths, model.encoder.config["hidden_size"])
     with model.distribute_strategy.scope():
@@ -55,9 +42,6 @@ def frozen_outputs(
     for rows, values in zip(plan, progress.track(batches), strict=True):
         outputs.put(rows[rows >= 0], values[rows >= 0])
     seconds = time.monotonic() - start
-    print(
-        f"Frozen layers: computed once for {len(features):,} examples, {outputs.megabytes:.0f} MB, "
-        f"{seconds:.1f} s.",
-        flush=True,
-    )
+    size = f"{len(features):,} examples, {outputs.megabytes:.0f} MB"
+    print(f"Frozen layers: computed once for {size}, {seconds:.1f} s.", flush=True)
     return outputs

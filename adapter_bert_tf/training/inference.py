@@ -18,19 +18,11 @@ _steps: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictiona
 def predict(
     model: tf_keras.Model, batches: Callable[[HostShard], tf.data.Dataset]
 ) -> Iterator[np.ndarray]:
-    """Runs a model on batches.
+    """Runs a compiled model on batches, a function from a `HostShard` to a dataset of inputs.
 
-    The first call traces a graph, which takes seconds. Later calls reuse the graph with the current
-    weights; they do not see a change of the layers.
-
-    Args:
-      model: `tf_keras.Model`, compiled.
-      batches: function from a `HostShard` to a `tf.data.Dataset` of inputs, one element for each
-        local replica and batch.
-
-    Yields:
-      the outputs of one global batch, float32 array `[batch, ...]`, in the order of its rows, the
-      same on every host.
+    The first call traces a graph. Later calls reuse it with the current weights, and do not see a
+    change of the layers. Yields the outputs of one global batch, float32 `[batch, ...]`, in the
+    order of its rows, the same on every host.
     """
     step = None
     for inputs in distribute(model.distribute_strategy, batches):
@@ -39,11 +31,11 @@ def predict(
 
 
 def _step(model: tf_keras.Model, first: Any) -> Callable[..., Any]:
-    """Returns the traced step for a sequence of batches that starts with `first`.
+    """The traced step for batches that start with `first`.
 
     A `tf.function` is traced for the first shapes exactly, then once for all others, and the two
     graphs differ in the last digits. One function for each first shape gives the same bytes for the
-    same batches, independently of earlier predictions.
+    same batches.
     """
     tensors = tf.nest.flatten(first, expand_composites=True)
     key = (model.jit_compile, *(tuple(tensor.shape) for tensor in tensors))

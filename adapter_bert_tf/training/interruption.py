@@ -16,15 +16,11 @@ POLL_SECONDS = 3.0
 
 
 class StopRequest:
-    """Records the first signal; a second one has its usual effect.
+    """Records the number of the first signal; a second signal has its usual effect."""
 
-    Attributes:
-      signal_number: the signal received; None before.
-    """
-
-    def __init__(self):
+    def __init__(self) -> None:
         self.signal_number: Any = None
-        self._before = {}
+        self._before: dict[signal.Signals, Any] = {}
 
     def interrupted(self, step):
         """Returns the `Interrupted` to raise after saving a step."""
@@ -43,13 +39,7 @@ class StopRequest:
 
 
 class StopRelay(tf_keras.callbacks.Callback):
-    """Passes a worker's request to stop on to the chief, which saves checkpoints.
-
-    Args:
-      path: a file for the message, in a folder that all workers share.
-      stop: this worker's `StopRequest`.
-      is_chief: whether this worker is the chief.
-    """
+    """Passes a worker's request to stop on to the chief, in a file in a shared folder."""
 
     _supports_tf_logs = True
 

@@ -98,8 +98,11 @@ def train(
       WorkerLost: when another worker is lost.
     """
     strategy = model.distribute_strategy
+    if evaluation and evaluation.every:  # The compiled loop cannot evaluate.
+        longest = min(settings.steps_per_loop, evaluation.every)
+        settings = dataclasses.replace(settings, steps_per_loop=longest)
     with strategy.scope():
-        schedule, optimizer = compile_model(model, cap_steps_per_loop(settings, evaluation))
+        schedule, optimizer = compile_model(model, settings)
     checkpoints, start = restore_latest(strategy, settings, trained, optimizer)
     writes = settings.output_dir if is_chief(strategy) else None
     progress = Progress(settings.steps, settings.batch_size, schedule, writes, start)
@@ -108,23 +111,25 @@ def train(
         folder = checkpoints.folder if checkpoints else None
         evaluations = EvaluationCallback(evaluation, trained, progress, folder, is_chief(strategy))
     if start < settings.steps and not (evaluations and evaluations.should_stop):
-        warn_if_rate_is_zero(settings, schedule)
+        if float(schedule(0)) == 0:  # The first rate is 0 only if all are, as with a single step.
+            logging.warning(
+                "This training changes nothing: the learning rate falls to 0 at the last step, and "
+                f"there is only {settings.steps} step. Train more epochs, or use a smaller batch "
+                f"than {settings.batch_size}."
+            )
         run_steps(model, batches, settings, progress, evaluations, checkpoints)
-        require_all_steps(settings, progress, evaluations)
+        stopped_early = evaluations and evaluations.should_stop
+        if progress.step < settings.steps and not stopped_early:
+            # `fit` ends silently at the end of its data.
+            raise InputError(
+                f"Training ended at step {progress.step} of {settings.steps}, because its data "
+                "ended. No result was saved. The data files may have changed during training. Run "
+                "the same command again."
+            )
     if evaluations:
         with strategy.scope():
             evaluations.finish()
     return progress
-
-
-def cap_steps_per_loop(
-    settings: TrainingSettings, evaluation: Evaluation | None
-) -> TrainingSettings:
-    """Limits `steps_per_loop` so that no call of the compiled loop skips an evaluation."""
-    if evaluation is None:
-        return settings
-    longest = evaluation.longest_call(settings.steps_per_loop)
-    return dataclasses.replace(settings, steps_per_loop=longest)
 
 
 def restore_latest(
@@ -133,31 +138,23 @@ def restore_latest(
     trained: Variables,
     optimizer: BertAdam,
 ) -> tuple[Checkpoints | None, int]:
-    """Restores the latest checkpoint.
+    """Restores the latest checkpoint; returns `Checkpoints` and its step, (None, 0) without any.
 
-    Returns:
-      (`Checkpoints`, its step); (None, 0) without a folder.
+    Raises `InputError` unless all workers have restored the same step.
     """
     mean_over_workers(strategy, 0)  # Waits until the chief has cleared the folder.
-    checkpoints = None
+    checkpoints, start = None, 0
     if settings.output_dir:
         folder = f"{settings.output_dir}/checkpoints"
         checkpoints = Checkpoints(folder, trained, optimizer, io_device(strategy))
-    start = checkpoints.restore() if checkpoints else 0
-    require_same_start(strategy, start)
+        start = checkpoints.restore()
+    if mean_over_workers(strategy, start) != start:
+        raise InputError(
+            f"This worker has a checkpoint of step {start}, and another worker of a different "
+            "step. output_dir must be a folder that all workers share, for example in gs://.",
+            "output_dir",
+        )
     return checkpoints, start
-
-
-def warn_if_rate_is_zero(settings: TrainingSettings, schedule: Schedule) -> None:
-    """Warns if the learning rate is 0 at every step, as with a single step."""
-    if float(schedule(0)) > 0:  # The first rate is 0 only if all are.
-        return
-    logging.warning(
-        "This training changes nothing: the learning rate falls to 0 at the last step, and there "
-        "is only %d step. Train more epochs, or use a smaller batch than %d.",
-        settings.steps,
-        settings.batch_size,
-    )
 
 
 def run_steps(
@@ -168,10 +165,7 @@ def run_steps(
     evaluations: EvaluationCallback | None,
     checkpoints: Checkpoints | None,
 ) -> None:
-    """Trains from the step of `progress` to the last; saves checkpoints if there is a folder.
-
-    Raises the exceptions of `train`.
-    """
+    """Trains from the step of `progress` to the last; saves checkpoints if there is a folder."""
     strategy = model.distribute_strategy
     callbacks = [progress, tf_keras.callbacks.TerminateOnNaN()]
     callbacks += [evaluations] if evaluations else []
@@ -186,22 +180,10 @@ def run_steps(
         raise stop.interrupted(progress.step)
 
 
-def require_all_steps(settings, progress, evaluations):
-    """Raises `InputError` if training ended early: `fit` ends silently at the end of its data."""
-    stopped = evaluations and evaluations.should_stop
-    if progress.step < settings.steps and not stopped:
-        raise InputError(
-            f"Training ended at step {progress.step} of {settings.steps}, because its data ended. "
-            "No result was saved. The data files may have changed during training. Run the same "
-            "command again."
-        )
-
-
 def checkpoint_callbacks(strategy, stop, checkpoints, settings, progress):
     """Yields the callbacks that save checkpoints and handle a request to stop.
 
-    Only the chief saves and stops. The other workers continue, because the chief needs them to
-    finish its step.
+    Only the chief saves and stops: it needs the other workers to finish its step.
     """
     chief = is_chief(strategy)
     if is_multi_worker(strategy):
@@ -213,10 +195,7 @@ def checkpoint_callbacks(strategy, stop, checkpoints, settings, progress):
 
 
 def fit(model, data, settings, start, callbacks):
-    """Runs tf_keras' `fit` from step `start` to the last; the first callback is the `Progress`.
-
-    Raises `Diverged`, `Interrupted` and `WorkerLost`.
-    """
+    """Runs tf_keras' `fit` from a step to the last; the first callback is the `Progress`."""
     try:
         history = model.fit(
             data, steps_per_epoch=settings.steps - start, epochs=1, verbose=0, callbacks=callbacks
@@ -250,32 +229,18 @@ def mean_over_workers(strategy, number):
     """Averages a number over all workers; waits until all have reached this point."""
     if not is_multi_worker(strategy):
         return number
-    total = strategy.run(
-        tf.function(
-            lambda: tf.distribute.get_replica_context().all_reduce(
-                tf.distribute.ReduceOp.SUM, tf.constant(float(number))
-            )
-        )
-    )
+
+    @tf.function
+    def add() -> tf.Tensor:
+        context = tf.distribute.get_replica_context()
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, tf.constant(float(number)))
+
+    total = strategy.run(add)
     return float(strategy.experimental_local_results(total)[0]) / strategy.num_replicas_in_sync
 
 
-def require_same_start(strategy, start):
-    """Raises `InputError` unless all workers have restored the same step."""
-    if mean_over_workers(strategy, start) != start:
-        raise InputError(
-            f"This worker has a checkpoint of step {start}, and another worker of a different "
-            "step. output_dir must be a folder that all workers share, for example in gs://.",
-            "output_dir",
-        )
-
-
 def compile_model(model, settings):
-    """Compiles `model` with the optimizer, the loss and reproducible dropout.
-
-    Returns:
-      (schedule, optimizer).
-    """
+    """Compiles `model` with loss and reproducible dropout; returns (schedule, optimizer)."""
     schedule = Schedule(settings.learning_rate, settings.steps, settings.warmup_proportion)
     decay = settings.weight_decay
     optimizer = BertAdam(schedule, **OPTIMIZERS[settings.optimizer], weight_decay=decay)

@@ -15,15 +15,10 @@ TASK_VARIABLE = re.compile("(^|/)tasks/[^/]+/(adapters|head|hypernetwork|pals)/"
 
 
 class Schedule(optimization.WarmUp):
-    """Linear warmup, then linear decay to zero.
+    """Linear warmup over a proportion of the steps, then linear decay to zero.
 
     Steps count from 1. Model Garden's `WarmUp` counts from 0, so its first step has a learning rate
     of zero.
-
-    Args:
-      learning_rate: the peak.
-      steps: number of training steps.
-      warmup_proportion: proportion of the steps that warm up.
     """
 
     def __init__(self, learning_rate, steps, warmup_proportion=0.1):

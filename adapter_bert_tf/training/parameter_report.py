@@ -15,12 +15,7 @@ def count(variables: Iterable[tf.Variable]) -> int:
 
 
 def count_by_group(model: Any, trained: Mapping[str, tf.Variable]) -> dict[str, tuple[int, int]]:
-    """Counts the trained parameters and all parameters of each group.
-
-    Args:
-      model: as in `select_trained`.
-      trained: dict from common name to variable.
-    """
+    """Dict from group to the numbers of its trained parameters and of all its parameters."""
     named, specs = model.named_variables(), model.specs()
     counts = {}
     for group in groups():
@@ -35,24 +30,19 @@ def format_report(
     model: Any, trained: Mapping[str, tf.Variable], tuning: Tuning, title: str | None = None
 ) -> str:
     """Formats a title, the table of groups, and adapter-bert's two lines of totals."""
-    total = count(model.named_variables().values())
+    total, trained_total = count(model.named_variables().values()), count(trained.values())
+    rows = {**count_by_group(model, trained), "all": (trained_total, total)}
     lines = [
         title or f"What tuning={tuning.method!r} trains:",
         f"  {'group':<12}{'trained':>14}{'of':>14}{'share of all':>15}",
+        *(
+            f"  {group:<12}{part:>14,}{whole:>14,}{part / total:>14.3%}"
+            for group, (part, whole) in rows.items()
+        ),
+        f"***** Total Parameters = {total} *****",
+        f"***** Total Trainable Parameters = {trained_total} *****",
     ]
-    lines += [
-        f"  {group:<12}{part:>14,}{whole:>14,}{part / total:>14.3%}"
-        for group, (part, whole) in count_by_group(model, trained).items()
-    ]
-    trained_total = count(trained.values())
-    return "\n".join(
-        [
-            *lines,
-            f"  {'all':<12}{trained_total:>14,}{total:>14,}{trained_total / total:>14.3%}",
-            f"***** Total Parameters = {total} *****",
-            f"***** Total Trainable Parameters = {trained_total} *****",
-        ]
-    )
+    return "\n".join(lines)
 
 
 def format_per_task_report(model: Any, trained: Mapping[str, tf.Variable], tasks: int) -> str:
@@ -60,11 +50,6 @@ def format_per_task_report(model: Any, trained: Mapping[str, tf.Variable], tasks
 
     All parameters as a multiple of the base's, and trained parameters per task as a percentage of
     the base's (Mahabadi et al. 2021, Table 1). Both include heads.
-
-    Args:
-      model: as in `select_trained`.
-      trained: dict from common name to variable.
-      tasks: number of tasks.
     """
     named, specs = model.named_variables(), model.specs()
     base_groups = {*BASE_GROUPS} - {"head"}

@@ -1,14 +1,22 @@
 """Training progress on the terminal, in TensorBoard and in metrics.jsonl."""
 
 import contextlib
+import json
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sized
 from typing import Any, TypeVar
 
+import tensorflow as tf
 import tf_keras
+from absl import logging
 
-from adapter_bert_tf.training.metrics_log import MetricsLog
+from adapter_bert_tf import storage
+from adapter_bert_tf.sanitize import parse_json
+
+FILE = "metrics.jsonl"
+SECONDS_BETWEEN_UPLOADS = 60.0
 
 Batch = TypeVar("Batch", bound=Sized)
 
@@ -20,13 +28,7 @@ def format_minutes(seconds: float) -> str:
 
 
 class RowProgress:
-    """Prints rows done, rows/s and time left every few seconds.
-
-    Args:
-      name: label of the line.
-      total: number of rows; None if it is unknown.
-      every_seconds: time between two lines.
-    """
+    """Prints rows done, rows/s and time left every few seconds; `total` may be unknown."""
 
     def __init__(self, name: str, total: int | None = None, every_seconds: float = 5.0) -> None:
         self.name, self.total, self.every_seconds = name, total, every_seconds
@@ -34,12 +36,7 @@ class RowProgress:
         self.start = self.printed_at = time.monotonic()
 
     def add(self, rows: int, fraction: float | None = None) -> None:
-        """Counts rows as done.
-
-        Args:
-          rows: how many; rows beyond the total are padding.
-          fraction: how much of all is done, 0 to 1; None: by the total.
-        """
+        """Counts rows as done; without a total, `fraction` is the part of the work that is done."""
         self.done = self.done + rows if self.total is None else min(self.done + rows, self.total)
         now = time.monotonic()
         if now - self.printed_at < self.every_seconds:
@@ -62,16 +59,9 @@ class Progress(tf_keras.callbacks.Callback):
     """Reports loss, learning rate, examples/s and time left.
 
     Prints every `every_seconds` (on a terminal, one line that is overwritten), and writes to
-    TensorBoard and `metrics.jsonl` every `every_steps`. Examples/s exclude the first call, which is
-    mostly compilation. Examples/s and seconds exclude time spent `paused`. A resumed run drops the
-    rows of the steps that it repeats.
-
-    Args:
-      steps: number of training steps.
-      batch_size: examples per step.
-      schedule: function from step to learning rate.
-      folder: folder for metrics.jsonl and TensorBoard's events; None for neither.
-      start: steps already done.
+    TensorBoard and `metrics.jsonl` in `folder`, if there is one, every `every_steps`. Examples/s
+    exclude the first call, which is mostly compilation. Examples/s and seconds exclude time spent
+    `paused`. A resumed run, with `start` steps done, drops the rows of the steps that it repeats.
 
     Attributes:
       step: steps done.
@@ -193,3 +183,57 @@ class Progress(tf_keras.callbacks.Callback):
         left = (self.steps - self.step) * self.batch_size / self.examples_per_second
         left *= 1 + self.paused_seconds / max(self.seconds, 1e-9)
         return format_minutes(left)
+
+
+class MetricsLog:
+    """Writes each row to `metrics.jsonl` and TensorBoard's events in a folder, local or gs://.
+
+    Objects in gs:// cannot be appended to. For gs:// both are written to a local folder, which is
+    copied every minute and by `flush`. Rows after step `start`, from before an interruption, are
+    dropped.
+    """
+
+    def __init__(self, folder, start=0):
+        self.folder = folder
+        self.local = storage.working_folder(folder)
+        rows = _rows(os.path.join(folder, FILE))
+        text = "".join(json.dumps(row) + "\n" for row in rows if row["step"] <= start)
+        storage.write_text(os.path.join(self.local, FILE), text)
+        self.file = open(os.path.join(self.local, FILE), "a", encoding="utf-8")  # noqa: SIM115
+        self.writer = tf.summary.create_file_writer(self.local)
+        self.uploaded_at = time.monotonic()
+
+    def add(self, row):
+        """Writes a row of `step` and metrics; TensorBoard shows `loss` as `train/loss`."""
+        self.file.write(json.dumps(row) + "\n")
+        self.file.flush()
+        with self.writer.as_default(step=row["step"]):
+            for name, value in row.items():
+                if name != "step":
+                    tf.summary.scalar(name if "/" in name else f"train/{name}", value)
+        if time.monotonic() - self.uploaded_at > SECONDS_BETWEEN_UPLOADS:
+            self.flush()
+
+    def flush(self):
+        """Writes all rows to the folder."""
+        self.writer.flush()
+        self.uploaded_at = time.monotonic()
+        if self.local != self.folder:
+            storage.copy_files(self.local, self.folder)
+
+    def close(self):
+        """Closes the files."""
+        self.file.close()
+        self.flush()
+        self.writer.close()
+
+
+def _rows(path):
+    """Reads the valid rows of a file; a power cut may damage the last rows."""
+    rows = []
+    for line in storage.read_bytes(path).splitlines() if storage.exists(path) else []:
+        try:
+            rows.append(parse_json(line))
+        except ValueError:
+            logging.warning("%s: a damaged row is skipped: %.40r", path, line)
+    return [row for row in rows if isinstance(row, dict) and type(row.get("step")) in (int, float)]

@@ -14,13 +14,10 @@ DISTRIBUTIONS = ("auto", "one_device", "mirrored", "multi_worker", "tpu")
 
 
 def make_strategy(distribution="auto", tpu_name=None, tpu_zone=None, gcp_project=None):
-    """Makes the strategy for a `distribution`.
+    """Makes the strategy for one of `DISTRIBUTIONS`. Raises `InputError`.
 
     `auto` is mirrored with several GPUs, else one device. `multi_worker` must be called before
     TensorFlow has computed anything.
-
-    Raises:
-      InputError: for an unknown name, when no TPU can be reached, or without `TF_CONFIG`.
     """
     if distribution == "multi_worker":
         return _multi_worker_strategy()
@@ -50,9 +47,8 @@ def _tpu_strategy(tpu_name, tpu_zone, gcp_project):
         tf.tpu.experimental.initialize_tpu_system(resolver)
     except (ValueError, RuntimeError, OSError, tf.errors.OpError) as error:
         raise InputError(
-            f"No TPU could be reached with tpu_name={tpu_name!r}: {error}. "
-            "Leave out distribution='tpu' to run on CPU or GPU. On a TPU VM TensorFlow must be "
-            f'pip install "tensorflow-tpu=={tf.__version__}".',
+            f"No TPU could be reached with tpu_name={tpu_name!r}: {error}. On a TPU VM install "
+            f"\"tensorflow-tpu=={tf.__version__}\". Leave out distribution='tpu' for CPU or GPU.",
             f"tpu_name={tpu_name!r}",
             "distribution='tpu'",
         ) from error
@@ -60,22 +56,13 @@ def _tpu_strategy(tpu_name, tpu_zone, gcp_project):
 
 
 def tpu_runtime(tpu_name, tpu_zone=None, gcp_project=None):
-    """Returns the version of a TPU's software, or why it is unknown; does not use the TPU.
-
-    For a local TPU this is the version of the package libtpu, for a remote one Google Cloud's
-    answer.
-    """
+    """The version of a TPU's software, or why it is unknown; does not use the TPU."""
     if tpu_name == "local":
-        packages = importlib.metadata.distributions()
-        versions = {package.name: package.version for package in packages}
-        return next(
-            (
-                f"{name} {versions[name]}"
-                for name in ("libtpu", "libtpu-nightly")
-                if name in versions
-            ),
-            "libtpu of the machine's image (no package)",
-        )
+        versions = {p.name: p.version for p in importlib.metadata.distributions()}
+        names = [name for name in ("libtpu", "libtpu-nightly") if name in versions]
+        if names:
+            return f"{names[0]} {versions[names[0]]}"
+        return "libtpu of the machine's image (no package)"
     if (tpu_name or "").startswith("grpc://"):
         return "runtime not known (from an address alone)"
     try:
@@ -92,9 +79,8 @@ def _multi_worker_strategy():
     try:
         return tf.distribute.MultiWorkerMirroredStrategy()
     except (ValueError, RuntimeError, tf.errors.OpError) as error:
-        raise InputError(
-            f"The workers of TF_CONFIG={os.environ['TF_CONFIG']} could not be connected: {error}"
-        ) from error
+        workers = os.environ["TF_CONFIG"]
+        raise InputError(f"TF_CONFIG={workers}: no connection to the workers: {error}") from error
 
 
 def require_tf_config():
@@ -150,8 +136,4 @@ PRECISIONS = {
 
 def set_precision(precision):
     """Sets the compute dtype of layers created from now on, by a name in `PRECISIONS`."""
-    if precision not in PRECISIONS:
-        raise InputError(
-            f"precision must be one of {list(PRECISIONS)}. Received: {precision!r}", "precision"
-        )
     tf_keras.mixed_precision.set_global_policy(PRECISIONS[precision][0])

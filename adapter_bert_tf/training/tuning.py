@@ -27,8 +27,7 @@ class Tuning:
       train_layer_norm: whether methods with adapters train all LayerNorms, also the embeddings'.
       train_pooler: whether methods that do not train the base's layers train the pooler.
       train_members: whether `fusion` trains its members too.
-      frozen_layers: number of lowest layers to freeze, with the embeddings, for any method; 0 to
-        freeze none.
+      frozen_layers: number of lowest layers to freeze, with the embeddings; 0 to freeze none.
 
     Raises:
       InputError: for an unknown method or a value of the wrong type.
@@ -51,8 +50,11 @@ class Tuning:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool):
                 raise InputError(f"{name} must be a whole number. Received: {preview(value)}", name)
-        truths = ("train_layer_norm", "train_pooler", "train_members")
-        require_bools(**{name: getattr(self, name) for name in truths})
+        require_bools(
+            train_layer_norm=self.train_layer_norm,
+            train_pooler=self.train_pooler,
+            train_members=self.train_members,
+        )
         if self.frozen_layers and self.method in ALL_LAYER_METHODS:
             raise InputError(
                 f"{self.method} has modules in all layers, so no layer can be frozen. Received: "
@@ -68,7 +70,7 @@ class Tuning:
     @property
     def changes_base(self) -> bool:
         """Whether the method trains weights of the base, which its tasks share."""
-        return self.method in ("full", "top_k", "multitask_full", "pals")
+        return self.method in BASE_METHODS
 
     @property
     def usual_rate(self) -> float:
@@ -108,31 +110,29 @@ class Tuning:
 Predicate = Callable[[VariableSpec, "Tuning", int], bool]
 
 
-def _pooler(spec: VariableSpec, tuning: Tuning) -> bool:
-    return spec.group == "pooler" and tuning.train_pooler
+SWITCHES = {
+    "LayerNorm": "train_layer_norm",
+    "pooler": "train_pooler",
+    "members": "train_members",
+}
 
 
-def _adapters(spec: VariableSpec, tuning: Tuning, depth: int) -> bool:
-    norm = spec.group == "LayerNorm" and tuning.train_layer_norm
-    return spec.group == "adapters" or norm or _pooler(spec, tuning)
+def _groups(*names: str, switched: str = "") -> Predicate:
+    """The variables of these groups; those of the switched group and the pooler if chosen."""
+
+    def predicate(spec: VariableSpec, tuning: Tuning, depth: int) -> bool:
+        has_switch = spec.group in (switched, "pooler")
+        return spec.group in names or (has_switch and getattr(tuning, SWITCHES[spec.group]))
+
+    return predicate
 
 
-def _hypernetwork(spec: VariableSpec, tuning: Tuning, depth: int) -> bool:
-    norm = spec.group == "LayerNorm" and tuning.train_layer_norm
-    return spec.group == "hypernetwork" or norm or _pooler(spec, tuning)
-
-
-def _layer_norm(spec: VariableSpec, tuning: Tuning, depth: int) -> bool:
-    return spec.group == "LayerNorm" or _pooler(spec, tuning)
+def _all(spec: VariableSpec, tuning: Tuning, depth: int) -> bool:
+    return True
 
 
 def _top_k(spec: VariableSpec, tuning: Tuning, depth: int) -> bool:
     return spec.group == "pooler" or (spec.layer is not None and spec.layer >= depth - tuning.top_k)
-
-
-def _fusion(spec: VariableSpec, tuning: Tuning, depth: int) -> bool:
-    members = spec.group == "members" and tuning.train_members
-    return spec.group == "fusion" or members or _pooler(spec, tuning)
 
 
 # The group of variables that a method adds to the base.
@@ -149,27 +149,27 @@ ALL_LAYER_METHODS = ("fusion", "pals")
 # A method is a predicate over (variable, tuning, number of layers); the head is always trained.
 PREDICATES: dict[str, Predicate] = {
     # Houlsby et al. 2019, section 2: adapters, LayerNorm and the head.
-    "adapters": _adapters,
-    "full": lambda spec, tuning, depth: True,
+    "adapters": _groups("adapters", switched="LayerNorm"),
+    "full": _all,
     # "Variable fine-tuning": the top k layers with their LayerNorms, and the pooler above them.
     "top_k": _top_k,
-    "layer_norm": _layer_norm,
-    "head": lambda spec, tuning, depth: _pooler(spec, tuning),
+    "layer_norm": _groups("LayerNorm"),
+    "head": _groups(),
     # Pfeiffer et al. 2021, section 3.2: the attention over frozen members, and the head.
-    "fusion": _fusion,
+    "fusion": _groups("fusion", switched="members"),
     # Several tasks together, each with a head of its own: one encoder for all ...
-    "multitask_full": lambda spec, tuning, depth: True,
+    "multitask_full": _all,
     # ... one set of adapters for all, or an adapter for each ("Adapters" with a dagger of Mahabadi
     # et al. 2021); the LayerNorms are shared.
-    "multitask_adapters": _adapters,
-    "per_task_adapters": _adapters,
+    "multitask_adapters": _groups("adapters", switched="LayerNorm"),
+    "per_task_adapters": _groups("adapters", switched="LayerNorm"),
     # LayerNorms shared by all and nothing else: HyperFormer without its adapters.
-    "multitask_layer_norm": _layer_norm,
+    "multitask_layer_norm": _groups("LayerNorm"),
     # Mahabadi et al. 2021, section 2: the hypernetwork with the tasks' embeddings, and LayerNorms.
-    "hyperformer": _hypernetwork,
-    "hyperformer++": _hypernetwork,
+    "hyperformer": _groups("hypernetwork", switched="LayerNorm"),
+    "hyperformer++": _groups("hypernetwork", switched="LayerNorm"),
     # Stickland & Murray 2019: everything.
-    "pals": lambda spec, tuning, depth: True,
+    "pals": _all,
 }
 MULTITASK_METHODS = (
     "multitask_full",
@@ -182,22 +182,18 @@ MULTITASK_METHODS = (
 )
 
 
+BASE_METHODS = ("full", "top_k", "multitask_full", "pals")  # They train weights of the base.
+
+
 def uses_train_pooler(method: str) -> bool:
     """Whether `train_pooler` has an effect with a method."""
-    return method not in ("full", "top_k", "multitask_full", "pals")
+    return method not in BASE_METHODS
 
 
 def is_trained(
     spec: VariableSpec, num_layers: int, tuning: Tuning, unused: Collection[str] = ()
 ) -> bool:
-    """Whether a variable is trained.
-
-    Args:
-      spec: the variable's specification.
-      num_layers: number of layers of the encoder.
-      tuning: `Tuning`.
-      unused: groups that are never trained.
-    """
+    """Whether a variable is trained; variables of `unused` groups never are."""
     selected = spec.group == "head" or PREDICATES[tuning.method](spec, tuning, num_layers)
     return selected and spec.group not in unused and not tuning.freezes(spec)
 
@@ -214,8 +210,7 @@ def select_trained(model: Any, tuning: Tuning) -> dict[str, tf.Variable]:
       dict from common name to trained variable, the same as `model.trainable_variables`.
 
     Raises:
-      InputError: when `top_k` exceeds the base's layers, there are no adapters to train, or a
-        variable has no specification.
+      InputError: when the tuning does not fit the model, or a variable has no specification.
     """
     require_type("tuning", tuning, Tuning, 'Tuning("adapters")')
     named, specs = model.named_variables(), model.specs()
@@ -223,7 +218,6 @@ def select_trained(model: Any, tuning: Tuning) -> dict[str, tf.Variable]:
     _require_specs(named, specs)
     tuning.check_depth(num_layers)
     _require_modules(specs, tuning)
-    _require_above_frozen(specs, tuning)
     trained = {
         name: variable
         for name, variable in named.items()
@@ -234,25 +228,18 @@ def select_trained(model: Any, tuning: Tuning) -> dict[str, tf.Variable]:
 
 
 def _require_modules(specs: Mapping[str, VariableSpec], tuning: Tuning) -> None:
+    """Raises `InputError` unless the method's modules exist, above the frozen layers."""
+    modules = [spec for spec in specs.values() if spec.group not in BASE_GROUPS]
+    groups = sorted({spec.group for spec in modules})
     group = MODULE_GROUPS.get(tuning.method)
-    if group is None or any(spec.group == group for spec in specs.values()):
-        return
-    others = {spec.group for spec in specs.values()} - {*BASE_GROUPS, "head"}
-    raise InputError(
-        f"tuning={tuning.method!r} trains the group {group!r}, which has no variables. Received: "
-        + (f"modules in the groups {sorted(others)}" if others else "an encoder without adapters")
-        + ".",
-        f"tuning={tuning.method!r}",
-    )
-
-
-def _require_above_frozen(specs: Mapping[str, VariableSpec], tuning: Tuning) -> None:
-    """Raises `InputError` for modules in frozen layers, which would never be trained."""
-    layers = {
-        spec.layer or 0
-        for spec in specs.values()
-        if spec.group not in BASE_GROUPS and tuning.freezes(spec)
-    }
+    if group is not None and group not in groups:
+        received = f"modules in the groups {groups}" if groups else "an encoder without adapters"
+        raise InputError(
+            f"tuning={tuning.method!r} trains the group {group!r}, which has no variables. "
+            f"Received: {received}.",
+            f"tuning={tuning.method!r}",
+        )
+    layers = {spec.layer or 0 for spec in modules if tuning.freezes(spec)}
     if layers:
         raise InputError(
             f"frozen_layers={tuning.frozen_layers} freezes layers that have modules: "

@@ -11,8 +11,9 @@ from official.nlp.modeling import networks
 
 from adapter_bert_tf.adapters.attention import Attention
 from adapter_bert_tf.adapters.base_layers import Dense
+from adapter_bert_tf.adapters.block import AdapterEncoderBlock
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
-from adapter_bert_tf.adapters.encoder import AdapterBertEncoder, AdapterEncoderBlock
+from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder, new_encoder
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
@@ -256,7 +257,7 @@ def test_the_page_of_training_shows_the_block_as_it_is():
     )
     block = [
         line.strip()
-        for line in (root / "adapter_bert_tf/adapters/encoder.py").read_text().splitlines()
+        for line in (root / "adapter_bert_tf/adapters/block.py").read_text().splitlines()
     ]
     assert code and "\n".join(block).count(code[0].strip()) == 1
 

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.adapters import gradients, ops
-from adapter_bert_tf.adapters.encoder import Activation
+from adapter_bert_tf.adapters.base_layers import Activation
 from tests import support
 from tests.training import tiny
 

@@ -13,7 +13,7 @@ from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.methods.mixed import MixedModule
 from adapter_bert_tf.adapters.modules import PROJECTIONS, AdapterModule, WrappedModule
 from adapter_bert_tf.adapters.task_encoder import new_encoder
-from adapter_bert_tf.analysis.layers.removal import Without
+from adapter_bert_tf.analysis.layers.removal import AblatedModule
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.training.tuning import Tuning, select_trained
@@ -242,5 +242,5 @@ def test_modules_share_a_pass():
 
 
 def test_an_ablation_removes_changes_of_projections():
-    module = Without(Doubling(*NAMES), ["attention"])
+    module = AblatedModule(Doubling(*NAMES), ["attention"])
     assert module.projections(0) == set(PROJECTIONS["feed_forward"])

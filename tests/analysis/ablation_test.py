@@ -9,7 +9,7 @@ import pytest
 
 from adapter_bert_tf.adapters.task_encoder import new_encoder
 from adapter_bert_tf.analysis.cache import AnalysisCache
-from adapter_bert_tf.analysis.layers import ablation, span_heatmap
+from adapter_bert_tf.analysis.layers import ablation
 from adapter_bert_tf.analysis.layers.removal import NOTHING, SUBLAYERS, spans
 from adapter_bert_tf.heads.classifier import Classifier
 from tests import support
@@ -86,7 +86,7 @@ def test_the_command(looked_at, tmp_path, capsys, monkeypatch):
     change = float(rows[2]["value"]) - whole
     assert float(rows[2]["change"]) == pytest.approx(change, abs=2e-6)
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    monkeypatch.setattr(ablation, "scores", None)  # What was found is not sought again.
+    monkeypatch.setattr(ablation, "compute_scores", None)  # What was found is not sought again.
     assert look("ablation", looked_at, *asked) is None
     after = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert after == before and after.keys() >= {"ablation.png", "ablation.json"}
@@ -133,12 +133,12 @@ def test_what_was_kept_of_others(tmp_path, capsys):
     kept, folder = tmp_path / "ablation.json", str(tmp_path)
     found = {"metric": "accuracy", "examples": 1, "whole": 0.5, "without": []}
     AnalysisCache(folder, "ablation", "one").add("both", found)
-    assert AnalysisCache(folder, "ablation", "one").found == {"both": found}
+    assert AnalysisCache(folder, "ablation", "one").results == {"both": found}
     other = AnalysisCache(folder, "ablation", "two")
-    assert other.found == {} and not capsys.readouterr().out
+    assert other.results == {} and not capsys.readouterr().out
     other.add("attention", found)
     assert f"Replaced: {kept}" in capsys.readouterr().out
-    assert AnalysisCache(folder, "ablation", "two").found == {"attention": found}
+    assert AnalysisCache(folder, "ablation", "two").results == {"attention": found}
 
 
 @pytest.mark.parametrize("content", ['{"mine": 1}', "[]", "notes", '{"found": [], "identity": 1}'])
@@ -183,10 +183,10 @@ def test_what_has_no_adapters(analysis, said, looked_at, tmp_path):
 
 def test_the_grid_and_the_picture():
     rows = [[0, 0, 0.7], [0, 1, 0.5], [1, 1, 0.8]]
-    grid = span_heatmap.grid(rows, 0.75)
+    grid = ablation.change_matrix(rows, 0.75)
     np.testing.assert_allclose(grid, [[-5, -25], [np.nan, 5]], atol=1e-9)
     found = {"both": {"metric": "accuracy", "examples": 20, "whole": 0.75, "without": rows}}
-    figure = span_heatmap.draw("a $x$ <b>", found)
+    figure = ablation.draw("a $x$ <b>", found)
     axes = figure.axes[0]
     assert [text.get_text() for text in axes.texts] == ["-5.0", "-25.0", "+5.0"]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("last layer removed", "first layer removed")

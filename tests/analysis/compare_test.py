@@ -7,7 +7,7 @@ import types
 import numpy as np
 import pytest
 
-from adapter_bert_tf.analysis.comparison import compare, plot, resampling
+from adapter_bert_tf.analysis import compare, plots
 from adapter_bert_tf.errors import InputError
 from tests.analysis.looked import look
 from tests.runs import train
@@ -19,16 +19,16 @@ def test_mcnemar_by_hand():
     """Of 10 on which one alone is right, 8 are b's: p = 2 (C(10,0) + C(10,1) + C(10,2)) / 2^10."""
     right_a = np.array([True] * 5 + [False] * 8 + [True] * 2 + [False] * 3)
     right_b = np.array([True] * 5 + [True] * 8 + [False] * 2 + [False] * 3)
-    assert resampling.mcnemar(right_a, right_b) == (2, 8, pytest.approx(112 / 1024))
-    assert resampling.mcnemar(right_a, right_a) == (0, 0, 1.0)
+    assert compare.mcnemar(right_a, right_b) == (2, 8, pytest.approx(112 / 1024))
+    assert compare.mcnemar(right_a, right_a) == (0, 0, 1.0)
 
 
 def test_an_interval_is_that_of_the_binomial():
     right = np.arange(400) < 300
-    low, high = resampling.interval(lambda rows: right[rows].mean(), 400)
+    low, high = compare.bootstrap_interval(lambda rows: right[rows].mean(), 400)
     half = 1.96 * np.sqrt(0.75 * 0.25 / 400)
     assert (low, high) == pytest.approx((0.75 - half, 0.75 + half), abs=0.006)
-    assert (low, high) == resampling.interval(lambda rows: right[rows].mean(), 400)
+    assert (low, high) == compare.bootstrap_interval(lambda rows: right[rows].mean(), 400)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,9 @@ def test_the_command(looked_at, other, tmp_path, capsys, monkeypatch):
         assert row["long"] != row[str(other)] and row["label"] in (row["long"], row[str(other)])
         assert "dev.tsv:" in row["place"] and row["text_a"] and row["text_b"]
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    monkeypatch.setattr(compare, "_computed", None)  # What was computed is not computed again.
+    monkeypatch.setattr(
+        compare, "_compute_answers", None
+    )  # What was computed is not computed again.
     assert look("compare", looked_at, *asked) is None
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
@@ -107,6 +109,6 @@ def test_adapters_that_do_not_answer_alike_are_not_compared(case):
 
 def test_the_picture():
     rows = [["a $x$", "mcc", 0.5, 0.4, 0.6, 1234], ["b" * 60, "mcc", 0.7, 0.6, 0.8, 1234]]
-    axes = plot.draw("task", rows).axes[0]
+    axes = plots.draw_intervals("task", rows).axes[0]
     assert "mcc" in axes.get_xlabel() and "n = 1,234" in axes.get_xlabel()
     assert [text.get_text() for text in axes.texts] == ["0.500", "0.700"]

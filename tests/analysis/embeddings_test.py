@@ -43,16 +43,18 @@ def test_components_by_hand():
     """Points on a line along (3, 4) have one component, their distances from the mean."""
     along = np.array([-5.0, 0.0, 10.0])
     points = along[:, None] * np.array([0.6, 0.8]) + 7
-    found, shares = embeddings.components(points)
+    found, shares = embeddings.principal_components(points)
     np.testing.assert_allclose(found[:, 0], along - along.mean(), atol=1e-9)
     np.testing.assert_allclose(found[:, 1], 0, atol=1e-9)
     np.testing.assert_allclose(shares, [1, 0], atol=1e-9)
 
 
 def test_embeddings_of_one_number():
-    found, _ = embeddings.components(np.array([[1.0], [3.0]]))
+    found, _ = embeddings.principal_components(np.array([[1.0], [3.0]]))
     np.testing.assert_allclose(np.abs(found), [[1, 0], [1, 0]])
-    np.testing.assert_allclose(embeddings.cosines(np.array([[2.0], [0.0]])), [[1, 0], [0, 0]])
+    np.testing.assert_allclose(
+        embeddings.cosine_similarities(np.array([[2.0], [0.0]])), [[1, 0], [0, 0]]
+    )
 
 
 REFUSED = {

@@ -2,6 +2,7 @@
 
 import pytest
 
+from adapter_bert_tf.analysis import outputs
 from adapter_bert_tf.analysis.composition import heat_map
 from adapter_bert_tf.cli.analyze import main
 from adapter_bert_tf.errors import InputError
@@ -15,11 +16,11 @@ ROWS = "t,0,attention,a,0.25\nt,0,attention,b,0.75\n"
     [(0.0, ".00"), (0.069, ".07"), (0.994, ".99"), (0.995, "1"), (0.9999, "1"), (1.0, "1")],
 )
 def test_two_digits(share, said):
-    assert heat_map.label(share) == said
+    assert heat_map.format_proportion(share) == said
 
 
 def test_nothing_where_there_is_no_share():
-    assert heat_map.label(float("nan")) == ""
+    assert heat_map.format_proportion(float("nan")) == ""
 
 
 def test_a_table_that_a_spreadsheet_saved(tmp_path):
@@ -31,7 +32,7 @@ def test_a_table_that_a_spreadsheet_saved(tmp_path):
 
 REFUSED = {
     "no columns": (b"a\n1\n", "KeyError"),
-    "not UTF-8": (b"\xff" * 10_000, "UnicodeDecodeError"),
+    "not UTF-8": (b"\xff" * 10_000, "'utf-8' codec"),
     "no rows": (HEADER.encode(), "it has no rows"),
     **{
         name: (HEADER.encode() + f"t,{layer},attention,a,{share}\n".encode(), said)
@@ -70,5 +71,7 @@ def test_no_place_for_the_map(tmp_path, capsys):
 def test_the_same_map_has_the_same_bytes(tmp_path):
     (tmp_path / "a.csv").write_text(HEADER + ROWS)
     panels = heat_map.read([str(tmp_path / "a.csv")])
-    first, second = (heat_map.pictures("map", panels, "command") for _ in range(2))
+    first, second = (
+        outputs.picture_files(heat_map.draw(panels), "map", "command") for _ in range(2)
+    )
     assert first == second and list(first) == ["map.png", "map.svg"]

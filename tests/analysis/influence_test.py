@@ -23,7 +23,7 @@ class Scaled(AdapterModule):
 def test_a_change_by_hand():
     output = tf.constant([[[3.0, 4.0], [0.0, 0.0]]])
     sublayer = Sublayer(1, "attention", output, output, lambda x: x, output, output)
-    module = influence.Observed(Scaled())
+    module = influence.ObservedModule(Scaled())
     np.testing.assert_allclose(module.adapt_sublayer(sublayer), output * 4 / 3)
     np.testing.assert_allclose(module.changes[1, "attention"], [[1 / 3, 0]], rtol=1e-6)
 
@@ -31,9 +31,9 @@ def test_a_change_by_hand():
 @pytest.mark.parametrize("preset, places", [("houlsby", 6), ("pfeiffer", 3)])
 def test_it_changes_nothing_and_sees_every_adapter(preset, places):
     encoder, inputs = model_of(preset).encoder, some_inputs()
-    found = influence.relative(encoder, inputs)
+    found = influence.relative_changes(encoder, inputs)
     assert sum(bool(x.numpy().any()) for x in found.values()) == places and len(found) == 6
-    module = influence.Observed(encoder.module())
+    module = influence.ObservedModule(encoder.module())
     seen = encoder.encoder(inputs, module=module)["pooled_output"]
     np.testing.assert_array_equal(seen, encoder(inputs)["pooled_output"])
 

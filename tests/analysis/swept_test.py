@@ -165,7 +165,7 @@ def points(*values, task="t", method="adapters", setting="8", trained=100):
 
 def test_medians_and_ranges_are_drawn():
     found = points(0.5, 0.7, 0.6) + points(0.2, float("nan"), setting="64", trained=1000)
-    axes = line_plots.by_parameters(found).axes[0]
+    axes = line_plots.draw(found, line_plots.parameters, "trained parameters").axes[0]
     line, _, (bars,) = axes.containers[0]
     np.testing.assert_allclose(np.array(line.get_xydata(), float), [[100, 60], [1000, 20]])
     ends = [segment[:, 1].tolist() for segment in bars.get_segments()]
@@ -192,16 +192,16 @@ def test_runs_that_diverged_and_runs_that_are_there_twice(tmp_path, capsys):
     found = points(0.5, 0.7) + points(float("nan"), 0.6, setting="64", trained=0)
     path, other = tmp_path / "a.csv", tmp_path / "b.csv"
     for place, listed in ((path, found + points(0.1, method="bitfit")), (other, found[:1])):
-        place.write_bytes(sweep_analysis.table(listed))
+        place.write_bytes(sweep_analysis.points_table(listed))
     asked = (f"--output_dir={tmp_path}/out", str(path), str(other))
     assert main(["size_map", *asked]) == 0
     printed = capsys.readouterr().out
     assert "1 of 4 runs diverged" in printed and "Left out" in printed and "bitfit" in printed
     assert len(rows(tmp_path / "out" / "size_map.csv")) == 4
-    other.write_bytes(sweep_analysis.table(points(0.51)))
+    other.write_bytes(sweep_analysis.points_table(points(0.51)))
     assert main(["size_map", *asked]) == 1
     assert "two results of t, adapters 8, seed 0: 0.500000 and 0.510000" in capsys.readouterr().err
-    path.write_bytes(sweep_analysis.table(points(float("nan"))))
+    path.write_bytes(sweep_analysis.points_table(points(float("nan"))))
     assert main(["size_map", *asked[:2]]) == 1
     assert "Every run diverged" in capsys.readouterr().err
 
@@ -227,7 +227,11 @@ def line_of(**changes):
 
 def table_of(**changes):
     row = points(0.5)[0]._asdict() | changes
-    return sweep_analysis.table(points(0.5, 0.6)).decode() + ",".join(map(str, row.values())) + "\n"
+    return (
+        sweep_analysis.points_table(points(0.5, 0.6)).decode()
+        + ",".join(map(str, row.values()))
+        + "\n"
+    )
 
 
 WRONG = {
@@ -289,7 +293,7 @@ def test_what_is_no_table(case, tmp_path):
 
 def test_tasks_that_are_not_there_are_named(tmp_path, capsys):
     path = tmp_path / "a.csv"
-    path.write_bytes(sweep_analysis.table(points(0.5) + points(0.6, task="u")))
+    path.write_bytes(sweep_analysis.points_table(points(0.5) + points(0.6, task="u")))
     asked = ["size_map", f"--output_dir={tmp_path}/out", str(path)]
     assert main([*asked, "--tasks=t,x, y"]) == 1
     said = "--tasks='t,x, y': there are no runs of ['x', 'y']. The tables have runs of ['t', 'u']."
@@ -300,6 +304,6 @@ def test_tasks_that_are_not_there_are_named(tmp_path, capsys):
 
 def test_defaults():
     assert init_scale.SCALES[0] == 1e-7 and init_scale.SCALES[-1] == 1
-    assert sweep_analysis.numbers("1,2", "sizes", int, 1, 2) == [1, 2]
+    assert sweep_analysis.parse_numbers("1,2", "sizes", int, 1, 2) == [1, 2]
     with pytest.raises(InputError, match="sizes are numbers with commas between"):
-        sweep_analysis.numbers("", "sizes", int, 1, 2)
+        sweep_analysis.parse_numbers("", "sizes", int, 1, 2)

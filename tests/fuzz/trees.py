@@ -15,7 +15,7 @@ from adapter_bert_tf.run.output_contents import contents_of, run_dir
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.store.adapter_dir import require_free
 from adapter_bert_tf.training.best import BestEvaluation
-from adapter_bert_tf.training.metrics_log import MetricsLog
+from adapter_bert_tf.training.progress import MetricsLog
 from tests.fuzz import values
 from tests.fuzz.cases import Case, Link, contents
 

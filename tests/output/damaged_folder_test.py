@@ -17,7 +17,7 @@ from adapter_bert_tf.run.fingerprint import decisive
 from adapter_bert_tf.run.output_contents import contents_of, run_dir
 from adapter_bert_tf.training.best import BestEvaluation
 from adapter_bert_tf.training.checkpoints import Checkpoints
-from adapter_bert_tf.training.metrics_log import MetricsLog
+from adapter_bert_tf.training.progress import MetricsLog
 from tests.runs import command, train, try_to_train, write_mrpc
 
 pytestmark = pytest.mark.long

@@ -155,7 +155,7 @@ def test_its_own_place_may_be_behind_a_link(saved, tmp_path):
 def test_a_run_of_a_config_must_be_a_string(saved, tmp_path):
     copy_adapter(str(saved), str(tmp_path / "a"), 7)
     assert run_of(str(tmp_path / "a")) is None
-    with pytest.raises(InputError, match="run must be a string"):
+    with pytest.raises(InputError, match=r"misses \['run'\]"):
         load_adapter(str(tmp_path / "a"))
 
 

@@ -204,7 +204,7 @@ def test_fusions_of_the_same_members_are_averaged(saved, model, tmp_path, capsys
 def test_adapterhub_takes_members_one_by_one(saved, tmp_path, capsys, tiny_base_folder):
     base = f"--base_model={tiny_base_folder}"
     assert main(["export", str(saved), f"--output={tmp_path}/hub", base]) == 1
-    assert "Export its members" in capsys.readouterr().err
+    assert "in its `members/`" in capsys.readouterr().err
     for i, member in enumerate(sorted((saved / "members").iterdir())):
         config = json.loads((member / "adapter_config.json").read_text())
         if config["labels"]:

@@ -12,8 +12,8 @@ import tf_keras
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.multi_adapter.mixed import SharedOutputs, shared_layers
 from adapter_bert_tf.multi_adapter.model import AdapterModel
-from adapter_bert_tf.multi_adapter.shared_layers import SharedOutputs, shared_layers
 from adapter_bert_tf.store import load_adapter, save_adapter
 from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.training.tuning import Tuning, select_trained

@@ -196,7 +196,7 @@ DAMAGE = {
     "no weights": (lambda folder: (folder / "adapter.safetensors").unlink(), "damaged"),
     "the weights of one task": (
         lambda folder: shutil.copy(folder / "tasks/pairs/adapter.safetensors", folder),
-        "damaged|does not hold",
+        "damaged|does not match",
     ),
 }
 
@@ -309,7 +309,7 @@ def test_generate_writes_what_stands_beside_the_whole(method, tmp_path):
 GENERATE = {
     "a task that is not there": ((PLUS, "--task=other"), "holds the tasks"),
     "a base that was trained": ((PALS, "--task=kinds"), "no adapter of a single task"),
-    "an adapter of one task": ((f"{PLUS}/tasks/kinds", "--task=kinds"), "can be used as it is"),
+    "an adapter of one task": ((f"{PLUS}/tasks/kinds", "--task=kinds"), "Use it as it is"),
 }
 
 

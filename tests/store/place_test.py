@@ -159,7 +159,10 @@ def test_the_store_writes_into_an_empty_folder(saved, tmp_path, monkeypatch):
     assert all(os.listdir(tmp_path / name) for name in ("mean", "ours", "theirs"))
 
 
-ABOVE = {"a file": lambda path: path.write_text("x"), "a link": lambda path: path.symlink_to("no")}
+ABOVE = {
+    "a file": lambda path: path.write_text("x"),
+    "a broken link": lambda path: path.symlink_to("no"),
+}
 
 
 @pytest.mark.parametrize("kind", ABOVE)

@@ -12,7 +12,7 @@ from adapter_bert_tf.errors import Interrupted
 from adapter_bert_tf.run.batch_sizes import steps_per_loop
 from adapter_bert_tf.training.checkpoints import SaveCheckpoints
 from adapter_bert_tf.training.interruption import StopRelay, StopRequest
-from adapter_bert_tf.training.metrics_log import MetricsLog
+from adapter_bert_tf.training.progress import MetricsLog
 
 
 class Saves(list):

@@ -1,19 +1,14 @@
 """AdapterFusion: for each token, an attention over members weights what each of them adds."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.methods.bottleneck import (
-    adapter_input,
-    normalize_input,
-    normalize_output,
-    project_down,
-    project_up,
-)
+from adapter_bert_tf.adapters.methods.bottleneck import Bottleneck
 from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
 from adapter_bert_tf.adapters.modules import AdapterModule, Function, Sublayer
-from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, MEMBERS, Tensor, dense
+from adapter_bert_tf.adapters.ops import MEMBERS, Tensor, dense
 from adapter_bert_tf.adapters.registry import module_for
 from adapter_bert_tf.adapters.variable_specs import values_with_prefix
 
@@ -25,28 +20,16 @@ class FusionModule(AdapterModule):
     """A fusion after each sublayer where its members have an adapter.
 
     The values are named `fusion/layer_I/SUBLAYER/VARIABLE` and `members/layer_I/SUBLAYER/VARIABLE`,
-    the dropouts of scores `fusion/layer_I/SUBLAYER`.
-
-    Args:
-      config, values, dropouts, stacked: as of `AdapterModule`.
-      observe: as in `fusion_output`.
+    the dropouts of scores `fusion/layer_I/SUBLAYER`. `observe` is as in `fusion_output`.
     """
 
     config: FusionConfig
 
-    def __init__(
-        self,
-        config: FusionConfig,
-        values: Mapping[str, Tensor],
-        dropouts: Mapping[str, Function] | None = None,
-        stacked: str | None = None,
-        observe: Observer | None = None,
-    ) -> None:
-        super().__init__(config, values, dropouts, stacked)
+    def __init__(self, *args: Any, observe: Observer | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self.observe = observe
 
     def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
-        """The sublayer's output plus that of the fusion."""
         path = f"layer_{sublayer.layer}/{sublayer.name}"
         values = values_with_prefix(self.values, f"fusion/{path}")
         members = values_with_prefix(self.values, f"members/{path}")
@@ -73,36 +56,27 @@ def fusion_output(
     z_n = a_n U_n, with a_n the values in the member's bottleneck, the scores are the products of
     `(x Q + b_Q) K^T U_n^T` with a_n, and no z_n is computed.
 
-    Args:
-      config: `FusionConfig`.
-      values: dict from `query_kernel`, `query_bias`, `key_kernel`, `key_bias` and `value_kernel`
-        to variable or tensor.
-      members: dict from the names of a member's variables to all members', `[members, ...]`.
-      sublayer: the `Sublayer`.
-      dropout: function of the scores, or None.
-      observe: called with the sublayer and the members' shares `[batch, seq, members]`, or None.
-
-    Returns:
-      `[batch, seq, hidden]`, without the residual.
+    The values are those of the fusion and of all members, `[members, ...]`, by the last part of
+    their names. `dropout` is a function of the scores; `observe` is called with the sublayer and
+    the members' shares `[batch, seq, members]`. Returns `[batch, seq, hidden]`.
     """
     member, dtype = config.member, sublayer.output.dtype
-    x = adapter_input(member, sublayer)
-    down_input, kernels = normalize_input(member, members, sublayer, x, MEMBERS)
-    z = project_down(down_input, kernels, ACTIVATION_FUNCTIONS[member.activation], MEMBERS)
+    bottleneck = Bottleneck(member, members, sublayer, MEMBERS)
+    x, z, up = bottleneck.input, bottleneck.down(), None
     if member.normalize_output:
-        z = normalize_output(project_up(z, kernels, MEMBERS), members, MEMBERS)
-        z, attention = tf.cast(z, dtype), OutputAttention(values)
+        z = tf.cast(bottleneck.up(z), dtype)
     else:
         z = tf.concat([z, tf.ones_like(z[..., :1])], -1)  # For the up bias.
         up = tf.concat([members["up_kernel"], members["up_bias"][:, tf.newaxis]], 1)
-        attention_class = MergedAttention if dropout is not None else BottleneckAttention
-        attention = attention_class(values, up)
-    scores = attention.scores(tf.cast(x, dtype), z) * member.scale
+    merge_first = dropout is not None and up is not None
+    query = (_merged_query if merge_first else _query)(values, tf.cast(x, dtype), up)
+    scores = tf.reduce_sum(tf.cast(query * z, tf.float32), -1) * member.scale
     scores += _key_bias_score(values, tf.cast(x, dtype))
     shares = tf.nn.softmax(dropout(scores) if dropout is not None else scores)
     if observe is not None:
         observe(sublayer, shares)
-    result = attention.combine(z * tf.cast(shares, dtype)[..., tf.newaxis])
+    weighted = z * tf.cast(shares, dtype)[..., tf.newaxis]
+    result = (_merged_value if merge_first else _value)(values, weighted, up)
     return result if member.scale == 1.0 else result * member.scale
 
 
@@ -117,86 +91,39 @@ def _key_bias_score(values: Mapping[str, Tensor], x: tf.Tensor) -> tf.Tensor:
     return tf.cast(score, tf.float32) + bias
 
 
-class OutputAttention:
-    """The attention over members, computed from their outputs z_n.
-
-    Args:
-      values: as in `fusion_output`.
-    """
-
-    def __init__(self, values: Mapping[str, Tensor]) -> None:
-        self.values = values
-
-    def scores(self, x: tf.Tensor, z: tf.Tensor) -> tf.Tensor:
-        """The scores without the term of the key bias, float32 `[batch, seq, members]`.
-
-        Args:
-          x: `[batch, seq, hidden]`, the input of the members.
-          z: `[batch, seq, members, hidden]`.
-        """
-        query = self.query_times_key(x)[:, :, tf.newaxis]
-        return tf.reduce_sum(tf.cast(query * z, tf.float32), -1)
-
-    def combine(self, weighted: tf.Tensor) -> tf.Tensor:
-        """`sum_n s_n z_n V`, `[batch, seq, hidden]`, from the `s_n z_n`."""
-        return self.times_value(tf.reduce_sum(weighted, 2))
-
-    def query_times_key(self, x: tf.Tensor) -> tf.Tensor:
-        """`(x Q + b_Q) K^T`, `[batch, seq, hidden]`."""
-        kernels = {name: tf.cast(value, x.dtype) for name, value in self.values.items()}
-        query = dense(x, kernels["query_kernel"], kernels["query_bias"])
-        return tf.tensordot(query, kernels["key_kernel"], [[2], [1]])
-
-    def times_value(self, x: tf.Tensor) -> tf.Tensor:
-        """`x V`, `[batch, seq, hidden]`."""
-        return tf.tensordot(x, tf.cast(self.values["value_kernel"], x.dtype), 1)
+# `_query` and `_value` multiply by one kernel after the other, which takes the fewest operations
+# for few tokens. The merged ones multiply `Q K^T U_n^T` and `U_n V` first, in float32, which costs
+# as much as about `hidden` tokens: half the operations in training, which has thousands of tokens
+# in a batch and needs the gradients of Q, K and V. `up`, `[members, bottleneck + 1, hidden]`, has
+# the up kernels U_n and in the last row the biases; None if z are the outputs z_n themselves.
 
 
-class BottleneckAttention(OutputAttention):
-    """The same attention, computed from the values in the bottlenecks: z_n = a_n U_n.
-
-    It multiplies by one kernel after the other, which takes the fewest operations for few tokens.
-
-    Args:
-      values: as in `fusion_output`.
-      up: `[members, bottleneck + 1, hidden]`, the up kernels and in the last row the biases.
-    """
-
-    def __init__(self, values: Mapping[str, Tensor], up: tf.Tensor) -> None:
-        super().__init__(values)
-        self.up = up
-
-    def scores(self, x: tf.Tensor, z: tf.Tensor) -> tf.Tensor:
-        """The scores without the term of the key bias, float32 `[batch, seq, members]`.
-
-        Args:
-          x: `[batch, seq, hidden]`, the input of the members.
-          z: `[batch, seq, members, bottleneck + 1]`, with 1 in the last place.
-        """
-        query = tf.einsum("bsh,nmh->bsnm", self.query_times_key(x), tf.cast(self.up, x.dtype))
-        return tf.reduce_sum(tf.cast(query * z, tf.float32), -1)
-
-    def combine(self, weighted: tf.Tensor) -> tf.Tensor:
-        """`sum_n s_n a_n U_n V`, `[batch, seq, hidden]`, from the `s_n a_n`."""
-        up = tf.cast(self.up, weighted.dtype)
-        return self.times_value(tf.einsum("bsnm,nmh->bsh", weighted, up))
+def _query(values: Mapping[str, Tensor], x: tf.Tensor, up: Any) -> tf.Tensor:
+    """`(x Q + b_Q) K^T U_n^T`, `[batch, seq, members, width]`; without `up` `[..., 1, hidden]`."""
+    kernels = {name: tf.cast(value, x.dtype) for name, value in values.items()}
+    query = dense(x, kernels["query_kernel"], kernels["query_bias"])
+    query = tf.tensordot(query, kernels["key_kernel"], [[2], [1]])
+    if up is None:
+        return query[:, :, tf.newaxis]
+    return tf.einsum("bsh,nmh->bsnm", query, tf.cast(up, x.dtype))
 
 
-class MergedAttention(BottleneckAttention):
-    """The same with `Q K^T U_n^T` and `U_n V` multiplied first, in float32.
+def _merged_query(values: Mapping[str, Tensor], x: tf.Tensor, up: Any) -> tf.Tensor:
+    query_kernel = tf.concat([values["query_kernel"], values["query_bias"][tf.newaxis]], 0)
+    product = tf.matmul(query_kernel, values["key_kernel"], transpose_b=True)
+    kernel = tf.einsum("hk,nmk->nhm", product, up)
+    return dense(x, tf.cast(kernel[:, :-1], x.dtype), tf.cast(kernel[:, -1], x.dtype), MEMBERS)
 
-    These two products cost as much as about `hidden` tokens. Training has thousands of tokens in a
-    batch and needs the gradients of Q, K and V, so it takes half the operations.
-    """
 
-    def scores(self, x: tf.Tensor, z: tf.Tensor) -> tf.Tensor:
-        values = self.values
-        query_kernel = tf.concat([values["query_kernel"], values["query_bias"][tf.newaxis]], 0)
-        product = tf.matmul(query_kernel, values["key_kernel"], transpose_b=True)
-        kernel = tf.einsum("hk,nmk->nhm", product, self.up)
-        query = dense(x, tf.cast(kernel[:, :-1], x.dtype), tf.cast(kernel[:, -1], x.dtype), MEMBERS)
-        return tf.reduce_sum(tf.cast(query * z, tf.float32), -1)
+def _value(values: Mapping[str, Tensor], weighted: tf.Tensor, up: Any) -> tf.Tensor:
+    """`sum_n s_n a_n U_n V`, `[batch, seq, hidden]`, from the `s_n a_n`, or the `s_n z_n`."""
+    if up is None:
+        output = tf.reduce_sum(weighted, 2)
+    else:
+        output = tf.einsum("bsnm,nmh->bsh", weighted, tf.cast(up, weighted.dtype))
+    return tf.tensordot(output, tf.cast(values["value_kernel"], output.dtype), 1)
 
-    def combine(self, weighted: tf.Tensor) -> tf.Tensor:
-        kernel = tf.einsum("nmh,hk->nmk", self.up, self.values["value_kernel"])
-        return tf.einsum("bsnm,nmk->bsk", weighted, tf.cast(kernel, weighted.dtype))
+
+def _merged_value(values: Mapping[str, Tensor], weighted: tf.Tensor, up: Any) -> tf.Tensor:
+    kernel = tf.einsum("nmh,hk->nmk", up, values["value_kernel"])
+    return tf.einsum("bsnm,nmk->bsk", weighted, tf.cast(kernel, weighted.dtype))

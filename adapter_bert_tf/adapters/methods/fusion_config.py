@@ -1,15 +1,18 @@
 """Configuration of AdapterFusion: its members, and the attention over them."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+import tensorflow as tf
+import tf_keras
+
 from adapter_bert_tf.adapters.config import AdapterConfig
-from adapter_bert_tf.adapters.methods.score_dropout import ScoreDropout
-from adapter_bert_tf.adapters.registry import ModuleConfig, register
+from adapter_bert_tf.adapters.registry import ModuleConfig, register, require
 from adapter_bert_tf.adapters.variable_specs import ATTENTION_DROPOUT, Sizes, VariableSpec
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.sanitize import preview, printable
+from adapter_bert_tf.sanitize import printable
 
 MOST_MEMBERS = 1_000
 WHY_SERIAL = (
@@ -18,6 +21,10 @@ WHY_SERIAL = (
     "it with houlsby or pfeiffer"
 )
 TO_IDENTITY = 0.01  # Weight of the value kernels' distance to the identity in the loss.
+
+HOTTEST = 50.0  # Temperature at the first step, if it falls; 1 at the end.
+
+_require = functools.partial(require, "Fusion config")
 
 
 @register("fusion")
@@ -35,9 +42,6 @@ class FusionConfig(ModuleConfig):
       cooling_steps: training steps in which the temperature of the attention falls from 50 to 1
         (AdapterHub: 1,000); 0: it always is 1.
       own_norms: whether the members have LayerNorms of their own, the same for all.
-
-    Raises:
-      InputError: if a value is out of range, or members cannot be fused.
     """
 
     groups: ClassVar[tuple[str, ...]] = ("fusion", "members")
@@ -57,26 +61,17 @@ class FusionConfig(ModuleConfig):
         names = self.members
         known = isinstance(names, tuple) and 0 < len(names) <= MOST_MEMBERS
         known = known and all(isinstance(n, str) and n and n == printable(n) for n in names)
-        _require(
-            known and len(set(names)) == len(names),
-            f"members must be different names, each one line of text, 1 to {MOST_MEMBERS:,} of "
-            "them",
-            names,
-        )
+        message = f"members must be different names of one line, 1 to {MOST_MEMBERS:,} of them"
+        _require(known and len(set(names)) == len(names), message, names)
         steps = self.cooling_steps
         whole = isinstance(steps, int) and not isinstance(steps, bool) and 0 <= steps < 2**31
         _require(whole, "cooling_steps must be a whole number of 0 or more", steps)
-        _require(
-            isinstance(self.own_norms, bool), "own_norms must be true or false", self.own_norms
-        )
-        _require(
-            self.member.placement == "serial",
-            f"members must be serial: {WHY_SERIAL}",
-            self.member.placement,
-        )
+        own_norms, placement = self.own_norms, self.member.placement
+        _require(isinstance(own_norms, bool), "own_norms must be true or false", own_norms)
+        _require(placement == "serial", f"members must be serial: {WHY_SERIAL}", placement)
 
     def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
-        """As `ModuleConfig.specs`: the fusion's own, then the members', each `[members, ...]`."""
+        """The fusion's own variables, then the members', each `[members, ...]`."""
         members = {
             f"members/{name.removeprefix('adapters/')}": VariableSpec(
                 (len(self.members), *spec.shape), "members", spec.layer, spec.start
@@ -100,11 +95,9 @@ class FusionConfig(ModuleConfig):
 
     @property
     def replaced_groups(self) -> tuple[str, ...]:
-        """As `ModuleConfig.replaced_groups`."""
         return ("LayerNorm",) if self.own_norms else ()
 
     def summary(self) -> str:
-        """As `ModuleConfig.summary`."""
         names = printable(", ".join(self.members))
         return f"fusion of {len(self.members)} ({names}), each {self.member.summary()}"
 
@@ -122,6 +115,39 @@ def _attention(hidden: int, layer: int | None) -> dict[str, VariableSpec]:
     }
 
 
-def _require(condition: Any, message: str, received: Any) -> None:
-    if not condition:
-        raise InputError(f"Fusion config: {message}. Received: {preview(received)}")
+@tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
+class ScoreDropout(tf_keras.layers.Dropout):
+    """Dropout on scores, which are then divided by a temperature that falls during training.
+
+    It falls from 50 to 1 in `cooling_steps` equal steps. After them and outside training it is 1,
+    so nothing of it has to be saved.
+    """
+
+    def __init__(self, rate: float, cooling_steps: int = 0, **kwargs: Any) -> None:
+        super().__init__(rate, dtype=tf.float32, **kwargs)
+        self.cooling_steps = cooling_steps
+
+    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
+        """The input of the softmax, of the shape of the scores."""
+        dropped = super().call(inputs, training=training)
+        training = tf_keras.backend.learning_phase() if training is None else training
+        if not self.cooling_steps or not training:
+            return dropped
+        self.require_step()
+        return dropped / self.temperature(self._random_generator.step)
+
+    def require_step(self) -> None:
+        """Raises `InputError` if the temperature falls and the step is unknown."""
+        if self.cooling_steps and getattr(self._random_generator, "step", None) is None:
+            raise InputError(
+                "cooling_steps needs to know the step. Train with training.loop.train, or call "
+                "training.dropout.seed_dropout(model, seed, optimizer.iterations) before fit."
+            )
+
+    def temperature(self, step: tf.Variable | tf.Tensor | float) -> tf.Tensor:
+        """The temperature at a step, counted from 0."""
+        left = 1.0 - tf.cast(step, tf.float32) / self.cooling_steps
+        return 1.0 + (HOTTEST - 1.0) * tf.maximum(left, 0.0)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"cooling_steps": self.cooling_steps}

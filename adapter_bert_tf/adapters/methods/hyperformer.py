@@ -1,9 +1,10 @@
 """HyperFormer and HyperFormer++: a hypernetwork generates the adapters of each task."""
 
 import dataclasses
+import functools
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import tensorflow as tf
 
@@ -17,10 +18,8 @@ from adapter_bert_tf.adapters.methods.hypernetwork import (
 from adapter_bert_tf.adapters.methods.multitask import TASK_IDS, TASKS, TaskAdaptersConfig
 from adapter_bert_tf.adapters.modules import AdapterModule
 from adapter_bert_tf.adapters.ops import ROWS, Tensor
-from adapter_bert_tf.adapters.registry import module_for, register
+from adapter_bert_tf.adapters.registry import module_for, register, require
 from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec
-from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.sanitize import preview
 
 STARTS = ("identity", "published")
 SCALE = 1e-2  # Standard deviation of all kernels at the start.
@@ -28,6 +27,8 @@ REDUCTION = 32  # Hidden size of the base divided by that of the bottleneck, in 
 MOST = 65_536
 SIZES = ("task_embedding_size", "projector_size", "projected_size")
 SWITCHES = ("shared", "projector", "conditional_norm")
+
+_require = functools.partial(require, "HyperFormer")
 
 
 @register(NAME)
@@ -49,9 +50,6 @@ class HyperFormerConfig(TaskAdaptersConfig):
         for all tasks (Table 4).
       start: `published`: the generators are drawn with a standard deviation of 0.01; `identity`:
         those of gamma and beta are zero, so that the model starts as the base.
-
-    Raises:
-      InputError: if a value is out of range.
     """
 
     groups: ClassVar[tuple[str, ...]] = (NAME,)
@@ -77,7 +75,7 @@ class HyperFormerConfig(TaskAdaptersConfig):
         _require(self.start in STARTS, f"start is one of {STARTS}", self.start)
 
     def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
-        """As `ModuleConfig.specs`: the tasks' embeddings, the projector, the generators."""
+        """The tasks' embeddings, the projector, the generators."""
         shapes = self.adapter.variable_shapes(sizes["hidden_size"])
         norms = {n: shape for n, shape in shapes.items() if n.startswith(f"{OUTPUT_NORM}_")}
         if not self.conditional_norm:
@@ -111,10 +109,9 @@ class HyperFormerConfig(TaskAdaptersConfig):
         }
 
     def _projector(self) -> dict[str, VariableSpec]:
-        read = self.task_embedding_size * (3 if self.shared else 1)
         specs: dict[str, VariableSpec] = {}
         if self.projector:
-            specs |= _linear(f"{PROJECTOR}/down_", read, self.projector_size)
+            specs |= _linear(f"{PROJECTOR}/down_", self._embedding_size, self.projector_size)
             specs |= _linear(f"{PROJECTOR}/up_", self.projector_size, self.projected_size)
         if self.shared:
             shape = (self.vector_size,)
@@ -125,8 +122,12 @@ class HyperFormerConfig(TaskAdaptersConfig):
     @property
     def vector_size(self) -> int:
         """Size of the input of the generators."""
-        read = self.task_embedding_size * (3 if self.shared else 1)
-        return self.projected_size if self.projector else read
+        return self.projected_size if self.projector else self._embedding_size
+
+    @property
+    def _embedding_size(self) -> int:
+        """Size of the embeddings that the projector reads: of task, layer and sublayer."""
+        return self.task_embedding_size * (3 if self.shared else 1)
 
     def _generators(
         self, prefix: str, shapes: Mapping[str, tuple[int, ...]], layer: int | None
@@ -134,16 +135,14 @@ class HyperFormerConfig(TaskAdaptersConfig):
         specs: dict[str, VariableSpec] = {}
         for name, shape in shapes.items():
             at_zero = self.start == "identity" and name.startswith(f"{OUTPUT_NORM}_")
-            scale = "zeros" if at_zero else SCALE
-            size = math.prod(shape)
-            specs |= _linear(f"{prefix}/{name}/", self.vector_size, size, layer, scale)
+            start, size = "zeros" if at_zero else SCALE, math.prod(shape)
+            specs |= _linear(f"{prefix}/{name}/", self.vector_size, size, layer, start)
         return specs
 
     def _norm_start(self, name: str) -> str:
         return "ones" if name.endswith("gamma") and self.start == "published" else "zeros"
 
     def values_by_task(self, values: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
-        """As `MultitaskConfig.values_by_task`, with generated values."""
         adapters = generate_adapters(self.adapter, self.tasks, values)
         return {
             task: {name: tensor[i] for name, tensor in adapters.items()}
@@ -151,7 +150,6 @@ class HyperFormerConfig(TaskAdaptersConfig):
         }
 
     def summary(self) -> str:
-        """As `ModuleConfig.summary`."""
         name = "HyperFormer++" if self.shared else "HyperFormer"
         return f"{name} of {', '.join(self.tasks)}, which makes: {self.adapter.summary()}"
 
@@ -176,8 +174,3 @@ def _linear(
         f"{prefix}kernel": VariableSpec((inputs, outputs), NAME, layer, start, cut=False),
         f"{prefix}bias": VariableSpec((outputs,), NAME, layer),
     }
-
-
-def _require(condition: bool, message: str, received: Any) -> None:
-    if not condition:
-        raise InputError(f"HyperFormer: {message}. Received: {preview(received)}")

@@ -20,16 +20,7 @@ LAYER = re.compile(rf"{NAME}/layer_([0-9]+)/")
 def generate_adapters(
     config: AdapterConfig, tasks: Sequence[str], values: Mapping[str, Tensor]
 ) -> dict[str, tf.Tensor]:
-    """The adapters of all tasks.
-
-    Args:
-      config: `AdapterConfig` of each.
-      tasks: their names.
-      values: dict from the names of `HyperFormerConfig.specs` to variable or tensor.
-
-    Returns:
-      dict from the names of an adapter's variables to float32 `[tasks, ...]`.
-    """
+    """Dict from the names of an adapter's variables to float32 `[tasks, ...]`, generated."""
     z = tf.stack([values[embedding_name(task)] for task in tasks])
     adapters = _shared_norms(values, z.shape[0])
     for prefix, (sublayers, vectors) in _generator_inputs(config, values, z).items():
@@ -48,9 +39,8 @@ def embedding_name(task: str) -> str:
 def project_embeddings(values: Mapping[str, Tensor], z: tf.Tensor) -> tf.Tensor:
     """The input of the generators: `W2 relu(W1 z)`, for HyperFormer++ after a LayerNorm.
 
-    Args:
-      values: as in `generate_adapters`; without a projector it is z.
-      z: float32 `[vectors, task embedding]`, for HyperFormer++ three times as wide.
+    z is float32 `[vectors, task embedding]`, for HyperFormer++ three times as wide. Without a
+    projector the result is z.
     """
     own = values_with_prefix(values, PROJECTOR)
     if "down_kernel" in own:

@@ -18,13 +18,7 @@ ROW_TENSORS = ("output", "residual", "block_input", "mask")  # The fields of a `
 
 
 class MixedModule(AdapterModule):
-    """Modules for equal shares of a batch, one after the other.
-
-    The base computes all rows at once.
-
-    Args:
-      modules: the module of each share.
-    """
+    """Modules for equal shares of a batch, in order; the base computes all rows at once."""
 
     def __init__(self, modules: Sequence[AdapterModule]) -> None:
         super().__init__()
@@ -40,16 +34,14 @@ class MixedModule(AdapterModule):
         )
 
     def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
-        count = len(self.modules)
+        count, norm = len(self.modules), sublayer.norm
         shares = {name: tf.split(getattr(sublayer, name), count) for name in ROW_TENSORS}
-        norm = sublayer.norm
         norms = norm.functions if isinstance(norm, FunctionPerShare) else [norm] * count
         outputs = []
         for i, module in enumerate(self.modules):
             tensors = {name: values[i] for name, values in shares.items()}
-            outputs.append(
-                module.adapt_sublayer(dataclasses.replace(sublayer, norm=norms[i], **tensors))
-            )
+            share = dataclasses.replace(sublayer, norm=norms[i], **tensors)
+            outputs.append(module.adapt_sublayer(share))
         return tf.concat(outputs, 0)
 
     def projections(self, layer: int) -> set[str]:
@@ -72,11 +64,7 @@ class MixedModule(AdapterModule):
 
 
 class FunctionPerShare:
-    """Applies one function to each share of the rows.
-
-    Args:
-      functions: of `[rows, ...]`, one for each share.
-    """
+    """Applies one function of `[rows, ...]` to each equal share of the rows."""
 
     def __init__(self, functions: Sequence[Function]) -> None:
         self.functions = list(functions)

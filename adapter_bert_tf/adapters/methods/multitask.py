@@ -1,6 +1,7 @@
 """Base class of the methods for several tasks: task names, and the task of each row."""
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -17,22 +18,18 @@ from adapter_bert_tf.sanitize import preview
 TASKS = "tasks"  # First part of the names of a task's variables.
 TASK_IDS = "task_ids"  # The input with the number of each row's task.
 MOST_TASKS = 1_000
+TASK_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 def check_task_names(names: Any) -> None:
     """Raises `InputError` for task names that cannot be names of variables and folders."""
     known = isinstance(names, tuple) and 0 < len(names) <= MOST_TASKS
-    known = known and all(isinstance(name, str) and _is_name(name) for name in names)
+    known = known and all(isinstance(name, str) and TASK_NAME.fullmatch(name) for name in names)
     if not known or len(set(names)) < len(names):
         raise InputError(
             "Tasks need different names of letters, digits, '_', '-' and '.', at most 64 of them, "
             f"that begin with a letter or a digit. Received: {preview(names)}"
         )
-
-
-def _is_name(name: str) -> bool:
-    plain = name.isascii() and all(c.isalnum() or c in "_-." for c in name)
-    return plain and 0 < len(name) <= 64 and name[0].isalnum()
 
 
 class MultitaskConfig(ModuleConfig):
@@ -58,11 +55,7 @@ class MultitaskConfig(ModuleConfig):
         return None
 
     def values_by_task(self, values: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
-        """Dict from each task to its values, under the names of `single_task_config`.
-
-        Args:
-          values: dict from the names of `specs` to variable, array or tensor.
-        """
+        """Dict from each task to its values, under the names of `single_task_config`."""
         return {task: {} for task in self.tasks}
 
     def values_for_tasks(
@@ -70,13 +63,8 @@ class MultitaskConfig(ModuleConfig):
     ) -> dict[str, Tensor]:
         """Values of this configuration for other tasks, without those of heads.
 
-        Args:
-          values: as in `values_by_task`.
-          sources: dict from each new task to the task whose values it takes, or to None for the
-            mean of all tasks.
-
-        Raises:
-          InputError: for None if the method does not generate its adapters.
+        `sources` maps each new task to the task whose values it takes, or to None for the mean of
+        all tasks. Raises `InputError` for None if the method does not generate its adapters.
         """
         new_values = {n: value for n, value in values.items() if not n.startswith(f"{TASKS}/")}
         for name, source in sources.items():
@@ -106,9 +94,6 @@ class TaskAdaptersConfig(MultitaskConfig):
     Args:
       adapter: `AdapterConfig` of each, or one as a dict.
       tasks: names of the tasks, in the order of their numbers.
-
-    Raises:
-      InputError: if a value is out of range.
     """
 
     adapter: AdapterConfig
@@ -122,7 +107,6 @@ class TaskAdaptersConfig(MultitaskConfig):
         self._check_tasks()
 
     def single_task_config(self) -> AdapterConfig:
-        """As `MultitaskConfig.single_task_config`."""
         return self.adapter
 
     def dropout_rates(self, sizes: Sizes) -> dict[str, float]:
@@ -142,12 +126,7 @@ def _task_values(values: Mapping[str, Tensor], task: str) -> dict[str, Tensor]:
 def gather_rows(
     values_by_task: Mapping[str, Mapping[str, Tensor]], task_ids: tf.Tensor
 ) -> dict[str, tf.Tensor]:
-    """Dict from name to `[batch, ...]`: for each row the values of its task.
-
-    Args:
-      values_by_task: dict from task to dict from name to variable or tensor.
-      task_ids: int32 `[batch]`.
-    """
+    """Dict from name to `[batch, ...]`, the values of each row's task; ids are int32 `[batch]`."""
     tasks = list(values_by_task.values())
     # Stacked before the gather, so that the gradient of each variable is dense.
     return {

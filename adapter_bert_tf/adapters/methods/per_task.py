@@ -23,20 +23,16 @@ class PerTaskConfig(TaskAdaptersConfig):
     """An adapter of one shape for each of several tasks, trained together.
 
     The baseline "Adapters" with a dagger of Mahabadi et al. 2021 (arXiv 2106.04489, Table 1).
-
-    Args:
-      adapter, tasks: as of `TaskAdaptersConfig`.
     """
 
     def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
-        """As `ModuleConfig.specs`: `tasks/TASK/` before the names of a task's adapter."""
+        """Variables `tasks/TASK/...` with the names of a task's adapter."""
         specs = self.adapter.specs(sizes)
         return {
             f"{TASKS}/{task}/{name}": spec for task in self.tasks for name, spec in specs.items()
         }
 
     def values_by_task(self, values: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
-        """As `MultitaskConfig.values_by_task`."""
         each = {task: values_with_prefix(values, f"{TASKS}/{task}") for task in self.tasks}
         return {
             task: {name: value for name, value in own.items() if name.startswith("adapters/")}
@@ -44,7 +40,6 @@ class PerTaskConfig(TaskAdaptersConfig):
         }
 
     def summary(self) -> str:
-        """As `ModuleConfig.summary`."""
         return f"one for each of {', '.join(self.tasks)}: {self.adapter.summary()}"
 
 

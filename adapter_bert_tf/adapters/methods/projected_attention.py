@@ -1,6 +1,7 @@
 """Projected attention layers (PALs): each task adds a small attention to every block."""
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -17,20 +18,20 @@ from adapter_bert_tf.adapters.methods.multitask import (
 )
 from adapter_bert_tf.adapters.modules import AdapterModule, Sublayer
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, ROWS, dense
-from adapter_bert_tf.adapters.registry import module_for, register
+from adapter_bert_tf.adapters.registry import module_for, register, require
 from adapter_bert_tf.adapters.variable_specs import (
     ATTENTION_DROPOUT,
     Sizes,
     VariableSpec,
     values_with_prefix,
 )
-from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.sanitize import preview
 
 NAME = "pals"
 SCALE = 0.02  # Standard deviation of all kernels at the start.
 MOST = 65_536
 MASKED = -1e9  # Added to the scores of masked positions.
+
+_require = functools.partial(require, "PALs")
 
 
 @register(NAME)
@@ -48,9 +49,6 @@ class PalsConfig(MultitaskConfig):
       size: of the output of V_E.
       num_heads: of SA. The paper has 12; the authors' code always computes 6.
       activation: one of `config.ACTIVATIONS`.
-
-    Raises:
-      InputError: if a value is out of range.
     """
 
     groups: ClassVar[tuple[str, ...]] = (NAME,)
@@ -65,16 +63,12 @@ class PalsConfig(MultitaskConfig):
         for name in ("size", "num_heads"):
             value = getattr(self, name)
             _require(type(value) is int and 0 < value <= MOST, f"{name} is 1 to {MOST}", value)
-        _require(
-            self.size % self.num_heads == 0,
-            f"size must be a multiple of num_heads, {self.num_heads}",
-            self.size,
-        )
-        known = self.activation in ACTIVATIONS
+        fits, known = self.size % self.num_heads == 0, self.activation in ACTIVATIONS
+        _require(fits, f"size must be a multiple of num_heads, {self.num_heads}", self.size)
         _require(known, f"activation is one of {ACTIVATIONS}", self.activation)
 
     def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
-        """As `ModuleConfig.specs`: `tasks/TASK/pals/...`."""
+        """Variables `tasks/TASK/pals/...`."""
         hidden, size = sizes["hidden_size"], self.size
         task_specs = _linear("encoder", hidden, size) | _linear("decoder", size, hidden)
         for layer in range(sizes["num_layers"]):
@@ -93,17 +87,13 @@ class PalsConfig(MultitaskConfig):
         return {f"layer_{i}": tf_keras.layers.Dropout(rate, dtype=tf.float32) for i in layers}
 
     def summary(self) -> str:
-        """As `ModuleConfig.summary`."""
         heads = f"{self.num_heads} heads" if self.num_heads > 1 else "1 head"
         return f"PALs of {', '.join(self.tasks)}: size {self.size}, {heads}"
 
 
 @module_for(PalsConfig)
 class PalsModule(AdapterModule):
-    """The PALs of all tasks; the inputs of a call have `task_ids`, `[batch]`.
-
-    The dropouts, of the attention's shares, are named `layer_I`.
-    """
+    """The PALs of all tasks; the inputs of a call have `task_ids`, `[batch]`."""
 
     config: PalsConfig
 
@@ -171,8 +161,3 @@ def _linear(
         f"{prefix}/kernel": VariableSpec((inputs, outputs), NAME, layer, SCALE, cut=False),
         f"{prefix}/bias": VariableSpec((outputs,), NAME, layer),
     }
-
-
-def _require(condition: bool, message: str, received: Any) -> None:
-    if not condition:
-        raise InputError(f"PALs: {message}. Received: {preview(received)}")

@@ -1,4 +1,4 @@
-"""The heat map of whom fusions listen to: a panel a target task, members by layers."""
+"""Heat map of the attention of fusions: a panel for each target task, members by layers."""
 
 import csv
 import io
@@ -7,91 +7,77 @@ from typing import Any
 
 import numpy as np
 
-from adapter_bert_tf import storage
-from adapter_bert_tf.analysis import outputs
+from adapter_bert_tf.analysis import outputs, plots
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview, printable, truncate
 
-MOST_LAYERS, LARGEST_TABLE = 1_000, 64 << 20
-MARKS = {"attention": "a", "feed_forward": "f"}  # After the layer, where members have both.
+MAX_LAYERS = 1_000
+SUBLAYER_LETTERS = {"attention": "a", "feed_forward": "f"}  # Follow the layer if both exist.
 NAME = "fusion_map"
 Panel = tuple[str, list[str], list[str], np.ndarray]
 
 
+def run(parsed: Any, command: str) -> None:
+    """Draws tables in one map. Raises `InputError`."""
+    outputs.require_writable(parsed.output_dir, [f"{NAME}.png", f"{NAME}.svg"])
+    print(outputs.write(parsed.output_dir, {}, draw(read(parsed.tables)), NAME, command))
+
+
 def read(paths: Sequence[str]) -> list[Panel]:
-    """Panels (target, members, places, shares `[members, places]`) of the files of `fusion`.
+    """Panels (target, members, positions, attention `[members, positions]`) of tables of `fusion`.
 
-    Raises:
-      InputError: when one is missing, or none of these.
+    Raises `InputError`.
     """
-    return [panel for path in paths for panel in panels(path, _content(path))]
+    return [panel for path in paths for panel in parse_panels(path, outputs.read_table(path))]
 
 
-def _content(path: str) -> bytes:
-    if not storage.exists(path) or storage.isdir(path):
-        raise InputError(f"There is no file {path!r}. `analysis fusion` writes such a table.")
-    content: bytes = storage.read_bytes(path, LARGEST_TABLE + 1)
-    if len(content) > LARGEST_TABLE:
-        raise InputError(f"{path} is no table of `analysis fusion`: it is larger than these are.")
-    return content
-
-
-def panels(path: str, content: bytes) -> list[Panel]:
-    """Panels of the content of a file of `fusion`, as of `read`; the path is for messages."""
+def parse_panels(path: str, text: str) -> list[Panel]:
+    """Panels of the text of a table of `fusion`; the path is for messages. Raises `InputError`."""
     try:
-        rows = csv.DictReader(io.StringIO(content.decode("utf-8-sig")))
-        values = dict(_value(row) for row in rows)
+        values = dict(_parse_row(row) for row in csv.DictReader(io.StringIO(text)))
+        if not values:
+            raise ValueError("it has no rows")
     except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise InputError(
             f"{path} is no table of `analysis fusion`: {truncate(repr(error), 200)}"
         ) from error
-    if not values:
-        raise InputError(f"{path} is no table of `analysis fusion`: it has no rows.")
     return [_panel(target, values) for target in dict.fromkeys(key[0] for key in values)]
 
 
-def _value(row: dict[str, str]) -> tuple[tuple[str, str, int, str], float]:
-    """A row as its place and its share. Raises `ValueError` and others."""
-    layer, share = int(row["layer"]), float(row["attention"])
-    if not 0 <= layer < MOST_LAYERS:
-        raise ValueError(f"layer must be from 0 to {MOST_LAYERS - 1}, and not {layer}")
-    if not 0 <= share <= 1:
-        raise ValueError(f"attention must be a share from 0 to 1, and not {share}")
-    return (row["target"], row["member"], layer, row["sublayer"]), share
+def _parse_row(row: dict[str, str]) -> tuple[tuple[str, str, int, str], float]:
+    """(target, member, layer, sublayer) and attention. Raises `KeyError` or `ValueError`."""
+    layer, attention = int(row["layer"]), float(row["attention"])
+    if not 0 <= layer < MAX_LAYERS:
+        raise ValueError(f"layer must be from 0 to {MAX_LAYERS - 1}. Received: {layer}")
+    if not 0 <= attention <= 1:
+        raise ValueError(f"attention must be a share from 0 to 1. Received: {attention}")
+    return (row["target"], row["member"], layer, row["sublayer"]), attention
 
 
 def _panel(target: str, values: dict[tuple[str, str, int, str], float]) -> Panel:
     own = {key[1:]: value for key, value in values.items() if key[0] == target}
     members = list(dict.fromkeys(member for member, _, _ in own))
-    places = sorted({(layer, sublayer) for _, layer, sublayer in own})
-    both = len({sublayer for _, sublayer in places}) > 1
-    names = [f"{layer + 1}{MARKS.get(s, preview(s)) if both else ''}" for layer, s in places]
-    shares = np.array([[own.get((m, *place), np.nan) for place in places] for m in members])
-    return target, members, names, shares
-
-
-def pictures(name: str, drawn: Sequence[Panel], command: str) -> dict[str, bytes]:
-    """The files `NAME.png` and `NAME.svg`; of the same panels and command the same bytes.
-
-    Args:
-      name: of the files.
-      drawn: panels of `read`.
-      command: that made them; it is kept in the files.
-    """
-    return outputs.pictures(draw(drawn), name, command)
+    positions = sorted({(layer, sublayer) for _, layer, sublayer in own})
+    both = len({sublayer for _, sublayer in positions}) > 1
+    names = [
+        f"{layer + 1}{SUBLAYER_LETTERS.get(sublayer, preview(sublayer)) if both else ''}"
+        for layer, sublayer in positions
+    ]
+    attention = [[own.get((m, *position), np.nan) for position in positions] for m in members]
+    return target, members, names, np.array(attention)
 
 
 def draw(panels: Sequence[Panel]) -> Any:
-    """The figure; colours are of one scale for all panels, and survive greyscale."""
-    from matplotlib.figure import Figure
-
-    wide = [max(len(places), 3) for _, _, places, _ in panels]
-    tall = max(len(members) for _, members, _, _ in panels)
-    size = (2.0 + 0.62 * sum(wide) + 0.5 * len(panels), 1.2 + 0.42 * tall)
-    figure = Figure(figsize=size, layout="constrained")
-    same = all(members == panels[0][1] for _, members, _, _ in panels)
-    all_axes = figure.subplots(1, len(panels), squeeze=False, width_ratios=wide, sharey=same)[0]
-    highest = max(float(np.nanmax(shares)) for _, _, _, shares in panels)
+    """Draws all panels with one color scale."""
+    widths = [max(len(positions), 3) for _, _, positions, _ in panels]
+    height = max(len(members) for _, members, _, _ in panels)
+    size = (2.0 + 0.62 * sum(widths) + 0.5 * len(panels), 1.2 + 0.42 * height)
+    figure = plots.new_figure(*size)
+    same_members = all(members == panels[0][1] for _, members, _, _ in panels)
+    all_axes = figure.subplots(
+        1, len(panels), squeeze=False, width_ratios=widths, sharey=same_members
+    )[0]
+    highest = max(float(np.nanmax(attention)) for _, _, _, attention in panels)
     for axes, panel in zip(all_axes, panels, strict=True):
         image = _draw_panel(axes, panel, highest)
     figure.colorbar(image, ax=list(all_axes), label="mean attention")
@@ -99,30 +85,17 @@ def draw(panels: Sequence[Panel]) -> Any:
 
 
 def _draw_panel(axes: Any, panel: Panel, highest: float) -> Any:
-    target, members, places, shares = panel
-    image = axes.imshow(shares, cmap="cividis", vmin=0, vmax=highest, aspect="auto")
+    target, members, positions, attention = panel
+    image = plots.draw_cells(axes, attention, 0, highest, format_proportion, "auto")
     axes.set_title(f"target: {printable(target)}", fontsize=10, parse_math=False)
-    axes.set_xticks(range(len(places)), places)
+    axes.set_xticks(range(len(positions)), positions)
     axes.set_yticks(range(len(members)), [printable(m)[:24] for m in members], parse_math=False)
     axes.set_xlabel("layer")
-    for (y, x), share in np.ndenumerate(shares):
-        dark = share < highest / 2
-        axes.text(
-            x, y, label(share), ha="center", va="center", fontsize=8,
-            color="white" if dark else "black",
-        )  # fmt: skip
     return image
 
 
-def label(share: float) -> str:
-    """A share in two digits: `.07`, or `1`; nothing for none."""
-    if np.isnan(share):
+def format_proportion(proportion: float) -> str:
+    """Formats a number from 0 to 1 in two digits: `.07`, or `1`; "" for NaN."""
+    if np.isnan(proportion):
         return ""
-    return "1" if share >= 0.995 else f"{share:.2f}"[1:]
-
-
-def run(parsed: Any, command: str) -> None:
-    """Draws tables in one map. Raises `InputError`."""
-    outputs.require(parsed.output_dir, [f"{NAME}.png", f"{NAME}.svg"])
-    made = pictures(NAME, read(parsed.tables), command)
-    print(", ".join(outputs.write(parsed.output_dir, made)))
+    return "1" if proportion >= 0.995 else f"{proportion:.2f}"[1:]

@@ -1,184 +1,207 @@
-"""What each layer's adapters are worth: the metric without those of every span of layers.
+"""Ablation: the metric without the adapters of every span of layers.
 
 Houlsby et al. 2019, section 3.6 and Figure 6, left and centre: a trained adapter is evaluated
-again, without training, with the adapters of layers FIRST to LAST taken away.
+again, without training, with the adapters of layers FIRST to LAST removed.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.ops import on_vectors
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
-from adapter_bert_tf.analysis import common, outputs
+from adapter_bert_tf.analysis import common, outputs, plots
 from adapter_bert_tf.analysis.cache import AnalysisCache
-from adapter_bert_tf.analysis.layers import span_heatmap
+from adapter_bert_tf.analysis.dev_set import dev_set
 from adapter_bert_tf.analysis.layers.removal import NOTHING, SUBLAYERS, Span, span_outputs, spans
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads.span_labeler import SpanLabeler
-from adapter_bert_tf.heads.span_labeler import span_logits as start_and_end
+from adapter_bert_tf.heads import span_labeler
 from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.execute import new_model
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.task_runner import TaskRunner
+from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.training.progress import RowProgress
 from adapter_bert_tf.training.strategy import set_precision
 
 NAME = "ablation"
-FILES = (*common.pictures_of(NAME), f"{NAME}.json")
-BOTH = "both"
+FILES = (*outputs.file_names(NAME), f"{NAME}.json")
+CHOICES = {"both": SUBLAYERS} | {name: (name,) for name in SUBLAYERS}
+TITLES = {
+    "both": "both adapters",
+    "attention": "attention only",
+    "feed_forward": "feed-forward only",
+}
 FIELDS = ("task", "removed", "first_layer", "last_layer", "metric", "value", "change")
 # Word pieces of all spans together, in one product; more take memory and save no time.
-PIECES_AT_ONCE = 1 << 13
-USUAL_LENGTH = 64  # Counted where the graph does not know how long its rows are.
+PIECES_PER_BATCH = 1 << 13
+DEFAULT_LENGTH = 64  # Assumed where the graph does not know the length of its rows.
 
 
 def run(config: RunConfig, options: Mapping[str, str | None]) -> None:
-    """Runs the command.
-
-    Args:
-      config: of the command.
-      options: flags of this analysis, by name.
-
-    Raises:
-      InputError: when there is nothing to remove, or something is wrong with the data.
-    """
+    """Evaluates an adapter without each span, for each of `--sublayers`. Raises `InputError`."""
     common.check_analysis(config, NAME, FILES)
-    names = _parse_sublayers(options["sublayers"] or BOTH)
-    runner = common.runner_of(config)
+    names = _parse_sublayers(options["sublayers"] or "both")
+    runner = common.runner_for(config)
     plan = common.plan_analysis(runner, config)
     adapter = plan.method.adapter
     if not isinstance(adapter, AdapterConfig):
         raise InputError(
-            f"{plan.output.adapter_folder} has no adapters of its own in the layers to take away: "
-            f"it was trained by {plan.method.tuning.method}."
+            f"{plan.output.adapter_folder} has no adapters of its own in the layers: it was "
+            f"trained by {plan.method.tuning.method}, and nothing can be removed."
         )
-    missing = [name for name in names if not set(_sublayers(name)) & set(adapter.sublayers)]
-    if missing:
-        raise InputError(
-            f"--sublayers={missing[0]}: the adapter is {adapter.summary()}, and changes none of "
-            "these."
-        )
+    for name in names:
+        if not set(CHOICES[name]) & set(adapter.sublayers):
+            raise InputError(
+                f"--sublayers={name}: the adapter changes none of these. It is: {adapter.summary()}"
+            )
     if plan.actions.dry_run:
         print(f"{plan.output.adapter_folder} can be looked at: {adapter.summary()}.", flush=True)
         return
     with outputs.lock(plan.output.folder, FILES):
-        _write(plan, {name: _cached_scores(runner, plan, name) for name in names})
+        cache = AnalysisCache(plan.output.folder, NAME, common.identity(plan))
+        for name in names:
+            if name not in cache.results:
+                cache.add(name, compute_scores(runner, plan, name))
+        _write(plan, {name: cache.results[name] for name in names})
 
 
 def _parse_sublayers(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
-    if wrong := [name for name in names if name not in (BOTH, *SUBLAYERS)]:
+    if unknown := [name for name in names if name not in CHOICES]:
         raise InputError(
-            f"--sublayers is of {BOTH}, {', '.join(SUBLAYERS)}, with commas between. Received: "
-            f"{wrong[0]!r}"
+            f"--sublayers is of {', '.join(CHOICES)}, separated by commas. Received: {unknown[0]!r}"
         )
     return list(dict.fromkeys(names))
 
 
-def _sublayers(name: str) -> tuple[str, ...]:
-    return SUBLAYERS if name == BOTH else (name,)
+def compute_scores(runner: TaskRunner, plan: Plan, name: str) -> dict[str, Any]:
+    """Computes the metric without the changes of every span, for a key of `CHOICES`.
 
-
-def _cached_scores(runner: TaskRunner, plan: Plan, name: str) -> dict[str, Any]:
-    """The metric with nothing removed and without each span; what was found before is kept."""
-    kept = AnalysisCache(plan.output.folder, NAME, common.identity(plan))
-    if name not in kept.found:
-        kept.add(name, scores(runner, plan, name))
-    found: dict[str, Any] = kept.found[name]
-    return found
-
-
-def scores(runner: TaskRunner, plan: Plan, name: str) -> dict[str, Any]:
-    """The metric of a dev set without the changes of every span.
-
-    Args:
-      runner: of the task's type.
-      plan: of a run that evaluates an adapter.
-      name: whose changes are removed: `both`, or a sublayer.
-
-    Returns:
-      dict of `metric`, its name, `examples`, `whole`, the value with nothing removed, and
-      `without`, rows of first layer, last layer, value.
+    Returns a dict of `metric`, `examples`, `whole`, the value with nothing removed, and `without`,
+    rows of (first layer, last layer, value).
     """
     set_precision(plan.precision)
     model: Any = new_model(runner, plan)
-    dev = common.dev_set(plan)
+    dev = dev_set(plan)
     order = [NOTHING, *spans(len(model.encoder.encoder.blocks))]
     step = tf.function(
-        lambda inputs: span_logits(model, inputs, _sublayers(name), order), reduce_retracing=True
+        lambda inputs: span_logits(model, inputs, CHOICES[name], order), reduce_retracing=True
     )
     progress = RowProgress(f"{dev.title} without {name}", dev.rows)
-    found = []
+    batches = []
     for inputs in dev.batches():
-        found.append(step(inputs).numpy())
+        batches.append(step(inputs).numpy())
         progress.add(len(inputs["input_mask"]))
-    values = [dev.score(dev.answers(logits)) for logits in zip(*found, strict=True)]
+    answers: list[Any] = [dev.answers(logits) for logits in zip(*batches, strict=True)]
+    whole, *values = map(dev.score, answers)
     return {
         "metric": dev.metric,
         "examples": len(dev),
-        "whole": values[0],
-        "without": [[*span, value] for span, value in zip(order[1:], values[1:], strict=True)],
+        "whole": whole,
+        "without": [[*span, value] for span, value in zip(order[1:], values, strict=True)],
     }
 
 
 def span_logits(
     model: Any, inputs: dict[str, tf.Tensor], sublayers: tuple[str, ...], order: list[Span]
 ) -> tf.Tensor:
-    """Logits of a `Classifier` or `SpanLabeler` without each span of layers.
-
-    Returns:
-      float32 `[spans, batch, outputs]`, or `[spans, batch, 2, seq]` of questions.
-    """
+    """Logits without each span of layers, float32 `[spans, batch, outputs or (2, seq)]`."""
     encoder: TaskEncoder = model.encoder
     mask = inputs["input_mask"]
-    pieces = (mask.shape[0] or 1) * (mask.shape[1] or USUAL_LENGTH)
-    of_spans = isinstance(model, SpanLabeler)
-    read = None if of_spans else 1  # Positions of the last block that the head reads.
-    found = span_outputs(encoder, inputs, sublayers, read, max(1, PIECES_AT_ONCE // pieces))
-    if of_spans:
-        return tf.stack([start_and_end(model.head(found[span]), mask) for span in order])
+    pieces = (mask.shape[0] or 1) * (mask.shape[1] or DEFAULT_LENGTH)
+    labels_spans = isinstance(model, span_labeler.SpanLabeler)
+    output_range = None if labels_spans else 1  # Positions of the last block that the head reads.
+    spans_per_batch = max(1, PIECES_PER_BATCH // pieces)
+    states = span_outputs(encoder, inputs, sublayers, output_range, spans_per_batch)
+    if labels_spans:
+        return tf.stack(
+            [span_labeler.span_logits(model.head(states[span]), mask) for span in order]
+        )
     module = encoder.module()
-    pooled = [encoder.encoder.pool(found[span], module) for span in order]
+    pooled = [encoder.encoder.pool(states[span], module) for span in order]
     return tf.stack([on_vectors(model.head, x) for x in pooled])
 
 
-def _write(plan: Plan, found: dict[str, dict[str, Any]]) -> None:
-    """Writes the table and the pictures, and says where they are."""
+def _write(plan: Plan, scores: dict[str, dict[str, Any]]) -> None:
+    """Writes the table and the pictures, and prints the main results."""
     task = plan.only_task.name
-    rows = [
-        [
-            task,
-            name,
-            first + 1,
-            last + 1,
-            of["metric"],
-            f"{value:.6f}",
-            f"{value - of['whole']:.6f}",
-        ]
-        for name, of in found.items()
-        for first, last, value in [[-1, -1, of["whole"]], *of["without"]]
-    ]
-    made = {f"{NAME}.csv": outputs.table(FIELDS, rows)}
-    made |= outputs.pictures(span_heatmap.draw(task, found), NAME, command())
-    paths = outputs.write(plan.output.folder, made)
-    print(_summary(found), flush=True)
-    print(f"Without the adapters of each span of layers: {', '.join(paths)}", flush=True)
+    rows = []
+    for name, result in scores.items():
+        metric, whole = result["metric"], result["whole"]
+        for first, last, value in [[-1, -1, whole], *result["without"]]:
+            change = f"{value - whole:.6f}"
+            rows.append([task, name, first + 1, last + 1, metric, f"{value:.6f}", change])
+        print(_summary(name, result), flush=True)
+    tables = {f"{NAME}.csv": outputs.csv_table(FIELDS, rows)}
+    figure = draw(task, scores)
+    paths = outputs.write(plan.output.folder, tables, figure, NAME, command())
+    print(f"Without the adapters of each span of layers: {paths}", flush=True)
 
 
-def _summary(found: dict[str, dict[str, Any]]) -> str:
-    """Lines that say the most important: one layer removed, all removed."""
-    lines = []
-    for name, of in found.items():
-        change = {(first, last): value - of["whole"] for first, last, value in of["without"]}
-        layers = max(last for _, last in change) + 1
-        single = {layer: change[layer, layer] for layer in range(layers)}
-        worst = min(single, key=single.__getitem__)
-        lines.append(
-            f"{of['metric']} {of['whole']:.4f}; without {name} of any one layer at worst "
-            f"{single[worst]:+.4f} (layer {worst + 1}), of all {change[0, layers - 1]:+.4f}"
-        )
-    return "\n".join(lines)
+def _summary(name: str, result: dict[str, Any]) -> str:
+    """Formats the main results: one layer removed, all removed."""
+    changes = {(first, last): value - result["whole"] for first, last, value in result["without"]}
+    layers = max(last for _, last in changes) + 1
+    worst = min(range(layers), key=lambda layer: changes[layer, layer])
+    return (
+        f"{result['metric']} {result['whole']:.4f}; without {name} of any one layer at worst "
+        f"{changes[worst, worst]:+.4f} (layer {worst + 1}), of all {changes[0, layers - 1]:+.4f}"
+    )
+
+
+def change_matrix(without: list[list[Any]], whole: float) -> np.ndarray:
+    """Changes of a metric in points, `[first, last]`, from rows of (first, last, value)."""
+    layers = max(int(last) for _, last, _ in without) + 1
+    changes = np.full((layers, layers), np.nan)
+    for first, last, value in without:
+        changes[first, last] = 100 * (value - whole)
+    return changes
+
+
+def draw(task: str, scores: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Draws a panel for each result of `ablation.compute_scores`, with one color scale."""
+    matrices = {name: change_matrix(r["without"], r["whole"]) for name, r in scores.items()}
+    layers = len(next(iter(matrices.values())))
+    side = max(2.6, 0.55 * layers + 0.6)
+    figure = plots.new_figure(max(side * len(matrices) + 1.3, 5.8), side + 0.9)
+    all_axes = figure.subplots(1, len(matrices), squeeze=False)[0]
+    lowest = min(min(float(np.nanmin(changes)) for changes in matrices.values()), -0.1)
+    highest = max(max(float(np.nanmax(changes)) for changes in matrices.values()), 0.0)
+    for axes, (name, changes) in zip(all_axes, matrices.items(), strict=True):
+        image = _draw_panel(axes, changes, lowest, highest)
+        axes.set_title(TITLES[name], fontsize=10)
+    result = next(iter(scores.values()))
+    figure.suptitle(
+        f"{printable(task)[:40]}: {result['metric']} {100 * result['whole']:.1f} "
+        f"(n = {result['examples']:,}, one adapter of one seed)\n"
+        "and its change without the adapters of a span of layers",
+        fontsize=11,
+        parse_math=False,
+    )
+    figure.colorbar(image, ax=list(all_axes), label=f"change of {result['metric']} (points)")
+    return figure
+
+
+def _draw_panel(axes: Any, changes: np.ndarray, lowest: float, highest: float) -> Any:
+    layers = len(changes)
+    format_change = _format_change if layers <= 12 else lambda change: ""  # No room for numbers.
+    image = plots.draw_cells(axes, changes, lowest, highest, format_change)
+    names = [str(layer + 1) for layer in range(layers)]
+    axes.set_xticks(range(layers), names)
+    axes.set_yticks(range(layers), names)
+    axes.set_xlabel("last layer removed")
+    axes.set_ylabel("first layer removed")
+    for spine in ("top", "right"):
+        axes.spines[spine].set_visible(False)
+    return image
+
+
+def _format_change(change: float) -> str:
+    if np.isnan(change):
+        return ""
+    return f"{change:+.1f}" if abs(change) >= 0.05 else "0.0"

@@ -1,7 +1,7 @@
-"""How much each adapter changes: the norm of its change, relative to what it changes.
+"""Influence: the norm of each adapter's change, relative to the changed vector.
 
-The mean over the word pieces of a dev set, by layer and sublayer. An adapter that changes little
-can do little; what a change is worth to the task, `ablation` says.
+The mean over the word pieces of a dev set, by layer and sublayer. `ablation` measures what a change
+is worth to the task.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.adapters.modules import AdapterModule, Sublayer, WrappedModule
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
-from adapter_bert_tf.analysis import common, outputs
+from adapter_bert_tf.analysis import common, outputs, plots
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output.provenance import command
@@ -22,21 +22,17 @@ from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.training.strategy import set_precision
 
 NAME = "influence"
-FILES = common.pictures_of(NAME)
+FILES = outputs.file_names(NAME)
 FIELDS = ("task", "layer", "sublayer", "relative_change", "pieces")
-LOOKS = {"attention": ("#1f4e79", "//"), "feed_forward": ("#e0a030", "")}  # Colour and hatch.
+STYLES = {"attention": ("#1f4e79", "//"), "feed_forward": ("#e0a030", "")}  # Color and hatch.
 Changes = dict[tuple[int, str], float]
 
 
-class Observed(WrappedModule):
-    """A module whose changes of sublayers are measured.
+class ObservedModule(WrappedModule):
+    """Measures the changes of sublayers by another module.
 
-    Args:
-      inner: `AdapterModule`.
-
-    Attributes:
-      changes: dict from (layer, sublayer) to float32 `[batch, seq]`, the norm of the change of each
-        word piece's vector, divided by that of the vector.
+    `changes` maps (layer, sublayer) to float32 `[batch, seq]`, the norm of the change of each word
+    piece's vector, divided by that of the vector.
     """
 
     def __init__(self, inner: AdapterModule) -> None:
@@ -51,96 +47,81 @@ class Observed(WrappedModule):
 
 
 def run(config: RunConfig) -> None:
-    """Runs the command.
-
-    Args:
-      config: of the command.
-
-    Raises:
-      InputError: when nothing changes a sublayer, or something is wrong with the data.
-    """
+    """Measures the changes of an adapter over a dev set. Raises `InputError`."""
     common.check_analysis(config, NAME, FILES)
-    runner = common.runner_of(config)
+    runner = common.runner_for(config)
     plan = common.plan_analysis(runner, config)
     if plan.method.adapter is None:
         raise InputError(
-            f"{plan.output.adapter_folder} changes no sublayer beside the base: it was trained by "
-            f"{plan.method.tuning.method}."
+            f"{plan.output.adapter_folder} has no modules that change a sublayer: it was trained "
+            f"by {plan.method.tuning.method}."
         )
     if plan.actions.dry_run:
         print(f"{plan.output.adapter_folder} can be looked at.", flush=True)
         return
     with outputs.lock(plan.output.folder, FILES):
-        _write(plan, *mean_changes(runner, plan))
+        changes, pieces = mean_changes(runner, plan)
+        _write(plan, changes, pieces)
 
 
 def mean_changes(runner: TaskRunner, plan: Plan) -> tuple[Changes, int]:
     """(dict from (layer, sublayer) to the mean relative change, number of word pieces)."""
     set_precision(plan.precision)
     model: Any = new_model(runner, plan)
-    step = tf.function(lambda inputs: relative(model.encoder, inputs), reduce_retracing=True)
-    total: Changes = {}
+    step = tf.function(
+        lambda inputs: relative_changes(model.encoder, inputs), reduce_retracing=True
+    )
+    totals: Changes = {}
     pieces = 0
-    for inputs in common.counted(runner, plan, f"{plan.only_task.name}, dev"):
+    for inputs in common.dev_inputs(runner, plan, f"{plan.only_task.name}, dev"):
         mask = inputs["input_mask"].numpy()
-        for place, found in step(inputs).items():
-            part = float((found.numpy() * mask).sum(dtype=np.float64))
-            total[place] = total.get(place, 0.0) + part
+        for position, changes in step(inputs).items():
+            batch_total = float((changes.numpy() * mask).sum(dtype=np.float64))
+            totals[position] = totals.get(position, 0.0) + batch_total
         pieces += int(mask.sum())
-    return {place: value / pieces for place, value in total.items() if value}, pieces
+    return {position: total / pieces for position, total in totals.items() if total}, pieces
 
 
-def relative(
+def relative_changes(
     encoder: TaskEncoder, inputs: dict[str, tf.Tensor]
 ) -> dict[tuple[int, str], tf.Tensor]:
-    """The relative changes of a batch, as in `Observed`; 0 where nothing is changed."""
-    module = Observed(encoder.module())
+    """The relative changes of a batch, as in `ObservedModule`; 0 where nothing is changed."""
+    module = ObservedModule(encoder.module())
     encoder.encoder(inputs, module=module)
     return module.changes
 
 
 def _write(plan: Plan, changes: Changes, pieces: int) -> None:
-    task, folder = plan.only_task.name, plan.output.folder
+    task = plan.only_task.name
     rows = []
     for (layer, sublayer), value in sorted(changes.items()):
         print(f"layer {layer + 1}  {sublayer:<12}  {value:.4f}")
         rows.append([task, layer + 1, sublayer, f"{value:.6f}", pieces])
-    made = {f"{NAME}.csv": outputs.table(FIELDS, rows)}
+    tables = {f"{NAME}.csv": outputs.csv_table(FIELDS, rows)}
     figure = draw(task, changes, pieces)
-    paths = outputs.write(folder, made | outputs.pictures(figure, NAME, command()))
-    print(f"Mean relative change by each adapter: {', '.join(paths)}", flush=True)
+    paths = outputs.write(plan.output.folder, tables, figure, NAME, command())
+    print(f"Mean relative change by each adapter: {paths}", flush=True)
 
 
 def draw(task: str, changes: Changes, pieces: int) -> Any:
-    """The figure: a bar for each adapter.
-
-    Args:
-      task: its name.
-      changes: of `mean_changes`.
-      pieces: number of word pieces.
-    """
-    from matplotlib.figure import Figure
-
+    """Draws a bar for each adapter; `pieces` is the number of word pieces."""
     layers = sorted({layer for layer, _ in changes})
-    sublayers = [name for name in LOOKS if any(s == name for _, s in changes)]
-    figure = Figure(figsize=(max(4.6, 0.55 * len(layers) + 1.8), 3.4), layout="constrained")
+    sublayers = [name for name in STYLES if any(s == name for _, s in changes)]
+    figure = plots.new_figure(max(4.6, 0.55 * len(layers) + 1.8), 3.4)
     axes = figure.subplots()
     width = 0.8 / len(sublayers)
     for number, sublayer in enumerate(sublayers):
-        colour, hatch = LOOKS[sublayer]
-        places = [layer + 1 + (number - (len(sublayers) - 1) / 2) * width for layer in layers]
+        color, hatch = STYLES[sublayer]
+        positions = [layer + 1 + (number - (len(sublayers) - 1) / 2) * width for layer in layers]
         axes.bar(
-            places, [100 * changes.get((layer, sublayer), 0.0) for layer in layers], width,
-            label=sublayer.replace("_", "-"), color=colour, hatch=hatch, edgecolor="white",
+            positions, [100 * changes.get((layer, sublayer), 0.0) for layer in layers], width,
+            label=sublayer.replace("_", "-"), color=color, hatch=hatch, edgecolor="white",
         )  # fmt: skip
     axes.set_xticks([layer + 1 for layer in layers])
     axes.set_xlabel("layer")
     axes.set_ylabel("mean change (% of the sublayer's output)")
-    axes.set_title(
-        f"{printable(task)[:40]} (one adapter, n = {pieces:,} word pieces)",
-        fontsize=10,
-        parse_math=False,
-    )
+    title = f"{printable(task)[:40]} (one adapter, n = {pieces:,} word pieces)"
+    axes.set_title(title, fontsize=10, parse_math=False)
     axes.legend(frameon=False)
     axes.grid(axis="y", color="#dddddd")
     axes.set_axisbelow(True)

@@ -1,10 +1,9 @@
-"""What a trained parameter buys: bottleneck sizes against top-k and LayerNorm-only tuning.
+"""Metric by trained parameters: bottleneck sizes against top-k and LayerNorm-only tuning.
 
 Houlsby et al. 2019, Figures 3 and 4. `size_map` joins several tasks, with percentiles over them.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from adapter_bert_tf.analysis import common, outputs
 from adapter_bert_tf.analysis.sweeps import ledger, line_plots, sweep_analysis
@@ -13,53 +12,36 @@ from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.run_cache import RunCache
 
 NAME = "size"
-FULL = "full"  # Is not trained here, but drawn where its rows are known.
-LARGEST = 16_384
+FULL = "full"  # Is not trained here, but drawn where a ledger has it.
+MAX_SIZE = 16_384
 SIZES = (2, 4, 8, 16, 32, 64, 128, 256)
 
 
 def run(config: RunConfig, options: Mapping[str, str | None]) -> None:
-    """Runs the command.
-
-    Args:
-      config: of the command.
-      options: flags of this analysis, by name.
-
-    Raises:
-      InputError: for anything wrong with the flags or the data, before the first run.
-    """
-    sweep_analysis.check_analysis(config, NAME, common.pictures_of(NAME))
+    """Trains with each of `--sizes` and `--tops`, except what `--rows` has. Raises `InputError`."""
+    sweep_analysis.check_analysis(config, NAME, outputs.file_names(NAME))
     sizes: Sequence[int] = SIZES
     if options["sizes"] is not None:
-        sizes = sweep_analysis.numbers(options["sizes"], "sizes", int, 1, LARGEST)
-    cache = RunCache()
-    runner, base = common.runner_of(config), cache.base(config.base)
-    most = (
-        base.config.num_layers - config.method.frozen_layers
-    )  # Layers that top-k tuning can reach.
-    tops: Sequence[int] = range(1, most + 1)
+        sizes = sweep_analysis.parse_numbers(options["sizes"], "sizes", int, 1, MAX_SIZE)
+    runner, cache = common.runner_for(config), RunCache()
+    # Top-k tuning trains no frozen layers.
+    max_top_k = cache.base(config.base).config.num_layers - config.method.frozen_layers
+    tops: Sequence[int] = range(1, max_top_k + 1)
     if options["tops"] is not None:
-        tops = sweep_analysis.numbers(options["tops"], "tops", int, 1, most)
-    grids: dict[str, dict[str, Any]] = {
-        "adapters": {"adapter_size": sizes},
-        "top_k": {"tuning": ["top_k"], "top_k": tops},
-        "layer_norm": {"tuning": ["layer_norm"]},
-    }
+        tops = sweep_analysis.parse_numbers(options["tops"], "tops", int, 1, max_top_k)
     known = []
     if options["rows"]:
-        known = ledger.of_task(
-            options["rows"].split(","), sweep_analysis.read_data(runner, config, cache)
+        task = sweep_analysis.read_data(runner, config, cache)
+        known = ledger.read_task(options["rows"].split(","), task)
+    grids = sweep_analysis.GridRunner(runner, config, cache)
+    points = grids.complete({"adapter_size": sizes}, "adapters", known)
+    points += grids.complete({"tuning": ["top_k"], "top_k": tops}, "top_k", known)
+    points += grids.complete({"tuning": ["layer_norm"]}, "layer_norm", known)
+    points += [point for point in known if point.method == FULL]
+    if points and not config.actions.dry_run:
+        tables = {f"{NAME}.csv": sweep_analysis.points_table(points)}
+        figure = line_plots.draw(
+            sweep_analysis.finished(points), line_plots.parameters, "trained parameters"
         )
-    found = [
-        point
-        for method, grid in grids.items()
-        for point in sweep_analysis.completed(runner, config, grid, method, cache, known)
-    ]
-    found += [point for point in known if point.method == FULL]
-    if found and not config.actions.dry_run:
-        made = {f"{NAME}.csv": sweep_analysis.table(found)}
-        figure = line_plots.by_parameters(sweep_analysis.finished(found))
-        made |= outputs.pictures(figure, NAME, command())
-        print(
-            f"By size: {', '.join(outputs.write(config.output.output_dir or '', made))}", flush=True
-        )
+        paths = outputs.write(config.output.folder, tables, figure, NAME, command())
+        print(f"By size: {paths}", flush=True)

@@ -1,4 +1,4 @@
-"""Houlsby's adapter against its variations (Houlsby et al. 2019, section 3.6), as one table."""
+"""Variations of Houlsby's adapter (Houlsby et al. 2019, section 3.6) in one table."""
 
 import dataclasses
 import os
@@ -7,8 +7,7 @@ from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.config import PRESETS
-from adapter_bert_tf.analysis import common, outputs
-from adapter_bert_tf.analysis.comparison import plot
+from adapter_bert_tf.analysis import common, outputs, plots
 from adapter_bert_tf.analysis.sweeps import line_plots, sweep_analysis
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.errors import InputError
@@ -32,60 +31,45 @@ FIELDS = ("variant", "metric", "median", "lowest", "highest", "seeds", "trained"
 
 
 def run(config: RunConfig) -> None:
-    """Runs the command.
-
-    Args:
-      config: of the command.
-
-    Raises:
-      InputError: for anything wrong with the flags or the data, before the first run.
-    """
-    names = [*common.pictures_of(NAME), f"{NAME}_runs.csv", *(f"{name}.json" for name in VARIANTS)]
+    """Trains each variation. Raises `InputError` before the first run."""
+    names = [*outputs.file_names(NAME), f"{NAME}_runs.csv", *(f"{name}.json" for name in VARIANTS)]
     sweep_analysis.check_analysis(config, NAME, names)
-    runner = common.runner_of(config)
-    cache = RunCache()
+    runner, cache = common.runner_for(config), RunCache()
     sweep_analysis.read_data(runner, config, cache)  # Before anything is written.
-    paths = _configs(config)
+    paths = _write_configs(config)
     grid = {"adapter": list(paths.values())}
-    found = sweep_analysis.points(runner, config, grid, "adapters", "runs", cache)
-    if not found:
+    points = sweep_analysis.GridRunner(runner, config, cache).run(grid, "adapters", "runs")
+    if not points:
         return
-    named = {path: name for name, path in paths.items()}
-    scored = sweep_analysis.finished(found)
-    per_name = {name: [p for p in scored if named[p.setting] == name] for name in paths}
-    rows = [_row(name, same) for name, same in per_name.items() if same]
-    text = [[f"{v:.4f}" if isinstance(v, float) else str(v) for v in row] for row in rows]
-    print(_shown(text), flush=True)
-    made = {
-        f"{NAME}.csv": outputs.table(FIELDS, text),
-        f"{NAME}_runs.csv": sweep_analysis.table(found),
+    scored = sweep_analysis.finished(points)
+    groups = {name: [p for p in scored if p.setting == path] for name, path in paths.items()}
+    rows = [_row(name, group) for name, group in groups.items() if group]
+    texts = [[f"{v:.4f}" if isinstance(v, float) else str(v) for v in row] for row in rows]
+    print(_format_table([list(FIELDS), *texts]), flush=True)
+    tables = {
+        f"{NAME}.csv": outputs.csv_table(FIELDS, texts),
+        f"{NAME}_runs.csv": sweep_analysis.points_table(points),
     }
-    figure = plot.draw(
-        found[0].task,
-        [[*row[:5], row[-1]] for row in rows],
-        f"median and range of {line_plots.seeds_of(scored)}",
+    interval_name = f"median and range of {line_plots.seed_count(scored)}"
+    figure = plots.draw_intervals(
+        points[0].task, [[*row[:5], row[-1]] for row in rows], interval_name
     )
-    made |= outputs.pictures(figure, NAME, command())
-    print(
-        f"Variations: {', '.join(outputs.write(config.output.output_dir or '', made))}", flush=True
-    )
+    paths_text = outputs.write(config.output.folder, tables, figure, NAME, command())
+    print(f"Variations: {paths_text}", flush=True)
 
 
-def _shown(rows: list[list[str]]) -> str:
-    """The table as lines of a terminal."""
-    widths = [max(map(len, column)) for column in zip(FIELDS, *rows, strict=True)]
+def _format_table(rows: list[list[str]]) -> str:
+    """Formats rows as lines of aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        for row in (FIELDS, *rows)
+        for row in rows
     ]
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _configs(config: RunConfig) -> dict[str, str]:
-    """Dict from each variation to a JSON file of its `AdapterConfig`, written if it is not there.
-
-    Raises `InputError` for a file of that name that says something else.
-    """
+def _write_configs(config: RunConfig) -> dict[str, str]:
+    """Writes missing configurations; returns their paths by variation. Raises `InputError`."""
     size = config.method.adapter_size or PRESETS["houlsby"].bottleneck_size
     paths: dict[str, str] = {}
     texts: dict[str, str] = {}
@@ -96,8 +80,8 @@ def _configs(config: RunConfig) -> dict[str, str]:
             texts[path] = variant.to_json()
         elif storage.read_bytes(path) != variant.to_json().encode():
             raise InputError(
-                f"{path} says something else than the variation {name!r} of size {size}, which is "
-                "to be there. Choose another --output_dir."
+                f"{path} says something else than the variation {name!r} of size {size}. Choose "
+                "another --output_dir."
             )
     if not config.actions.dry_run:
         for path, text in texts.items():
@@ -105,8 +89,8 @@ def _configs(config: RunConfig) -> dict[str, str]:
     return paths
 
 
-def _row(name: str, found: list[sweep_analysis.Point]) -> list[Any]:
-    values = [point.value for point in found]
-    middle, ends = statistics.median(values), (min(values), max(values))
-    first = found[0]
-    return [name, first.metric, middle, *ends, len(values), first.trained, first.examples]
+def _row(name: str, points: list[sweep_analysis.Point]) -> list[Any]:
+    values = [point.value for point in points]
+    median, ends = statistics.median(values), (min(values), max(values))
+    first = points[0]
+    return [name, first.metric, median, *ends, len(values), first.trained, first.examples]

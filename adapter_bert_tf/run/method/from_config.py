@@ -26,8 +26,7 @@ from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import SavedAdapter, contents
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.directory import parse_named_folders
-from adapter_bert_tf.store.fusion_files import load_member
-from adapter_bert_tf.store.members import Member, make_fusion_config
+from adapter_bert_tf.store.members import Member, load_member, make_fusion_config
 from adapter_bert_tf.training.tuning import Tuning
 
 LARGEST_FILE = 1 << 20

@@ -1,0 +1,134 @@
+"""The transformer block of the base, with room for adapters.
+
+Like `encoder.py` it uses private attributes of tf-models-official 2.20, and no `super()` in calls.
+"""
+
+import functools
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+from official.nlp.modeling import layers
+
+from adapter_bert_tf.adapters.attention import Attention
+from adapter_bert_tf.adapters.base_layers import (
+    Activation,
+    dense_variables,
+    new_norm,
+    norm_variables,
+    replace_dense,
+)
+from adapter_bert_tf.adapters.modules import (
+    PROJECTIONS,
+    AdapterModule,
+    Sublayer,
+    projection_output,
+)
+from adapter_bert_tf.adapters.variable_specs import norm_after
+from adapter_bert_tf.errors import InputError
+
+
+@tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
+class AdapterEncoderBlock(layers.TransformerEncoderBlock):
+    """A post-LN transformer block with room for an adapter after each sublayer.
+
+    Houlsby et al. 2019, Figure 2: the adapter comes after the sublayer's projection (and dropout)
+    and before the skip connection and the LayerNorm. The paper defines no `norm_first=True`, which
+    raises `InputError`. `product_dtype` is that of all dense layers, as in `Attention`.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        norm_first: bool = False,
+        product_dtype: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if norm_first:
+            raise InputError(
+                "Adapters are defined for BERT's post-LN blocks (Houlsby et al. 2019, Figure 2). "
+                "Received: norm_first=True"
+            )
+        super().__init__(*args, norm_first=False, **kwargs)
+        self.product_dtype = product_dtype
+
+    def build(self, input_shape: Any) -> None:
+        super().build(input_shape)
+        config = self._attention_layer.get_config()
+        shapes = ("query_shape", "key_shape", "value_shape")  # Of a built layer; this is not one.
+        self._attention_layer: Any = Attention(
+            **{k: v for k, v in config.items() if k not in shapes},
+            product_dtype=self.product_dtype,
+        )
+        replace_dense(self, ("_intermediate_dense", "_output_dense"), self.product_dtype)
+        self._attention_layer_norm: Any = new_norm("self_attention_layer_norm", self._norm_epsilon)
+        self._attention_layer_norm_kv: Any = self._attention_layer_norm
+        self._output_layer_norm: Any = new_norm("output_layer_norm", self._norm_epsilon)
+        plain = self._intermediate_activation_layer
+        self._intermediate_activation_layer: Any = Activation(
+            plain.activation, name=plain.name, dtype=plain.dtype_policy
+        )
+
+    def call(
+        self,
+        inputs: tuple[tf.Tensor, tf.Tensor],
+        output_range: int | None = None,
+        module: AdapterModule | None = None,
+        layer: int = 0,
+        training: bool | None = None,
+    ) -> tf.Tensor:
+        """Runs the block; returns float32 `[batch, output_range or seq, hidden]`.
+
+        Args:
+          inputs: pair of the block's input `[batch, seq, hidden]` and an attention mask
+            `[batch, 1 or seq, seq]`, 1 for what may be attended to.
+          output_range: how many leading positions to compute; None for all.
+          module: `AdapterModule` of this call; None for the bare base.
+          layer: index of this block in the encoder.
+        """
+        block_input, mask = inputs
+        module = module or AdapterModule()
+        attention_norm = module.norm(norm_after(layer, "attention"), self._attention_layer_norm)
+        output_norm = module.norm(norm_after(layer, "feed_forward"), self._output_layer_norm)
+        x = block_input[:, :output_range]
+        adapt = functools.partial(projection_output, module, layer)
+
+        if _changes_attention(module, layer):
+            output = self._attention_layer.call_adapted(x, block_input, mask, adapt)
+        elif output_range == 1:
+            output = self._attention_layer.call_for_first(x, block_input, mask)
+        else:
+            output = self._attention_layer(x, block_input, attention_mask=mask)
+        output = self._attention_dropout(output)
+        sublayer = Sublayer(layer, "attention", output, x, attention_norm, block_input, mask)
+        x = attention_norm(x + module.adapt_sublayer(sublayer))
+
+        intermediate = adapt("intermediate", x, self._intermediate_dense(x))
+        activation = self._intermediate_activation_layer(intermediate)
+        activation = adapt("activation", intermediate, activation)
+        output = adapt("output", activation, self._output_dense(activation))
+        output = self._output_dropout(output)
+        sublayer = Sublayer(layer, "feed_forward", output, x, output_norm, block_input, mask)
+        return output_norm(x + module.adapt_sublayer(sublayer))
+
+    def named_variables(self, prefix: str) -> dict[str, tf.Variable]:
+        """Dict from the variable names of Google's checkpoints, below `prefix`, to variables."""
+        attention = self._attention_layer
+        return {
+            **dense_variables(f"{prefix}/attention/self/query", attention._query_dense),
+            **dense_variables(f"{prefix}/attention/self/key", attention._key_dense),
+            **dense_variables(f"{prefix}/attention/self/value", attention._value_dense),
+            **dense_variables(f"{prefix}/attention/output/dense", attention._output_dense),
+            **norm_variables(f"{prefix}/attention/output/LayerNorm", self._attention_layer_norm),
+            **dense_variables(f"{prefix}/intermediate/dense", self._intermediate_dense),
+            **dense_variables(f"{prefix}/output/dense", self._output_dense),
+            **norm_variables(f"{prefix}/output/LayerNorm", self._output_layer_norm),
+        }
+
+
+def _changes_attention(module: AdapterModule, layer: int) -> bool:
+    """Whether a module changes a projection of attention. Raises `ValueError` for unknown names."""
+    names = set(module.projections(layer))
+    if unknown := names - {name for known in PROJECTIONS.values() for name in known}:
+        raise ValueError(f"Projections are {PROJECTIONS}. Received: {sorted(unknown)}")
+    return not names.isdisjoint(PROJECTIONS["attention"])

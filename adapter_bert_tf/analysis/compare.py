@@ -1,0 +1,167 @@
+"""Comparison of adapters on the same development set: metrics and significance."""
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import scipy.stats
+
+from adapter_bert_tf.analysis import common, outputs, plots
+from adapter_bert_tf.analysis.cache import AnalysisCache
+from adapter_bert_tf.analysis.dev_set import DevSet, dev_set
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.output.provenance import command
+from adapter_bert_tf.run.execute import new_model
+from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.run.task_runner import TaskRunner
+from adapter_bert_tf.sanitize import preview, printable
+from adapter_bert_tf.store.directory import find_adapter, parse_named_folders
+from adapter_bert_tf.training import inference
+from adapter_bert_tf.training.progress import RowProgress
+from adapter_bert_tf.training.strategy import set_precision
+
+NAME = "compare"
+METRIC_FIELDS = ("adapter", "metric", "value", "low", "high", "examples")
+PAIR_FIELDS = ("a", "b", "difference", "low", "high", "only_a_right", "only_b_right", "mcnemar_p")
+FILES = (*outputs.file_names(NAME), f"{NAME}.json", f"{NAME}_pairs.csv", f"{NAME}_examples.csv")
+RESAMPLES, CONFIDENCE = 1_000, 0.95
+
+
+def run(config: RunConfig, options: Mapping[str, str | None]) -> None:
+    """Compares the adapters of `--adapters`, two or more. Raises `InputError`."""
+    common.check_analysis(config, NAME, FILES)
+    folders = _parse_adapters(options["adapters"])
+    runner = common.runner_for(config)
+    plans = {
+        name: common.plan_analysis(runner, config.changed(adapter_dir=folder))
+        for name, folder in folders.items()
+    }
+    first = next(iter(plans.values()))
+    for name, plan in plans.items():
+        _check_same(first, plan, name)
+    if first.actions.dry_run:
+        print(f"{len(plans)} adapters can be compared: {', '.join(plans)}.", flush=True)
+        return
+    with outputs.lock(first.output.folder, FILES):
+        dev = dev_set(first)
+        cache = AnalysisCache(first.output.folder, NAME, NAME)
+        answers = {}
+        for name, plan in plans.items():
+            key = common.identity(plan)
+            if key not in cache.results:
+                cache.add(key, dev.to_json(_compute_answers(runner, plan)))
+            answers[name] = dev.from_json(cache.results[key])
+        _write(first, dev, answers)
+
+
+def _parse_adapters(text: str | None) -> dict[str, str]:
+    """Parses `[NAME=]DIR,...` to a dict from name to adapter directory."""
+    adapters: dict[str, str] = {}
+    for adapter_name, folder in parse_named_folders(text or ""):
+        name = printable(adapter_name or folder.rstrip("/"))
+        if name in adapters:
+            raise InputError(f"--adapters: {preview(name)} is there twice. Write NAME=DIR.")
+        adapters[name] = find_adapter(folder) or folder
+    if len(adapters) < 2:
+        raise InputError(
+            "--adapters must be two or more adapter directories or output folders, separated by "
+            f"commas (NAME=DIR sets a name). Received: {preview(text)}"
+        )
+    return adapters
+
+
+def _check_same(first: Plan, plan: Plan, name: str) -> None:
+    """Raises `InputError` if labels or dev sets differ: answers are numbers of labels and rows."""
+    labels, first_labels = (list(p.only_task.labels_in_order) for p in (plan, first))
+    if labels != first_labels:
+        raise InputError(
+            f"--adapters: {preview(name)} has the labels {preview(labels)}, and the first one "
+            f"{preview(first_labels)}. Compare adapters with the same labels in the same order."
+        )
+    digest, first_digest = (p.only_task.record()["data_sha256"] for p in (plan, first))
+    if digest != first_digest:
+        raise InputError(
+            f"--adapters: {preview(name)} reads another dev set than the first one: columns or "
+            "texts differ. Compare adapters that read the same."
+        )
+
+
+def _compute_answers(runner: TaskRunner, plan: Plan) -> Any:
+    set_precision(plan.precision)
+    model, dev = new_model(runner, plan), dev_set(plan)
+    progress = RowProgress(f"{plan.output.adapter_folder}, {dev.title}", dev.rows)
+    return dev.answers(list(progress.track(inference.predict(model, dev.batches))))
+
+
+def _write(plan: Plan, dev: DevSet, answers: dict[str, Any]) -> None:
+    """Writes tables and pictures, and prints the main results."""
+    rows = [_metric_row(dev, name, values) for name, values in answers.items()]
+    pairs = [_pair_row(dev, *pair, answers) for pair in itertools.combinations(answers, 2)]
+    for name, metric, value, low, high, count in rows:
+        print(f"{name}: {metric} {value:.4f} ({low:.4f} to {high:.4f}), n = {count:,}")
+    for a, b, change, low, high, *_, p in pairs:
+        significance = "" if p is None else f", McNemar p = {p:.3g}"
+        print(f"{b} against {a}: {change:+.4f} ({low:+.4f} to {high:+.4f}){significance}")
+    tables = {
+        f"{NAME}.csv": outputs.csv_table(METRIC_FIELDS, map(_format_row, rows)),
+        f"{NAME}_pairs.csv": outputs.csv_table(PAIR_FIELDS, map(_format_row, pairs)),
+        f"{NAME}_examples.csv": _examples_table(dev, answers),
+    }
+    figure = plots.draw_intervals(plan.only_task.name, rows)
+    paths = outputs.write(plan.output.folder, tables, figure, NAME, command())
+    print(f"Compared: {paths}", flush=True)
+
+
+def _metric_row(dev: DevSet, name: str, answers: Any) -> list[Any]:
+    """Values of `METRIC_FIELDS`: an adapter's metric with its 95% bootstrap interval."""
+    ends = bootstrap_interval(lambda rows: dev.score(answers, rows), len(dev))
+    return [name, dev.metric, dev.score(answers), *ends, len(dev)]
+
+
+def _pair_row(dev: DevSet, a: str, b: str, answers: dict[str, Any]) -> list[Any]:
+    """Values of `PAIR_FIELDS`: how much better b is, and McNemar's test except for scores."""
+
+    def difference(rows: np.ndarray | None) -> float:
+        return dev.score(answers[b], rows) - dev.score(answers[a], rows)
+
+    ends = bootstrap_interval(difference, len(dev))
+    counts: tuple[Any, ...] = (None, None, None)
+    right_a, right_b = (dev.correct(answers[name]) for name in (a, b))
+    if right_a is not None and right_b is not None:
+        counts = mcnemar(right_a, right_b)
+    return [a, b, difference(None), *ends, *counts]
+
+
+def _format_row(row: list[Any]) -> list[Any]:
+    return ["" if v is None else f"{v:.6g}" if isinstance(v, float) else v for v in row]
+
+
+def _examples_table(dev: DevSet, answers: dict[str, Any]) -> bytes:
+    """The examples with different answers: location, texts, label, each adapter's answer."""
+    texts = [dev.answer_texts(values) for values in answers.values()]
+    rows = [
+        [*dev.describe_example(number), *answer_texts]
+        for number, answer_texts in enumerate(zip(*texts, strict=True))
+        if len(set(answer_texts)) > 1
+    ]
+    return outputs.csv_table([*dev.columns, *answers], rows)
+
+
+def bootstrap_interval(
+    score: Callable[[np.ndarray], float], count: int, seed: int = 0
+) -> tuple[float, float]:
+    """The 95% percentile bootstrap interval of a metric of examples `[count]`."""
+    rng = np.random.default_rng(seed)
+    values = [score(rng.integers(0, count, count)) for _ in range(RESAMPLES)]
+    low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return float(low), float(high)
+
+
+def mcnemar(right_a: np.ndarray, right_b: np.ndarray) -> tuple[int, int, float]:
+    """McNemar's exact test, from bool `[examples]`: right only in a, only in b, two-sided p."""
+    only_a, only_b = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
+    if only_a + only_b == 0:
+        return 0, 0, 1.0
+    return only_a, only_b, float(scipy.stats.binomtest(only_a, only_a + only_b).pvalue)

@@ -1,1 +1,0 @@
-"""Comparison of adapters on one development set."""
