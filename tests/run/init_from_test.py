@@ -16,11 +16,11 @@ from adapter_bert_tf.base import load_base
 from adapter_bert_tf.cli.absl_flags import config_of, define_flags
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.jobs import questions
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.run.checks import split_history
 from adapter_bert_tf.run.init_from import InitialAdapter, load_initial_adapter, recorded_settings
 from adapter_bert_tf.run.method import from_config
-from adapter_bert_tf.runners.questions import runner
 from adapter_bert_tf.store import SavedAdapter, load_adapter
 from adapter_bert_tf.store.combine import MIXED_SPLITS
 from adapter_bert_tf.training.tuning import Tuning
@@ -178,7 +178,7 @@ def run_squad(*arguments):
     values = flags.FlagValues()
     define_flags(Command.SQUAD, values)
     values(["run_squad", *map(str, arguments)])
-    runner.run(values)
+    questions.run(config_of(values))
 
 
 @pytest.mark.slow
