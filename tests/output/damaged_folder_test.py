@@ -1,6 +1,7 @@
 """Output folders with damaged files: healed, or refused in one message; nothing foreign goes."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -286,4 +287,4 @@ def test_a_lock_that_cannot_be(case, tmp_path):
     mark |= {"since": 1.0, "beat": 1.0} | LOCKS[case]
     (tmp_path / ".lock").write_text(json.dumps(mark))
     with lock.locked(str(tmp_path)):
-        pass
+        assert json.loads((tmp_path / ".lock").read_text())["pid"] == os.getpid()

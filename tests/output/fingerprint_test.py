@@ -100,6 +100,7 @@ def test_its_own_adapter_is_replaced_wherever_it_is(saved, tmp_path):
     folder = folder_of(out=tmp_path / "out", adapter_dir=tmp_path / "mine")
     folder.require_own_adapter(overwrite=False)
     copy_adapter(str(saved), folder.adapter.path, folder.run.run_id)
+    assert folder.adapter.run() == folder.run.run_id
     folder.require_own_adapter(overwrite=False)
     folder.require_own_adapter_still(overwrite=False)
 
