@@ -117,8 +117,8 @@ def _shell(page):
     """The commands of a page's plain code blocks, one list of words each, in their order."""
     blocks = re.findall(r"^```\n(.*?)^```$", (ROOT / page).read_text(), re.S | re.M)
     lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
-    words = [shlex.split(os.path.expandvars(line), comments=True) for line in lines]
-    return [line for line in words if line and line[0] in RUNNERS]
+    commands = [line for line in lines if line.split(" ")[0] in RUNNERS]
+    return [shlex.split(os.path.expandvars(line), comments=True) for line in commands]
 
 
 def _classify(words):

@@ -140,7 +140,7 @@ REFUSED = {
     "predictions": (("--do_predict",), "Received: --do_predict"),
     "several tasks": (
         ("--task_name=cola,mrpc", "--tuning=multitask_adapters"),
-        "of one task. Received: --task_name=cola,mrpc",
+        "one task. Received: --task_name=cola,mrpc",
     ),
     "no numbers": (("--scales=1,x",), "--scales are numbers"),
     "a negative one": (("--scales=-1",), "--scales are different numbers from 1e-12 to 100"),

@@ -153,7 +153,7 @@ REFUSED = {
         {"HF_ENDPOINT": "http://127.0.0.1:9"},
         "'someone/x'.*network",
     ),
-    "no such repository": (("pull", "someone/none", "--output={out}"), {}, "did not give"),
+    "no such repository": (("pull", "someone/none", "--output={out}"), {}, "someone/none"),
     "a revision": (("push", "{trained}", "a/x@main"), {}, "@REVISION"),
     "no owner": (("pull", "x", "--output={out}"), {}, "OWNER/NAME"),
     "a bucket": (("pull", "a/x", "--output=gs://b/out"), {}, "Only a local folder"),
@@ -161,7 +161,7 @@ REFUSED = {
     "no network": (
         ("pull", "someone/none", "--output={out}"),
         {"HF_ENDPOINT": "http://127.0.0.1:9"},
-        "did not give",
+        "someone/none",
     ),
 }
 

@@ -260,7 +260,7 @@ BEST = {
 @pytest.mark.parametrize("case", BEST)
 def test_the_best_must_be_known(case, tmp_path):
     (tmp_path / "best.json").write_bytes(BEST[case])
-    with pytest.raises(InputError, match="are damaged") as raised:
+    with pytest.raises(InputError, match="damaged") as raised:
         BestEvaluation.read(str(tmp_path), 5, {"v": tf.Variable(1.0)})
     assert len(str(raised.value)) < 1000
 

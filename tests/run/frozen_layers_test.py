@@ -106,7 +106,7 @@ def test_it_is_said_that_nothing_is_kept_without_training(runs, mrpc, tiny_base_
 def test_an_adapter_to_begin_from_says_what_is_frozen(runs, mrpc, tiny_base_folder, tmp_path):
     more = [f"--init_from={runs}/once/adapter", "--frozen_layers=0"]
     message = run(mrpc, tiny_base_folder, tmp_path / "out", *more)
-    assert "--frozen_layers=0" in message and "the lowest 1 frozen" in message
+    assert "--frozen_layers=0" in message and "the lowest 1 layers frozen" in message
 
 
 WRONG = {

@@ -121,7 +121,7 @@ def test_it_is_evaluated_again_by_what_the_adapter_says(trained, table, tiny_bas
     )
     assert again == pytest.approx(first)
     error = run(table, tiny_base_folder, tmp_path / "no", adapter, "--do_eval", "--nomulti_label")
-    assert "any number of labels. Add --multi_label" in error
+    assert "any number of labels" in error and "Add --multi_label" in error
 
 
 def test_from_python(tiny_base_folder, tmp_path):
@@ -171,7 +171,7 @@ def test_one_label_alone_is_refused_before_training(tiny_base_folder, tmp_path):
 REFUSED = {
     "scores too": (
         ("--regression",),
-        "one type. Received: .*regression.* and .*multi_label",
+        "one type. Received: .*(regression.* and .*multi_label|multi_label.* and .*regression)",
     ),
     "weights of classes": (("--class_weights=balanced",), "need a single task of classes"),
     "a metric of classes": (("--metric=mcc",), "metric is one of"),

@@ -26,14 +26,14 @@ def mrpc(tmp_path_factory):
 def test_what_no_run_wrote_stays(name, more, mrpc, tiny_base_folder, tmp_path):
     (tmp_path / name).write_text("mine")
     said = try_to_train(mrpc, tiny_base_folder, tmp_path, *ONE_EPOCH, *more)
-    assert f"{tmp_path}/{name} is there, and nothing says that a run wrote it" in said
+    assert f"{tmp_path}/{name} exists, and no record" in said
     assert os.listdir(tmp_path) == [name] and (tmp_path / name).read_text() == "mine"
 
 
 def test_a_record_of_something_else_is_no_record(mrpc, tiny_base_folder, tmp_path):
     (tmp_path / "run.json").write_text('{"distance": "10 km"}')
     said = try_to_train(mrpc, tiny_base_folder, tmp_path, *ONE_EPOCH, "--overwrite")
-    assert "run.json is there, and nothing says" in said
+    assert "run.json exists, and no record" in said
 
 
 def test_what_a_run_replaces_in_its_own_folder_is_said(mrpc, tiny_base_folder, tmp_path, capsys):

@@ -93,7 +93,7 @@ def test_mnli_and_the_diagnostic_set(mnli, tiny_base_folder, tmp_path):
 
 def test_the_diagnostic_set_takes_adapters_of_mnli_only(mnli, tiny_base_folder, tmp_path):
     error = run("AX", mnli, tiny_base_folder, tmp_path / "ax", "--do_train")
-    assert "'ax' has no train data. Predict it with an adapter of 'mnli'" in error
+    assert "'ax' has no train data. Predict it with an adapter for 'mnli'" in error
     train(
         write_mrpc(tmp_path / "MRPC"), tiny_base_folder, tmp_path / "mrpc", "--num_train_epochs=0.5"
     )
@@ -230,7 +230,7 @@ def test_run_json_repeats_the_run(tiny_base_folder, tmp_path, caplog, capsys):
     assert "does not repeat" not in caplog.text
     write_mrpc(mrpc, rows=48)
     assert command(f"--config={out}/run.json", f"--output_dir={tmp_path}/other") is None
-    assert "that was a run on other train examples" in caplog.text
+    assert "that run used other train examples" in caplog.text
 
 
 def test_one_prediction_for_all_is_flagged(tiny_base_folder, tmp_path, caplog):

@@ -132,7 +132,7 @@ def test_a_task_for_each_row(joined_model):
 
 
 def test_questions_too(joined_model):
-    _, served = joined
+    _, served = joined_model
     output = served.signatures["questions"](
         question=tf.constant(["who sat"]), context=tf.constant(["the cat sat on the mat " * 9])
     )
