@@ -68,7 +68,7 @@ def cached_records(folder, key, windows):
             ) from error
         with OutputDir(path, CONTENTS).lock(wait=True):
             # Another run may have written them in the meantime.
-            records = _read_valid_records(path, done_file) or _write_records(path, key, windows)
+            records = _read_records(path, done_file) or _write_records(path, key, windows)
     _remove_stale(path, records)
     return records
 
