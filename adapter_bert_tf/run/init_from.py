@@ -49,8 +49,7 @@ class InitialAdapter:
 
     def has_head_of(self, task: TaskData) -> bool:
         """Whether its head has the type and the labels of a task."""
-        own = (type_of(self.saved.config).name, self.saved.config["labels"])
-        return self.has_head and own == (task.task_type.name, list(task.labels_in_order))
+        return self.has_head and fits_head(self.saved.config, task)
 
     def assign_to(self, model: EncoderModel, fingerprint: dict[str, Any], task: TaskData) -> None:
         """Assigns its weights, the head's only if the task has it. Raises `InputError`."""
@@ -72,6 +71,12 @@ class InitialAdapter:
         new = task.task_type.head_summary(task.labels_in_order)
         start += "" if names else "nothing"
         return f"{start}. The head is fresh: there {own}, here {new}."
+
+
+def fits_head(config: Mapping[str, Any], task: TaskData) -> bool:
+    """Whether the head of a saved task has the type and the labels of a task."""
+    saved = (type_of(config).name, config["labels"])
+    return saved == (task.task_type.name, list(task.labels_in_order))
 
 
 def load_initial_adapter(config: RunConfig, together: bool = False) -> InitialAdapter | None:

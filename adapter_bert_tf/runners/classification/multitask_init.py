@@ -8,11 +8,10 @@ import numpy as np
 from adapter_bert_tf.adapters.methods.multitask import TASKS, MultitaskConfig
 from adapter_bert_tf.adapters.variable_specs import values_with_prefix
 from adapter_bert_tf.heads.task_model import EncoderModel
-from adapter_bert_tf.run.init_from import InitialAdapter
+from adapter_bert_tf.run.init_from import InitialAdapter, fits_head
 from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.store import SavedAdapter, contents
 from adapter_bert_tf.store.multitask import config_of, names_of
-from adapter_bert_tf.task_types import type_of
 
 
 def sources_of(initial: InitialAdapter, tasks: Sequence[TaskData]) -> dict[str, str | None]:
@@ -24,11 +23,7 @@ def sources_of(initial: InitialAdapter, tasks: Sequence[TaskData]) -> dict[str, 
 def has_head(initial: InitialAdapter, task: TaskData) -> bool:
     """Whether a task starts with a saved head, which has its type and its labels."""
     source = sources_of(initial, [task])[task.name]
-    if source is None:
-        return False
-    config = config_of(initial.saved.config, source)
-    saved = (type_of(config).name, config["labels"])
-    return saved == (task.task_type.name, list(task.labels_in_order))
+    return source is not None and fits_head(config_of(initial.saved.config, source), task)
 
 
 def assign(

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.run.result_files import write_details_file
 from adapter_bert_tf.runners.classification.task_data import ClassificationData
 from adapter_bert_tf.sanitize import printable, truncate
@@ -69,7 +68,10 @@ def write_test_results(
         examples = task.examples[split]
         indices = examples.indices
         write_predictions(folder, task.task, split, indices, predicted, task.file_prefix)
-        _print_predictions(task.task, examples, predicted)
+        labels = task.task_type.written(task.task, predicted[:MOST_PRINTED])
+        for label, row, texts in zip(labels, predicted, examples.texts(), strict=False):
+            cut = " | ".join(text[:200] for text in texts)
+            print(printable(f"  {label}{task.task_type.certainty(row)}  {cut}"))
 
 
 def write_predictions(
@@ -100,14 +102,6 @@ def write_predictions(
     path = os.path.join(folder, f"{task.submission(split)}.tsv")
     storage.write_text(path, "\n".join(["index\tprediction", *lines]) + "\n")
     print(f"Predictions: {path}, {task_type.raw_outputs}: {raw}", flush=True)
-
-
-def _print_predictions(task: Task, examples: Examples, predicted: np.ndarray) -> None:
-    task_type = table_type(task.task_type)
-    labels = task_type.written(task, predicted[:MOST_PRINTED])
-    for label, row, texts in zip(labels, predicted, examples.texts(), strict=False):
-        cut = " | ".join(text[:200] for text in texts)
-        print(printable(f"  {label}{task_type.certainty(row)}  {cut}"))
 
 
 def write_evaluation(

@@ -199,7 +199,10 @@ def _add_windows(
     decoder: Decoder, logits: np.ndarray, fields: Mapping[str, tf.RaggedTensor]
 ) -> int:
     """Adds the windows of a batch to a decoder, without padding rows; returns their number."""
-    rows = {name: _rows(values) for name, values in fields.items()}
+    rows = {
+        name: np.split(ragged.flat_values.numpy(), ragged.row_splits.numpy()[1:-1])
+        for name, ragged in fields.items()
+    }
     count = len(rows["question"])
     for i, scores in enumerate(logits[:count]):
         decoder.add(
@@ -211,11 +214,6 @@ def _add_windows(
             rows["is_best"][i].astype(bool),
         )
     return count
-
-
-def _rows(ragged: tf.RaggedTensor) -> list[np.ndarray]:
-    rows: list[np.ndarray] = np.split(ragged.flat_values.numpy(), ragged.row_splits.numpy()[1:-1])
-    return rows
 
 
 def _answer_single(model: tf_keras.Model, task: SpanData, question: Question) -> None:
