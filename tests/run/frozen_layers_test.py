@@ -114,11 +114,11 @@ WRONG = {
     "all are": (["--frozen_layers=2"], "--frozen_layers must be 0 to 1"),
     "adapters there": (
         ["--frozen_layers=1", "--adapter_layers=0-1"],
-        "--adapter_layers names the layers 0, 1, and --frozen_layers=1 leaves the lowest",
+        "--adapter_layers puts adapters into layers 0, 1, but --frozen_layers=1",
     ),
     "adapters there, by a file": (
         ["--frozen_layers=1", "--adapter={file}"],
-        "adapter.json names the layers 0, 1, and --frozen_layers=1 leaves the lowest",
+        "adapter.json puts adapters into layers 0, 1, but --frozen_layers=1",
     ),
 }
 

@@ -143,7 +143,7 @@ def test_pairs_are_not_answered_by_one_text(trained, tmp_path):
     config = json.loads((trained[2] / "adapter" / "adapter_config.json").read_text())
     assert config["inputs"]["texts"] == 2 and config["table"]["text_b_column"] == "2"
     message = apply(trained, tmp_path / "out", "--text_b_column=")
-    assert "trained on pairs of texts. Received: single ones. Add --text_b_column" in message
+    assert "trained on pairs of texts. Received: single texts. Add --text_b_column" in message
 
 
 def test_settings_of_questions(caplog):

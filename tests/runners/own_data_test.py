@@ -128,7 +128,7 @@ def test_an_adapter_is_called_as_the_user_says(tiny_base_folder, tmp_path, capsy
     folder, more = write(tmp_path / "data"), [*NAMES, "--do_train", "--num_train_epochs=0.3"]
     for name in ("", "two\nlines", " "):
         error = run(folder, tiny_base_folder, tmp_path / "no", *more, f"--adapter_name={name}")
-        assert "--adapter_name is one line of text" in (error or ""), error
+        assert "--adapter_name must be one line of text" in (error or ""), error
     out = tmp_path / "out"
     assert run(folder, tiny_base_folder, out, *more, "--adapter_name=my reviews") is None
     assert capsys.readouterr().out.endswith(f"Adapter: {out}/adapter\n")
