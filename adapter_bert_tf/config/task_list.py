@@ -104,8 +104,8 @@ def _entry(path: str, name: Any, settings: Any) -> Entry:
         )
     if not isinstance(settings, dict):
         raise InputError(
-            f"{path} must hold a task's name and its settings in each entry. Received: "
-            f"{preview({name: settings})}. Settings: {OWN_SETTINGS}"
+            f"{path} must hold a task's name and its settings, some of {OWN_SETTINGS}, in each "
+            f"entry. Received: {preview({name: settings})}"
         )
     if unknown := [key for key in settings if key not in OWN_SETTINGS]:
         raise InputError(

@@ -348,14 +348,14 @@ BAD = {
             _edit("train.tsv", lambda b: b.split(b"\n", 1)[1])(folder)
             or ["--text_a_column=1", "--text_b_column=2", "--label_column=3"]
         ),
-        "line 1: this row looks like data.*label 'no' .*--noheader",
+        "line 1: the header has 'no' .*--noheader",
     ),
     "a first row that is no header, in one file": (
         lambda folder: (
             _edit("dev.tsv", lambda b: b.split(b"\n", 1)[1])(folder)
             or ["--text_a_column=1", "--text_b_column=2", "--label_column=3"]
         ),
-        r"dev.tsv.*line 1: this row looks like data.*label 'no' ",
+        r"dev.tsv.*line 1: the header has 'no' ",
     ),
     "a first row that is no header, with scores": (
         lambda folder: [
@@ -365,7 +365,7 @@ BAD = {
             "--label_column=3",
             "--regression",
         ],
-        "line 1: this row looks like data.*label '0' ",
+        "line 1: the header has '0' ",
     ),
     "a score beyond all floats": (
         lambda folder: [
@@ -381,8 +381,11 @@ BAD = {
         ],
         r"line 2: the score must be a number.* Received: '99999.{,200}$",
     ),
-    "a codec that is no encoding": (lambda folder: ["--encoding=base64"], "Unknown encoding 'bas"),
-    "a name that none has": (lambda folder: ["--encoding=a\0b"], "Unknown encoding 'a"),
+    "a codec that is no encoding": (
+        lambda folder: ["--encoding=base64"],
+        "Unknown --encoding 'bas",
+    ),
+    "a name that none has": (lambda folder: ["--encoding=a\0b"], "Unknown --encoding 'a"),
     "no data": (lambda folder: ["--data_dir="], "needs --data_dir"),
 }
 

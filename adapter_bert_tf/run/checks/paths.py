@@ -70,7 +70,8 @@ def _check_remote(config: RunConfig, paths: Collection[tuple[str, str]]) -> None
     if local:
         raise InputError(
             "A TPU's host cannot read this machine's files: every path must be in a bucket "
-            f"(gs://). Local: {'; '.join(local)}. On a TPU VM use --tpu_name=local."
+            f"(gs://). Local: {'; '.join(local)}. Copy them with `gsutil cp -r`, or on a TPU VM "
+            "use --tpu_name=local."
         )
 
 
