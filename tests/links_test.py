@@ -1,4 +1,4 @@
-"""Links of the pages that are no part of the site, whose own `make docs` checks."""
+"""Links of the pages outside the site, whose own `make docs` checks, and files that pages name."""
 
 import re
 
@@ -23,3 +23,16 @@ def test_links_lead_somewhere(name):
         target = ROOT / path if path else page
         assert target.exists(), path
         assert not anchor or anchor in anchors(target), (path, anchor)
+
+
+@pytest.mark.parametrize(
+    "page", [*sorted(ROOT.glob("docs/*.md")), *map(ROOT.joinpath, PAGES[:2])], ids=lambda p: p.name
+)
+def test_files_that_a_page_names_exist(page):
+    named = re.findall(r"`([\w.-]+(?:/[\w.-]+)+\.(?:py|sh|yaml|ipynb))`", page.read_text())
+    missing = [
+        path
+        for path in named
+        if not (ROOT / path).exists() and not (ROOT / "adapter_bert_tf" / path).exists()
+    ]
+    assert not missing
