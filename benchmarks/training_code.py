@@ -26,7 +26,6 @@ MULTITASK_FILES = (
     "adapters/methods/fusion.py",
     "adapters/methods/fusion_config.py",
     "adapters/methods/hyperformer.py",
-    "adapters/methods/hypernetwork.py",
     "adapters/methods/multitask.py",
     "adapters/methods/per_task.py",
     "adapters/methods/projected_attention.py",

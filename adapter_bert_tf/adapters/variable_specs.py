@@ -113,7 +113,7 @@ def base_specs(sizes: Sizes) -> dict[str, VariableSpec]:
     specs |= _norm("bert/embeddings/LayerNorm", hidden, None)
     for i in range(sizes["num_layers"]):
         specs |= _block_specs(i, sizes)
-    return specs | _dense(POOLER, (hidden,), (hidden,), "pooler", None)
+    return specs | dense_specs(f"{POOLER}/", (hidden,), (hidden,), "pooler")
 
 
 def _block_specs(layer: int, sizes: Sizes) -> dict[str, VariableSpec]:
@@ -121,23 +121,29 @@ def _block_specs(layer: int, sizes: Sizes) -> dict[str, VariableSpec]:
     heads = (sizes["num_attention_heads"], hidden[0] // sizes["num_attention_heads"])
     prefix = f"bert/encoder/layer_{layer}"
     return {
-        **_dense(f"{prefix}/attention/self/query", hidden, heads, "layers", layer),
-        **_dense(f"{prefix}/attention/self/key", hidden, heads, "layers", layer),
-        **_dense(f"{prefix}/attention/self/value", hidden, heads, "layers", layer),
-        **_dense(f"{prefix}/attention/output/dense", heads, hidden, "layers", layer),
+        **dense_specs(f"{prefix}/attention/self/query/", hidden, heads, "layers", layer),
+        **dense_specs(f"{prefix}/attention/self/key/", hidden, heads, "layers", layer),
+        **dense_specs(f"{prefix}/attention/self/value/", hidden, heads, "layers", layer),
+        **dense_specs(f"{prefix}/attention/output/dense/", heads, hidden, "layers", layer),
         **_norm(f"{prefix}/attention/output/LayerNorm", hidden[0], layer),
-        **_dense(f"{prefix}/intermediate/dense", hidden, inner, "layers", layer),
-        **_dense(f"{prefix}/output/dense", inner, hidden, "layers", layer),
+        **dense_specs(f"{prefix}/intermediate/dense/", hidden, inner, "layers", layer),
+        **dense_specs(f"{prefix}/output/dense/", inner, hidden, "layers", layer),
         **_norm(f"{prefix}/output/LayerNorm", hidden[0], layer),
     }
 
 
-def _dense(
-    prefix: str, inputs: tuple[int, ...], outputs: tuple[int, ...], group: str, layer: int | None
+def dense_specs(
+    prefix: str,
+    inputs: tuple[int, ...],
+    outputs: tuple[int, ...],
+    group: str,
+    layer: int | None = None,
+    **start: Any,
 ) -> dict[str, VariableSpec]:
+    """Specs of `PREFIXkernel` and `PREFIXbias`; `start` has further fields of the kernel's."""
     return {
-        f"{prefix}/kernel": VariableSpec((*inputs, *outputs), group, layer),
-        f"{prefix}/bias": VariableSpec(outputs, group, layer),
+        f"{prefix}kernel": VariableSpec((*inputs, *outputs), group, layer, **start),
+        f"{prefix}bias": VariableSpec(outputs, group, layer),
     }
 
 

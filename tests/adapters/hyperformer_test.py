@@ -10,8 +10,8 @@ import tf_keras
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
-from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig
-from adapter_bert_tf.adapters.methods.hypernetwork import (
+from adapter_bert_tf.adapters.methods.hyperformer import (
+    HyperFormerConfig,
     embedding_name,
     generate_adapters,
     project_embeddings,

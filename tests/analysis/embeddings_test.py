@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from adapter_bert_tf.adapters.methods.hypernetwork import embedding_name
+from adapter_bert_tf.adapters.methods.hyperformer import embedding_name
 from adapter_bert_tf.analysis.composition import embeddings
 from adapter_bert_tf.cli.analyze import main
 from adapter_bert_tf.store import load_adapter

@@ -10,7 +10,12 @@ import tf_keras
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.registry import ModuleConfig, register, require
-from adapter_bert_tf.adapters.variable_specs import ATTENTION_DROPOUT, Sizes, VariableSpec
+from adapter_bert_tf.adapters.variable_specs import (
+    ATTENTION_DROPOUT,
+    Sizes,
+    VariableSpec,
+    dense_specs,
+)
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import printable
 
@@ -103,15 +108,14 @@ class FusionConfig(ModuleConfig):
 
 
 def _attention(hidden: int, layer: int | None) -> dict[str, VariableSpec]:
-    kernel, bias = (hidden, hidden), (hidden,)
+    size, start = (hidden,), {"start": 0.02, "cut": False}
+    value = VariableSpec(
+        (hidden, hidden), "fusion", layer, "near_identity", to_identity=TO_IDENTITY
+    )
     return {
-        "query_kernel": VariableSpec(kernel, "fusion", layer, 0.02, cut=False),
-        "query_bias": VariableSpec(bias, "fusion", layer),
-        "key_kernel": VariableSpec(kernel, "fusion", layer, 0.02, cut=False),
-        "key_bias": VariableSpec(bias, "fusion", layer),
-        "value_kernel": VariableSpec(
-            kernel, "fusion", layer, "near_identity", to_identity=TO_IDENTITY
-        ),
+        **dense_specs("query_", size, size, "fusion", layer, **start),
+        **dense_specs("key_", size, size, "fusion", layer, **start),
+        "value_kernel": value,
     }
 
 

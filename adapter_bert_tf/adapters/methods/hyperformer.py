@@ -3,24 +3,29 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.config import OUTPUT_NORM
-from adapter_bert_tf.adapters.methods.hypernetwork import (
-    NAME,
-    PROJECTOR,
-    SHARED,
-    generate_adapters,
-)
+from adapter_bert_tf.adapters.config import OUTPUT_NORM, AdapterConfig
 from adapter_bert_tf.adapters.methods.multitask import TASK_IDS, TASKS, TaskAdaptersConfig
 from adapter_bert_tf.adapters.modules import AdapterModule
-from adapter_bert_tf.adapters.ops import ROWS, Tensor
+from adapter_bert_tf.adapters.ops import ROWS, Tensor, dense, layer_norm
 from adapter_bert_tf.adapters.registry import module_for, register, require
-from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec
+from adapter_bert_tf.adapters.variable_specs import (
+    Sizes,
+    VariableSpec,
+    dense_specs,
+    values_with_prefix,
+)
 
+NAME = "hypernetwork"
+SHARED = f"{NAME}/generators"  # Of HyperFormer++, for all sublayers.
+PROJECTOR = f"{NAME}/projector"
+VECTOR_EPSILON = 1e-6  # Of the LayerNorm of HyperFormer++ before the generators.
+LAYER = re.compile(rf"{NAME}/layer_([0-9]+)/")
 STARTS = ("identity", "published")
 SCALE = 1e-2  # Standard deviation of all kernels at the start.
 REDUCTION = 32  # Hidden size of the base divided by that of the bottleneck, in the paper.
@@ -29,6 +34,7 @@ SIZES = ("task_embedding_size", "projector_size", "projected_size")
 SWITCHES = ("shared", "projector", "conditional_norm")
 
 _require = functools.partial(require, "HyperFormer")
+_linear = functools.partial(dense_specs, group=NAME, start=SCALE, cut=False)
 
 
 @register(NAME)
@@ -111,8 +117,8 @@ class HyperFormerConfig(TaskAdaptersConfig):
     def _projector(self) -> dict[str, VariableSpec]:
         specs: dict[str, VariableSpec] = {}
         if self.projector:
-            specs |= _linear(f"{PROJECTOR}/down_", self._embedding_size, self.projector_size)
-            specs |= _linear(f"{PROJECTOR}/up_", self.projector_size, self.projected_size)
+            specs |= _linear(f"{PROJECTOR}/down_", (self._embedding_size,), (self.projector_size,))
+            specs |= _linear(f"{PROJECTOR}/up_", (self.projector_size,), (self.projected_size,))
         if self.shared:
             shape = (self.vector_size,)
             specs[f"{PROJECTOR}/layer_norm_gamma"] = VariableSpec(shape, NAME, start="ones")
@@ -135,8 +141,10 @@ class HyperFormerConfig(TaskAdaptersConfig):
         specs: dict[str, VariableSpec] = {}
         for name, shape in shapes.items():
             at_zero = self.start == "identity" and name.startswith(f"{OUTPUT_NORM}_")
-            start, size = "zeros" if at_zero else SCALE, math.prod(shape)
-            specs |= _linear(f"{prefix}/{name}/", self.vector_size, size, layer, start)
+            sizes, start = (math.prod(shape),), "zeros" if at_zero else SCALE
+            specs |= _linear(
+                f"{prefix}/{name}/", (self.vector_size,), sizes, layer=layer, start=start
+            )
         return specs
 
     def _norm_start(self, name: str) -> str:
@@ -167,10 +175,85 @@ class HyperFormerModule(AdapterModule):
         return self.config.adapter.module(rows, self.dropouts, ROWS)
 
 
-def _linear(
-    prefix: str, inputs: int, outputs: int, layer: int | None = None, start: str | float = SCALE
-) -> dict[str, VariableSpec]:
+def generate_adapters(
+    config: AdapterConfig, tasks: Sequence[str], values: Mapping[str, Tensor]
+) -> dict[str, tf.Tensor]:
+    """Dict from the names of an adapter's variables to float32 `[tasks, ...]`, generated."""
+    z = tf.stack([values[embedding_name(task)] for task in tasks])
+    adapters = _shared_norms(values, z.shape[0])
+    for prefix, (sublayers, vectors) in _generator_inputs(config, values, z).items():
+        generators = values_with_prefix(values, prefix)
+        for name, tensor in _generate(config, generators, vectors).items():
+            for sublayer, value in zip(sublayers, tf.split(tensor, len(sublayers)), strict=True):
+                adapters[f"adapters/{sublayer}/{name}"] = value
+    return adapters
+
+
+def embedding_name(task: str) -> str:
+    """The name of a task's embedding, of shape `[task embedding]`."""
+    return f"{TASKS}/{task}/{NAME}/embedding"
+
+
+def project_embeddings(values: Mapping[str, Tensor], z: tf.Tensor) -> tf.Tensor:
+    """The input of the generators: `W2 relu(W1 z)`, for HyperFormer++ after a LayerNorm.
+
+    z is float32 `[vectors, task embedding]`, for HyperFormer++ three times as wide. Without a
+    projector the result is z.
+    """
+    own = values_with_prefix(values, PROJECTOR)
+    if "down_kernel" in own:
+        hidden = tf.nn.relu(dense(z, own["down_kernel"], own["down_bias"]))
+        z = dense(hidden, own["up_kernel"], own["up_bias"])
+    if "layer_norm_gamma" in own:
+        z = layer_norm(z, own["layer_norm_gamma"], own["layer_norm_beta"], VECTOR_EPSILON)
+    return z
+
+
+def _generator_inputs(
+    config: AdapterConfig, values: Mapping[str, Tensor], z: tf.Tensor
+) -> dict[str, tuple[list[str], tf.Tensor]]:
+    """Dict from the prefix of generators to the paths of their sublayers, and their input.
+
+    A path is `layer_I/SUBLAYER`. The input is `[sublayers * tasks, vector]`: all tasks of the first
+    sublayer, then those of the next.
+    """
+    matches = [LAYER.match(name) for name in values]
+    layers = sorted({int(match[1]) for match in matches if match})
+    paths = [f"layer_{i}/{sublayer}" for i in layers for sublayer in config.sublayers]
+    if any(name.startswith(f"{SHARED}/") for name in values):
+        wide = tf.concat([_with_path(values, z, path) for path in paths], 0)
+        return {SHARED: (paths, project_embeddings(values, wide))}
+    vectors = project_embeddings(values, z)
+    return {f"{NAME}/{path}": ([path], vectors) for path in paths}
+
+
+def _with_path(values: Mapping[str, Tensor], z: tf.Tensor, path: str) -> tf.Tensor:
+    """The tasks' embeddings, each followed by those of a layer and a sublayer."""
+    own = tf.concat([values[f"{NAME}/{part}/embedding"] for part in path.split("/")], 0)
+    return tf.concat([z, tf.repeat(own[tf.newaxis], z.shape[0], 0)], -1)
+
+
+def _generate(
+    config: AdapterConfig, generators: Mapping[str, Tensor], vectors: tf.Tensor
+) -> dict[str, tf.Tensor]:
+    """Dict from the name of an adapter's variable to `[vectors, ...]`, linear in the vectors."""
+    shapes = config.variable_shapes(generators["up_bias/bias"].shape[0])
     return {
-        f"{prefix}kernel": VariableSpec((inputs, outputs), NAME, layer, start, cut=False),
-        f"{prefix}bias": VariableSpec((outputs,), NAME, layer),
+        name: tf.reshape(
+            dense(vectors, generators[f"{name}/kernel"], generators[f"{name}/bias"]),
+            [-1, *shape],
+        )
+        for name, shape in shapes.items()
+        if f"{name}/kernel" in generators
+    }
+
+
+def _shared_norms(values: Mapping[str, Tensor], tasks: int) -> dict[str, tf.Tensor]:
+    """Values of LayerNorms that are not generated, repeated for every task."""
+    return {
+        name.replace(NAME, "adapters", 1): tf.repeat(
+            tf.convert_to_tensor(value)[tf.newaxis], tasks, 0
+        )
+        for name, value in values.items()
+        if LAYER.match(name) and name.rsplit("/", 1)[1].startswith(f"{OUTPUT_NORM}_")
     }

@@ -23,6 +23,7 @@ from adapter_bert_tf.adapters.variable_specs import (
     ATTENTION_DROPOUT,
     Sizes,
     VariableSpec,
+    dense_specs,
     values_with_prefix,
 )
 
@@ -32,6 +33,7 @@ MOST = 65_536
 MASKED = -1e9  # Added to the scores of masked positions.
 
 _require = functools.partial(require, "PALs")
+_linear = functools.partial(dense_specs, group=NAME, start=SCALE, cut=False)
 
 
 @register(NAME)
@@ -69,11 +71,11 @@ class PalsConfig(MultitaskConfig):
 
     def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
         """Variables `tasks/TASK/pals/...`."""
-        hidden, size = sizes["hidden_size"], self.size
-        task_specs = _linear("encoder", hidden, size) | _linear("decoder", size, hidden)
+        hidden, size = (sizes["hidden_size"],), (self.size,)
+        task_specs = _linear("encoder/", hidden, size) | _linear("decoder/", size, hidden)
         for layer in range(sizes["num_layers"]):
             for name in ("query", "key", "value"):
-                task_specs |= _linear(f"layer_{layer}/{name}", size, size, layer)
+                task_specs |= _linear(f"layer_{layer}/{name}/", size, size, layer=layer)
         return {
             f"{TASKS}/{task}/{NAME}/{name}": spec
             for task in self.tasks
@@ -152,12 +154,3 @@ class RowPals(AdapterModule):
 
 def _in_heads(x: tf.Tensor, heads: int, width: int) -> tf.Tensor:
     return tf.reshape(x, [tf.shape(x)[0], tf.shape(x)[1], heads, width])
-
-
-def _linear(
-    prefix: str, inputs: int, outputs: int, layer: int | None = None
-) -> dict[str, VariableSpec]:
-    return {
-        f"{prefix}/kernel": VariableSpec((inputs, outputs), NAME, layer, SCALE, cut=False),
-        f"{prefix}/bias": VariableSpec((outputs,), NAME, layer),
-    }

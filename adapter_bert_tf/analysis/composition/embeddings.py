@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig
-from adapter_bert_tf.adapters.methods.hypernetwork import embedding_name
+from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig, embedding_name
 from adapter_bert_tf.analysis import outputs, plots
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import printable
