@@ -98,9 +98,7 @@ class AdapterModel:
         cooling_steps: int = 0,
         **inputs: int,
     ) -> TaskModel:
-        """Adds a task that attends to the adapters of other tasks (Pfeiffer et al. 2021).
-
-        A fusion has copies of its members: later changes of the originals have no effect.
+        """Adds a task that attends to copies of adapters of other tasks (Pfeiffer et al. 2021).
 
         Args:
           name: name of the task.
@@ -248,10 +246,9 @@ class AdapterModel:
         return self._passes.mixed(names, tasks, inputs)
 
     def with_members(self, inputs: Mapping[str, Any], name: str) -> dict[str, tf.Tensor]:
-        """Computes the logits of a fusion and of each member in one pass of the base.
+        """Computes the logits of a fusion and of its members, by name, in one pass of the base.
 
-        Returns a dict from `name`, that of the fusion, and the members' names to logits. Raises
-        `InputError` for a task that is not a fusion. `inputs` are as in `__call__`.
+        Raises `InputError` for a task that is not a fusion.
         """
         task = self._require_task(name)
         return self._passes.with_members(name, task, encoder_inputs(inputs, self.base.config))

@@ -33,7 +33,7 @@ from adapter_bert_tf.store.combine import drop_lowest_layers
 from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.training.loop import TrainingSettings
-from adapter_bert_tf.training.tuning import uses_train_pooler
+from adapter_bert_tf.training.tuning import BASE_METHODS
 
 
 def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
@@ -155,7 +155,7 @@ def _with_pooler_default(
     """
     if config.method.train_pooler is not None:
         return config
-    is_used = runner.uses_pooler and not initial and uses_train_pooler(config.method.tuning)
+    is_used = runner.uses_pooler and not initial and config.method.tuning not in BASE_METHODS
     return config.with_defaults(train_pooler=is_used and not base.has_trained_pooler)
 
 

@@ -185,11 +185,6 @@ MULTITASK_METHODS = (
 BASE_METHODS = ("full", "top_k", "multitask_full", "pals")  # They train weights of the base.
 
 
-def uses_train_pooler(method: str) -> bool:
-    """Whether `train_pooler` has an effect with a method."""
-    return method not in BASE_METHODS
-
-
 def is_trained(
     spec: VariableSpec, num_layers: int, tuning: Tuning, unused: Collection[str] = ()
 ) -> bool:
