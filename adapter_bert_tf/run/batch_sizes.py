@@ -6,6 +6,7 @@ from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.sections.training import TrainingConfig
 from adapter_bert_tf.data.mixture import parse_temperature
 from adapter_bert_tf.errors import InputError, error_context
+from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.run.plan import Batches, Method
 from adapter_bert_tf.training.loop import TrainingSettings
 
@@ -51,11 +52,10 @@ def _pad_to(config: RunConfig) -> int | None:
     return 8 if tf.config.list_physical_devices("GPU") else 2
 
 
-def training_settings(config: RunConfig, method: Method, examples: int) -> TrainingSettings:
-    """Returns how to train, with 0 steps for a run that does not train.
-
-    Raises `InputError` if all examples are too few for one step.
-    """
+def training_settings(
+    config: RunConfig, method: Method, examples: int, loss: Loss | None
+) -> TrainingSettings:
+    """Returns how to train, with 0 steps for a run that does not train. Raises `InputError`."""
     training = config.training
     rate = training.learning_rate
     return TrainingSettings(
@@ -71,6 +71,7 @@ def training_settings(config: RunConfig, method: Method, examples: int) -> Train
         seed=training.seed,
         weight_decay=training.weight_decay,
         microbatches=training.gradient_accumulation_steps,
+        loss=loss,
     )
 
 

@@ -1,6 +1,5 @@
 """From a configuration to the plan of a run: all checks that need no model."""
 
-import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,7 +23,6 @@ from adapter_bert_tf.run.output_contents import contents_of, run_dir
 from adapter_bert_tf.run.plan import Method, Plan
 from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.run.saved_settings import with_earlier_defaults, with_saved_settings
-from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
@@ -32,7 +30,6 @@ from adapter_bert_tf.store.adapter_dir import AdapterDir, require_outside_adapte
 from adapter_bert_tf.store.combine import drop_lowest_layers
 from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.multitask import require_one_task
-from adapter_bert_tf.training.loop import TrainingSettings
 from adapter_bert_tf.training.tuning import BASE_METHODS
 
 
@@ -74,6 +71,7 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
     split_history.warn(tasks, initial, members)
     content = content_of(tasks, base, method, initial, members)
     folder = _checked_folder(config, runner.output_files(tasks), content)
+    loss = runner.training_loss(tasks, config.training) if actions.do_train else None
     plan = Plan(
         tasks=tasks,
         actions=actions,
@@ -83,7 +81,7 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
         method=method,
         saved=saved,
         batches=batches,
-        training=_training(runner, config, method, tasks),
+        training=training_settings(config, method, sum(task.count for task in tasks), loss),
         strategy=strategy,
         precision=config.device.precision,
         dropout=config.training.dropout,
@@ -168,16 +166,6 @@ def _check_cache_frozen(config: RunConfig, runner: TaskRunner, method: Method) -
         raise InputError(
             "--cache_frozen: no layer is frozen. Add --frozen_layers=N, or leave it out."
         )
-
-
-def _training(
-    runner: TaskRunner, config: RunConfig, method: Method, tasks: Sequence[TaskData]
-) -> TrainingSettings:
-    training = training_settings(config, method, sum(task.count for task in tasks))
-    if not config.actions.do_train:
-        return training
-    weights, smoothing = config.training.class_weights, config.training.label_smoothing
-    return dataclasses.replace(training, loss=runner.training_loss(tasks, weights, smoothing))
 
 
 def _checked_folder(

@@ -10,6 +10,7 @@ from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.sections.training import TrainingConfig
 from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.losses import Loss
@@ -57,11 +58,9 @@ class TaskRunner(abc.ABC):
     def train_batches(self, plan: Plan, start: int, share: HostShard) -> tf.data.Dataset:
         """Returns the batches from step `start` to the last, with this host's rows of each."""
 
-    def training_loss(
-        self, tasks: Sequence[TaskData], class_weights: str | None, smoothing: float
-    ) -> Loss | None:
+    def training_loss(self, tasks: Sequence[TaskData], config: TrainingConfig) -> Loss | None:
         """Returns the loss to train with; None for the model's own. Raises `InputError`."""
-        if class_weights or smoothing:
+        if config.class_weights or config.label_smoothing:
             raise InputError(
                 "--class_weights and --label_smoothing work only with one task of classes. Leave "
                 "them out."

@@ -10,6 +10,7 @@ from absl import logging
 
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.sections.training import TrainingConfig
 from adapter_bert_tf.data.batches import eval_batches, eval_plan, train_batches
 from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.data.tokenization import text_encoder
@@ -64,14 +65,13 @@ class ClassificationRunner(TaskRunner):
             share,
         )
 
-    def training_loss(
-        self, tasks: Sequence[TaskData], class_weights: str | None, smoothing: float
-    ) -> Loss | None:
+    def training_loss(self, tasks: Sequence[TaskData], config: TrainingConfig) -> Loss | None:
         if self.together:
-            return super().training_loss(tasks, class_weights, smoothing)
+            return super().training_loss(tasks, config)
         (task,) = cast(Sequence[ClassificationData], tasks)
         encoded, labels = task.features["train"].labels.numpy(), task.labels_in_order
-        return task.task_type.weighted_loss(class_weights, smoothing, labels, encoded)
+        weights, smoothing = config.class_weights, config.label_smoothing
+        return task.task_type.weighted_loss(weights, smoothing, labels, encoded)
 
     def begin_training(self, job: Job) -> None:
         """Standardizes the outputs of saved heads, and computes frozen layers once."""
