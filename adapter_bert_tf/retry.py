@@ -79,7 +79,7 @@ def _wait(path: str, error: tf.errors.OpError, attempt: int) -> None:
     time.sleep(seconds)
 
 
-def reason(error: tf.errors.OpError) -> str:
-    """The first line of TensorFlow's message; the rest is the service's JSON."""
-    first = str(error.message).strip().split("\n")[0]
+def reason(error: Exception) -> str:
+    """The first line of an error's message; the rest of TensorFlow's is the service's JSON."""
+    first = str(getattr(error, "message", error)).strip().split("\n")[0]
     return re.sub(r"^\{\{.*?\}\} ", "", first)[:200]  # Without the place in a graph.

@@ -139,10 +139,7 @@ def read_text(path: str) -> str:
 
 
 def read_json_object(path: str, limit: int = -1, distinct: bool = False) -> dict[str, Any]:
-    """Reads a file with a JSON object; arguments as in `read_bytes` and `parse_json`.
-
-    Raises `InputError` for a file that is missing or has other content.
-    """
+    """Reads a JSON object; arguments as in `read_bytes` and `parse_json`. Raises `InputError`."""
     try:
         values = parse_json(read_bytes(path, limit), distinct)
     except tf.errors.OpError as error:

@@ -12,19 +12,16 @@ from adapter_bert_tf.sanitize import truncate
 def assign_weights(variables, values, source):
     """Assigns every base variable, and those of adapters and head that the checkpoint has.
 
-    Args:
-      variables: dict from common name to variable: `named_variables()` of the model.
-      values: dict from common name to float array, from `read_weights`.
-      source: the path, for messages.
-
-    Returns:
-      names of the variables that are missing in the checkpoint, all of adapters or head.
-
-    Raises:
-      InputError: if a base variable is missing, a shape differs, or the checkpoint has encoder
-        variables that the model lacks. Nothing is assigned then.
+    `variables` and `values` are by common name; `source` is the path. Returns the names of
+    variables that are missing in the checkpoint, all of adapters or head. Raises `InputError`, and
+    assigns nothing, if a base variable is missing, a shape differs, or the checkpoint has other
+    variables.
     """
-    if not _head_matches(variables, values):  # A head of another task: the new one starts fresh.
+    head = {name: variable for name, variable in variables.items() if name.startswith("head/")}
+    if not head or not all(
+        name in values and shapes_match(values[name].shape, variable.shape)
+        for name, variable in head.items()
+    ):  # A head of another task: the new one starts fresh.
         values = {name: value for name, value in values.items() if not name.startswith("head/")}
     missing = [name for name in variables if name not in values]
     adapters = {name for name in variables if not name.startswith(("bert/", "head/"))}
@@ -51,11 +48,7 @@ def assign_weights(variables, values, source):
 def check_shapes(
     specs: Mapping[str, VariableSpec], shapes: Mapping[str, tuple[int, ...]], source: str
 ) -> None:
-    """Checks the names and shapes of a checkpoint before anything is built or read.
-
-    `specs` are those of the base in the configuration file; `shapes` has all variables of the
-    checkpoint. Raises `InputError` as `assign_weights`.
-    """
+    """Checks the shapes of a checkpoint against the base's `specs`. Raises as `assign_weights`."""
     problems = {
         "missing in the checkpoint": [name for name in specs if name not in shapes],
         "not in the model": [
@@ -92,14 +85,6 @@ def shapes_match(actual, expected):
     elif len(shape) == 2:
         flat |= {(shape[0] * shape[1],)}
     return tuple(actual) in flat
-
-
-def _head_matches(variables, values):
-    head = {name: variable for name, variable in variables.items() if name.startswith("head/")}
-    return bool(head) and all(
-        name in values and shapes_match(values[name].shape, variable.shape)
-        for name, variable in head.items()
-    )
 
 
 def _listing(title, rows):

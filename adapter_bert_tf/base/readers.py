@@ -72,29 +72,27 @@ def read_weights(path: str) -> dict[str, np.ndarray]:
 
     Raises `InputError`, with the names of its variables, when it is damaged or not a BERT.
     """
-    if path.endswith(".safetensors"):
-        stored = _in_hugging_face(path)
+    stored, reader = _open(path)
+    if reader is None:
         read = tensors.read_tensors(path, NOT_ENCODER).__getitem__
     else:
-        reader = _checkpoint(path)
-        stored = _in_checkpoint(path, reader)
         read = functools.partial(_read_tensor, path, reader)
     return {common: _convert(read(item.name), item, path) for common, item in stored.items()}
 
 
 def read_shapes(path: str) -> dict[str, tuple[int, ...]]:
     """The shapes of the arrays of `read_weights`, without reading these; raises the same errors."""
-    stored = (
-        _in_hugging_face(path)
-        if path.endswith(".safetensors")
-        else _in_checkpoint(path, _checkpoint(path))
-    )
-    return {common: item.shape for common, item in stored.items()}
+    return {common: item.shape for common, item in _open(path)[0].items()}
 
 
-def _convert(value, stored, path):
-    value = value.T if stored.transposed else value
-    return _float32(value, path, stored.name).reshape(stored.shape)
+def _open(path):
+    """(dict from common name to `Stored`, checkpoint reader or None) of a file."""
+    if path.endswith(".safetensors"):
+        return _in_hugging_face(path), None
+    reader = _checkpoint(path)
+    shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
+    is_object_based = "_CHECKPOINTABLE_OBJECT_GRAPH" in shapes
+    return (_in_model_garden if is_object_based else _in_google)(path, shapes), reader
 
 
 def _checkpoint(path):
@@ -103,7 +101,7 @@ def _checkpoint(path):
         reader = tf.train.load_checkpoint(_local_checkpoint(path))
     except storage.DAMAGED_CHECKPOINT as error:
         raise InputError(
-            f"Cannot read the checkpoint {path!r}: {_first_line(error)} Copy or download all of "
+            f"Cannot read the checkpoint {path!r}: {storage.reason(error)} Copy or download all of "
             "its files again."
         ) from error
     shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
@@ -117,17 +115,13 @@ def _checkpoint(path):
     return reader
 
 
-def _first_line(error):
-    return str(getattr(error, "message", error)).strip().split("\n")[0]
-
-
 def _read_tensor(path, reader, name):
     try:
         return reader.get_tensor(name)
     except (*storage.DAMAGED_CHECKPOINT, RuntimeError) as error:
         raise InputError(
-            f"The checkpoint {path!r} is damaged: {name} cannot be read ({_first_line(error)}). "
-            "Copy or download all of its files again."
+            f"The checkpoint {path!r} is damaged: {name} cannot be read "
+            f"({storage.reason(error)}). Copy or download all of its files again."
         ) from error
 
 
@@ -137,13 +131,6 @@ def _local_checkpoint(prefix):
         return prefix
     files = storage.glob(f"{prefix}.index") + storage.glob(f"{prefix}.data-*")
     return storage.cached(*files)[0].removesuffix(".index") if files else prefix
-
-
-def _in_checkpoint(path, reader):
-    """Dict from common name to `Stored`, of a TensorFlow checkpoint."""
-    shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
-    is_object_based = "_CHECKPOINTABLE_OBJECT_GRAPH" in shapes
-    return (_in_model_garden if is_object_based else _in_google)(path, shapes)
 
 
 def _in_google(path, shapes):
@@ -201,10 +188,11 @@ def _in_model_garden(path, shapes):
 
 def _model_garden_root(path, names):
     """The path of the encoder in the object graph, and a function that renames its attributes."""
-    for mark, rename in (
-        ("_embedding_layer/embeddings", _attribute_name),
-        ("layer_with_weights-0/embeddings", _functional_renamer(names)),
-    ):
+    renamers = {
+        "_embedding_layer/embeddings": _attribute_name,
+        "layer_with_weights-0/embeddings": _functional_renamer(names),
+    }
+    for mark, rename in renamers.items():
         roots = [n.removesuffix(mark + VALUE) for n in names if n.endswith(mark + VALUE)]
         if roots:
             return min(roots, key=len), rename
@@ -242,15 +230,16 @@ def _apply(rules, name):
     return name
 
 
-def _float32(value, path, name):
-    kind = value.dtype
-    if not np.issubdtype(kind, np.floating) and kind != ml_dtypes.bfloat16:
-        raise InputError(f"{path}: {name} must hold floating-point numbers. Received: {kind}")
+def _convert(value, stored, path):
+    """The float32 array in the layout of this package. Raises `InputError`."""
+    name, dtype = stored.name, value.dtype
+    if not np.issubdtype(dtype, np.floating) and dtype != ml_dtypes.bfloat16:
+        raise InputError(f"{path}: {name} must hold floating-point numbers. Received: {dtype}")
     with np.errstate(over="ignore"):  # The check for infinity follows.
-        value = np.asarray(value, np.float32)
+        value = np.asarray(value.T if stored.transposed else value, np.float32)
     if not np.isfinite(value).all():
         raise InputError(f"{path}: {name} holds values that are not finite (NaN or infinity).")
-    return value
+    return value.reshape(stored.shape)
 
 
 def _add(stored, common, item, path):

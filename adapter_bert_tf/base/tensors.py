@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.sanitize import preview, truncate
+from adapter_bert_tf.sanitize import preview
 
 FLOATS: Mapping[str, type] = {
     "F64": np.float64,
@@ -60,9 +60,7 @@ def _damaged(path: str, error: Exception) -> InputError:
         size = f"it has {storage.stat(path).length:,} bytes"
     except tf.errors.OpError as missing:
         size = storage.reason(missing)
-    is_op_error = isinstance(error, tf.errors.OpError)
-    reason = storage.reason(error) if is_op_error else truncate(str(error), 400)
     return InputError(
-        f"Cannot read {path!r}: {reason}; {size}. The file is damaged or incomplete: copy or "
-        "download it again."
+        f"Cannot read {path!r}: {storage.reason(error)}; {size}. The file is damaged or "
+        "incomplete: copy or download it again."
     )

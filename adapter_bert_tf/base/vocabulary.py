@@ -51,20 +51,15 @@ def read_vocabulary(path: str, do_lower_case: bool | None = None) -> Vocabulary:
     missing = [token for token in SPECIAL_TOKENS if token not in pieces]
     if missing:
         raise InputError(f"{path} is not a BERT vocabulary: it has no {missing}.")
-    _check_distinct(path, pieces)
-    return Vocabulary(path, pieces, _lower_case(path, pieces, do_lower_case))
-
-
-def _check_distinct(path: str, pieces: tuple[str, ...]) -> None:
-    """Raises `InputError` for a duplicate piece, whose id would be ambiguous."""
     lines: dict[str, int] = {}
     for number, piece in enumerate(pieces, start=1):
-        if piece in lines:
+        if piece in lines:  # Its id would be ambiguous.
             raise InputError(
                 f"{path}: lines {lines[piece]} and {number} are the same word piece. Received: "
                 f"{preview(piece)}. Use the file that came with the checkpoint."
             )
         lines[piece] = number
+    return Vocabulary(path, pieces, _lower_case(path, pieces, do_lower_case))
 
 
 def _lower_case(path: str, pieces: tuple[str, ...], do_lower_case: bool | None) -> bool:

@@ -55,15 +55,9 @@ class Examples:
 def read_examples(task, folder, roles, split_seed=0, cells=ONE_LABEL):
     """Reads the splits of a task that have one of `roles`: a dict from split to `Examples`.
 
-    Args:
-      task: `Task`.
-      folder: the folder of its files, local or gs://.
-      roles: some of `train`, `dev`, `test`.
-      split_seed: seed of the random split, if the publishers made none.
-      cells: `LabelCells`, how the label column is read.
-
-    Raises:
-      InputError: for a missing or empty file, a missing column, a row with too few cells.
+    `folder` is local or gs://, `split_seed` that of a random split if the publishers made none, and
+    `cells` are `LabelCells`. Raises `InputError` for a missing or empty file, a missing column, or
+    a malformed row.
     """
     layout = _select_layout(task, folder)
     proportions, sources = _split_sources(task, layout, folder)
@@ -73,12 +67,9 @@ def read_examples(task, folder, roles, split_seed=0, cells=ONE_LABEL):
         pooled = _concatenate([read_source(task, source, folder, cells) for source in sources])
         labels = [cells.labels_in(cell) for cell in pooled.labels]
         parts = random_split(pooled.texts(), labels, list(proportions.values()), split_seed)
-        _require_nonempty(
-            [part for split, part in zip(proportions, parts, strict=True) if split in roles],
-            proportions,
-            pooled,
-        )
-        splits = {split: pooled.take(rows) for split, rows in zip(proportions, parts, strict=True)}
+        rows = dict(zip(proportions, parts, strict=True))
+        _require_nonempty([rows[split] for split in rows if split in roles], proportions, pooled)
+        splits = {split: pooled.take(rows[split]) for split in rows}
     for split, source in layout.items():
         if role(split) in roles and split not in proportions:
             every_row = role(split) == "test"
@@ -108,12 +99,8 @@ def require_roles(task, roles, available):
     message = f"The task {task.name!r} has no {missing[0]} data."
     if not task.adapter_of:
         raise InputError(message)
-    raise InputError(
-        f"{message} Predict it with an adapter for {task.adapter_of!r}: predict=True, "
-        "adapter_dir=...",
-        "predict=True",
-        "adapter_dir=...",
-    )
+    advice = f"Predict it with an adapter for {task.adapter_of!r}: predict=True, adapter_dir=..."
+    raise InputError(f"{message} {advice}", "predict=True", "adapter_dir=...")
 
 
 def _select_layout(task, folder):
@@ -131,8 +118,8 @@ def _pooled_sources(layout):
 
 def _split_sources(task, layout, folder):
     """Returns (proportions by split, sources to split); empty if the files are already split."""
-    if _pooled_sources(layout):
-        return TABLE_2_PROPORTIONS, _pooled_sources(layout)
+    if pooled := _pooled_sources(layout):
+        return TABLE_2_PROPORTIONS, pooled
     if task.dev_share and find_file(layout["dev"], folder) is None:
         return {"train": 1 - task.dev_share, "dev": task.dev_share}, [layout["train"]]
     return {}, []

@@ -19,11 +19,9 @@ class Fold:
 
     def __post_init__(self) -> None:
         if self.count < 2 or not 0 <= self.number < self.count:
-            raise InputError(
-                f"folds must be 2 or more, and the fold from 0 to folds - 1. Received: fold "
-                f"{self.number} of {self.count}.",
-                "folds",
-            )
+            received = f"fold {self.number} of {self.count}"
+            message = f"folds must be 2 or more, and the fold below folds. Received: {received}."
+            raise InputError(message, "folds")
 
     def split(self, examples: Examples, stratified: bool) -> dict[str, Examples]:
         """Splits examples into `train` and `dev`, in file order; equal texts stay together.
@@ -31,6 +29,8 @@ class Fold:
         If `stratified`, every part has the same proportions of labels. Raises `InputError` for
         fewer different texts than parts.
         """
+        from sklearn.model_selection import StratifiedGroupKFold  # Takes half a second.
+
         texts = examples.texts()
         groups_by_text = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         if len(groups_by_text) < self.count:
@@ -40,13 +40,7 @@ class Fold:
                 f"folds={self.count}",
             )
         groups = [groups_by_text[text] for text in texts]
-        train, dev = self._split_rows(groups, examples.labels if stratified else None)
-        return {"train": examples.take(train), "dev": examples.take(dev)}
-
-    def _split_rows(self, groups: list[int], labels: Any) -> tuple[list[int], list[int]]:
-        """Returns the row numbers of `train` and `dev`."""
-        from sklearn.model_selection import StratifiedGroupKFold  # Takes half a second.
-
+        labels: Any = examples.labels if stratified else None
         if labels is None or max(collections.Counter(labels).values()) < self.count:
             labels = [""] * len(groups)  # scikit-learn refuses labels with fewer rows than parts.
         splitter = StratifiedGroupKFold(self.count, shuffle=True, random_state=self.seed)
@@ -54,4 +48,4 @@ class Fold:
             warnings.filterwarnings("ignore", "The least populated class")
             parts = list(splitter.split(groups, labels, groups))
         train, dev = parts[self.number]
-        return train.tolist(), dev.tolist()
+        return {"train": examples.take(train.tolist()), "dev": examples.take(dev.tolist())}

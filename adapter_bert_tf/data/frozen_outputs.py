@@ -37,10 +37,8 @@ class FrozenOutputs:
     def padded(self, rows: np.ndarray, width: int) -> np.ndarray:
         """Returns the outputs of examples, float32 `[rows, width, hidden]`, padded with zeros."""
         values = np.zeros((len(rows), width, self._values.shape[1]), np.float32)
-        for position, (start, end) in enumerate(
-            zip(self.starts[rows], self.ends[rows], strict=True)
-        ):
-            values[position, : end - start] = self._values[start:end]
+        for value, start, end in zip(values, self.starts[rows], self.ends[rows], strict=True):
+            value[: end - start] = self._values[start:end]
         return values
 
     def gather(self, rows: tf.Tensor, width: tf.Tensor) -> tf.Tensor:

@@ -13,17 +13,11 @@ MOST_COUNTED = 4  # Labels in one line of a report.
 
 
 class LabelCells:
-    """How the cells of a label column are read; here each cell is one label.
+    """How the cells of a label column are read; here each cell is one label."""
 
-    Attributes:
-      several: whether a cell may hold several labels.
-      may_be_empty: whether an empty cell is a known label; otherwise its row is left out.
-      stratified: whether cross-validation gives each part the same share of every cell's text.
-    """
-
-    several = False
-    may_be_empty = False
-    stratified = True
+    several = False  # Whether a cell may hold several labels.
+    may_be_empty = False  # Whether an empty cell is a known label; otherwise its row is left out.
+    stratified = True  # Whether folds have equal shares of every cell's text.
 
     def labels_in(self, cell: str) -> tuple[str, ...]:
         """Label strings in a cell; none where cells hold numbers."""

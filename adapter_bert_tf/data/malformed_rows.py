@@ -20,10 +20,8 @@ def skip_malformed(
 
     A row has at least `width` cells, and in a strict source at most as many as the header. With
     `every_row` a malformed row becomes one without texts, because predictions for a test file have
-    one row for each of its rows.
-
-    Raises:
-      InputError: for a row that may not be skipped, with the numbers of all such lines.
+    one row for each of its rows. Raises `InputError`, with all line numbers, if none may be
+    skipped.
     """
     most = len(header) if source.strict and header else None
     well_formed: Rows = []

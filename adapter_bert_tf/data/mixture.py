@@ -60,20 +60,12 @@ def plan_mixture(
     epochs: float = 1,
     group_by_length: str | None = "epoch",
 ) -> np.ndarray:
-    """Plans the tasks and examples of each batch, reproducibly: int64 `[steps, batch_size]`.
+    """Plans the tasks and examples of each batch: int64 `[steps, batch_size]`, indices of examples.
 
     Every row draws its task, then takes the task's next example. A task's examples come in random
-    order, and each comes once before any is repeated. The values are indices of examples.
-
-    Args:
-      counts: number of examples of each task.
-      lengths: int `[examples]` of all tasks, one task after the other.
-      batch_size: rows per batch, over all replicas.
-      steps: number of batches.
-      seed: seed of the draws.
-      temperature: as in `task_proportions`.
-      epochs: number of epochs for annealing, rounded up.
-      group_by_length: as in `batches.pool_sizes`; None does not sort.
+    order, and each comes once before any is repeated. `counts` are the tasks' numbers of examples,
+    `lengths` those of all examples, one task after the other. `epochs`, rounded up, are for
+    annealing; `group_by_length` is as in `batches.pool_sizes`, None for no sorting.
     """
     rng, epoch_count = np.random.default_rng(seed), max(math.ceil(epochs), 1)
     ends = [steps * epoch // epoch_count for epoch in range(epoch_count + 1)]

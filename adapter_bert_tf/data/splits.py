@@ -9,15 +9,9 @@ import numpy as np
 def random_split(keys, labels, proportions, seed):
     """Splits examples at random; the same `seed` gives the same split.
 
-    Args:
-      keys: `[examples]`, hashable; examples with equal keys stay together.
-      labels: `[examples]`, the labels of each as a tuple, or None. The first part gets at least
-        one example of each label.
-      proportions: proportions of the parts, with sum 1.
-      seed: seed of the order.
-
-    Returns:
-      list of int lists: each part's examples, in file order. A part can be empty.
+    Examples with equal `keys` stay together. With `labels`, a tuple for each example, the first
+    part gets at least one example of each label. `proportions` have the sum 1. Returns each part's
+    examples, int lists in file order; a part can be empty.
     """
     by_key = collections.defaultdict(list)
     for i, key in enumerate(keys):

@@ -23,11 +23,7 @@ csv.field_size_limit(2**31 - 1)
 
 
 def read_table(source: Source, folder: str) -> tuple[list[str] | None, Rows]:
-    """Reads all rows of a source: (header or None, list of (place, cells)).
-
-    A place is (path, line number), for messages. Raises `InputError` for a missing, empty,
-    undecodable or badly quoted file.
-    """
+    """Reads all rows of a source: (header or None, list of (place, cells)). Raises `InputError`."""
     path = find_file(source, folder)
     if path is None:
         raise InputError(
@@ -44,10 +40,7 @@ def read_table(source: Source, folder: str) -> tuple[list[str] | None, Rows]:
 
 
 def find_file(source: Source, folder: str) -> str | None:
-    """Returns the path of a source's file, plain or gzipped; None if there is none.
-
-    Raises `InputError` for a broken link: its owner believes that the file exists.
-    """
+    """Returns the path of a source's file, plain or gzipped, or None; refuses a broken link."""
     path = os.path.join(folder, source.file)
     candidates = [path] if source.file.endswith("/") else [path, f"{path}.gz"]
     file = next((p for p in candidates if storage.exists(p) or storage.is_link(p)), None)

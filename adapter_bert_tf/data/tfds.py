@@ -128,10 +128,7 @@ def _label(task, builder, value):
 
 
 def read_tfds_squad(name, folder, split):
-    """SQuAD, `squad` or `squad_v2`, in the form of its JSON file's `data`, one article a title.
-
-    `folder` is as in `read_tfds`, `split` is `train` or `dev`. Raises `InputError`.
-    """
+    """SQuAD as the `data` of its JSON file; `split` is `train` or `dev`. Raises `InputError`."""
     builder = _prepared(name, folder)
     articles: dict[str, dict[str, list[Any]]] = {}
     for row in _rows(builder, {"train": "train", "dev": "validation"}[split]):

@@ -86,7 +86,10 @@ class TextEncoder(tf.Module):
         Raises:
           InputError: unless there are one or two lists of strings of equal length.
         """
-        columns = [_string_tensor(column) for column in texts]
+        try:
+            columns = [tf.convert_to_tensor(column, tf.string) for column in texts]
+        except (TypeError, ValueError) as error:
+            raise InputError(f"Texts must be strings. Received: {preview(texts)}") from error
         shapes = [tuple(column.shape) for column in columns]
         if len(columns) not in (1, 2) or len(set(shapes)) > 1 or len(shapes[0]) != 1:
             raise InputError(
@@ -175,18 +178,8 @@ def _checked_length(max_seq_length: int) -> int:
     return int(max_seq_length)
 
 
-def _string_tensor(column: tf.Tensor | Sequence[str]) -> tf.Tensor:
-    try:
-        return tf.convert_to_tensor(column, tf.string)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"Texts must be strings. Received: {preview(column)}") from error
-
-
 def require_equal_lengths(columns: Collection[tf.Tensor]) -> list[tf.Tensor]:
-    """Returns string tensors `[batch]` with a check in the graph for equal lengths.
-
-    Without it the operations of tensorflow_text read beyond the end of the shorter one.
-    """
+    """Checks lengths in the graph: tensorflow_text reads beyond the end of a shorter text."""
     sizes = [tf.size(column) for column in columns]
     message = "All text inputs must have the same number of rows."
     checks = [tf.debugging.assert_equal(size, sizes[0], message) for size in sizes[1:]]
@@ -211,10 +204,7 @@ def pad_inputs(
 
 
 def _skip_marks(last: tf.Tensor, is_mark: tf.Tensor, limits: tf.Tensor) -> tf.Tensor:
-    """Returns the first character after each of `last` that is not a combining mark.
-
-    At the end of a text, returns the end (`limits`).
-    """
+    """Returns the first character after each of `last`, before `limits`, that is not a mark."""
     others = tf.where(~is_mark)[:, 0]
     others = tf.concat([others, tf.shape(is_mark, tf.int64)], 0)
     following = tf.gather(others, tf.searchsorted(others, last, side="right", out_type=tf.int64))

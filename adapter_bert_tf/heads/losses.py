@@ -26,10 +26,8 @@ def binary_cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
 def cross_entropy(weights: Sequence[float], smoothing: float = 0.0) -> Loss:
     """The loss of weighted classes with label smoothing, float32 `[batch]`.
 
-    Args:
-      weights: of each class; a row counts as much as its class.
-      smoothing: share of the probability that moves from the right class to all classes, including
-        itself (Szegedy et al. 2016, section 7).
+    A row counts as much as its class. `smoothing` is the share of the probability that moves from
+    the right class to all classes, including itself (Szegedy et al. 2016, section 7).
     """
 
     def loss(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:

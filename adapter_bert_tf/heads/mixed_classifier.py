@@ -34,12 +34,8 @@ class MixedClassifier(EncoderModel):
     """Classes and scores of several tasks from the pooled [CLS], each task with its own head.
 
     Each row computes all heads, and keeps the outputs of its own: so there is one static shape and
-    one product, whichever tasks a batch holds.
-
-    Args:
-      encoder: `AdapterBertEncoder` or `TaskEncoder`.
-      heads: `HeadOf` each task, or dicts of their fields, in the order of the tasks' numbers.
-      dropout: rate on the pooled output, while training.
+    one product, whichever tasks a batch holds. `heads` are `HeadOf` each task, or dicts of their
+    fields, in the order of the tasks' numbers.
     """
 
     def __init__(
@@ -60,31 +56,21 @@ class MixedClassifier(EncoderModel):
         self.built = True
 
     def call(self, inputs: Mapping[str, tf.Tensor], training: bool | None = None) -> tf.Tensor:
-        """Outputs of all tasks side by side, float32 `[batch, outputs of all tasks]`.
-
-        Inputs are int32 `[batch, seq]` and `task_ids`, int32 `[batch]`. Outputs of other tasks than
-        the row's are `NOT_ITS_OWN`.
-        """
+        """Outputs of all tasks, float32 `[batch, outputs]`; `NOT_ITS_OWN` for other tasks."""
         pooled = self.encoder(inputs, output_range=1, training=training)["pooled_output"]
         pooled = tf.cast(self.dropout(pooled, training=training), tf.float32)
         kernel = tf.concat([head.kernel for head in self.heads], 1)
         outputs = dense(pooled, kernel, tf.concat([head.bias for head in self.heads], 0))
-        own = tf.gather(tf.constant(self._owners()), inputs[TASK_IDS])
-        return tf.where(own, outputs, NOT_ITS_OWN)
-
-    def _owners(self) -> list[list[bool]]:
-        """Whether an output is of a task, `[tasks, outputs]`."""
         owners = [task for task, head in self.head_of.items() for _ in range(head.outputs)]
-        return [[owner == task for owner in owners] for task in self.head_of]
+        is_own = [[owner == task for owner in owners] for task in self.head_of]
+        own = tf.gather(tf.constant(is_own), inputs[TASK_IDS])
+        return tf.where(own, outputs, NOT_ITS_OWN)
 
     def columns(self, task: str) -> slice:
         """Which outputs are of a task."""
-        before = 0
-        for name, head in self.head_of.items():
-            if name == task:
-                return slice(before, before + head.outputs)
-            before += head.outputs
-        raise KeyError(task)
+        names = list(self.head_of)
+        before = sum(self.head_of[name].outputs for name in names[: names.index(task)])
+        return slice(before, before + self.head_of[task].outputs)
 
     def training_loss(self) -> Loss:
         """The loss to train with; see `losses.mixed_loss`."""
@@ -97,18 +83,9 @@ class MixedClassifier(EncoderModel):
         layer.kernel.assign(layer.kernel * deviation)
         layer.bias.assign(layer.bias * deviation + mean)
 
-    def head_variables(self) -> dict[str, tf.Variable]:
-        """The heads' variables, `tasks/TASK/head/kernel` and `tasks/TASK/head/bias`."""
-        return {
-            f"{_name(task)}/{name}": variable
-            for task, head in zip(self.head_of, self.heads, strict=True)
-            for name, variable in (("kernel", head.kernel), ("bias", head.bias))
-        }
-
-    def head_specs(self) -> dict[str, VariableSpec]:
-        """As `EncoderModel.head_specs`."""
-        hidden = self.encoder.config["hidden_size"]
-        return mixed_head_specs(hidden, list(self.head_of.values()))
+    def head_layers(self) -> dict[str, tf_keras.layers.Dense]:
+        """The heads, each under `tasks/TASK/head`."""
+        return dict(zip(map(_name, self.head_of), self.heads, strict=True))
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
@@ -123,8 +100,7 @@ def _name(task: str) -> str:
 
 def mixed_head_specs(hidden_size: int, heads: Sequence[HeadOf]) -> dict[str, VariableSpec]:
     """Dict from common name to `Spec` of the heads of several tasks."""
-    return {
-        name: spec
-        for head in heads
-        for name, spec in head_specs(hidden_size, head.outputs, _name(head.task)).items()
-    }
+    specs: dict[str, VariableSpec] = {}
+    for head in heads:
+        specs |= head_specs(hidden_size, head.outputs, _name(head.task))
+    return specs

@@ -18,10 +18,8 @@ WINDOWS_AT_ONCE = 16  # Of a pass of the encoder, so that memory does not grow w
 class Answerer(tf.Module):
     """Answers to questions, from raw text.
 
-    Args:
-      run: function of encoder inputs to logits `[windows, 2, seq]`.
-      settings: dict of `SpanSettings` and `DecodingSettings`.
-      encoder: `TextEncoder`.
+    `run` maps encoder inputs to logits `[windows, 2, seq]`; `settings` are those of `SpanSettings`
+    and `DecodingSettings`.
     """
 
     def __init__(self, run: Run, settings: Mapping[str, Any], encoder: TextEncoder) -> None:
@@ -33,10 +31,8 @@ class Answerer(tf.Module):
     def __call__(self, question: tf.Tensor, context: tf.Tensor) -> Tensors:
         """Answers questions in contexts, string `[batch]`.
 
-        Returns:
-          dict of `[batch]`: `answer`, a slice of the context, "" for none; `score`, the sum of its
-            two
-          logits; `start` and `end` in characters of the context, -1 for none.
+        Returns a dict of `[batch]`: `answer`, a slice of the context, "" for none; `score`, the sum
+        of its two logits; `start` and `end` in characters of the context, -1 for none.
         """
         question, context = require_equal_lengths([question, context])
         query, _, _ = self.encoder.align(question)
@@ -134,18 +130,17 @@ class Answerer(tf.Module):
         chosen = tf.math.unsorted_segment_min(
             tf.where(is_best, numbers, tf.int64.max), windows["question"], batch
         )
-        found = score > NEVER
+        is_answered = score > NEVER
         if self.settings["null_allowed"]:
-            found &= null - score <= self.settings["null_score_diff_threshold"]
+            is_answered &= null - score <= self.settings["null_score_diff_threshold"]
         first, last = (
-            tf.where(found, tf.gather(best[name], chosen), 0) for name in ("first", "last")
+            tf.where(is_answered, tf.gather(best[name], chosen), 0) for name in ("first", "last")
         )
-        start = _pick(starts, first, found)
-        end = _pick(ends, last, found)
-        length = tf.where(found, end - start, 0)
+        start, end = _pick(starts, first, is_answered), _pick(ends, last, is_answered)
+        length = tf.where(is_answered, end - start, 0)
         answer = tf.strings.substr(context, tf.maximum(start, 0), length, unit="UTF8_CHAR")
         if self.settings["null_allowed"]:
-            score = tf.where(found, score, null)
+            score = tf.where(is_answered, score, null)
         return {
             "answer": answer,
             "score": tf.where(score > NEVER, score, 0.0),
@@ -154,11 +149,11 @@ class Answerer(tf.Module):
         }
 
 
-def _pick(ragged: tf.RaggedTensor, columns: tf.Tensor, found: tf.Tensor) -> tf.Tensor:
-    """`ragged[i, columns[i]]` of each row, -1 where nothing was found."""
+def _pick(ragged: tf.RaggedTensor, columns: tf.Tensor, is_answered: tf.Tensor) -> tf.Tensor:
+    """`ragged[i, columns[i]]` of each row, -1 without an answer."""
     flat = tf.concat([ragged.flat_values, [-1]], 0)
     last = tf.size(flat, tf.int64) - 1
-    return tf.gather(flat, tf.where(found, ragged.row_starts() + columns, last))
+    return tf.gather(flat, tf.where(is_answered, ragged.row_starts() + columns, last))
 
 
 def span_windows(

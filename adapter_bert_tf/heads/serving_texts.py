@@ -14,10 +14,7 @@ INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
 
 
 def text_signature(names: Sequence[str], answer: Callable[..., Tensors]) -> Any:
-    """The signature with these arguments, string `[batch]`: a concrete function.
-
-    `answer` takes the texts in the order of `names`.
-    """
+    """The signature with string arguments `[batch]`, which `answer` takes in this order."""
 
     @tf.function
     def serving_default(**texts: tf.Tensor) -> Tensors:

@@ -37,11 +37,7 @@ def sequence_logits(
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
 class SpanLabeler(TaskModel):
-    """Start and end scores of every position (Devlin et al. 2019, section 4.2).
-
-    Args:
-      encoder: `AdapterBertEncoder`.
-    """
+    """Start and end scores of every position (Devlin et al. 2019, section 4.2)."""
 
     unused = ("pooler",)
 

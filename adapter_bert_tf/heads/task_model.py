@@ -52,16 +52,9 @@ def train_only(model: tf_keras.Model, trained: Collection[tf.Variable]) -> None:
 
 
 class EncoderModel(tf_keras.Model):
-    """An encoder and what follows it.
+    """An encoder, `AdapterBertEncoder` or `TaskEncoder`, and what follows it."""
 
-    Args:
-      encoder: `AdapterBertEncoder` or `TaskEncoder`.
-
-    Attributes:
-      unused: groups of variables that no output depends on.
-    """
-
-    unused: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()  # Groups of variables that no output depends on.
 
     def __init__(self, encoder: AdapterBertEncoder | TaskEncoder, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -71,21 +64,23 @@ class EncoderModel(tf_keras.Model):
         """The loss to train with, a function of labels and outputs."""
         raise NotImplementedError
 
-    def head_variables(self) -> dict[str, tf.Variable]:
-        """Dict from common name to variable of what follows the encoder."""
-        raise NotImplementedError
-
-    def head_specs(self) -> dict[str, VariableSpec]:
-        """Dict from the names of `head_variables` to their `Spec`s."""
+    def head_layers(self) -> dict[str, tf_keras.layers.Dense]:
+        """Dict from the common prefix of its variables to each head."""
         raise NotImplementedError
 
     def named_variables(self) -> dict[str, tf.Variable]:
         """The encoder's named variables and those of the head or heads."""
-        return self.encoder.named_variables() | self.head_variables()
+        named = dict(self.encoder.named_variables())
+        for name, layer in self.head_layers().items():
+            named |= {f"{name}/kernel": layer.kernel, f"{name}/bias": layer.bias}
+        return named
 
     def specs(self) -> dict[str, VariableSpec]:
-        """Dict from the names of `named_variables` to their `Spec`s."""
-        return self.encoder.specs() | self.head_specs()
+        """Dict from the names of `named_variables` to their `VariableSpec`s."""
+        specs = dict(self.encoder.specs())
+        for name, layer in self.head_layers().items():
+            specs |= head_specs(self.encoder.config["hidden_size"], layer.units, name)
+        return specs
 
     def make_train_function(self, force: bool = False) -> Any:
         """The step of `fit`. Raises `InputError` before it is traced."""
@@ -137,10 +132,6 @@ class TaskModel(EncoderModel):
         self.head = new_head(encoder.config["hidden_size"], outputs)
         self.built = True
 
-    def head_variables(self) -> dict[str, tf.Variable]:
-        """The head's `head/kernel` and `head/bias`."""
-        return {"head/kernel": self.head.kernel, "head/bias": self.head.bias}
-
-    def head_specs(self) -> dict[str, VariableSpec]:
-        """As `EncoderModel.head_specs`."""
-        return head_specs(self.encoder.config["hidden_size"], self.head.units)
+    def head_layers(self) -> dict[str, tf_keras.layers.Dense]:
+        """The head, with `head/kernel` and `head/bias`."""
+        return {"head": self.head}

@@ -17,17 +17,12 @@ from adapter_bert_tf.training.tuning import Tuning
 
 
 def import_checkpoint(path, base, task, labels, **inputs):
-    """Imports the adapters, LayerNorms and head of a TF1 checkpoint of adapter-bert.
+    """Imports adapters, LayerNorms and head of a TF1 checkpoint of adapter-bert as `SavedAdapter`.
 
-    Args:
-      path: prefix of the checkpoint, which holds the whole model.
-      base: `Base` that it was trained on.
-      task: name of the task.
-      labels: label strings in the order of their ids; empty for regression.
-      **inputs: `texts`, 2 for pairs, and `max_seq_length`.
-
-    Raises:
-      InputError: when it has no adapters, another number of labels, or another base.
+    `path` is the prefix of the checkpoint, which holds the whole model; `base` is the `Base` that
+    it was trained on. `labels` are in the order of their ids, empty for regression; `inputs` are
+    `texts` (2 for pairs) and `max_seq_length`. Raises `InputError` when it has no adapters, another
+    number of labels, or another base.
     """
     values = read_weights(path)
     first_kernel = values.get("adapters/layer_0/attention/down_kernel")
@@ -37,15 +32,9 @@ def import_checkpoint(path, base, task, labels, **inputs):
     if weights_digest(values) != fingerprint["weights_sha256"]:
         raise InputError(f"{path} was trained on a base other than base_model.", "base_model")
     adapter = dataclasses.replace(PRESETS["adapter_bert"], bottleneck_size=first_kernel.shape[1])
-    config = schema.describe(
-        task,
-        labels,
-        fingerprint,
-        Tuning(),
-        adapter,
-        inputs=inputs,
-        versions=installed_versions() | {"imported from": "adapter-bert"},
-    )
+    versions = installed_versions() | {"imported from": "adapter-bert"}
+    about = {"inputs": inputs, "versions": versions}
+    config = schema.describe(task, labels, fingerprint, Tuning(), adapter, **about)
     checks.check(config, path)
     shapes = contents.expected_shapes(config)
     mismatched = {

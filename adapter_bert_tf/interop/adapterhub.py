@@ -8,19 +8,8 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base.tensors import read_tensors
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.interop.adapterhub_format import (
-    ACTIVATIONS,
-    BOOLEAN_OPTIONS,
-    CONFIG,
-    HEAD_CONFIG,
-    HEAD_WEIGHTS,
-    REQUIRED_HEAD_OPTIONS,
-    REQUIRED_OPTIONS,
-    WEIGHTS,
-    head_names,
-    require,
-    variable_names,
-)
+from adapter_bert_tf.interop import adapterhub_format as hub_format
+from adapter_bert_tf.interop.adapterhub_format import HEAD_CONFIG, require
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import checks, contents, schema
 from adapter_bert_tf.store.directory import SavedAdapter
@@ -37,44 +26,39 @@ def is_adapterhub(folder):
 
 
 def import_adapter(folder, base, task=None, labels=(), **inputs):
-    """Imports a folder of the library as a `SavedAdapter`.
+    """Imports a folder of the library, of the base's type, as a `SavedAdapter`.
 
     The first layer of its classification head, dense and tanh on [CLS], is BERT's pooler; it
-    becomes a trained pooler.
-
-    Args:
-      folder: path.
-      base: `Base` that the adapter was trained on, which the files do not name.
-      task: name of the task; None for the name of the adapter.
-      labels: label strings in the order of their ids, if the files only number them.
-      **inputs: `texts`, 2 for pairs, and `max_seq_length`, which the files do not hold.
-
-    Raises:
-      InputError: when a file is missing or damaged, or the adapter is not a supported bottleneck
-        adapter on BERT with a classification head.
+    becomes a trained pooler. The default `task` is the adapter's name. `labels`, in the order of
+    their ids, are needed if the files only number them; `inputs` are `texts` (2 for pairs) and
+    `max_seq_length`, which the files do not hold. Raises `InputError` for a missing or damaged
+    file, or anything but a supported bottleneck adapter on BERT with a classification head.
     """
-    file_config, hidden_size = _read_object(folder, CONFIG), base.config.hidden_size
+    file_config, hidden_size = _read_object(folder, hub_format.CONFIG), base.config.hidden_size
     require(file_config.get("model_type") == "bert", "model_type must be 'bert'", file_config)
     matches = file_config.get("hidden_size") == hidden_size
     require(matches, f"hidden_size must be {hidden_size}, the base's", file_config)
     name, hub_config = str(file_config.get("name")), file_config.get("config")
     require(isinstance(hub_config, dict), "config must be an object", hub_config)
-    tensors = _read_tensors(folder, WEIGHTS)
+    tensors = _read_tensors(folder, hub_format.WEIGHTS)
     adapter = _adapter_config(hub_config, tensors, base.config.num_layers)
-    names = variable_names(adapter, base.config.num_layers, name)
+    names = hub_format.variable_names(adapter, base.config.num_layers, name)
     weights = {own_name: _pop_weight(tensors, hub_name) for own_name, hub_name in names.items()}
     require(not tensors, "some weights are not supported", sorted(tensors)[:5])
     file_labels, head = _import_head(folder, name)
     labels = _resolve_labels(file_labels, list(labels))
-    config = _make_config(name, task or name, labels, adapter, base, file_config, inputs)
+    versions = installed_versions() | {"imported from": str(file_config.get("version"))}
+    tuning = Tuning(train_layer_norm=False, train_pooler=True)
+    about = {"inputs": inputs, "versions": versions}
+    fingerprint = base.fingerprint()
+    config = schema.describe(task or name, labels, fingerprint, tuning, adapter, **about)
+    config = contents.named(config, name)
+    checks.check(config, f"Adapter {name!r}")
     return SavedAdapter(config, weights | head)
 
 
 def _resolve_labels(file_labels, labels):
-    """Returns the labels of the files, or `labels` if the files only number them.
-
-    Raises `InputError` for labels that differ from named labels of the files, or in number.
-    """
+    """Returns the labels of the files, or `labels` if the files only number them."""
     if not labels or labels == file_labels:
         return file_labels
     numbered = all(label in (str(i), f"LABEL_{i}") for i, label in enumerate(file_labels))
@@ -87,45 +71,28 @@ def _resolve_labels(file_labels, labels):
     return labels
 
 
-def _make_config(name, task, labels, adapter, base, file_config, inputs):
-    config = schema.describe(
-        task,
-        labels,
-        base.fingerprint(),
-        Tuning(train_layer_norm=False, train_pooler=True),
-        adapter,
-        inputs=inputs,
-        versions=installed_versions() | {"imported from": str(file_config.get("version"))},
-    )
-    config = contents.named(config, name)
-    checks.check(config, f"Adapter {name!r}")
-    return config
-
-
 def _adapter_config(hub, tensors, num_layers):
     architecture, activation = hub.get("architecture"), hub.get("non_linearity")
     require(architecture is None, "only bottleneck adapters are supported", architecture)
     invalid = {
-        key: hub[key] for key, value in REQUIRED_OPTIONS.items() if key in hub and hub[key] != value
+        key: hub[key]
+        for key, value in hub_format.REQUIRED_OPTIONS.items()
+        if key in hub and hub[key] != value
     }
     invalid |= {
-        key: hub[key] for key in BOOLEAN_OPTIONS if not isinstance(hub.get(key, False), bool)
+        key: hub[key]
+        for key in hub_format.BOOLEAN_OPTIONS
+        if not isinstance(hub.get(key, False), bool)
     }
-    allowed = {key: REQUIRED_OPTIONS.get(key, "true or false") for key in invalid}
+    allowed = {key: hub_format.REQUIRED_OPTIONS.get(key, "true or false") for key in invalid}
     require(not invalid, f"these options must be {allowed}", invalid)
-    known = str(activation) in ACTIVATIONS
-    require(known, f"non_linearity must be one of {list(ACTIVATIONS)}", activation)
-    sizes = {
-        (value.shape[0] if value.ndim == 1 else 0)
-        for name, value in tensors.items()
-        if name.endswith("adapter_down.0.bias")
-    }
+    known = str(activation) in hub_format.ACTIVATIONS
+    require(known, f"non_linearity must be one of {list(hub_format.ACTIVATIONS)}", activation)
+    biases = [value for name, value in tensors.items() if name.endswith("adapter_down.0.bias")]
+    sizes = {value.shape[0] if value.ndim == 1 else 0 for value in biases}
     require(len(sizes) == 1, "all adapters must have one bottleneck size", sorted(sizes))
-    sublayers = [
-        sublayer
-        for sublayer, option in (("attention", "mh_adapter"), ("feed_forward", "output_adapter"))
-        if hub.get(option)
-    ]
+    options = {"attention": "mh_adapter", "feed_forward": "output_adapter"}
+    sublayers = [sublayer for sublayer, option in options.items() if hub.get(option)]
     skipped = [] if hub.get("leave_out") is None else hub["leave_out"]
     require(isinstance(skipped, list), "leave_out must be a list of layers", skipped)
     layers = [i for i in range(num_layers) if i not in skipped] if skipped else None
@@ -133,7 +100,7 @@ def _adapter_config(hub, tensors, num_layers):
     return AdapterConfig.from_dict(
         {
             "bottleneck_size": int(sizes.pop()),
-            "activation": ACTIVATIONS[activation],
+            "activation": hub_format.ACTIVATIONS[activation],
             "dropout": hub.get("dropout", 0.0),
             "scale": hub.get("scaling", 1.0),
             "sublayers": sublayers,
@@ -149,11 +116,13 @@ def _import_head(folder, name):
     head = _read_object(folder, HEAD_CONFIG).get("config")
     require(isinstance(head, dict), "the head's config must be an object", head)
     invalid = {
-        key: head.get(key) for key, value in REQUIRED_HEAD_OPTIONS.items() if head.get(key) != value
+        key: head.get(key)
+        for key, value in hub_format.REQUIRED_HEAD_OPTIONS.items()
+        if head.get(key) != value
     }
-    allowed = {key: REQUIRED_HEAD_OPTIONS[key] for key in invalid}
+    allowed = {key: hub_format.REQUIRED_HEAD_OPTIONS[key] for key in invalid}
     require(not invalid, f"options of the head must be {allowed}", invalid)
-    tensors, names = _read_tensors(folder, HEAD_WEIGHTS), head_names(name)
+    tensors, names = _read_tensors(folder, hub_format.HEAD_WEIGHTS), hub_format.head_names(name)
     weights = {own_name: _pop_weight(tensors, hub_name) for own_name, hub_name in names.items()}
     require(not tensors, "some weights of the head are not supported", sorted(tensors)[:5])
     count = len(weights["head/bias"])

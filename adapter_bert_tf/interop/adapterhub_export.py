@@ -9,18 +9,8 @@ import safetensors.numpy
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.interop.adapterhub_format import (
-    ACTIVATIONS,
-    CONFIG,
-    HEAD_CONFIG,
-    HEAD_WEIGHTS,
-    REQUIRED_HEAD_OPTIONS,
-    REQUIRED_OPTIONS,
-    WEIGHTS,
-    head_names,
-    require,
-    variable_names,
-)
+from adapter_bert_tf.interop import adapterhub_format as hub_format
+from adapter_bert_tf.interop.adapterhub_format import require
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.adapter_dir import require_free
 from adapter_bert_tf.store.base_match import check_base
@@ -31,13 +21,8 @@ from adapter_bert_tf.store.files import write_files
 def export_adapter(saved, folder, base):
     """Writes a `SavedAdapter` of a classification task as the library's files, atomically.
 
-    Args:
-      saved: `SavedAdapter`.
-      folder: path of a new or empty folder.
-      base: `Base` of the adapter, for a pooler that was not trained.
-
-    Raises:
-      InputError: when the format does not support the adapter, or the base differs.
+    `folder` is new or empty; a pooler that was not trained is the base's. Raises `InputError` when
+    the format does not support the adapter, or the base differs.
     """
     config, adapter = saved.config, _require_exportable(saved)
     check_base(config, base.fingerprint())
@@ -53,12 +38,12 @@ def export_adapter(saved, folder, base):
         "version": "adapters.1.3.0",
     }
     weights = base.weights | saved.weights
-    names = variable_names(adapter, base.config.num_layers, name)
+    names = hub_format.variable_names(adapter, base.config.num_layers, name)
     files = {
-        CONFIG: _serialize_json(header | {"config": _hub_config(adapter, base.config)}),
-        WEIGHTS: _serialize_tensors(weights, names),
-        HEAD_CONFIG: _serialize_json(header | {"config": _hub_head(config)}),
-        HEAD_WEIGHTS: _serialize_tensors(weights, head_names(name)),
+        hub_format.CONFIG: _serialize_json(header | {"config": _hub_config(adapter, base.config)}),
+        hub_format.WEIGHTS: _serialize_tensors(weights, names),
+        hub_format.HEAD_CONFIG: _serialize_json(header | {"config": _hub_head(config)}),
+        hub_format.HEAD_WEIGHTS: _serialize_tensors(weights, hub_format.head_names(name)),
     }
     write_files(folder, files, require_free)
 
@@ -91,10 +76,10 @@ def _require_exportable(saved: SavedAdapter) -> AdapterConfig:
 
 
 def _hub_config(adapter, sizes):
-    names = {own_name: hub_name for hub_name, own_name in reversed(ACTIVATIONS.items())}
+    names = {own_name: hub_name for hub_name, own_name in reversed(hub_format.ACTIVATIONS.items())}
     require(adapter.activation in names, "the activation is not supported", adapter.activation)
     layers = adapter.layer_indices(sizes.num_layers)
-    return REQUIRED_OPTIONS | {
+    return hub_format.REQUIRED_OPTIONS | {
         "mh_adapter": "attention" in adapter.sublayers,
         "output_adapter": "feed_forward" in adapter.sublayers,
         "non_linearity": names[adapter.activation],
@@ -111,7 +96,7 @@ def _hub_config(adapter, sizes):
 
 def _hub_head(config):
     labels = config["labels"]
-    return REQUIRED_HEAD_OPTIONS | {
+    return hub_format.REQUIRED_HEAD_OPTIONS | {
         "num_labels": contents.num_outputs(config),
         "dropout_prob": None,
         "label2id": {label: i for i, label in enumerate(labels)} if labels else None,

@@ -8,20 +8,13 @@ from typing import Any
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.variable_specs import POOLER
+from adapter_bert_tf.base.config import HUGGING_FACE_ACTIVATIONS
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter.safetensors"
 HEAD_CONFIG, HEAD_WEIGHTS = "head_config.json", "model_head.safetensors"
-ACTIVATIONS = {
-    "gelu": "gelu_erf",
-    "gelu_new": "gelu",
-    "gelu_pytorch_tanh": "gelu",
-    "relu": "relu",
-    "swish": "swish",
-    "silu": "swish",
-    "tanh": "tanh",
-}
+ACTIVATIONS = HUGGING_FACE_ACTIVATIONS | {"tanh": "tanh"}
 # The library's names of the places of adapters and of their weights.
 MODULE_PATHS = {"attention": "attention.output", "feed_forward": "output"}
 WEIGHT_NAMES = {

@@ -23,26 +23,18 @@ LIBRARY_PURPOSE = "push and pull use the Hugging Face Hub."
 
 
 def push(folder: str, name: str, private: bool = False) -> str:
-    """Uploads an adapter directory in one commit; returns the URL of the commit.
+    """Uploads a local adapter directory in one commit; returns the URL of the commit.
 
-    The commit removes files of an earlier upload that are not part of this adapter.
-
-    Args:
-      folder: local folder; its content is checked before the upload.
-      name: OWNER/NAME, created if it does not exist. `hf auth login` or HF_TOKEN sets the token for
-        write access.
-      private: whether a new repository is private.
-
-    Raises:
-      InputError: when the adapter is damaged, or the Hub refuses.
+    The commit removes files of an earlier upload that are not part of this adapter. A repository
+    OWNER/NAME that does not exist is created. `hf auth login` or HF_TOKEN sets the token for write
+    access. Raises `InputError` when the adapter is damaged, or the Hub refuses.
     """
     if is_remote(folder):
         raise InputError(f"Only a local folder can be pushed. Copy it first. Received: {folder!r}")
     repo = _parse_name(name)["repo"]
     if name != repo:
         raise InputError(
-            "A push always makes the newest revision. Leave out @REVISION. Received: "
-            f"{preview(name)}"
+            f"A push makes the newest revision. Leave out {preview(name[len(repo) :])}."
         )
     check_task_directories(folder, load_adapter(folder))
     hub = import_library("huggingface_hub", LIBRARY_PURPOSE)
@@ -64,16 +56,11 @@ def push(folder: str, name: str, private: bool = False) -> str:
 
 
 def pull(name: str, output: str) -> str:
-    """Downloads an adapter directory, checked before it appears as `output`; returns the revision.
+    """Downloads OWNER/NAME or OWNER/NAME@REVISION into a new folder; returns the revision.
 
-    Without a connection to the Hub it uses an earlier download, with a warning.
-
-    Args:
-      name: OWNER/NAME, or OWNER/NAME@REVISION.
-      output: path of the new folder.
-
-    Raises:
-      InputError: when the Hub refuses, or the repository is not a valid adapter.
+    The adapter is checked before it appears as `output`. Without a connection to the Hub it uses an
+    earlier download, with a warning. Raises `InputError` when the Hub refuses, or the repository is
+    not a valid adapter.
     """
     if is_remote(output):
         raise InputError(f"The output must be a local folder. Received: {output!r}")
@@ -99,20 +86,16 @@ def pull(name: str, output: str) -> str:
 
 def _download(hub: Any, repo: str, revision: str | None) -> str:
     """Downloads a snapshot; warns if it is only cached, which the library does not report."""
-    error = "" if COMMIT.fullmatch(revision or "") else _connection_error(hub, repo, revision)
-    folder = str(hub.snapshot_download(repo, revision=revision, allow_patterns=list(PATTERNS)))
-    if error:
-        logging.warning(f"{repo!r} is an earlier download and may be outdated: {error}")
-    return folder
-
-
-def _connection_error(hub: Any, repo: str, revision: str | None) -> str:
-    """Returns the error of asking the Hub for a revision; empty without an error."""
+    problem = ""
     try:
-        hub.HfApi().model_info(repo, revision=revision)
+        if not COMMIT.fullmatch(revision or ""):
+            hub.HfApi().model_info(repo, revision=revision)
     except hub_errors() as error:
-        return first_line(error)
-    return ""
+        problem = first_line(error)
+    folder = str(hub.snapshot_download(repo, revision=revision, allow_patterns=list(PATTERNS)))
+    if problem:
+        logging.warning(f"{repo!r} is an earlier download and may be outdated: {problem}")
+    return folder
 
 
 def _parse_name(name: str) -> dict[str, Any]:

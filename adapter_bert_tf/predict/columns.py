@@ -33,13 +33,8 @@ def text_columns(
 ) -> list[str | int]:
     """The columns of the texts, by name or by number from 0.
 
-    Args:
-      config: of the adapter.
-      names: of the table's columns; None if it has no header.
-      text_a, text_b: from the user; None for the columns of the training data.
-
-    Raises:
-      InputError: when they are missing, or not as many as the adapter reads.
+    `names` are the table's columns, None if it has no header; `text_a` and `text_b` are the user's
+    choice, None for the columns of the training data. Raises `InputError` for missing columns.
     """
     settings = {"text_a_column": text_a, "text_b_column": text_b}
     given = {name: column for name, column in settings.items() if column is not None}

@@ -6,7 +6,7 @@ from typing import Any
 from absl import logging
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.predict.output_columns import answer_cells, fill_empty, unused_names
+from adapter_bert_tf.predict.writing import answer_cells, fill_empty, unused_names
 from adapter_bert_tf.sanitize import preview
 
 
@@ -23,10 +23,7 @@ def require_unique(frame: Any, columns: Sequence[str | int]) -> None:
 
 
 def rows(frame: Any, columns: Sequence[str | int]) -> Iterator[tuple[str, ...]]:
-    """The texts of each row; a missing value becomes an empty text, with a warning.
-
-    Raises `InputError` if two columns of the frame have one name.
-    """
+    """The texts of each row; a missing value becomes an empty text, with a warning."""
     require_unique(frame, columns)
     texts = [frame.iloc[:, c] if isinstance(c, int) else frame[c] for c in columns]
     is_missing = map(any, zip(*(column.isna() for column in texts), strict=True))
@@ -41,18 +38,14 @@ def rows(frame: Any, columns: Sequence[str | int]) -> Iterator[tuple[str, ...]]:
 def check_arguments(texts: Any, others: Any, *column_names: Any) -> None:
     """Raises `InputError` for column names without a DataFrame, or second texts with one."""
     if is_frame(texts) and others is not None:
-        raise InputError(
-            "The second texts of a DataFrame are one of its columns: set text_b_column. Received: "
-            "others",
-            "text_b_column",
-        )
+        message = "The second texts of a DataFrame are a column: set text_b_column, not others."
+        raise InputError(message, "text_b_column")
     if not is_frame(texts) and any(column is not None for column in column_names):
-        raise InputError(
+        message = (
             "text_a_column and text_b_column need a DataFrame; give other second texts as others. "
-            f"Received: {preview(column_names)}",
-            "text_a_column",
-            "text_b_column",
+            f"Received: {preview(column_names)}"
         )
+        raise InputError(message, "text_a_column", "text_b_column")
 
 
 def with_answers(frame: Any, answers: Sequence[dict[str, Any]], names: Sequence[str]) -> Any:

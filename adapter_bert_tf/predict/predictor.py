@@ -207,7 +207,7 @@ class Predictor:
         ):
             return adapter if isinstance(adapter, str) else list(known)
         raise InputError(
-            f"adapter=NAME, or one for each row, says which of {self.adapters} to ask. "
+            f"adapter must be one of {self.adapters}, or a list with one for each row. "
             f"Received: {preview(adapter)}"
         )
 
@@ -215,7 +215,7 @@ class Predictor:
         self, rows: Sequence[Row], names: Sequence[str], before: int
     ) -> list[dict[str, Any]]:
         """Answers of rows in memory, each by its adapter; `before` rows came before them."""
-        answers: list[dict[str, Any]] = [{}] * len(rows)
+        answers: dict[int, dict[str, Any]] = {}
         groups: dict[tuple[Any, ...], list[int]] = {}
         for number, (row, name) in enumerate(zip(rows, names, strict=True)):
             config = self._configs[name]
@@ -224,9 +224,8 @@ class Predictor:
             groups.setdefault((config["head"], inputs), []).append(number)
         for numbers in groups.values():
             part = self._group([_encodable(rows[i]) for i in numbers], [names[i] for i in numbers])
-            for number, answer in zip(numbers, part, strict=True):
-                answers[number] = answer
-        return answers
+            answers.update(zip(numbers, part, strict=True))
+        return [answers[number] for number in range(len(rows))]
 
     def _group(self, rows: Sequence[Row], names: Sequence[str]) -> Iterable[dict[str, Any]]:
         """Answers of rows whose adapters have one kind of head and of inputs."""
@@ -240,13 +239,12 @@ class Predictor:
         inputs = config["inputs"]
         encoder = self._encoders[inputs["max_seq_length"]]
         outputs = list(type_of(config).outputs(run, texts, encoder, inputs, self.batch_size))
-        answers: list[dict[str, Any]] = [{}] * len(rows)
+        answers: dict[int, dict[str, Any]] = {}
         for name in dict.fromkeys(names):  # Rows of one adapter together: their widths are equal.
             numbers, own = [i for i, n in enumerate(names) if n == name], self._configs[name]
             part = type_of(own).answers([outputs[i] for i in numbers], own)
-            for i, answer in zip(numbers, part, strict=True):
-                answers[i] = answer
-        return answers
+            answers.update(zip(numbers, part, strict=True))
+        return [answers[number] for number in range(len(rows))]
 
 
 def _named(adapter: Folder | Mapping[str, Folder]) -> list[tuple[str | None, Folder]]:
@@ -264,7 +262,7 @@ def _named(adapter: Folder | Mapping[str, Folder]) -> list[tuple[str | None, Fol
 def _base_of(folder: Folder) -> str | None:
     """The base that an adapter names, for `load_base`; None for the installed one."""
     path = os.path.join(storage.path_of(folder), CONFIG)
-    # What is not there is refused where it is loaded.
+    # A missing file is refused where it is loaded.
     origin = read_config(path).get("base_model") if storage.exists(path) else None
     if not origin or origin["kind"] == "folder":
         return None
@@ -291,7 +289,7 @@ def _rows(texts: Any, others: Any) -> list[Row]:
         return [tuple(text) if isinstance(text, list | tuple) else (text,) for text in texts]
     if not isinstance(others, list | tuple) or len(others) != len(texts):
         raise InputError(
-            f"others has a text for each of texts. Received: {len(texts)} texts and "
+            f"others must have one text for each text. Received: {len(texts)} texts and "
             f"{preview(others)}"
         )
     return list(zip(texts, others, strict=True))

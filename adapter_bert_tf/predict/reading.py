@@ -1,4 +1,4 @@
-"""Streaming table reader: a file may be larger than memory."""
+"""Streaming reader of tables larger than memory: CSV, TSV, JSON lines; plain or gzipped."""
 
 import contextlib
 import csv
@@ -13,8 +13,55 @@ from typing import IO, Any
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables import split_rows, utf16_hint
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.predict.file_formats import TableFormat
 from adapter_bert_tf.sanitize import parse_json, preview, truncate
+from adapter_bert_tf.tasks.own import delimiter_of
+
+EXTENSIONS = (".csv", ".tsv", ".jsonl")
+
+
+@dataclasses.dataclass(frozen=True)
+class TableFormat:
+    """Format of a table."""
+
+    extension: str  # `.csv`, `.tsv` or `.jsonl`.
+    gzipped: bool
+    delimiter: str  # Between cells; ignored for JSON lines.
+    header: bool  # Whether the first row names the columns.
+    quoted: bool  # Whether cells may be quoted.
+    encoding: str
+
+
+def extension_of(path: str) -> str:
+    """`.csv` for `a.csv` and `a.CSV.gz`."""
+    return os.path.splitext(path.removesuffix(".gz"))[1].lower()
+
+
+def table_format(
+    path: str,
+    delimiter: str | None = None,
+    header: bool = True,
+    quoted: bool | None = None,
+    encoding: str = "utf-8",
+) -> TableFormat:
+    """The format of a file, by its name. Raises `InputError` for another extension.
+
+    `delimiter` is one character; None: a comma in `.csv`, a tab in `.tsv`. `header` is whether the
+    first row names the columns, `quoted` whether cells may be quoted; None: in `.csv`.
+    """
+    extension = extension_of(path)
+    if extension not in EXTENSIONS:
+        raise InputError(
+            f"A table's name ends with {', '.join(EXTENSIONS)}, and .gz may follow. Received: "
+            f"{path!r}"
+        )
+    return TableFormat(
+        extension,
+        path.endswith(".gz"),
+        delimiter_of(delimiter, extension.removeprefix(".")),
+        header,
+        extension == ".csv" if quoted is None else quoted,
+        "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding,
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,11 +76,8 @@ class Row:
 class Table:
     """Rows of an open file; iterating reads it once.
 
-    `raw` are the bytes on the disk, `lines` the decoded text, `path` is for messages.
-
-    Attributes:
-      names: column names, of JSON lines those of the first object; None without a header.
-      num_rows: rows read so far.
+    `raw` are the bytes on the disk, `lines` the decoded text. `names` are the column names, of JSON
+    lines those of the first object; None without a header. `num_rows` counts the rows read.
     """
 
     def __init__(self, path: str, file_format: TableFormat, raw: IO[bytes], lines: IO[str]) -> None:

@@ -9,10 +9,8 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError, require_bools
 from adapter_bert_tf.output.atomic import replace_file, require_creatable
 from adapter_bert_tf.permissions import denied_as_input_error
-from adapter_bert_tf.predict.file_formats import extension_of, table_format
-from adapter_bert_tf.predict.output_columns import answer_cells, unused_names
-from adapter_bert_tf.predict.reading import Row, open_table
-from adapter_bert_tf.predict.writing import open_writer
+from adapter_bert_tf.predict.reading import Row, extension_of, open_table, table_format
+from adapter_bert_tf.predict.writing import answer_cells, open_writer, unused_names
 from adapter_bert_tf.sanitize import format_lines
 from adapter_bert_tf.training.progress import RowProgress
 
@@ -38,15 +36,11 @@ def answer_file(
     """Writes a table with the answers of its rows as more columns; returns the number of rows.
 
     Args:
-      path: `.csv`, `.tsv` or `.jsonl` (an object a line), plain or `.gz`.
-      output: in any of these formats.
+      path, output: `.csv`, `.tsv` or `.jsonl` (an object a line), plain or `.gz`.
       names: of the columns of answers; one that the table has already gets `predicted_` before it.
       columns_of: function from the table's names, or None without a header, to the texts' columns.
       answers_of: function from rows of texts to their answers.
-      delimiter: one character; None: a comma in `.csv`, a tab in `.tsv`.
-      header: whether the first row names the columns.
-      quoted: whether cells may be quoted; None: in `.csv`.
-      encoding: of the file; the output is UTF-8.
+      delimiter, header, quoted, encoding: as in `table_format`; the output is UTF-8.
       skip_bad_rows: whether a malformed row gets empty cells, or is an error: one without its
         texts, with more cells than the header, or that is not a JSON object.
       overwrite: whether a file at `output` may be replaced.
@@ -56,9 +50,8 @@ def answer_file(
       InputError: for a missing or damaged file, a malformed row, an existing output, or a place
         that this user may not read or write.
     """
-    require_bools(
-        header=header, skip_bad_rows=skip_bad_rows, overwrite=overwrite, progress=progress
-    )
+    require_bools(header=header, skip_bad_rows=skip_bad_rows)
+    require_bools(overwrite=overwrite, progress=progress)
     if quoted is not None:
         require_bools(quoted=quoted)
     check_places(path, output, overwrite)
@@ -95,10 +88,8 @@ def check_places(path: str, output: str, overwrite: bool) -> None:
         raise InputError(f"The output must be another file than what is read. Received: {path!r}")
     require_creatable(output)
     if storage.exists(output) and (storage.isdir(output) or not overwrite):
-        raise InputError(
-            f"{output!r} exists already. Choose another path, or pass overwrite=True.",
-            "overwrite=True",
-        )
+        message = f"{output!r} exists already. Choose another path, or pass overwrite=True."
+        raise InputError(message, "overwrite=True")
 
 
 def in_parts(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
@@ -151,10 +142,8 @@ class _TextReader:
 
     def report(self, num_rows: int) -> None:
         """Prints which rows got no answer, and which have an empty text."""
-        for lines, what in (
-            (self.bad_lines, "got no answer"),
-            (self.empty_lines, "have an empty text, and an answer to that"),
-        ):
+        empty = "have an empty text, and an answer to that"
+        for lines, what in ((self.bad_lines, "got no answer"), (self.empty_lines, empty)):
             if lines:
                 count = f"{len(lines)} of {num_rows} rows"
                 print(f"{self.path}: {count} {what} ({format_lines(lines)}).", flush=True)

@@ -1,19 +1,43 @@
-"""Table writer: rows with the cells of their answers."""
+"""Table writer: rows with their answers as more columns."""
 
 import contextlib
 import csv
 import gzip
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, TypeAlias
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.predict.file_formats import TableFormat
-from adapter_bert_tf.predict.output_columns import fill_empty
-from adapter_bert_tf.predict.reading import Row, Table
+from adapter_bert_tf.predict.reading import Row, Table, TableFormat
 from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
 WriteRow: TypeAlias = Callable[[Row, Sequence[Any]], None]
+
+
+def answer_cells(answer: Mapping[str, Any]) -> list[Any]:
+    """An answer as cells, in the order of `TaskType.columns`; None for a missing value."""
+    single = [
+        BETWEEN_LABELS.join(value) if isinstance(value, list) else value
+        for name, value in answer.items()
+        if name != "probabilities"
+    ]
+    return [*single, *answer.get("probabilities", {}).values()]
+
+
+def fill_empty(cells: Iterable[Any]) -> list[Any]:
+    """The cells, with an empty text for None."""
+    return ["" if cell is None else cell for cell in cells]
+
+
+def unused_names(names: Sequence[str], taken: Collection[str]) -> list[str]:
+    """The names, with `predicted_` before those that the table has already."""
+    unused = []
+    for name in names:
+        while name in taken:
+            name = f"predicted_{name}"
+        unused.append(name)
+    return unused
 
 
 @contextlib.contextmanager

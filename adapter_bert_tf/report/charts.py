@@ -17,33 +17,24 @@ CSS_VARIABLES = {TEXT_COLOUR: "--ink", GRID_COLOUR: "--rule"} | {
 }
 LINE_STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)))
 MARKERS = ("o", "s", "^", "D", "v", "X")  # Colour alone does not separate lines for everyone.
+OFF = (
+    *("text.usetex", "text.parse_math", "axes.formatter.use_mathtext"),  # Labels may have `$`.
+    *("axes.spines.top", "axes.spines.right", "axes.unicode_minus", "legend.frameon"),
+)
+TEXTS = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color")
 SETTINGS: Any = {
-    "text.usetex": False,
-    "text.parse_math": False,  # Labels may have dollar signs.
-    "svg.fonttype": "none",
+    **dict.fromkeys(OFF, False),
+    **dict.fromkeys(("axes.grid", "axes.axisbelow"), True),
+    **dict.fromkeys(TEXTS, TEXT_COLOUR),
+    **dict.fromkeys(("axes.edgecolor", "grid.color"), GRID_COLOUR),
+    **dict.fromkeys(("svg.fonttype", "axes.facecolor", "figure.facecolor"), "none"),
+    **dict.fromkeys(("grid.linewidth", "hatch.linewidth"), 0.6),
     "font.family": ["sans-serif"],
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9,
-    "text.color": TEXT_COLOUR,
-    "axes.labelcolor": TEXT_COLOUR,
-    "xtick.color": TEXT_COLOUR,
-    "ytick.color": TEXT_COLOUR,
-    "axes.edgecolor": GRID_COLOUR,
-    "grid.color": GRID_COLOUR,
-    "grid.linewidth": 0.6,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.facecolor": "none",
-    "figure.facecolor": "none",
-    "axes.formatter.use_mathtext": False,
     "axes.formatter.limits": (-4, 6),
-    "axes.unicode_minus": False,
-    "legend.frameon": False,
     "lines.linewidth": 1.7,
     "lines.markersize": 4.5,
-    "hatch.linewidth": 0.6,
 }
 
 

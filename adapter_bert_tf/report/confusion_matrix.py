@@ -17,10 +17,7 @@ MAX_LABEL = 18  # Characters of a label on an axis.
 def confusion(
     labels: Sequence[str], counts: Sequence[Sequence[int]], name: str, seed: str
 ) -> Block:
-    """Makes a heat map, or a table of the most confused pairs for very many classes.
-
-    `counts` are int `[true, predicted]`; `name` is the prefix of ids, `seed` a text for captions.
-    """
+    """Makes a heat map of `[true, predicted]` counts; for many classes a table of pairs."""
     table = np.array(counts)
     if len(labels) > MAX_DRAWN:
         return _confused_pairs(labels, table, seed)

@@ -17,8 +17,7 @@ Curve = tuple[str, np.ndarray, np.ndarray]  # Name, steps, values.
 
 def blocks(contents: Contents) -> list[Block]:
     """Makes the charts for which `metrics.jsonl` has values."""
-    charts = (_loss(contents), _learning_rate(contents), _dev(contents))
-    return [chart for chart in charts if chart is not None]
+    return [*_loss(contents), *_learning_rate(contents), *_dev(contents)]
 
 
 def curve(contents: Contents, name: str, label: str) -> Curve:
@@ -39,7 +38,7 @@ def sample_caption(contents: Contents, split: str) -> str:
     return f"{caption}, seed {contents.flags.get('seed', 'not recorded')}"
 
 
-def _loss(contents: Contents) -> Chart | None:
+def _loss(contents: Contents) -> list[Block]:
     curves = [curve(contents, "loss", "training"), curve(contents, "dev/eval_loss", "dev")]
     dev = f" Dev: {sample_caption(contents, 'dev')}." if len(curves[1][1]) else ""
     caption = f"Loss. Training: {sample_caption(contents, 'train')}.{dev}"
@@ -55,24 +54,22 @@ def _loss_unit(contents: Contents) -> str:
     return (kind or chosen_type(contents.flags)).loss_unit
 
 
-def _learning_rate(contents: Contents) -> Chart | None:
+def _learning_rate(contents: Contents) -> list[Block]:
     curves = [curve(contents, "learning_rate", "learning rate")]
     caption = f"Learning rate: warmup, then to 0. Seed {contents.flags.get('seed', '?')}."
     return _chart("learning-rate", curves, "learning rate (per step)", caption, "0")
 
 
-def _dev(contents: Contents) -> Chart | None:
-    available = dict.fromkeys(
-        name for row in contents.steps for name in row if name.startswith("dev/")
-    )
+def _dev(contents: Contents) -> list[Block]:
+    names = dict.fromkeys(name for row in contents.steps for name in row)
+    available = [name for name in names if name.startswith("dev/")]
     selected = [f"dev/{name}" for name in contents.chosen_by if f"dev/{name}" in available]
-    names = selected or [name for name in available if "loss" not in name]
-    curves = [
-        curve(contents, n, n.removeprefix("dev/").removeprefix("eval_")) for n in names[:MAX_LINES]
-    ]
-    is_percentage = bool(available) and not any("eval_" in name for name in names)
+    drawn = selected or [name for name in available if "loss" not in name]
+    labels = {name: name.removeprefix("dev/").removeprefix("eval_") for name in drawn[:MAX_LINES]}
+    curves = [curve(contents, name, label) for name, label in labels.items()]
+    is_percentage = bool(available) and not any("eval_" in name for name in drawn)
     unit = "%" if is_percentage else "from 0 to 1"
-    more = f" {len(names) - MAX_LINES} more tasks are not shown." if names[MAX_LINES:] else ""
+    more = f" {len(drawn) - MAX_LINES} more tasks are not shown." if drawn[MAX_LINES:] else ""
     caption = f"Dev set during training: {sample_caption(contents, 'dev')}.{more}"
     axis = curves[0][0].replace("_", " ") if len(curves) == 1 else "metric"
     return _chart("dev-metric", curves, f"{axis} ({unit})", caption)
@@ -80,16 +77,15 @@ def _dev(contents: Contents) -> Chart | None:
 
 def _chart(
     name: str, candidates: Sequence[Curve], axis: str, caption: str, lowest: str = ""
-) -> Chart | None:
-    """Makes a chart of the curves with values; None without such curves."""
+) -> list[Block]:
+    """Makes a chart of the curves with values, if there are any."""
     curves = [candidate for candidate in candidates if len(candidate[1])]
     if not curves:
-        return None
+        return []
 
     def paint(axes: Any) -> None:
         for i, (label, steps, values) in enumerate(curves):
-            few = len(steps) <= 40
-            marker = charts.MARKERS[i] if few else None
+            marker = charts.MARKERS[i] if len(steps) <= 40 else None
             axes.plot(steps, values, label=label, **charts.style(i) | {"marker": marker})
         axes.set_xlabel("step")
         axes.xaxis.get_major_locator().set_params(integer=True)
@@ -101,4 +97,4 @@ def _chart(
             axes.legend()
 
     last = "; ".join(f"{label} ends at {format_number(v[-1])}" for label, _, v in curves)
-    return Chart(charts.draw(name, f"{axis} over steps: {last}", paint), caption)
+    return [Chart(charts.draw(name, f"{axis} over steps: {last}", paint), caption)]

@@ -4,18 +4,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from adapter_bert_tf import report_blocks as blocks
 from adapter_bert_tf.report import charts, confusion_matrix
 from adapter_bert_tf.report.folder import Contents, Key
-from adapter_bert_tf.report_blocks import (
-    Block,
-    CalibrationPlot,
-    Chart,
-    Histogram,
-    Plot,
-    ScatterPlot,
-    Table,
-    format_number,
-)
+from adapter_bert_tf.report_blocks import Block, format_number
 from adapter_bert_tf.task_types import type_of_details
 from adapter_bert_tf.task_types.report_parts import FOLDED_FROM
 from adapter_bert_tf.task_types.task_type import Details, ReportPart
@@ -38,7 +30,7 @@ def title(key: Key) -> str:
 def parts(contents: Contents, key: Key) -> list[Callable[[], list[Block]]]:
     """Returns functions that make blocks of a set; each may fail for a damaged file."""
     seed = f"seed {contents.flags.get('seed', 'not recorded')}"
-    name = "-".join(["set", str(keys(contents).index(key))])
+    name = f"set-{keys(contents).index(key)}"
     makers: list[Callable[[], list[Block]]] = []
     table, details = contents.classes.get(key), contents.details.get(key)
     if details:
@@ -69,21 +61,22 @@ def each_class(table: Sequence[Sequence[str]], seed: str) -> list[Block]:
     cells = [[*row[:4], format_number(int(row[4]))] for row in rows]
     noun, unit = ("labels", "labels of examples") if len(header) == 5 else ("classes", "examples")
     caption = f"{len(rows)} {noun} (n = {format_number(n)} {unit}, {seed})"
-    return [Table(header[:5], cells, caption, folded=len(rows) > FOLDED_FROM)]
+    return [blocks.Table(header[:5], cells, caption, folded=len(rows) > FOLDED_FROM)]
 
 
 def draw_part(part: ReportPart, details: Details, n: str, name: str) -> list[Block]:
     """Makes the blocks of a report part, with charts whose ids begin with `name`."""
-    return [_draw(b, name) if isinstance(b, Plot) else b for b in part(details, n)]
+    return [_draw(b, name) if isinstance(b, blocks.Plot) else b for b in part(details, n)]
 
 
-def _draw(plot: Plot, name: str) -> Chart:
-    height = {"height": SCATTER_HEIGHT} if isinstance(plot, ScatterPlot) else {}
+def _draw(plot: blocks.Plot, name: str) -> blocks.Chart:
+    height = {"height": SCATTER_HEIGHT} if isinstance(plot, blocks.ScatterPlot) else {}
     paint = functools.partial(PAINTERS[type(plot)], plot)
-    return Chart(charts.draw(f"{name}-{plot.name}", plot.about, paint, **height), plot.caption)
+    svg = charts.draw(f"{name}-{plot.name}", plot.about, paint, **height)
+    return blocks.Chart(svg, plot.caption)
 
 
-def _paint_calibration(plot: CalibrationPlot, axes: Any) -> None:
+def _paint_calibration(plot: blocks.CalibrationPlot, axes: Any) -> None:
     x, y = ([bin_[name] for bin_ in plot.bins] for name in ("probability", "share"))
     axes.plot([0, 1], [0, 1], label="calibrated", **DOTTED)
     axes.plot(x, y, label="model", clip_on=False, **charts.style(0))
@@ -96,7 +89,7 @@ def _paint_calibration(plot: CalibrationPlot, axes: Any) -> None:
     axes.legend(loc="upper left")
 
 
-def _paint_scatter(plot: ScatterPlot, axes: Any) -> None:
+def _paint_scatter(plot: blocks.ScatterPlot, axes: Any) -> None:
     x, y = zip(*plot.points, strict=True)
     ends = [min(*x, *y), max(*x, *y)]
     axes.plot(ends, ends, label="equal", **DOTTED)
@@ -105,7 +98,7 @@ def _paint_scatter(plot: ScatterPlot, axes: Any) -> None:
     axes.legend()
 
 
-def _paint_histogram(plot: Histogram, axes: Any) -> None:
+def _paint_histogram(plot: blocks.Histogram, axes: Any) -> None:
     width = 100 / len(plot.counts)
     middles = [(i + 0.5) * width for i in range(len(plot.counts))]
     axes.bar(middles, plot.counts, width * 0.9, color=charts.SERIES[0])
@@ -114,8 +107,8 @@ def _paint_histogram(plot: Histogram, axes: Any) -> None:
     axes.yaxis.get_major_locator().set_params(integer=True)
 
 
-PAINTERS: dict[type[Plot], Callable[[Any, Any], None]] = {
-    CalibrationPlot: _paint_calibration,
-    ScatterPlot: _paint_scatter,
-    Histogram: _paint_histogram,
+PAINTERS: dict[type[blocks.Plot], Callable[[Any, Any], None]] = {
+    blocks.CalibrationPlot: _paint_calibration,
+    blocks.ScatterPlot: _paint_scatter,
+    blocks.Histogram: _paint_histogram,
 }

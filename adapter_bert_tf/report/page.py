@@ -20,10 +20,7 @@ BlockMaker = Callable[[], list[Block]]
 
 
 def write(path: str) -> str:
-    """Writes the page into an output folder, local or gs://, atomically; returns its path.
-
-    Raises `InputError` when the folder does not exist or has nothing to report.
-    """
+    """Writes the page into an output folder, atomically; returns its path. Raises `InputError`."""
     target = os.path.join(path, FILE)
     page = build(path)
     _require_writable(target)

@@ -38,8 +38,7 @@ TIME_MEASUREMENTS = ("train_seconds", "examples_per_second")
 
 def blocks(contents: Contents) -> list[Block]:
     """Makes the tables of parameters, settings and data."""
-    tables = (_parameters(contents), _settings(contents), _data(contents))
-    return [table for table in tables if table is not None]
+    return [*_parameters(contents), *_settings(contents), *_data(contents)]
 
 
 def trained_proportion(contents: Contents) -> float | None:
@@ -48,10 +47,10 @@ def trained_proportion(contents: Contents) -> float | None:
     return counts["trained"] / counts["total"] if counts.get("total") else None
 
 
-def _parameters(contents: Contents) -> Table | None:
+def _parameters(contents: Contents) -> list[Block]:
     counts = contents.record.get("parameters")
     if not counts:
-        return None
+        return []
     total = counts["total"]
     counts_by_group = {**counts.get("groups", {}), "all": (counts["trained"], total)}
     rows = [
@@ -59,10 +58,10 @@ def _parameters(contents: Contents) -> Table | None:
         for group, (part, whole) in counts_by_group.items()
     ]
     header = ["group", "trained", "of", "share of all"]
-    return Table(header, rows, "Parameters, by group", marked=len(rows) - 1)
+    return [Table(header, rows, "Parameters, by group", marked=len(rows) - 1)]
 
 
-def _settings(contents: Contents) -> Table | None:
+def _settings(contents: Contents) -> list[Block]:
     flags, record = contents.flags, contents.record
     rows = [[name, _value(flags[name])] for name in SETTINGS if _is_relevant(name, flags)]
     size = (record.get("adapter") or {}).get("bottleneck_size")
@@ -77,9 +76,8 @@ def _settings(contents: Contents) -> Table | None:
         if name in record:
             label += since if name in TIME_MEASUREMENTS else ""
             rows.append([label, format_number(record[name], 1)])
-    if not rows:
-        return None
-    return Table(["setting", "value"], rows, "Settings and cost", words=True, place="tall")
+    header, caption = ["setting", "value"], "Settings and cost"
+    return [Table(header, rows, caption, words=True, place="tall")] if rows else []
 
 
 def _is_relevant(name: str, flags: dict[str, Any]) -> bool:
@@ -96,7 +94,7 @@ def _value(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _data(contents: Contents) -> Table | None:
+def _data(contents: Contents) -> list[Block]:
     rows = []
     for task, record in contents.data.items():
         for split, count in (record.get("examples") or {}).items():
@@ -105,7 +103,7 @@ def _data(contents: Contents) -> Table | None:
             row = [f"{task} {split}".strip(), format_number(count)]
             rows.append([*row, "" if cut is None else f"{cut:.1%}", str(sha256 or "")[:12]])
     header = ["split", "examples", "cut to length", "SHA-256 begins"]
-    return Table(header, rows, "Data") if rows else None
+    return [Table(header, rows, "Data")] if rows else []
 
 
 def reproduction(contents: Contents) -> list[Block]:

@@ -38,18 +38,13 @@ class Setting:
 
 
 class Sweep:
-    """The rows of `sweep.csv`, with the names of their columns.
-
-    Attributes:
-      flags: names of the flags that differ between runs, without seed and fold.
-      metrics: names of the results whose mean ranks the runs.
-    """
+    """The rows of `sweep.csv`, with the names of their columns."""
 
     def __init__(self, contents: Contents) -> None:
         self.contents, self.rows = contents, contents.runs
         names = list(self.rows[0])
-        self.flags = names[: names.index("seed")]
-        self.metrics = self._metrics(names)
+        self.flags = names[: names.index("seed")]  # That differ between runs.
+        self.metrics = self._metrics(names)  # Their mean ranks the runs.
         self.has_folds = any("fold" in row for row in self.rows)
         self.average_name = "mean" if self.has_folds else "median"
         self.best = str(contents.record.get("best", ""))

@@ -13,16 +13,9 @@ from adapter_bert_tf.task_types import type_of
 def export_task(folder, model, config, vocabulary):
     """Writes a SavedModel that takes raw strings and needs no other files.
 
-    A client needs only `tensorflow` and `tensorflow_text`.
-
-    Args:
-      folder: path; a SavedModel of this program at this path is replaced.
-      model: `TaskModel` of the task's type.
-      config: of the adapter.
-      vocabulary: `Vocabulary` of the base.
-
-    Raises:
-      InputError: when `folder` holds something else.
+    A client needs only `tensorflow` and `tensorflow_text`. `model` is a `TaskModel` of the type in
+    the adapter's `config`. A SavedModel of this program in `folder` is replaced. Raises
+    `InputError` for other content.
     """
     run = tf.function(lambda inputs: model(inputs, training=False), autograph=False)
     module = tf.Module()

@@ -27,15 +27,11 @@ NO_LABEL = -1e9  # Logit of a label that a task does not have: after softmax exa
 
 
 def join(folders, base, output):
-    """Writes one SavedModel for the adapters of many folders; returns the names of its signatures.
+    """Writes one SavedModel for many adapter directories; returns the names of its signatures.
 
-    There is a signature for each task, named after it, and, if there are classification tasks, the
-    signature `tasks`, which takes `task`, `text_a` and `text_b`.
-
-    Args:
-      folders: adapter directories; `NAME=FOLDER` serves one under another name than its task's.
-      base: the `Base` of all of them.
-      output: path of the SavedModel; an earlier one of this program is replaced.
+    There is a signature for each task, named after it (`NAME=FOLDER` in `folders` gives another
+    name), and, if there are classification tasks, the signature `tasks`, which takes `task`,
+    `text_a` and `text_b`. An earlier SavedModel of this program at `output` is replaced.
 
     Raises:
       InputError: when an adapter is damaged or of another base, two have the same task, or one
@@ -44,12 +40,14 @@ def join(folders, base, output):
     output = storage.path_of(output)
     SavedModelDir(output).require_replaceable()
     SavedModelDir(output).require_not_a_result()
-    tasks = _load(folders, base)
+    groups: dict[tuple[str, ...], dict[str, SavedAdapter]] = {}
+    for name, saved in _load(folders, base).items():
+        groups.setdefault(group_key(saved.config, name), {})[name] = saved
     encoder = base.build_encoder()
     pieces = Pieces(TextEncoder(base.vocabulary, base.config.max_sequence_length))
     module = tf.Module()
     module.base = list(encoder.base_variables().values())
-    module.banks = banks = [Bank(encoder, group) for group in _groups(tasks)]
+    module.banks = banks = [Bank(encoder, group) for group in groups.values()]
     signatures = {}
     for bank in banks:
         for name, saved in bank.tasks.items():
@@ -95,29 +93,19 @@ def signature_name(task: str) -> str:
     return re.sub(r"\W", "_", task)
 
 
-def _groups(tasks):
-    """Lists of tasks that one pass can compute: the same adapters and the same kind of head."""
-    groups: dict[tuple[str, ...], dict[str, SavedAdapter]] = {}
-    for name, saved in tasks.items():
-        groups.setdefault(group_key(saved.config, name), {})[name] = saved
-    return list(groups.values())
-
-
 class Served:
     """Tasks that one pass computes.
 
-    Attributes:
-      configs: dict from name to the config of its adapter.
-      labels: the most outputs that one of them has.
-      run_rows: function of encoder inputs and int32 `[batch]`, each row's place in `configs`, to
-        logits `[batch, labels]`.
+    `run_rows` maps encoder inputs and int32 `[batch]`, each row's index in `configs`, to logits
+    `[batch, labels]`.
     """
 
-    labels: int
+    labels: int  # The most outputs of a task.
     run_rows: Callable[..., tf.Tensor]
 
     @property
     def configs(self) -> dict[str, Any]:
+        """Dict from name to the config of its adapter."""
         raise NotImplementedError
 
 
@@ -130,11 +118,10 @@ class Bank(tf.Module, Served):
         self.tasks = tasks
         self.labels = max(contents.num_outputs(saved.config) for saved in tasks.values())
         adapter, kind = contents.adapter_of(first), type_of(first)
+        base, weights = encoder.base_variables(), [saved.weights for saved in tasks.values()]
         self.weights = {
             name: tf.Variable(value, trainable=False)
-            for name, value in stack_weights(
-                [saved.weights for saved in tasks.values()], encoder.base_variables()
-            ).items()
+            for name, value in stack_weights(weights, base).items()
         }
 
         def run(inputs, which):
@@ -182,23 +169,20 @@ class Table:
     """The tasks of all banks, `Served`, that one batch may hold, in one list."""
 
     def __init__(self, banks, pieces):
-        self.banks = banks
+        self.banks, self.pieces = banks, pieces
         configs = [config for bank in banks for config in bank.configs.values()]
         self.names = [contents.name_of(config) for config in configs]
         self.bank_of = [i for i, bank in enumerate(banks) for _ in bank.configs]
         self.place_of = [place for bank in banks for place in range(len(bank.configs))]
         self.width = max(bank.labels for bank in banks)
-        self.classes = [
-            config["labels"] + [""] * (self.width - len(config["labels"])) for config in configs
-        ]
+        labels = [config["labels"] for config in configs]
+        self.classes = [names + [""] * (self.width - len(names)) for names in labels]
         self.is_score = [mixes_as(config) == "score" for config in configs]
         # How a row's texts become pieces: every length that occurs, with one text or two.
-        ways = [
-            (config["inputs"]["texts"], config["inputs"]["max_seq_length"]) for config in configs
-        ]
+        inputs = [config["inputs"] for config in configs]
+        ways = [(values["texts"], values["max_seq_length"]) for values in inputs]
         self.ways = sorted(set(ways))
         self.way_of = [self.ways.index(way) for way in ways]
-        self.pieces = pieces
 
     def answer(self, task, text_a, text_b):
         """See `all_tasks`."""

@@ -14,16 +14,10 @@ from adapter_bert_tf.task_types import type_of
 
 
 def export_together(folder, model, config, vocabulary):
-    """Writes a SavedModel with the encoder once and the signatures of `joined.join`.
+    """Writes a SavedModel of a `MixedClassifier`, with the signatures of `joined.join`.
 
-    Args:
-      folder: path; a SavedModel of this program at this path is replaced.
-      model: `MixedClassifier`.
-      config: of the adapter.
-      vocabulary: `Vocabulary` of the base.
-
-    Raises:
-      InputError: when `folder` holds something else, or two tasks would have one signature.
+    `config` is the adapter's. A SavedModel of this program in `folder` is replaced. Raises
+    `InputError` for other content, or two tasks with one signature.
     """
     module = tf.Module()
     module.parameters = model.variables  # Of the model only these: its layers need tf_keras.

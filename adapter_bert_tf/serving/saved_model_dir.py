@@ -1,5 +1,7 @@
 """A SavedModel as a folder: what may be replaced, and how one of ours is recognized."""
 
+import contextlib
+import hashlib
 import os
 import re
 from collections.abc import Collection
@@ -12,7 +14,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.serving_texts import INPUTS
 from adapter_bert_tf.output.artifact import Artifact, walk
-from adapter_bert_tf.output.records import file_digest, read_record, write_record
+from adapter_bert_tf.output.records import read_record, write_record
 from adapter_bert_tf.output.run_dir import EXPORT, RECORD
 from adapter_bert_tf.store.adapter_dir import require_outside_adapters
 
@@ -78,10 +80,7 @@ class SavedModelDir(Artifact):
             )
 
     def state(self) -> dict[str, int | str]:
-        """The sizes of its files and the model's digest; empty unless there is a whole SavedModel.
-
-        Its weights are too large to be read for this.
-        """
+        """Sizes of its files and the digest of the model (not of its weights); {} if incomplete."""
         listed = self._marked_files() or []
         if not self._has_model() or not listed or not {*listed} <= {*walk(self.path)[0]}:
             return {}
@@ -91,11 +90,9 @@ class SavedModelDir(Artifact):
     def signatures(self) -> dict[str, Any]:
         """The signatures by name; none if there is no SavedModel, or a damaged one."""
         model = saved_model_pb2.SavedModel()
-        try:
+        with contextlib.suppress(DecodeError):
             if self._has_model():
                 model.ParseFromString(storage.read_bytes(self.file(MODEL), LARGEST_MODEL))
-        except DecodeError:
-            return {}
         if len(model.meta_graphs) != 1:
             return {}
         signatures = dict(model.meta_graphs[0].signature_def)
@@ -129,7 +126,9 @@ class SavedModelDir(Artifact):
         return not storage.is_link(path) and storage.exists(path) and not storage.isdir(path)
 
     def _digest(self) -> str | None:
-        return file_digest(self.file(MODEL)) if self._has_model() else None
+        if not self._has_model():
+            return None
+        return hashlib.sha256(storage.read_bytes(self.file(MODEL), LARGEST_MODEL)).hexdigest()
 
 
 def _has_our_signatures(signatures: dict[str, Any]) -> bool:

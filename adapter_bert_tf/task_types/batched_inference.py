@@ -24,19 +24,14 @@ RunBatch: TypeAlias = Callable[[np.ndarray, Inputs], np.ndarray]
 def class_logits(
     run: RunBatch, columns: Sequence[Sequence[str]], encoder: TextEncoder, batch_size: int
 ) -> list[np.ndarray]:
-    """Logits of texts or pairs, float32 `[outputs]` each, in their order.
+    """Logits of one or two lists of texts, float32 `[outputs]` each, in their order.
 
-    Batches of several adapters may be of different widths, so the result is a list of arrays.
-
-    Args:
-      run: computes one batch.
-      columns: one or two lists of texts, of one length, not empty.
-      encoder: `TextEncoder` of the adapter's length.
-      batch_size: the most rows of a batch.
+    Batches of several adapters may be of different widths, so the result is a list of arrays. `run`
+    computes a batch of at most `batch_size` rows.
     """
     texts = [list(column) for column in columns]
     features = tokenize(Examples(texts[0], texts[1] if texts[1:] else None, None, [], []), encoder)
-    logits: list[np.ndarray] = [np.empty(0)] * len(features)
+    logits: dict[int, np.ndarray] = {}
 
     def compute(rows: np.ndarray) -> np.ndarray:
         ids, types = (tf.gather(part, rows) for part in (features.ids, features.types))
@@ -46,9 +41,8 @@ def class_logits(
 
     parts = by_length(features.lengths, batch_size)
     for rows, part_logits in zip(parts, _map_parallel(compute, parts), strict=True):
-        for row, row_logits in zip(rows, part_logits, strict=True):
-            logits[row] = row_logits
-    return logits
+        logits.update(zip(rows.tolist(), part_logits, strict=True))
+    return [logits[row] for row in range(len(features))]
 
 
 def _map_parallel(compute: Callable[..., np.ndarray], parts: Sequence[Any]) -> Iterator[np.ndarray]:
@@ -77,12 +71,8 @@ def span_answers(
 ) -> Iterator[dict[str, Any]]:
     """The best answer to each question, a slice of its context, in their order.
 
-    Args:
-      run: computes one batch; its rows are numbers of questions.
-      columns: the questions, and the context of each.
-      encoder: `TextEncoder`.
-      settings: the adapter's inputs, for `SpanSettings` and `DecodingSettings`.
-      batch_size: the most windows of a batch.
+    `columns` are the questions and their contexts; `run` computes a batch of at most `batch_size`
+    windows, its rows being numbers of questions.
     """
     texts = zip(*columns, strict=True)
     questions = [Question(str(i), question, context) for i, (question, context) in enumerate(texts)]

@@ -11,7 +11,6 @@ from absl import logging
 
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.heads.losses import Loss, cross_entropy
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types import report_parts
@@ -47,14 +46,9 @@ class Classification(LabelType):
         report_parts.errors,
     )
 
-    def new_model(self, encoder: Any, outputs: int) -> Classifier:
-        return Classifier(encoder, outputs, dropout=encoder.config["output_dropout"])
-
     def head_summary(self, labels: Sequence[str]) -> str:
         more = "..." if len(labels) > 5 else ""
         return f"{len(labels)} labels ({', '.join(labels[:5])}{more})"
-
-    # Labels of a table.
 
     def encode(self, task: Task, examples: Examples) -> np.ndarray:
         """int32 `[examples]`, label ids; `UNKNOWN` where there is none."""
@@ -87,8 +81,6 @@ class Classification(LabelType):
                 "labels, set --multi_label."
             )
 
-    # Training and evaluation.
-
     def weighted_loss(
         self, weights: str | None, smoothing: float, labels: Sequence[str], encoded: np.ndarray
     ) -> Loss | None:
@@ -117,8 +109,6 @@ class Classification(LabelType):
 
     def right(self, encoded: np.ndarray, predicted: np.ndarray) -> np.ndarray | None:
         return self.decide(predicted) == encoded
-
-    # Result files.
 
     def details(
         self, labels: Sequence[str], encoded: np.ndarray, predicted: np.ndarray
@@ -151,8 +141,6 @@ class Classification(LabelType):
 
     def certainty(self, row: np.ndarray) -> str:
         return f" ({row.max():.2f})"
-
-    # Answers and serving.
 
     def answer(self, probabilities: Mapping[str, float]) -> Answer:
         likeliest = max(probabilities, key=probabilities.__getitem__)
@@ -202,11 +190,10 @@ def parse_weights(text: str | None, labels: Sequence[str], ids: np.ndarray) -> l
                 f"--class_weights is {BALANCED} or a list LABEL=WEIGHT,... of the labels "
                 f"{preview(list(labels))}. Received: {preview(part)}"
             )
-        if label.strip() in named:
-            raise InputError(
-                f"--class_weights: a label has one weight. Received twice: {preview(label.strip())}"
-            )
-        named[label.strip()] = _parse_weight(number)
+        name = label.strip()
+        if name in named:
+            raise InputError(f"--class_weights has two weights for the label {preview(name)}.")
+        named[name] = _parse_weight(number)
     return [named.get(label, 1.0) for label in labels]
 
 

@@ -22,13 +22,9 @@ def rounded(value: Any) -> float:
 def calibration(probabilities: np.ndarray, is_right: np.ndarray) -> dict[str, Any]:
     """Bins of equal width, from 0 to 1, and the expected calibration error (Guo et al. 2017).
 
-    Args:
-      probabilities: float `[n]`, of the predictions.
-      is_right: bool `[n]`.
-
-    Returns:
-      dict with `bins`, dicts with `count`, mean `probability` and `share` of right predictions
-      (None of an empty one), and `error`, the mean distance of the two over all examples.
+    `probabilities` are float `[n]`, `is_right` bool `[n]`. `bins` have `count`, mean `probability`
+    and `share` of right predictions (None of an empty one); `error` is the mean distance of the
+    two.
     """
     stated, right = probabilities.astype(np.float64), is_right.astype(np.float64)
     # The bins of scikit-learn's `calibration_curve`, which does not return their counts.

@@ -37,10 +37,7 @@ def correlation(name: str) -> Metric:
 
 
 def class_table(labels: Sequence[str], ids: np.ndarray, predicted: np.ndarray) -> list[list[str]]:
-    """Precision, recall, F1 and confusion of each class, rows with a header.
-
-    `ids`, the true ones, and `predicted` are int `[examples]`; labels are in the order of ids.
-    """
+    """Precision, recall, F1, confusion of each class, with a header; ids are int `[examples]`."""
     from sklearn import metrics
 
     all_ids = list(range(len(labels)))

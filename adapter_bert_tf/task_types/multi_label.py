@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types import report_parts
 from adapter_bert_tf.task_types.details import calibration, largest, rounded
@@ -26,6 +25,7 @@ class MultiLabel(LabelType):
 
     name = file_head = "multi_label"
     settings: ClassVar[Mapping[str, Any]] = {"multi_label": True}
+    model_options: ClassVar[Mapping[str, Any]] = {"multi_label": True}
     predicts = "any number of labels"
     several = True
     may_be_empty = True  # No label is a known answer.
@@ -47,10 +47,6 @@ class MultiLabel(LabelType):
         report_parts.labels,
         report_parts.errors,
     )
-
-    def new_model(self, encoder: Any, outputs: int) -> Classifier:
-        dropout = encoder.config["output_dropout"]
-        return Classifier(encoder, outputs, dropout=dropout, multi_label=True)
 
     def labels_in(self, cell: str) -> tuple[str, ...]:
         parts = (part.strip() for part in cell.split(BETWEEN_LABELS))

@@ -11,7 +11,6 @@ from absl import logging
 
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.heads.serving_texts import Config, Tensors
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types import report_parts
@@ -35,6 +34,7 @@ class Regression(TableType):
     settings: ClassVar[Mapping[str, Any]] = {"regression": True}
     predicts = "a score"
     labels = ()
+    model_options: ClassVar[Mapping[str, Any]] = {"regression": True}
     mixes_as = "score"
     stratified = False
     metrics: ClassVar[Mapping[str, Metric]] = {
@@ -47,14 +47,8 @@ class Regression(TableType):
     loss_unit = "squared error, standardized"
     report_parts = (report_parts.scores, report_parts.residuals)
 
-    def new_model(self, encoder: Any, outputs: int) -> Classifier:
-        dropout = encoder.config["output_dropout"]
-        return Classifier(encoder, outputs, dropout=dropout, regression=True)
-
     def num_outputs(self, labels: Sequence[str]) -> int:
         return 1
-
-    # Labels of a table.
 
     def labels_in(self, cell: str) -> tuple[str, ...]:
         return ()
@@ -88,8 +82,6 @@ class Regression(TableType):
                 "learn. Is --label_column right, and --max_train_examples large enough?"
             )
 
-    # Training and evaluation.
-
     def scale(self, encoded: np.ndarray) -> Scale | None:
         return Scale(float(encoded.mean()), float(encoded.std()))
 
@@ -112,8 +104,6 @@ class Regression(TableType):
     def warn_of_few(self, what: str, encoded: np.ndarray) -> None:
         if len(encoded) < 2:
             logging.warning(f"{what} has one score: its correlations are 0.")
-
-    # Result files.
 
     def details(
         self, labels: Sequence[str], encoded: np.ndarray, predicted: np.ndarray
@@ -140,8 +130,6 @@ class Regression(TableType):
         # With a range as GLUE writes scores; others with the digits that float32 has.
         digits = ".7g" if task.score_range is None else ".3f"
         return [format(score, digits) for score in task.clip(predicted)]
-
-    # Answers and serving.
 
     def answers(self, outputs: Sequence[Any], config: Config) -> list[Answer]:
         """Dicts with `score`."""

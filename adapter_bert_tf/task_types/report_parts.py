@@ -3,16 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from adapter_bert_tf.report_blocks import (
-    Block,
-    CalibrationPlot,
-    Examples,
-    Histogram,
-    Note,
-    ScatterPlot,
-    Table,
-    format_number,
-)
+from adapter_bert_tf import report_blocks as blocks
+from adapter_bert_tf.report_blocks import Block, format_number
 
 FOLDED_FROM = 15  # Rows of a table.
 Details: TypeAlias = Mapping[str, Any]
@@ -30,7 +22,7 @@ def calibration(x_label: str, y_label: str, unit: str) -> Callable[[Details, str
         )
         about = f"Calibration: expected calibration error {error}"
         bins = [bin_ for bin_ in values["bins"] if bin_["count"]]
-        return [CalibrationPlot("calibration", about, caption, x_label, y_label, bins)]
+        return [blocks.CalibrationPlot("calibration", about, caption, x_label, y_label, bins)]
 
     return part
 
@@ -39,9 +31,9 @@ def errors(details: Details, n: str) -> list[Block]:
     """Makes the list of the most confident errors, with their texts."""
     count, examples = details["errors"], details["shown"]
     if not count:
-        return [Note(f"No errors: {n}.")]
+        return [blocks.Note(f"No errors: {n}.")]
     caption = f"The {len(examples)} most confident of {format_number(count)} errors. {n}."
-    return [Examples(caption, [_error(example) for example in examples])]
+    return [blocks.Examples(caption, [_error(example) for example in examples])]
 
 
 def _error(example: Details) -> dict[str, Any]:
@@ -65,7 +57,7 @@ def labels(details: Details, n: str) -> list[Block]:
         [row["label"], *(format_number(row[key]) for key in counts)] for row in details["per_label"]
     ]
     header = ["label", "correct", "missed", "wrongly predicted"]
-    return [Table(header, rows, f"Errors by label. {n}.", folded=len(rows) > FOLDED_FROM)]
+    return [blocks.Table(header, rows, f"Errors by label. {n}.", folded=len(rows) > FOLDED_FROM)]
 
 
 def scores(details: Details, n: str) -> list[Block]:
@@ -78,7 +70,7 @@ def scores(details: Details, n: str) -> list[Block]:
     )
     about = "Scatter of predicted scores by true scores"
     labels = ("true score (the task's unit)", "predicted score (same unit)")
-    return [ScatterPlot("scores", about, caption, *labels, points)]
+    return [blocks.ScatterPlot("scores", about, caption, *labels, points)]
 
 
 def residuals(details: Details, n: str) -> list[Block]:
@@ -88,14 +80,15 @@ def residuals(details: Details, n: str) -> list[Block]:
         predicted, true = example["predicted"], example["true"]
         facts = [("predicted", format_number(predicted)), ("true score", format_number(true))]
         items.append(_item([*facts, ("residual", f"{predicted - true:+.4f}")], example))
-    return [Examples(f"The {len(items)} largest residuals. {n}.", items)]
+    return [blocks.Examples(f"The {len(items)} largest residuals. {n}.", items)]
 
 
 def f1_of_answers(details: Details, n: str) -> list[Block]:
     """Makes the histogram of the answers' F1."""
     caption = f"Answers by their F1, best of the expected answers. {n}."
     labels = ("F1 of an answer (%)", "questions")
-    return [Histogram("f1", "Number of answers by F1", caption, *labels, details["f1_counts"])]
+    counts = details["f1_counts"]
+    return [blocks.Histogram("f1", "Number of answers by F1", caption, *labels, counts)]
 
 
 def spans(details: Details, n: str) -> list[Block]:
@@ -111,6 +104,7 @@ def spans(details: Details, n: str) -> list[Block]:
         texts = [[answer["question"]], list(answer["context"])]
         items.append({"facts": facts, "texts": texts})
     if not items:
-        return [Note(f"No errors: {n}.")]
+        return [blocks.Note(f"No errors: {n}.")]
     count = format_number(details["errors"])
-    return [Examples(f"The {len(items)} worst of {count} answers below an F1 of 100%. {n}.", items)]
+    caption = f"The {len(items)} worst of {count} answers below an F1 of 100%. {n}."
+    return [blocks.Examples(caption, items)]

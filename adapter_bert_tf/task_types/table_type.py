@@ -12,7 +12,7 @@ from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.labels import LabelCells
 from adapter_bert_tf.data.tokenization import TextEncoder, pad_inputs, require_equal_lengths
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads.classifier import pooled_logits
+from adapter_bert_tf.heads.classifier import Classifier, pooled_logits
 from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.heads.serving_texts import (
     Config,
@@ -22,6 +22,7 @@ from adapter_bert_tf.heads.serving_texts import (
     id_signature,
     text_signature,
 )
+from adapter_bert_tf.heads.task_model import TaskModel
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types.batched_inference import RunBatch, class_logits
 from adapter_bert_tf.task_types.metrics import Metric
@@ -45,21 +46,20 @@ class TableType(TaskType, LabelCells):
     """A type of tasks of one or two texts. Its `LabelCells` determine how label cells are read.
 
     Encoded labels and predictions are arrays with a row for each example.
-
-    Attributes:
-      mixes_as: how it is trained with other tasks in one batch: as classes, as a score, or not.
-      metrics: dict from name to function of decided labels and predictions.
-      own_metrics: names of the metrics of a user's table, the first to compare by.
-      raw_outputs: noun for the content of `test_results.tsv`.
     """
 
-    mixes_as: ClassVar[Literal["classes", "score"] | None] = None
+    model_options: ClassVar[Mapping[str, Any]] = {}  # Arguments of the `Classifier` to train.
+    mixes_as: ClassVar[Literal["classes", "score"] | None] = None  # In a batch of several tasks.
     inputs: ClassVar[Mapping[str, Any]] = {"texts": 1, "max_seq_length": 128}
     logits = staticmethod(pooled_logits)
     command = "run_classifier.py --task_name={task}"
-    metrics: ClassVar[Mapping[str, Metric]]
-    own_metrics: ClassVar[tuple[str, ...]]
-    raw_outputs: ClassVar[str] = "probabilities"
+    metrics: ClassVar[Mapping[str, Metric]]  # Functions of decided labels and predictions.
+    own_metrics: ClassVar[tuple[str, ...]]  # Of a user's table, the first to compare by.
+    raw_outputs: ClassVar[str] = "probabilities"  # Noun for the content of `test_results.tsv`.
+
+    def new_model(self, encoder: Any, outputs: int) -> TaskModel:
+        dropout = encoder.config["output_dropout"]
+        return Classifier(encoder, outputs, dropout=dropout, **self.model_options)
 
     def check_inputs(self, values: Mapping[str, Any]) -> None:
         if values["texts"] not in (1, 2) or values["max_seq_length"] < 5:
@@ -77,10 +77,9 @@ class TableType(TaskType, LabelCells):
 
     @abc.abstractmethod
     def encode(self, task: Task, examples: Examples) -> np.ndarray:
-        """Labels as arrays, `[examples]` or `[examples, labels]`.
+        """Labels as arrays, `[examples]` or `[examples, labels]`; a test row's may be None.
 
-        The task's labels are known. A row of a test file may have None for a label. Raises
-        `InputError`, with its file and line, for a cell that is not a label of the task.
+        Raises `InputError`, with its file and line, for a cell that is not a label of the task.
         """
 
     @abc.abstractmethod
@@ -103,11 +102,7 @@ class TableType(TaskType, LabelCells):
     def weighted_loss(
         self, weights: str | None, smoothing: float, labels: Sequence[str], encoded: np.ndarray
     ) -> Loss | None:
-        """The loss with `--class_weights` and `--label_smoothing`; None: the model's own.
-
-        `encoded` are labels of the training data. Raises `InputError` where the type has no such
-        loss.
-        """
+        """The loss with `--class_weights` and `--label_smoothing`; None: the model's own."""
         if weights or smoothing:
             raise InputError(
                 "--class_weights and --label_smoothing need a single task of classes, without "
@@ -116,10 +111,7 @@ class TableType(TaskType, LabelCells):
         return None
 
     def mixed_labels(self, encoded: tf.Tensor, first: int) -> tf.Tensor:
-        """Labels as in `losses.mixed_loss`, float32 `[examples, 2]`.
-
-        `encoded` are float32 `[examples]`, `first` is the number of the task's first output.
-        """
+        """Labels as in `losses.mixed_loss`; `first` is the number of the task's first output."""
         zeros = tf.zeros_like(encoded)
         is_score = self.mixes_as == "score"
         return tf.stack([zeros + first, encoded] if is_score else [encoded + first, zeros], -1)
@@ -128,10 +120,7 @@ class TableType(TaskType, LabelCells):
 
     @abc.abstractmethod
     def predictions(self, logits: np.ndarray, scale: Scale | None = None) -> np.ndarray:
-        """Predictions, float32, from logits `[examples, outputs]` of the task's own outputs.
-
-        `scale` is that of scores that are still standardized, in training.
-        """
+        """Predictions, float32, from `[examples, outputs]`; `scale` is that of training scores."""
 
     @abc.abstractmethod
     def decide(self, predicted: np.ndarray) -> np.ndarray:
@@ -174,10 +163,7 @@ class TableType(TaskType, LabelCells):
     def details(
         self, labels: Sequence[str], encoded: np.ndarray, predicted: np.ndarray
     ) -> dict[str, Any]:
-        """Facts about single examples, for `eval_details.json`: a dict with `kind` and `shown`.
-
-        `shown` are dicts that name an example by its `row`.
-        """
+        """Facts for `eval_details.json`: a dict with `kind` and `shown`, dicts with a `row`."""
 
     def class_table(
         self, labels: Sequence[str], encoded: np.ndarray, predicted: np.ndarray
@@ -225,11 +211,7 @@ class TableType(TaskType, LabelCells):
 
 
 def choose_metrics(metric: str | None, task: Task, kind: TableType) -> tuple[str, ...]:
-    """Names of the metrics of a task, the one to compare by first.
-
-    `metric` is a name, or None for the first of the task's own; the task's labels are known. Raises
-    `InputError` for a metric that does not fit the task.
-    """
+    """Names of the metrics of a task, the one to compare by first. Raises `InputError`."""
     fitting = kind.fitting_metrics(task.labels or ())
     if metric not in (None, *fitting):
         raise InputError(

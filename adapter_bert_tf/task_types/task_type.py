@@ -23,43 +23,26 @@ Answer: TypeAlias = dict[str, Any]
 
 
 class TaskType(abc.ABC):
-    """All that differs between types of tasks. Each type is one row of `TASK_TYPES`.
+    """All that differs between types of tasks. Each type is one row of `TASK_TYPES`."""
 
-    Attributes:
-      name: key in the registry; `Task.task_type` and the command name it.
-      file_head, file_regression: the fields `head` and `regression` of `adapter_config.json`.
-      settings: settings of the command that choose this type.
-      predicts: noun for the predictions, for messages.
-      labels: label strings that all tasks of the type have; None: each task has its own.
-      text_names: names of the texts in a table and in a serving signature.
-      example_texts: of a snippet on the card.
-      inputs: the settings of a task's inputs, and their defaults.
-      logits: function of (encoder, inputs, module, kernel, bias, stacked): the model's computation,
-        with given weights of the head `[hidden, outputs]`, `[outputs]`.
-      command: the command that trains and evaluates it, with `{task}`.
-      unused: groups of variables that no output depends on.
-      pipeline: the name of such tasks on the Hugging Face Hub.
-      details_kind: the field `kind` of `eval_details.json`.
-      loss_unit: of the training loss, for a chart's axis.
-      report_parts: functions of (details, "n = ..."), each of which makes blocks of a report.
-    """
-
-    name: ClassVar[str]
-    file_head: ClassVar[str]
+    name: ClassVar[str]  # Key in the registry; `Task.task_type` and the command name it.
+    file_head: ClassVar[str]  # The fields `head` and `regression` of `adapter_config.json`.
     file_regression: ClassVar[bool] = False
-    settings: ClassVar[Mapping[str, Any]] = {}
-    predicts: ClassVar[str]
-    labels: ClassVar[tuple[str, ...] | None] = None
-    text_names: ClassVar[tuple[str, ...]] = ("text_a", "text_b")
-    example_texts: ClassVar[tuple[str, ...]] = ("A text.", "Another text.")
-    inputs: ClassVar[Mapping[str, Any]]
+    settings: ClassVar[Mapping[str, Any]] = {}  # Settings of the command that choose this type.
+    predicts: ClassVar[str]  # Noun for the predictions, for messages.
+    labels: ClassVar[tuple[str, ...] | None] = None  # Of all tasks; None: each has its own.
+    text_names: ClassVar[tuple[str, ...]] = ("text_a", "text_b")  # In a table and a signature.
+    example_texts: ClassVar[tuple[str, ...]] = ("A text.", "Another text.")  # For the card.
+    inputs: ClassVar[Mapping[str, Any]]  # The settings of a task's inputs, and their defaults.
+    # Function of (encoder, inputs, module, kernel, bias, stacked): the model's computation, with
+    # given weights of the head `[hidden, outputs]`, `[outputs]`.
     logits: ClassVar[Callable[..., tf.Tensor]]
-    command: ClassVar[str]
-    unused: ClassVar[tuple[str, ...]] = ()
-    pipeline: ClassVar[str] = "text-classification"
-    details_kind: ClassVar[str]
-    loss_unit: ClassVar[str] = "cross-entropy, nats"
-    report_parts: ClassVar[tuple[ReportPart, ...]] = ()
+    command: ClassVar[str]  # Trains and evaluates it, with `{task}`.
+    unused: ClassVar[tuple[str, ...]] = ()  # Groups of variables that no output depends on.
+    pipeline: ClassVar[str] = "text-classification"  # Its name on the Hugging Face Hub.
+    details_kind: ClassVar[str]  # The field `kind` of `eval_details.json`.
+    loss_unit: ClassVar[str] = "cross-entropy, nats"  # For a chart's axis.
+    report_parts: ClassVar[tuple[ReportPart, ...]] = ()  # Functions of (details, "n = ...").
 
     def __repr__(self) -> str:
         return f"<task type {self.name}>"
@@ -149,21 +132,14 @@ class TaskType(abc.ABC):
     ) -> Iterable[Any]:
         """The model's output for each text, in their order.
 
-        Args:
-          run: computes the logits of one batch.
-          texts: one list or two, of the same length.
-          encoder: `TextEncoder` of the adapter's length.
-          inputs: settings of the adapters, the same for all rows of a call.
-          batch_size: the most rows of a batch.
+        `run` computes the logits of a batch of at most `batch_size` rows. `texts` are one list or
+        two, of the same length. `inputs` are settings of the adapters, the same for all rows of a
+        call.
         """
 
     @abc.abstractmethod
     def answers(self, outputs: Sequence[Any], config: Config) -> list[Answer]:
-        """Answers of one adapter, dicts that JSON can hold.
-
-        `outputs` are those of the method `outputs`; values after the adapter's own belong to
-        another.
-        """
+        """Answers of one adapter, as JSON; values after its own outputs belong to another."""
 
     @abc.abstractmethod
     def columns(self, config: Config) -> list[str]:
@@ -173,10 +149,7 @@ class TaskType(abc.ABC):
 
     @abc.abstractmethod
     def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
-        """The signature that takes texts, a concrete function, for an adapter's config.
-
-        `run` maps encoder inputs to logits; `pieces` are `Pieces` of the base.
-        """
+        """The signature that takes texts; `run` maps encoder inputs to logits."""
 
     @abc.abstractmethod
     def serve_ids(self, run: Run, config: Config) -> Any:

@@ -25,10 +25,7 @@ __all__ = [
 
 
 def find_task(name: str) -> Task:
-    """The task called `name`, in any case, with or without hyphens.
-
-    Raises `InputError`, with the nearest names, for an unknown one.
-    """
+    """The task called `name`, in any case, with or without hyphens. Raises `InputError`."""
     for known, task in TASKS.items():
         if letters(known) == letters(name):
             return task

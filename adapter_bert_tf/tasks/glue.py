@@ -43,65 +43,44 @@ def glue_task(title, labels, metrics, columns, rows=None, tfds=None, train=None,
     )
 
 
+SENTENCE = Columns("sentence", label="label")
 PAIR = Columns("sentence1", "sentence2", label="label")
+COLA, COLA_TEST = Columns(3, label=1), Columns("sentence", index="index")
+MRPC = Columns("#1 String", "#2 String", label="Quality")
+STS_B = Columns("sentence1", "sentence2", label="score")
+QQP = Columns("question1", "question2", label="is_duplicate")
+QQP_TEST = Columns("question1", "question2", index="id")
 MNLI = Columns("sentence1", "sentence2", label="gold_label")
 MNLI_TEST = Columns("sentence1", "sentence2", index="index")
+MNLI_TFDS = ("premise", "hypothesis")
+MNLI_LAYOUT = {
+    "train": Source("train.tsv", MNLI),
+    "dev": Source("dev_matched.tsv", MNLI),
+    "dev_mismatched": Source("dev_mismatched.tsv", MNLI),
+    "test": Source("test_matched.tsv", MNLI_TEST, submission="MNLI-m"),
+    "test_mismatched": Source("test_mismatched.tsv", MNLI_TEST, submission="MNLI-mm"),
+}
+AX_LAYOUT = {"test": Source("diagnostic.tsv", MNLI_TEST)}
+QNLI = Columns("question", "sentence", label="label")
+SCORES = {"task_type": "regression", "score_range": (0.0, 5.0)}
+CUT_ROWS = {"skip_bad_rows": True}  # A few rows of the published QQP are cut short.
 
 GLUE = (
-    glue_task(
-        "CoLA",
-        BINARY,
-        "mcc accuracy",
-        Columns(3, label=1),
-        1063,
-        test=Columns("sentence", index="index"),
-    ),
-    glue_task("SST-2", BINARY, "accuracy", Columns("sentence", label="label"), 1821),
-    glue_task(
-        "MRPC",
-        BINARY,
-        "accuracy f1",
-        Columns("#1 String", "#2 String", label="Quality"),
-        1725,
-        tfds=("sentence1", "sentence2"),
-    ),
-    glue_task(
-        "STS-B",
-        None,
-        "spearman pearson",
-        Columns("sentence1", "sentence2", label="score"),
-        1379,
-        task_type="regression",
-        score_range=(0.0, 5.0),
-    ),
-    # A few rows of the published QQP are cut short.
-    glue_task(
-        "QQP",
-        BINARY,
-        "f1 accuracy",
-        Columns("question1", "question2", label="is_duplicate"),
-        390965,
-        train={"skip_bad_rows": True},
-        test=Columns("question1", "question2", index="id"),
-    ),
+    glue_task("CoLA", BINARY, "mcc accuracy", COLA, 1063, test=COLA_TEST),
+    glue_task("SST-2", BINARY, "accuracy", SENTENCE, 1821),
+    glue_task("MRPC", BINARY, "accuracy f1", MRPC, 1725, tfds=("sentence1", "sentence2")),
+    glue_task("STS-B", None, "spearman pearson", STS_B, 1379, **SCORES),
+    glue_task("QQP", BINARY, "f1 accuracy", QQP, 390965, train=CUT_ROWS, test=QQP_TEST),
     glue_task(
         "MNLI",
         NLI,
         "accuracy",
         MNLI,
-        tfds=("premise", "hypothesis"),
+        tfds=MNLI_TFDS,
         test_rows={"test": 9796, "test_mismatched": 9847},
-        layouts=(
-            {
-                "train": Source("train.tsv", MNLI),
-                "dev": Source("dev_matched.tsv", MNLI),
-                "dev_mismatched": Source("dev_mismatched.tsv", MNLI),
-                "test": Source("test_matched.tsv", MNLI_TEST, submission="MNLI-m"),
-                "test_mismatched": Source("test_mismatched.tsv", MNLI_TEST, submission="MNLI-mm"),
-            },
-        ),
+        layouts=(MNLI_LAYOUT,),
     ),
-    glue_task("QNLI", ENTAILMENT, "accuracy", Columns("question", "sentence", label="label"), 5463),
+    glue_task("QNLI", ENTAILMENT, "accuracy", QNLI, 5463),
     glue_task("RTE", ENTAILMENT, "accuracy", PAIR, 3000),
     glue_task("WNLI", BINARY, "accuracy", PAIR, 146),
     # The diagnostic set: no training data, predicted with an adapter of MNLI.
@@ -111,33 +90,25 @@ GLUE = (
         "accuracy",
         MNLI,
         1104,
-        tfds=("premise", "hypothesis"),
+        tfds=MNLI_TFDS,
         adapter_of="mnli",
-        layouts=({"test": Source("diagnostic.tsv", MNLI_TEST)},),
+        layouts=(AX_LAYOUT,),
     ),
 )
 
 # The two small tasks whose data ships with this package: for the demo and for tests.
 SHIPPED_FOLDER = pathlib.Path(__file__).resolve().parent.parent / "data" / "shipped"
+
+
+def _shipped_task(name, columns):
+    folder = str(SHIPPED_FOLDER / name)
+    task = glue_task(f"demo-{name}", BINARY, "accuracy f1", columns, tfds=(), folder=folder)
+    return dataclasses.replace(task, name=f"demo_{name}")
+
+
 SHIPPED = (
     # Did the event of the sentence happen (1), or was it planned, feared, cancelled (0)?
-    glue_task(
-        "demo-factuality",
-        BINARY,
-        "accuracy f1",
-        Columns("sentence", label="label"),
-        name="demo_factuality",
-        tfds=(),
-        folder=str(SHIPPED_FOLDER / "factuality"),
-    ),
+    _shipped_task("factuality", SENTENCE),
     # Do two messages mean the same?
-    glue_task(
-        "demo-paraphrase",
-        BINARY,
-        "accuracy f1",
-        PAIR,
-        name="demo_paraphrase",
-        tfds=(),
-        folder=str(SHIPPED_FOLDER / "paraphrase"),
-    ),
+    _shipped_task("paraphrase", PAIR),
 )

@@ -28,17 +28,13 @@ def own_task(
 
     Args:
       text_a, text_b, label: columns, by name or by number from 0, as text.
-      extension: of the files, `tsv` or `csv`.
+      extension: `tsv` or `csv`.
       delimiter: one character; None: a comma in `.csv`, a tab in `.tsv`.
       header: whether the first row names the columns.
       quoted: whether cells may be quoted; None: in `.csv` files.
-      encoding: of the files.
-      task_type: name of the type, which determines how labels are read.
-      skip_bad_rows: whether rows with too few or too many cells are left out, and counted.
+      encoding, task_type: as in `Source` and `Task`.
+      skip_bad_rows: whether malformed rows are left out, and counted.
       train: name of the training data's file, without its extension.
-
-    Raises:
-      InputError: for a missing column or a delimiter of more than one character.
     """
     if not text_a:
         raise InputError(

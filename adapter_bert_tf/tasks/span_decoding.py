@@ -18,12 +18,11 @@ class DecodingSettings:
 
     def __post_init__(self) -> None:
         if self.n_best_size < 1 or self.max_answer_length < 1:
-            raise InputError(
+            message = (
                 "n_best_size and max_answer_length must be at least 1. Received: "
-                f"{self.n_best_size} and {self.max_answer_length}",
-                "n_best_size",
-                "max_answer_length",
+                f"{self.n_best_size} and {self.max_answer_length}"
             )
+            raise InputError(message, "n_best_size", "max_answer_length")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)  # There are 40 of each question.
@@ -55,11 +54,7 @@ class Decoder:
         return rows[0]["text"] if rows else ""
 
     def add(self, question, logits, context_begin, starts, ends, is_best):
-        """Adds one window of the question with this number.
-
-        `logits` are float `[2, seq]`, starts and ends; the others are fields of
-        `data.spans.Window`.
-        """
+        """Adds a `Window` of the question with this number, and its logits `[2, seq]`."""
         n_best, longest = self.settings.n_best_size, self.settings.max_answer_length
         context_logits = logits[:, context_begin : context_begin + len(starts)]
         candidates = self._candidates.get(question, []) + [

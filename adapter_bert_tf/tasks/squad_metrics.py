@@ -24,14 +24,10 @@ def count_unlabelled(articles):
 
 
 def evaluate_v1(articles, predictions):
-    """Scores SQuAD 1.1 predictions: `exact_match` and `f1`, from 0 to 100.
+    """Scores SQuAD 1.1 predictions, texts by question id: `exact_match` and `f1`, 0 to 100.
 
-    The evaluator scores question by question and the sums are divided once, as in the official
-    script, so that the results are equal to the last digit.
-
-    Args:
-      articles: `data` of the SQuAD file.
-      predictions: dict from question id to text; a question without one counts as wrong.
+    The sums of all questions are divided once, as in the official script, so that the results are
+    equal to the last digit. A question without a prediction counts as wrong.
     """
     exact = f1 = total = 0
     for qa in questions_in(articles):
@@ -45,11 +41,8 @@ def evaluate_v1(articles, predictions):
 def evaluate_v2(articles, predictions, best_answers=None, null_odds=None):
     """Scores SQuAD 2.0 predictions, and searches the best threshold for no answer.
 
-    Args:
-      articles: `data` of the SQuAD file.
-      predictions: dict from question id to text, "" for no answer.
-      best_answers: dict from question id to the best text other than no answer.
-      null_odds: dict from question id to the score of no answer minus that text's.
+    `predictions` are texts by question id, "" for no answer; `best_answers` the best other texts,
+    and `null_odds` the score of no answer minus that of the other text.
 
     Returns:
       dict with `exact_match`, `f1`, the same of the questions with and without an answer

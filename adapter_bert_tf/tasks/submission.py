@@ -49,10 +49,7 @@ def find_files(folders):
 
 
 def check_file(path, task, rows):
-    """Checks header, indices, number of rows and labels; returns the number of different labels.
-
-    Raises `InputError` for the first line that is wrong.
-    """
+    """Checks a file; returns the number of different labels. Raises `InputError`."""
     try:
         lines = path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
     except UnicodeDecodeError as error:
@@ -92,16 +89,7 @@ def _is_submission(path):
 
 
 def pack(folders, output):
-    """Writes the zip atomically; returns lines about its content.
-
-    Args:
-      folders: output folders of the runs.
-      output: path of the zip.
-
-    Raises:
-      InputError: when a file is missing, repeated, or refused by the server, or when something else
-        is at `output`.
-    """
+    """Writes the zip atomically; returns lines about its content. Raises `InputError`."""
     if os.path.lexists(output) and not _is_submission(output):
         raise InputError(
             f"{output} exists and is not a zip for the GLUE server. Choose another --output, or "

@@ -1,16 +1,36 @@
-"""The 17 additional tasks of Houlsby et al. 2019 (Table 2), as their publishers have them.
+"""The 17 additional tasks of Houlsby et al. 2019 (Table 2), in the files of their publishers.
 
-The publishers give no division; the paper divides each task at random into 80% for training, 10%
+The publishers do not split them; the paper splits each task at random into 80% for training, 10%
 for development, 10% for testing (section 3.3), and so does `data.examples`. Labels are the sorted
 strings in the files.
 """
 
+import dataclasses
+
 from adapter_bert_tf.tasks.task import Columns, Source, Task
 
-# The CrowdFlower exports are in whatever their owners' spreadsheets wrote; copies are often UTF-8.
+# The CrowdFlower exports have the encodings of their owners' spreadsheets; copies are often UTF-8.
 LEGACY = ("utf-8", "cp1252", "latin-1")
 MAC = ("utf-8", "mac_roman")
 NO_BREAKS = (("</br>", " "),)
+# Names of the file, with a space between.
+AIRLINE = "Airline-Sentiment-2-w-AA.csv Tweets.csv"
+MESSAGING = "Corporate-messaging-DFE.csv"
+DISASTERS = "socialmedia-disaster-tweets-DFE.csv"
+NEWS = "Full-Economic-News-DFE-839861.csv"
+WARMING = "1377884570_tweet_global_warming.csv"
+POLITICAL = "Political-media-DFE.csv political_social_media.csv"
+PLUTCHIK = "primary-plutchik-wheel-DFE.csv"
+PROGRESSIVE = "progressive-tweet-sentiment.csv"
+ECONOMY = "us-economic-newspaper.csv"
+# Columns.
+STANCE = (
+    "q1_from_reading_the_tweet_which_of_the_options_below_is_most_likely_to_be_true_about_"
+    "the_stance_or_outlook_of_the_tweeter_towards_the_target"
+)
+OPINION = "q2_which_of_the_options_below_is_true_about_the_opinion_in_the_tweet"
+NARRATIVE = "Consumer complaint narrative"
+HEADLINE = Columns("TITLE", label="CATEGORY")
 
 
 def _without(*labels):
@@ -18,98 +38,71 @@ def _without(*labels):
     return lambda label: None if label in labels else label
 
 
+def _yes_or_no(label):
+    return {"Y": "Yes", "N": "No", "Yes": "Yes", "No": "No"}.get(label)
+
+
+def _before_colon(label):
+    return label.partition(":")[0]
+
+
 def _task(name, *layouts, **more):
     return Task(name, name.replace("_", "-"), ("accuracy", "macro_f1"), layouts, **more)
 
 
-def _csv(name, files, text, label, *, target=None, encodings=LEGACY, relabel=None, **source):
-    """A task that is one quoted CSV file, which may go by several names.
-
-    Rows without a text or a label are left out.
-    """
-    columns = Columns(text, target, label=label)
-    layouts = [
-        {
-            "all": Source(
-                file,
-                columns,
-                delimiter=",",
-                quoted=True,
-                encodings=encodings,
-                drop_empty=True,
-                **source,
-            )
-        }
-        for file in files.split()
-    ]
+def _csv(name, files, text, label, *, target=None, encodings=LEGACY, relabel=None, replace=()):
+    """A task with one quoted CSV file; rows without a text or a label are left out."""
+    source = Source(
+        "",
+        Columns(text, target, label=label),
+        delimiter=",",
+        quoted=True,
+        encodings=encodings,
+        drop_empty=True,
+        replace=replace,
+    )
+    layouts = [{"all": dataclasses.replace(source, file=file)} for file in files.split()]
     return _task(name, *layouts, relabel=relabel)
 
 
-POLITICAL = "Political-media-DFE.csv political_social_media.csv"
-PROGRESSIVE = "progressive-tweet-sentiment.csv"
-STANCE = (
-    "q1_from_reading_the_tweet_which_of_the_options_below_is_most_likely_to_be_true_about_"
-    "the_stance_or_outlook_of_the_tweeter_towards_the_target"
-)
-OPINION = "q2_which_of_the_options_below_is_true_about_the_opinion_in_the_tweet"
-HEADLINE = Columns("TITLE", label="CATEGORY")
+def _economy(name, file):
+    """A task about economic news."""
+    relabel = _without("not sure")
+    return _csv(name, file, "text", "relevance", relabel=relabel, replace=NO_BREAKS)
+
+
+def _newsgroups(file, columns, **options):
+    return {
+        f"all_{part}": Source(file.format(part), columns, **options) for part in ("train", "test")
+    }
+
+
+SPAM = Source("spam.csv", Columns("v2", label="v1"), delimiter=",", quoted=True, encodings=LEGACY)
 
 TEXT_CLASSIFICATION = (
     _task(
         "20_newsgroups",
-        {
-            f"all_{name}": Source(
-                f"20news-bydate-{name}/", Columns(0, label=1), encodings=("latin-1",)
-            )
-            for name in ("train", "test")
-        },
-        {
-            f"all_{name}": Source(f"{name}.tsv", Columns("text", label="label"), escaped=True)
-            for name in ("train", "test")
-        },
+        _newsgroups("20news-bydate-{}/", Columns(0, label=1), encodings=("latin-1",)),
+        _newsgroups("{}.tsv", Columns("text", label="label"), escaped=True),
     ),
-    _csv(
-        "crowdflower_airline",
-        "Airline-Sentiment-2-w-AA.csv Tweets.csv",
-        "text",
-        "airline_sentiment",
-    ),
-    _csv(
-        "crowdflower_corporate_messaging",
-        "Corporate-messaging-DFE.csv",
-        "text",
-        "category",
-        encodings=MAC,
-    ),
+    _csv("crowdflower_airline", AIRLINE, "text", "airline_sentiment"),
+    _csv("crowdflower_corporate_messaging", MESSAGING, "text", "category", encodings=MAC),
     _csv(
         "crowdflower_disasters",
-        "socialmedia-disaster-tweets-DFE.csv",
+        DISASTERS,
         "text",
         "choose_one",
         encodings=MAC,
         relabel=_without("Can't Decide"),
     ),
-    _csv(
-        "crowdflower_economic_news_relevance",
-        "Full-Economic-News-DFE-839861.csv",
-        "text",
-        "relevance",
-        relabel=_without("not sure"),
-        replace=NO_BREAKS,
-    ),
+    _economy("crowdflower_economic_news_relevance", NEWS),
     _csv("crowdflower_emotion", "text_emotion.csv", "content", "sentiment"),
-    _csv(
-        "crowdflower_global_warming",
-        "1377884570_tweet_global_warming.csv",
-        "tweet",
-        "existence",
-        relabel=lambda label: {"Y": "Yes", "N": "No", "Yes": "Yes", "No": "No"}.get(label),
-    ),
+    _csv("crowdflower_global_warming", WARMING, "tweet", "existence", relabel=_yes_or_no),
     _csv("crowdflower_political_audience", POLITICAL, "text", "audience"),
     _csv("crowdflower_political_bias", POLITICAL, "text", "bias"),
     _csv("crowdflower_political_message", POLITICAL, "text", "message"),
-    _csv("crowdflower_primary_emotions", "primary-plutchik-wheel-DFE.csv", "sentence", "emotion"),
-    # What a tweet says of a target; the labels are sentences, of which one begins with a name.
+    _csv("crowdflower_primary_emotions", PLUTCHIK, "sentence", "emotion"),
+    # Opinions of a tweet about a target; the labels are sentences, of which one begins with a name.
     _csv("crowdflower_progressive_opinion", PROGRESSIVE, "tweet", OPINION, target="target"),
     _csv(
         "crowdflower_progressive_stance",
@@ -117,18 +110,11 @@ TEXT_CLASSIFICATION = (
         "tweet",
         STANCE,
         target="target",
-        relabel=lambda label: label.partition(":")[0],
+        relabel=_before_colon,
     ),
-    _csv(
-        "crowdflower_us_economic_performance",
-        "us-economic-newspaper.csv",
-        "text",
-        "relevance",
-        relabel=_without("not sure"),
-        replace=NO_BREAKS,
-    ),
+    _economy("crowdflower_us_economic_performance", ECONOMY),
     # The paper's 157 classes are the issues; most complaints have no narrative.
-    _csv("customer_complaint_database", "complaints.csv", "Consumer complaint narrative", "Issue"),
+    _csv("customer_complaint_database", "complaints.csv", NARRATIVE, "Issue"),
     _task(
         "news_aggregator",
         {"all": Source("newsCorpora.csv", Columns(1, label=4))},
@@ -137,10 +123,6 @@ TEXT_CLASSIFICATION = (
     _task(
         "sms_spam_collection",
         {"all": Source("SMSSpamCollection", Columns(1, label=0))},
-        {
-            "all": Source(
-                "spam.csv", Columns("v2", label="v1"), delimiter=",", quoted=True, encodings=LEGACY
-            )
-        },
+        {"all": SPAM},
     ),
 )

@@ -163,7 +163,7 @@ WRONG = {
     ),
     "others of a frame": (
         lambda p: p(pandas.DataFrame({"x": ["a"]}), others=["b"], adapter="score"),
-        "one of its columns: set text_b_column",
+        "are a column: set text_b_column",
     ),
     "too few others": (lambda p: p(["a", "b"], ["c"], adapter="mrpc"), "a text for each"),
     "one text for many": (lambda p: p(["a", "b"], "c", adapter="mrpc"), "a text for each"),

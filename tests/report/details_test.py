@@ -11,8 +11,7 @@ from adapter_bert_tf.run.result_files import write_details_file
 from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.task_types.details import calibration
 from adapter_bert_tf.task_types.regression import MOST_POINTS
-from adapter_bert_tf.task_types.span_details import AROUND, answer_details
-from adapter_bert_tf.task_types.spans import SPANS
+from adapter_bert_tf.task_types.spans import AROUND, SPANS, answer_details
 from adapter_bert_tf.tasks import squad_metrics
 
 CLASSES, SCORES, SETS = map(TASK_TYPES.get, ("classification", "regression", "multi_label"))

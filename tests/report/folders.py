@@ -10,7 +10,7 @@ from adapter_bert_tf.report import sweeps
 from adapter_bert_tf.run.result_files import write_details_file
 from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.task_types.metrics import class_table, label_table
-from adapter_bert_tf.task_types.span_details import answer_details
+from adapter_bert_tf.task_types.spans import answer_details
 
 CLASSES, SCORES, SETS = map(TASK_TYPES.get, ("classification", "regression", "multi_label"))
 

@@ -17,7 +17,6 @@ from adapter_bert_tf.data.batches import MAX_POOL, map_and_prefetch, pool_sizes
 from adapter_bert_tf.data.host_shard import WHOLE_BATCH
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output.output_dir import Contents, OutputDir
-from adapter_bert_tf.output.records import file_digest
 from adapter_bert_tf.sanitize import parse_json
 
 FORMAT = 3  # Version of the records; records of another version are written again.
@@ -43,17 +42,14 @@ class Records:
 
 
 def cached_records(folder, key, windows):
-    """Returns the `Records` for `key` in `folder`; writes them if they are missing or incomplete.
+    """Returns the `Records` for `key`, all values that determine them, in the folder of caches.
 
-    Args:
-      folder: the folder of all caches, local or gs://.
-      key: dict of all values that determine the records.
-      windows: function that returns the `Window`s to write.
+    Writes the `Window`s that `windows` returns if the records are missing or incomplete.
     """
     text = json.dumps(key | {"format": FORMAT}, sort_keys=True)
     path = os.path.join(folder, hashlib.sha256(text.encode()).hexdigest()[:16])
     done_file = os.path.join(path, DONE_FILE)
-    if (records := _read_valid_records(path, done_file)) is None:
+    if (records := _read_records(path, done_file)) is None:
         if storage.isdir(done_file):
             raise InputError(
                 f"{done_file} is a folder. Move it away, or choose another features_dir.",
@@ -91,35 +87,36 @@ def _write_records(path, key, windows):
     with storage.local_folder(path) as local:
         files = Records(os.path.join(local, name), 0).files()
         count = _write_shards(files, windows())
-        digests = [file_digest(file) for file in files]
+        digests = [_digest(file) for file in files]
     # Written last: without it the shards are ignored.
     values = {"count": count, "name": name, "sha256": digests, "key": key}
     storage.write_text(os.path.join(path, DONE_FILE), json.dumps(values, indent=2))
     return Records(os.path.join(path, name), count)
 
 
-def _read_valid_records(path, done_file):
+def _read_records(path, done_file):
     """Reads complete records; returns None for missing or damaged ones, with a warning."""
     if not storage.exists(done_file):
         return None
-    if (records := _read_records(path, done_file)) is None:
-        logging.warning("The windows in %s are damaged and will be written again.", path)
-    return records
-
-
-def _read_records(path, done_file):
-    """Reads the `Records` of a done file; returns None unless the shards match it."""
-    try:
+    with contextlib.suppress(ValueError, KeyError, TypeError, tf.errors.OpError):
         values = parse_json(storage.read_bytes(done_file))
         records = Records(os.path.join(path, str(values["name"])), values["count"])
-        if not all(storage.exists(file) and not storage.isdir(file) for file in records.files()):
-            return None
-        digests = [file_digest(file) for file in storage.cached(*records.files())]
-        count = _read_dataset(records).reduce(0, lambda count, _: count + 1).numpy().item()
-        valid = digests == list(values["sha256"]) and count == records.count
-        return dataclasses.replace(records, count=count) if valid else None
-    except (ValueError, KeyError, TypeError, tf.errors.OpError):
-        return None
+        if all(storage.exists(file) and not storage.isdir(file) for file in records.files()):
+            digests = [_digest(file) for file in storage.cached(*records.files())]
+            count = _read_dataset(records).reduce(0, lambda count, _: count + 1).numpy().item()
+            if digests == list(values["sha256"]) and count == records.count:
+                return dataclasses.replace(records, count=count)
+    logging.warning(f"The windows in {path} are damaged and will be written again.")
+    return None
+
+
+def _digest(path):
+    """Returns the SHA-256 of a local file, which may be larger than memory."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while part := file.read(1 << 20):
+            digest.update(part)
+    return digest.hexdigest()
 
 
 def _write_shards(paths, windows):
@@ -138,11 +135,10 @@ def _write_shards(paths, windows):
 
 
 def _serialize(window):
-    values = {name: np.ravel(getattr(window, name)).astype(np.int64) for name in FIELDS}
-    features = {
-        name: tf.train.Feature(int64_list=tf.train.Int64List(value=value))
-        for name, value in values.items()
-    }
+    features = {}
+    for name in FIELDS:
+        values = tf.train.Int64List(value=np.ravel(getattr(window, name)).astype(np.int64))
+        features[name] = tf.train.Feature(int64_list=values)
     example = tf.train.Example(features=tf.train.Features(feature=features))
     return example.SerializeToString(deterministic=True)  # Otherwise the order of fields varies.
 
@@ -158,11 +154,7 @@ def train_batches(
     start=0,
     shard=WHOLE_BATCH,
 ):
-    """Makes shuffled training batches of equal size, with windows of similar length.
-
-    The arguments are those of `batches.train_batches`, with `Records`. Labels are int32 `[batch,
-    2]`.
-    """
+    """Makes shuffled training batches as `batches.train_batches`; labels are int32 `[batch, 2]`."""
     dataset = _read_dataset(records).shuffle(SHUFFLE_BUFFER, seed=seed).repeat()
     if pad_to:
         sizes = pool_sizes(records.count, batch_size, steps, group_by_length)
@@ -183,11 +175,7 @@ def train_batches(
 
 
 def eval_batches(records, batch_size, max_seq_length, pad_to=8, shard=WHOLE_BATCH):
-    """Makes batches with every window once, sorted by length in pools.
-
-    `eval_fields` gives the fields in the same order. The last batch repeats windows to have the
-    full size.
-    """
+    """Makes batches with every window once, sorted by length; repeats fill the last one."""
 
     def fill(batch, lengths):
         full_batch = tf.gather(batch, tf.range(batch_size) % tf.size(batch))

@@ -15,10 +15,7 @@ QUESTIONS_PER_BATCH = 512
 
 @dataclasses.dataclass(frozen=True)
 class SpanSettings:
-    """Settings of the windows, in word pieces.
-
-    Raises `InputError` when no context fits next to the longest question, or `doc_stride` < 1.
-    """
+    """Settings of the windows, in word pieces. Raises `InputError` without room for a context."""
 
     max_seq_length: int = 384  # The most pieces of an input.
     doc_stride: int = 128  # Between the starts of two windows.
@@ -26,16 +23,14 @@ class SpanSettings:
 
     def __post_init__(self) -> None:
         if self.max_query_length < 1 or self.max_seq_length <= self.max_query_length + 3:
-            raise InputError(
-                f"max_seq_length must be above max_query_length + 3, to leave room for the "
-                f"context. Received: {self.max_seq_length} and {self.max_query_length}",
-                "max_seq_length",
-                "max_query_length",
+            message = (
+                "max_seq_length must be above max_query_length + 3, to leave room for the "
+                f"context. Received: {self.max_seq_length} and {self.max_query_length}"
             )
+            raise InputError(message, "max_seq_length", "max_query_length")
         if self.doc_stride < 1:
-            raise InputError(
-                f"doc_stride must be at least 1. Received: {self.doc_stride}", "doc_stride"
-            )
+            message = f"doc_stride must be at least 1. Received: {self.doc_stride}"
+            raise InputError(message, "doc_stride")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import json
 
 import tensorflow as tf
 from absl import logging
@@ -29,15 +28,10 @@ def read_articles(path):
         content = parse_json(storage.read_bytes(path))
     except tf.errors.OpError as error:
         raise InputError(f"Cannot read {path!r}: {error}") from error
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path} is not JSON: line {error.lineno}, column {error.colno} (character "
-            f"{error.pos}): {error.msg}. Check that the file is complete."
-        ) from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: the byte at offset {error.start} is not UTF-8 text.") from error
     except ValueError as error:
-        raise InputError(f"{path} is not a SQuAD file: {error}.") from error
+        raise InputError(
+            f"{path} is not a SQuAD file: {error}. Check that the file is complete."
+        ) from error
     if not (isinstance(content, dict) and isinstance(content.get("data"), list)):
         raise InputError(f"{path} is not a SQuAD file: it must be an object with a list `data`.")
     return content["data"]
@@ -51,7 +45,12 @@ def read_questions(articles, path):
     """
     parsed = [_parse_question(*entry) for entry in _iterate_questions(articles, path)]
     questions = [question for question, _ in parsed]
-    _require_ids(questions, path)
+    if not questions:
+        raise InputError(f"{path} has no questions.")
+    # As text: predictions are a JSON object, in which 1 and "1" are the same name.
+    counts = collections.Counter(str(question.id) for question in questions)
+    if repeated := [name for name, times in counts.items() if times > 1]:
+        raise InputError(f"{path}: question ids must be unique. Repeated: {preview(repeated[:5])}.")
     incomplete = [question.id for question, dropped in parsed if dropped]
     if incomplete:
         logging.warning(
@@ -77,17 +76,6 @@ def _parse_question(location, context, qa):
         impossible=_field(qa, "is_impossible", bool, location) if "is_impossible" in qa else False,
     )
     return question, len(answers) - len(valid)
-
-
-def _require_ids(questions, path):
-    """Raises `InputError` for no questions or repeated ids."""
-    if not questions:
-        raise InputError(f"{path} has no questions.")
-    # As text: predictions are a JSON object, in which 1 and "1" are the same name.
-    counts = collections.Counter(str(question.id) for question in questions)
-    if len(counts) < len(questions):
-        repeated = [name for name, times in counts.items() if times > 1]
-        raise InputError(f"{path}: question ids must be unique. Repeated: {preview(repeated[:5])}.")
 
 
 def _iterate_questions(articles, path):
