@@ -91,9 +91,9 @@ class Base:
           dropout: rate of hidden states and of attention in training; None for the base's own.
           product_dtype, frozen_layers: as in `AdapterBertEncoder`.
         """
-        given: dict[str, Any] = {} if dropout is None else dict.fromkeys(DROPOUTS, dropout)
-        given |= {"product_dtype": product_dtype, "frozen_layers": frozen_layers}
-        return new_encoder(dataclasses.asdict(self.config) | given, adapter)
+        options: dict[str, Any] = {} if dropout is None else dict.fromkeys(DROPOUTS, dropout)
+        options |= {"product_dtype": product_dtype, "frozen_layers": frozen_layers}
+        return new_encoder(dataclasses.asdict(self.config) | options, adapter)
 
     def assign(self, variables: Mapping[str, tf.Variable]) -> list[str]:
         """Assigns the base's weights to `variables` (common names); see `assign_weights`."""

@@ -44,15 +44,15 @@ def examples(
     if others is not None:
         require_lists(others=others)
     columns = [_column(texts)] if others is None else [_column(texts), _column(others)]
-    given = _column(labels)
-    lengths = [len(column) for column in (*columns, given)]
+    label_values = _column(labels)
+    lengths = [len(column) for column in (*columns, label_values)]
     if len(set(lengths)) > 1:
         raise InputError(f"Each text has one label. Received: lists of the lengths {lengths}.")
     as_texts = list(map(str, names))
     if len(set(as_texts)) < len(as_texts):
         raise InputError(f"The names of labels differ, as texts. Received: {preview(names)}")
     convert = _ids if as_texts else _scores
-    return encoder.inputs(*columns), convert(given, as_texts)
+    return encoder.inputs(*columns), convert(label_values, as_texts)
 
 
 def _column(values: Iterable[Any]) -> Sequence[Any]:

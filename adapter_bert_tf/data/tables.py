@@ -152,10 +152,10 @@ def _without_blank(path: str, rows: Rows) -> Rows:
     rows = rows[filled[0] : filled[-1] + 1] if filled else []
     if max((len(cells) for _, cells in rows), default=0) == 1:
         return [(place, cells or [""]) for place, cells in rows]
-    kept = [row for row in rows if row[1]]
-    if len(kept) < len(rows):
-        logging.warning("%s: left out %d blank lines.", path, len(rows) - len(kept))
-    return kept
+    nonblank = [row for row in rows if row[1]]
+    if blank := len(rows) - len(nonblank):
+        logging.warning(f"{path}: left out {blank} blank lines.")
+    return nonblank
 
 
 def _unescape(cell: str) -> str:

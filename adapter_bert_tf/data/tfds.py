@@ -105,7 +105,7 @@ def _split_name(name):
 
 
 def _read(task, builder, split):
-    """`Examples` of one split; -1, TensorFlow Datasets' label of hidden ones, is no label."""
+    """`Examples` of one split; labels of -1 are hidden."""
     rows = sorted(_rows(builder, split), key=lambda row: int(row["idx"]))
     columns = [[row[name].decode() for row in rows] for name in task.tfds[1:]]
     hidden = all(row["label"] == -1 for row in rows)

@@ -46,13 +46,13 @@ class MixedClassifier(EncoderModel):
         **kwargs: Any,
     ) -> None:
         super().__init__(encoder, **kwargs)
-        given = [HeadOf(**head) if isinstance(head, Mapping) else head for head in heads]
-        self.head_of = {head.task: head for head in given}
-        check_task_names(tuple(head.task for head in given))
+        rows = [HeadOf(**head) if isinstance(head, Mapping) else head for head in heads]
+        self.head_of = {head.task: head for head in rows}
+        check_task_names(tuple(head.task for head in rows))
         self.dropout_rate = dropout
         self.dropout = tf_keras.layers.Dropout(dropout)
         hidden = encoder.config["hidden_size"]
-        self.heads = [new_head(hidden, head.outputs, _name(head.task)) for head in given]
+        self.heads = [new_head(hidden, head.outputs, _name(head.task)) for head in rows]
         self.built = True
 
     def call(self, inputs: Mapping[str, tf.Tensor], training: bool | None = None) -> tf.Tensor:

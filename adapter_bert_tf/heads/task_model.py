@@ -43,12 +43,12 @@ def new_head(hidden_size: int, outputs: int, name: str = "head") -> tf_keras.lay
 
 def train_only(model: tf_keras.Model, trained: Collection[tf.Variable]) -> None:
     """Freezes all other variables, layer by layer, as in tf_keras; those of a leaf go together."""
-    kept = {variable.ref() for variable in trained}
+    trained_refs = {variable.ref() for variable in trained}
     layers = [module for module in model.submodules if isinstance(module, tf_keras.layers.Layer)]
     for layer in layers:
         inner = (sub for sub in layer.submodules if isinstance(sub, tf_keras.layers.Layer))
         if layer.variables and not any(sub.variables for sub in inner):
-            layer.trainable = layer.variables[0].ref() in kept
+            layer.trainable = layer.variables[0].ref() in trained_refs
 
 
 class EncoderModel(tf_keras.Model):

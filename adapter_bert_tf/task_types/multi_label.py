@@ -145,5 +145,5 @@ class MultiLabel(LabelType):
         return {"labels": sure, "probabilities": probabilities}
 
     def served_label(self, classes: tf.Tensor, shares: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-        of_each = tf.ragged.boolean_mask(tf.broadcast_to(classes, tf.shape(shares)), shares >= SURE)
-        return tf.strings.reduce_join(of_each, -1, separator=BETWEEN_LABELS)
+        chosen = tf.ragged.boolean_mask(tf.broadcast_to(classes, tf.shape(shares)), shares >= SURE)
+        return tf.strings.reduce_join(chosen, -1, separator=BETWEEN_LABELS)

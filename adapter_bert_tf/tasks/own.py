@@ -71,11 +71,11 @@ def _source(split: str, file: str, plain: Source) -> Source:
     return dataclasses.replace(plain, file=file, columns=columns, optional_label=test)
 
 
-def delimiter_of(given: str | None, extension: str) -> str:
+def delimiter_of(value: str | None, extension: str) -> str:
     """The delimiter of a table: the one given, or that of its extension. Raises `InputError`."""
-    if given is None:
+    if value is None:
         return "," if extension == "csv" else "\t"
-    delimiter = "\t" if given == "\\t" else given
+    delimiter = "\t" if value == "\\t" else value
     if len(delimiter) != 1 or delimiter in '"\n\r':
         raise InputError(
             f"delimiter must be one character, no quote or line end. Received: {delimiter!r}",

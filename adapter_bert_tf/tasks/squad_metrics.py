@@ -64,12 +64,12 @@ def scores_by_question(articles, predictions, version_2=False):
     """Dict from question id to (exact match, F1), from 0 to 1, of all predictions."""
     scores = {}
     for qa in questions_in(articles):
-        one, name = _as_articles([qa]), qa["id"]
+        article, name = _as_articles([qa]), qa["id"]
         if version_2:
-            result = squad_evaluate_v2_0.evaluate(one, {name: predictions[name]})
+            result = squad_evaluate_v2_0.evaluate(article, {name: predictions[name]})
             scores[name] = (result["exact"] / 100, result["f1"] / 100)
         else:
-            result = squad_evaluate_v1_1.evaluate(one, predictions)
+            result = squad_evaluate_v1_1.evaluate(article, predictions)
             scores[name] = (result["exact_match"], result["final_f1"])
     return scores
 

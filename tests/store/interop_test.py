@@ -129,7 +129,7 @@ DAMAGE = {
         "model_head.safetensors does not exist",
     ),
     "cut": (lambda d: (d / "adapter.safetensors").write_bytes(b"\x10" + b"\0" * 7), "damaged"),
-    "no json": (lambda d: (d / "head_config.json").write_text("{"), "is not valid JSON"),
+    "no json": (lambda d: (d / "head_config.json").write_text("{"), "not valid JSON"),
     "of RoBERTa": (
         _edit("adapter_config.json", lambda v: v.update(model_type="roberta")),
         "must be 'bert'",
