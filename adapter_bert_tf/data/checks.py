@@ -57,15 +57,10 @@ def _warn_of_examples(split, examples, numbers, fault):
 
 def _warn_of_missing_labels(examples, cells):
     """Warns of labels without a development example: metrics say little about them."""
-    labels = {
-        split: {
-            label
-            for cell in part.labels or ()
-            if cell is not None
-            for label in cells.labels_in(cell)
-        }
-        for split, part in examples.items()
-    }
+    labels = {}
+    for split, part in examples.items():
+        known_cells = [cell for cell in part.labels or () if cell is not None]
+        labels[split] = {label for cell in known_cells for label in cells.labels_in(cell)}
     if not 2 <= len(labels.get("train", ())) <= FEW_LABELS:
         return
     for split in (split for split in labels if role(split) == "dev"):

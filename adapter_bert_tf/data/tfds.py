@@ -142,10 +142,8 @@ def read_tfds_squad(name, folder, split):
             qa["is_impossible"] = True
         paragraphs = articles.setdefault(row["title"].decode(), {})
         paragraphs.setdefault(row["context"].decode(), []).append(qa)
-    return [
-        {
-            "title": title,
-            "paragraphs": [{"context": context, "qas": qas} for context, qas in paragraphs.items()],
-        }
-        for title, paragraphs in articles.items()
-    ]
+    data = []
+    for title, paragraphs in articles.items():
+        listed = [{"context": context, "qas": qas} for context, qas in paragraphs.items()]
+        data.append({"title": title, "paragraphs": listed})
+    return data

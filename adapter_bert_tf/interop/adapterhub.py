@@ -74,17 +74,10 @@ def _resolve_labels(file_labels, labels):
 def _adapter_config(hub, tensors, num_layers):
     architecture, activation = hub.get("architecture"), hub.get("non_linearity")
     require(architecture is None, "only bottleneck adapters are supported", architecture)
-    invalid = {
-        key: hub[key]
-        for key, value in hub_format.REQUIRED_OPTIONS.items()
-        if key in hub and hub[key] != value
-    }
-    invalid |= {
-        key: hub[key]
-        for key in hub_format.BOOLEAN_OPTIONS
-        if not isinstance(hub.get(key, False), bool)
-    }
-    allowed = {key: hub_format.REQUIRED_OPTIONS.get(key, "true or false") for key in invalid}
+    required, booleans = hub_format.REQUIRED_OPTIONS, hub_format.BOOLEAN_OPTIONS
+    invalid = {key: hub[key] for key, value in required.items() if hub.get(key, value) != value}
+    invalid |= {key: hub[key] for key in booleans if not isinstance(hub.get(key, False), bool)}
+    allowed = {key: required.get(key, "true or false") for key in invalid}
     require(not invalid, f"these options must be {allowed}", invalid)
     known = str(activation) in hub_format.ACTIVATIONS
     require(known, f"non_linearity must be one of {list(hub_format.ACTIVATIONS)}", activation)
@@ -115,12 +108,9 @@ def _import_head(folder, name):
     """Reads (labels, weights) of the classification head; no labels for regression."""
     head = _read_object(folder, HEAD_CONFIG).get("config")
     require(isinstance(head, dict), "the head's config must be an object", head)
-    invalid = {
-        key: head.get(key)
-        for key, value in hub_format.REQUIRED_HEAD_OPTIONS.items()
-        if head.get(key) != value
-    }
-    allowed = {key: hub_format.REQUIRED_HEAD_OPTIONS[key] for key in invalid}
+    required = hub_format.REQUIRED_HEAD_OPTIONS
+    invalid = {key: head.get(key) for key in required if head.get(key) != required[key]}
+    allowed = {key: required[key] for key in invalid}
     require(not invalid, f"options of the head must be {allowed}", invalid)
     tensors, names = _read_tensors(folder, hub_format.HEAD_WEIGHTS), hub_format.head_names(name)
     weights = {own_name: _pop_weight(tensors, hub_name) for own_name, hub_name in names.items()}

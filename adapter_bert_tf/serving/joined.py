@@ -102,11 +102,7 @@ class Served:
 
     labels: int  # The most outputs of a task.
     run_rows: Callable[..., tf.Tensor]
-
-    @property
-    def configs(self) -> dict[str, Any]:
-        """Dict from name to the config of its adapter."""
-        raise NotImplementedError
+    configs: dict[str, Any]  # Of each task's adapter, by name.
 
 
 class Bank(tf.Module, Served):
@@ -138,7 +134,7 @@ class Bank(tf.Module, Served):
         self.run_rows = tf.function(run, autograph=False).get_concrete_function(ids, rows)
 
     @property
-    def configs(self):  # No attribute: a `tf.Module` would save it.
+    def configs(self):  # type: ignore[override]  # A `tf.Module` would save an attribute.
         return {name: saved.config for name, saved in self.tasks.items()}
 
     def runner(self, name):

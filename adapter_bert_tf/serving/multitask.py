@@ -23,12 +23,10 @@ def export_together(folder, model, config, vocabulary):
     module.parameters = model.variables  # Of the model only these: its layers need tf_keras.
     pieces = Pieces(TextEncoder(vocabulary, model.encoder.config["max_sequence_length"]))
     bank = Together(model, config)
-    signatures = {
-        signature: type_of(bank.configs[name]).serve_texts(
-            bank.runner(name), bank.configs[name], pieces
-        )
-        for name, signature in signature_names(bank.configs).items()
-    }
+    signatures = {}
+    for name, signature in signature_names(bank.configs).items():
+        task_config, run = bank.configs[name], bank.runner(name)
+        signatures[signature] = type_of(task_config).serve_texts(run, task_config, pieces)
     write(folder, module, signatures | {ALL: all_tasks([bank], pieces)})
 
 
@@ -48,16 +46,12 @@ class Together(Served):
 
     def __init__(self, model, config):
         self.model = model
-        self.own = {name: config_of(config, name) for name in names_of(config)}
-        self.columns = [model.columns(name) for name in self.own]
+        self.configs = {name: config_of(config, name) for name in names_of(config)}
+        self.columns = [model.columns(name) for name in self.configs]
         self.labels = max(columns.stop - columns.start for columns in self.columns)
         ids = id_specs()
         compute = tf.function(self._compute, autograph=False)
         self.run_rows = compute.get_concrete_function(ids, tf.TensorSpec([None], tf.int32))
-
-    @property
-    def configs(self):
-        return self.own
 
     def _compute(self, inputs, which):
         """Logits `[batch, labels]` of each row's task, minus infinity where it has no more."""

@@ -12,17 +12,6 @@ from adapter_bert_tf.task_types.spans import SPANS
 from adapter_bert_tf.task_types.table_type import TableType
 from adapter_bert_tf.task_types.task_type import TaskType
 
-__all__ = [
-    "TASK_TYPES",
-    "TableType",
-    "TaskType",
-    "chosen_type",
-    "table_type",
-    "type_named",
-    "type_of",
-    "type_of_details",
-]
-
 TASK_TYPES: dict[str, TaskType] = {
     kind.name: kind for kind in (Classification(), Regression(), MultiLabel(), SPANS)
 }

@@ -9,15 +9,9 @@ import numpy as np
 from adapter_bert_tf.data.questions.spans import SpanSettings
 from adapter_bert_tf.data.questions.squad import Question
 from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.heads import serving_texts
 from adapter_bert_tf.heads.serving_spans import Answerer
-from adapter_bert_tf.heads.serving_texts import (
-    Config,
-    Pieces,
-    Run,
-    Tensors,
-    id_signature,
-    text_signature,
-)
+from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run, Tensors
 from adapter_bert_tf.heads.span_labeler import LABELS, SpanLabeler, sequence_logits
 from adapter_bert_tf.sanitize import truncate
 from adapter_bert_tf.task_types import report_parts
@@ -100,14 +94,14 @@ class Spans(TaskType):
 
     def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
         answerer = Answerer(run, config["inputs"], pieces.encoder)
-        return text_signature(self.text_names, answerer)
+        return serving_texts.text_signature(self.text_names, answerer)
 
     def serve_ids(self, run: Run, config: Config) -> Any:
         def answer(inputs: Tensors) -> Tensors:
             logits = run(inputs)
             return {"start_logits": logits[:, 0], "end_logits": logits[:, 1]}
 
-        return id_signature(answer)
+        return serving_texts.id_signature(answer)
 
 
 SPANS = Spans()

@@ -12,16 +12,10 @@ from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.labels import LabelCells
 from adapter_bert_tf.data.tokenization import TextEncoder, pad_inputs, require_equal_lengths
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.heads import serving_texts
 from adapter_bert_tf.heads.classifier import Classifier, pooled_logits
 from adapter_bert_tf.heads.losses import Loss
-from adapter_bert_tf.heads.serving_texts import (
-    Config,
-    Pieces,
-    Run,
-    Tensors,
-    id_signature,
-    text_signature,
-)
+from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run, Tensors
 from adapter_bert_tf.heads.task_model import TaskModel
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types.batched_inference import RunBatch, class_logits
@@ -204,10 +198,11 @@ class TableType(TaskType, LabelCells):
             ids, types = pieces(config["inputs"]["max_seq_length"], *require_equal_lengths(texts))
             return self.served(run(pad_inputs(ids, types)), config)
 
-        return text_signature(self.text_names[: self.num_texts(config["inputs"])], answer)
+        names = self.text_names[: self.num_texts(config["inputs"])]
+        return serving_texts.text_signature(names, answer)
 
     def serve_ids(self, run: Run, config: Config) -> Any:
-        return id_signature(lambda inputs: self.served(run(inputs), config))
+        return serving_texts.id_signature(lambda inputs: self.served(run(inputs), config))
 
 
 def choose_metrics(metric: str | None, task: Task, kind: TableType) -> tuple[str, ...]:

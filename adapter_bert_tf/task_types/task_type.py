@@ -75,16 +75,10 @@ class TaskType(abc.ABC):
     ) -> tf.Tensor:
         """Logits as the model of `new_model` computes them, with the weights of the call.
 
-        Args:
-          encoder: `AdapterBertEncoder`.
-          inputs: dict of int32 `[batch, seq]`.
-          config: `ModuleConfig`, or None for the bare base.
-          values: dict from common name to tensor, as for `module_from_values`, and of the head
-            (`head/kernel [hidden, outputs]`, `head/bias [outputs]`).
-          stacked: as for `module_from_values`.
-
-        Returns:
-          float32 `[batch, outputs]`, or `[batch, 2, seq]` for spans.
+        `inputs` are int32 `[batch, seq]`; `config` is a `ModuleConfig`, or None for the bare base.
+        `values` and `stacked` are as for `module_from_values`, with `head/kernel [hidden, outputs]`
+        and `head/bias [outputs]`. Returns float32 `[batch, outputs]`, or `[batch, 2, seq]` for
+        spans.
         """
         module = module_from_values(config, values, stacked)
         kernel, bias = values["head/kernel"], values["head/bias"]

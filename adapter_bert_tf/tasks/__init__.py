@@ -1,27 +1,18 @@
-"""What is learned: one table row a task, the head, and the metrics."""
+"""Tasks: a table row each, found by name."""
 
 import difflib
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks.glue import GLUE, SHIPPED
-from adapter_bert_tf.tasks.own import OWN, own_task
-from adapter_bert_tf.tasks.task import Columns, Source, Task, role
+from adapter_bert_tf.tasks.own import OWN as OWN
+from adapter_bert_tf.tasks.own import own_task as own_task
+from adapter_bert_tf.tasks.task import Columns as Columns
+from adapter_bert_tf.tasks.task import Source as Source
+from adapter_bert_tf.tasks.task import Task as Task
+from adapter_bert_tf.tasks.task import role as role
 from adapter_bert_tf.tasks.text_classification import TEXT_CLASSIFICATION
 
 TASKS: dict[str, Task] = {task.name: task for task in (*GLUE, *TEXT_CLASSIFICATION, *SHIPPED)}
-
-__all__ = [
-    "GLUE",
-    "OWN",
-    "TASKS",
-    "Columns",
-    "Source",
-    "Task",
-    "find_task",
-    "letters",
-    "own_task",
-    "role",
-]
 
 
 def find_task(name: str) -> Task:

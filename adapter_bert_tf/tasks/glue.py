@@ -52,7 +52,6 @@ QQP = Columns("question1", "question2", label="is_duplicate")
 QQP_TEST = Columns("question1", "question2", index="id")
 MNLI = Columns("sentence1", "sentence2", label="gold_label")
 MNLI_TEST = Columns("sentence1", "sentence2", index="index")
-MNLI_TFDS = ("premise", "hypothesis")
 MNLI_LAYOUT = {
     "train": Source("train.tsv", MNLI),
     "dev": Source("dev_matched.tsv", MNLI),
@@ -60,7 +59,10 @@ MNLI_LAYOUT = {
     "test": Source("test_matched.tsv", MNLI_TEST, submission="MNLI-m"),
     "test_mismatched": Source("test_mismatched.tsv", MNLI_TEST, submission="MNLI-mm"),
 }
+MNLI_TEST_ROWS = {"test": 9796, "test_mismatched": 9847}
+MNLI_FILES = {"layouts": (MNLI_LAYOUT,), "tfds": ("premise", "hypothesis")}
 AX_LAYOUT = {"test": Source("diagnostic.tsv", MNLI_TEST)}
+AX_FILES = MNLI_FILES | {"layouts": (AX_LAYOUT,)}
 QNLI = Columns("question", "sentence", label="label")
 SCORES = {"task_type": "regression", "score_range": (0.0, 5.0)}
 CUT_ROWS = {"skip_bad_rows": True}  # A few rows of the published QQP are cut short.
@@ -71,29 +73,12 @@ GLUE = (
     glue_task("MRPC", BINARY, "accuracy f1", MRPC, 1725, tfds=("sentence1", "sentence2")),
     glue_task("STS-B", None, "spearman pearson", STS_B, 1379, **SCORES),
     glue_task("QQP", BINARY, "f1 accuracy", QQP, 390965, train=CUT_ROWS, test=QQP_TEST),
-    glue_task(
-        "MNLI",
-        NLI,
-        "accuracy",
-        MNLI,
-        tfds=MNLI_TFDS,
-        test_rows={"test": 9796, "test_mismatched": 9847},
-        layouts=(MNLI_LAYOUT,),
-    ),
+    glue_task("MNLI", NLI, "accuracy", MNLI, test_rows=MNLI_TEST_ROWS, **MNLI_FILES),
     glue_task("QNLI", ENTAILMENT, "accuracy", QNLI, 5463),
     glue_task("RTE", ENTAILMENT, "accuracy", PAIR, 3000),
     glue_task("WNLI", BINARY, "accuracy", PAIR, 146),
     # The diagnostic set: no training data, predicted with an adapter of MNLI.
-    glue_task(
-        "AX",
-        NLI,
-        "accuracy",
-        MNLI,
-        1104,
-        tfds=MNLI_TFDS,
-        adapter_of="mnli",
-        layouts=(AX_LAYOUT,),
-    ),
+    glue_task("AX", NLI, "accuracy", MNLI, 1104, adapter_of="mnli", **AX_FILES),
 )
 
 # The two small tasks whose data ships with this package: for the demo and for tests.

@@ -33,9 +33,12 @@ NARRATIVE = "Consumer complaint narrative"
 HEADLINE = Columns("TITLE", label="CATEGORY")
 
 
-def _without(*labels):
-    """Leaves out the rows with these labels."""
-    return lambda label: None if label in labels else label
+def _decided(label):
+    return None if label == "Can't Decide" else label
+
+
+def _sure(label):
+    return None if label == "not sure" else label
 
 
 def _yes_or_no(label):
@@ -67,8 +70,7 @@ def _csv(name, files, text, label, *, target=None, encodings=LEGACY, relabel=Non
 
 def _economy(name, file):
     """A task about economic news."""
-    relabel = _without("not sure")
-    return _csv(name, file, "text", "relevance", relabel=relabel, replace=NO_BREAKS)
+    return _csv(name, file, "text", "relevance", relabel=_sure, replace=NO_BREAKS)
 
 
 def _newsgroups(file, columns, **options):
@@ -87,14 +89,7 @@ TEXT_CLASSIFICATION = (
     ),
     _csv("crowdflower_airline", AIRLINE, "text", "airline_sentiment"),
     _csv("crowdflower_corporate_messaging", MESSAGING, "text", "category", encodings=MAC),
-    _csv(
-        "crowdflower_disasters",
-        DISASTERS,
-        "text",
-        "choose_one",
-        encodings=MAC,
-        relabel=_without("Can't Decide"),
-    ),
+    _csv("crowdflower_disasters", DISASTERS, "text", "choose_one", encodings=MAC, relabel=_decided),
     _economy("crowdflower_economic_news_relevance", NEWS),
     _csv("crowdflower_emotion", "text_emotion.csv", "content", "sentiment"),
     _csv("crowdflower_global_warming", WARMING, "tweet", "existence", relabel=_yes_or_no),
