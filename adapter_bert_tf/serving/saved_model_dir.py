@@ -1,6 +1,5 @@
 """A SavedModel as a folder: what may be replaced, and how one of ours is recognized."""
 
-import contextlib
 import hashlib
 import os
 import re
@@ -90,9 +89,11 @@ class SavedModelDir(Artifact):
     def signatures(self) -> dict[str, Any]:
         """The signatures by name; none if there is no SavedModel, or a damaged one."""
         model = saved_model_pb2.SavedModel()
-        with contextlib.suppress(DecodeError):
+        try:
             if self._has_model():
                 model.ParseFromString(storage.read_bytes(self.file(MODEL), LARGEST_MODEL))
+        except DecodeError:  # It may have been read in part.
+            return {}
         if len(model.meta_graphs) != 1:
             return {}
         signatures = dict(model.meta_graphs[0].signature_def)
