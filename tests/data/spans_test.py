@@ -203,7 +203,7 @@ def test_an_answer_that_is_not_at_its_offset_is_left_out_and_named(caplog):
 
 
 BAD = {
-    "truncated": ('{"data": [{"title": "t", "par', r"line 1, column \d+ \(character \d+\)"),
+    "truncated": ('{"data": [{"title": "t", "par', r"line 1 column \d+ \(char \d+\)"),
     "no SQuAD": ('{"rows": []}', "not a SQuAD file"),
     "no questions": ('{"data": []}', "no questions"),
     "no context": (

@@ -52,7 +52,7 @@ def test_probabilities_are_those_of_the_model_in_the_order_of_the_texts(pairs):
 def test_labels_are_in_the_order_of_the_probabilities(pairs, several):
     assert pairs.labels() == ["0", "1"] == list(pairs("a", "b")["probabilities"])
     assert several.labels("score") == [] == Predictor(SPANS, base=BASE).labels()
-    with pytest.raises(InputError, match="says which"):
+    with pytest.raises(InputError, match="adapter must be one of"):
         several.labels()
 
 
@@ -143,13 +143,13 @@ def test_a_data_frame_keeps_its_columns(pairs):
 
 WRONG = {
     "no adapter": (lambda p: Predictor(base=BASE), "takes adapter directories"),
-    "an unknown adapter": (lambda p: p("a", "b", adapter="x"), "which of .*'mrpc'"),
+    "an unknown adapter": (lambda p: p("a", "b", adapter="x"), "adapter must be one of .*'mrpc'"),
     "one text of two": (lambda p: p("a"), "'mrpc' reads two texts, a pair"),
     "two texts of one": (lambda p: p("a", "b", adapter="score"), "'score' reads one text"),
     "no text": (lambda p: p(["a", 2], adapter="score"), "Received, at 1: \\(2,\\)"),
     "a list of adapters": (lambda p: Predictor([BASE]), "one argument each"),
     "a dict of none": (lambda p: Predictor({}), r"one argument each.* Received: \{\}"),
-    "others that are none": (lambda p: p(["a"], 5), "others has a text for each of texts"),
+    "others that are none": (lambda p: p(["a"], 5), "must have one text for each"),
     "two columns of a name": (
         lambda p: p(
             pandas.DataFrame([["a", "b"]], columns=["x", "x"]), adapter="score", text_a_column="x"
@@ -165,11 +165,17 @@ WRONG = {
         lambda p: p(pandas.DataFrame({"x": ["a"]}), others=["b"], adapter="score"),
         "are a column: set text_b_column",
     ),
-    "too few others": (lambda p: p(["a", "b"], ["c"], adapter="mrpc"), "a text for each"),
-    "one text for many": (lambda p: p(["a", "b"], "c", adapter="mrpc"), "a text for each"),
+    "too few others": (
+        lambda p: p(["a", "b"], ["c"], adapter="mrpc"),
+        "must have one text for each",
+    ),
+    "one text for many": (
+        lambda p: p(["a", "b"], "c", adapter="mrpc"),
+        "must have one text for each",
+    ),
     "too few names": (lambda p: p(["a", "b"], adapter=["score"]), "One adapter a row"),
     "too many names": (lambda p: p(["a"], adapter=["score"] * 2), "2 names for 1 rows"),
-    "nobody named": (lambda p: p("a"), "which of"),
+    "nobody named": (lambda p: p("a"), "adapter must be one of"),
     "lists for names": (lambda p: p("a", adapter=[["score"]]), r"Received: \[\['score'\]\]"),
     "a list for a name": (lambda p: p.labels([["score"]]), r"Received: \[\['score'\]\]"),
 }
