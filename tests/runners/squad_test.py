@@ -248,7 +248,7 @@ def test_bad_input_is_one_message_and_leaves_nothing(trained, tmp_path):
         f"--predict_file={tmp_path}/broken.json",
     )
     assert status == 1 and "Traceback" not in errors
-    assert re.search("error: .*line 1, column", errors), errors
+    assert re.search("error: .*line 1 column", errors), errors
     assert not (tmp_path / "out").exists()
 
 
