@@ -180,7 +180,7 @@ WRONG = {
         lambda **f: abt.train(
             pandas.DataFrame({"a": ["x"], "b": ["y"]}), "b", ["z"], text_a_column="a", **f
         ),
-        "second texts of a DataFrame are one of its columns",
+        "second texts of a DataFrame are a column",
     ),
     "a wrong value": (lambda **f: abt.train(["a"], ["c"], tuning="x", **f), "tuning"),
     "a long value": (

@@ -148,9 +148,9 @@ def test_what_cannot_be_joined(tiny_base_folder, tmp_path, capsys):
         model.save_adapter(name, str(tmp_path / name))
     base, output = f"--base_model={tiny_base_folder}", f"--output={tmp_path / 'model'}"
     for names, message in (
-        (["a", "a"], "name of its own"),
-        (["full"], "--task_name=full --adapter_dir={folder}/full --do_export exports it by itself"),
-        (["tasks"], "name of its own"),
+        (["a", "a"], "its own name"),
+        (["full"], "--task_name=full --adapter_dir={folder}/full --do_export"),
+        (["tasks"], "its own name"),
         (["b"], "No adapter in"),
     ):
         assert main([*(str(tmp_path / name) for name in names), base, output]) == 1
