@@ -55,6 +55,8 @@ def cached_records(folder, key, windows):
                 f"{done_file} is a folder. Move it away, or choose another features_dir.",
                 "features_dir",
             )
+        if storage.exists(done_file):
+            logging.warning(f"The windows in {path} are damaged and will be written again.")
         try:
             storage.makedirs(path)
         except tf.errors.OpError as error:
@@ -95,7 +97,7 @@ def _write_records(path, key, windows):
 
 
 def _read_records(path, done_file):
-    """Reads complete records; returns None for missing or damaged ones, with a warning."""
+    """Reads complete records; returns None for missing or damaged ones."""
     if not storage.exists(done_file):
         return None
     with contextlib.suppress(ValueError, KeyError, TypeError, tf.errors.OpError):
@@ -106,7 +108,6 @@ def _read_records(path, done_file):
             count = _read_dataset(records).reduce(0, lambda count, _: count + 1).numpy().item()
             if digests == list(values["sha256"]) and count == records.count:
                 return dataclasses.replace(records, count=count)
-    logging.warning(f"The windows in {path} are damaged and will be written again.")
     return None
 
 
