@@ -15,12 +15,13 @@ from absl import flags
 import adapter_bert_tf as abt
 from adapter_bert_tf import cli
 from adapter_bert_tf.cli.absl_flags import define_flags
-from adapter_bert_tf.config import generate, settings
+from adapter_bert_tf.config import settings
 from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.sections.model import MULTITASK_TUNINGS
 from adapter_bert_tf.config.setting import Command, Setting, setting, settings_of_section
 from adapter_bert_tf.config.train_options import TrainOptions
 from adapter_bert_tf.training.tuning import MULTITASK_METHODS
+from docs import generate_settings
 
 ROOT = pathlib.Path(__file__).parents[2]
 # What follows from the roles, by hand: a change of a role must be a decision.
@@ -182,11 +183,14 @@ def test_a_section_is_its_settings():
     ]
 
 
-@pytest.mark.parametrize("path", [generate.PAGE, generate.OPTIONS])
+@pytest.mark.parametrize("path", [generate_settings.PAGE, generate_settings.OPTIONS])
 def test_generated_files_are_up_to_date(path):
-    text = {generate.PAGE: generate.page, generate.OPTIONS: generate.options_module}[path]()
+    text = {
+        generate_settings.PAGE: generate_settings.page,
+        generate_settings.OPTIONS: generate_settings.options_module,
+    }[path]()
     written = (ROOT / path).read_text(encoding="utf-8")
-    assert written == text, "Run `python -m adapter_bert_tf.config.generate`."
+    assert written == text, "Run `python docs/generate_settings.py`."
 
 
 def test_the_signature_of_train_has_every_option():
