@@ -66,7 +66,7 @@ class FusionConfig(ModuleConfig):
         names = self.members
         known = isinstance(names, tuple) and 0 < len(names) <= MOST_MEMBERS
         known = known and all(isinstance(n, str) and n and n == printable(n) for n in names)
-        message = f"members must be different names of one line, 1 to {MOST_MEMBERS:,} of them"
+        message = f"members must be different names, each one line of text, 1 to {MOST_MEMBERS:,}"
         _require(known and len(set(names)) == len(names), message, names)
         steps = self.cooling_steps
         whole = isinstance(steps, int) and not isinstance(steps, bool) and 0 <= steps < 2**31
