@@ -9,10 +9,10 @@ from adapter_bert_tf.base.assign import shapes_match
 from adapter_bert_tf.base.loading import weights_digest
 from adapter_bert_tf.base.readers import read_weights
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import checks, contents, schema
 from adapter_bert_tf.store.directory import SavedAdapter
-from adapter_bert_tf.store.versions import installed_versions
 from adapter_bert_tf.training.tuning import Tuning
 
 
@@ -33,8 +33,9 @@ def import_checkpoint(path, base, task, labels, **inputs):
         raise InputError(f"{path} was trained on a base other than base_model.", "base_model")
     adapter = dataclasses.replace(PRESETS["adapter_bert"], bottleneck_size=first_kernel.shape[1])
     versions = installed_versions() | {"imported from": "adapter-bert"}
-    about = {"inputs": inputs, "versions": versions}
-    config = schema.describe(task, labels, fingerprint, Tuning(), adapter, **about)
+    config = schema.describe(
+        task, labels, fingerprint, Tuning(), adapter, inputs=inputs, versions=versions
+    )
     checks.check(config, path)
     shapes = contents.expected_shapes(config)
     mismatched = {

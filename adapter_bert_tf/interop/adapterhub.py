@@ -10,10 +10,10 @@ from adapter_bert_tf.base.tensors import read_tensors
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.interop import adapterhub_format as hub_format
 from adapter_bert_tf.interop.adapterhub_format import HEAD_CONFIG, require
+from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import checks, contents, schema
 from adapter_bert_tf.store.directory import SavedAdapter
-from adapter_bert_tf.store.versions import installed_versions
 from adapter_bert_tf.store.weights import DTYPES, MAX_FILE_BYTES, check_finite
 from adapter_bert_tf.training.tuning import Tuning
 
@@ -49,9 +49,10 @@ def import_adapter(folder, base, task=None, labels=(), **inputs):
     labels = _resolve_labels(file_labels, list(labels))
     versions = installed_versions() | {"imported from": str(file_config.get("version"))}
     tuning = Tuning(train_layer_norm=False, train_pooler=True)
-    about = {"inputs": inputs, "versions": versions}
-    fingerprint = base.fingerprint()
-    config = schema.describe(task or name, labels, fingerprint, tuning, adapter, **about)
+    task, fingerprint = task or name, base.fingerprint()
+    config = schema.describe(
+        task, labels, fingerprint, tuning, adapter, inputs=inputs, versions=versions
+    )
     config = contents.named(config, name)
     checks.check(config, f"Adapter {name!r}")
     return SavedAdapter(config, weights | head)

@@ -1,9 +1,14 @@
-"""Command line and memory of this process, for records."""
+"""Command line, versions and memory of this process, for records."""
 
+import importlib.metadata
 import os
 import resource
 import shlex
 import sys
+
+import adapter_bert_tf
+
+PACKAGES = ("tensorflow", "tensorflow-text", "tf-models-official", "tf-keras", "numpy")
 
 
 def command() -> str:
@@ -25,3 +30,9 @@ def _program(name: str) -> list[str]:
 def peak_memory_mb() -> float:
     """Returns the largest resident memory of this process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def installed_versions() -> dict[str, str]:
+    """Returns a dict from package to installed version, with Python and this package."""
+    own = {"python": sys.version.split()[0], "adapter_bert_tf": adapter_bert_tf.__version__}
+    return own | {name: importlib.metadata.version(name) for name in PACKAGES}

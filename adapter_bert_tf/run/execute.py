@@ -11,6 +11,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output import provenance
 from adapter_bert_tf.output.lock import remove_dead
+from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.output.run_dir import RECORD
 from adapter_bert_tf.run.plan import Job, Plan
@@ -18,7 +19,6 @@ from adapter_bert_tf.run.result_files import has_report, write_eval_results, wri
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.store.members import stack_members
-from adapter_bert_tf.store.versions import installed_versions
 from adapter_bert_tf.training.evaluation import Evaluation
 from adapter_bert_tf.training.loop import train
 from adapter_bert_tf.training.parameter_report import count, count_by_group

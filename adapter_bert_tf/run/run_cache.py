@@ -12,8 +12,8 @@ from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.sections.command import DeviceConfig
 from adapter_bert_tf.config.sections.model import BaseConfig
+from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.store import SavedAdapter
-from adapter_bert_tf.store.versions import installed_versions
 from adapter_bert_tf.training.strategy import make_strategy
 
 

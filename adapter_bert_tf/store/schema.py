@@ -8,10 +8,10 @@ from typing import Any
 
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.sanitize import parse_json, preview
 from adapter_bert_tf.store import checks
 from adapter_bert_tf.store.multitask import SEVERAL
-from adapter_bert_tf.store.versions import installed_versions
 from adapter_bert_tf.task_types import TaskType, type_named
 from adapter_bert_tf.training.tuning import Tuning
 

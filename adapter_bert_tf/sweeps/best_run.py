@@ -9,13 +9,12 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.settings import with_role
-from adapter_bert_tf.output.provenance import command
+from adapter_bert_tf.output.provenance import command, installed_versions
 from adapter_bert_tf.run.execute import run_plan
 from adapter_bert_tf.run.init_from import recorded_settings
 from adapter_bert_tf.run.planning import plan_run
 from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.run.task_runner import TaskRunner
-from adapter_bert_tf.store.versions import installed_versions
 from adapter_bert_tf.sweeps.grid import RECORD, folds_of
 
 
