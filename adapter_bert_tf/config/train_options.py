@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
+from adapter_bert_tf.config.sections.model import MultitaskMethod
+
 
 class TrainOptions(TypedDict, total=False):
     """Keywords of `abt.train`; `docs/settings.md` explains them."""
@@ -27,21 +29,7 @@ class TrainOptions(TypedDict, total=False):
     bert_config_file: str | None
     init_checkpoint: str | None
     do_lower_case: bool | None
-    tuning: Literal[
-        "adapters",
-        "full",
-        "top_k",
-        "layer_norm",
-        "head",
-        "fusion",
-        "multitask_full",
-        "multitask_adapters",
-        "per_task_adapters",
-        "multitask_layer_norm",
-        "hyperformer",
-        "hyperformer++",
-        "pals",
-    ]
+    tuning: Literal["adapters", "full", "top_k", "layer_norm", "head", "fusion", MultitaskMethod]
     adapter: str
     adapter_size: int | None
     adapter_layers: str | None

@@ -147,7 +147,7 @@ MODULE_GROUPS = {
 }
 ALL_LAYER_METHODS = ("fusion", "pals")
 # A method is a predicate over (variable, tuning, number of layers); the head is always trained.
-PREDICATES: dict[str, Predicate] = {
+SINGLE_TASK_PREDICATES: dict[str, Predicate] = {
     # Houlsby et al. 2019, section 2: adapters, LayerNorm and the head.
     "adapters": _groups("adapters", switched="LayerNorm"),
     "full": _all,
@@ -157,7 +157,10 @@ PREDICATES: dict[str, Predicate] = {
     "head": _groups(),
     # Pfeiffer et al. 2021, section 3.2: the attention over frozen members, and the head.
     "fusion": _groups("fusion", switched="members"),
-    # Several tasks together, each with a head of its own: one encoder for all ...
+}
+# Several tasks together, each with its own head.
+MULTITASK_PREDICATES: dict[str, Predicate] = {
+    # One encoder for all tasks ...
     "multitask_full": _all,
     # ... one set of adapters for all, or an adapter for each ("Adapters" with a dagger of Mahabadi
     # et al. 2021); the LayerNorms are shared.
@@ -171,17 +174,8 @@ PREDICATES: dict[str, Predicate] = {
     # Stickland & Murray 2019: everything.
     "pals": _all,
 }
-MULTITASK_METHODS = (
-    "multitask_full",
-    "multitask_adapters",
-    "per_task_adapters",
-    "multitask_layer_norm",
-    "hyperformer",
-    "hyperformer++",
-    "pals",
-)
-
-
+MULTITASK_METHODS = tuple(MULTITASK_PREDICATES)
+PREDICATES = {**SINGLE_TASK_PREDICATES, **MULTITASK_PREDICATES}
 BASE_METHODS = ("full", "top_k", "multitask_full", "pals")  # They train weights of the base.
 
 

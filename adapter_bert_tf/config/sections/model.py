@@ -2,20 +2,22 @@
 
 import dataclasses
 import functools
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.setting import Command, Needed, Value, setting
 
 HYPERFORMERS = ("hyperformer", "hyperformer++")
-MULTITASK_TUNINGS = (
+MultitaskMethod = Literal[
     "multitask_full",
     "multitask_adapters",
     "per_task_adapters",
     "multitask_layer_norm",
-    *HYPERFORMERS,
+    "hyperformer",
+    "hyperformer++",
     "pals",
-)
+]
+MULTITASK_TUNINGS: tuple[str, ...] = get_args(MultitaskMethod)
 _WITH_ADAPTERS: Needed = ("tuning", ("adapters", "multitask_adapters", "per_task_adapters"))
 _WITH_SIZES: Needed = ("tuning", (*_WITH_ADAPTERS[1], *HYPERFORMERS))
 _WITH_FROZEN_BASE = (*_WITH_SIZES[1], "layer_norm", "multitask_layer_norm", "head", "fusion")
@@ -39,19 +41,7 @@ class MethodConfig:
     """What is trained: tuning, adapter, methods for several tasks."""
 
     tuning: Literal[
-        "adapters",
-        "full",
-        "top_k",
-        "layer_norm",
-        "head",
-        "fusion",
-        "multitask_full",
-        "multitask_adapters",
-        "per_task_adapters",
-        "multitask_layer_norm",
-        "hyperformer",
-        "hyperformer++",
-        "pals",
+        "adapters", "full", "top_k", "layer_norm", "head", "fusion", MultitaskMethod
     ] = _method(
         "adapters", f"What is trained. Several tasks together: {', '.join(MULTITASK_TUNINGS)}."
     )
