@@ -65,8 +65,23 @@ def _errors(tree):
     for node in ast.walk(tree):
         name = node.func.id if isinstance(node, ast.Call) and hasattr(node.func, "id") else ""
         if name in ("InputError", "Diverged") and len(node.args) > 1:
-            message, *arguments = map(_text, node.args)
+            message, *arguments = map(_text, (_assigned(tree, node), *node.args[1:]))
             yield message, [argument for argument in arguments if argument]
+
+
+def _assigned(tree, call):
+    """The message of a call, or what was assigned last to the name that it has."""
+    message = call.args[0]
+    if not isinstance(message, ast.Name):
+        return message
+    values = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign | ast.AugAssign)
+        and getattr(getattr(node, "target", None) or node.targets[0], "id", "") == message.id
+        and node.lineno < call.lineno
+    ]
+    return max(values, key=lambda node: node.lineno).value if values else message
 
 
 def _text(node):

@@ -99,8 +99,8 @@ def require_roles(task, roles, available):
     message = f"The task {task.name!r} has no {missing[0]} data."
     if not task.adapter_of:
         raise InputError(message)
-    advice = f"Predict it with an adapter for {task.adapter_of!r}: predict=True, adapter_dir=..."
-    raise InputError(f"{message} {advice}", "predict=True", "adapter_dir=...")
+    message += f" Predict it with an adapter for {task.adapter_of!r}: predict=True, adapter_dir=..."
+    raise InputError(message, "predict=True", "adapter_dir=...")
 
 
 def _select_layout(task, folder):

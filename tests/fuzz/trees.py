@@ -114,7 +114,7 @@ def use(folder, settings):
 def _use(path, overwrite):
     places = OutputConfig(path)
     run = run_dir(places, RUN, ("MRPC.tsv", "test_*"))
-    _tried(SavedModelDir(places.export_dir).require_replaceable)
+    _tried(SavedModelDir(places.export_folder).require_replaceable)
     _tried(lambda: require_free(f"{path}/saved_model"))
     if run.is_finished() and not overwrite:
         return
