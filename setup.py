@@ -37,7 +37,7 @@ setup(
     entry_points={"console_scripts": ["adapter-bert = adapter_bert_tf.cli.main:main"]},
     python_requires=">=3.10,<3.14",
     install_requires=[
-        # These four are released together; adapters/encoder.py knows Model Garden's attributes.
+        # These four are released together; adapters/block.py knows Model Garden's attributes.
         "tensorflow==2.20.*",
         "tensorflow-text==2.20.*",
         "tf-models-official==2.20.*",

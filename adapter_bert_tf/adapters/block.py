@@ -1,6 +1,7 @@
 """The transformer block of the base, with room for adapters.
 
-Like `encoder.py` it uses private attributes of tf-models-official 2.20, and no `super()` in calls.
+Only this file uses private attributes of Model Garden's layers (tf-models-official 2.20). Like
+`encoder.py` it has no `super()` in calls.
 """
 
 import functools

@@ -1,7 +1,7 @@
-"""BERT with room for adapters. Only this file and `block.py` use Model Garden's private attributes.
+"""BERT with room for adapters.
 
-The attributes used here are those of tf-models-official 2.20; `tests/adapters/encoder_test.py`
-fails if another version names them differently.
+It uses attributes that it inherits from Model Garden's encoder (tf-models-official 2.20);
+`tests/adapters/encoder_test.py` fails if another version names them differently.
 
 Code that runs in a call does not use `super()`: to resolve it, AutoGraph reads the variables of
 every frame of the stack, which keeps them alive, including the user's trained models.
@@ -202,10 +202,10 @@ class AdapterBertEncoder(networks.BertEncoderV2):
 
     def base_variables(self) -> dict[str, tf.Variable]:
         """Dict from the variable names of Google's checkpoints to the base's variables."""
-        positions = self._position_embedding_layer
+        (positions,) = self._position_embedding_layer.weights
         named = {
             "bert/embeddings/word_embeddings": self._embedding_layer.embeddings,
-            "bert/embeddings/position_embeddings": positions._position_embeddings,
+            "bert/embeddings/position_embeddings": positions,
             "bert/embeddings/token_type_embeddings": self._type_embedding_layer.embeddings,
             **norm_variables("bert/embeddings/LayerNorm", self._embedding_norm_layer),
         }
