@@ -1,7 +1,6 @@
 """The transformer block of the base, with room for adapters.
 
-Only this file uses private attributes of Model Garden's layers (tf-models-official 2.20). Like
-`encoder.py` it has no `super()` in calls.
+Only this file uses private attributes of Model Garden's layers (2.20). Calls have no `super()`.
 """
 
 import functools
