@@ -21,9 +21,9 @@ MODEL = "saved_model.pb"  # Without it a folder is not a SavedModel.
 MARKER = "adapter_bert_tf.json"
 LARGEST_MARKER, LARGEST_MODEL, LARGEST_RECORD = 1 << 20, 1 << 30, 1 << 24
 FOLDERS = {"assets", "variables"}  # TensorFlow makes them, even if nothing is in them.
-# Before there was a marker all SavedModels of ours had these files and no others,
+# Files of our SavedModels before there was a marker; they had no others.
 FILES = re.compile(r"saved_model\.pb|fingerprint\.pb|variables/variables\.(index|data-\S{14})")
-# and signatures with these inputs, and for each of them these outputs.
+# Their signatures had these inputs, each with one of these sets of outputs.
 IDS = frozenset(INPUTS)
 CLASSES = {"label", "probabilities", "logits", "classes"}
 TEXTS = {
@@ -45,7 +45,7 @@ class SavedModelDir(Artifact):
     title, last = "a SavedModel", MODEL
 
     def own_files(self, names: Collection[str]) -> set[str] | None:
-        """The names that the marker lists, or that one of an earlier version has."""
+        """The names in the marker or, without one, the files of an earlier version."""
         if (listed := self._marked_files()) is not None:
             # Without a model it is a copy that was cut short.
             ours = MODEL not in names or self._marker().get("saved_model_sha256") == self._digest()
@@ -107,7 +107,7 @@ class SavedModelDir(Artifact):
     def mark_earlier(self) -> None:
         """Writes the marker of a SavedModel of ours from before there was one.
 
-        In a store it is then recognized as ours if its replacement is cut short.
+        In an object store it is then recognized as ours if its replacement is cut short.
         """
         if self.exists() and self._marked_files() is None:
             self.mark()
