@@ -282,7 +282,7 @@ def test_the_base_must_be_the_same(starts, tmp_path):
 
 def test_what_it_cannot_begin_from(starts):
     for arguments, message in (
-        (["--do_eval", f"--init_from={starts}/top"], "add --do_train"),
+        (["--do_eval", f"--init_from={starts}/top"], "needs --do_train"),
         (["--do_train", f"--init_from={starts}/none"], "holds no adapter"),
         (["--do_train", f"--init_from={starts}/top", "--adapter_drop=1"], "no adapters to drop"),
     ):

@@ -116,7 +116,7 @@ def test_a_run_that_has_left_another_model_or_says_nothing(said, model):
 def test_a_replacement_is_said(tiny_base_folder, tmp_path, caplog):
     for times in (0, 1):
         export(tiny_base_folder, tmp_path / "model")
-        said = [r for r in caplog.records if "SavedModel that was there" in r.getMessage()]
+        said = [r for r in caplog.records if "SavedModel is replaced" in r.getMessage()]
         assert len(said) == times
 
 

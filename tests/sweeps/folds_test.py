@@ -139,8 +139,8 @@ def test_what_began_from_another_fold_says_so(crossed, mrpc, tiny_base_folder, t
 
 
 REFUSED = {
-    "no adapter to predict with": ("--do_predict", "--folds measures"),
-    "no adapter to place": ("--adapter_dir=x", "--folds measures"),
+    "no adapter to predict with": ("--do_predict", "none for --do_predict"),
+    "no adapter to place": ("--adapter_dir=x", "none for --adapter_dir"),
     "a fold that is not": ("--fold=3", "fold 3 of 3"),
 }
 
