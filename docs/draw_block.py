@@ -41,7 +41,7 @@ def arrow(axes, x, low, high):
 
 
 def skip(axes, x, low, high, side):
-    """A line from a height to the sum at another, beside what it leaves out."""
+    """A line from a height to the sum at another, next to what it leaves out."""
     turn = x + side
     axes.plot([x, turn, turn], [low, low, high], color=LINE, lw=1.1)
     axes.annotate(

@@ -100,11 +100,11 @@ def read_table(path: str) -> str:
         raise InputError(f"There is no file {path!r}.")
     content: bytes = storage.read_bytes(path, MAX_TABLE_BYTES + 1)
     if len(content) > MAX_TABLE_BYTES:
-        raise InputError(f"{path} is no table: it has more than {MAX_TABLE_BYTES:,} bytes.")
+        raise InputError(f"{path} is not a table: it has more than {MAX_TABLE_BYTES:,} bytes.")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: {error}. It is no text file.") from error
+        raise InputError(f"{path}: {error}. It must be a text file.") from error
 
 
 def picture_files(figure: Any, name: str, command: str) -> dict[str, bytes]:

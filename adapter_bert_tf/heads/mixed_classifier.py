@@ -67,7 +67,7 @@ class MixedClassifier(EncoderModel):
         return tf.where(own, outputs, NOT_ITS_OWN)
 
     def columns(self, task: str) -> slice:
-        """Which outputs are of a task."""
+        """Which outputs belong to a task."""
         names = list(self.head_of)
         before = sum(self.head_of[name].outputs for name in names[: names.index(task)])
         return slice(before, before + self.head_of[task].outputs)

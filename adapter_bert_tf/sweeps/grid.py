@@ -204,7 +204,7 @@ def _fingerprint(grid: Grid, settings: Mapping[str, Value]) -> dict[str, Any]:
 
 
 def _is_same(config: RunConfig, grid: Grid, record: Mapping[str, Any]) -> bool:
-    """Whether a `sweep.json` is of this sweep; settings that it does not name had their default."""
+    """Whether a `sweep.json` describes this sweep; a setting that it lacks had its default."""
     settings = record.get("flags")
     if not isinstance(settings, dict):
         return False

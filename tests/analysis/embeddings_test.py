@@ -58,8 +58,8 @@ def test_embeddings_of_one_number():
 
 
 REFUSED = {
-    "adapters": ("per_task_adapters", "is no HyperFormer"),
-    "an adapter of a task": ("hyperformer++/tasks/pairs", "is no HyperFormer"),
+    "adapters": ("per_task_adapters", "is not a HyperFormer"),
+    "an adapter of a task": ("hyperformer++/tasks/pairs", "is not a HyperFormer"),
     "nothing": ("nowhere", "nowhere"),
 }
 

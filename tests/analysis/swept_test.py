@@ -101,7 +101,7 @@ def test_what_is_in_a_ledger_is_not_trained(looked_at, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
     assert look("size", looked_at, *asked, "--sizes=2,4") is None
     assert "4 runs of mrpc are in" in (printed := capsys.readouterr().out)
-    assert "1 are of other data" in printed
+    assert "1 used other data" in printed
     found = rows(tmp_path / "out" / "size.csv")
     assert [(row["method"], row["setting"], row["trained"] in ("7", "99")) for row in found] == [
         ("adapters", "2", True), ("adapters", "4", False), ("top_k", "1", True),
@@ -114,7 +114,7 @@ def test_what_is_in_a_ledger_is_not_trained(looked_at, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "text, said", [("{", "no ledger"), ("[]", "no ledger"), ('{"task": "mrpc"}', "0 runs of")]
+    "text, said", [("{", "a ledger of"), ("[]", "a ledger of"), ('{"task": "mrpc"}', "0 runs of")]
 )
 def test_a_file_that_is_no_ledger(text, said, looked_at, tmp_path, capsys):
     (tmp_path / "rows.jsonl").write_text(text)
@@ -239,12 +239,12 @@ WRONG = {
     "a short row": ("a.csv", table_of() + "t,full\n", "line 5: there is no setting, seed"),
     "no rows": ("a.csv", "task,method\n", "holds no runs"),
     "no UTF-8": ("a.csv", "\udcff", "a.csv: 'utf-8' codec"),
-    "no JSON": ("a.jsonl", "{", "a.jsonl, line 1: .* no ledger of runs"),
+    "no JSON": ("a.jsonl", "{", "a.jsonl, line 1: .* a ledger of runs"),
     "no UTF-8 lines": ("a.jsonl", "\udcff", "a.jsonl: 'utf-8' codec"),
     "a list": (
         "a.jsonl",
         line_of() + "[1]",
-        r"line 2: .* Received: \[1\]. So it is no ledger of runs",
+        r"line 2: .* Received: \[1\]. It must be a ledger of runs",
     ),
     "no metric": ("a.jsonl", '{"task": "a", "eval": {}}', "eval has none of eval_mcc"),
     "no eval": ("a.jsonl", line_of() + '{"task": "a"}', "line 2: there is no 'eval'"),

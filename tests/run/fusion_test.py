@@ -314,7 +314,7 @@ def test_whom_it_listens_to(mrpc, fused, tiny_base_folder, tmp_path):
 
 def test_a_map_of_other_tables(mrpc, tmp_path, capsys):
     for table, said in (
-        (mrpc / "dev.tsv", "no table of `analysis"),
+        (mrpc / "dev.tsv", "not a table of `analysis"),
         ("no.csv", "no file 'no.csv'"),
     ):
         assert analyze_main(["fusion_map", str(table), f"--output_dir={tmp_path}/none"]) == 1
@@ -330,7 +330,7 @@ def test_the_analysis_as_a_command(mrpc, fused, members, tiny_base_folder, tmp_p
     assert done.returncode == 0 and (tmp_path / "out" / "fusion_attention.png").exists()
     out = f"--output_dir={tmp_path}/none"
     done = analyze("fusion", *data, f"--adapter_dir={members[0]}", out)
-    assert done.returncode == 1 and "is no fusion" in done.stderr
+    assert done.returncode == 1 and "is not a fusion" in done.stderr
     assert not (tmp_path / "none").exists()
 
 

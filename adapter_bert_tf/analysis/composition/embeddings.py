@@ -38,7 +38,7 @@ def read(folder: str) -> tuple[list[str], np.ndarray]:
     config = contents.adapter_of(saved.config)
     if not isinstance(config, HyperFormerConfig):
         raise InputError(
-            f"{folder} is no HyperFormer and has no task embeddings. Give the adapter directory of "
+            f"{folder} is not a HyperFormer and has no task embeddings. Give the adapter folder of "
             "a run with --tuning=hyperformer or hyperformer++."
         )
     if len(config.tasks) < 2:

@@ -37,7 +37,7 @@ def run(config: RunConfig) -> None:
     fusion = plan.method.adapter
     if not isinstance(fusion, FusionConfig):
         raise InputError(
-            f"{plan.output.adapter_folder} is no fusion and has no attention over members. Give "
+            f"{plan.output.adapter_folder} is not a fusion and has no attention over members. Give "
             "the adapter directory of a run with --tuning=fusion."
         )
     if plan.actions.dry_run:

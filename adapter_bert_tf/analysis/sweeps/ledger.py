@@ -34,7 +34,7 @@ def read_task(paths: Sequence[str], task: TaskData) -> list[Point]:
                 points.append(_point(location, row, task.metric))
             else:
                 other_data += 1
-    rest = f"; {other_data} are of other data" if other_data else ""
+    rest = f"; {other_data} used other data" if other_data else ""
     print(f"{len(points)} runs of {task.name} are in {', '.join(paths)}{rest}.", flush=True)
     return points
 
@@ -101,6 +101,6 @@ def check_point(point: Point, may_diverge: bool = False) -> Point:
 
 def _ledger_error(location: str, error: Exception) -> InputError:
     return InputError(
-        f"{location}: {error}. So it is no ledger of runs, a JSON object a line with task, method, "
-        "seed, trained, eval and examples. Correct the line, or give another file."
+        f"{location}: {error}. It must be a ledger of runs, a JSON object a line with task, "
+        "method, seed, trained, eval and examples. Correct the line, or give another file."
     )

@@ -50,7 +50,7 @@ def _read_table(path: str) -> list[Point]:
             points.append(_point(row))
     except (ValueError, csv.Error) as error:
         raise InputError(
-            f"{path}, line {reader.line_num}: {error}. So it is no table of "
+            f"{path}, line {reader.line_num}: {error}. It must be a table of "
             f"`analysis size`, with the columns {', '.join(Point._fields)}. Correct the line, or "
             "give another file."
         ) from error

@@ -44,7 +44,7 @@ def own_files(folder: str) -> tuple[str, str]:
 
 
 def warn_of_other_names(folder: str, dev: str) -> None:
-    """Warns of a file that may be meant as the development set, whose own file `dev` is missing."""
+    """Warns of a file that may be meant as the development set, if `dev` is missing."""
     files = set(storage.listdir(folder)) if storage.isdir(folder) else set()
     others = [dev.replace("dev", stem) for stem in OTHER_NAMES]
     if ignored := [name for name in others if {name, f"{name}.gz"} & files]:
