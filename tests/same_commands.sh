@@ -19,7 +19,7 @@ CLASSIFY="$PY $ROOT/run_classifier.py"
 SQUAD="$PY $ROOT/run_squad.py"
 BERT="--vocab_file=base/vocab.txt --bert_config_file=base/bert_config.json --init_checkpoint=base/bert_model.ckpt"
 MRPC="--task_name=MRPC --data_dir=mrpc $BERT --max_seq_length=16 --train_batch_size=8 --learning_rate=1e-2"
-QUESTIONS="--max_seq_length=32 --max_query_length=8 --doc_stride=8 --train_batch_size=4 $BERT"
+QUESTIONS="--max_seq_length=24 --max_query_length=8 --doc_stride=4 --train_batch_size=4 $BERT"
 TABLE="--task_name=tsv --data_dir=table $BERT --max_seq_length=16 --train_batch_size=8"
 
 # Digest of a folder: names of files, weights, results, predictions; without times, paths, versions.
@@ -74,7 +74,8 @@ run accumulation out8 -- $CLASSIFY $MRPC --do_train --num_train_epochs=2 --gradi
 run frozen_layers out9 -- $CLASSIFY $MRPC --do_train --num_train_epochs=1 --frozen_layers=1 --cache_frozen --output_dir=out9
 run evaluate_elsewhere out10 -- $CLASSIFY $MRPC --do_eval --do_predict --adapter_dir=out1/adapter --output_dir=out10
 run init_from out11 -- $CLASSIFY $MRPC --do_train --num_train_epochs=1 --init_from=out1/adapter --output_dir=out11
-run table_classes out12 -- $CLASSIFY $TABLE --text_a_column=0 --label_column=1 --noheader --do_train --do_eval --num_train_epochs=1 --output_dir=out12
+run table_classes out12 -- $CLASSIFY $TABLE --text_a_column=text --label_column=kind --do_train --do_eval --num_train_epochs=1 --output_dir=out12
+run table_scores out27 -- $CLASSIFY $TABLE --text_a_column=text --label_column=1 --regression --do_train --do_eval --num_train_epochs=1 --output_dir=out27
 run a_dry_run out13 -- $CLASSIFY $MRPC --do_train --dry_run --output_dir=out13
 printf 'do_train: true\ndo_eval: true\ntask_name: MRPC\ndata_dir: mrpc\nbase_model: base\nmax_seq_length: 16\ntrain_batch_size: 8\nnum_train_epochs: 1\n' > flat.yaml
 run yaml out14 -- $CLASSIFY --config=flat.yaml --seed=2 --output_dir=out14
@@ -93,4 +94,4 @@ run module_predict answers.jsonl -- $PY -m adapter_bert_tf.predict --adapter_dir
 run module_store out24 -- $PY -m adapter_bert_tf.store average out17/seed=*/adapter --output=out24
 run module_serving served -- $PY -m adapter_bert_tf.serving first=out1/adapter second=out2/adapter --output=served --base_model=base
 run module_analysis out25 -- $PY -m adapter_bert_tf.analysis ablation $MRPC --adapter_dir=out1/adapter --output_dir=out25
-run export out26/saved_model/assets -- $CLASSIFY $MRPC --do_export --adapter_dir=out1/adapter --output_dir=out26
+run export out26 -- $CLASSIFY $MRPC --do_export --adapter_dir=out1/adapter --output_dir=out26
