@@ -10,7 +10,7 @@ MAX_LENGTH = 8000  # Characters of a message.
 
 
 class InputError(ValueError):
-    """An invalid argument, file or checkpoint.
+    """An invalid argument, file or checkpoint; `code` names its kind, "invalid" or as below.
 
     Commands print the message without a traceback, with flags in place of arguments
     (`config/messages.py`), and exit with status 1. Control characters are escaped, because a
@@ -22,9 +22,50 @@ class InputError(ValueError):
         or `train_layer_norm=False`.
     """
 
+    code = "invalid"
+
+    def __init_subclass__(cls, code: str) -> None:
+        cls.code = code
+
     def __init__(self, message: str, *arguments: str) -> None:
         super().__init__(truncate(printable(message, keep="\n\t"), MAX_LENGTH))
         self.arguments = arguments
+
+
+class Missing(InputError, code="missing"):
+    """A setting that others need is not given."""
+
+
+class Conflict(InputError, code="conflict"):
+    """Settings, or a setting and an adapter, exclude each other."""
+
+
+class NotFound(InputError, code="not_found"):
+    """No file, folder, adapter or column of this name exists."""
+
+
+class Damaged(InputError, code="damaged"):
+    """A file is incomplete, or not of its format."""
+
+
+class Mismatch(InputError, code="mismatch"):
+    """An adapter, base or data belong to another task, base or run."""
+
+
+class Occupied(InputError, code="occupied"):
+    """The output would replace something else."""
+
+
+class Unsupported(InputError, code="unsupported"):
+    """A valid file or model of a kind that this package does not compute."""
+
+
+class Unavailable(InputError, code="unavailable"):
+    """What is needed cannot be read, written, reached or imported."""
+
+
+class Diverged(InputError, code="diverged"):
+    """The training loss is not finite; a sweep records it and continues."""
 
 
 @contextlib.contextmanager
@@ -33,7 +74,7 @@ def error_context(prefix: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{prefix}: {error}", *error.arguments) from error
+        raise type(error)(f"{prefix}: {error}", *error.arguments) from error
 
 
 def require_bools(**values: Any) -> None:
@@ -64,10 +105,6 @@ def require_type(name: str, value: Any, kind: type, example: str) -> None:
         raise InputError(
             f"{name} is a {kind.__name__}: {example}. Received: {preview(value)}", name
         )
-
-
-class Diverged(InputError):
-    """The training loss is not finite; a sweep records it and continues."""
 
 
 class WorkerLost(RuntimeError):

@@ -16,7 +16,7 @@ os.environ.setdefault("GCS_STAT_CACHE_MAX_AGE", "0")
 
 import tensorflow as tf
 
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Unavailable, Unsupported
 
 # What 429, 5xx and lost connections become after the client's own retries.
 TRANSIENT = (
@@ -52,11 +52,11 @@ def retry_remote(operation: Operation) -> Operation:
             try:
                 return operation(path, *args, **kwargs)
             except tf.errors.UnimplementedError as error:
-                raise InputError(
+                raise Unsupported(
                     f"{path}: files must be at local paths or gs://. {reason(error)}."
                 ) from error
             except tf.errors.PermissionDeniedError as error:
-                raise InputError(
+                raise Unavailable(
                     f"{path}: access denied. {reason(error)} Give this machine's account the role "
                     "Storage Object Admin, or run: gcloud auth application-default login."
                 ) from error

@@ -17,7 +17,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Damaged, InputError, Unavailable
 from adapter_bert_tf.retry import is_remote, retry_remote
 from adapter_bert_tf.retry import reason as reason
 from adapter_bert_tf.sanitize import is_utf8, parse_json, preview
@@ -143,13 +143,11 @@ def read_json_object(path: str, limit: int = -1, distinct: bool = False) -> dict
     try:
         values = parse_json(read_bytes(path, limit), distinct)
     except tf.errors.OpError as error:
-        raise InputError(f"Cannot read {path!r}: {reason(error)}") from error
+        raise Unavailable(f"Cannot read {path!r}: {reason(error)}") from error
     except ValueError as error:
-        raise InputError(
-            f"{path} is not valid JSON: {error}. Use the file that came with the weights."
-        ) from error
+        raise Damaged(f"{path} is not valid JSON: {error}. Is the file complete?") from error
     if not isinstance(values, dict):
-        raise InputError(f"{path} must hold a JSON object. Received: {preview(values)}")
+        raise Damaged(f"{path} must hold a JSON object. Received: {preview(values)}")
     return values
 
 

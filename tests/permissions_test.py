@@ -115,7 +115,7 @@ def test_an_open_folder_and_other_errors_are_left_alone(tmp_path):
 
 
 def test_a_folder_that_seems_empty_is_asked_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(permissions, "_lacking", lambda place: ["read"])
+    monkeypatch.setattr(permissions, "_denied_uses", lambda place: ["read"])
     with pytest.raises(
         InputError, match=f"the folder {str(tmp_path)!r} may not be read by this us"
     ):

@@ -25,7 +25,7 @@ from adapter_bert_tf.adapters.modules import (
     projection_output,
 )
 from adapter_bert_tf.adapters.variable_specs import norm_after
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Unsupported
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
@@ -45,7 +45,7 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         **kwargs: Any,
     ) -> None:
         if norm_first:
-            raise InputError(
+            raise Unsupported(
                 "Adapters are defined for BERT's post-LN blocks (Houlsby et al. 2019, Figure 2). "
                 "Received: norm_first=True"
             )
@@ -57,8 +57,7 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         config = self._attention_layer.get_config()
         shapes = ("query_shape", "key_shape", "value_shape")  # Of a built layer; this is not one.
         self._attention_layer: Any = Attention(
-            **{k: v for k, v in config.items() if k not in shapes},
-            product_dtype=self.product_dtype,
+            **{k: v for k, v in config.items() if k not in shapes}, product_dtype=self.product_dtype
         )
         replace_dense(self, ("_intermediate_dense", "_output_dense"), self.product_dtype)
         self._attention_layer_norm: Any = new_norm("self_attention_layer_norm", self._norm_epsilon)

@@ -20,7 +20,7 @@ from adapter_bert_tf.adapters.block import AdapterEncoderBlock
 from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT, AdapterModule
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, on_vectors
 from adapter_bert_tf.adapters.variable_specs import POOLER, VariableSpec, base_specs
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, Mismatch
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
@@ -187,7 +187,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         words = inputs["input_word_ids"]
         length, positions = words.shape[-1], self.config["max_sequence_length"]
         if length is not None and length > positions:
-            raise InputError(
+            raise Mismatch(
                 f"The base has positions for {positions} word pieces. Received: texts of {length}; "
                 f"make them with abt.TextEncoder(vocabulary, {positions}), or shorter."
             )

@@ -11,7 +11,7 @@ import tf_keras
 from adapter_bert_tf.adapters.modules import AdapterModule, Function
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec, declare_groups
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict, InputError
 from adapter_bert_tf.sanitize import parse_json, preview
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class ModuleConfig:
     def without_lowest(self, count: int, num_layers: int) -> "ModuleConfig":
         """The configuration without the lowest layers (AdapterDrop). Raises `InputError`."""
         if count:
-            raise InputError(
+            raise Conflict(
                 f"The kind {self.kind!r} cannot leave out its lowest layers. Received: {count} "
                 "layers. Use drop_lowest=0.",
                 "drop_lowest=0",

@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Occupied
 from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.output.records import read_record
 
@@ -24,7 +24,7 @@ class AnalysisCache:
         if storage.exists(self._path) and not (
             isinstance(record.get("found"), dict) and "identity" in record
         ):
-            raise InputError(
+            raise Occupied(
                 f"{self._path} exists, and no analysis wrote it, or it is damaged. Move it away, "
                 "or choose another --output_dir."
             )

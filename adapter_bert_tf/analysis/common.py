@@ -9,7 +9,7 @@ from adapter_bert_tf.analysis import outputs
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.settings import DATA, PATHS
 from adapter_bert_tf.config.task_list import is_several
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict, NotFound
 from adapter_bert_tf.output.records import digest
 from adapter_bert_tf.run.checks import paths
 from adapter_bert_tf.run.fingerprint import decisive
@@ -28,7 +28,7 @@ def check_analysis(config: RunConfig, analysis: str, names: Collection[str]) -> 
     """Raises `InputError` for another action, or a folder that cannot hold files of these names."""
     require_one_task(config, analysis)
     if others := [name for name in OTHER_ACTIONS if config.value(name)]:
-        raise InputError(
+        raise Conflict(
             f"`analysis {analysis}` reads an adapter and its dev set, and does nothing else. "
             f"Received: {', '.join(f'--{name}' for name in others)}. Leave it out."
         )
@@ -39,7 +39,7 @@ def check_analysis(config: RunConfig, analysis: str, names: Collection[str]) -> 
 def require_one_task(config: RunConfig, analysis: str) -> None:
     """Raises `InputError` if `--task_name` lists several tasks."""
     if is_several(config.data.task_name):
-        raise InputError(
+        raise Conflict(
             f"`analysis {analysis}` needs data of one task. Received: --task_name="
             f"{config.data.task_name}. Give one task, and its adapter: ADAPTER_DIR/tasks/NAME for "
             "tasks that were trained together (methods that train the base, such as pals, have "
@@ -65,7 +65,7 @@ def plan_analysis(runner: TaskRunner, config: RunConfig) -> Plan:
     """The plan of a run that evaluates a saved adapter. Raises `InputError` without one."""
     plan = plan_run(runner, config, RunCache())
     if plan.saved is None:
-        raise InputError(
+        raise NotFound(
             f"There is no adapter in {plan.output.adapter_folder}. Give the adapter directory of a "
             "run: --adapter_dir=..."
         )

@@ -11,7 +11,7 @@ from adapter_bert_tf.analysis import common, outputs, plots
 from adapter_bert_tf.analysis.cache import AnalysisCache
 from adapter_bert_tf.analysis.dev_set import DevSet, dev_set
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, Mismatch
 from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.execute import new_model
 from adapter_bert_tf.run.plan import Plan
@@ -76,13 +76,13 @@ def _check_same(first: Plan, plan: Plan, name: str) -> None:
     """Raises `InputError` if labels or dev sets differ: answers are numbers of labels and rows."""
     labels, first_labels = (list(p.only_task.labels_in_order) for p in (plan, first))
     if labels != first_labels:
-        raise InputError(
+        raise Mismatch(
             f"--adapters: {preview(name)} has the labels {preview(labels)}, and the first one "
             f"{preview(first_labels)}. Compare adapters with the same labels in the same order."
         )
     digest, first_digest = (p.only_task.record()["data_sha256"] for p in (plan, first))
     if digest != first_digest:
-        raise InputError(
+        raise Mismatch(
             f"--adapters: {preview(name)} reads another dev set than the first one: columns or "
             "texts differ. Compare adapters that read the same."
         )

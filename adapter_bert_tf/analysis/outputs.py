@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Damaged, NotFound, Occupied
 from adapter_bert_tf.output.atomic import require_creatable
 from adapter_bert_tf.output.output_dir import Contents, OutputDir
 from adapter_bert_tf.output.records import read_record
@@ -33,7 +33,7 @@ def require_writable(folder: str, names: Collection[str]) -> None:
     require_outside_adapters(folder)
     OutputDir(folder, Contents(files=tuple(names))).require_clear_names()
     if adapter_exists(folder):
-        raise InputError(
+        raise Occupied(
             f"--output_dir={folder} is an adapter directory, in which nothing else can be. Choose "
             "another folder."
         )
@@ -41,7 +41,7 @@ def require_writable(folder: str, names: Collection[str]) -> None:
     problems = [f"{path} is a link." for path in paths if storage.is_link(path)]
     problems += [f"{path} exists, and no analysis wrote it." for path in _foreign_files(paths)]
     if problems:
-        raise InputError(f"{problems[0]} Move it away, or choose another --output_dir.")
+        raise Occupied(f"{problems[0]} Move it away, or choose another --output_dir.")
 
 
 def lock(folder: str, names: Collection[str]) -> AbstractContextManager[None]:
@@ -97,14 +97,14 @@ def csv_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
 def read_table(path: str) -> str:
     """Reads the text of a table or ledger, UTF-8 with or without a mark. Raises `InputError`."""
     if not storage.exists(path) or storage.isdir(path):
-        raise InputError(f"There is no file {path!r}.")
+        raise NotFound(f"There is no file {path!r}.")
     content: bytes = storage.read_bytes(path, MAX_TABLE_BYTES + 1)
     if len(content) > MAX_TABLE_BYTES:
-        raise InputError(f"{path} is not a table: it has more than {MAX_TABLE_BYTES:,} bytes.")
+        raise Damaged(f"{path} is not a table: it has more than {MAX_TABLE_BYTES:,} bytes.")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: {error}. It must be a text file.") from error
+        raise Damaged(f"{path}: {error}. It must be a text file.") from error
 
 
 def picture_files(figure: Any, name: str, command: str) -> dict[str, bytes]:

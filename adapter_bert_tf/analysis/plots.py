@@ -26,7 +26,7 @@ def draw_intervals(
         axes.plot([value], [y], "o", color="#1f4e79", zorder=2)
         axes.annotate(
             f"{value:.3f}", (value, y), xytext=(0, 6), textcoords="offset points",
-            ha="center", fontsize=8,
+            ha="center", fontsize=8
         )  # fmt: skip
     # Folders differ at the end.
     names = [printable(row[0]) for row in rows]

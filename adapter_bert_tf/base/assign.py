@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from adapter_bert_tf.adapters.variable_specs import VariableSpec
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Mismatch
 from adapter_bert_tf.sanitize import truncate
 
 
@@ -66,7 +66,7 @@ def check_shapes(
 def _refuse(problems: Mapping[str, Sequence[str]], source: str) -> None:
     """Raises `InputError` if there are problems, by title."""
     if any(problems.values()):
-        raise InputError(
+        raise Mismatch(
             f"{source} does not match the model of the configuration file and the adapter "
             f"settings:{''.join(_listing(*item) for item in problems.items())}\n"
             "Use the bert_config.json of the checkpoint and, for a trained one, its adapter size."

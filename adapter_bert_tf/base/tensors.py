@@ -9,7 +9,7 @@ import safetensors
 import tensorflow as tf
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Damaged, InputError
 from adapter_bert_tf.sanitize import preview
 
 FLOATS: Mapping[str, type] = {
@@ -44,7 +44,7 @@ def read_tensors(path: str, excluded: str = "(?!)") -> dict[str, np.ndarray]:
     tensors = {name: tensor for name, tensor in items if not re.search(excluded, name)}
     for name, tensor in tensors.items():
         if tensor["dtype"] not in FLOATS:
-            raise InputError(
+            raise Damaged(
                 f"{path}: {preview(name)} must be of one of the types {list(FLOATS)}. Received: "
                 f"{tensor['dtype']}. Save the model again in one of these."
             )
@@ -60,7 +60,7 @@ def _damaged(path: str, error: Exception) -> InputError:
         size = f"it has {storage.stat(path).length:,} bytes"
     except tf.errors.OpError as missing:
         size = storage.reason(missing)
-    return InputError(
+    return Damaged(
         f"Cannot read {path!r}: {storage.reason(error)}; {size}. The file is damaged or "
         "incomplete: copy or download it again."
     )

@@ -7,7 +7,7 @@ import os
 import tensorflow as tf
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict, Damaged, NotFound, Unavailable
 from adapter_bert_tf.sanitize import preview
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
@@ -40,21 +40,21 @@ def read_vocabulary(path: str, do_lower_case: bool | None = None) -> Vocabulary:
     try:
         text = storage.read_bytes(path, LARGEST_FILE).decode("utf-8-sig")
     except tf.errors.NotFoundError as error:
-        raise InputError(f"No vocabulary file at {path!r}.") from error
+        raise NotFound(f"No vocabulary file at {path!r}.") from error
     except tf.errors.OpError as error:
-        raise InputError(f"Cannot read {path!r}: {error}") from error
+        raise Unavailable(f"Cannot read {path!r}: {error}") from error
     except UnicodeDecodeError as error:
-        raise InputError(
+        raise Damaged(
             f"{path} is not a UTF-8 text file: {error}. Use the file that came with the checkpoint."
         ) from error
     pieces = tuple(line.rstrip("\r") for line in text.removesuffix("\n").split("\n"))
     missing = [token for token in SPECIAL_TOKENS if token not in pieces]
     if missing:
-        raise InputError(f"{path} is not a BERT vocabulary: it has no {missing}.")
+        raise Damaged(f"{path} is not a BERT vocabulary: it has no {missing}.")
     lines: dict[str, int] = {}
     for number, piece in enumerate(pieces, start=1):
         if piece in lines:  # Its id would be ambiguous.
-            raise InputError(
+            raise Damaged(
                 f"{path}: lines {lines[piece]} and {number} are the same word piece. Received: "
                 f"{preview(piece)}. Use the file that came with the checkpoint."
             )
@@ -70,7 +70,7 @@ def _lower_case(path: str, pieces: tuple[str, ...], do_lower_case: bool | None) 
     inferred = not has_upper if stated is None else stated
     if do_lower_case is not None and do_lower_case != inferred:
         kind = "uncased" if inferred else "cased"
-        raise InputError(
+        raise Conflict(
             f"do_lower_case={do_lower_case} contradicts {path}, which is {kind}. Leave it out, or "
             f"use do_lower_case={inferred}.",
             f"do_lower_case={do_lower_case}",

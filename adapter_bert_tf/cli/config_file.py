@@ -18,7 +18,7 @@ from adapter_bert_tf.config.settings import (
     with_role,
 )
 from adapter_bert_tf.config.yaml_file import as_text, read_yaml
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, Unsupported
 from adapter_bert_tf.sanitize import preview, truncate
 
 # The paper's experiments: in a wheel, and in a clone.
@@ -33,7 +33,7 @@ def apply_config_file(parsed: flags.FlagValues) -> None:
         return
     settings = settings_in_file(path)
     if settings.get("config") is not None:
-        raise InputError(
+        raise Unsupported(
             f"{path}: a file of settings cannot include another. Copy the lines of "
             f"{preview(settings['config'])} instead."
         )

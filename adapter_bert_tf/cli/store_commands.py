@@ -7,7 +7,7 @@ import re
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.config.messages import spell_for_command
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, NotFound, Unsupported
 from adapter_bert_tf.interop import hub
 from adapter_bert_tf.interop.adapter_bert import import_checkpoint
 from adapter_bert_tf.interop.adapterhub import import_adapter, is_adapterhub
@@ -63,7 +63,7 @@ def find(folder: str) -> list[str]:
         return [folder]
     require_open(folder)
     if not storage.isdir(folder):
-        raise InputError(f"There is no folder {folder!r}.")
+        raise NotFound(f"There is no folder {folder!r}.")
     return sorted(
         path
         for path in {
@@ -130,7 +130,7 @@ def verify_adapters(parsed: argparse.Namespace) -> int:
     for folder in parsed.folders:
         try:
             if is_adapterhub(folder):
-                raise InputError("It belongs to the library `adapters`; `import` reads it.")
+                raise Unsupported("It belongs to the library `adapters`; `import` reads it.")
             saved = load_adapter(folder)
             check_task_directories(folder, saved)
             if fingerprint:
@@ -165,7 +165,7 @@ def import_adapters(parsed: argparse.Namespace) -> None:
     require_free(parsed.output)
     (source,) = parsed.folders
     if not storage.exists(source) and not storage.exists(f"{source}.index"):
-        raise InputError(
+        raise NotFound(
             f"There is no {source!r}. Name a folder of AdapterHub's files, or a checkpoint of "
             "adapter-bert without its ending: .../model.ckpt-1000."
         )
@@ -181,7 +181,7 @@ def import_adapters(parsed: argparse.Namespace) -> None:
     elif parsed.task and (not is_folder or storage.exists(os.path.join(source, "checkpoint"))):
         saved = import_checkpoint(source, base, parsed.task, labels, **inputs)
     else:
-        raise InputError(
+        raise NotFound(
             f"{source!r} has no head_config.json, which AdapterHub's files include. For a "
             "checkpoint of adapter-bert, name it without its ending, .../model.ckpt-1000, and add "
             "--task=NAME and --labels=A,B,..."

@@ -7,7 +7,7 @@ from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.sections.model import MULTITASK_TUNINGS
 from adapter_bert_tf.config.settings import with_role
 from adapter_bert_tf.config.task_list import entries, is_several
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict, InputError, Missing
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.tasks import OWN, find_task
 
@@ -31,11 +31,11 @@ def check(config: RunConfig) -> None:
 
 def _check_actions(config: RunConfig) -> None:
     if not config.output.output_dir:
-        raise InputError("--output_dir is missing: the folder for the adapter and the results.")
+        raise Missing("--output_dir is missing: the folder for the adapter and the results.")
     names = with_role(Role.TRAIN, Role.APPLY, Role.EXPORT)
     if not any(config.value(name) for name in names):
         flags = ", ".join(f"--{name}" for name in names)
-        raise InputError(f"Nothing to do: give at least one of {flags}.")
+        raise Missing(f"Nothing to do: give at least one of {flags}.")
 
 
 def _check_rates(config: RunConfig) -> None:
@@ -49,9 +49,7 @@ def _check_rates(config: RunConfig) -> None:
 def _check_fusion(config: RunConfig) -> None:
     fuse, init_from = config.training.fuse, config.training.init_from
     if config.method.tuning == "fusion" and not fuse and not init_from:
-        raise InputError(
-            "--tuning=fusion needs --fuse=DIR1,DIR2,...: the adapters that it attends to."
-        )
+        raise Missing("--tuning=fusion needs --fuse=DIR1,DIR2,...: the adapters to attend to.")
     if not fuse:
         return
     folders = [folder.strip() for folder in fuse.split(",") if folder.strip()]
@@ -61,7 +59,7 @@ def _check_fusion(config: RunConfig) -> None:
             f"Received: {preview(fuse)}"
         )
     if init_from:
-        raise InputError(
+        raise Conflict(
             "--fuse starts a new fusion, and --init_from continues one. Leave one of them out."
         )
 
@@ -70,22 +68,22 @@ def _check_together(config: RunConfig) -> None:
     tuning, task_name = config.method.tuning, config.data.task_name
     multitask, several = tuning in MULTITASK_TUNINGS, is_several(task_name)
     if multitask and config.answers_questions:
-        raise InputError(
+        raise Conflict(
             f"--tuning={tuning} trains several tasks together, and run_squad.py has one. Leave it "
             "out."
         )
     if not several:
         return
     if config.data.adapter_name:
-        raise InputError(
+        raise Conflict(
             "--adapter_name works with one task; several have the names in --task_name. Leave it "
             "out."
         )
     if config.data.folds:
-        raise InputError("--folds works with one task. Received: several.")
+        raise Conflict("--folds works with one task. Received: several.")
     initial_adapter_decides = config.training.init_from and "tuning" not in config.given
     if not multitask and not initial_adapter_decides:
-        raise InputError(
+        raise Conflict(
             f"--task_name={preview(task_name)} lists several tasks, and --tuning={tuning} trains "
             f"one. Choose one of {', '.join(MULTITASK_TUNINGS)}, or start a run for each task."
         )
@@ -94,7 +92,7 @@ def _check_together(config: RunConfig) -> None:
 def _check_task_name(config: RunConfig) -> None:
     name = config.data.task_name
     if not name:
-        raise InputError("--task_name is missing. For example --task_name=MRPC.")
+        raise Missing("--task_name is missing. For example --task_name=MRPC.")
     if is_several(name):
         entries(name)
     elif name.lower() != OWN:
@@ -105,9 +103,9 @@ def check_questions(config: RunConfig) -> None:
     """Requires the files and the question that the actions of `run_squad.py` need."""
     questions = config.questions
     if (questions.question is None) != (questions.context is None):
-        raise InputError("--question and --context belong together. Received: one of them.")
+        raise Missing("--question and --context belong together. Received: one of them.")
     if questions.question is not None and not config.actions.do_predict:
-        raise InputError("--question needs --do_predict.")
+        raise Missing("--question needs --do_predict.")
     threshold = questions.null_score_diff_threshold
     if not math.isfinite(threshold):
         raise InputError(f"--null_score_diff_threshold must be a number. Received: {threshold}")
@@ -118,11 +116,11 @@ def check_questions(config: RunConfig) -> None:
 def _check_question_files(config: RunConfig) -> None:
     actions, questions = config.actions, config.questions
     if actions.do_train and not questions.train_file:
-        raise InputError("--do_train needs --train_file, a SQuAD JSON file.")
+        raise Missing("--do_train needs --train_file, a SQuAD JSON file.")
     if actions.do_eval and not questions.predict_file:
-        raise InputError("--do_eval needs --predict_file, a SQuAD JSON file with answers.")
+        raise Missing("--do_eval needs --predict_file, a SQuAD JSON file with answers.")
     if actions.do_predict and not questions.predict_file and questions.question is None:
-        raise InputError(
+        raise Missing(
             "--do_predict needs --predict_file, a SQuAD JSON file, or --question and --context."
         )
 
@@ -131,7 +129,7 @@ def check_room(config: RunConfig) -> None:
     """Requires room for a context in an input in addition to the question."""
     length, query = config.data.max_seq_length, config.questions.max_query_length
     if length <= query + 3:
-        raise InputError(
+        raise Conflict(
             f"--max_seq_length={length} must be above --max_query_length={query} + 3, to leave "
             "room for a context."
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Damaged, InputError, Unavailable
 from adapter_bert_tf.sanitize import preview, truncate
 
 SCALARS = (str, int, float, datetime.date)
@@ -20,7 +20,8 @@ def read_yaml(path: str, flag: str, expected: str = "`setting: value` lines") ->
     try:
         content = parse_yaml(_read_text(path, flag))
     except (OSError, ValueError) as error:
-        raise InputError(f"Cannot read {flag}={path}: {truncate(str(error), 400)}") from error
+        kind = Unavailable if isinstance(error, OSError) else Damaged
+        raise kind(f"Cannot read {flag}={path}: {truncate(str(error), 400)}") from error
     content = {} if content is None else content
     if not isinstance(content, dict):
         raise InputError(f"{path} must hold {expected}. Received: {preview(content)}")
@@ -38,7 +39,7 @@ def _read_text(path: str, flag: str) -> str:
     try:
         return _decode(storage.read_bytes(path, LARGEST_FILE + 1))
     except tf.errors.OpError as error:
-        raise InputError(f"Cannot read {flag}={path}: {storage.reason(error)}") from error
+        raise Unavailable(f"Cannot read {flag}={path}: {storage.reason(error)}") from error
 
 
 def _decode(content: bytes) -> str:

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict, InputError
 from adapter_bert_tf.sanitize import preview, truncate
 from adapter_bert_tf.tasks.own import is_number
 
@@ -29,7 +29,7 @@ def check_columns(label_cells, source, header, rows, columns, path):
     """Raises `InputError` if a column is used twice, or the header looks like data."""
     numbers = [columns[field] for field in ("text_a", "text_b", "label") if field in columns]
     if len(set(numbers)) < len(numbers):
-        raise InputError(
+        raise Conflict(
             f"{path}: texts and label must be different columns. Received: "
             f"{preview(dataclasses.asdict(source.columns))}"
         )

@@ -10,7 +10,7 @@ from typing import BinaryIO
 import numpy as np
 import tensorflow as tf
 
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, Unavailable
 
 
 class FrozenOutputs:
@@ -71,7 +71,7 @@ def _allocate_file(size: int) -> BinaryIO:
 
 
 def _disk_error(size: int, folder: str, reason: str | None) -> InputError:
-    return InputError(
+    return Unavailable(
         f"The outputs of the frozen layers take {size / 1e6:,.1f} MB in {folder}: {reason}. Set "
         "TMPDIR to another folder, or leave out cache_frozen.",
         "cache_frozen",

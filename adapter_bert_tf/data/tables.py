@@ -15,7 +15,7 @@ from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.malformed_rows import Rows
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Damaged, InputError, NotFound, Unavailable
 from adapter_bert_tf.sanitize import truncate
 from adapter_bert_tf.tasks.task import Source
 
@@ -26,7 +26,7 @@ def read_table(source: Source, folder: str) -> tuple[list[str] | None, Rows]:
     """Reads all rows of a source: (header or None, list of (place, cells)). Raises `InputError`."""
     path = find_file(source, folder)
     if path is None:
-        raise InputError(
+        raise NotFound(
             f"No data file {os.path.join(folder, source.file)!r}: {_listing(folder)}."
             f"{_hint(source)}"
         )
@@ -35,7 +35,7 @@ def read_table(source: Source, folder: str) -> tuple[list[str] | None, Rows]:
     text = _decode(path, _read(path), source.encodings)
     rows = _quoted_rows(path, text, source) if source.quoted else _plain_rows(path, text, source)
     if not rows:
-        raise InputError(f"{path} is empty.")
+        raise Damaged(f"{path} is empty.")
     return (rows[0][1], rows[1:]) if source.has_header else (None, rows)
 
 
@@ -46,7 +46,7 @@ def find_file(source: Source, folder: str) -> str | None:
     file = next((p for p in candidates if storage.exists(p) or storage.is_link(p)), None)
     if file and not storage.exists(file):
         target = os.readlink(file)
-        raise InputError(f"{file} is a link to {target!r}, which does not exist. Correct it.")
+        raise NotFound(f"{file} is a link to {target!r}, which does not exist. Correct it.")
     return file
 
 
@@ -98,7 +98,8 @@ def _read(path: str) -> bytes:
         content: bytes = storage.read_bytes(path)
         return gzip.decompress(content) if path.endswith(".gz") else content
     except (tf.errors.OpError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"Cannot read {path!r}: {error}") from error
+        kind = Unavailable if isinstance(error, tf.errors.OpError) else Damaged
+        raise kind(f"Cannot read {path!r}: {error}") from error
 
 
 def _decode(path: str, content: bytes, encodings: Sequence[str]) -> str:
@@ -115,7 +116,7 @@ def _decode(path: str, content: bytes, encodings: Sequence[str]) -> str:
                 "encoding",
             ) from error
     line = content.count(b"\n", 0, failure.start) + 1
-    raise InputError(
+    raise Damaged(
         f"{path}: the byte 0x{content[failure.start]:02x} at offset {failure.start} (line {line}) "
         f"is not {failure.encoding} text{utf16_hint(content)}. Save the file as UTF-8, or set "
         "encoding=NAME for a table of your own.",
@@ -138,7 +139,7 @@ def _quoted_rows(path: str, text: str, source: Source) -> Rows:
     try:
         rows = [((path, line), cells) for line, cells in split_rows(lines, source.delimiter, True)]
     except csv.Error as error:
-        raise InputError(
+        raise Damaged(
             f"{path}, {error}. Is a quotation mark missing, or is the file not quoted at all "
             "(quoted=False)?",
             "quoted=False",

@@ -10,7 +10,7 @@ from google.protobuf import json_format
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.examples import Examples, require_roles
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Damaged, Mismatch, NotFound, Unavailable
 from adapter_bert_tf.sanitize import preview, truncate
 from adapter_bert_tf.tasks import role
 
@@ -26,7 +26,7 @@ def read_tfds(task, folder, roles):
     `~/tensorflow_datasets`. Raises `InputError` for a task that is missing or not downloadable.
     """
     if task.tfds is None:
-        raise InputError(
+        raise NotFound(
             f"TensorFlow Datasets' `glue` has no {task.name!r}: use data_source='tsv'.",
             "data_source='tsv'",
         )
@@ -59,7 +59,7 @@ def _loading(name, folder):
     try:
         yield
     except (*DAMAGE, tfds.download.DownloadError, tfds.core.DatasetNotFoundError) as error:
-        raise InputError(
+        raise Unavailable(
             f"TensorFlow Datasets cannot load {name!r}: {_reason(error)}. Its folder is "
             f"{folder or '~/tensorflow_datasets'} (data_dir). If {name} in it is damaged, remove "
             "that one: it is prepared again.",
@@ -71,7 +71,7 @@ def _refuse_tables(name, folder):
     """Raises `InputError` for a folder of tables: nothing is downloaded into it."""
     names = storage.listdir(folder) if folder and storage.isdir(folder) else []
     if tables := sorted(name for name in names if name.endswith((".tsv", ".csv", ".jsonl"))):
-        raise InputError(
+        raise Mismatch(
             f"{folder} (data_dir) holds tables, such as {preview(tables[0])}, and not the {name} "
             "of TensorFlow Datasets. Tables are read with data_source='tsv'.",
             "data_dir",
@@ -92,7 +92,7 @@ def _rows(builder, split):
     try:
         return list(tfds.as_numpy(builder.as_dataset(split)))
     except DAMAGE as error:
-        raise InputError(
+        raise Damaged(
             f"The data of TensorFlow Datasets in {builder.data_path} is damaged, split {split}: "
             f"{_reason(error)}. Remove that folder: it is prepared again."
         ) from error

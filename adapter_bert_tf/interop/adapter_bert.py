@@ -8,7 +8,7 @@ from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.base.assign import shapes_match
 from adapter_bert_tf.base.loading import weights_digest
 from adapter_bert_tf.base.readers import read_weights
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Mismatch, Unsupported
 from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import checks, contents, schema
@@ -27,10 +27,10 @@ def import_checkpoint(path, base, task, labels, **inputs):
     values = read_weights(path)
     first_kernel = values.get("adapters/layer_0/attention/down_kernel")
     if first_kernel is None or first_kernel.ndim != 2 or "head/kernel" not in values:
-        raise InputError(f"{path} has no adapters of adapter-bert, or no classifier.")
+        raise Unsupported(f"{path} has no adapters of adapter-bert, or no classifier.")
     fingerprint = base.fingerprint()
     if weights_digest(values) != fingerprint["weights_sha256"]:
-        raise InputError(f"{path} was trained on a base other than base_model.", "base_model")
+        raise Mismatch(f"{path} was trained on a base other than base_model.", "base_model")
     adapter = dataclasses.replace(PRESETS["adapter_bert"], bottleneck_size=first_kernel.shape[1])
     versions = installed_versions() | {"imported from": "adapter-bert"}
     config = schema.describe(
@@ -44,7 +44,7 @@ def import_checkpoint(path, base, task, labels, **inputs):
         if name not in values or not shapes_match(values[name].shape, shape)
     }
     if mismatched:
-        raise InputError(
+        raise Mismatch(
             f"{path}: weights are missing or have another shape, with {len(labels)} labels: "
             f"{preview(mismatched)}"
         )

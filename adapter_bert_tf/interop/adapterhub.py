@@ -7,7 +7,7 @@ import numpy as np
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base.tensors import read_tensors
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Mismatch, NotFound
 from adapter_bert_tf.interop import adapterhub_format as hub_format
 from adapter_bert_tf.interop.adapterhub_format import HEAD_CONFIG, require
 from adapter_bert_tf.output.provenance import installed_versions
@@ -64,7 +64,7 @@ def _resolve_labels(file_labels, labels):
         return file_labels
     numbered = all(label in (str(i), f"LABEL_{i}") for i, label in enumerate(file_labels))
     if not numbered or len(labels) != len(file_labels):
-        raise InputError(
+        raise Mismatch(
             f"{HEAD_CONFIG} has the labels {preview(file_labels)}. "
             + ("Give the same number of labels." if numbered else "Leave out the other labels.")
             + f" Received: {preview(labels)}"
@@ -147,7 +147,7 @@ def _read_tensors(folder, name):
 def _path(folder, name):
     path = os.path.join(folder, name)
     if not storage.exists(path):
-        raise InputError(
+        raise NotFound(
             f"{path} does not exist. The folder has {sorted(storage.listdir(folder))[:10]}; a "
             "`.bin` is a pickle, which is never read. Save the adapter again, with its head: "
             "model.save_adapter(folder, name, use_safetensors=True)."

@@ -8,7 +8,7 @@ import safetensors
 import safetensors.numpy
 
 from adapter_bert_tf.adapters.config import AdapterConfig
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Unsupported
 from adapter_bert_tf.interop import adapterhub_format as hub_format
 from adapter_bert_tf.interop.adapterhub_format import require
 from adapter_bert_tf.store import contents
@@ -52,14 +52,14 @@ def _require_exportable(saved: SavedAdapter) -> AdapterConfig:
     """Returns the adapter's configuration; raises `InputError` if it is not supported."""
     config, adapter = saved.config, contents.adapter_of(saved.config)
     if saved.members:
-        raise InputError(
+        raise Unsupported(
             "A fusion cannot be exported. Export the adapter directories in its `members/`, and "
             "fuse them with the library."
         )
     if not isinstance(adapter, AdapterConfig) or adapter != dataclasses.replace(
         adapter, depth=1, layer_norm=False, normalize_output=False
     ):
-        raise InputError(
+        raise Unsupported(
             "AdapterHub: only plain bottleneck adapters can be exported. Received: "
             f"{config['adapter']!r}"
         )

@@ -9,7 +9,7 @@ from typing import Any
 from absl import logging
 
 from adapter_bert_tf.base.hub import HUB_NAME, first_line, hub_errors, import_library
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, Unavailable
 from adapter_bert_tf.retry import is_remote
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.adapter_dir import require_free
@@ -33,9 +33,7 @@ def push(folder: str, name: str, private: bool = False) -> str:
         raise InputError(f"Only a local folder can be pushed. Copy it first. Received: {folder!r}")
     repo = _parse_name(name)["repo"]
     if name != repo:
-        raise InputError(
-            f"A push makes the newest revision. Leave out {preview(name[len(repo) :])}."
-        )
+        raise InputError(f"A push makes a new revision. Leave out {preview(name[len(repo) :])}.")
     check_task_directories(folder, load_adapter(folder))
     hub = import_library("huggingface_hub", LIBRARY_PURPOSE)
     try:
@@ -51,7 +49,7 @@ def push(folder: str, name: str, private: bool = False) -> str:
     except hub_errors() as error:
         has_response = getattr(error, "response", None) is not None
         advice = TOKEN_ADVICE if has_response else "Check the network."
-        raise InputError(f"The Hub refused {repo!r}: {first_line(error)} {advice}") from error
+        raise Unavailable(f"The Hub refused {repo!r}: {first_line(error)} {advice}") from error
     return str(commit.commit_url)
 
 
@@ -70,7 +68,7 @@ def pull(name: str, output: str) -> str:
     try:
         source = _download(hub, **repository)
     except hub_errors() as error:
-        raise InputError(f"Cannot download {name!r}: {first_line(error)}") from error
+        raise Unavailable(f"Cannot download {name!r}: {first_line(error)}") from error
     parent = os.path.dirname(os.path.abspath(output))
     os.makedirs(parent, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=parent, prefix=".pulled-") as temporary:
@@ -79,7 +77,7 @@ def pull(name: str, output: str) -> str:
         try:
             check_task_directories(copy, load_adapter(copy))
         except InputError as error:
-            raise InputError(str(error).replace(copy, name), *error.arguments) from error
+            raise type(error)(str(error).replace(copy, name), *error.arguments) from error
         os.rename(copy, output)
     return os.path.basename(source)
 

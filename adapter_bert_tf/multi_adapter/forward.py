@@ -9,7 +9,7 @@ import tensorflow as tf
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT
 from adapter_bert_tf.adapters.ops import ROWS
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict
 from adapter_bert_tf.multi_adapter.fusions import fusion_and_members, joint_logits
 from adapter_bert_tf.multi_adapter.live_task import LiveTask
 from adapter_bert_tf.multi_adapter.mixed import (
@@ -46,7 +46,7 @@ class ForwardPasses:
     ) -> tf.Tensor:
         """Computes the logits of each row with the task of its name. Raises `InputError`."""
         if len({type_of(task.config).logits for task in tasks.values()}) > 1:
-            raise InputError(
+            raise Conflict(
                 "Tasks with spans and with classes cannot be in one batch. Received: "
                 f"{ {name: task.config['head'] for name, task in tasks.items()} }"
             )

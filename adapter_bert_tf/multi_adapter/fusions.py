@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.adapters.methods.mixed import MixedModule
 from adapter_bert_tf.adapters.modules import module_from_values
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict, InputError
 from adapter_bert_tf.heads.classifier import pooled_logits
 from adapter_bert_tf.multi_adapter.live_task import LiveTask
 from adapter_bert_tf.sanitize import preview
@@ -53,10 +53,10 @@ def _resolve_member(
             check_base(member.config, base)
         except InputError as error:
             location = f"{preview(member.name)} in {preview(os.fspath(source))}"
-            raise InputError(f"The member {location}: {error}", *error.arguments) from error
+            raise type(error)(f"The member {location}: {error}", *error.arguments) from error
         return member
     if task.members:
-        raise InputError(
+        raise Conflict(
             f"{source!r} is a fusion, which cannot be a member of a fusion. Name its members."
         )
     config = {key: value for key, value in task.current_config().items() if key != "run"}

@@ -77,6 +77,4 @@ def _check_values(name: str, value: tf.Tensor, bound: int) -> None:
     array: np.ndarray = value.numpy()
     low, high = array.min(), array.max()
     if low < 0 or high >= bound:
-        raise InputError(
-            f"{name} must be 0 to {bound - 1} for this base. Received: {low} to {high}"
-        )
+        raise InputError(f"{name} must be 0 to {bound - 1} in this base. Received: {low} to {high}")

@@ -14,7 +14,7 @@ from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.base import Base, load_base
-from adapter_bert_tf.errors import InputError, require_bools
+from adapter_bert_tf.errors import InputError, NotFound, require_bools
 from adapter_bert_tf.heads.task_model import TaskModel
 from adapter_bert_tf.multi_adapter.forward import ForwardPasses
 from adapter_bert_tf.multi_adapter.fusions import resolve_members
@@ -294,7 +294,5 @@ class AdapterModel:
     def _require_task(self, name: str) -> LiveTask:
         task = self._tasks.get(name) if isinstance(name, str) else None
         if task is None:
-            raise InputError(
-                f"No adapter {preview(name)}. Adapters: {preview(self.list_adapters())}."
-            )
+            raise NotFound(f"No adapter {preview(name)}. Adapters: {preview(self.list_adapters())}")
         return task

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Occupied
 from adapter_bert_tf.output.atomic import replace_folder, require_creatable
 
 
@@ -62,11 +62,11 @@ class Artifact(abc.ABC):
         if not storage.exists(self.path):
             return
         if not storage.isdir(self.path):
-            raise InputError(f"{self.path!r} is a file and will not be replaced. {ELSEWHERE}")
+            raise Occupied(f"{self.path!r} is a file and will not be replaced. {ELSEWHERE}")
         files, folders = walk(self.path)
         own = self.own_files(files)
         if own is None and (files or folders):
-            raise InputError(
+            raise Occupied(
                 f"{self.path!r} is not {self.title} that this package wrote, and will not be "
                 f"replaced: it holds {sorted([*files, *folders])[:5]}. {ELSEWHERE}"
             )
@@ -74,7 +74,7 @@ class Artifact(abc.ABC):
         parents = {parent.as_posix() for name in own for parent in pathlib.PurePath(name).parents}
         foreign = sorted(({*files} - own) | ({*folders} - parents - own))
         if foreign:
-            raise InputError(
+            raise Occupied(
                 f"{self.path!r} holds {', '.join(map(repr, foreign[:5]))} in addition to "
                 f"{self.title}, and will not be replaced. Move that away, or choose another folder."
             )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import tensorflow as tf
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Occupied
 from adapter_bert_tf.permissions import require_writable
 
 TEMPORARY = ".tmp-"  # In the name of a folder that is being written, or about to be removed.
@@ -25,7 +25,7 @@ def require_creatable(path: str) -> None:
     """
     if storage.is_link(path):
         target = os.path.realpath(path)
-        raise InputError(
+        raise Occupied(
             f"{path!r} is a symbolic link to {target!r} and will not be replaced. Name its target, "
             "or remove the link."
         )
@@ -36,7 +36,7 @@ def require_creatable(path: str) -> None:
         above = os.path.dirname(above)
     if not storage.isdir(above):
         actual = "a file" if storage.exists(above) else "a broken link"
-        raise InputError(
+        raise Occupied(
             f"{path!r} cannot be made: {above!r} is {actual}, not a folder. Choose another folder."
         )
     require_writable(above)
@@ -46,7 +46,7 @@ def require_free(folder: str) -> None:
     """Raises `InputError` if there is anything but an empty folder at a path."""
     require_creatable(folder)
     if storage.exists(folder) and (not storage.isdir(folder) or storage.listdir(folder)):
-        raise InputError(
+        raise Occupied(
             f"{folder!r} exists already and will not be replaced. Choose another folder, or remove "
             "it first."
         )
@@ -125,7 +125,7 @@ def replace_file(path: str, overwrite: bool) -> Iterator[str]:
         except (FileExistsError, IsADirectoryError, tf.errors.AlreadyExistsError) as error:
             kept = _new_file(folder, "answers-", path)
             os.replace(temporary, kept)
-            raise InputError(
+            raise Occupied(
                 f"Another process has made {path!r}, which is not replaced. The answers are in "
                 f"{kept!r}."
             ) from error

@@ -16,7 +16,7 @@ import filelock
 import tensorflow as tf
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, Occupied
 from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.permissions import denied_as_input_error
 from adapter_bert_tf.sanitize import printable, truncate
@@ -34,7 +34,7 @@ FIELDS = {**dict.fromkeys(TEXTS, str), "pid": int, **dict.fromkeys(TIMES, float)
 _held: set[str] = set()
 
 
-class InUse(InputError):
+class InUse(InputError, code="in_use"):
     """Another process holds a folder."""
 
 
@@ -102,7 +102,7 @@ class Lock:
         """Takes the lock of the operating system. Raises `InUse` if another process has it."""
         storage.makedirs(os.path.dirname(self.path))
         if storage.is_link(self.path):
-            raise InputError(f"{self.path} is a link, and a file is written there. Remove it.")
+            raise Occupied(f"{self.path} is a link, and a file is written there. Remove it.")
         # Not `filelock`'s fallback, which cannot detect a dead process on another machine.
         lock = filelock.FileLock(self.path, thread_local=False, fallback_to_soft=False)
         try:

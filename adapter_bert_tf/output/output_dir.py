@@ -11,7 +11,7 @@ from typing import TypeAlias
 from absl import logging
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, Occupied
 from adapter_bert_tf.output.atomic import TEMPORARY
 from adapter_bert_tf.output.lock import FILE, locked
 from adapter_bert_tf.output.records import read_record
@@ -118,7 +118,7 @@ class OutputDir:
         """Raises `InputError` for a file with a name of ours, in a folder without a record."""
         patterns = (*self.contents.files, *self.contents.records)
         if not self._is_recorded() and (foreign := self._paths(patterns)):
-            raise InputError(
+            raise Occupied(
                 f"{min(foreign)} exists, and no record shows that a run wrote it. A run would "
                 "replace it: move it away, or choose another --output_dir."
             )
@@ -187,7 +187,7 @@ def _remove_folder(path: str, check: Callable[[str], object]) -> None:
 
 
 def _name_taken(path: str, actual: str, expected: str) -> InputError:
-    return InputError(
+    return Occupied(
         f"{path} is {actual}, and a run writes {expected} there. Move it away, or choose another "
         "--output_dir."
     )

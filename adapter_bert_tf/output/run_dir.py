@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Damaged, InputError, Occupied
 from adapter_bert_tf.output.artifact import Artifact
 from adapter_bert_tf.output.output_dir import Contents, OutputDir, Pattern, matches
 from adapter_bert_tf.output.records import Fingerprint, file_digest, read_record, write_record
@@ -49,7 +49,7 @@ class RunDir(OutputDir):
         if owner is None:
             self._require_no_checkpoints()
         elif different := self.run.changed_settings(owner):
-            raise InputError(
+            raise Occupied(
                 f"{self.path} holds the checkpoints of another run: {'; '.join(different)}. Use "
                 "its flags to resume it, another --output_dir, or --overwrite."
             )
@@ -59,7 +59,7 @@ class RunDir(OutputDir):
         if any(
             inner.path == folder and inner._paths(inner.contents.files) for inner in self._inner
         ):
-            raise InputError(
+            raise Occupied(
                 f"{folder} holds checkpoints, and no {record} names their run. Choose another "
                 "--output_dir, or remove them with --overwrite."
             )
@@ -68,7 +68,7 @@ class RunDir(OutputDir):
         """Raises `InputError` if the checkpoints were trained on other content."""
         owner = self._owner()
         if owner is not None and (different := self.run.changed_content(owner)):
-            raise InputError(
+            raise Occupied(
                 f"{self.path} holds the checkpoints of a run whose {' and '.join(different)} had "
                 "another content. Choose another --output_dir, or use --overwrite."
             )
@@ -117,7 +117,7 @@ class RunDir(OutputDir):
         try:
             self.require_own_adapter(overwrite)
         except InputError as error:
-            raise InputError(
+            raise Occupied(
                 f"{self.adapter.path} holds an adapter that another run has written since this one "
                 "started, and that is not replaced. The weights of this run are in its "
                 "checkpoints: move the other adapter away, and repeat the command."
@@ -141,7 +141,7 @@ class RunDir(OutputDir):
             return None
         owner = read_record(path)
         if owner is None:
-            raise InputError(
+            raise Damaged(
                 f"{path} is damaged: the run of the checkpoints next to it is unknown. Choose "
                 "another --output_dir, or remove them with --overwrite."
             )
@@ -228,4 +228,4 @@ def require_own_adapter(
         else ", which is not replaced. Choose another --adapter_dir, or remove what is there. To "
         f"start training from that adapter use --init_from={adapter.path}."
     )
-    raise InputError(f"{adapter.path} already holds an adapter of another run{choice}")
+    raise Occupied(f"{adapter.path} already holds an adapter of another run{choice}")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Mismatch, Missing, NotFound
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types import type_of
 from adapter_bert_tf.tasks import OWN, TASKS
@@ -20,9 +20,7 @@ def check_row(config: Mapping[str, Any], name: str, row: Any, number: int) -> No
     texts = isinstance(row, tuple) and all(isinstance(text, str) for text in row)
     if not texts or len(row) != num_texts(config):
         wanted = type_of(config).reads(config["inputs"])
-        raise InputError(
-            f"The adapter {name!r} reads {wanted}. Received, at {number}: {preview(row)}"
-        )
+        raise Mismatch(f"The adapter {name!r} reads {wanted}. Received at {number}: {preview(row)}")
 
 
 def text_columns(
@@ -40,7 +38,7 @@ def text_columns(
     given = {name: column for name, column in settings.items() if column is not None}
     needed = list(settings)[: num_texts(config)]
     if given and list(given) != needed:
-        raise InputError(
+        raise Mismatch(
             f"The adapter reads {type_of(config).reads(config['inputs'])}: set "
             f"{' and '.join(needed)} alone. Received: {preview(given)}",
             *needed,
@@ -53,7 +51,7 @@ def text_columns(
         if names is None and all(is_number(column) for column in candidate):
             return [int(column) for column in candidate]
     known = " or ".join(str(list(candidate)) for candidate in _candidates(config))
-    raise InputError(
+    raise Missing(
         f"Which columns hold the texts? The adapter knows {known}: set {' and '.join(needed)}. "
         f"Received: {_format_names(names)}",
         *needed,
@@ -65,7 +63,7 @@ def _find_column(setting: str, column: str | int, names: Sequence[str] | None) -
         return column
     if is_number(str(column)) and (names is None or int(column) < len(names)):
         return int(column)
-    raise InputError(
+    raise NotFound(
         f"{setting}: there is no column {preview(column)}. Received: {_format_names(names)}",
         setting,
     )

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables import split_rows, utf16_hint
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Damaged, InputError
 from adapter_bert_tf.sanitize import parse_json, preview, truncate
 from adapter_bert_tf.tasks.own import delimiter_of
 
@@ -114,7 +114,7 @@ class Table:
             place = "" if isinstance(error, csv.Error) else place  # The message names the line.
             self._raw.seek(0)
             hint = utf16_hint(self._raw.read(2))
-            raise InputError(
+            raise Damaged(
                 f"{self.path}, {place}{truncate(str(error), 200)}. Is the file complete, and are "
                 f"encoding{hint} and quoted right?",
                 "encoding",
@@ -139,7 +139,7 @@ class Table:
             blank.clear()
             yield self._row(line, cells)
         if self.format.header and not width:
-            raise InputError(f"{self.path} is empty: it has no column names.")
+            raise Damaged(f"{self.path} is empty: it has no column names.")
 
     def _header(self, cells: list[str]) -> list[str]:
         names = [name.strip() for name in cells]
@@ -171,7 +171,7 @@ class Table:
                 yield from before
             yield row
         if self.names is None and before:
-            raise InputError(
+            raise Damaged(
                 f"{self.path}: no line of it is a JSON object. Line {before[0].line}: "
                 f"{before[0].error}"
             )

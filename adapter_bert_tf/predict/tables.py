@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError, require_bools
+from adapter_bert_tf.errors import Conflict, InputError, NotFound, require_bools
 from adapter_bert_tf.output.atomic import replace_file, require_creatable
 from adapter_bert_tf.permissions import denied_as_input_error
 from adapter_bert_tf.predict.reading import Row, extension_of, open_table, table_format
@@ -81,11 +81,11 @@ def check_places(path: str, output: str, overwrite: bool) -> None:
     for place in (path, output):
         table_format(place)
     if not storage.exists(path):
-        raise InputError(f"There is no file {path!r}.")
+        raise NotFound(f"There is no file {path!r}.")
     if storage.isdir(path):
         raise InputError(f"{path!r} is a folder. Name one of its files.")
     if storage.real(path) == storage.real(output):
-        raise InputError(f"The output must be another file than what is read. Received: {path!r}")
+        raise Conflict(f"The output must be another file than what is read. Received: {path!r}")
     require_creatable(output)
     if storage.exists(output) and (storage.isdir(output) or not overwrite):
         message = f"{output!r} exists already. Choose another path, or pass overwrite=True."

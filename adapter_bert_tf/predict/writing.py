@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, TypeAlias
 
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, Unsupported
 from adapter_bert_tf.predict.reading import Row, Table, TableFormat
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.tasks.task import BETWEEN_LABELS
@@ -98,7 +98,7 @@ def _cell_writer(file: IO[str], file_format: TableFormat) -> Callable[[Sequence[
         texts = [str(cell) for cell in cells]
         for text in texts:
             if any(end in text for end in (file_format.delimiter, "\n", "\r")):
-                raise InputError(
+                raise Unsupported(
                     f"A cell of a {file_format.extension} file cannot hold its delimiter or a line "
                     f"end. Write .csv or .jsonl instead. Received: {preview(text)}"
                 )

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import tensorflow as tf
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import NotFound
 from adapter_bert_tf.sanitize import parse_json, preview
 from adapter_bert_tf.task_types import type_of_details
 
@@ -78,7 +78,7 @@ class Contents:
 def read(folder: str) -> Contents:
     """Reads the contents of an output folder. Raises `InputError` if it does not exist."""
     if not storage.isdir(folder):
-        raise InputError(f"The folder {folder!r} does not exist. Give the --output_dir of a run.")
+        raise NotFound(f"The folder {folder!r} does not exist. Give the --output_dir of a run.")
     contents = Contents(folder, sorted(name.rstrip("/") for name in storage.listdir(folder)))
     contents.record = contents.read("run.json", _parse_object, {})
     contents.steps = contents.read("metrics.jsonl", _parse_steps, [])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import NotFound, Occupied
 from adapter_bert_tf.report import curves, evaluation, folder, pictures, run_record, sweeps
 from adapter_bert_tf.report.folder import Contents
 from adapter_bert_tf.report_blocks import Block, Note, Section, format_number
@@ -43,7 +43,7 @@ def _require_writable(target: str) -> None:
     elif storage.exists(target) and not is_report(target):
         obstacle = "not a report of this program"
     if obstacle:
-        raise InputError(f"{target} is {obstacle}, and the report is written there. Move it away.")
+        raise Occupied(f"{target} is {obstacle}, and the report is written there. Move it away.")
 
 
 def is_report(target: str) -> bool:
@@ -56,7 +56,7 @@ def build(path: str) -> str:
     contents = folder.read(path)
     if not (contents.record or contents.runs or contents.steps or pictures.analyses_in(contents)):
         damage = f" {contents.damaged[0]}" if contents.damaged else ""
-        raise InputError(
+        raise NotFound(
             f"{path} has nothing to report: no run.json, no metrics, and no figure of an "
             f"analysis.{damage} Give the --output_dir of a run."
         )

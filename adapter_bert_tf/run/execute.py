@@ -7,7 +7,7 @@ from typing import Any
 import tf_keras
 
 from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import NotFound
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output import provenance
 from adapter_bert_tf.output.lock import remove_dead
@@ -79,7 +79,7 @@ def new_model(runner: TaskRunner, plan: Plan) -> EncoderModel:
     elif plan.initial_adapter:
         runner.assign_start(plan.initial_adapter, plan, model)
     elif untouched and not plan.actions.do_train:
-        raise InputError(
+        raise NotFound(
             f"There is no adapter in {plan.output.adapter_folder!r} to evaluate, and "
             f"{plan.base.weights_path} does not hold {untouched[0]!r}. Add --do_train or "
             "--adapter_dir."

@@ -10,7 +10,7 @@ from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Value
 from adapter_bert_tf.config.settings import with_role
-from adapter_bert_tf.errors import InputError, error_context
+from adapter_bert_tf.errors import Conflict, InputError, Missing, NotFound, error_context
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output.records import digest
 from adapter_bert_tf.run.task_data import TaskData
@@ -84,7 +84,7 @@ def load_initial_adapter(config: RunConfig, together: bool = False) -> InitialAd
     folder, task = config.training.init_from, config.training.init_task
     if not folder:
         if task:
-            raise InputError("--init_task names a task of --init_from=DIR, which is missing.")
+            raise Missing("--init_task names a task of --init_from=DIR, which is missing.")
         return None
     _require_training(config, folder)
     saved = drop_lowest_layers(load_adapter(folder), config.method.adapter_drop)
@@ -100,12 +100,12 @@ def load_initial_adapter(config: RunConfig, together: bool = False) -> InitialAd
 
 def _require_training(config: RunConfig, folder: str) -> None:
     if not config.actions.do_train:
-        raise InputError(
+        raise Conflict(
             f"--init_from={folder} needs --do_train. To evaluate an adapter, name it with "
             "--adapter_dir."
         )
     if not adapter_exists(folder):
-        raise InputError(f"--init_from={folder} holds no adapter_config.json of an adapter.")
+        raise NotFound(f"--init_from={folder} holds no adapter_config.json of an adapter.")
 
 
 def _of_several(

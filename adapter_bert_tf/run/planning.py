@@ -11,7 +11,7 @@ from adapter_bert_tf.config import checks, settings
 from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.task_list import takes_subsets
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict, Mismatch, Missing
 from adapter_bert_tf.output.output_dir import OutputDir
 from adapter_bert_tf.output.run_dir import RunDir
 from adapter_bert_tf.run.batch_sizes import batches_of, training_settings
@@ -30,7 +30,7 @@ from adapter_bert_tf.store.adapter_dir import AdapterDir, require_outside_adapte
 from adapter_bert_tf.store.combine import drop_lowest_layers
 from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.multitask import require_one_task
-from adapter_bert_tf.training.tuning import BASE_METHODS
+from adapter_bert_tf.training.tuning import METHODS
 
 
 def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
@@ -137,7 +137,7 @@ def _load_saved(runner: TaskRunner, config: RunConfig) -> SavedAdapter | None:
 def _check_length(max_seq_length: int, base: Base) -> None:
     longest = base.config.max_sequence_length
     if max_seq_length > longest:
-        raise InputError(
+        raise Mismatch(
             f"--max_seq_length={max_seq_length} exceeds the base's position table, which has "
             f"{longest} rows."
         )
@@ -153,7 +153,7 @@ def _with_pooler_default(
     """
     if config.method.train_pooler is not None:
         return config
-    is_used = runner.uses_pooler and not initial and config.method.tuning not in BASE_METHODS
+    is_used = runner.uses_pooler and not initial and not METHODS[config.method.tuning].changes_base
     return config.with_defaults(train_pooler=is_used and not base.has_trained_pooler)
 
 
@@ -161,11 +161,9 @@ def _check_cache_frozen(config: RunConfig, runner: TaskRunner, method: Method) -
     if not (config.actions.do_train and config.training.cache_frozen):
         return
     if runner.together:
-        raise InputError("--cache_frozen works with one task. Leave it out.")
+        raise Conflict("--cache_frozen works with one task. Leave it out.")
     if not method.tuning.frozen_layers:
-        raise InputError(
-            "--cache_frozen: no layer is frozen. Add --frozen_layers=N, or leave it out."
-        )
+        raise Conflict("--cache_frozen: no layer is frozen. Add --frozen_layers=N or leave it out.")
 
 
 def _checked_folder(
@@ -191,9 +189,9 @@ def _check_selection(runner: TaskRunner, plan: Plan) -> None:
         return
     is_evaluated = evaluation.eval_every_steps or evaluation.keep == "best"
     if is_evaluated and not runner.is_evaluated(plan):
-        raise InputError(
+        raise Missing(
             "--eval_every_steps and --keep=best need the dev set. Add --do_eval, with the data "
             "that it reads."
         )
     if evaluation.patience and not evaluation.eval_every_steps:
-        raise InputError("--patience counts evaluations during training. Add --eval_every_steps=N.")
+        raise Missing("--patience counts evaluations during training. Add --eval_every_steps=N.")

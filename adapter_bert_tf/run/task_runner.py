@@ -12,7 +12,7 @@ from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.sections.training import TrainingConfig
 from adapter_bert_tf.data.host_shard import HostShard
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict
 from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output.provenance import command
@@ -61,7 +61,7 @@ class TaskRunner(abc.ABC):
     def training_loss(self, tasks: Sequence[TaskData], config: TrainingConfig) -> Loss | None:
         """Returns the loss to train with; None for the model's own. Raises `InputError`."""
         if config.class_weights or config.label_smoothing:
-            raise InputError(
+            raise Conflict(
                 "--class_weights and --label_smoothing work only with one task of classes. Leave "
                 "them out."
             )
@@ -76,7 +76,7 @@ class TaskRunner(abc.ABC):
         if initial:
             require_one_task(initial.saved.config, initial.folder)
         if method.tuning.of_several_tasks:
-            raise InputError(
+            raise Conflict(
                 f"--tuning={method.tuning.method} trains several tasks together. Add tasks to "
                 "--task_name, separated by commas, or choose --tuning=adapters."
             )

@@ -10,7 +10,7 @@ import tensorflow as tf
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.ops import ROWS
 from adapter_bert_tf.data.tokenization import TextEncoder, pad_inputs, require_equal_lengths
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict, InputError
 from adapter_bert_tf.heads.serving_texts import Pieces, id_specs, text_signature
 from adapter_bert_tf.multi_adapter.mixed import group_key, stack_weights
 from adapter_bert_tf.sanitize import printable
@@ -80,7 +80,7 @@ def _load(folders, base):
             )
         if contents.tuning_of(saved.config).changes_base:
             command = type_of(saved.config).command.format(task=saved.config["task"])
-            raise InputError(
+            raise Conflict(
                 f"{folder} changes the base ({saved.config['method']}), and can only be exported "
                 f"alone: {command} --adapter_dir={path} --do_export."
             )

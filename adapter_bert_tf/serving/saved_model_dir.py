@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Occupied
 from adapter_bert_tf.heads.serving_texts import INPUTS
 from adapter_bert_tf.output.artifact import Artifact, walk
 from adapter_bert_tf.output.records import read_record, write_record
@@ -73,7 +73,7 @@ class SavedModelDir(Artifact):
         results = record.get("results")
         recorded = results.get(EXPORT) if isinstance(results, dict) else None
         if recorded and recorded == self.state():
-            raise InputError(
+            raise Occupied(
                 f"{self.path!r} is the SavedModel of the run in {above!r}, and will not be "
                 "replaced. Choose another folder, or remove it first."
             )

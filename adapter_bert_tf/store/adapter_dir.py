@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Occupied
 from adapter_bert_tf.output import atomic
 from adapter_bert_tf.output.artifact import Artifact
 from adapter_bert_tf.sanitize import parse_json, preview
@@ -95,7 +95,7 @@ def require_outside_adapters(folder: str) -> None:
         above, name = os.path.split(path)
         if name in INSIDE and storage.exists(os.path.join(above, CONFIG)):
             part, adapter = INSIDE[name]
-            raise InputError(
+            raise Occupied(
                 f"{folder!r} is among the {part}s of the {adapter} in {above!r}, where nothing "
                 "else can be. Choose another folder."
             )
@@ -115,7 +115,7 @@ def require_same_task(folder: str, config: Mapping[str, Any]) -> None:
         return
     old_name, new_name = contents.name_of(existing), contents.name_of(config)
     if old_name != new_name or any(existing[key] != config[key] for key in ("labels", "head")):
-        raise InputError(
+        raise Occupied(
             f"{folder!r} holds the adapter {preview(old_name)} with {_outputs(existing)}. "
             f"Received: {preview(new_name)} with {_outputs(config)}. Choose another folder, or "
             "pass overwrite=True.",

@@ -5,7 +5,7 @@ from typing import Any
 
 from absl import logging
 
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Mismatch, Unsupported
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.checks import NORMS
@@ -22,7 +22,7 @@ def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
     """
     expected = config["base"]
     if expected["weights_sha256"] is None and config["method"] not in FULL_METHODS:
-        raise InputError(
+        raise Unsupported(
             "The adapter was trained on a base of random weights, which are not stored. "
             "Train it again on a base with weights (checkpoint=PATH).",
             "checkpoint=PATH",
@@ -46,7 +46,7 @@ def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
             return
         differences = [f"LayerNorms: adapter {norms!r}, base {received_norms!r}"]
     if differences:
-        raise InputError(
+        raise Mismatch(
             f"The adapter was trained on another base. {'; '.join(differences)}. Use the base it "
             f"was trained on (base=BASE){_base_name(config)}.",
             "base=BASE",

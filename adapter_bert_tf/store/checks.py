@@ -17,7 +17,7 @@ from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.contents import adapter_of, tuning_of
 from adapter_bert_tf.store.multitask import NAME, OF_TASK, SEVERAL, TASKS, is_several, names_of
 from adapter_bert_tf.task_types import TaskType, type_of
-from adapter_bert_tf.training.tuning import MODULE_GROUPS
+from adapter_bert_tf.training.tuning import METHODS
 
 Types = Mapping[str, type | tuple[type, ...]]
 TEXT_OR_NONE = (str, type(None))
@@ -201,7 +201,7 @@ def _check_adapter(config: Mapping[str, Any]) -> None:
     adapter = adapter_of(config)
     if adapter:
         adapter.specs(config["base"])
-    group = MODULE_GROUPS.get(config["method"])
+    group = METHODS[config["method"]].modules
     if group and group not in (adapter.groups if adapter else ()):
         raise InputError(
             f"the method {config['method']} trains {group!r}, and there is no such part. Received: "

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict, InputError, Mismatch
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.directory import SavedAdapter
@@ -24,7 +24,7 @@ def drop_lowest_layers(saved: SavedAdapter, layers: int) -> SavedAdapter:
     if not layers:
         return saved
     if adapter is None:
-        raise InputError(f"{saved.config['task']!r} has no adapters to drop.")
+        raise Conflict(f"{saved.config['task']!r} has no adapters to drop.")
     remaining = adapter.without_lowest(layers, saved.config["base"]["num_layers"])
     config = unmeasured(saved.config) | {"adapter": remaining.to_dict()}
     names = contents.expected_shapes(config)
@@ -40,7 +40,7 @@ def average(adapters: Sequence[SavedAdapter]) -> SavedAdapter:
         differences = [k for k in (*SHAPE_KEYS, *OPTIONAL_KEYS) if other.get(k) != first.get(k)]
         if differences:
             key = differences[0]
-            raise InputError(
+            raise Mismatch(
                 f"Only adapters of one shape and base can be averaged; these differ in "
                 f"{differences}: {preview(first.get(key))} and {preview(other.get(key))}"
             )

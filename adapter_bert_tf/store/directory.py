@@ -14,7 +14,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
 from adapter_bert_tf.adapters.methods.multitask import MultitaskConfig
 from adapter_bert_tf.adapters.ops import Tensor
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, Mismatch, Occupied
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents, schema
 from adapter_bert_tf.store import weights as weight_bytes
@@ -80,7 +80,7 @@ class SavedAdapter:
             n for n in variables if not n.startswith(("bert/", *skipped)) and n not in weights
         ]
         if mismatched or missing:
-            raise InputError(
+            raise Mismatch(
                 f"The saved adapter does not fit the model. Not in the model or with "
                 f"another shape: {mismatched[:5]}. Missing in the file: {missing[:5]}"
             )
@@ -100,7 +100,7 @@ def extract_task(saved: SavedAdapter, task: str | None) -> SavedAdapter:
     embeddings. Its head must not be used.
     """
     if contents.tuning_of(saved.config).changes_base:
-        raise InputError(
+        raise Mismatch(
             f"{saved.config['method']} trained one encoder for all its tasks, so it has no adapter "
             "of a single task. Use the whole."
         )
@@ -184,7 +184,7 @@ def check_task_directories(folder: str, saved: SavedAdapter) -> None:
     tasks_folder = os.path.join(folder, TASKS)
     if not is_several(saved.config):
         if storage.exists(tasks_folder):
-            raise InputError(
+            raise Occupied(
                 f"{tasks_folder!r} does not belong to this adapter of one task, "
                 f"{preview(saved.config['task'])}. Move it away."
             )
@@ -201,7 +201,7 @@ def check_task_directories(folder: str, saved: SavedAdapter) -> None:
             and np.allclose(stored[n], task.weights[n], rtol, atol)
             for n in stored
         ):
-            raise InputError(f"{path!r} does not match the multitask adapter it is stored in.")
+            raise Mismatch(f"{path!r} does not match the multitask adapter it is stored in.")
 
 
 class TrainedAdapter(AdapterDir):
@@ -251,13 +251,10 @@ def _is_local_adapter(text: str) -> bool:
 
 
 def load_adapter(folder: str | os.PathLike[str]) -> SavedAdapter:
-    """Reads an adapter directory, as untrusted data.
+    """Reads an adapter directory, as untrusted data. Raises `InputError` unless it is complete.
 
     No code in it is run and no file outside it is read. Numbers, names and shapes of the weights
     are checked against the config before the weights are read.
-
-    Raises:
-      InputError: when it is missing, incomplete or not in the format of `save_adapter`.
     """
     path = storage.path_of(folder)
     config, weights, _ = read_adapter(path)

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Damaged, NotFound
 from adapter_bert_tf.output.atomic import replace_folder, require_creatable
 from adapter_bert_tf.permissions import denied_as_input_error, require_open
 from adapter_bert_tf.store import contents, schema
@@ -23,7 +23,7 @@ def read_adapter(folder: str) -> tuple[dict[str, Any], dict[str, np.ndarray], by
     """(config, weights by common name, bytes of the weights file). Raises `InputError`."""
     require_open(folder)
     if not storage.exists(os.path.join(folder, CONFIG)):
-        raise InputError(
+        raise NotFound(
             f"No adapter in {folder!r}: {CONFIG} is missing. Train an adapter, or give the "
             "directory of another (adapter_dir).",
             "adapter_dir",
@@ -32,7 +32,7 @@ def read_adapter(folder: str) -> tuple[dict[str, Any], dict[str, np.ndarray], by
         config = read_config(os.path.join(folder, CONFIG))
         weights, content = _read_weights(os.path.join(folder, WEIGHTS), config)
     except tf.errors.OpError as error:
-        raise InputError(f"The adapter directory {folder!r} is damaged: {error}") from error
+        raise Damaged(f"The adapter directory {folder!r} is damaged: {error}") from error
     return config, weights, content
 
 
@@ -40,11 +40,11 @@ def read_adapter(folder: str) -> tuple[dict[str, Any], dict[str, np.ndarray], by
 def read_config(path: str) -> dict[str, Any]:
     """Reads a config. Raises `InputError`."""
     if _file_size(path) > schema.LARGEST_CONFIG:
-        raise InputError(f"{path} is damaged: it has more than {schema.LARGEST_CONFIG:,} bytes.")
+        raise Damaged(f"{path} is damaged: it has more than {schema.LARGEST_CONFIG:,} bytes.")
     try:
         text = storage.read_text(path)
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is damaged: it is not UTF-8 text ({error}).") from error
+        raise Damaged(f"{path} is damaged: it is not UTF-8 text ({error}).") from error
     return schema.parse(text, path)
 
 
@@ -57,7 +57,7 @@ def _read_weights(path: str, config: Mapping[str, Any]) -> tuple[dict[str, np.nd
         file.seek(0)
         content = file.read()
     if weight_bytes.digest(content) != config["weights_sha256"]:
-        raise InputError(f"{path} is damaged: its digest differs from the one in {CONFIG}.")
+        raise Damaged(f"{path} is damaged: its digest differs from the one in {CONFIG}.")
     return weight_bytes.unpack(content, path), content
 
 
@@ -65,7 +65,7 @@ def _file_size(path: str) -> int:
     """The size of a regular file; raises `InputError` for links, pipes and folders."""
     is_local = not storage.is_remote(path) and os.path.lexists(path)
     if is_local and not stat.S_ISREG(os.lstat(path).st_mode):
-        raise InputError(
+        raise Damaged(
             f"{path} is damaged: it is not a regular file. Copy the file itself into the adapter "
             "directory."
         )

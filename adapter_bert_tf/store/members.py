@@ -10,7 +10,7 @@ import numpy as np
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.methods.fusion_config import WHY_SERIAL, FusionConfig
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict, Damaged, InputError, Mismatch, NotFound, Unsupported
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents, schema, weights
 from adapter_bert_tf.store.base_match import check_base
@@ -55,14 +55,14 @@ class Member:
 def load_member(folder: str, name: str | None = None) -> Member:
     """Reads an adapter directory as a `Member`, by default of its own name. Raises `InputError`."""
     if not storage.exists(os.path.join(folder, CONFIG)):
-        raise InputError(
+        raise NotFound(
             f"No adapter in {folder!r}: {CONFIG} is missing. Give the folder of an adapter."
         )
     config, weights, content = read_adapter(folder)
     require_one_task(config, folder)
     adapter = contents.adapter_of(config)
     if adapter and adapter.borrowed_groups:
-        raise InputError(
+        raise Conflict(
             f"{folder!r} is a fusion, which cannot be a member of a fusion. Name its members."
         )
     return Member(name or contents.name_of(config), config, content, weights)
@@ -81,7 +81,7 @@ def read_members(folder: str, config: Mapping[str, Any]) -> tuple[Member, ...]:
     )
     members_config = make_fusion_config(members, adapter.cooling_steps)
     if members_config != adapter:
-        raise InputError(
+        raise Damaged(
             f"The members in {parent!r} do not match {CONFIG}: {preview(members_config)} in the "
             f"folder, {preview(adapter)} in {CONFIG}."
         )
@@ -93,12 +93,12 @@ def _read_member(folder: str, name: str, digest: str) -> Member:
     try:
         member = load_member(folder, name)
     except InputError as error:
-        raise InputError(
+        raise Damaged(
             f"The member {preview(name)} of a fusion is missing or damaged. Put a copy of it in "
             f"{folder!r}. {error}"
         ) from error
     if member.config["sha256"] != digest:
-        raise InputError(
+        raise Damaged(
             f"The member {preview(name)} of a fusion, in {folder!r}, has another digest than the "
             "one the fusion was trained with. Put a copy of the original member there."
         )
@@ -110,12 +110,12 @@ def _check_member_folders(parent: str, digests: Sequence[str]) -> None:
     names = [name.rstrip("/") for name in storage.listdir(parent)] if is_folder else []
     paths = [parent, *(os.path.join(parent, name) for name in names)]
     if links := [path for path in paths if storage.is_link(path)]:
-        raise InputError(
+        raise Damaged(
             f"{preview(links[0])} is a link, and no file outside the fusion's directory is read. "
             "Replace it by a copy of its target."
         )
     if foreign := sorted(set(names) - {digest[:16] for digest in digests}):
-        raise InputError(
+        raise Damaged(
             f"{parent!r} has {preview(foreign)}, which is not a member of the fusion. Move it away."
         )
 
@@ -138,7 +138,7 @@ def make_fusion_config(members: Sequence[Member], cooling_steps: int = 0) -> Fus
     own_norms = any(NORM in name for name in first.weights)
     frozen = contents.tuning_of(first.config).frozen_layers
     if own_norms and frozen:
-        raise InputError(
+        raise Mismatch(
             f"The member {preview(first.name)} has LayerNorms of its upper layers only, because "
             f"the lowest {frozen} are frozen. A fusion has LayerNorms of all layers or of none. "
             "Train members with train_layer_norm=False, or with frozen_layers=0.",
@@ -152,14 +152,14 @@ def _bottleneck_config(member: Member) -> AdapterConfig:
     """The configuration of a member. Raises `InputError` unless a fusion can use it."""
     tuning, adapter = contents.tuning_of(member.config), contents.adapter_of(member.config)
     if tuning.method != "adapters" or not isinstance(adapter, AdapterConfig):
-        raise InputError(
+        raise Mismatch(
             f"The member {preview(member.name)} has no bottleneck adapters (tuning="
             f"{tuning.method!r}), which a fusion needs. Train it with tuning='adapters'.",
             f"tuning={tuning.method!r}",
             "tuning='adapters'",
         )
     if adapter.placement != "serial":
-        raise InputError(f"The member {preview(member.name)} is a parallel adapter: {WHY_SERIAL}.")
+        raise Unsupported(f"The member {preview(member.name)} is a parallel adapter: {WHY_SERIAL}.")
     return adapter
 
 
@@ -176,7 +176,7 @@ def _check_compatible(first: Member, other: Member) -> None:
             values = [
                 f"{name}: {preview(a.get(name))} and {preview(b.get(name))}" for name in names
             ]
-            raise InputError(
+            raise Mismatch(
                 f"The members {pair} do not fit each other: {description}. {'; '.join(values)}. "
                 "Train both with the same settings."
             )
@@ -184,7 +184,7 @@ def _check_compatible(first: Member, other: Member) -> None:
     same = norms[0].keys() == norms[1].keys()
     if not same or any(not np.array_equal(norms[0][n], norms[1][n]) for n in norms[0]):
         owners = [preview(m.name) for m, own in zip((first, other), norms, strict=True) if own]
-        raise InputError(
+        raise Mismatch(
             f"The members {pair} have different LayerNorms, and a fusion has one set for all its "
             f"members. Members with their own: {' and '.join(owners)}. Train members with "
             "train_layer_norm=False, or with the same LayerNorms.",

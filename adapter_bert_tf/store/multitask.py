@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict, NotFound, Unsupported
 from adapter_bert_tf.heads.mixed_classifier import HeadOf
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.file_names import TASKS  # Also the name of the config's list of tasks.
@@ -41,7 +41,7 @@ def head_among(name: str, kind: TaskType, labels: Sequence[str]) -> HeadOf:
     """The head of one of several tasks. Raises `InputError` if its type cannot be mixed."""
     if not isinstance(kind, TableType) or kind.mixes_as is None:
         known = [k.name for k in TASK_TYPES.values() if isinstance(k, TableType) and k.mixes_as]
-        raise InputError(
+        raise Unsupported(
             f"Several tasks are trained together if their types are among {known}. Received: "
             f"{kind.name} of {preview(name)}"
         )
@@ -52,7 +52,7 @@ def config_of(config: Config, name: str) -> dict[str, Any]:
     """The config of one of the tasks, in the form of a single-task adapter. Raises `InputError`."""
     task = next((task for task in config[TASKS] if task_title(task) == name), None)
     if task is None:
-        raise InputError(
+        raise NotFound(
             f"The adapter holds the tasks {preview(names_of(config))}. Received: {preview(name)}"
         )
     return {key: value for key, value in config.items() if key not in (TASKS, NAME)} | task
@@ -90,12 +90,12 @@ def require_one_task(config: Config, folder: str) -> None:
         return
     names, method = names_of(config), config["tuning"]["method"]
     if Tuning(method).changes_base:
-        raise InputError(
+        raise Conflict(
             f"{folder!r} holds {len(names)} tasks that share an encoder, trained with {method}, "
             "and cannot be divided. Evaluate, predict with or export all its tasks: "
             f"{','.join(names)}."
         )
-    raise InputError(
+    raise Conflict(
         f"{folder!r} holds {len(names)} tasks that were trained together. Name the folder of one "
         f"of them, for example {folder.rstrip('/')}/{TASKS}/{names[0]}."
     )

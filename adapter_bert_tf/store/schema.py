@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adapter_bert_tf.adapters.registry import ModuleConfig
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Damaged
 from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.sanitize import parse_json, preview
 from adapter_bert_tf.store import checks
@@ -71,7 +71,7 @@ def _digest(config: Mapping[str, Any]) -> str:
     try:
         text = json.dumps({k: v for k, v in config.items() if k != "sha256"}, sort_keys=True)
     except RecursionError as error:
-        raise InputError("An adapter's config is nested too deeply.") from error
+        raise Damaged("An adapter's config is nested too deeply.") from error
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -80,13 +80,13 @@ def parse(text: str, where: str) -> dict[str, Any]:
     try:
         config = parse_json(text, distinct=True)
     except ValueError as error:
-        raise InputError(f"{where} is damaged, no valid JSON: {error}") from error
+        raise Damaged(f"{where} is damaged, no valid JSON: {error}") from error
     if not isinstance(config, dict):
-        raise InputError(f"{where} is damaged: it must hold a JSON object.")
+        raise Damaged(f"{where} is damaged: it must hold a JSON object.")
     if wrong := checks.wrong_fields(config, checks.FIELDS, checks.OPTIONAL):
-        raise InputError(f"{where} misses {wrong}, or they are of another type.")
+        raise Damaged(f"{where} misses {wrong}, or they are of another type.")
     if config["sha256"] != _digest(config):
-        raise InputError(
+        raise Damaged(
             f"{where} is damaged or was edited: its content is not what was written. "
             "Save the adapter again from Python instead of editing the file."
         )
@@ -103,4 +103,4 @@ def _check_unicode(config: Mapping[str, Any], where: str) -> None:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         part = preview(text[max(error.start - 40, 0) : error.end + 40])
-        raise InputError(f"{where} is damaged: {part} has half of a character.") from error
+        raise Damaged(f"{where} is damaged: {part} has half of a character.") from error

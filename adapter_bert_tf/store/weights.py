@@ -11,7 +11,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Damaged, InputError
 from adapter_bert_tf.sanitize import parse_json, preview
 
 DTYPES: dict[str, tuple[str, Any]] = {
@@ -52,7 +52,7 @@ def unpack(content: bytes, path: str) -> dict[str, np.ndarray]:
     try:
         tensors = safetensors.deserialize(content)
     except safetensors.SafetensorError as error:
-        raise InputError(f"{path} is damaged: {error}") from error
+        raise Damaged(f"{path} is damaged: {error}") from error
     arrays = {
         name: np.frombuffer(tensor["data"], DTYPE_BY_CODE[tensor["dtype"]])
         .reshape(tensor["shape"])
@@ -68,10 +68,10 @@ def check_header(
 ) -> None:
     """Checks a file's header, from its start, before its weights are read. Raises `InputError`."""
     if size > MAX_FILE_BYTES:
-        raise InputError(f"{path} has {size:,} bytes; at most {MAX_FILE_BYTES:,} are read.")
+        raise Damaged(f"{path} has {size:,} bytes; at most {MAX_FILE_BYTES:,} are read.")
     length = struct.unpack("<Q", read(8))[0] if size >= 8 else size
     if length > min(MAX_HEADER_BYTES, size - 8):
-        raise InputError(
+        raise Damaged(
             f"{path} is damaged: it declares a header of {length:,} bytes, the file has {size:,}; "
             f"at most {MAX_HEADER_BYTES:,} are read."
         )
@@ -83,14 +83,12 @@ def check_header(
             if name != "__metadata__"
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} is damaged: its header cannot be read ({error}).") from error
+        raise Damaged(f"{path} is damaged: its header cannot be read ({error}).") from error
     _check_tensors(tensors, shapes, path)
     expected = 8 + length
     expected += sum(DTYPE_BY_CODE[dtype].itemsize * math.prod(s) for dtype, s in tensors.values())
     if size != expected:
-        raise InputError(
-            f"{path} is damaged: it should have {expected:,} bytes. Received: {size:,}"
-        )
+        raise Damaged(f"{path} is damaged: it should have {expected:,} bytes. Received: {size:,}")
 
 
 def _check_tensors(
@@ -99,16 +97,16 @@ def _check_tensors(
     missing = sorted(shapes.keys() - tensors.keys())
     extra = [name[:80] for name in sorted(tensors.keys() - shapes.keys())]
     if missing or extra:
-        raise InputError(
+        raise Damaged(
             f"{path} does not match its config. Missing: {missing[:5]}. Unknown: {extra[:5]}"
         )
     for name, (dtype, shape) in tensors.items():
         if not isinstance(dtype, str) or dtype not in DTYPE_BY_CODE:
-            raise InputError(
+            raise Damaged(
                 f"{path}: {name} must be one of {list(DTYPE_BY_CODE)}. Received: {preview(dtype)}"
             )
         if shape != tuple(shapes[name]):
-            raise InputError(
+            raise Damaged(
                 f"{path}: {name} must have the shape {tuple(shapes[name])}. "
                 f"Received: {preview(shape)}"
             )

@@ -15,7 +15,7 @@ from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Value
 from adapter_bert_tf.config.settings import EARLIER, NOT_SWEPT, with_role
 from adapter_bert_tf.config.yaml_file import as_text, read_yaml
-from adapter_bert_tf.errors import InputError, error_context
+from adapter_bert_tf.errors import Conflict, Damaged, InputError, Missing, Occupied, error_context
 from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.run.fingerprint import decisive
 from adapter_bert_tf.sanitize import preview, printable
@@ -33,7 +33,7 @@ LONGEST_NAME = 240  # Bytes of a folder's name; file systems take 255.
 def read_grid(config: RunConfig) -> Grid:
     """Returns a dict from setting to its list of values. Raises `InputError`."""
     if not (config.actions.do_train and config.actions.do_eval):
-        raise InputError(
+        raise Missing(
             "--num_trials, --folds and --sweep choose the best run on dev. Add --do_train and "
             "--do_eval."
         )
@@ -62,7 +62,7 @@ def _check_grid(config: RunConfig, sweep: str, grid: Grid) -> None:
         problem = f"There are no values of {preview(empty)}." if empty else "It is empty."
         raise InputError(f"--sweep={sweep} must hold `setting: [values]` lines. {problem}")
     if fixed := [name for name in grid if name in NOT_SWEPT]:
-        raise InputError(
+        raise Conflict(
             f"--sweep={sweep} cannot vary {', '.join(fixed)}. For seeds use --num_trials."
         )
     if unknown := sorted(name for name in grid if name not in config.values):
@@ -79,7 +79,7 @@ def _check_folds(config: RunConfig) -> None:
     """Raises `InputError` for actions that need one adapter, which cross-validation lacks."""
     actions = ("do_predict", "do_export", "adapter_dir", "export_dir")
     if given := [name for name in actions if config.value(name)]:
-        raise InputError(
+        raise Conflict(
             f"--folds gives each run its own adapter, and leaves none for --{given[0]}. Train "
             "again without --folds, or choose one run by --fold."
         )
@@ -174,7 +174,7 @@ def check_base(config: RunConfig, base: Base) -> None:
     names = [name for name in ("do_predict", "do_export") if config.value(name)]
     actions = " and ".join(f"--{name}" for name in names)
     if actions and base.weights_path is None:
-        raise InputError(
+        raise Missing(
             f"{actions} of a sweep need a base whose weights can be loaded again. Add --base_model "
             f"or --init_checkpoint, or leave out {actions}."
         )
@@ -189,11 +189,11 @@ def check_sweep(config: RunConfig, grid: Grid) -> None:
     record = read_record(path)
     way_out = "Choose another --output_dir, or replace it with --overwrite."
     if record is None and storage.exists(path):
-        raise InputError(f"{path} is damaged, so the sweep in this folder is unknown. {way_out}")
+        raise Damaged(f"{path} is damaged, so the sweep in this folder is unknown. {way_out}")
     if record is not None and not _is_same(config, grid, record):
-        raise InputError(f"{out} holds another sweep: see {path}. {way_out}")
+        raise Occupied(f"{out} holds another sweep: see {path}. {way_out}")
     if record is None and storage.exists(os.path.join(out, "run.json")):
-        raise InputError(f"{out} holds a single run. {way_out}")
+        raise Occupied(f"{out} holds a single run. {way_out}")
 
 
 def _fingerprint(grid: Grid, settings: Mapping[str, Value]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.config.ineffective_flags import ineffective_in_sweep
 from adapter_bert_tf.config.messages import spell_for_command
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.errors import Diverged, InputError
+from adapter_bert_tf.errors import Conflict, Diverged, InputError
 from adapter_bert_tf.output.output_dir import OutputDir
 from adapter_bert_tf.output.records import digest, read_record
 from adapter_bert_tf.output.run_dir import require_own_adapter
@@ -109,7 +109,7 @@ class Sweep:
         """Plans all runs before the first. Raises `InputError`."""
         config = self.config
         if any(one.device.distribution == "multi_worker" for one in (config, *self.configs)):
-            raise InputError(
+            raise Conflict(
                 "--sweep, --num_trials and --folds run on one host. Received: "
                 "--distribution=multi_worker. Start the runs one by one."
             )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict, InputError
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types.classification import Classification
 from adapter_bert_tf.task_types.multi_label import MultiLabel
@@ -68,7 +68,7 @@ def chosen_type(settings: Mapping[str, Any]) -> TableType:
         setting_by_type[table_type(name).name] = f"task_type={name}"
     if len(setting_by_type) > 1:
         words = list(setting_by_type.values())
-        raise InputError(f"A task has one type. Received: {' and '.join(words)}", *words)
+        raise Conflict(f"A task has one type. Received: {' and '.join(words)}", *words)
     return table_type(next(iter(setting_by_type), "classification"))
 
 

@@ -206,7 +206,5 @@ def _split_weights(text: str, labels: Sequence[str]) -> list[str]:
 def _parse_weight(text: str) -> float:
     weight = _number(text)
     if weight is None or not 0 < weight < math.inf:
-        raise InputError(
-            f"--class_weights: a weight is a number above 0. Received: {preview(text)}"
-        )
+        raise InputError(f"--class_weights: a weight is above 0. Received: {preview(text)}")
     return weight

@@ -11,7 +11,7 @@ import tensorflow as tf
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.labels import LabelCells
 from adapter_bert_tf.data.tokenization import TextEncoder, pad_inputs, require_equal_lengths
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict, InputError
 from adapter_bert_tf.heads import serving_texts
 from adapter_bert_tf.heads.classifier import Classifier, pooled_logits
 from adapter_bert_tf.heads.losses import Loss
@@ -98,7 +98,7 @@ class TableType(TaskType, LabelCells):
     ) -> Loss | None:
         """The loss with `--class_weights` and `--label_smoothing`; None: the model's own."""
         if weights or smoothing:
-            raise InputError(
+            raise Conflict(
                 "--class_weights and --label_smoothing need a single task of classes, without "
                 "scores, label sets or questions. Leave them out."
             )

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, Missing
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.tasks.task import Columns, Source, Task
 
@@ -37,7 +37,7 @@ def own_task(
       train: name of the training data's file, without its extension.
     """
     if not text_a:
-        raise InputError(
+        raise Missing(
             f"text_a is missing: the column of the text, by name or number. Received: {text_a!r}"
         )
     for column in filter(None, (text_a, text_b, label)):

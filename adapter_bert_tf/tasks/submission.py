@@ -11,7 +11,7 @@ import zipfile
 
 from absl import app, flags
 
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict, Damaged, InputError, Missing, NotFound, Occupied
 from adapter_bert_tf.tasks.glue import GLUE
 
 HEADER = "index\tprediction"
@@ -32,7 +32,7 @@ def find_files(folders):
     for name, (task, _) in expected_files().items():
         paths = [path for folder in folders if (path := pathlib.Path(folder, name)).is_file()]
         if len(paths) > 1:
-            raise InputError(
+            raise Conflict(
                 f"{name} is there {len(paths)} times: {', '.join(map(str, paths))}. "
                 "Name only the folder that you mean."
             )
@@ -41,7 +41,7 @@ def find_files(folders):
         else:
             missing.append(f"{name} (--task_name={task.name} --do_predict)")
     if missing:
-        raise InputError(
+        raise NotFound(
             f"{len(missing)} of {len(expected_files())} files are missing in "
             f"{', '.join(map(str, folders))}: {', '.join(missing)}"
         )
@@ -53,11 +53,11 @@ def check_file(path, task, rows):
     try:
         lines = path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: {error}") from error
+        raise Damaged(f"{path} is not UTF-8 text: {error}") from error
     if lines[0] != HEADER:
-        raise InputError(f"{path}, line 1: expected {HEADER!r}. Received: {lines[0][:80]!r}")
+        raise Damaged(f"{path}, line 1: expected {HEADER!r}. Received: {lines[0][:80]!r}")
     if len(lines) - 1 != rows:
-        raise InputError(
+        raise Damaged(
             f"{path}: expected {rows} predictions. Received: {len(lines) - 1}. Was "
             "another test file predicted?"
         )
@@ -66,10 +66,10 @@ def check_file(path, task, rows):
         index, _, label = line.partition("\t")
         location = f"{path}, line {number + 2}"
         if index != str(number):
-            raise InputError(f"{location}: expected index {number}. Received: {line!r}")
+            raise Damaged(f"{location}: expected index {number}. Received: {line!r}")
         if not _is_label(task, label):
             allowed = f"one of {list(task.labels)}" if task.labels else "a number from 0 to 5"
-            raise InputError(f"{location}: expected {allowed}. Received: {label!r}")
+            raise Damaged(f"{location}: expected {allowed}. Received: {label!r}")
         labels.add(label)
     return len(labels)
 
@@ -91,7 +91,7 @@ def _is_submission(path):
 def pack(folders, output):
     """Writes the zip atomically; returns lines about its content. Raises `InputError`."""
     if os.path.lexists(output) and not _is_submission(output):
-        raise InputError(
+        raise Occupied(
             f"{output} exists and is not a zip for the GLUE server. Choose another --output, or "
             "remove it first."
         )
@@ -114,7 +114,7 @@ def main(arguments):
     """Packs the files in the folders named on the command line."""
     try:
         if len(arguments) < 2:
-            raise InputError("Name the folders with the predictions of all GLUE tasks.")
+            raise Missing("Name the folders with the predictions of all GLUE tasks.")
         print("\n".join(pack(arguments[1:], flags.FLAGS.output)))
     except (InputError, OSError) as error:
         sys.exit(f"error: {error}")

@@ -14,7 +14,7 @@ import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Damaged
 from adapter_bert_tf.sanitize import parse_json, preview
 
 FILE = "best.json"
@@ -74,7 +74,7 @@ class BestEvaluation:
             if step > start:
                 logging.warning("%s is damaged and will be computed again: %s", path, error)
                 return None
-            raise InputError(
+            raise Damaged(
                 f"{path}, or the weights file that it names, is damaged: {preview(error)}. "
                 "The latest checkpoint cannot restore it. Start the training from the beginning."
             ) from error

@@ -12,7 +12,7 @@ import tf_keras
 from absl import logging
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Damaged, Unavailable
 
 MAX_TO_KEEP = 2
 STATE_FILE, PREFIX = "checkpoint", "ckpt-"  # TensorFlow's names for its files.
@@ -68,7 +68,7 @@ class Checkpoints:
             print(f"Resuming from step {step}: {path}", flush=True)
             return step
         if paths:
-            raise InputError(
+            raise Damaged(
                 f"The checkpoint {paths[0]} is damaged, and no other checkpoint can be read. "
                 f"Remove {self.folder} to start again."
             )
@@ -128,7 +128,7 @@ class Checkpoints:
             free = ""  # TensorFlow's errors do not name the free space.
             if os.path.isdir(self.local):
                 free = f" ({shutil.disk_usage(self.local).free:,} bytes are free there)"
-            raise InputError(
+            raise Unavailable(
                 f"The checkpoint of step {step} cannot be written to {self.folder}: "
                 f"{storage.reason(error)}{free}. Earlier checkpoints are complete. Free some space "
                 "and run the same command to continue from the latest one."

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import tf_keras
 from absl import logging
 
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, Missing
 from adapter_bert_tf.training.best import BestEvaluation, Results, Variables
 from adapter_bert_tf.training.progress import Progress
 
@@ -42,7 +42,7 @@ class Evaluation:
             if value is not None and value < 1:
                 raise InputError(f"{name} must be 1 or more. Received: {value}")
         if self.patience is not None and self.every is None:
-            raise InputError("patience counts evaluations, so it needs every. Received: None")
+            raise Missing("patience counts evaluations, so it needs every. Received: None")
 
     def is_due(self, before: int, step: int, steps: int) -> bool:
         """Whether to evaluate after a call that ran from step `before` to `step` of `steps`."""

@@ -9,7 +9,7 @@ import tf_keras
 from absl import logging
 
 from adapter_bert_tf.data.host_shard import HostShard
-from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
+from adapter_bert_tf.errors import Diverged, InputError, Mismatch, WorkerLost
 from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.training.accumulation import make_train_step
 from adapter_bert_tf.training.best import Variables
@@ -149,7 +149,7 @@ def restore_latest(
         checkpoints = Checkpoints(folder, trained, optimizer, io_device(strategy))
         start = checkpoints.restore()
     if mean_over_workers(strategy, start) != start:
-        raise InputError(
+        raise Mismatch(
             f"This worker has a checkpoint of step {start}, and another worker of a different "
             "step. output_dir must be a folder that all workers share, for example in gs://.",
             "output_dir",

@@ -7,7 +7,7 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.data.host_shard import WHOLE_BATCH, HostShard
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, Missing, Unavailable
 from adapter_bert_tf.sanitize import parse_json
 
 DISTRIBUTIONS = ("auto", "one_device", "mirrored", "multi_worker", "tpu")
@@ -46,7 +46,7 @@ def _tpu_strategy(tpu_name, tpu_zone, gcp_project):
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
     except (ValueError, RuntimeError, OSError, tf.errors.OpError) as error:
-        raise InputError(
+        raise Unavailable(
             f"No TPU could be reached with tpu_name={tpu_name!r}: {error}. On a TPU VM install "
             f"\"tensorflow-tpu=={tf.__version__}\". Leave out distribution='tpu' for CPU or GPU.",
             f"tpu_name={tpu_name!r}",
@@ -80,7 +80,7 @@ def _multi_worker_strategy():
         return tf.distribute.MultiWorkerMirroredStrategy()
     except (ValueError, RuntimeError, tf.errors.OpError) as error:
         workers = os.environ["TF_CONFIG"]
-        raise InputError(f"TF_CONFIG={workers}: no connection to the workers: {error}") from error
+        raise Unavailable(f"TF_CONFIG={workers}: no connection to the workers: {error}") from error
 
 
 def require_tf_config():
@@ -93,7 +93,7 @@ def require_tf_config():
     except (ValueError, KeyError, TypeError):
         valid = False
     if not valid:
-        raise InputError(
+        raise Missing(
             "distribution='multi_worker' needs the environment variable TF_CONFIG, equal on all "
             'hosts except for the index: {"cluster": {"worker": ["host0:port", "host1:port"]}, '
             f'"task": {{"type": "worker", "index": 0}}}}. Received: {text!r}',

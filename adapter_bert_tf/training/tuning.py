@@ -7,14 +7,9 @@ from typing import Any
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.variable_specs import BASE_GROUPS, VariableSpec
-from adapter_bert_tf.errors import InputError, require_bools, require_type
+from adapter_bert_tf.errors import Conflict, InputError, require_bools, require_type
 from adapter_bert_tf.heads.task_model import train_only
 from adapter_bert_tf.sanitize import preview
-
-# Published rates that differ from the usual rates here (docs/defaults.md): Stickland & Murray 2019,
-# section 4; the configurations of Mahabadi et al. 2021. A step changes all weights of a generator,
-# so the generated weights change by much more than the rate.
-PUBLISHED_RATES = {"pals": 2e-5, "hyperformer": 3e-4, "hyperformer++": 3e-4}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +17,7 @@ class Tuning:
     """A tuning method and its choices.
 
     Args:
-      method: a key of `PREDICATES`.
+      method: a key of `METHODS`.
       top_k: number of upper layers, for `top_k`.
       train_layer_norm: whether methods with adapters train all LayerNorms, also the embeddings'.
       train_pooler: whether methods that do not train the base's layers train the pooler.
@@ -41,10 +36,9 @@ class Tuning:
     frozen_layers: int = 0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.method, str) or self.method not in PREDICATES:
+        if not isinstance(self.method, str) or self.method not in METHODS:
             raise InputError(
-                f"tuning must be one of {list(PREDICATES)}. Received: {preview(self.method)}",
-                "tuning",
+                f"tuning must be one of {list(METHODS)}. Received: {preview(self.method)}", "tuning"
             )
         for name in ("top_k", "frozen_layers"):
             value = getattr(self, name)
@@ -55,8 +49,8 @@ class Tuning:
             train_pooler=self.train_pooler,
             train_members=self.train_members,
         )
-        if self.frozen_layers and self.method in ALL_LAYER_METHODS:
-            raise InputError(
+        if self.frozen_layers and METHODS[self.method].all_layers:
+            raise Conflict(
                 f"{self.method} has modules in all layers, so no layer can be frozen. Received: "
                 f"frozen_layers={self.frozen_layers}",
                 f"frozen_layers={self.frozen_layers}",
@@ -65,24 +59,22 @@ class Tuning:
     @property
     def needs_adapter(self) -> bool:
         """Whether the method trains modules in addition to the base."""
-        return self.method in MODULE_GROUPS
+        return METHODS[self.method].modules is not None
 
     @property
     def changes_base(self) -> bool:
         """Whether the method trains weights of the base, which its tasks share."""
-        return self.method in BASE_METHODS
+        return METHODS[self.method].changes_base
 
     @property
     def usual_rate(self) -> float:
         """The default peak learning rate; docs/defaults.md has the measurements."""
-        if self.method in PUBLISHED_RATES:
-            return PUBLISHED_RATES[self.method]
-        return 5e-5 if self.changes_base else 1e-3
+        return METHODS[self.method].rate or (5e-5 if self.changes_base else 1e-3)
 
     @property
     def of_several_tasks(self) -> bool:
         """Whether the method trains several tasks together."""
-        return self.method in MULTITASK_METHODS
+        return METHODS[self.method].several_tasks
 
     def check_depth(self, num_layers: int) -> None:
         """`top_k` and `frozen_layers` must fit the base. Raises `InputError`."""
@@ -107,7 +99,29 @@ class Tuning:
         return self.frozen_layers > 0 and spec.group in ("embeddings", "LayerNorm")
 
 
-Predicate = Callable[[VariableSpec, "Tuning", int], bool]
+Predicate = Callable[[VariableSpec, Tuning, int], bool]
+
+
+@dataclasses.dataclass(frozen=True)
+class Method:
+    """One row of `METHODS`.
+
+    Args:
+      trains: whether a variable is trained, given the tuning and the number of layers; the head
+        always is.
+      modules: the group of variables that the method adds to the base.
+      changes_base: whether it trains weights of the base, which its tasks share.
+      several_tasks: whether it trains several tasks together.
+      all_layers: whether its modules are in all layers.
+      rate: its published peak learning rate, if that differs from the usual ones.
+    """
+
+    trains: Predicate
+    modules: str | None = None
+    changes_base: bool = False
+    several_tasks: bool = False
+    all_layers: bool = False
+    rate: float | None = None
 
 
 SWITCHES = {
@@ -135,55 +149,42 @@ def _top_k(spec: VariableSpec, tuning: Tuning, depth: int) -> bool:
     return spec.group == "pooler" or (spec.layer is not None and spec.layer >= depth - tuning.top_k)
 
 
-# The group of variables that a method adds to the base.
-MODULE_GROUPS = {
-    "adapters": "adapters",
-    "fusion": "fusion",
-    "multitask_adapters": "adapters",
-    "per_task_adapters": "adapters",
-    "hyperformer": "hypernetwork",
-    "hyperformer++": "hypernetwork",
-    "pals": "pals",
-}
-ALL_LAYER_METHODS = ("fusion", "pals")
-# A method is a predicate over (variable, tuning, number of layers); the head is always trained.
-SINGLE_TASK_PREDICATES: dict[str, Predicate] = {
+# Published rates that differ from the usual rates here (docs/defaults.md): a step of a generator
+# changes all weights that it generates, by much more than the rate.
+ADAPTERS = _groups("adapters", switched="LayerNorm")
+GENERATED = _groups("hypernetwork", switched="LayerNorm")
+METHODS: dict[str, Method] = {
     # Houlsby et al. 2019, section 2: adapters, LayerNorm and the head.
-    "adapters": _groups("adapters", switched="LayerNorm"),
-    "full": _all,
+    "adapters": Method(ADAPTERS, "adapters"),
+    "full": Method(_all, changes_base=True),
     # "Variable fine-tuning": the top k layers with their LayerNorms, and the pooler above them.
-    "top_k": _top_k,
-    "layer_norm": _groups("LayerNorm"),
-    "head": _groups(),
+    "top_k": Method(_top_k, changes_base=True),
+    "layer_norm": Method(_groups("LayerNorm")),
+    "head": Method(_groups()),
     # Pfeiffer et al. 2021, section 3.2: the attention over frozen members, and the head.
-    "fusion": _groups("fusion", switched="members"),
-}
-# Several tasks together, each with its own head.
-MULTITASK_PREDICATES: dict[str, Predicate] = {
-    # One encoder for all tasks ...
-    "multitask_full": _all,
+    "fusion": Method(_groups("fusion", switched="members"), "fusion", all_layers=True),
+    # Several tasks together, each with its own head: one encoder for all tasks ...
+    "multitask_full": Method(_all, changes_base=True, several_tasks=True),
     # ... one set of adapters for all, or an adapter for each ("Adapters" with a dagger of Mahabadi
     # et al. 2021); the LayerNorms are shared.
-    "multitask_adapters": _groups("adapters", switched="LayerNorm"),
-    "per_task_adapters": _groups("adapters", switched="LayerNorm"),
+    "multitask_adapters": Method(ADAPTERS, "adapters", several_tasks=True),
+    "per_task_adapters": Method(ADAPTERS, "adapters", several_tasks=True),
     # LayerNorms shared by all and nothing else: HyperFormer without its adapters.
-    "multitask_layer_norm": _groups("LayerNorm"),
+    "multitask_layer_norm": Method(_groups("LayerNorm"), several_tasks=True),
     # Mahabadi et al. 2021, section 2: the hypernetwork with the tasks' embeddings, and LayerNorms.
-    "hyperformer": _groups("hypernetwork", switched="LayerNorm"),
-    "hyperformer++": _groups("hypernetwork", switched="LayerNorm"),
-    # Stickland & Murray 2019: everything.
-    "pals": _all,
+    "hyperformer": Method(GENERATED, "hypernetwork", several_tasks=True, rate=3e-4),
+    "hyperformer++": Method(GENERATED, "hypernetwork", several_tasks=True, rate=3e-4),
+    # Stickland & Murray 2019, section 4: everything.
+    "pals": Method(_all, "pals", changes_base=True, several_tasks=True, all_layers=True, rate=2e-5),
 }
-MULTITASK_METHODS = tuple(MULTITASK_PREDICATES)
-PREDICATES = {**SINGLE_TASK_PREDICATES, **MULTITASK_PREDICATES}
-BASE_METHODS = ("full", "top_k", "multitask_full", "pals")  # They train weights of the base.
+MULTITASK_METHODS = tuple(name for name, method in METHODS.items() if method.several_tasks)
 
 
 def is_trained(
     spec: VariableSpec, num_layers: int, tuning: Tuning, unused: Collection[str] = ()
 ) -> bool:
     """Whether a variable is trained; variables of `unused` groups never are."""
-    selected = spec.group == "head" or PREDICATES[tuning.method](spec, tuning, num_layers)
+    selected = spec.group == "head" or METHODS[tuning.method].trains(spec, tuning, num_layers)
     return selected and spec.group not in unused and not tuning.freezes(spec)
 
 
@@ -220,7 +221,7 @@ def _require_modules(specs: Mapping[str, VariableSpec], tuning: Tuning) -> None:
     """Raises `InputError` unless the method's modules exist, above the frozen layers."""
     modules = [spec for spec in specs.values() if spec.group not in BASE_GROUPS]
     groups = sorted({spec.group for spec in modules})
-    group = MODULE_GROUPS.get(tuning.method)
+    group = METHODS[tuning.method].modules
     if group is not None and group not in groups:
         received = f"modules in the groups {groups}" if groups else "an encoder without adapters"
         raise InputError(
@@ -230,7 +231,7 @@ def _require_modules(specs: Mapping[str, VariableSpec], tuning: Tuning) -> None:
         )
     layers = {spec.layer or 0 for spec in modules if tuning.freezes(spec)}
     if layers:
-        raise InputError(
+        raise Conflict(
             f"frozen_layers={tuning.frozen_layers} freezes layers that have modules: "
             f"{sorted(layers)}. Put the modules into other layers.",
             f"frozen_layers={tuning.frozen_layers}",

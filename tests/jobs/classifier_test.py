@@ -534,7 +534,7 @@ def _tree(folder):
 
 def test_flags_offer_what_the_modules_have():
     """The table of flags must not import TensorFlow, so it repeats these names."""
-    assert set(settings.BY_NAME["tuning"].choices) == set(tuning.PREDICATES)
+    assert set(settings.BY_NAME["tuning"].choices) == set(tuning.METHODS)
     assert set(settings.BY_NAME["optimizer"].choices) == set(optimizer.OPTIMIZERS)
     assert set(settings.BY_NAME["distribution"].choices) == set(strategy.DISTRIBUTIONS)
 

@@ -13,14 +13,14 @@ import pytest
 from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.multi_adapter.model import AdapterModel
-from adapter_bert_tf.training.tuning import PREDICATES, Tuning
+from adapter_bert_tf.training.tuning import METHODS, Tuning
 from tests import support
 
 OF_ADAPTERS = {"adapters", "fusion"}  # A fusion has its own test: `fusion_test.py`.
 # Several tasks have theirs: `tests/run/several_tasks_test.py`.
 ALONE = sorted(
     method
-    for method in PREDICATES.keys() - OF_ADAPTERS
+    for method in METHODS.keys() - OF_ADAPTERS
     if not Tuning(method, top_k=1).of_several_tasks
 )
 HEADS = ("classification", "regression", "span")

@@ -18,7 +18,7 @@ from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.training.loop import TrainingSettings, compile_model
 from adapter_bert_tf.training.strategy import set_precision
-from adapter_bert_tf.training.tuning import PREDICATES, Tuning, select_trained
+from adapter_bert_tf.training.tuning import METHODS, Tuning, select_trained
 from tests import support
 
 BATCH, LENGTH = 4, 8
@@ -129,7 +129,7 @@ def test_the_lowered_steps_hold_no_64_bits_and_no_calls_to_the_host(head, tiny_b
         assert not re.search(r"\[<=|\?", text)  # No dynamic shape.
 
 
-@pytest.mark.parametrize("tuning", support.seldom(PREDICATES, ("adapters", "hyperformer++")))
+@pytest.mark.parametrize("tuning", support.seldom(METHODS, ("adapters", "hyperformer++")))
 def test_the_compiled_step_trains_as_the_other(tuning, tiny_base_folder):
     rng = np.random.default_rng(0)
     inputs = {name: rng.integers(0, 2, [BATCH, LENGTH]).astype(np.int32) for name in INPUTS}

@@ -21,7 +21,7 @@ from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.training.loop import TrainingSettings, compile_model, train
 from adapter_bert_tf.training.parameter_report import count, format_per_task_report, format_report
-from adapter_bert_tf.training.tuning import PREDICATES, Tuning, select_trained
+from adapter_bert_tf.training.tuning import METHODS, Tuning, select_trained
 from tests import support
 
 # Per layer of the tiny base: attention 4 (16*16 + 16), feed-forward 16*32 + 32 + 32*16 + 16.
@@ -46,7 +46,7 @@ BERT_BASE = {
     "type_vocab_size": 2,
     "max_sequence_length": 512,
 }
-METHODS = [
+TUNINGS = [
     (Tuning("adapters"), ADAPTERS + NORMS + HEAD),
     (Tuning("adapters", train_layer_norm=False), ADAPTERS + HEAD),
     (Tuning("adapters", train_pooler=True), ADAPTERS + NORMS + POOLER + HEAD),
@@ -98,7 +98,7 @@ def _batches(steps, tuning):
     return tf.data.Dataset.from_tensors((inputs, labels)).repeat(steps)
 
 
-@pytest.mark.parametrize(("tuning", "expected"), METHODS, ids=str)
+@pytest.mark.parametrize(("tuning", "expected"), TUNINGS, ids=str)
 def test_counts(tuning, expected, tiny_base_folder):
     model = _model(tiny_base_folder, tuning)
     trained = select_trained(model, tuning)
@@ -111,7 +111,7 @@ def trained_of(model):
     return [name for name, v in model.named_variables().items() if v.ref() in trained]
 
 
-@pytest.mark.parametrize("tuning", [tuning for tuning, _ in METHODS], ids=str)
+@pytest.mark.parametrize("tuning", [tuning for tuning, _ in TUNINGS], ids=str)
 def test_a_copy_trains_the_same(tuning, tiny_base_folder):
     model = _model(tiny_base_folder, tuning)
     assert trained_of(type(model).from_config(model.get_config())) == list(model.named_variables())
@@ -139,7 +139,7 @@ def test_what_keras_saves_and_loads_trains_the_same(tiny_base_folder, tmp_path, 
     assert "call select_trained after loading" in caplog.text
 
 
-@pytest.mark.parametrize("tuning", [tuning for tuning, _ in METHODS], ids=str)
+@pytest.mark.parametrize("tuning", [tuning for tuning, _ in TUNINGS], ids=str)
 def test_what_is_frozen_is_bit_identical_and_what_is_trained_moves(tuning, tiny_base_folder):
     tf_keras.utils.set_random_seed(0)
     model = _model(tiny_base_folder, tuning)
@@ -259,7 +259,7 @@ def test_an_unknown_method_names_the_known_ones():
 
 
 def test_every_method_has_a_row_here():
-    assert set(PREDICATES) == {tuning.method for tuning, _ in METHODS}
+    assert set(METHODS) == {tuning.method for tuning, _ in TUNINGS}
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def draw(tasks: Sequence[str], embeddings: np.ndarray) -> Any:
     for task, point in zip(tasks, points, strict=True):
         axes.annotate(
             printable(task)[:24], point, xytext=(5, 4), textcoords="offset points",
-            fontsize=9, parse_math=False,
+            fontsize=9, parse_math=False
         )  # fmt: skip
     axes.set_xlabel(f"first component ({proportions[0]:.0%} of the variance)")
     axes.set_ylabel(f"second ({proportions[1]:.0%})")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.analysis import outputs, plots
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Damaged
 from adapter_bert_tf.sanitize import preview, printable, truncate
 
 MAX_LAYERS = 1_000
@@ -38,7 +38,7 @@ def parse_panels(path: str, text: str) -> list[Panel]:
         if not values:
             raise ValueError("it has no rows")
     except (KeyError, TypeError, ValueError, csv.Error) as error:
-        raise InputError(
+        raise Damaged(
             f"{path} is not a table of `analysis fusion`: {truncate(repr(error), 200)}"
         ) from error
     return [_panel(target, values) for target in dict.fromkeys(key[0] for key in values)]

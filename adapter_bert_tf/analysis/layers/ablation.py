@@ -18,7 +18,7 @@ from adapter_bert_tf.analysis.cache import AnalysisCache
 from adapter_bert_tf.analysis.dev_set import dev_set
 from adapter_bert_tf.analysis.layers.removal import NOTHING, SUBLAYERS, Span, span_outputs, spans
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict, InputError
 from adapter_bert_tf.heads import span_labeler
 from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.execute import new_model
@@ -50,13 +50,13 @@ def run(config: RunConfig, options: Mapping[str, str | None]) -> None:
     plan = common.plan_analysis(runner, config)
     adapter = plan.method.adapter
     if not isinstance(adapter, AdapterConfig):
-        raise InputError(
+        raise Conflict(
             f"{plan.output.adapter_folder} has no adapters of its own in the layers: it was "
             f"trained by {plan.method.tuning.method}, and nothing can be removed."
         )
     for name in names:
         if not set(CHOICES[name]) & set(adapter.sublayers):
-            raise InputError(
+            raise Conflict(
                 f"--sublayers={name}: the adapter changes none of these. It is: {adapter.summary()}"
             )
     if plan.actions.dry_run:

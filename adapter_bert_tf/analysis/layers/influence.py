@@ -13,7 +13,7 @@ from adapter_bert_tf.adapters.modules import AdapterModule, Sublayer, WrappedMod
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.analysis import common, outputs, plots
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict
 from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.execute import new_model
 from adapter_bert_tf.run.plan import Plan
@@ -52,7 +52,7 @@ def run(config: RunConfig) -> None:
     runner = common.runner_for(config)
     plan = common.plan_analysis(runner, config)
     if plan.method.adapter is None:
-        raise InputError(
+        raise Conflict(
             f"{plan.output.adapter_folder} has no modules that change a sublayer: it was trained "
             f"by {plan.method.tuning.method}."
         )
@@ -115,7 +115,7 @@ def draw(task: str, changes: Changes, pieces: int) -> Any:
         positions = [layer + 1 + (number - (len(sublayers) - 1) / 2) * width for layer in layers]
         axes.bar(
             positions, [100 * changes.get((layer, sublayer), 0.0) for layer in layers], width,
-            label=sublayer.replace("_", "-"), color=color, hatch=hatch, edgecolor="white",
+            label=sublayer.replace("_", "-"), color=color, hatch=hatch, edgecolor="white"
         )  # fmt: skip
     axes.set_xticks([layer + 1 for layer in layers])
     axes.set_xlabel("layer")

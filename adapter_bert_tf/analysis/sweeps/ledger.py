@@ -9,7 +9,7 @@ from typing import Any
 
 from adapter_bert_tf.analysis import outputs
 from adapter_bert_tf.analysis.sweeps.sweep_analysis import Point, to_proportion
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Damaged, InputError
 from adapter_bert_tf.run.task_runner import TaskData
 from adapter_bert_tf.sanitize import parse_json, preview
 
@@ -100,7 +100,7 @@ def check_point(point: Point, may_diverge: bool = False) -> Point:
 
 
 def _ledger_error(location: str, error: Exception) -> InputError:
-    return InputError(
+    return Damaged(
         f"{location}: {error}. It must be a ledger of runs, a JSON object a line with task, "
         "method, seed, trained, eval and examples. Correct the line, or give another file."
     )

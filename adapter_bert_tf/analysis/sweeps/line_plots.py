@@ -44,7 +44,7 @@ def draw_panel(axes: Any, points: Sequence[Point], x_value: Callable[[Point], fl
     if diverged:
         axes.plot(
             diverged, [0.03] * len(diverged), "x", color="#a33030", label="diverged",
-            transform=axes.get_xaxis_transform(), clip_on=False,
+            transform=axes.get_xaxis_transform(), clip_on=False
         )  # fmt: skip
     for method in dict.fromkeys(point.method for point in points):
         color, marker, line = STYLES[method]
@@ -58,7 +58,7 @@ def draw_panel(axes: Any, points: Sequence[Point], x_value: Callable[[Point], fl
         above = [max(group) - median for median, group in zip(medians, values, strict=True)]
         axes.errorbar(
             x, medians, [below, above], label=method.replace("_", "-"), color=color,
-            marker=marker, linestyle=line, capsize=3, markersize=6,
+            marker=marker, linestyle=line, capsize=3, markersize=6
         )  # fmt: skip
     first, seeds = points[0], seed_count(scored)
     caption = seeds if seeds == "one seed" else f"median and range of {seeds}"

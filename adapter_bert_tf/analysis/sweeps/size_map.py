@@ -15,7 +15,7 @@ import numpy as np
 from adapter_bert_tf.analysis import outputs, plots
 from adapter_bert_tf.analysis.sweeps import ledger, line_plots
 from adapter_bert_tf.analysis.sweeps.sweep_analysis import Point, finished, points_table
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Damaged, InputError, NotFound
 from adapter_bert_tf.sanitize import preview, printable
 
 NAME = "size_map"
@@ -38,7 +38,7 @@ def read(path: str) -> list[Point]:
     """The points of a table of `analysis size` or of a ledger. Raises `InputError`."""
     points = ledger.read(path) if path.endswith(".jsonl") else _read_table(path)
     if not points:
-        raise InputError(f"{path} holds no runs.")
+        raise NotFound(f"{path} holds no runs.")
     return points
 
 
@@ -49,7 +49,7 @@ def _read_table(path: str) -> list[Point]:
         for row in reader:
             points.append(_point(row))
     except (ValueError, csv.Error) as error:
-        raise InputError(
+        raise Damaged(
             f"{path}, line {reader.line_num}: {error}. It must be a table of "
             f"`analysis size`, with the columns {', '.join(Point._fields)}. Correct the line, or "
             "give another file."
@@ -65,7 +65,7 @@ def _point(row: Mapping[str, Any]) -> Point:
     point = Point(
         row["task"], row["method"], setting, _parse(row["seed"], int),
         _parse(row["trained"], int), row["metric"], _parse(row["value"], float),
-        _parse(row["examples"], int),
+        _parse(row["examples"], int)
     )  # fmt: skip
     return ledger.check_point(point, may_diverge=True)
 
@@ -97,7 +97,7 @@ def _select_tasks(points: Sequence[Point], tasks: str | None) -> Sequence[Point]
         return points
     names, known = [name.strip() for name in tasks.split(",")], {point.task for point in points}
     if unknown := [name for name in names if name not in known]:
-        raise InputError(
+        raise NotFound(
             f"--tasks={preview(tasks)}: there are no runs of {preview(unknown)}. The tables have "
             f"runs of {preview(sorted(known))}."
         )
@@ -110,7 +110,7 @@ def _drawable(points: Sequence[Point]) -> list[Point]:
         print(f"Left out, as no method of `analysis size`: {printable(', '.join(sorted(unknown)))}")
     drawable = [point for point in points if point.method in line_plots.STYLES]
     if not drawable:
-        raise InputError(
+        raise NotFound(
             f"There are no runs of a method that is drawn: {', '.join(line_plots.STYLES)}."
         )
     return drawable
@@ -166,7 +166,7 @@ def draw(points: Sequence[Point]) -> Any:
         handles += all_axes[0].plot([], [], color=color, marker=marker, linestyle=line, label=label)
     figure.legend(
         handles=handles, loc="outside lower center", ncols=min(len(methods), 3 * columns),
-        frameon=False,
+        frameon=False
     )  # fmt: skip
     return figure
 
@@ -179,7 +179,7 @@ def _draw_percentiles(axes: Any, rows: Sequence[tuple[str, float, list[float]]])
         low, median, high = np.transpose([np.quantile(changes, QUANTILES) for _, changes in own])
         axes.errorbar(
             [trained for trained, _ in own], median, [median - low, high - median], color=color,
-            marker=marker, linestyle=line, capsize=3,
+            marker=marker, linestyle=line, capsize=3
         )  # fmt: skip
     axes.axhline(0, color="#222222", linewidth=0.8)
     line_plots.set_log_axis(axes)

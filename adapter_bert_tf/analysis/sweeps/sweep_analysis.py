@@ -13,7 +13,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.analysis import outputs
 from adapter_bert_tf.analysis.common import require_one_task
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict, InputError
 from adapter_bert_tf.run.planning import data_config
 from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.run.task_data import TaskData
@@ -44,7 +44,7 @@ def check_analysis(config: RunConfig, analysis: str, names: Sequence[str]) -> No
     """Raises `InputError` for settings that an analysis decides, and for foreign files."""
     require_one_task(config, analysis)
     if taken := [name for name in EXCLUDED_FLAGS if config.values.get(name) not in (None, False)]:
-        raise InputError(
+        raise Conflict(
             f"`analysis {analysis}` decides what is trained. Received: "
             f"{', '.join(f'--{name}' for name in taken)}. Leave it out."
         )

@@ -10,7 +10,7 @@ from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.analysis import common, outputs, plots
 from adapter_bert_tf.analysis.sweeps import line_plots, sweep_analysis
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Occupied
 from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.run_cache import RunCache
 
@@ -79,7 +79,7 @@ def _write_configs(config: RunConfig) -> dict[str, str]:
         if not storage.exists(path):
             texts[path] = variant.to_json()
         elif storage.read_bytes(path) != variant.to_json().encode():
-            raise InputError(
+            raise Occupied(
                 f"{path} says something else than the variation {name!r} of size {size}. Choose "
                 "another --output_dir."
             )

@@ -15,7 +15,7 @@ from absl import logging
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.batches import MAX_POOL, map_and_prefetch, pool_sizes
 from adapter_bert_tf.data.host_shard import WHOLE_BATCH
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, Occupied, Unavailable
 from adapter_bert_tf.output.output_dir import Contents, OutputDir
 from adapter_bert_tf.sanitize import parse_json
 
@@ -51,7 +51,7 @@ def cached_records(folder, key, windows):
     done_file = os.path.join(path, DONE_FILE)
     if (records := _read_records(path, done_file)) is None:
         if storage.isdir(done_file):
-            raise InputError(
+            raise Occupied(
                 f"{done_file} is a folder. Move it away, or choose another features_dir.",
                 "features_dir",
             )
@@ -60,7 +60,7 @@ def cached_records(folder, key, windows):
         try:
             storage.makedirs(path)
         except tf.errors.OpError as error:
-            raise InputError(
+            raise Unavailable(
                 f"The windows cannot be written to {folder}: {error}. Choose another features_dir.",
                 "features_dir",
             ) from error

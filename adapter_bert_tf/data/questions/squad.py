@@ -3,12 +3,11 @@
 import collections
 import dataclasses
 
-import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.sanitize import parse_json, preview
+from adapter_bert_tf.errors import Damaged
+from adapter_bert_tf.sanitize import preview
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,17 +23,10 @@ class Question:
 
 def read_articles(path):
     """Reads the articles of a SQuAD file, the list `data`. Raises `InputError` for another file."""
-    try:
-        content = parse_json(storage.read_bytes(path))
-    except tf.errors.OpError as error:
-        raise InputError(f"Cannot read {path!r}: {error}") from error
-    except ValueError as error:
-        raise InputError(
-            f"{path} is not a SQuAD file: {error}. Check that the file is complete."
-        ) from error
-    if not (isinstance(content, dict) and isinstance(content.get("data"), list)):
-        raise InputError(f"{path} is not a SQuAD file: it must be an object with a list `data`.")
-    return content["data"]
+    articles = storage.read_json_object(path).get("data")
+    if not isinstance(articles, list):
+        raise Damaged(f"{path} is not a SQuAD file: it must be an object with a list `data`.")
+    return articles
 
 
 def read_questions(articles, path):
@@ -46,11 +38,11 @@ def read_questions(articles, path):
     parsed = [_parse_question(*entry) for entry in _iterate_questions(articles, path)]
     questions = [question for question, _ in parsed]
     if not questions:
-        raise InputError(f"{path} has no questions.")
+        raise Damaged(f"{path} has no questions.")
     # As text: predictions are a JSON object, in which 1 and "1" are the same name.
     counts = collections.Counter(str(question.id) for question in questions)
     if repeated := [name for name, times in counts.items() if times > 1]:
-        raise InputError(f"{path}: question ids must be unique. Repeated: {preview(repeated[:5])}.")
+        raise Damaged(f"{path}: question ids must be unique. Repeated: {preview(repeated[:5])}.")
     incomplete = [question.id for question, dropped in parsed if dropped]
     if incomplete:
         logging.warning(
@@ -105,7 +97,7 @@ def _parse_answers(qa, location):
 def _field(record, name, types, location):
     value = record.get(name) if isinstance(record, dict) else None
     if not isinstance(value, types):
-        raise InputError(
+        raise Damaged(
             f"{location}: {name!r} is missing or has another type. Received: "
             f"{preview(str(value if isinstance(record, dict) else record)[:60])}"
         )

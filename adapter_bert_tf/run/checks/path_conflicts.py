@@ -7,7 +7,7 @@ from collections.abc import Collection
 from adapter_bert_tf import storage
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.settings import paths_read
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict
 from adapter_bert_tf.output.output_dir import Contents, matches
 from adapter_bert_tf.run.checks.paths import paths_of
 from adapter_bert_tf.run.output_contents import contents_of
@@ -94,7 +94,7 @@ def _read(config: RunConfig) -> list[Location]:
 def _refuse_inside(inner: Collection[Location], outer: Location, reason: str) -> None:
     for location in inner:
         if location is not outer and location.is_in(outer):
-            raise InputError(
+            raise Conflict(
                 f"{location.label} is at or in {outer.label}, {reason}. Choose separate folders."
             )
 
@@ -105,6 +105,6 @@ def _check_files(read: list[Location], output_dir: str, contents: Contents) -> N
     for location in read:
         parent, name = os.path.split(storage.real(location.path))
         if parent == folder and matches(name, contents.patterns):
-            raise InputError(
+            raise Conflict(
                 f"{location.label} is a file that the run writes. Choose another --output_dir."
             )

@@ -10,7 +10,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.config import settings
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.task_list import folders
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, NotFound, Unavailable
 from adapter_bert_tf.permissions import denied
 from adapter_bert_tf.store.directory import parse_named_folders
 from adapter_bert_tf.training.strategy import tpu_runtime
@@ -79,9 +79,9 @@ def _check_readable(name: str, path: str) -> None:
     try:
         exists = storage.exists(path) or storage.glob(f"{path}*")
     except tf.errors.OpError as error:
-        raise InputError(f"--{name}={path} cannot be read: {storage.reason(error)}") from error
+        raise Unavailable(f"--{name}={path} cannot be read: {storage.reason(error)}") from error
     if not exists:
-        raise InputError(f"--{name}={path} is not there. Check the bucket's name and the path.")
+        raise NotFound(f"--{name}={path} is not there. Check the bucket's name and the path.")
 
 
 def check_writable(name: str, folder: str) -> None:
@@ -93,9 +93,9 @@ def check_writable(name: str, folder: str) -> None:
         storage.remove(probe)
     except tf.errors.OpError as error:
         reason = denied(error) or storage.reason(error)
-        raise InputError(f"{name} cannot be written: {reason}") from error
+        raise Unavailable(f"{name} cannot be written: {reason}") from error
     except (OSError, InputError) as error:
-        raise InputError(f"{name} cannot be written: {denied(error) or error}") from error
+        raise Unavailable(f"{name} cannot be written: {denied(error) or error}") from error
 
 
 def _nearest(folder: str) -> str:

@@ -18,7 +18,14 @@ from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.sections.model import HYPERFORMERS, MethodConfig
 from adapter_bert_tf.config.settings import with_role
-from adapter_bert_tf.errors import InputError, error_context
+from adapter_bert_tf.errors import (
+    Conflict,
+    InputError,
+    Mismatch,
+    Missing,
+    Unavailable,
+    error_context,
+)
 from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.run.method import multitask
 from adapter_bert_tf.run.plan import Method
@@ -133,7 +140,7 @@ def _of_initial(
         trained = [tuning.method, adapter.summary() if adapter else "no adapters"]
         if tuning.frozen_layers:
             trained.append(f"the lowest {tuning.frozen_layers} layers frozen")
-        raise InputError(
+        raise Mismatch(
             f"{', '.join(different)}: the adapter in --init_from={initial.folder} was trained "
             f"differently ({'; '.join(trained)}). Leave the flag out, or --init_from."
         )
@@ -200,7 +207,7 @@ def _adapter(
 
 def _fusion(config: MethodConfig, members: Sequence[Member]) -> ModuleConfig:
     if not members:
-        raise InputError(
+        raise Missing(
             "--tuning=fusion: there is no fusion to apply. Add --do_train, or the --adapter_dir of "
             "one."
         )
@@ -219,7 +226,7 @@ def _with_overrides(config: MethodConfig) -> ModuleConfig:
     if not given:
         return adapter
     if not isinstance(adapter, AdapterConfig):
-        raise InputError(
+        raise Conflict(
             f"--adapter={config.adapter} has the kind {adapter.kind!r}, without {list(given)}. "
             "Leave out --adapter_size, --adapter_layers and --adapter_init_scale."
         )
@@ -237,7 +244,7 @@ def _named(adapter: str) -> ModuleConfig:
     try:
         content = storage.read_bytes(adapter, LARGEST_FILE)
     except tf.errors.OpError as error:
-        raise InputError(f"Cannot read --adapter={adapter}: {storage.reason(error)}") from error
+        raise Unavailable(f"Cannot read --adapter={adapter}: {storage.reason(error)}") from error
     with error_context(f"--adapter={adapter}"):
         return ModuleConfig.from_json(content)
 
@@ -252,7 +259,7 @@ def _check_above_frozen(config: MethodConfig, module: ModuleConfig) -> None:
     layers, frozen = getattr(adapter, "layers", None), config.frozen_layers
     if layers and min(layers) < frozen:
         source = "--adapter_layers" if config.adapter_layers else f"--adapter={config.adapter}"
-        raise InputError(
+        raise Conflict(
             f"{source} puts adapters into layers {', '.join(map(str, layers))}, but "
             f"--frozen_layers={frozen} freezes those below {frozen}. Choose higher layers."
         )

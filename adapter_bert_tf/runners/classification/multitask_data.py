@@ -14,7 +14,7 @@ from adapter_bert_tf.config.task_list import Entry, entries
 from adapter_bert_tf.data.batches import Features
 from adapter_bert_tf.data.mixture import concatenate
 from adapter_bert_tf.data.tokenization import TextEncoder, text_encoder
-from adapter_bert_tf.errors import InputError, error_context
+from adapter_bert_tf.errors import InputError, NotFound, error_context
 from adapter_bert_tf.runners.classification.reading import read_task, task_of
 from adapter_bert_tf.runners.classification.result_files import raw_file, with_suffix
 from adapter_bert_tf.runners.classification.task_data import ClassificationData, TaskPosition
@@ -58,7 +58,7 @@ def _folder_of(parent: str, name: str, task_name: str, alone: bool) -> str:
     shipped = None if task_name == OWN else find_task(task_name).folder
     if alone or shipped:
         return shipped or parent
-    raise InputError(
+    raise NotFound(
         f"--data_dir={parent} must hold one folder for each task. Received for {name!r}: "
         f"{preview(matching) if matching else 'none'} of {preview(sorted(names))}. Name the "
         f"folder: --task_name=...,{task_name}=FOLDER"
@@ -140,7 +140,7 @@ def _read(
         return read_task(config, with_title(name, task_of(config)), encoder, saved)
     except InputError as error:
         message = _without_task(error, name)
-        raise InputError(f"The task {name!r}: {message}", *error.arguments) from error
+        raise type(error)(f"The task {name!r}: {message}", *error.arguments) from error
 
 
 def _without_task(error: InputError, name: str) -> str:

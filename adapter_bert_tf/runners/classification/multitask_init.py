@@ -32,11 +32,7 @@ def assign(
     fingerprint: Mapping[str, Any],
     tasks: Sequence[TaskData],
 ) -> None:
-    """Assigns the saved weights, except to new heads.
-
-    Raises:
-      InputError: when the base is another one, or a task has nothing to start from.
-    """
+    """Assigns the saved weights, except to new heads. Raises `InputError` for another base."""
     config, weights = initial.saved.config, initial.saved.weights
     adapter, sources = contents.adapter_of(config), sources_of(initial, tasks)
     if isinstance(adapter, MultitaskConfig):

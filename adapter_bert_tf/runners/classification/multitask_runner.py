@@ -12,7 +12,7 @@ from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.data.batches import gather_batches
 from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.data.mixture import plan_mixture
-from adapter_bert_tf.errors import InputError, error_context
+from adapter_bert_tf.errors import Conflict, Mismatch, error_context
 from adapter_bert_tf.heads.mixed_classifier import MixedClassifier
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.run.init_from import InitialAdapter
@@ -47,7 +47,7 @@ class MultitaskRunner(ClassificationRunner):
 
     def check(self, config: RunConfig, saved: SavedAdapter | None) -> None:
         if saved and not is_several(saved.config):
-            raise InputError(
+            raise Mismatch(
                 f"The saved adapter was trained for one task, {preview(saved.config['task'])}. "
                 f"Received: --task_name={config.data.task_name}. Name that task alone."
             )
@@ -70,7 +70,7 @@ class MultitaskRunner(ClassificationRunner):
 
     def check_method(self, method: Method, initial: InitialAdapter | None) -> None:
         if not method.tuning.of_several_tasks:
-            raise InputError(
+            raise Conflict(
                 f"--tuning must be one of {', '.join(MULTITASK_METHODS)} for several tasks. "
                 f"Received: {method.tuning.method}."
             )

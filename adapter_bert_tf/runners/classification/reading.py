@@ -16,7 +16,7 @@ from adapter_bert_tf.data.labels import infer_labels, require_one_line
 from adapter_bert_tf.data.tables import find_file, read_table
 from adapter_bert_tf.data.tfds import read_tfds
 from adapter_bert_tf.data.tokenization import TextEncoder
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, Missing
 from adapter_bert_tf.retry import is_remote
 from adapter_bert_tf.runners.classification.table_files import (
     own_files,
@@ -39,9 +39,7 @@ def task_of(config: RunConfig) -> Task:
     actions, table = config.actions, config.table
     reads = actions.do_train or actions.do_eval or actions.do_predict
     if not folder and reads:
-        raise InputError(
-            "--task_name=tsv needs --data_dir, the folder with train.tsv or train.csv."
-        )
+        raise Missing("--task_name=tsv needs --data_dir, the folder with train.tsv or train.csv.")
     extension, train = own_files(folder) if folder and reads else ("tsv", "train")
     describe = functools.partial(
         own_task,
@@ -53,7 +51,7 @@ def task_of(config: RunConfig) -> Task:
     )
     needs_labels = actions.do_train or actions.do_eval
     if not table.text_a_column or (needs_labels and not table.label_column):
-        raise InputError(
+        raise Missing(
             "--task_name=tsv needs --text_a_column and --label_column, by name or by number from "
             f"0.{_columns_hint(describe, folder)}"
         )
@@ -81,7 +79,7 @@ def data_folder(config: RunConfig, task: Task) -> str:
     folder = config.data.data_dir or task.folder
     if folder is None:
         names = [source.file for layout in task.layouts for source in layout.values()]
-        raise InputError(
+        raise Missing(
             f"--task_name={task.name} needs --data_dir, the folder with "
             f"{', '.join(dict.fromkeys(names))}."
         )

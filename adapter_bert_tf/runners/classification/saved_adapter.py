@@ -3,7 +3,7 @@
 from absl import logging
 
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Mismatch
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.combine import MIXED_SPLITS
 from adapter_bert_tf.task_types import table_type, type_of
@@ -15,21 +15,21 @@ def check_task(saved: SavedAdapter, task: Task, split_seed: int = 0) -> None:
     """Raises `InputError` if a saved adapter was trained for another task or other labels."""
     saved_type, own_type = type_of(saved.config), table_type(task.task_type)
     if saved_type is not own_type:
-        raise InputError(
+        raise Mismatch(
             f"The saved adapter predicts {saved_type.predicts}. Received: the task {task.name!r}, "
             f"which needs {own_type.predicts}. {_hint(saved_type, own_type)}"
         )
     trained, labels = saved.config["task"], saved.config["labels"]
     own, own_labels = task.adapter_of or task.name, list(task.labels or labels)
     if (trained, labels) != (own, own_labels):
-        raise InputError(
+        raise Mismatch(
             f"The saved adapter was trained for the task {trained!r} with labels {labels}. "
             f"Received: {own!r} with labels {own_labels}."
         )
     _check_texts(saved.config["inputs"]["texts"], task)
     trained_seed = saved.config.get("split_seed")
     if trained_seed not in (None, split_seed):
-        raise InputError(
+        raise Mismatch(
             f"The saved adapter was trained with --split_seed={trained_seed}. With "
             f"{split_seed} the development set would hold its training data."
         )
@@ -46,7 +46,7 @@ def _hint(trained: TaskType, own: TaskType) -> str:
 
 def _check_texts(trained: int, task: Task) -> None:
     if trained > task.num_texts:
-        raise InputError(
+        raise Mismatch(
             "The saved adapter was trained on pairs of texts. Received: single texts. Add "
             "--text_b_column, or choose another adapter."
         )
@@ -63,13 +63,13 @@ def check_fold(saved: SavedAdapter, config: RunConfig, task: Task) -> None:
     check_mixed_splits(saved, task, bool(data.folds))
     fold = saved.config.get("fold")
     if data.folds and not fold:
-        raise InputError("The saved adapter was trained on all training data. Leave out --folds.")
+        raise Mismatch("The saved adapter was trained on all training data. Leave out --folds.")
     if not fold:
         return
     received = [data.folds, data.fold if data.folds else None, data.split_seed]
     trained = [fold.get("count"), fold.get("number"), fold.get("seed")]
     if (data.folds or task.is_divided()) and received != trained:
-        raise InputError(
+        raise Mismatch(
             f"The saved adapter was trained with --folds={trained[0]} --fold={trained[1]} "
             f"--split_seed={trained[2]}. With other values the development set would hold its "
             "training data."
@@ -79,7 +79,7 @@ def check_fold(saved: SavedAdapter, config: RunConfig, task: Task) -> None:
 def check_mixed_splits(saved: SavedAdapter, task: Task, in_folds: bool = False) -> None:
     """Raises `InputError` if an adapter has seen several splits of the training data."""
     if saved.config.get("fold") == MIXED_SPLITS and (in_folds or task.is_divided()):
-        raise InputError(
+        raise Mismatch(
             "The saved adapter comes from several splits of the training data (by a mean of "
             "adapters, --init_from or --fuse), so it may have seen all of it. Evaluate it on a "
             "separate dev file, or start from adapters of one split."

@@ -6,7 +6,7 @@ from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables import find_file, read_table
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.tasks import Task
 from adapter_bert_tf.tasks.own import is_number
@@ -30,16 +30,14 @@ def own_files(folder: str) -> tuple[str, str]:
         train, _, extension = tables[0].rpartition(".")
         extensions = {extension}
     if len(extensions) == 2:
-        raise InputError(
+        raise Conflict(
             f"{folder} holds both .csv and .tsv files: {sorted(names)[:12]}. Move one kind to a "
             "folder of its own."
         )
     extension = extensions.pop() if extensions else "tsv"
     tables = [f"{stem}.{extension}" for stem in (train, "dev", "test")]
     if twice := [name for name in tables if {name, f"{name}.gz"} <= set(files)]:
-        raise InputError(
-            f"{folder} holds both {twice[0]} and {twice[0]}.gz. Keep one of them there."
-        )
+        raise Conflict(f"{folder} holds both {twice[0]} and {twice[0]}.gz. Keep one of them there.")
     return extension, train
 
 

@@ -15,7 +15,7 @@ from adapter_bert_tf.data.questions.squad import Question, read_articles, read_q
 from adapter_bert_tf.data.splits import stratified_subset
 from adapter_bert_tf.data.tfds import read_tfds_squad
 from adapter_bert_tf.data.tokenization import TextEncoder
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, Mismatch, Unsupported
 from adapter_bert_tf.runners.questions import checks
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import SavedAdapter
@@ -34,7 +34,7 @@ def check_saved(saved: SavedAdapter) -> None:
     """Raises `InputError` if a saved adapter does not answer questions."""
     task_type = type_of(saved.config)
     if task_type is not SPANS:
-        raise InputError(
+        raise Mismatch(
             f"The saved adapter was trained for the task {preview(saved.config['task'])}. "
             f"Received: question answering. {task_type.command.split()[0]} applies it."
         )
@@ -201,7 +201,7 @@ def _read_file(config: RunConfig, split: str, path: str | None) -> tuple[list[An
         articles = read_tfds_squad(path, config.data.data_dir, split)
     else:
         if str(path).endswith(".gz"):
-            raise InputError(f"{path} is compressed; questions are read as JSON. Use gunzip first.")
+            raise Unsupported(f"{path} is compressed; questions are plain JSON. Use gunzip first.")
         articles = read_articles(path)
     questions = read_questions(articles, path)
     if any(q.impossible for q in questions) and not negative:
