@@ -90,6 +90,7 @@ def test_is_committed_without_results():
         assert cell.source.count("\n") < 14, cell.id
 
 
+@pytest.mark.slow
 def test_every_cell_runs(ran):
     assert all(cell.execution_count for cell in code_cells(ran[0]))
     assert not [
@@ -100,11 +101,13 @@ def test_every_cell_runs(ran):
     ]
 
 
+@pytest.mark.slow
 def test_nothing_is_installed_where_all_is_there(ran):
     assert printed(ran, "pip") == "Was missing: nothing\n"
     assert printed(ran, "clone") == f"Repository: {ROOT}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cell,pattern",
     [
@@ -127,11 +130,13 @@ def test_cells_print(ran, cell, pattern):
     assert re.search(pattern, printed(ran, cell)), printed(ran, cell)
 
 
+@pytest.mark.slow
 def test_learns(ran):
     """480 pairs, half of them paraphrases: better than always answering the same."""
     assert float(re.search(r"eval_accuracy = (\S+)", printed(ran, "eval"))[1]) > 0.6
 
 
+@pytest.mark.slow
 def test_plot(ran):
     cell = next(cell for cell in ran[0].cells if cell.id == "plot")
     pictures = [
@@ -142,6 +147,7 @@ def test_plot(ran):
     assert len(pictures) == 1 and len(pictures[0]) > 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

@@ -154,6 +154,7 @@ def _run_script(name, words, **options):
     )
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_readme(tmp_path, monkeypatch):
     """The commands of the section Use, in their order, in one folder."""
     monkeypatch.chdir(tmp_path)
@@ -189,6 +190,7 @@ def demo(tmp_path_factory):
     return folder, done.stdout
 
 
+@pytest.mark.slow
 def test_the_demo_prints_what_the_readme_shows(demo):
     """Numbers may have other digits on another machine."""
     (shown,) = re.findall(r"```\n(\*{5} Eval.*?)```", (ROOT / "README.md").read_text(), re.S)
@@ -196,6 +198,7 @@ def test_the_demo_prints_what_the_readme_shows(demo):
     assert set(without_numbers(shown).splitlines()) <= set(without_numbers(demo[1]).splitlines())
 
 
+@pytest.mark.slow
 def test_the_demos_adapter_answers_as_the_readme_shows(demo, monkeypatch, capsys):
     monkeypatch.chdir(demo[0])
     ((line, answer),) = re.findall(

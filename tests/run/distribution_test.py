@@ -218,7 +218,8 @@ def test_a_lost_worker_is_noticed_and_both_go_on_after_a_restart(base, mrpc, tmp
         process.kill()
 
 
-@pytest.mark.parametrize("asked", support.seldom([(0, 1), (0,), (1,)], ((1,),)))
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", [(0, 1), (0,), (1,)])
 def test_workers_that_are_asked_to_stop_lose_no_step(asked, base, mrpc, tmp_path):
     chief, other = both = workers(tmp_path / "out", mrpc, base, *LONG_RUN)
     _until(lambda: _saved(tmp_path / "out"), chief)

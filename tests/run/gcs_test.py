@@ -108,6 +108,7 @@ def test_everything_is_in_the_bucket(undisturbed):
     assert undisturbed["metrics.jsonl"].count(b"\n") >= 3
 
 
+@pytest.mark.slow
 def test_a_tenth_of_the_requests_failing_changes_nothing(objects, undisturbed, tmp_path):
     with FakeGcs(dict(objects), buckets=("out",), faults=Faults(share=0.1, seed=1)) as fake:
         status, text = run(fake, tmp_path, "--output_dir=gs://out/run", "--do_eval")
@@ -120,6 +121,7 @@ def test_a_tenth_of_the_requests_failing_changes_nothing(objects, undisturbed, t
     assert not [name for name in left if re.search(r"\.tmp|\.lock|\.writable", name)]
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_from_the_bucket(objects, undisturbed, tmp_path):
     kept = {
         f"out/run/{name}": content
