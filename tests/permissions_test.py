@@ -16,6 +16,7 @@ from adapter_bert_tf.output.lock import locked
 from adapter_bert_tf.predict.tables import answer_file, check_places
 from adapter_bert_tf.run.checks.paths import check_writable
 from adapter_bert_tf.store import load_adapter
+from tests.refusals import refused
 from tests.support import GOLDEN
 
 ADAPTER = GOLDEN.parent / "written_before" / "adapters" / "houlsby"
@@ -52,36 +53,35 @@ def hold(folder):
         pass
 
 
-CLOSED = {  # What is done: what is said.
-    "a table": (lambda: answer("closed.csv", "o.csv"), "'closed.csv' may not be read or written"),
-    "a table's place": (
-        lambda: answer("open.csv", "full/o.csv"),
-        "the folder '.*/full' may not be wr",
-    ),
+CLOSED = {  # The act, and what its message names.
+    "a table": (lambda: answer("closed.csv", "o.csv"), "'closed.csv'", "read"),
+    "a table's place": (lambda: answer("open.csv", "full/o.csv"), "/full'", "written"),
     "a place, before what takes long": (
         lambda: check_places("open.csv", "full/o.csv", False),
-        "Permission denied: the folder '.*/full' may not be written",
+        "/full'",
+        "written",
     ),
-    "a new adapter": (lambda: require_creatable("full/a/b"), "the folder '.*/full' may not be wr"),
-    "a lock": (lambda: hold("full"), "the folder '.*full' may not be written"),
-    "a new folder": (lambda: hold("full/new"), "the folder 'full' may not be written"),
+    "a new adapter": (lambda: require_creatable("full/a/b"), "/full'", "written"),
+    "a lock": (lambda: hold("full"), "full'", "written"),
+    "a new folder": (lambda: hold("full/new"), "'full'", "written"),
     "an output": (
         lambda: check_writable("--output_dir=full", "full"),
-        "--output_dir=full cannot be written: .* the folder 'full' may not be written by this user",
+        "--output_dir=full",
+        "written",
     ),
-    "an adapter": (lambda: load_adapter("closed"), "the folder 'closed' may not be read"),
-    "below one": (lambda: load_adapter("closed/a/b"), "the folder 'closed' may not be read"),
+    "an adapter": (lambda: load_adapter("closed"), "'closed'", "read"),
+    "below one": (lambda: load_adapter("closed/a/b"), "'closed'", "read"),
     "its weights": (
         lambda: load_adapter("of_closed_files"),
-        "Permission denied: 'of_closed_files/adapter.safetensors' may not be read or written",
+        "of_closed_files/adapter.safetensors",
     ),
 }
 
 
 @pytest.mark.parametrize("case", CLOSED)
 def test_what_is_closed_is_named(case, places):
-    act, said = CLOSED[case]
-    with pytest.raises(InputError, match=said):
+    act, *names = CLOSED[case]
+    with refused("unavailable", *names):
         act()
 
 
@@ -128,7 +128,7 @@ def test_a_file_that_cannot_be_opened(tmp_path, monkeypatch):
 
     monkeypatch.setattr(storage, "read_text", closed)
     shutil.copytree(ADAPTER, tmp_path / "a")
-    with pytest.raises(InputError, match=r"Permission denied: .*config\.json' may not be used so"):
+    with refused("unavailable", "config.json"):
         load_adapter(str(tmp_path / "a"))
 
 

@@ -97,7 +97,7 @@ def _check_is_bert(path: str, values: Mapping[str, Any]) -> None:
         raise Damaged(f"{path} has no {missing}. Found: {preview(sorted(values))}")
     for key, allowed in (("model_type", "bert"), ("position_embedding_type", "absolute")):
         if values.get(key, allowed) != allowed:
-            raise InputError(f"{path}: {key} must be {allowed!r}. Received: {preview(values[key])}")
+            raise Unsupported(f"{path}: {key} is {preview(values[key])}, not {allowed!r}.")
     if values.get("embedding_size", values.get("hidden_size")) != values.get("hidden_size"):
         raise Unsupported(f"{path}: factorized embeddings (ALBERT, ELECTRA) are not supported.")
 

@@ -19,6 +19,8 @@ def read_yaml(path: str, flag: str, expected: str = "`setting: value` lines") ->
     """Reads the dict in a local or remote YAML file, which a flag names. Raises `InputError`."""
     try:
         content = parse_yaml(_read_text(path, flag))
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
         kind = Unavailable if isinstance(error, OSError) else Damaged
         raise kind(f"Cannot read {flag}={path}: {truncate(str(error), 400)}") from error

@@ -124,9 +124,7 @@ class Predictor:
             return frames.with_answers(texts, answers, type_of(config).columns(config))
         if isinstance(texts, str):
             if texts.endswith((".csv", ".tsv", ".jsonl", ".gz")) and storage.exists(texts):
-                raise InputError(
-                    f"{texts!r} is a file. predict_file(path, output) answers its rows."
-                )
+                raise InputError(f"{texts!r} is a file. predict_file(path, output) answers it.")
             return next(self.stream([(texts,) if others is None else (texts, others)], adapter))  # type: ignore[list-item]
         return list(self.stream(_rows(texts, others), adapter))
 

@@ -20,8 +20,8 @@ from adapter_bert_tf.adapters.modules import Sublayer, module_from_values
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.adapters.task_encoder import new_encoder
 from adapter_bert_tf.adapters.variable_specs import norm_names
-from adapter_bert_tf.errors import InputError
 from tests import support
+from tests.refusals import refused
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "hyperformer"
 EXPECTED = np.load(GOLDEN / "expected.npz")
@@ -314,7 +314,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_refused(case):
-    with pytest.raises(InputError, match="Received"):
+    with refused("invalid", "Received"):
         dataclasses.replace(small("hyperformer"), **REFUSED[case])
 
 

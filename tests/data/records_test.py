@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from adapter_bert_tf.data.questions import records
 from adapter_bert_tf.data.questions.spans import Window
-from adapter_bert_tf.errors import InputError
 from tests.output.lock_test import hold
+from tests.refusals import refused
 
 KEY = {"data": "x", "max_seq_length": 24}
 
@@ -96,7 +96,7 @@ def test_a_damaged_cache_is_made_anew(damage, tmp_path, caplog):
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="Choose another features_dir"):
+    with refused("unavailable", "features_dir"):
         records.cached_records(str(tmp_path / "file"), KEY, lambda: [_window(0)])
 
 

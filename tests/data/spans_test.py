@@ -11,7 +11,7 @@ from adapter_bert_tf.base.vocabulary import read_vocabulary
 from adapter_bert_tf.data.questions import spans
 from adapter_bert_tf.data.questions.squad import Question, read_articles, read_questions
 from adapter_bert_tf.data.tokenization import TextEncoder
-from adapter_bert_tf.errors import InputError
+from tests.refusals import refused
 
 WORDS = "the cat sat on the mat in the house a dog ran"  # 12 pieces.
 
@@ -203,28 +203,28 @@ def test_an_answer_that_is_not_at_its_offset_is_left_out_and_named(caplog):
 
 
 BAD = {
-    "truncated": ('{"data": [{"title": "t", "par', r"line 1 column \d+ \(char \d+\)"),
-    "no SQuAD": ('{"rows": []}', "not a SQuAD file"),
-    "no questions": ('{"data": []}', "no questions"),
+    "truncated": ('{"data": [{"title": "t", "par', "damaged: line 1"),
+    "no SQuAD": ('{"rows": []}', "damaged: not a SQuAD file"),
+    "no questions": ('{"data": []}', "damaged: no questions"),
     "no context": (
         '{"data": [{"title": "t", "paragraphs": [{"qas": [{}]}]}]}',
-        r"data\[0\].paragraphs\[0\]: 'context' is missing",
+        "damaged: 'context'",
     ),
-    "no article": ('{"data": ["x"]}', r"data\[0\]: 'paragraphs' .* Received: 'x'"),
+    "no article": ('{"data": ["x"]}', "damaged: 'paragraphs'"),
     "a question of a number": (
         json.dumps({"data": _article(question=3)}),
-        r"qas\[0\]: 'question' .* Received: '3'",
+        "damaged: 'question'",
     ),
     "a word for a truth": (
         json.dumps({"data": _article(is_impossible="false")}),
-        "'is_impossible' .* Received: 'false'",
+        "damaged: 'is_impossible'",
     ),
-    "deep": ("[" * 100_000, "nested too deeply"),
+    "deep": ("[" * 100_000, "damaged: nested too deeply"),
     "a number and the same as text": (
         json.dumps({"data": [*_article(id=1), *_article(id="1")]}),
-        r"Repeated: \['1'\]",
+        "damaged: '1'",
     ),
-    "twice": (json.dumps({"data": _article() * 2}), r"Repeated: \['1'\]"),
+    "twice": (json.dumps({"data": _article() * 2}), "damaged: '1'"),
 }
 
 
@@ -232,12 +232,12 @@ BAD = {
 def test_bad_files(case, tmp_path):
     text, message = BAD[case]
     (tmp_path / "s.json").write_text(text)
-    with pytest.raises(InputError, match=message):
+    with refused(message):
         read_questions(read_articles(str(tmp_path / "s.json")), "s.json")
 
 
 def test_missing_file(tmp_path):
-    with pytest.raises(InputError, match="Cannot read"):
+    with refused("unavailable", "none.json"):
         read_articles(str(tmp_path / "none.json"))
 
 

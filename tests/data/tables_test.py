@@ -5,8 +5,8 @@ import gzip
 import pytest
 
 from adapter_bert_tf.data.tables import find_file, read_table
-from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks import Columns, Source
+from tests.refusals import refused
 
 NUMBERED = Columns(0, label=1)
 
@@ -69,25 +69,25 @@ BAD = {
     "encoding": (
         b"one\t1\ncaf\xe9\t1\n",
         {},
-        "0xe9 at offset 9 .line 2. is not utf-8.*encoding=NAME",
+        "damaged: line 2",
     ),
-    "utf-16": ("a\t1\n".encode("utf-16"), {}, "is not utf-8 text .it begins as utf-16 does"),
-    "unknown encoding": (b"a\t1\n", {"encodings": ("utf-9",)}, "Unknown encoding 'utf-9'"),
-    "open quote": (b'a,1\n"b,2\nc,3\n', CSV, "line 2: .*quotation mark"),
-    "empty": (b"", {}, "is empty"),
+    "utf-16": ("a\t1\n".encode("utf-16"), {}, "damaged: line 1"),
+    "unknown encoding": (b"a\t1\n", {"encodings": ("utf-9",)}, "invalid: 'utf-9'"),
+    "open quote": (b'a,1\n"b,2\nc,3\n', CSV, "damaged: line 2"),
+    "empty": (b"", {}, "damaged: is empty"),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_files(case, tmp_path):
     content, source, message = BAD[case]
-    with pytest.raises(InputError, match=message):
+    with refused(message):
         _cells(tmp_path, content, **source)
 
 
 def test_a_link_that_leads_nowhere_is_no_missing_file(tmp_path):
     (tmp_path / "t.csv").symlink_to(tmp_path / "moved.csv")
-    with pytest.raises(InputError, match=r"t.csv is a link to '.*moved.csv', which does not exist"):
+    with refused("not_found", "t.csv", "moved.csv"):
         find_file(Source("t.csv", NUMBERED), str(tmp_path))
     (tmp_path / "moved.csv").write_text("a,1\n")
     assert find_file(Source("t.csv", NUMBERED), str(tmp_path)) == str(tmp_path / "t.csv")
@@ -95,5 +95,5 @@ def test_a_link_that_leads_nowhere_is_no_missing_file(tmp_path):
 
 def test_a_damaged_gzip_file(tmp_path):
     (tmp_path / "t.gz").write_bytes(gzip.compress(b"a\t1\n" * 1000)[:-20])
-    with pytest.raises(InputError, match="Cannot read"):
+    with refused("damaged", "t.gz"):
         read_table(Source("t", NUMBERED), str(tmp_path))

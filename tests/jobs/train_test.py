@@ -12,10 +12,10 @@ import tensorflow as tf
 import adapter_bert_tf as abt
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.examples import read_examples
-from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.jobs import python_tables
 from adapter_bert_tf.tasks import own_task
 from tests import processes, support
+from tests.refusals import refused
 from tests.runs import base_flags, command
 
 SMALL = {"max_seq_length": 16, "train_batch_size": 8, "learning_rate": 1e-2, "seed": 3}
@@ -62,7 +62,7 @@ def test_it_is_saved_and_exported(trained, tiny_base_folder, tmp_path):
     serve = tf.saved_model.load(str(tmp_path / "saved_model")).signatures["serving_default"]
     served = serve(text_a=tf.constant(texts))["probabilities"]
     np.testing.assert_allclose(served, expected, atol=1e-5)
-    with pytest.raises(InputError, match=r"holds|not ours|SavedModel"):
+    with refused("occupied"):
         (tmp_path / "mine").mkdir()
         (tmp_path / "mine" / "file").write_text("x")
         trained.export(tmp_path / "mine")
@@ -90,7 +90,7 @@ def test_the_same_call_again_finds_itself_done(trained, tiny_base_folder, capsys
     )  # fmt: skip
     assert "holds the results of this very run" in capsys.readouterr().out
     assert again.results == trained.results
-    with pytest.raises(InputError, match=r"another run|differ|other"):
+    with refused("occupied"):
         abt.train(
             texts[:-2], labels[:-2], output_dir=trained.output_dir,
             base_model=str(tiny_base_folder), **SMALL,
@@ -105,7 +105,7 @@ def test_several_seeds_have_results_and_folds_are_for_the_command(tiny_base_fold
     task = abt.train(texts, labels, num_trials=2, **settings)
     names = {"eval_accuracy", "eval_accuracy_min", "eval_accuracy_max"}
     assert names < task.results.keys()
-    with pytest.raises(InputError, match="train has no arguments \\['folds'\\]"):
+    with refused("invalid", "'folds'"):
         abt.train(texts, labels, folds=2, **settings)
 
 
@@ -146,94 +146,100 @@ def test_the_folder_goes_with_the_process_if_none_is_given(tiny_base_folder, tmp
 
 
 WRONG = {
-    "a label less": (lambda **f: abt.train(["a", "b"], ["c"], **f), "Each text has one label"),
-    "a text": (lambda **f: abt.train("a", ["c"], **f), "are lists"),
-    "a number": (lambda **f: abt.train([1, 2], ["c", "d"], **f), "A text is a string.* at 0: 1"),
-    "one label": (lambda **f: abt.train(["a"] * 9, ["c"] * 9, **f), "only one label|too few"),
+    "a label less": (lambda **f: abt.train(["a", "b"], ["c"], **f), "invalid: label"),
+    "a text": (lambda **f: abt.train("a", ["c"], **f), "invalid: are lists"),
+    "a number": (lambda **f: abt.train([1, 2], ["c", "d"], **f), "invalid: A text is a string"),
+    "one label": (lambda **f: abt.train(["a"] * 9, ["c"] * 9, **f), "invalid: too few"),
     "an unknown flag": (
         lambda **f: abt.train(["a"], ["c"], rate=1, **f),
-        r"no arguments \['rate'\]",
+        "invalid: 'rate'",
     ),
-    "a flag of ours": (lambda **f: abt.train(["a"], ["c"], data_dir="x", **f), "no arguments"),
+    "a flag of ours": (
+        lambda **f: abt.train(["a"], ["c"], data_dir="x", **f),
+        "invalid: no arguments",
+    ),
     "a place of no export": (
         lambda **f: abt.train(["a"], ["c"], export_dir="x", **f),
-        "no arguments",
+        "invalid: no arguments",
     ),
-    "a file of flags": (lambda **f: abt.train(["a"], ["c"], config="x", **f), "no arguments"),
+    "a file of flags": (
+        lambda **f: abt.train(["a"], ["c"], config="x", **f),
+        "invalid: no arguments",
+    ),
     "a grid in the place of its file": (
         lambda **f: abt.train(["a"], ["c"], sweep={"learning_rate": [1e-3]}, **f),
-        r"^sweep names a file or folder. Received: \{'learning_rate': \[0.001\]\}",
+        "invalid: 'learning_rate'",
     ),
     "a dev of single texts": (
         lambda **f: abt.train(["a"], ["c"], others=["b"], dev=(["a"], ["c"]), **f),
-        r"^dev must have as many texts .* dev of \['text_a', 'label'\]$",
+        "invalid: 'text_a'",
     ),
     "a dev whose second texts are none": (
         lambda **f: abt.train(["a"], ["c"], dev=(["a"], ["c"], 1), **f),
-        r"^dev: Texts and labels are lists.* Received: \['a'\] and 1 and \['c'\]$",
+        "invalid: 'a'",
     ),
     "columns of a list": (
         lambda **f: abt.train(["a"], ["c"], text_b_column="b", **f),
-        r"need a DataFrame; .* Received: \(None, 'b'\)$",
+        "invalid: 'b'",
     ),
     "others of a frame": (
         lambda **f: abt.train(
             pandas.DataFrame({"a": ["x"], "b": ["y"]}), "b", ["z"], text_a_column="a", **f
         ),
-        "second texts of a DataFrame are a column",
+        "invalid: texts",
     ),
-    "a wrong value": (lambda **f: abt.train(["a"], ["c"], tuning="x", **f), "tuning"),
+    "a wrong value": (lambda **f: abt.train(["a"], ["c"], tuning="x", **f), "invalid: tuning"),
     "a long value": (
         lambda **f: abt.train(["a"], ["c"], learning_rate="x" * 3000, **f),
-        r"^(?s:.{,500})$",
+        "invalid: learning_rate=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
     ),
     "wrong weights": (
         lambda **f: abt.train(*sentences(32), class_weights="bad:2", **f),
-        "^class_weights is balanced or .*LABEL=WEIGHT",
+        "invalid: class_weights",
     ),
     "a wrong column": (
         lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), "b", text_a_column="a", **f),
-        r"Columns: \['a'\]",
+        "invalid: 'a'",
     ),
     "a missing label": (
         lambda **f: abt.train(["a", "b"], ["c", float("nan")], **f),
-        "A label is missing, at 1. Received: nan",
+        "invalid: label",
     ),
     "a gap of pandas": (
         lambda **f: abt.train(["a", "b"], pandas.Series([1, None], dtype="Int64"), **f),
-        "A label is missing, at 1. Received: <NA>",
+        "invalid: label",
     ),
-    "no label": (lambda **f: abt.train(["a"], [None], **f), "A label is missing, at 0"),
+    "no label": (lambda **f: abt.train(["a"], [None], **f), "invalid: label"),
     "a list of labels": (
         lambda **f: abt.train(["a"], [["c"]], **f),
-        "has one label, or with multi_label=True",
+        "invalid: multi_label=True",
     ),
     "a missing one of several": (
         lambda **f: abt.train(["a"], [None], multi_label=True, **f),
-        "A label is missing",
+        "invalid: label",
     ),
     "a label of two": (
         lambda **f: abt.train(["a"], [["c|d"]], multi_label=True, **f),
-        "must not hold '|'",
+        "invalid: must not hold '",
     ),
     "labels beside a frame": (
         lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), ["b"], text_a_column="a", **f),
-        r"labels is the name of a column.*Received: labels \['b'\]",
+        "invalid: 'b'",
     ),
     "several in an array": (
         lambda **f: abt.train(["a"], [np.array(["c"])], **f),
-        "has one label, or with multi_label=True",
+        "invalid: multi_label=True",
     ),
     "a number for each label": (
         lambda **f: abt.train(["a"], np.array([[0, 1]]), multi_label=True, **f),
-        r"not a number for each label. Received: array\(\[0, 1\]\)",
+        "invalid: label",
     ),
     "bytes": (
         lambda **f: abt.train(["a"], np.array([b"c"]), **f),
-        "A label is a text or a number. Received, at 0: ",
+        "invalid: label",
     ),
-    "a dict": (lambda **f: abt.train(["a"], [{"c": 1}], **f), "A label is a text or a number"),
-    "a set of texts": (lambda **f: abt.train({"a"}, ["c"], **f), "Texts and labels are lists"),
+    "a dict": (lambda **f: abt.train(["a"], [{"c": 1}], **f), "invalid: label"),
+    "a set of texts": (lambda **f: abt.train({"a"}, ["c"], **f), "invalid: labels"),
     "two columns of the label": (
         lambda **f: abt.train(
             pandas.DataFrame([["x", "y", "z"]], columns=["a", "b", "b"]),
@@ -241,16 +247,19 @@ WRONG = {
             text_a_column="a",
             **f,
         ),
-        "has two columns 'b'",
+        "invalid: 'b'",
     ),
-    "no column": (lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), "a", **f), "text_a_column"),
+    "no column": (
+        lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), "a", **f),
+        "invalid: text_a_column",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_is_said_before_training(case, tiny_base_folder, tmp_path):
     call, message = WRONG[case]
-    with pytest.raises(InputError, match=message) as raised:
+    with refused(message) as raised:
         call(base_model=str(tiny_base_folder), max_seq_length=16, output_dir=tmp_path / "out")
     assert "--" not in str(raised.value)
     # What is wrong with the rows is said of their file, which then is there.
@@ -283,13 +292,13 @@ def test_several_labels_are_in_anything_that_holds_them(value):
 def test_a_file_in_the_place_of_the_folder(tiny_base_folder, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     settings = {"base_model": str(tiny_base_folder), "output_dir": tmp_path / "notes.txt"}
-    with pytest.raises(InputError, match=r"output_dir=.*notes.txt cannot be written"):
+    with refused("unavailable", "output_dir", "notes.txt"):
         abt.train(["a", "b"], ["c", "d"], **settings)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
 def test_arguments_without_effect_are_named(tiny_base_folder, caplog):
-    with pytest.raises(InputError, match="class_weights"):
+    with refused("invalid", "class_weights"):
         abt.train(
             *sentences(32),
             class_weights={"worst": 2},
@@ -305,11 +314,11 @@ def test_arguments_without_effect_are_named(tiny_base_folder, caplog):
 
 def test_a_flag_may_be_a_dict(tiny_base_folder):
     texts, labels = sentences(32)
-    with pytest.raises(InputError, match=r"class_weights.*Received: 'worst=2'"):
+    with refused("invalid", "class_weights", "'worst=2'"):
         abt.train(
             texts, labels, class_weights={"worst": 2}, base_model=str(tiny_base_folder), **SMALL
         )
-    with pytest.raises(InputError, match="No adapter in 'of/a'"):
+    with refused("not_found", "'of/a'"):
         abt.train(
             texts,
             labels,

@@ -12,13 +12,13 @@ from adapter_bert_tf.base import load_base
 from adapter_bert_tf.cli.absl_flags import config_of, define_flags
 from adapter_bert_tf.config.sections.command import OutputConfig
 from adapter_bert_tf.config.setting import Command
-from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.output.run_dir import RunDir, require_own_adapter
 from adapter_bert_tf.run.fingerprint import fingerprint_of, run_digest
 from adapter_bert_tf.run.output_contents import run_dir
 from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.directory import CONFIG, copy_adapter, load_adapter
+from tests.refusals import refused
 from tests.runs import train, try_to_train, write_mrpc
 
 HALF = "--num_train_epochs=0.5"
@@ -112,12 +112,12 @@ def test_another_adapter_is_not_replaced(run, saved, tmp_path):
     for folder in (elsewhere, own_place):
         write(saved, folder.adapter.path, run)
     for overwrite in (True, False):
-        with pytest.raises(InputError, match=r"not replaced.*--init_from=.*theirs"):
+        with refused("occupied", "--init_from"):
             elsewhere.require_own_adapter(overwrite)
-        with pytest.raises(InputError, match=r"move the other adapter away"):
+        with refused("occupied", "move the other adapter away"):
             elsewhere.require_own_adapter_still(overwrite)
     own_place.require_own_adapter(overwrite=True)
-    with pytest.raises(InputError, match="or replace it with --overwrite"):
+    with refused("occupied", "--overwrite"):
         own_place.require_own_adapter(overwrite=False)
 
 
@@ -135,10 +135,10 @@ def test_an_older_one_is_the_runs_whose_checkpoints_are_beside_it(saved, tmp_pat
         write(saved, folder.adapter.path, None)
     own_place.start_training()
     own_place.require_own_adapter(overwrite=False)
-    with pytest.raises(InputError, match="not replaced"):
+    with refused("occupied", "--adapter_dir"):
         elsewhere.require_own_adapter(overwrite=True)
     write(saved, own_place.adapter.path, "another")
-    with pytest.raises(InputError, match="or replace it with --overwrite"):
+    with refused("occupied", "--overwrite"):
         own_place.require_own_adapter(overwrite=False)
 
 
@@ -149,14 +149,14 @@ def test_its_own_place_may_be_behind_a_link(saved, tmp_path):
         write(saved, f"{tmp_path}/disk/{name}", "another")
     adapters = [AdapterDir(f"{tmp_path}/disk/{name}") for name in ("adapter", "adapter2")]
     require_own_adapter(adapters[0], f"{tmp_path}/out/", "run", (), overwrite=True)
-    with pytest.raises(InputError, match="not replaced"):
+    with refused("occupied", "--adapter_dir"):
         require_own_adapter(adapters[1], f"{tmp_path}/out/", "run", (), overwrite=True)
 
 
 def test_a_run_of_a_config_must_be_a_string(saved, tmp_path):
     copy_adapter(str(saved), str(tmp_path / "a"), 7)
     assert run_of(str(tmp_path / "a")) is None
-    with pytest.raises(InputError, match=r"misses \['run'\]"):
+    with refused("damaged", "'run'"):
         load_adapter(str(tmp_path / "a"))
 
 

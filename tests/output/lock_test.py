@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output import lock
+from tests.refusals import refused
 
 
 class Time:
@@ -70,10 +70,7 @@ DEAD = {
 def test_refuses(changes, tmp_path):
     write(tmp_path, **changes)
     with (
-        pytest.raises(
-            InputError,
-            match=r"in use by process \d+ on \S+, for 100 s \(last heartbeat 7 s ago",
-        ),
+        refused("in_use", "--output_dir"),
         lock.locked(str(tmp_path)),
     ):
         pass
@@ -116,7 +113,7 @@ def test_another_machine_of_this_name_that_lives_keeps_its_lock(tmp_path, clock,
     monkeypatch.setattr(
         clock, "sleep", lambda seconds: write(tmp_path, **RESTARTED, beat=clock.now)
     )
-    with pytest.raises(InputError, match="in use"), lock.locked(str(tmp_path)):
+    with refused("in_use", "--output_dir"), lock.locked(str(tmp_path)):
         pass
     assert json.loads((tmp_path / lock.FILE).read_text())["id"] == "other"
 
@@ -233,10 +230,10 @@ def test_two_processes_and_one_that_is_killed(tmp_path, monkeypatch):
     other = hold(tmp_path)
     try:
         for _ in range(2):  # The first refusal leaves the name of the owner.
-            with pytest.raises(InputError, match=f"process {other.pid} "), lock.locked(tmp_path):
+            with refused("in_use", f"process {other.pid} "), lock.locked(tmp_path):
                 pass
         (tmp_path / lock.FILE).write_text("{}")  # Whatever the file says, it is locked.
-        with pytest.raises(InputError), lock.locked(tmp_path):
+        with refused("in_use"), lock.locked(tmp_path):
             pass
     finally:
         other.kill()
@@ -261,6 +258,6 @@ def test_a_link_is_not_followed(tmp_path):
     (tmp_path / "mine").write_text("mine")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / lock.FILE).symlink_to(tmp_path / "mine")
-    with pytest.raises(InputError, match=f"{lock.FILE} is a link"), lock.locked(tmp_path / "out"):
+    with refused("occupied", lock.FILE), lock.locked(tmp_path / "out"):
         pass
     assert (tmp_path / "mine").read_text() == "mine"

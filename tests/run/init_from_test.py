@@ -15,7 +15,6 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.cli.absl_flags import config_of, define_flags
 from adapter_bert_tf.config.setting import Command
-from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.jobs import questions
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.run.checks import split_history
@@ -25,6 +24,7 @@ from adapter_bert_tf.store import SavedAdapter, load_adapter
 from adapter_bert_tf.store.combine import MIXED_SPLITS
 from adapter_bert_tf.training.tuning import Tuning
 from tests import support
+from tests.refusals import refused
 from tests.runners.squad_test import TINY, write
 from tests.runs import base_flags, command, train, try_to_train, write_mrpc
 
@@ -270,23 +270,23 @@ def test_the_method_is_the_adapters(case, starts, tiny_base_folder):
 def test_flags_that_say_otherwise_are_named(case, starts, tiny_base_folder):
     name, *arguments = case
     flag = re.sub(r"^--(no)?(\w+).*", r"--\2=", arguments[-1])
-    with pytest.raises(InputError, match=f"{flag}.*was trained differently"):
+    with refused("mismatch", flag):
         method_of(starts, name, arguments, tiny_base_folder)
 
 
 def test_the_base_must_be_the_same(starts, tmp_path):
     support.write_google(tmp_path / "other", support.random_weights(seed=5))
-    with pytest.raises(InputError, match="trained on another base"):
+    with refused("mismatch", "weights_sha256"):
         method_of(starts, "houlsby", (), str(tmp_path / "other"))
 
 
 def test_what_it_cannot_begin_from(starts):
     for arguments, message in (
-        (["--do_eval", f"--init_from={starts}/top"], "needs --do_train"),
-        (["--do_train", f"--init_from={starts}/none"], "holds no adapter"),
-        (["--do_train", f"--init_from={starts}/top", "--adapter_drop=1"], "no adapters to drop"),
+        (["--do_eval", f"--init_from={starts}/top"], "conflict: --do_train"),
+        (["--do_train", f"--init_from={starts}/none"], "not_found: --init_from"),
+        (["--do_train", f"--init_from={starts}/top", "--adapter_drop=1"], "conflict: top"),
     ):
-        with pytest.raises(InputError, match=message):
+        with refused(message):
             load_initial_adapter(parsed("--output_dir=o", *arguments))
 
 

@@ -11,9 +11,9 @@ import tensorflow as tf
 from adapter_bert_tf import doctor
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command
-from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run import planning
 from adapter_bert_tf.training.strategy import require_tf_config, tpu_runtime
+from tests.refusals import refused
 from tests.runs import command
 
 TPU = ["--task_name=mrpc", "--do_train", "--use_tpu", "--tpu_name=mine"]
@@ -109,10 +109,11 @@ def batches(replicas, train=True, **sizes):
 
 
 @pytest.mark.parametrize(
-    ("replicas", "advice"), [(8, "Use 8 or 16"), (5, "Use 10 or 15"), (16, "Use 16 or 16")]
+    ("replicas", "advice"),
+    [(8, "invalid: Use 8 or 16"), (5, "invalid: Use 10 or 15"), (16, "invalid: Use 16 or 16")],
 )
 def test_the_replicas_must_divide_the_batch(replicas, advice):
-    with pytest.raises(InputError, match=advice):
+    with refused(advice):
         batches(replicas)
 
 
@@ -138,7 +139,7 @@ def test_several_workers_need_tf_config(text, monkeypatch):
     monkeypatch.delenv("TF_CONFIG", raising=False)
     if text is not None:
         monkeypatch.setenv("TF_CONFIG", text)
-    with pytest.raises(InputError, match="needs the environment variable TF_CONFIG"):
+    with refused("missing", "TF_CONFIG"):
         require_tf_config()
 
 

@@ -1,7 +1,5 @@
 """What `AdapterModel` and `TextEncoder` are given is checked before anything runs."""
 
-import re
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -9,11 +7,11 @@ import tensorflow as tf
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.data.tokenization import TextEncoder
-from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.training.tuning import Tuning
+from tests.refusals import refused
 
 SIZES = AdapterConfig(4)
 
@@ -36,60 +34,66 @@ def inputs(encoder):
 
 
 NEW = {
-    "one class": (["x", ["yes"]], {}, "Received: ['yes']"),
-    "labels in one text": (["x", "ab"], {}, "labels must be a list of strings"),
-    "labels of numbers": (["x", [0, 1]], {}, "labels must be a list of strings"),
-    "a name of two lines": (["a\nb", ["0", "1"]], {}, "one line of text. Received: 'a\\nb'"),
-    "a name that ends a text in C": (["a\0b", ["0", "1"]], {}, "one line of text"),
-    "a blank name": ([" ", ["0", "1"]], {}, "one line of text"),
-    "a number for a name": ([3, ["0", "1"]], {}, "one line of text. Received: 3"),
-    "a name that is taken": (["a", ["0", "1"]], {}, "must be unique. Existing names: ['a']"),
-    "a head of another type": (["x", ["0", "1"]], {"head": ["span"]}, "head the name of a head"),
-    "a tuning by its name": (["x", ["0", "1"]], {"tuning": "full"}, "tuning must be a Tuning"),
-    "a config by a number": (["x", ["0", "1"], 3], {}, "config must be one of"),
+    "one class": (["x", ["yes"]], {}, "invalid: ['yes']"),
+    "labels in one text": (["x", "ab"], {}, "invalid: labels"),
+    "labels of numbers": (["x", [0, 1]], {}, "invalid: labels"),
+    "a name of two lines": (["a\nb", ["0", "1"]], {}, "invalid: 'a\\nb'"),
+    "a name that ends a text in C": (["a\0b", ["0", "1"]], {}, "invalid: one line of text"),
+    "a blank name": ([" ", ["0", "1"]], {}, "invalid: one line of text"),
+    "a number for a name": ([3, ["0", "1"]], {}, "invalid: Received: 3"),
+    "a name that is taken": (["a", ["0", "1"]], {}, "invalid: ['a']"),
+    "a head of another type": (["x", ["0", "1"]], {"head": ["span"]}, "invalid: head"),
+    "a tuning by its name": (["x", ["0", "1"]], {"tuning": "full"}, "invalid: tuning"),
+    "a config by a number": (["x", ["0", "1"], 3], {}, "invalid: config"),
 }
 
 
 @pytest.mark.parametrize("case", NEW)
 def test_a_new_task(case, model):
-    arguments, more, said = NEW[case]
-    with pytest.raises(InputError, match=re.escape(said)):
+    arguments, more, expected = NEW[case]
+    with refused(expected):
         model.add_adapter(*arguments, **more)
     assert model.list_adapters() == ["a"]
 
 
 def test_a_number_of_layers_is_a_number():
-    with pytest.raises(InputError, match="top_k must be a whole number"):
+    with refused("invalid", "top_k"):
         Tuning("top_k", top_k="2")
 
 
 CALLS = {
-    "nothing": (lambda x: None, "Inputs must be a dict with"),
-    "texts": (lambda x: ["the cat"], "Inputs must be a dict with.*Received: .'the cat'"),
+    "nothing": (lambda x: None, "invalid: Inputs must be a dict with"),
+    "texts": (lambda x: ["the cat"], "invalid: 'the cat'"),
     "no mask": (
         lambda x: {n: v for n, v in x.items() if n != "input_mask"},
-        "Inputs must be a dict with",
+        "invalid: Inputs must be a dict with",
     ),
-    "one row alone": (lambda x: {n: v[0] for n, v in x.items()}, r"same shape \[batch, seq\]"),
-    "a shorter mask": (lambda x: x | {"input_mask": x["input_mask"][:, :2]}, "same shape"),
-    "no word": (lambda x: {n: v[:, :0] for n, v in x.items()}, "with 1 to 24 word pieces"),
-    "too many": (lambda x: {n: np.ones((1, 25), int) for n in x}, "with 1 to 24 word pieces"),
+    "one row alone": (
+        lambda x: {n: v[0] for n, v in x.items()},
+        "invalid: same shape [batch, seq]",
+    ),
+    "a shorter mask": (lambda x: x | {"input_mask": x["input_mask"][:, :2]}, "invalid: same shape"),
+    "no word": (lambda x: {n: v[:, :0] for n, v in x.items()}, "invalid: with 1 to 24 word pieces"),
+    "too many": (
+        lambda x: {n: np.ones((1, 25), int) for n in x},
+        "invalid: with 1 to 24 word pieces",
+    ),
     "an id too large": (
         lambda x: x | {"input_word_ids": x["input_word_ids"] + 50},
-        "input_word_ids must be 0 to 49 for this base. Received: 50 to",
+        "invalid: input_word_ids",
     ),
     "an id below 0": (
         lambda x: x | {"input_word_ids": x["input_word_ids"] - 9},
-        "input_word_ids must be 0 to 49 for this base. Received: -9 to",
+        "invalid: input_word_ids",
     ),
     "a type too large": (
         lambda x: x | {"input_type_ids": x["input_type_ids"] + 7},
-        "input_type_ids must be 0 to 1 for this base. Received: 7 to 7",
+        "invalid: input_type_ids",
     ),
-    "a mask of more": (lambda x: x | {"input_mask": x["input_mask"] * 3}, "input_mask must be 0"),
+    "a mask of more": (lambda x: x | {"input_mask": x["input_mask"] * 3}, "invalid: input_mask"),
     "fractions": (
         lambda x: x | {"input_word_ids": tf.cast(x["input_word_ids"], tf.float32)},
-        "input_word_ids must be whole numbers",
+        "invalid: input_word_ids",
     ),
 }
 
@@ -98,13 +102,13 @@ CALLS = {
 @pytest.mark.parametrize("adapter", ["a", ["a", "a"]], ids=["one", "by row"])
 def test_a_call(case, adapter, model, inputs):
     change, said = CALLS[case]
-    with pytest.raises(InputError, match=said):
+    with refused(said):
         model(change(dict(inputs)), adapter)
 
 
 def test_names_of_another_type(model, inputs):
     for name in ("b", None, ["a"], 3):
-        with pytest.raises(InputError, match="No adapter"):
+        with refused("not_found", "'a'"):
             model.config(name)
 
 
@@ -119,7 +123,7 @@ def test_places_of_another_type(given, model):
         lambda place: Predictor({"a": place}),
         AdapterModel if given else model.load_adapter,
     ):
-        with pytest.raises(InputError, match="A path must be text"):
+        with refused("invalid", "`os.PathLike`"):
             call(given)
 
 
@@ -136,23 +140,23 @@ def test_no_row_is_no_error_and_a_graph_is_the_callers(model, inputs):
 
 
 ENCODED = {
-    "numbers": ([[1, 2]], "Texts must be strings. Received: .*1, 2"),
-    "nothing for a text": ([["a", None]], "must be strings"),
-    "a text by itself": (["a"], "one or two lists of strings"),
-    "three columns": ([["a"]] * 3, "one or two lists of strings"),
-    "columns of two lengths": ([["a"], ["b", "c"]], "one or two lists of strings"),
+    "numbers": ([[1, 2]], "invalid: Texts must be strings. Received:"),
+    "nothing for a text": ([["a", None]], "invalid: must be strings"),
+    "a text by itself": (["a"], "invalid: one or two lists of strings"),
+    "three columns": ([["a"]] * 3, "invalid: one or two lists of strings"),
+    "columns of two lengths": ([["a"], ["b", "c"]], "invalid: one or two lists of strings"),
 }
 
 
 @pytest.mark.parametrize("case", ENCODED)
 def test_texts(case, encoder):
     columns, said = ENCODED[case]
-    with pytest.raises(InputError, match=said):
+    with refused(said):
         encoder.inputs(*columns)
 
 
 @pytest.mark.parametrize("length", [4, 0, -1, "16", 16.5, None])
 def test_lengths(length, model, encoder):
     for make in (lambda n: TextEncoder(model.base.vocabulary, n), encoder.with_length):
-        with pytest.raises(InputError, match="max_seq_length"):
+        with refused("invalid", "max_seq_length"):
             make(length)

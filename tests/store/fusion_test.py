@@ -13,7 +13,6 @@ from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.cli.store import main
-from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.serving.joined import join
 from adapter_bert_tf.store import load_adapter
@@ -21,6 +20,7 @@ from adapter_bert_tf.store.schema import seal
 from adapter_bert_tf.training.dropout import seed_dropout
 from adapter_bert_tf.training.tuning import Tuning
 from tests import processes, support
+from tests.refusals import refused
 
 SMALL = AdapterConfig(4, init_scale=0.5, identity_init=False)
 NO_NORMS = Tuning(train_layer_norm=False)
@@ -103,7 +103,7 @@ def test_members_and_fusion_in_one_pass(model, inputs):
     assert list(found) == ["f", *MEMBERS]
     for name, logits in found.items():
         np.testing.assert_allclose(logits, model(inputs, name), atol=1e-5)
-    with pytest.raises(InputError, match="'a' is not a fusion"):
+    with refused("invalid", "'a'"):
         model.with_members(inputs, "a")
 
 
@@ -215,7 +215,7 @@ def test_a_saved_fusion_may_be_replaced(saved, model, tmp_path):
     folder = shutil.copytree(saved, tmp_path / "f")
     model.save_adapter("f", folder)
     (folder / "members" / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"'members/notes.txt'"):
+    with refused("occupied", "'members/notes.txt'"):
         model.save_adapter("f", folder)
     assert (folder / "members" / "notes.txt").read_text() == "mine"
 
@@ -224,11 +224,11 @@ def test_an_adapter_among_its_members_is_not_lost(saved, model, tmp_path, capsys
     folder = shutil.copytree(saved, tmp_path / "f")
     model.save_adapter("a", tmp_path / "a")
     shutil.copytree(tmp_path / "a", folder / "members" / "new")
-    with pytest.raises(InputError, match="members/new"):
+    with refused("occupied", "members/new"):
         model.save_adapter("f", folder)
     assert load_adapter(str(folder / "members" / "new")).config["task"] == "a"
     for place in (folder / "members", folder / "members" / "other" / "deep"):
-        with pytest.raises(InputError, match="among the members of the fusion"):
+        with refused("occupied"):
             model.save_adapter("a", place)
         both = [str(saved), str(saved)]
         assert main(["average", *both, f"--output={place}"]) == 1
@@ -254,7 +254,7 @@ def test_what_cools_is_refused_before_a_step_that_does_not_know_its_number(tiny_
     made = new_model(tiny_base_folder).add_fusion("t", ["a", "b"], ("n", "y"), cooling_steps=9)
     made.compile("adam", made.training_loss())
     inputs, labels = support.batch(), np.array([0, 1, 1])
-    with pytest.raises(InputError, match="needs to know the step"):
+    with refused("invalid", "cooling_steps"):
         made.fit(inputs, labels, verbose=0)
     seed_dropout(made, 0, made.optimizer.iterations)
     assert np.isfinite(made.fit(inputs, labels, verbose=0).history["loss"]).all()
@@ -272,24 +272,24 @@ def test_trained_members_are_named_by_their_new_digests(tiny_base_folder, tmp_pa
 
 
 REFUSED = {
-    "an unknown member": (["a", "zz"], {}, "No adapter in 'zz'"),
-    "a fusion": (["a", "f"], {}, "'f' is a fusion"),
-    "one name": ("a", {}, "members must be a list"),
-    "a number": (["a", 3], {}, "Received: 3"),
-    "none": ([], {}, "at least one member"),
-    "twice": (["a", "a"], {}, "different names"),
-    "another tuning": (["a"], {"tuning": Tuning()}, "tuning of a fusion must be Tuning"),
-    "full tuning": (["a"], {"tuning": Tuning("full")}, "tuning of a fusion must be Tuning"),
-    "an empty name": ({"": "a"}, {}, "Received: {'': 'a'}"),
-    "a name that cannot be written": ({"\ud800": "a"}, {}, "each one line of text"),
-    "a name of two lines": ({"a\nb": "a"}, {}, "each one line of text"),
+    "an unknown member": (["a", "zz"], {}, "not_found: 'zz'"),
+    "a fusion": (["a", "f"], {}, "conflict: 'f'"),
+    "one name": ("a", {}, "invalid: members"),
+    "a number": (["a", 3], {}, "invalid: Received: 3"),
+    "none": ([], {}, "invalid: at least one member"),
+    "twice": (["a", "a"], {}, "invalid: names"),
+    "another tuning": (["a"], {"tuning": Tuning()}, "invalid: tuning"),
+    "full tuning": (["a"], {"tuning": Tuning("full")}, "invalid: tuning"),
+    "an empty name": ({"": "a"}, {}, "invalid: 'a'"),
+    "a name that cannot be written": ({"\ud800": "a"}, {}, "invalid: each one line of text"),
+    "a name of two lines": ({"a\nb": "a"}, {}, "invalid: each one line of text"),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_refused(case, model):
     members, more, said = REFUSED[case]
-    with pytest.raises(InputError, match=said):
+    with refused(said):
         model.add_fusion("new", members, ("n", "y"), **more)
     assert "new" not in model.list_adapters()
 
@@ -300,7 +300,7 @@ def test_a_member_of_another_base_is_named(tiny_base_folder, tmp_path):
     other.add_adapter("theirs", ("0", "1"), SMALL, tuning=NO_NORMS)
     other.save_adapter("theirs", tmp_path / "theirs")
     model = new_model(tiny_base_folder)
-    with pytest.raises(InputError, match=r"'b' in '.*theirs'.*trained on another base"):
+    with refused("mismatch", "'b'"):
         model.add_fusion("f", {"a": "a", "b": tmp_path / "theirs"}, ("n", "y"))
 
 
@@ -309,10 +309,10 @@ def test_members_that_differ(tiny_base_folder):
     model.add_adapter("wide", ("0", "1"), AdapterConfig(5), tuning=NO_NORMS)
     model.add_adapter("own", ("0", "1"), SMALL)
     noise(model.model("own").trainable_variables, 1)
-    for other, said in (("wide", "of another shape"), ("own", "Members with their own: 'own'")):
-        with pytest.raises(InputError, match=said):
+    for other, said in (("wide", "mismatch: 'wide'"), ("own", "mismatch: 'own'")):
+        with refused(said):
             model.add_fusion("f", ["a", other], ("n", "y"))
-    with pytest.raises(InputError, match="add_fusion"):
+    with refused("invalid", "add_fusion"):
         model.add_adapter("f", ("n", "y"), FusionConfig(PRESETS["pfeiffer"], ("a",)))
 
 
@@ -390,100 +390,115 @@ def _link_members(folder):
 
 
 DAMAGE = {
-    "no members": (lambda f: shutil.rmtree(f / "members"), "member 'a'.*missing"),
+    "no members": (lambda f: shutil.rmtree(f / "members"), "damaged: 'a'"),
     "members a file": (
         lambda f: (shutil.rmtree(f / "members"), (f / "members").write_text("x")),
-        "member 'a'.*missing",
+        "damaged: 'a'",
     ),
     **{
         f"member {i} gone": (
             lambda f, i=i: shutil.rmtree(_members(f)[i]),
-            f"member '<{i}>'.*missing",
+            f"damaged: '<{i}>'",
         )
         for i in range(3)
     },
     **{
         f"member without {name}": (
             lambda f, name=name: (_members(f)[1] / name).unlink(),
-            "member '<1>'.*(missing|damaged)",
+            "damaged: '<1>'",
         )
         for name in ("adapter_config.json", "adapter.safetensors")
     },
     **{
         f"a bit of member {i}": (
             lambda f, i=i: _flip(_members(f)[i] / "adapter.safetensors"),
-            f"member '<{i}>'.*digest",
+            f"damaged: '<{i}>'",
         )
         for i in range(3)
     },
     "a member cut short": (
         lambda f: (_members(f)[0] / "adapter.safetensors").write_bytes(b"x" * 20),
-        "member '<0>'.*damaged",
+        "damaged: '<0>'",
     ),
     "an empty member": (
         lambda f: (_members(f)[0] / "adapter.safetensors").write_bytes(b""),
-        "member '<0>'.*damaged",
+        "damaged: '<0>'",
     ),
     "a member's config is a list": (
         lambda f: (_members(f)[0] / "adapter_config.json").write_text("[]"),
-        "member '<0>'.*damaged",
+        "damaged: '<0>'",
     ),
     "a member's config, edited": (
         lambda f: _edit(_members(f)[0] / "adapter_config.json", command="x"),
-        "member '<0>'.*has another digest",
+        "damaged: '<0>'",
     ),
-    "two members swapped": (_swap, "member '[abc]'.*has another digest"),
-    "a foreign folder": (lambda f: (f / "members" / ("0" * 16)).mkdir(), "is not a member"),
-    "a foreign file": (lambda f: (f / "members" / "notes").write_text("x"), "is not a member"),
-    "a fusion for a member": (_nested, "is a fusion|is not a member"),
-    "links for a member": (_link, "member '<0>'.*not a regular file"),
-    "a link for a member": (_link_folder, "is a link"),
-    "a link for all members": (_link_members, "is a link"),
-    "a link to itself for all members": (_link_to_itself, "is a link"),
-    "the fusion without weights": (lambda f: (f / "adapter.safetensors").unlink(), "damaged"),
-    "a bit of the fusion": (lambda f: _flip(f / "adapter.safetensors"), "digest"),
+    "two members swapped": (_swap, "damaged: digest"),
+    "a foreign folder": (
+        lambda f: (f / "members" / ("0" * 16)).mkdir(),
+        "damaged: is not a member",
+    ),
+    "a foreign file": (
+        lambda f: (f / "members" / "notes").write_text("x"),
+        "damaged: is not a member",
+    ),
+    "a fusion for a member": (_nested, "damaged: is a fusion"),
+    "links for a member": (_link, "damaged: '<0>'"),
+    "a link for a member": (_link_folder, "damaged: is a link"),
+    "a link for all members": (_link_members, "damaged: is a link"),
+    "a link to itself for all members": (_link_to_itself, "damaged: is a link"),
+    "the fusion without weights": (
+        lambda f: (f / "adapter.safetensors").unlink(),
+        "damaged: damaged",
+    ),
+    "a bit of the fusion": (lambda f: _flip(f / "adapter.safetensors"), "damaged: digest"),
     "the fusion cut short": (
         lambda f: (f / "adapter.safetensors").write_bytes(b"x" * 100),
-        "damaged",
+        "damaged: damaged",
     ),
-    "digests in a text": (_of("members", lambda m: "".join(m)), "as many members, by digest"),
-    "no digests": (_of("members", lambda m: None), "as many members, by digest"),
-    "too few digests": (_of("members", lambda m: m[:2]), "as many members, by digest"),
-    "too many digests": (_of("members", lambda m: [*m, m[0]]), "as many members, by digest"),
-    "one digest twice": (_of("members", lambda m: [m[0], m[0], m[2]]), "member|is not a member"),
-    "short digests": (_of("members", lambda m: [d[:16] for d in m]), "as many members, by digest"),
-    "digests that lead away": (_of("members", lambda m: ["../" * 20 + "a" * 4] * 3), "by digest"),
-    "digests of numbers": (_of("members", lambda m: [1, 2, 3]), "by digest"),
-    "another number of names": (_in_adapter(members=["a", "b"]), "by digest|Missing|must have"),
-    "equal names": (_in_adapter(members=["a", "a", "b"]), "different names"),
-    "no names": (_in_adapter(members=[]), "different names"),
-    "names of numbers": (_in_adapter(members=[1, 2, 3]), "different names"),
+    "digests in a text": (_of("members", lambda m: "".join(m)), "invalid: members"),
+    "no digests": (_of("members", lambda m: None), "invalid: members"),
+    "too few digests": (_of("members", lambda m: m[:2]), "invalid: members"),
+    "too many digests": (_of("members", lambda m: [*m, m[0]]), "invalid: members"),
+    "one digest twice": (_of("members", lambda m: [m[0], m[0], m[2]]), "damaged: is not a member"),
+    "short digests": (_of("members", lambda m: [d[:16] for d in m]), "invalid: members"),
+    "digests that lead away": (
+        _of("members", lambda m: ["../" * 20 + "a" * 4] * 3),
+        "invalid: digest",
+    ),
+    "digests of numbers": (_of("members", lambda m: [1, 2, 3]), "invalid: digest"),
+    "another number of names": (_in_adapter(members=["a", "b"]), "invalid: digest"),
+    "equal names": (_in_adapter(members=["a", "a", "b"]), "invalid: names"),
+    "no names": (_in_adapter(members=[]), "invalid: names"),
+    "names of numbers": (_in_adapter(members=[1, 2, 3]), "invalid: names"),
     "a huge number of names": (
         _in_adapter(members=[str(i) for i in range(5000)]),
-        "different names",
+        "invalid: names",
     ),
     "wider members": (
         _of("adapter", lambda a: a | {"member": a["member"] | {"bottleneck_size": 9}}),
-        "do not match adapter_config.json",
+        "damaged: adapter_config.json",
     ),
     "other places": (
         _of("adapter", lambda a: a | {"member": a["member"] | {"sublayers": ["attention"]}}),
-        "does not match its config",
+        "damaged: does not match its config",
     ),
     "parallel": (
         _of("adapter", lambda a: a | {"member": a["member"] | {"placement": "parallel"}}),
-        "must be serial",
+        "invalid: must be serial",
     ),
-    "a member that is no config": (_in_adapter(member=3), "member must be an AdapterConfig"),
+    "a member that is no config": (
+        _in_adapter(member=3),
+        "invalid: member must be an AdapterConfig",
+    ),
     "LayerNorms that nobody brings": (
         _in_adapter(own_norms=True),
-        "do not match adapter_config.json",
+        "damaged: adapter_config.json",
     ),
-    "a temperature of text": (_in_adapter(cooling_steps="hot"), "cooling_steps must be"),
-    "an unknown key": (_in_adapter(more=1), "unknown adapter config keys"),
+    "a temperature of text": (_in_adapter(cooling_steps="hot"), "invalid: cooling_steps"),
+    "an unknown key": (_in_adapter(more=1), "invalid: adapter"),
     "members of no fusion": (
         _of("adapter", lambda a: a["member"]),
-        "only a fusion has members|contradict|Missing|no such part",
+        "invalid: no such part",
     ),
 }
 
@@ -494,13 +509,13 @@ def test_forty_kinds_of_damage():
 
 @pytest.mark.parametrize("case", DAMAGE)
 def test_damage_is_refused(case, saved, tmp_path):
-    damage, said = DAMAGE[case]
+    damage, expected = DAMAGE[case]
     folder = shutil.copytree(saved, tmp_path / "f")
     load_adapter(str(folder))
     for number, name in enumerate(_named(pathlib.Path(folder))):
-        said = said.replace(f"<{number}>", name)
+        expected = expected.replace(f"<{number}>", name)
     damage(pathlib.Path(folder))
-    with pytest.raises(InputError, match=said):
+    with refused(expected):
         load_adapter(str(folder))
 
 

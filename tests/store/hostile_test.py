@@ -16,13 +16,13 @@ import safetensors.numpy
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.cli.store import main
-from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.store import load_adapter, save_adapter, schema
 from adapter_bert_tf.store.weights import digest
 from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
+from tests.refusals import refused
 
 ADAPTER = AdapterConfig(bottleneck_size=4, init_scale=0.3)
 DEEP = "[" * 100_000
@@ -65,90 +65,117 @@ def test_the_sound_one_is_read(good, tmp_path):
 
 # Changes of the config by an attacker, who seals it again; and what is said.
 CONFIGS = {
-    "no labels": ({"labels": []}, "a classifier has labels"),
-    "numbers as labels": ({"labels": [0, 1]}, "different strings"),
-    "equal labels": ({"labels": ["0", "0"]}, "different strings"),
-    "another label": ({"labels": ["0", "1", "2"]}, "head/bias must have the shape"),
-    "labels of another type": ({"labels": "01"}, "misses"),
-    "unknown head": ({"head": "os.system"}, "head must be one of"),
-    "unknown method": ({"tuning": {"method": "lora"}}, "tuning must be one of"),
-    "unknown tuning key": ({"tuning": {"method": "adapters", "x": 1}}, r"tuning holds \['x'\]"),
-    "tuning of another type": ({"tuning": [1]}, "misses"),
-    "no adapters": ({"adapter": None}, "there is no such part"),
-    "another size": ({"adapter": ADAPTER.__dict__ | {"bottleneck_size": 8}}, "must have the shape"),
-    "enormous size": ({"adapter": ADAPTER.__dict__ | {"bottleneck_size": 10**12}}, "at most 65536"),
-    "wide": ({"adapter": ADAPTER.__dict__ | {"bottleneck_size": 60_000}}, "the shape"),
-    "size of another type": ({"adapter": {"bottleneck_size": "4"}}, "positive integer"),
-    "unknown adapter key": ({"adapter": {"code": "x"}}, "unknown adapter config keys"),
+    "no labels": ({"labels": []}, "invalid: labels"),
+    "numbers as labels": ({"labels": [0, 1]}, "invalid: different strings"),
+    "equal labels": ({"labels": ["0", "0"]}, "invalid: different strings"),
+    "another label": ({"labels": ["0", "1", "2"]}, "damaged: head"),
+    "labels of another type": ({"labels": "01"}, "damaged: misses"),
+    "unknown head": ({"head": "os.system"}, "invalid: head"),
+    "unknown method": ({"tuning": {"method": "lora"}}, "invalid: tuning"),
+    "unknown tuning key": ({"tuning": {"method": "adapters", "x": 1}}, "invalid: 'x'"),
+    "tuning of another type": ({"tuning": [1]}, "damaged: misses"),
+    "no adapters": ({"adapter": None}, "invalid: there is no such part"),
+    "another size": (
+        {"adapter": ADAPTER.__dict__ | {"bottleneck_size": 8}},
+        "damaged: must have the shape",
+    ),
+    "enormous size": (
+        {"adapter": ADAPTER.__dict__ | {"bottleneck_size": 10**12}},
+        "invalid: at most 65536",
+    ),
+    "wide": ({"adapter": ADAPTER.__dict__ | {"bottleneck_size": 60_000}}, "damaged: the shape"),
+    "size of another type": ({"adapter": {"bottleneck_size": "4"}}, "invalid: positive integer"),
+    "unknown adapter key": ({"adapter": {"code": "x"}}, "invalid: adapter"),
     "sublayers of sublayers": (
         {"adapter": {"sublayers": [["attention"]]}},
-        "sublayers must be a list",
+        "invalid: sublayers",
     ),
-    "layers that are not there": ({"adapter": {"layers": [7]}}, "below 2"),
-    "no LayerNorms": ({"tuning": {"method": "adapters", "train_layer_norm": False}}, "LayerNorm"),
-    "metric of another type": ({"metric": {"name": 1}}, "metric needs"),
-    "metric of nothing": ({"metric": {}}, "metric needs"),
-    "metric without a split": ({"metric": {"name": "f1", "value": 0.5}}, "metric needs"),
+    "layers that are not there": ({"adapter": {"layers": [7]}}, "invalid: below 2"),
+    "no LayerNorms": (
+        {"tuning": {"method": "adapters", "train_layer_norm": False}},
+        "damaged: LayerNorm",
+    ),
+    "metric of another type": ({"metric": {"name": 1}}, "invalid: metric"),
+    "metric of nothing": ({"metric": {}}, "invalid: metric"),
+    "metric without a split": ({"metric": {"name": "f1", "value": 0.5}}, "invalid: metric"),
     "metric that is no number": (
         {"metric": {"name": "f1", "value": float("nan"), "split": "dev"}},
-        "metric needs",
+        "invalid: metric",
     ),
-    "two methods": ({"method": "full"}, "contradict each other"),
-    "factor of no number": ({"adapter": ADAPTER.__dict__ | {"scale": float("nan")}}, "scale must"),
-    "enormous factor": ({"adapter": ADAPTER.__dict__ | {"scale": 1e300}}, "scale must"),
-    "factor of text": ({"adapter": ADAPTER.__dict__ | {"scale": "4"}}, "scale must"),
-    "switch of text": ({"adapter": ADAPTER.__dict__ | {"normalize_input": "no"}}, "true or false"),
-    "a sublayer twice": ({"adapter": ADAPTER.__dict__ | {"sublayers": ["attention"] * 2}}, "once"),
-    "no texts": ({"inputs": {"texts": 0, "max_seq_length": 16}}, "1 or 2 texts"),
-    "many texts": ({"inputs": {"texts": 9, "max_seq_length": 16}}, "1 or 2 texts"),
-    "negative length": ({"inputs": {"texts": 1, "max_seq_length": -9}}, "room for them"),
-    "longer than the base": ({"inputs": {"texts": 1, "max_seq_length": 25}}, "at most 24"),
-    "digest of another type": ({"base": SIZED | {"weights_sha256": 3}}, "cannot be"),
+    "two methods": ({"method": "full"}, "invalid: contradict each other"),
+    "factor of no number": (
+        {"adapter": ADAPTER.__dict__ | {"scale": float("nan")}},
+        "invalid: scale",
+    ),
+    "enormous factor": ({"adapter": ADAPTER.__dict__ | {"scale": 1e300}}, "invalid: scale"),
+    "factor of text": ({"adapter": ADAPTER.__dict__ | {"scale": "4"}}, "invalid: scale"),
+    "switch of text": (
+        {"adapter": ADAPTER.__dict__ | {"normalize_input": "no"}},
+        "invalid: true or false",
+    ),
+    "a sublayer twice": (
+        {"adapter": ADAPTER.__dict__ | {"sublayers": ["attention"] * 2}},
+        "invalid: once",
+    ),
+    "no texts": ({"inputs": {"texts": 0, "max_seq_length": 16}}, "invalid: texts"),
+    "many texts": ({"inputs": {"texts": 9, "max_seq_length": 16}}, "invalid: texts"),
+    "negative length": ({"inputs": {"texts": 1, "max_seq_length": -9}}, "invalid: room for them"),
+    "longer than the base": ({"inputs": {"texts": 1, "max_seq_length": 25}}, "invalid: at most 24"),
+    "digest of another type": ({"base": SIZED | {"weights_sha256": 3}}, "invalid: base"),
     "windows that stand still": (
         {"head": "span", "inputs": SPANS | {"doc_stride": 0}},
-        "doc_stride must",
+        "invalid: doc_stride",
     ),
     "no room for a context": (
         {"head": "span", "inputs": SPANS | {"max_query_length": 12}},
-        "must be above max_query_length",
+        "invalid: max_query_length",
     ),
-    "no answers": ({"head": "span", "inputs": SPANS | {"n_best_size": 0}}, "n_best_size"),
-    "task of another type": ({"task": ["mrpc"]}, "misses"),
-    "no length": ({"inputs": {"texts": 1}}, "inputs must be like"),
-    "enormous length": ({"inputs": {"texts": 1, "max_seq_length": 10**12}}, "inputs must be like"),
-    "texts of another type": ({"inputs": {"texts": True, "max_seq_length": 8}}, "inputs must be"),
-    "base of another type": ({"base": []}, "misses"),
-    "regression with labels": ({"regression": True}, "a regression has none"),
+    "no answers": ({"head": "span", "inputs": SPANS | {"n_best_size": 0}}, "invalid: n_best_size"),
+    "task of another type": ({"task": ["mrpc"]}, "damaged: misses"),
+    "no length": ({"inputs": {"texts": 1}}, "invalid: inputs"),
+    "enormous length": ({"inputs": {"texts": 1, "max_seq_length": 10**12}}, "invalid: inputs"),
+    "texts of another type": ({"inputs": {"texts": True, "max_seq_length": 8}}, "invalid: inputs"),
+    "base of another type": ({"base": []}, "damaged: misses"),
+    "regression with labels": ({"regression": True}, "invalid: a regression has none"),
     "a scale of 290 digits": (
         {"adapter": ADAPTER.__dict__ | {"init_scale": 10**290}},
-        "init_scale must be .* about 290 digits",
+        "invalid: init_scale",
     ),
-    "a factor of 290 digits": ({"adapter": ADAPTER.__dict__ | {"scale": -(10**290)}}, "scale must"),
-    "a layer of 290 digits": ({"adapter": ADAPTER.__dict__ | {"layers": [10**290]}}, "layers must"),
+    "a factor of 290 digits": (
+        {"adapter": ADAPTER.__dict__ | {"scale": -(10**290)}},
+        "invalid: scale",
+    ),
+    "a layer of 290 digits": (
+        {"adapter": ADAPTER.__dict__ | {"layers": [10**290]}},
+        "invalid: layers",
+    ),
     "a length of 290 digits": (
         {"inputs": {"texts": 1, "max_seq_length": 10**290}},
-        "inputs must be like",
+        "invalid: inputs",
     ),
-    "half a character in a label": ({"labels": ["a\ud800", "b"]}, "half of a character"),
-    "half a character in a task": ({"task": "\udfff"}, "half of a character"),
+    "half a character in a label": ({"labels": ["a\ud800", "b"]}, "damaged: half of a character"),
+    "half a character in a task": ({"task": "\udfff"}, "damaged: half of a character"),
     "half a character in a metric": (
         {"metric": {"name": "\ud800", "value": 0.5, "split": "dev"}},
-        "half of a character",
+        "damaged: half of a character",
     ),
-    "half a character in a version": ({"versions": {"\ud800": "1"}}, "half of a character"),
-    "tuning without a method": ({"tuning": {}}, "tuning has no method"),
-    "base of sizes alone": ({"base": SIZED}, "lower_case"),
-    "case of text": ({"base": SIZED | {"lower_case": "yes"}}, "cannot be.*'yes'"),
+    "half a character in a version": (
+        {"versions": {"\ud800": "1"}},
+        "damaged: half of a character",
+    ),
+    "tuning without a method": ({"tuning": {}}, "invalid: tuning"),
+    "base of sizes alone": ({"base": SIZED}, "invalid: lower_case"),
+    "case of text": ({"base": SIZED | {"lower_case": "yes"}}, "invalid: 'yes'"),
     "base without a digest": (
         {"base": SIZED | {"lower_case": True, "activation": "gelu", "norm_epsilon": 1e-12}},
-        "weights_sha256",
+        "invalid: weights_sha256",
     ),
-    "a step of text": ({"global_step": "1\neval_accuracy = 1.0"}, "misses .'global_step'"),
-    "a seed of a list": ({"split_seed": [0]}, "misses .'split_seed'"),
-    "a table of a list": ({"table": ["text"]}, "table must be like"),
-    "a table of another flag": ({"table": {"output_dir": "/"}}, "table must be like"),
-    "a table's column of a number": ({"table": {"label_column": 3}}, "table must be like"),
-    "a table's header of a number": ({"table": {"header": 1}}, "table must be like"),
+    "a step of text": ({"global_step": "1\neval_accuracy = 1.0"}, "damaged: 'global_step'"),
+    "a seed of a list": ({"split_seed": [0]}, "damaged: 'split_seed'"),
+    "a table of a list": ({"table": ["text"]}, "invalid: table"),
+    "a table of another flag": ({"table": {"output_dir": "/"}}, "invalid: table"),
+    "a table's column of a number": ({"table": {"label_column": 3}}, "invalid: table"),
+    "a table's header of a number": ({"table": {"header": 1}}, "invalid: table"),
 }
 SIZES = {
     "enormous base": {"hidden_size": 10**9},
@@ -164,7 +191,7 @@ SIZES = {
 def test_a_sealed_config_that_cannot_be(case, good, tmp_path):
     change, message = CONFIGS[case]
     config = schema.seal(good[0] | change, good[0]["weights_sha256"])
-    with pytest.raises(InputError, match=message):
+    with refused(message):
         load_adapter(_write(tmp_path / "a", config, good[1]))
 
 
@@ -172,7 +199,7 @@ def test_a_sealed_config_that_cannot_be(case, good, tmp_path):
 def test_sealed_sizes_that_cannot_be(case, good, tmp_path):
     base = good[0]["base"] | SIZES[case]
     config = schema.seal(good[0] | {"base": base}, good[0]["weights_sha256"])
-    with pytest.raises(InputError, match="sizes of the base cannot be"):
+    with refused("invalid", "adapter_config.json"):
         load_adapter(_write(tmp_path / "a", config, good[1]))
 
 
@@ -208,48 +235,72 @@ def _twice(content):
 KERNEL = "adapters/layer_0/attention/down_kernel"
 # Weights by an attacker, who seals them; and what is said.
 WEIGHTS = {
-    "NaN": (lambda c, a: _saved(a, **{KERNEL: a[KERNEL] * np.nan}), f"finite.*{KERNEL}"),
-    "infinity": (lambda c, a: _saved(a, **{KERNEL: a[KERNEL] + np.inf}), f"finite.*{KERNEL}"),
-    "integers": (lambda c, a: _saved(a, **{KERNEL: a[KERNEL].astype("i4")}), "one of .'F32'"),
-    "float64": (lambda c, a: _saved(a, **{KERNEL: a[KERNEL].astype("f8")}), "one of .'F32'"),
-    "transposed": (lambda c, a: _saved(a, **{KERNEL: np.ascontiguousarray(a[KERNEL].T)}), "shape"),
-    "wider": (lambda c, a: _saved(a, **{KERNEL: np.zeros((16, 5), "f4")}), "must have the shape"),
-    "one more": (lambda c, a: _saved(a, spy=a[KERNEL]), r"Unknown: \['spy'\]"),
+    "NaN": (lambda c, a: _saved(a, **{KERNEL: a[KERNEL] * np.nan}), f"invalid: {KERNEL}"),
+    "infinity": (lambda c, a: _saved(a, **{KERNEL: a[KERNEL] + np.inf}), f"invalid: {KERNEL}"),
+    "integers": (lambda c, a: _saved(a, **{KERNEL: a[KERNEL].astype("i4")}), "damaged: 'F32'"),
+    "float64": (lambda c, a: _saved(a, **{KERNEL: a[KERNEL].astype("f8")}), "damaged: 'F32'"),
+    "transposed": (
+        lambda c, a: _saved(a, **{KERNEL: np.ascontiguousarray(a[KERNEL].T)}),
+        "damaged: shape",
+    ),
+    "wider": (
+        lambda c, a: _saved(a, **{KERNEL: np.zeros((16, 5), "f4")}),
+        "damaged: must have the shape",
+    ),
+    "one more": (lambda c, a: _saved(a, spy=a[KERNEL]), "damaged: 'spy'"),
     "of the base": (
         lambda c, a: _saved(a, **{"bert/pooler/dense/bias": np.zeros(16, "f4")}),
-        "Unknown: .'bert/pooler",
+        "damaged: adapter.safetensors",
     ),
     "no head": (
         lambda c, a: safetensors.numpy.save({k: v for k, v in a.items() if "head" not in k}),
-        "Missing: .'head/bias'",
+        "damaged: 'head/bias'",
     ),
-    "a path": (lambda c, a: _with_header(c, _renamed(KERNEL, "../../../etc/passwd")), "Unknown"),
+    "a path": (
+        lambda c, a: _with_header(c, _renamed(KERNEL, "../../../etc/passwd")),
+        "damaged: Unknown",
+    ),
     "layer 9": (
         lambda c, a: _with_header(c, _renamed(KERNEL, KERNEL.replace("0", "9"))),
-        "layer_9",
+        "damaged: layer_9",
     ),
-    "10 GB of header": (lambda c, a: struct.pack("<Q", 10 << 30) + c[8:], "declares a header"),
-    "header of all bits": (lambda c, a: b"\xff" * 8 + c[8:], "declares a header"),
+    "10 GB of header": (
+        lambda c, a: struct.pack("<Q", 10 << 30) + c[8:],
+        "damaged: declares a header",
+    ),
+    "header of all bits": (lambda c, a: b"\xff" * 8 + c[8:], "damaged: declares a header"),
     "offsets past the end": (
         lambda c, a: _with_header(c, _entry(KERNEL, data_offsets=[0, 1 << 40])),
-        "damaged",
+        "damaged: damaged",
     ),
     "offsets backwards": (
         lambda c, a: _with_header(c, _entry(KERNEL, data_offsets=[64, 0])),
-        "damaged",
+        "damaged: damaged",
     ),
     "enormous shape": (
         lambda c, a: _with_header(c, _entry(KERNEL, shape=[1 << 40, 1 << 40])),
-        "must have the shape",
+        "damaged: must have the shape",
     ),
-    "shape of text": (lambda c, a: _with_header(c, _entry(KERNEL, shape="16")), "must have the"),
-    "no shape": (lambda c, a: _with_header(c, _entry(KERNEL, shape=None)), "header cannot be read"),
-    "a list of tensors": (lambda c, a: _with_header(c, lambda header: list(header)), "cannot be"),
-    "a deep header": (lambda c, a: struct.pack("<Q", len(DEEP)) + DEEP.encode(), "cannot be read"),
-    "a name twice": (lambda c, a: _twice(c), "names must be unique"),
-    "more than it says": (lambda c, a: c + b"spy", "it should have"),
-    "empty": (lambda c, a: b"", "declares a header"),
-    "a pickle": (lambda c, a: b"\x80\x04\x95" + c, "declares a header"),
+    "shape of text": (
+        lambda c, a: _with_header(c, _entry(KERNEL, shape="16")),
+        "damaged: must have the",
+    ),
+    "no shape": (
+        lambda c, a: _with_header(c, _entry(KERNEL, shape=None)),
+        "damaged: header cannot be read",
+    ),
+    "a list of tensors": (
+        lambda c, a: _with_header(c, lambda header: list(header)),
+        "invalid: base",
+    ),
+    "a deep header": (
+        lambda c, a: struct.pack("<Q", len(DEEP)) + DEEP.encode(),
+        "damaged: cannot be read",
+    ),
+    "a name twice": (lambda c, a: _twice(c), "damaged: names"),
+    "more than it says": (lambda c, a: c + b"spy", "damaged: it should have"),
+    "empty": (lambda c, a: b"", "damaged: declares a header"),
+    "a pickle": (lambda c, a: b"\x80\x04\x95" + c, "damaged: declares a header"),
     "overlapping tensors": (
         lambda c, a: _with_header(
             c,
@@ -261,7 +312,7 @@ WEIGHTS = {
                 }
             ),
         ),
-        "damaged",
+        "damaged: damaged",
     ),
 }
 
@@ -271,7 +322,7 @@ def test_sealed_weights_that_cannot_be(case, good, tmp_path):
     config, content, arrays = good
     change, message = WEIGHTS[case]
     content = change(content, arrays)
-    with pytest.raises(InputError, match=message):
+    with refused(message):
         load_adapter(_write(tmp_path / "a", schema.seal(config, digest(content)), content))
 
 
@@ -321,7 +372,7 @@ def test_damage_is_refused(kind, seed, good, tmp_path):
     damaged = of_config(text, rng) if of_config else text
     weights = of_weights(content, rng) if of_weights else content
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(InputError, match=r"adapter_config|safetensors|No adapter"):
+    with refused("damaged"):
         load_adapter(_write(tmp_path / "a", damaged, weights))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20  # Kilobytes.
 
@@ -332,11 +383,11 @@ def test_a_file_that_is_too_large_is_not_read(good, tmp_path):
         for size in (1 << 30, 10 << 30):
             file.truncate(size)  # A hole: takes no space.
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            with pytest.raises(InputError, match=f"Received: {size:,}|{size:,} bytes"):
+            with refused("damaged", f"{size:,}"):
                 load_adapter(folder)
             assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 18
     (tmp_path / "a" / "adapter_config.json").write_text(DEEP * 20)
-    with pytest.raises(InputError, match="more than"):
+    with refused("damaged", "adapter_config.json"):
         load_adapter(folder)
 
 
@@ -344,7 +395,7 @@ def test_a_file_that_is_too_large_is_not_read(good, tmp_path):
     "config", [DEEP, "9" * 10_000, '{"a": ' + "9" * 400 + "}", "[1]", "null", "", "{", "\ud800"]
 )
 def test_what_is_no_config(config, good, tmp_path):
-    with pytest.raises(InputError, match="damaged"):
+    with refused("damaged", "adapter_config.json"):
         load_adapter(_write(tmp_path / "a", config.encode("utf-8", "surrogatepass"), good[1]))
 
 
@@ -359,25 +410,25 @@ def test_only_regular_files_are_read(kind, name, good, tmp_path):
         "pipe": lambda: os.mkfifo(path),
         "folder": path.mkdir,
     }[kind]()
-    with pytest.raises(InputError, match="not a regular file"):
+    with refused("damaged", "not a regular file"):
         load_adapter(folder)
 
 
 def test_a_name_that_stands_twice(good, tmp_path):
     text = json.dumps(good[0])[:-1] + ', "task": "other"}'
-    with pytest.raises(InputError, match="names must be unique"):
+    with refused("damaged", "adapter_config.json"):
         load_adapter(_write(tmp_path / "a", text.encode(), good[1]))
 
 
 def test_nothing_is_written_that_would_not_be_read(good, tmp_path):
     config, _, arrays = good
-    with pytest.raises(InputError, match="different strings"):
+    with refused("invalid", "labels"):
         save_adapter(str(tmp_path / "a"), config | {"labels": ["0", "0"]}, arrays)
-    with pytest.raises(InputError, match="must have the shape"):
+    with refused("damaged", "down_kernel"):
         save_adapter(str(tmp_path / "a"), config, arrays | {KERNEL: arrays[KERNEL].T})
-    with pytest.raises(InputError, match="Missing"):
+    with refused("damaged", "Missing"):
         save_adapter(str(tmp_path / "a"), config, {KERNEL: arrays[KERNEL]})
-    with pytest.raises(InputError, match="finite"):
+    with refused("invalid", "down_kernel"):
         save_adapter(str(tmp_path / "a"), config, arrays | {KERNEL: arrays[KERNEL] * np.nan})
     assert not list(tmp_path.iterdir())
 

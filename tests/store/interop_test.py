@@ -10,13 +10,13 @@ import safetensors.numpy
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.base import load_base
-from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.interop.adapter_bert import import_checkpoint
 from adapter_bert_tf.interop.adapterhub import import_adapter
 from adapter_bert_tf.interop.adapterhub_export import export_adapter
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import load_adapter, save_adapter
 from adapter_bert_tf.training.tuning import Tuning
+from tests.refusals import refused
 from tests.support import GOLDEN
 
 HUB = GOLDEN.parent / "adapterhub"  # make.py there says how it was made.
@@ -74,10 +74,10 @@ LABELS = {  # What the file says, what is given, and what comes of it.
     "as the file": ({"no": 0, "maybe": 1, "yes": 2}, THREE, THREE),
     "only numbered": (None, ["a", "b", "c"], ["a", "b", "c"]),
     "named by number": ({f"LABEL_{i}": i for i in range(3)}, ["a", "b", "c"], ["a", "b", "c"]),
-    "another order": ({"no": 0, "maybe": 1, "yes": 2}, THREE[::-1], "Leave out the other labels"),
-    "others": ({"no": 0, "maybe": 1, "yes": 2}, ["a", "b", "c"], "Leave out the other labels"),
-    "too few": (None, ["a", "b"], "same number of labels"),
-    "one twice": (None, ["a", "a", "b"], "labels"),
+    "another order": ({"no": 0, "maybe": 1, "yes": 2}, THREE[::-1], "mismatch: labels"),
+    "others": ({"no": 0, "maybe": 1, "yes": 2}, ["a", "b", "c"], "mismatch: labels"),
+    "too few": (None, ["a", "b"], "mismatch: labels"),
+    "one twice": (None, ["a", "a", "b"], "invalid: labels"),
 }
 
 
@@ -90,7 +90,7 @@ def test_labels_that_are_given(case, base, tmp_path):
         saved = import_adapter(str(folder), base, labels=given)
         assert saved.config["labels"] == expected
         return
-    with pytest.raises(InputError, match=expected):
+    with refused(expected):
         import_adapter(str(folder), base, labels=given)
 
 
@@ -122,92 +122,95 @@ def _to_folder(file):
 DAMAGE = {
     "a pickle": (
         lambda d: (d / "adapter.safetensors").rename(d / "pytorch_adapter.bin"),
-        "is a pickle",
+        "not_found: is a pickle",
     ),
     "no head": (
         lambda d: (d / "model_head.safetensors").unlink(),
-        "model_head.safetensors does not exist",
+        "not_found: model_head.safetensors",
     ),
-    "cut": (lambda d: (d / "adapter.safetensors").write_bytes(b"\x10" + b"\0" * 7), "damaged"),
-    "no json": (lambda d: (d / "head_config.json").write_text("{"), "not valid JSON"),
+    "cut": (
+        lambda d: (d / "adapter.safetensors").write_bytes(b"\x10" + b"\0" * 7),
+        "damaged: damaged",
+    ),
+    "no json": (lambda d: (d / "head_config.json").write_text("{"), "damaged: not valid JSON"),
     "of RoBERTa": (
         _edit("adapter_config.json", lambda v: v.update(model_type="roberta")),
-        "must be 'bert'",
+        "invalid: 'bert'",
     ),
     "another width": (
         _edit("adapter_config.json", lambda v: v.update(hidden_size=768)),
-        "must be 16",
+        "invalid: must be 16",
     ),
     "compacter": (
         _edit("adapter_config.json", lambda v: v["config"].update(phm_layer=True)),
-        "'phm_layer': False",
+        "invalid: 'phm_layer'",
     ),
     "learned scale": (
         _edit("adapter_config.json", lambda v: v["config"].update(scaling="learned")),
-        "scale must be a number",
+        "invalid: scale",
     ),
     "no scale": (
         _edit("adapter_config.json", lambda v: v["config"].update(scaling=float("nan"))),
-        "scale must be a number",
+        "invalid: scale",
     ),
     "of LoRA": (
         _edit("adapter_config.json", lambda v: v["config"].update(architecture="lora")),
-        "only bottleneck adapters",
+        "invalid: only bottleneck adapters",
     ),
     "text for a switch": (
         _edit("adapter_config.json", lambda v: v["config"].update(mh_adapter="no")),
-        "'mh_adapter': 'true or false'",
+        "invalid: 'mh_adapter'",
     ),
     "an object for layers": (
         _edit("adapter_config.json", lambda v: v["config"].update(leave_out={})),
-        "leave_out must be a list",
+        "invalid: leave_out",
     ),
-    "a folder for weights": (_to_folder("adapter.safetensors"), "damaged"),
+    "a folder for weights": (_to_folder("adapter.safetensors"), "damaged: damaged"),
     "integers": (
         _weights("adapter.safetensors", lambda t: {k: v.astype("i1") for k, v in t.items()}),
-        "one of the types",
+        "damaged: one of the types",
     ),
     "weights of no shape": (
         _weights("adapter.safetensors", lambda t: {k: np.ones((), "f4") for k in t}),
-        "bottleneck_size must be",
+        "invalid: bottleneck_size",
     ),
     "a deep config": (
         lambda d: (d / "adapter_config.json").write_text("[" * 200_000),
-        "nested too deeply",
+        "damaged: nested too deeply",
     ),
     "weights of another head": (
         _weights(
             "model_head.safetensors", lambda t: t | {"heads.x.7.weight": np.zeros((2, 2), "f4")}
         ),
-        "weights of the head are not supported",
+        "invalid: head",
     ),
     "without pooler": (
         _edit("head_config.json", lambda v: v["config"].update(layers=1)),
-        "'layers': 2",
+        "invalid: 'layers'",
     ),
     "missing layers": (
         _edit("adapter_config.json", lambda v: v["config"].update(leave_out=[1])),
-        "some weights are not supported",
+        "invalid: some weights are not supported",
     ),
     "labels that miss one": (
         _edit("head_config.json", lambda v: v["config"].update(label2id={"no": 0, "yes": 2})),
-        "must number 3 labels",
+        "invalid: labels",
     ),
     "labels of another type": (
         _edit("head_config.json", lambda v: v["config"].update(label2id=["no", "maybe", "yes"])),
-        "must number 3 labels",
+        "invalid: labels",
     ),
     "dropout of another type": (
         _edit("adapter_config.json", lambda v: v["config"].update(dropout="much")),
-        "dropout must be a number",
+        "invalid: dropout",
     ),
     "layers of another type": (
         _edit("adapter_config.json", lambda v: v["config"].update(leave_out=7)),
-        "leave_out must be a list",
+        "invalid: leave_out",
     ),
     "other layers": (
         _edit("adapter_config.json", lambda v: v["config"].update(mh_adapter=False)),
-        "some weights are not supported",
+        "invalid: some weights are not supported",
     ),
 }
 
@@ -230,23 +233,26 @@ def test_what_cannot_be_imported_is_said(case, base, tmp_path):
     change, message = DAMAGE[case]
     shutil.copytree(HUB / "houlsby", tmp_path / "a")
     change(tmp_path / "a")
-    with pytest.raises(InputError, match=message):
+    with refused(message):
         import_adapter(str(tmp_path / "a"), base)
 
 
 UNEXPORTABLE = {
-    "LayerNorms": ({"config": AdapterConfig(4)}, "train_layer_norm=False"),
-    "spans": ({"head": "span", "config": AdapterConfig(4)}, "LayerNorm|classification"),
-    "no adapter": ({"tuning": "head", "config": None}, "only plain bottleneck"),
+    "LayerNorms": ({"config": AdapterConfig(4)}, "invalid: train_layer_norm=False"),
+    "spans": ({"head": "span", "config": AdapterConfig(4)}, "invalid: LayerNorm"),
+    "no adapter": ({"tuning": "head", "config": None}, "unsupported: only plain bottleneck"),
     "a LayerNorm after": (
         {"config": AdapterConfig(4, normalize_output=True), "norms": False},
-        "only plain bottleneck",
+        "unsupported: only plain bottleneck",
     ),
     "that and LayerNorms": (  # Other training would not help.
         {"config": AdapterConfig(4, normalize_output=True)},
-        "only plain bottleneck",
+        "unsupported: only plain bottleneck",
     ),
-    "two layers": ({"config": AdapterConfig(4, depth=2), "norms": False}, "only plain bottleneck"),
+    "two layers": (
+        {"config": AdapterConfig(4, depth=2), "norms": False},
+        "unsupported: only plain bottleneck",
+    ),
 }
 
 
@@ -259,7 +265,7 @@ def test_what_cannot_be_exported_is_said(case, base, tmp_path):
         "task", ["a", "b"], values["config"], values.get("head", "classification"), tuning
     )
     model.save_adapter("task", str(tmp_path / "a"))
-    with pytest.raises(InputError, match=message):
+    with refused(message):
         export_adapter(load_adapter(str(tmp_path / "a")), str(tmp_path / "b"), base)
     assert not (tmp_path / "b").exists()
 
@@ -267,7 +273,7 @@ def test_what_cannot_be_exported_is_said(case, base, tmp_path):
 def test_only_its_own_base_completes_an_export(base, tmp_path):
     other = load_base(str(GOLDEN / "bert_model.ckpt"))
     saved = import_adapter(str(HUB / "houlsby"), base)
-    with pytest.raises(InputError, match="another base"):
+    with refused("mismatch", "vocab_size"):
         export_adapter(saved, str(tmp_path / "b"), other)
 
 
@@ -291,9 +297,12 @@ def test_a_checkpoint_must_fit(base):
     own = load_base(str(GOLDEN / "bert_model.ckpt"))
     path = str(GOLDEN / "adapter_model.ckpt")
     for arguments, message in (
-        ((path, base, "mnli", list("abc")), "base other than"),
-        ((path, own, "mnli", list("ab")), "another shape, with 2 labels"),
-        ((str(GOLDEN / "bert_model.ckpt"), own, "mnli", list("abc")), "has no adapters"),
+        ((path, base, "mnli", list("abc")), "mismatch: base_model"),
+        ((path, own, "mnli", list("ab")), "mismatch: 2 labels"),
+        (
+            (str(GOLDEN / "bert_model.ckpt"), own, "mnli", list("abc")),
+            "unsupported: bert_model",
+        ),
     ):
-        with pytest.raises(InputError, match=message):
+        with refused(message):
             import_checkpoint(*arguments)

@@ -11,9 +11,9 @@ import pytest
 from adapter_bert_tf.cli.store import main as store
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.folds import Fold
-from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.checks import split_history
 from adapter_bert_tf.store.combine import MIXED_SPLITS
+from tests.refusals import refused
 from tests.runs import base_flags, command, train, write_mrpc
 
 pytestmark = pytest.mark.long
@@ -50,7 +50,7 @@ def test_the_folds_are_the_whole(stratified):
 
 @pytest.mark.parametrize(("number", "count"), [(0, 1), (2, 2), (-1, 3)])
 def test_there_are_no_such_folds(number, count):
-    with pytest.raises(InputError, match="Received: fold"):
+    with refused("invalid", "Received: fold"):
         Fold(number, count)
 
 
@@ -61,7 +61,7 @@ def test_labels_too_rare_to_be_everywhere():
 
 
 def test_too_few_texts():
-    with pytest.raises(InputError, match="4 examples, 2 of them different, are too few"):
+    with refused("invalid", "4 examples, 2 of them different, are too few"):
         Fold(0, 3).split(examples(TEXTS[:4], LABELS[:4]), True)
 
 

@@ -20,13 +20,13 @@ from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.data.batches import Features, gather_batches
 from adapter_bert_tf.data.frozen_outputs import FrozenOutputs
-from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.training import frozen_layers
 from adapter_bert_tf.training.loop import TrainingSettings, train
 from adapter_bert_tf.training.parameter_report import count
 from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
+from tests.refusals import refused
 
 # Of the tiny base, per layer: attention 4 (16*16 + 16), feed-forward 16*32 + 32 + 32*16 + 16.
 LAYER, NORMS, POOLER, HEAD = 4 * 272 + 1072, 2 * 32, 272, 34
@@ -82,30 +82,30 @@ def test_counts(method, tiny_base_folder):
 
 
 WRONG = {
-    "all layers": (Tuning(frozen_layers=2), UPPER, "frozen_layers must be 0 to 1"),
-    "fewer than none": (Tuning(frozen_layers=-1), UPPER, "frozen_layers must be 0 to 1"),
-    "a layer of top_k": (Tuning("top_k", frozen_layers=1), None, "frozen_layers must be 0 to 0"),
-    "adapters below": (Tuning(frozen_layers=1), AdapterConfig(4), r"frozen_layers=1.*: \[0\]"),
+    "all layers": (Tuning(frozen_layers=2), UPPER, "invalid: frozen_layers"),
+    "fewer than none": (Tuning(frozen_layers=-1), UPPER, "invalid: frozen_layers"),
+    "a layer of top_k": (Tuning("top_k", frozen_layers=1), None, "invalid: frozen_layers"),
+    "adapters below": (Tuning(frozen_layers=1), AdapterConfig(4), "conflict: frozen_layers=1"),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_what_cannot_be_frozen(case, tiny_base_folder):
     tuning, config, message = WRONG[case]
-    with pytest.raises(InputError, match=message):
+    with refused(message):
         model_of(tiny_base_folder, config, tuning)
 
 
 @pytest.mark.parametrize("value", ["2", 1.0, True])
 def test_a_number_of_layers_is_one(value):
-    with pytest.raises(InputError, match="frozen_layers must be a whole number"):
+    with refused("invalid", "frozen_layers"):
         Tuning(frozen_layers=value)
 
 
 @pytest.mark.parametrize("config", [FusionConfig(UPPER, ("a", "b")), PalsConfig(("a", "b"), 12, 3)])
 def test_parts_in_all_layers_leave_none_to_freeze(config):
     method = "fusion" if isinstance(config, FusionConfig) else "pals"
-    with pytest.raises(InputError, match="frozen_layers"):
+    with refused("conflict", "frozen_layers"):
         Tuning(method, frozen_layers=1)
 
 
@@ -178,7 +178,7 @@ def test_rows_of_different_lengths_come_back_padded():
 def test_no_room_on_the_disk_is_said_before_anything_is_computed(monkeypatch):
     usage = shutil._ntuple_diskusage(10, 9, 1)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
-    with pytest.raises(InputError, match=r"4,000\.0 MB.*0\.0 MB are free.*TMPDIR"):
+    with refused("unavailable", "TMPDIR"):
         FrozenOutputs(np.array([1_000_000]), 1000)
 
 
@@ -187,7 +187,7 @@ def test_a_file_that_may_not_be_so_large_is_said_so(monkeypatch):
         raise OSError(errno.EFBIG, "File too large")
 
     monkeypatch.setattr("os.posix_fallocate", refuse, raising=False)
-    with pytest.raises(InputError, match=r" 0\.0 MB.*File too large.*cache_frozen"):
+    with refused("unavailable", "cache_frozen"):
         FrozenOutputs(np.array([3]), 2)
 
 

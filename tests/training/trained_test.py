@@ -15,7 +15,6 @@ from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
 from adapter_bert_tf.adapters.task_encoder import new_encoder
 from adapter_bert_tf.adapters.variable_specs import VariableSpec, base_specs
 from adapter_bert_tf.base import load_base
-from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
@@ -23,6 +22,7 @@ from adapter_bert_tf.training.loop import TrainingSettings, compile_model, train
 from adapter_bert_tf.training.parameter_report import count, format_per_task_report, format_report
 from adapter_bert_tf.training.tuning import METHODS, Tuning, select_trained
 from tests import support
+from tests.refusals import refused
 
 # Per layer of the tiny base: attention 4 (16*16 + 16), feed-forward 16*32 + 32 + 32*16 + 16.
 LAYER, NORMS, POOLER, HEAD, SCORE = 4 * 272 + 1072, 5 * 32, 272, 34, 17
@@ -222,39 +222,39 @@ def test_the_pooler_is_not_trained_where_nothing_depends_on_it(tuning, tiny_base
 
 def test_top_k_must_exist(tiny_base_folder):
     tuning = Tuning("top_k", top_k=3)
-    with pytest.raises(InputError, match="1 to 2"):
+    with refused("invalid", "top_k"):
         select_trained(_model(tiny_base_folder, tuning), tuning)
 
 
 def test_adapters_must_exist(tiny_base_folder):
-    with pytest.raises(InputError, match="without"):
+    with refused("invalid", "'adapters'"):
         select_trained(_model(tiny_base_folder, Tuning("full")), Tuning("adapters"))
 
 
 WRONG_KINDS = {
     "a name in the place of a tuning": (
         lambda base: select_trained(Classifier(base.build_encoder(), 2), "adapters"),
-        r'tuning is a Tuning: Tuning\("adapters"\). Received: \'adapters\'',
+        "invalid: 'adapters'",
     ),
     "a name in the place of a config": (
         lambda base: base.build_encoder("houlsby"),
-        "adapter is a ModuleConfig: PRESETS.*Received: 'houlsby'",
+        "invalid: 'houlsby'",
     ),
-    "a list of methods": (lambda base: Tuning(["adapters"]), r"Received: \['adapters'\]"),
-    "yes": (lambda base: Tuning(train_members="yes"), "train_members is True or False"),
-    "a number": (lambda base: Tuning(train_layer_norm=5), "train_layer_norm is True or False"),
+    "a list of methods": (lambda base: Tuning(["adapters"]), "invalid: 'adapters'"),
+    "yes": (lambda base: Tuning(train_members="yes"), "invalid: train_members"),
+    "a number": (lambda base: Tuning(train_layer_norm=5), "invalid: train_layer_norm"),
 }
 
 
 @pytest.mark.parametrize("case", WRONG_KINDS)
 def test_values_of_another_kind(case, tiny_base_folder):
     call, message = WRONG_KINDS[case]
-    with pytest.raises(InputError, match=message):
+    with refused(message):
         call(load_base(tiny_base_folder))
 
 
 def test_an_unknown_method_names_the_known_ones():
-    with pytest.raises(InputError, match="layer_norm"):
+    with refused("invalid", "layer_norm"):
         Tuning("lora")
 
 
@@ -279,7 +279,7 @@ def test_groups_and_layers(name, group, layer):
 
 
 def test_a_variable_of_an_unknown_group_is_an_error():
-    with pytest.raises(InputError, match=r"group must be one of.*'mystery'"):
+    with refused("invalid", "'mystery'"):
         VariableSpec((2,), "mystery")
 
 
@@ -294,7 +294,7 @@ def test_a_variable_that_nobody_describes_is_an_error(change, tiny_base_folder):
     else:
         specs["head/bias"] = VariableSpec((3,), "head")
     model.specs = lambda: specs
-    with pytest.raises(InputError, match="gate" if change == "unknown" else "head/bias"):
+    with refused("invalid", "gate" if change == "unknown" else "head/bias"):
         select_trained(model, Tuning())
 
 
