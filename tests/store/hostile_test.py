@@ -291,7 +291,7 @@ WEIGHTS = {
     ),
     "a list of tensors": (
         lambda c, a: _with_header(c, lambda header: list(header)),
-        "invalid: base",
+        "damaged: adapter.safetensors",
     ),
     "a deep header": (
         lambda c, a: struct.pack("<Q", len(DEEP)) + DEEP.encode(),
