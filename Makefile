@@ -30,16 +30,16 @@ SHARED = --numprocesses=2 --max-worker-restart=0 --dist=loadfile --no-loadscope-
 test: $(VENV)/test-installed lint
 	$(TINY) $(BIN)/python -m pytest $(WATCHED) $(SHARED)
 
-# Whole commands, the code of the docs pages and the notebook, processes that are killed or lose each
-# other, and buckets whose requests fail.
+# Whole commands, the code of the docs pages, processes that are killed, and buckets.
 test-long: $(VENV)/test-installed
 	$(TINY) $(BIN)/python -m pytest $(WATCHED) $(SHARED) -m "long and not slow"
 
 # What CI has no time for; CONTRIBUTING.md has the last results.
 test-release: test-slow test-kill fuzz
 
-test-slow: $(PARITY)/installed
-	$(PARITY)/bin/python -m pytest $(WATCHED) -m slow
+test-slow: $(VENV)/test-installed $(PARITY)/installed
+	$(TINY) $(BIN)/python -m pytest $(WATCHED) $(SHARED) -m "slow and not parity"
+	$(PARITY)/bin/python -m pytest $(WATCHED) $(SHARED) -m "slow and parity"
 
 # Generated files of any content, with new seeds, for MINUTES. Failures go to tests/fuzz/found.py.
 MINUTES ?= 30

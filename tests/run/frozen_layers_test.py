@@ -71,6 +71,7 @@ def test_an_adapter_of_upper_layers_is_applied_as_any(runs, mrpc, tiny_base_fold
     assert found == pytest.approx(left(runs / "once")[2], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_ends_with_the_same_bytes(
     runs, mrpc, tiny_base_folder, tmp_path, monkeypatch
 ):

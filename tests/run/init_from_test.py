@@ -110,6 +110,7 @@ def train_table(data, base, out, *more):
     return out
 
 
+@pytest.mark.slow
 def test_scores_are_in_their_units_from_the_first_step_and_after_an_interruption(
     tiny_base_folder, tmp_path, capsys
 ):
@@ -149,6 +150,7 @@ def test_a_head_of_other_labels_is_fresh(mrpc, parent, tiny_base_folder, tmp_pat
         assert same is (name != "head/kernel" and name != "head/bias"), name
 
 
+@pytest.mark.slow
 def test_another_content_is_another_run(mrpc, parent, tiny_base_folder, tmp_path):
     folder = shutil.copytree(parent / "adapter", tmp_path / "adapter")
     out, start = tmp_path / "out", f"--init_from={folder}"

@@ -88,6 +88,7 @@ def of_earlier(out):
         path.write_text(json.dumps(content))
 
 
+@pytest.mark.slow
 def test_what_began_with_a_frozen_pooler_goes_on_with_it(untrained, mrpc, tmp_path, capsys):
     out = train(mrpc, untrained, tmp_path / "out", *SHORT, "--notrain_pooler")
     of_earlier(out)
@@ -119,6 +120,7 @@ def test_a_sweep_of_earlier_goes_on(untrained, mrpc, tmp_path, capsys):
     assert "What --tuning=adapters trains" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_a_run_is_repeated_from_its_record(untrained, mrpc, tmp_path):
     out = train(mrpc, untrained, tmp_path / "out", *SHORT)
@@ -127,6 +129,7 @@ def test_a_run_is_repeated_from_its_record(untrained, mrpc, tmp_path):
     assert (out / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_training_goes_on_from_an_adapter_with_its_pooler(untrained, mrpc, tmp_path):
     parent = train(mrpc, untrained, tmp_path / "parent", *SHORT, "--notrain_pooler")
     out = train(mrpc, untrained, tmp_path / "out", *SHORT, f"--init_from={parent / 'adapter'}")

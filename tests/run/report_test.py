@@ -139,6 +139,7 @@ def test_a_folder_in_its_place_is_refused_before_training(mrpc, tiny_base_folder
         train(mrpc, tiny_base_folder, tmp_path / "out", *ONCE)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_a_sweep_has_a_page_that_leads_to_those_of_its_runs(
     mrpc, tiny_base_folder, tmp_path, capsys

@@ -24,6 +24,7 @@ print(json.dumps(sum(rows, [])))
 """
 
 
+@pytest.mark.slow
 def test_it_predicts_what_the_command_predicts(real_data, minilm, tmp_path):
     data, base = tmp_path / "MRPC", tmp_path / "base"
     data.mkdir()

@@ -506,6 +506,7 @@ def free_ports(count):
     return ports
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_in_a_bucket_that_stumbles(tmp_path):
     """The second time it is taken up again at step 6, whose best is that of step 4."""
