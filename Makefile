@@ -21,7 +21,8 @@ WATCHED = -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true --dur
 
 # Tests of tiny models run without oneDNN, which is suspected of memory errors (docs/design.md, "A
 # process that dies"). `make parity` and the commands of users run with it.
-TINY = TF_ENABLE_ONEDNN_OPTS=0
+# One thread for each of the two processes below: this takes a fifth of the processor time off.
+TINY = TF_ENABLE_ONEDNN_OPTS=0 TF_NUM_INTRAOP_THREADS=1
 
 # Two processes share the files, the longest first (tests/conftest.py). A process that dies is not
 # replaced: pytest-xdist would give the new one finished files, and wait forever (docs/design.md, "A
