@@ -18,8 +18,8 @@ from adapter_bert_tf.config.parsing import expand_user
 
 # Options of `Predictor.predict_file`.
 OF_TABLES = (
-    *("text_a_column", "text_b_column", "delimiter", "quoted", "encoding", "skip_bad_rows"),
-    "overwrite",
+    *("text_a_column", "text_b_column", "delimiter", "header", "quoted", "encoding"),
+    *("skip_bad_rows", "overwrite"),
 )
 
 
@@ -40,10 +40,12 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         help="its base: a folder, a package, a name on a hub (default: what it names)",
     )
     add("--batch_size", type=int, default=32, help="the most rows of a batch (default: 32)")
-    add("--delimiter", help="of cells (default: a comma in .csv, a tab in .tsv)")
-    add("--noheader", action="store_true", help="the first row is data; columns are numbers")
-    add("--quoted", action="store_true", default=None, help="cells may be quoted, also in .tsv")
-    add("--encoding", default="utf-8", help="of the table (default: utf-8)")
+    add("--delimiter", help="of cells (default: as it was trained; a comma in .csv, else a tab)")
+    switches = {"header": "the first row names the columns", "quoted": "cells may be quoted"}
+    for name, meaning in switches.items():
+        add(f"--{name}", action="store_true", default=None, help=f"{meaning} (default: as trained)")
+        add(f"--no{name}", dest=name, action="store_false", default=None, help="the opposite")
+    add("--encoding", help="of the table (default: as it was trained; utf-8)")
     add("--skip_bad_rows", action="store_true", help="rows without their texts get no answer")
     add("--overwrite", action="store_true", help="replace a file at --output")
     parsed = parser.parse_args(arguments)
@@ -52,7 +54,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     if parsed.predict_file is not None and not parsed.output:
         parser.error("--predict_file needs --output, the file to write")
     one_text = parsed.text_a is not None
-    unused = ("output", "noheader", *OF_TABLES) if one_text else ("text_b",)
+    unused = ("output", *OF_TABLES) if one_text else ("text_b",)
     if given := [f"--{n}" for n in unused if getattr(parsed, n) != parser.get_default(n)]:
         mode = "--text_a" if one_text else "--predict_file"
         parser.error(f"{', '.join(given)} has no effect with {mode}. Leave it out.")
@@ -84,7 +86,6 @@ def _file(parsed: argparse.Namespace) -> int:
     rows = predictor.predict_file(
         parsed.predict_file,
         parsed.output,
-        header=not parsed.noheader,
         progress=True,
         **{name: getattr(parsed, name) for name in OF_TABLES},
     )

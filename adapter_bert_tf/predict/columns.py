@@ -1,13 +1,18 @@
-"""Which columns of a table hold the texts that an adapter reads."""
+"""How a table is read for an adapter, and which of its columns hold the texts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from adapter_bert_tf.errors import Mismatch, Missing, NotFound
+from adapter_bert_tf.predict.reading import extension_of
 from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.store.contents import merge_settings
 from adapter_bert_tf.task_types import type_of
 from adapter_bert_tf.tasks import OWN, TASKS
 from adapter_bert_tf.tasks.own import is_number
+
+FORMAT = ("header", "delimiter", "quoted", "encoding")
+COLUMNS = ("text_a_column", "text_b_column")
 
 
 def num_texts(config: Mapping[str, Any]) -> int:
@@ -34,7 +39,7 @@ def text_columns(
     `names` are the table's columns, None if it has no header; `text_a` and `text_b` are the user's
     choice, None for the columns of the training data. Raises `InputError` for missing columns.
     """
-    settings = {"text_a_column": text_a, "text_b_column": text_b}
+    settings = dict(zip(COLUMNS, (text_a, text_b), strict=True))
     given = {name: column for name, column in settings.items() if column is not None}
     needed = list(settings)[: num_texts(config)]
     if given and list(given) != needed:
@@ -56,6 +61,22 @@ def text_columns(
         f"Received: {_format_names(names)}",
         *needed,
     )
+
+
+def reading_options(
+    config: Mapping[str, Any], path: str, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Options of `tables.answer_file`: those of the adapter's table, and the user's in their place.
+
+    `given` are the user's options and text columns; None: as in the adapter's table. Warns of
+    options that differ from the adapter's.
+    """
+    table = config.get("table", {})
+    # Objects have no header, delimiter or quotes.
+    known = COLUMNS if extension_of(path) == ".jsonl" else (*FORMAT, *COLUMNS)
+    recorded = {name: table[name] for name in known if name in table}
+    options = merge_settings(recorded, {n: v for n, v in given.items() if v is not None})
+    return {name: value for name, value in options.items() if name not in COLUMNS}
 
 
 def _find_column(setting: str, column: str | int, names: Sequence[str] | None) -> str | int:

@@ -156,7 +156,7 @@ class Predictor:
         adapter: str | None = None,
         text_a_column: str | int | None = None,
         text_b_column: str | int | None = None,
-        **reading: Any,
+        **options: Any,
     ) -> int:
         """Answers each row of a file, in order: all its columns and those of the answers.
 
@@ -166,8 +166,8 @@ class Predictor:
           adapter: as in a call.
           text_a_column, text_b_column: by name or by number from 0. None: as the adapter was
             trained.
-          **reading: `delimiter`, `header`, `quoted`, `encoding`, `skip_bad_rows`, `overwrite` and
-            `progress`, as in `tables.answer_file`.
+          **options: `delimiter`, `header`, `quoted` and `encoding`, None: as the adapter's table;
+            `skip_bad_rows`, `overwrite` and `progress`; all as in `tables.answer_file`.
 
         Returns:
           the number of rows.
@@ -179,6 +179,8 @@ class Predictor:
             raise InputError("predict_file takes a file. Give the DataFrame to the predictor.")
         name = self._one(adapter)
         config = self._configs[name]
+        given = {"text_a_column": text_a_column, "text_b_column": text_b_column} | options
+        reading = columns.reading_options(config, storage.path_of(path), given)
         return tables.answer_file(
             storage.path_of(path),
             storage.path_of(output),

@@ -4,8 +4,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from absl import logging
-
 from adapter_bert_tf import storage
 from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.run_config import RunConfig
@@ -14,6 +12,7 @@ from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.output.run_dir import OWNER, RECORD
 from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.store import SavedAdapter
+from adapter_bert_tf.store.contents import merge_settings
 from adapter_bert_tf.store.multitask import TASKS, is_several, task_title
 
 # Settings that have another name in an adapter's configuration.
@@ -59,14 +58,9 @@ def with_saved_settings(config: RunConfig, saved: SavedAdapter) -> RunConfig:
     Warns about given settings that differ from the adapter's.
     """
     own = {name: value for name, value in _settings_of(saved).items() if name in config.values}
-    different = [
-        f"--{name}={config.value(name)}, the adapter {value}"
-        for name, value in own.items()
-        if name in config.given and config.value(name) != value
-    ]
-    if different:
-        logging.warning("Not as the adapter was trained: %s.", "; ".join(different))
-    return config.changed(**{n: value for n, value in own.items() if n not in config.given})
+    given = config.values_of(own.keys() & config.given)
+    merged = merge_settings(own, given, "--")
+    return config.changed(**{n: value for n, value in merged.items() if n not in given})
 
 
 def _settings_of(saved: SavedAdapter) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import tensorflow as tf
+from absl import logging
 
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.adapters.variable_specs import (
@@ -45,6 +46,26 @@ def named(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The config of the same adapter with another name."""
     rest = {key: value for key, value in config.items() if key != "name"}
     return rest if name == config["task"] else rest | {"name": name}
+
+
+def merge_settings(
+    recorded: Mapping[str, Any], given: Mapping[str, Any], dashes: str = ""
+) -> dict[str, Any]:
+    """The recorded settings, with the given ones in their place; warns of those that differ.
+
+    Args:
+      recorded: values by setting, from an adapter.
+      given: values by setting, from the user.
+      dashes: what precedes a setting's name in a message: `--` in a command.
+    """
+    different = [
+        f"{dashes}{name}={preview(value)}, the adapter {preview(recorded[name])}"
+        for name, value in given.items()
+        if name in recorded and str(value) != str(recorded[name])
+    ]
+    if different:
+        logging.warning("Not as the adapter was trained: %s.", "; ".join(different))
+    return {**recorded, **given}
 
 
 def adapter_of(config: Mapping[str, Any]) -> ModuleConfig | None:

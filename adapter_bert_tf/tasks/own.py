@@ -84,6 +84,22 @@ def delimiter_of(value: str | None, extension: str) -> str:
     return delimiter
 
 
+def format_settings(source: Source) -> dict[str, str | bool]:
+    """The arguments of `own_task` that differ from the defaults for a file of this extension."""
+    extension = source.file.rpartition(".")[2]
+    values: dict[str, str | bool] = {
+        "delimiter": source.delimiter.replace("\t", "\\t"),
+        "quoted": source.quoted,
+        "encoding": source.encodings[0],
+    }
+    defaults = {
+        "delimiter": delimiter_of(None, extension).replace("\t", "\\t"),
+        "quoted": extension == "csv",
+        "encoding": "utf-8",
+    }
+    return {name: value for name, value in values.items() if value != defaults[name]}
+
+
 def is_number(column: str) -> bool:
     """Whether a column may be meant by its number, which has at most nine digits."""
     return re.fullmatch(r"\d{1,9}", column) is not None

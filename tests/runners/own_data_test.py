@@ -14,6 +14,7 @@ from adapter_bert_tf.data.labels import infer_labels
 from adapter_bert_tf.runners.classification.result_files import write_predictions
 from adapter_bert_tf.serving.joined import join
 from adapter_bert_tf.tasks import find_task, own_task
+from adapter_bert_tf.tasks.own import format_settings
 from tests import support
 from tests.runs import base_flags, command, sentence
 
@@ -77,6 +78,29 @@ TABLES = {
 }
 
 
+RECORDED = {
+    "tab in tsv": ({"extension": "tsv"}, {}),
+    "comma in csv": ({"extension": "csv"}, {}),
+    "all but the defaults": (
+        {"extension": "csv", "delimiter": "\\t", "quoted": False, "encoding": "cp1252"},
+        {"delimiter": "\\t", "quoted": False, "encoding": "cp1252"},
+    ),
+    "as the other extension": (
+        {"extension": "tsv", "delimiter": ",", "quoted": True},
+        {"delimiter": ",", "quoted": True},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RECORDED)
+def test_an_adapter_records_the_format_that_differs_from_the_default(case):
+    described, recorded = RECORDED[case]
+    task = own_task("0", label="1", **described)
+    assert format_settings(task.layouts[0]["train"]) == recorded
+    again = own_task("0", label="1", extension=described["extension"], **recorded)
+    assert again.layouts == task.layouts
+
+
 # The others differ from these only in how a file is read.
 @pytest.mark.parametrize("case", support.seldom(TABLES, ("tsv by name", "no dev file")))
 @pytest.mark.long
@@ -107,14 +131,13 @@ def test_any_table(case, tiny_base_folder, tmp_path):
     assert (config["task"], config["name"]) == ("tsv", "data")  # As its folder is called.
     lines = (tmp_path / "out" / "predictions.tsv").read_text().splitlines()
     assert lines[0] == "index\tprediction" and lines[1].split("\t")[1] in ("no", "yes")
-    # The labels come from the adapter: the training data is not needed any more.
+    # Labels, columns and format come from the adapter: the training data is not needed any more.
     (folder / f"train.{layout.get('extension', 'tsv')}").unlink()
     assert (
         run(
             folder,
             tiny_base_folder,
             tmp_path / "again",
-            *columns,
             "--do_predict",
             f"--adapter_dir={tmp_path}/out/adapter",
         )

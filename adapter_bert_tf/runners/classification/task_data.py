@@ -14,6 +14,7 @@ from adapter_bert_tf.data.frozen_outputs import FrozenOutputs
 from adapter_bert_tf.task_types import TableType, table_type
 from adapter_bert_tf.task_types.table_type import Scale
 from adapter_bert_tf.tasks import OWN, Task
+from adapter_bert_tf.tasks.own import format_settings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,4 +161,5 @@ class ClassificationData:
         }
         given = {name: str(column) for name, column in columns.items() if column is not None}
         type_settings = {"regression": False} | dict(self.task_type.settings)
-        return given | {"header": source.has_header} | type_settings
+        file_format = {"header": source.has_header} | format_settings(source)
+        return given | file_format | type_settings
