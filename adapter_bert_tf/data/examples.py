@@ -8,11 +8,15 @@ from typing import Any
 
 from absl import logging
 
-from adapter_bert_tf.data.columns import check_columns, column_numbers
 from adapter_bert_tf.data.labels import ONE_LABEL
-from adapter_bert_tf.data.malformed_rows import skip_malformed, warn_of_skipped
 from adapter_bert_tf.data.splits import random_split, stratified_subset
-from adapter_bert_tf.data.tables import find_file, read_table
+from adapter_bert_tf.data.tables.columns import check_columns, column_numbers
+from adapter_bert_tf.data.tables.files import find_file, read_table
+from adapter_bert_tf.data.tables.malformed_rows import (
+    skip_malformed,
+    warn_of_doubled_quotes,
+    warn_of_skipped,
+)
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.tasks import role
 
@@ -144,6 +148,7 @@ def read_source(task, source, folder, label_cells=ONE_LABEL, every_row=False):
     check_columns(label_cells, source, header, rows, columns, f"{folder}/{source.file}")
     count = len(rows)
     rows, left_out = skip_malformed(source, header, rows, max(columns.values()) + 1, every_row)
+    warn_of_doubled_quotes(source, rows, columns.values())
     records = []
     for place, cells in rows:
         row = {field: cells[i] for field, i in columns.items()} | {"place": place}

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from adapter_bert_tf.data.tables.stream import extension_of
 from adapter_bert_tf.errors import Mismatch, Missing, NotFound
-from adapter_bert_tf.predict.reading import extension_of
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.contents import merge_settings
 from adapter_bert_tf.task_types import type_of
@@ -60,6 +60,7 @@ def text_columns(
         f"Which columns hold the texts? The adapter knows {known}: set {' and '.join(needed)}. "
         f"Received: {_format_names(names)}",
         *needed,
+        "quoted=True",
     )
 
 
@@ -87,11 +88,15 @@ def _find_column(setting: str, column: str | int, names: Sequence[str] | None) -
     raise NotFound(
         f"{setting}: there is no column {preview(column)}. Received: {_format_names(names)}",
         setting,
+        "quoted=True",
     )
 
 
 def _format_names(names: Sequence[str] | None) -> str:
-    return "a table without a header" if names is None else preview(list(names))
+    if names is None:
+        return "a table without a header"
+    is_quoted = any(len(name) > 2 and name[0] == name[-1] == '"' for name in names)
+    return preview(list(names)) + (". If cells are quoted, pass quoted=True." * is_quoted)
 
 
 def _candidates(config: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:

@@ -6,10 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.data.tables.malformed_rows import quotes_hint
+from adapter_bert_tf.data.tables.stream import (
+    Row,
+    TableFormat,
+    extension_of,
+    open_table,
+    table_format,
+    with_found_delimiter,
+)
 from adapter_bert_tf.errors import Conflict, InputError, NotFound, require_bools
 from adapter_bert_tf.output.atomic import replace_file, require_creatable
 from adapter_bert_tf.permissions import denied_as_input_error
-from adapter_bert_tf.predict.reading import Row, extension_of, open_table, table_format
 from adapter_bert_tf.predict.writing import answer_cells, open_writer, unused_names
 from adapter_bert_tf.sanitize import format_lines
 from adapter_bert_tf.training.progress import RowProgress
@@ -57,11 +65,14 @@ def answer_file(
     check_places(path, output, overwrite)
     same_extension = extension_of(output) == extension_of(path)
     source_format = table_format(path, delimiter, header, quoted, encoding)
-    output_format = table_format(output, delimiter if same_extension else None, header)
+    if delimiter is None:
+        source_format = with_found_delimiter(path, source_format)
+    same_delimiter = source_format.delimiter if same_extension else None
+    output_format = table_format(output, same_delimiter, header)
     with open_table(path, source_format) as table, replace_file(output, overwrite) as place:
         columns = [] if table.is_empty else columns_of(table.names)
         answer_names = unused_names(names, table.names or ())
-        texts_of = _TextReader(path, columns, table.names, skip_bad_rows)
+        texts_of = _TextReader(path, columns, table.names, source_format, skip_bad_rows)
         row_progress = RowProgress(os.path.basename(path)) if progress else None
         with open_writer(place, output_format, table, answer_names) as write:
             for rows in in_parts(table, AT_ONCE):
@@ -111,9 +122,11 @@ class _TextReader:
         path: str,
         columns: Sequence[str | int],
         names: Sequence[str] | None,
+        file_format: TableFormat,
         skip_bad_rows: bool,
     ) -> None:
         self.path, self.columns, self.skip_bad_rows = path, columns, skip_bad_rows
+        self.quoted = file_format.quoted
         self.keys = [
             column if isinstance(column, str) else names[column] if names else str(column)
             for column in columns
@@ -132,10 +145,12 @@ class _TextReader:
                 self.empty_lines.append(row.line)
             return texts
         if not self.skip_bad_rows:
+            hint = "" if self.quoted else quotes_hint([str(v) for v in row.values.values()])
             raise InputError(
-                f"{self.path}, line {row.line}: {error} Correct it, or pass skip_bad_rows=True: "
-                "such rows then get no answer, and lose surplus cells.",
+                f"{self.path}, line {row.line}: {error}{hint} Correct it, or pass "
+                "skip_bad_rows=True: such rows then get no answer, and lose surplus cells.",
                 "skip_bad_rows=True",
+                "quoted=True",
             )
         self.bad_lines.append(row.line)
         return None

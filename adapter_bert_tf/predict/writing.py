@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, TypeAlias
 
+from adapter_bert_tf.data.tables.stream import Row, Table, TableFormat
 from adapter_bert_tf.errors import InputError, Unsupported
-from adapter_bert_tf.predict.reading import Row, Table, TableFormat
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from adapter_bert_tf.data.tables import find_file, read_table
+from adapter_bert_tf.data.tables.files import find_file, read_table
 from adapter_bert_tf.tasks import Columns, Source
 from tests.refusals import refused
 
@@ -26,6 +26,9 @@ FILES = {
         [["a\x0cb\u2028c", "1"]],
     ),
     "Windows line ends": (b"a\t1\r\nb\t2\r\n", {}, [["a", "1"], ["b", "2"]]),
+    "carriage returns alone": (b"a\t1\rb\t2\r", {}, [["a", "1"], ["b", "2"]]),
+    "a carriage return in a line": (b"a\rb\t1\nc\t2\n", {}, [["a\rb", "1"], ["c", "2"]]),
+    "quoted, carriage returns alone": (b'"a\rb",1\rc,2\r', CSV, [["a\rb", "1"], ["c", "2"]]),
     "no final line feed": (b"a\t1\nb\t2", {}, [["a", "1"], ["b", "2"]]),
     "byte-order mark": (b"\xef\xbb\xbfa\t1\n", {}, [["a", "1"]]),
     "escapes": (rb"a\nb\tc\\n" + b"\t1\n", {"escaped": True}, [["a\nb\tc\\n", "1"]]),

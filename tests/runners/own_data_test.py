@@ -73,6 +73,7 @@ TABLES = {
     "no header": ({"header": False}, [*NUMBERS, "--noheader"]),
     "csv": ({"extension": "csv"}, NAMES),
     "semicolons": ({"delimiter": ";"}, [*NAMES, "--delimiter=;"]),
+    "semicolons that are found": ({"delimiter": ";", "extension": "csv"}, NAMES),
     "latin-1": ({"encoding": "latin-1"}, [*NAMES, "--encoding=latin-1"]),
     "no dev file": ({"splits": ("train", "test")}, NAMES),
 }
@@ -144,6 +145,14 @@ def test_any_table(case, tiny_base_folder, tmp_path):
         is None
     )
     assert (tmp_path / "again" / "predictions.tsv").read_text().splitlines() == lines
+
+
+def test_semicolons_are_found_and_said(tiny_base_folder, tmp_path, capsys, caplog):
+    folder = write(tmp_path / "data", extension="csv", delimiter=";", splits=("train", "dev"))
+    more = (*NAMES, "--do_train", "--do_eval", "--dry_run")
+    assert run(folder, tiny_base_folder, tmp_path / "out", *more) is None
+    assert examples(capsys.readouterr().out) == {"train": 120, "dev": 24}
+    assert [caplog.text.count(f"{name}.csv: read with ';'") for name in ("train", "dev")] == [1, 1]
 
 
 @pytest.mark.slow

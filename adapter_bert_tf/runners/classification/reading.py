@@ -13,15 +13,17 @@ from adapter_bert_tf.data.batches import tokenize
 from adapter_bert_tf.data.examples import Examples, limit, read_examples
 from adapter_bert_tf.data.folds import Fold
 from adapter_bert_tf.data.labels import infer_labels, require_one_line
-from adapter_bert_tf.data.tables import find_file, read_table
+from adapter_bert_tf.data.tables.files import find_file, read_table
 from adapter_bert_tf.data.tfds import read_tfds
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError, Missing
 from adapter_bert_tf.retry import is_remote
 from adapter_bert_tf.runners.classification.table_files import (
     own_files,
+    say_found_delimiters,
     warn_of_other_columns,
     warn_of_other_names,
+    with_found_delimiters,
 )
 from adapter_bert_tf.runners.classification.task_data import ClassificationData
 from adapter_bert_tf.sanitize import preview, printable
@@ -55,7 +57,7 @@ def task_of(config: RunConfig) -> Task:
             "--task_name=tsv needs --text_a_column and --label_column, by name or by number from "
             f"0.{_columns_hint(describe, folder)}"
         )
-    return describe(
+    task = describe(
         table.text_a_column,
         table.text_b_column,
         table.label_column,
@@ -63,12 +65,15 @@ def task_of(config: RunConfig) -> Task:
         task_type=chosen_type(config.values).name,
         skip_bad_rows=table.skip_bad_rows,
     )
+    return with_found_delimiters(task, folder) if folder and not table.delimiter else task
 
 
 def _columns_hint(describe: Callable[..., Task], folder: str | None) -> str:
     """Returns a sentence with the first row of a table, for users who do not know its columns."""
-    for source in describe("0", header=False).layouts[0].values():
-        if folder and find_file(source, folder):
+    if not folder:
+        return ""
+    for source in with_found_delimiters(describe("0", header=False), folder).layouts[0].values():
+        if find_file(source, folder):
             _, rows = read_table(source, folder)
             return f" The first row of {source.file} is {rows[0][1]}"
     return ""
@@ -205,6 +210,8 @@ def _read_source(config: RunConfig, task: Task, roles: Collection[str]) -> dict[
         return tfds_splits
     folder = data_folder(config, task)
     if task.name == OWN:
+        if not config.table.delimiter:
+            say_found_delimiters(task, roles)
         warn_of_other_columns(task, folder, roles)
         if "dev" in roles and not _has_dev_file(task, folder):
             warn_of_other_names(folder, task.layouts[0]["dev"].file)

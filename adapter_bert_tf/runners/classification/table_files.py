@@ -1,15 +1,21 @@
 """The table files of a task of the user's own: which are read, and what looks wrong about them."""
 
+import dataclasses
 from collections.abc import Collection
 
 from absl import logging
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.data.tables import find_file, read_table
+from adapter_bert_tf.data.tables.delimiters import (
+    find_delimiter,
+    read_beginning,
+    say_delimiter,
+)
+from adapter_bert_tf.data.tables.files import find_file, read_table
 from adapter_bert_tf.errors import Conflict
 from adapter_bert_tf.sanitize import preview
-from adapter_bert_tf.tasks import Task
-from adapter_bert_tf.tasks.own import is_number
+from adapter_bert_tf.tasks import Source, Task
+from adapter_bert_tf.tasks.own import delimiter_of, is_number
 
 STEMS, EXTENSIONS = ("train", "dev", "test"), ("csv", "tsv")
 OTHER_NAMES = ("validation", "valid", "val", "eval")  # Common names of a development set.
@@ -39,6 +45,30 @@ def own_files(folder: str) -> tuple[str, str]:
     if twice := [name for name in tables if {name, f"{name}.gz"} <= set(files)]:
         raise Conflict(f"{folder} holds both {twice[0]} and {twice[0]}.gz. Keep one of them there.")
     return extension, train
+
+
+def with_found_delimiters(task: Task, folder: str) -> Task:
+    """The task of a user's tables, each read with the delimiter that the file itself shows."""
+
+    def found(source: Source) -> Source:
+        path = find_file(source, folder)
+        columns = (source.columns.text_a, source.columns.text_b, source.columns.label)
+        has_one_column = not source.has_header and set(columns) <= {"0", None}
+        if path is None or has_one_column:
+            return source
+        beginning = read_beginning(path, source.encodings[0])
+        delimiter = find_delimiter(beginning, source.delimiter, source.quoted)
+        return dataclasses.replace(source, delimiter=delimiter)
+
+    (layout,) = task.layouts
+    return dataclasses.replace(task, layouts=({s: found(layout[s]) for s in layout},))
+
+
+def say_found_delimiters(task: Task, roles: Collection[str]) -> None:
+    """Says which of the files that are read have another delimiter than is usual."""
+    for source in (task.layouts[0][role] for role in STEMS if role in roles):
+        if source.delimiter != delimiter_of(None, source.file.rpartition(".")[2]):
+            say_delimiter(source.file, source.delimiter)
 
 
 def warn_of_other_names(folder: str, dev: str) -> None:

@@ -1,6 +1,6 @@
 """Rows with too few or too many cells: refused by line, or skipped and counted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from absl import logging
 
@@ -38,6 +38,8 @@ def skip_malformed(
             well_formed.append((place, [""] * width))
     if malformed and not source.skip_bad_rows:
         raise _error(source, header, malformed, width)
+    if hint := _quotes_hint_of(source, malformed):
+        logging.warning(f"{source.file}: {len(malformed)} rows are malformed.{hint}")
     if malformed and every_row:
         lines = _lines([place for place, _ in malformed])
         logging.warning(
@@ -54,6 +56,38 @@ def warn_of_skipped(file: str, skipped: Mapping[str, Sequence[Place]], count: in
         logging.warning(
             f"{file}: left out {len(places)} of {count} rows: {reason} ({_lines(places)})."
         )
+
+
+def quotes_hint(cells: Sequence[str]) -> str:
+    """A sentence about a malformed row in which a quoted cell begins or ends; else ""."""
+    halves = [c for c in cells if c.count('"') % 2 and (c.startswith('"') or c.endswith('"'))]
+    if not halves:
+        return ""
+    return f" If cells are quoted, as {truncate(preview(halves[0]), 60)} may be, pass quoted=True."
+
+
+def _quotes_hint_of(source: Source, malformed: Rows) -> str:
+    cells = [cell for _, row in malformed for cell in row]
+    return "" if source.quoted or not source.strict else quotes_hint(cells)
+
+
+def warn_of_doubled_quotes(source: Source, rows: Rows, columns: Collection[int]) -> None:
+    """Warns of cells that look quoted in a table that is read without regard to quotes."""
+    if source.quoted or not source.strict:
+        return
+    places = [p for p, cells in rows if any(_has_doubled_quotes(cells[i]) for i in columns)]
+    if places:
+        logging.warning(
+            f"{source.file}: {len(places)} rows have a cell that looks quoted, with doubled "
+            f"quotation marks in it ({_lines(places)}). If cells are quoted: --quoted."
+        )
+
+
+def _has_doubled_quotes(cell: str) -> bool:
+    """Whether a cell is one of RFC 4180 that holds a quotation mark."""
+    inner = cell[1:-1]
+    is_quoted = len(cell) > 3 and cell[0] == cell[-1] == '"'
+    return is_quoted and '""' in inner and '"' not in inner.replace('""', "")
 
 
 def _fault(source: Source, header: Sequence[str] | None, cells: list[str], width: int) -> str:
@@ -75,11 +109,13 @@ def _error(source: Source, header: Sequence[str] | None, malformed: Rows, width:
     if malformed[1:]:
         lines = _lines([place for place, _ in malformed])
         message += f" {len(malformed)} rows are malformed: {lines}."
+    message += _quotes_hint_of(source, malformed)
     if not source.strict:  # A publisher's file, which no flag describes.
         return InputError(message)
     return InputError(
         f"{message} Correct this, or pass skip_bad_rows=True to leave such rows out.",
         "skip_bad_rows=True",
+        "quoted=True",
     )
 
 

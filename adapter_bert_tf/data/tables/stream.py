@@ -11,7 +11,14 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.data.tables import split_rows, utf16_hint
+from adapter_bert_tf.data.tables.delimiters import (
+    find_delimiter,
+    line_end,
+    read_beginning,
+    say_delimiter,
+    split_rows,
+)
+from adapter_bert_tf.data.tables.files import utf16_hint
 from adapter_bert_tf.errors import Damaged, InputError
 from adapter_bert_tf.sanitize import parse_json, preview, truncate
 from adapter_bert_tf.tasks.own import delimiter_of
@@ -62,6 +69,17 @@ def table_format(
         extension == ".csv" if quoted is None else quoted,
         "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding,
     )
+
+
+def with_found_delimiter(path: str, file_format: TableFormat) -> TableFormat:
+    """The format of a table with column names, with the delimiter that the file itself shows."""
+    if file_format.extension == ".jsonl" or not file_format.header:
+        return file_format
+    beginning = read_beginning(path, file_format.encoding)
+    found = find_delimiter(beginning, file_format.delimiter, file_format.quoted)
+    if found != file_format.delimiter:
+        say_delimiter(path, found)
+    return dataclasses.replace(file_format, delimiter=found)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -191,8 +209,8 @@ def _json_row(number: int, line: str) -> Row:
 def open_table(path: str, file_format: TableFormat) -> Iterator[Table]:
     """Yields the open `Table` of a file. Raises `InputError`."""
     (local,) = storage.cached(path)
-    # In plain tables only a line feed ends a line: texts hold form feeds and the like.
-    newline = "" if file_format.quoted and file_format.extension != ".jsonl" else "\n"
+    beginning = read_beginning(local, file_format.encoding)
+    newline = line_end(beginning, file_format.quoted and file_format.extension != ".jsonl")
     with open(local, "rb") as raw:
         data: Any = gzip.GzipFile(fileobj=raw) if file_format.gzipped else raw
         try:

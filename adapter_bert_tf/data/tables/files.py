@@ -7,19 +7,17 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterator, Sequence
-from typing import IO
+from collections.abc import Sequence
 
 import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.data.malformed_rows import Rows
+from adapter_bert_tf.data.tables.delimiters import line_end, split_rows
+from adapter_bert_tf.data.tables.malformed_rows import Rows
 from adapter_bert_tf.errors import Damaged, InputError, NotFound, Unavailable
 from adapter_bert_tf.sanitize import truncate
 from adapter_bert_tf.tasks.task import Source
-
-csv.field_size_limit(2**31 - 1)
 
 
 def read_table(source: Source, folder: str) -> tuple[list[str] | None, Rows]:
@@ -48,26 +46,6 @@ def find_file(source: Source, folder: str) -> str | None:
         target = os.readlink(file)
         raise NotFound(f"{file} is a link to {target!r}, which does not exist. Correct it.")
     return file
-
-
-def split_rows(lines: IO[str], delimiter: str, quoted: bool) -> Iterator[tuple[int, list[str]]]:
-    """Yields the number of the first line of each row, and its cells.
-
-    If quoted, the line ends of `lines` must not be translated; else only a line feed may end a line
-    (`newline="\\n"`), because texts hold form feeds and the like. Raises `csv.Error`, with the
-    line, for bad quoting.
-    """
-    if not quoted:
-        for number, line in enumerate(lines, 1):
-            yield number, line.removesuffix("\n").removesuffix("\r").split(delimiter)
-        return
-    reader, start = csv.reader(lines, delimiter=delimiter, strict=True), 1
-    try:
-        for cells in reader:
-            yield start, cells
-            start = reader.line_num + 1
-    except csv.Error as error:
-        raise csv.Error(f"line {start}: {error}") from error
 
 
 def utf16_hint(content: bytes) -> str:
@@ -125,7 +103,7 @@ def _decode(path: str, content: bytes, encodings: Sequence[str]) -> str:
 
 
 def _plain_rows(path: str, text: str, source: Source) -> Rows:
-    lines = io.StringIO(text, newline="\n")
+    lines = io.StringIO(text, newline=line_end(text, False))
     rows = [((path, line), cells) for line, cells in split_rows(lines, source.delimiter, False)]
     while rows and rows[-1][1] == [""]:
         rows.pop()
@@ -135,7 +113,7 @@ def _plain_rows(path: str, text: str, source: Source) -> Rows:
 
 
 def _quoted_rows(path: str, text: str, source: Source) -> Rows:
-    lines = io.StringIO(text, newline="")
+    lines = io.StringIO(text, newline=line_end(text, True))
     try:
         rows = [((path, line), cells) for line, cells in split_rows(lines, source.delimiter, True)]
     except csv.Error as error:

@@ -62,6 +62,8 @@ def _column_number(column, header, location):
         message = f"{location}: the header has no column {preview(column)}. Received: {received}."
         if header[0].startswith("sep="):
             raise InputError(f"{message} The first line is an instruction to Excel: remove it.")
+        if f'"{column}"' in header:
+            raise InputError(f"{message} If cells are quoted, pass quoted=True.", "quoted=True")
         raise InputError(f"{message} Check the name and delimiter.", "delimiter")
     if number is not None and header.index(column) != number:
         raise InputError(

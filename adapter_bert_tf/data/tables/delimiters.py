@@ -1,0 +1,96 @@
+"""Line ends, delimiters and quotes of tables, as their first rows show them."""
+
+import contextlib
+import csv
+import io
+import itertools
+import zlib
+from collections.abc import Iterator
+from typing import IO
+
+from absl import logging
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.sanitize import preview
+
+csv.field_size_limit(2**31 - 1)
+
+CANDIDATES = (",", ";", "\t", "|")
+HEAD = 1 << 16  # Bytes of a file that are looked at.
+ROWS = 20  # Rows of these that are compared.
+
+
+def split_rows(lines: IO[str], delimiter: str, quoted: bool) -> Iterator[tuple[int, list[str]]]:
+    """Yields the number of the first line of each row, and its cells.
+
+    `lines` are opened with the `newline` of `line_end`. Raises `csv.Error`, with the line, for bad
+    quoting.
+    """
+    if not quoted:
+        for number, line in enumerate(lines, 1):
+            yield number, line.removesuffix("\n").removesuffix("\r").split(delimiter)
+        return
+    reader, start = csv.reader(lines, delimiter=delimiter, strict=True), 1
+    try:
+        for cells in reader:
+            yield start, cells
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise csv.Error(f"line {start}: {error}") from error
+
+
+def line_end(text: str, quoted: bool) -> str:
+    """The `newline` with which a table is opened; `text` is its beginning.
+
+    In a plain table only a line feed ends a line, because texts hold form feeds and carriage
+    returns; or a carriage return, if there is no line feed. In quoted cells no end is translated.
+    """
+    if quoted:
+        return ""
+    return "\r" if "\r" in text and "\n" not in text else "\n"
+
+
+def find_delimiter(beginning: str, usual: str, quoted: bool) -> str:
+    """The delimiter of a table whose first row names its columns, or has at least two cells.
+
+    It is `usual` unless the first row has no such character, and another splits the first rows
+    into equally many cells.
+    """
+    if len(_first_rows(beginning, usual, quoted)[0]) > 1:
+        return usual
+    widths = {}
+    for delimiter in CANDIDATES:
+        rows = _first_rows(beginning, delimiter, quoted)
+        if all(cell.strip() for cell in rows[0]) and len({len(row) for row in rows}) == 1:
+            widths[delimiter] = len(rows[0])
+    best = max(widths, key=lambda delimiter: widths[delimiter], default=usual)
+    return best if widths.get(best, 1) > 1 else usual
+
+
+def say_delimiter(file: str, delimiter: str) -> None:
+    """Says that a table has another delimiter than files of its name usually have."""
+    logging.warning(f"{file}: read with {preview(delimiter)} between its cells (delimiter).")
+
+
+def _first_rows(beginning: str, delimiter: str, quoted: bool) -> list[list[str]]:
+    """The first rows that are not blank; at least one."""
+    lines = io.StringIO(beginning, newline=line_end(beginning, quoted))
+    rows: list[list[str]] = []
+    with contextlib.suppress(csv.Error):  # The beginning may end in a quoted cell.
+        for _, cells in itertools.islice(split_rows(lines, delimiter, quoted), ROWS):
+            rows += [cells] if any(cells) else []
+    return rows or [[""]]
+
+
+def read_beginning(path: str, encoding: str) -> str:
+    """The first lines of a file, plain or gzipped; "" if they cannot be decoded."""
+    try:
+        content: bytes = storage.read_bytes(path, HEAD)
+        if path.endswith(".gz"):
+            content = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(content, HEAD)
+        text = content.decode(encoding, "ignore").removeprefix("\ufeff")
+    except (LookupError, ValueError, zlib.error):  # Reading the whole file says what is wrong.
+        return ""
+    if len(content) < HEAD:
+        return text
+    return text[: max(text.rfind("\n"), text.rfind("\r")) + 1] or text
