@@ -1,5 +1,7 @@
 """The data report before training: sizes, labels, and warnings of what is odd."""
 
+import collections
+
 from absl import logging
 
 from adapter_bert_tf.data.labels import ONE_LABEL
@@ -29,6 +31,8 @@ def warn(examples, features, encoder, cells=ONE_LABEL):
         texts = part.texts()
         empty = [i for i, row in enumerate(texts) if not all(text.strip() for text in row)]
         _warn_of_examples(split, part, empty, "have an empty text")
+        ambiguous = _with_several_labels(part, texts, cells)
+        _warn_of_examples(split, part, ambiguous, "have the text of another one with another label")
         unknown, cut = encoder.unknown_share(features[split].ids), features[split].cut.mean()
         if unknown > WORTH_A_WARNING:
             logging.warning(
@@ -44,6 +48,15 @@ def warn(examples, features, encoder, cells=ONE_LABEL):
             seen = [i for i, row in enumerate(texts) if row in known_texts]
             _warn_of_examples(split, part, seen, "are in the training data too")
     _warn_of_missing_labels(examples, cells)
+
+
+def _with_several_labels(examples, texts, cells):
+    """Returns the numbers of examples whose text occurs with different labels."""
+    labels_of = collections.defaultdict(set)
+    for text, cell in zip(texts, examples.labels or (), strict=False):
+        if cell is not None:
+            labels_of[text].add(frozenset(cells.labels_in(cell)))
+    return [i for i, text in enumerate(texts) if len(labels_of.get(text, ())) > 1]
 
 
 def _warn_of_examples(split, examples, numbers, fault):

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from adapter_bert_tf.data.labels import find_label
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError, require_lists
 from adapter_bert_tf.sanitize import preview
@@ -29,7 +30,7 @@ def examples(
       texts: strings.
       labels: for each text one of `names`, or a list or set of them; without `names` a score.
       names: all labels, in the order of the model's outputs. A number stands for its text: 1 is
-        the label `"1"`. Empty: the labels are scores.
+        the label `"1"`, and so is 1.0. Empty: the labels are scores.
       others: the second text of each, for pairs.
 
     Returns:
@@ -76,8 +77,8 @@ def _ids(labels: Sequence[Any], names: list[str]) -> np.ndarray:
 
 
 def _id(label: Any, names: list[str], number: int) -> int:
-    if str(label) in names:
-        return names.index(str(label))
+    if (name := find_label(str(label), names)) in names:
+        return names.index(name)
     raise InputError(f"A label is one of {preview(names)}. Received, at {number}: {preview(label)}")
 
 

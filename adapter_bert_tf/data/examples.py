@@ -8,7 +8,7 @@ from typing import Any
 
 from absl import logging
 
-from adapter_bert_tf.data.labels import ONE_LABEL
+from adapter_bert_tf.data.labels import ONE_LABEL, find_label
 from adapter_bert_tf.data.splits import random_split, stratified_subset
 from adapter_bert_tf.data.tables.columns import check_columns, column_numbers
 from adapter_bert_tf.data.tables.files import find_file, read_table
@@ -18,6 +18,7 @@ from adapter_bert_tf.data.tables.malformed_rows import (
     warn_of_skipped,
 )
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.sanitize import preview, truncate
 from adapter_bert_tf.tasks import role
 
 # Houlsby et al. 2019, section 3.3.
@@ -197,6 +198,27 @@ def _clean_row(task, source, row, may_be_empty):
         if not row["label"] and not may_be_empty:
             return "no label"
     return "no text" if source.drop_empty and not row["text_a"].strip() else None
+
+
+def with_equal_numbers(examples, split, labels, cells=ONE_LABEL):
+    """The examples with `1.0` read as the label `1`, where all labels are numbers; says so."""
+    replaced = {}
+
+    def rename(label):
+        found = find_label(label, labels)
+        if found != label:
+            replaced[label] = found
+        return found
+
+    cells_as_read = {
+        cell: None if cell is None else cells.renamed(cell, rename)
+        for cell in set(examples.labels or ())
+    }
+    if not replaced:
+        return examples
+    spellings = ", ".join(f"{preview(old)} as {preview(replaced[old])}" for old in sorted(replaced))
+    logging.warning(f"{split}: equal numbers are one label; read {truncate(spellings, 200)}.")
+    return dataclasses.replace(examples, labels=[cells_as_read[c] for c in examples.labels])
 
 
 def limit(examples, number, seed, cells=ONE_LABEL):

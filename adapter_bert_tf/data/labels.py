@@ -1,14 +1,18 @@
 """Labels as the cells of a table hold them, and the order of their ids."""
 
 import collections
+import decimal
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from absl import logging
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
 
+WHOLE = re.compile("-?[0-9]{1,18}")
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+LONGEST_NUMBER = 40  # Characters.
 MOST_COUNTED = 4  # Labels in one line of a report.
 
 
@@ -22,6 +26,10 @@ class LabelCells:
     def labels_in(self, cell: str) -> tuple[str, ...]:
         """Label strings in a cell; none where cells hold numbers."""
         return (cell,)
+
+    def renamed(self, cell: str, rename: Callable[[str], str]) -> str:
+        """A cell with other names of its labels."""
+        return rename(cell)
 
     def stratum(self, cell: str) -> str:
         """Rows of one stratum keep their share in a subset of the examples."""
@@ -46,12 +54,34 @@ ONE_LABEL = LabelCells()
 
 
 def infer_labels(labels: Iterable[str]) -> tuple[str, ...]:
-    """Sorted distinct label strings; numbers in numeric order."""
+    """Sorted distinct label strings; of numbers one for each value, in numeric order."""
     distinct = sorted(set(labels))
     _warn_of_twins(distinct)
-    if all(re.fullmatch("-?[0-9]{1,18}", label) for label in distinct):
+    if numbers := _numbers(distinct):
+        # The simplest spelling of each value: `1` of `1`, `1.0` and `01`.
+        simplest = sorted(distinct, key=lambda label: (not WHOLE.fullmatch(label), len(label)))
+        distinct = sorted({numbers[label]: label for label in reversed(simplest)}.values())
+    if all(WHOLE.fullmatch(label) for label in distinct):
         return tuple(sorted(distinct, key=int))
     return tuple(distinct)
+
+
+def find_label(text: str, labels: Collection[str]) -> str:
+    """The label that a text stands for: itself, or where all labels are numbers the equal one."""
+    if text in labels:
+        return text
+    numbers = _numbers((text, *labels))
+    return next((label for label in labels if numbers and numbers[label] == numbers[text]), text)
+
+
+def _numbers(labels: Iterable[str]) -> dict[str, decimal.Decimal]:
+    """Dict from label to number, if all labels are numbers; else empty."""
+    numbers = {}
+    for label in labels:
+        if len(label) > LONGEST_NUMBER or not NUMBER.fullmatch(label):
+            return {}
+        numbers[label] = decimal.Decimal(label)
+    return numbers
 
 
 def require_one_line(labels: Iterable[str], places: Iterable[tuple[str, int]]) -> None:

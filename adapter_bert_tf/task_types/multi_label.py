@@ -1,6 +1,6 @@
 """Multi-label classification: any number of labels for each text or pair."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -51,6 +51,9 @@ class MultiLabel(LabelType):
     def labels_in(self, cell: str) -> tuple[str, ...]:
         parts = (part.strip() for part in cell.split(BETWEEN_LABELS))
         return tuple(dict.fromkeys(part for part in parts if part))
+
+    def renamed(self, cell: str, rename: Callable[[str], str]) -> str:
+        return BETWEEN_LABELS.join(map(rename, self.labels_in(cell)))
 
     def encode(self, task: Task, examples: Examples) -> np.ndarray:
         """float32 `[examples, labels]`, 1 for each label of an example."""

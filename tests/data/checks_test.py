@@ -7,6 +7,7 @@ from adapter_bert_tf.base.vocabulary import read_vocabulary
 from adapter_bert_tf.data import checks
 from adapter_bert_tf.data.batches import tokenize
 from adapter_bert_tf.data.examples import Examples
+from adapter_bert_tf.data.labels import ONE_LABEL
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.task_types import table_type
 from adapter_bert_tf.tasks import find_task
@@ -105,3 +106,24 @@ def test_single_labels_are_missed_and_no_scores(cells, train, dev, said, encoder
     checks.warn(examples, features, encoder, cells)
     logged = [row.getMessage() for row in caplog.records if row.name == "absl"]
     assert [text for text in logged if "no example" in text] == said
+
+
+TWICE = {
+    "one text, two labels": (ONE_LABEL, ["the cat", "a dog", "the cat"], ["0", "1", "1"], 2),
+    "one text, one label": (ONE_LABEL, ["the cat", "the cat"], ["0", "0"], 0),
+    "one text, no label": (ONE_LABEL, ["the cat", "the cat"], ["0", None], 0),
+    "sets in another order": (SEVERAL, ["the cat", "the cat"], ["a|b", "b|a"], 0),
+    "sets": (SEVERAL, ["the cat", "the cat"], ["a|b", ""], 2),
+    "scores": (SCORES, ["the cat", "the cat"], ["0.5", "1"], 0),
+}
+
+
+@pytest.mark.parametrize("case", TWICE)
+def test_one_text_with_several_labels(case, encoder, caplog):
+    cells, texts, labels, count = TWICE[case]
+    examples = {"train": _examples(texts, labels)}
+    checks.warn(examples, {"train": tokenize(examples["train"], encoder)}, encoder, cells)
+    logged = [row.getMessage() for row in caplog.records if row.name == "absl"]
+    said = [text for text in logged if "another label" in text]
+    assert bool(said) == bool(count)
+    assert all(text.startswith(f"{count} of {len(texts)} examples of train") for text in said)

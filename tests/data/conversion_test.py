@@ -12,6 +12,7 @@ CASES = {  # labels, names: expected.
     "labels": (["good", "bad", "good"], ["bad", "good"], np.array([1, 0, 1], np.int32)),
     "numbers": ([1, 0, np.int64(1)], ["0", "1"], np.array([1, 0, 1], np.int32)),
     "numbers by their names": ([1, 0, np.int64(1)], [0, 1], np.array([1, 0, 1], np.int32)),
+    "numbers of a column with gaps": ([1.0, "0.0", 1], ["0", "1"], np.array([1, 0, 1], np.int32)),
     "truths": ([True, False, "True"], [False, True], np.array([1, 0, 1], np.int32)),
     "sets": (
         [["a", "c"], [], {"b"}],
@@ -28,6 +29,7 @@ WRONG = {  # labels, names: message.
     "no labels": (None, ["a", "b"], "invalid: labels"),
     "an unknown label": (["good", "Bad", "bad"], ["bad", "good"], "invalid: 'Bad'"),
     "one of a set": ([["a"], ["x"], []], ["a"], "invalid: 'x'"),
+    "another number": ([1.0, 0.0, 0.5], ["0", "1"], "invalid: 0.5"),
     "one name twice": (["a", "a", "a"], ["a", "a"], "invalid: 'a'"),
     "sets and labels": ([["a"], "b", ["a"]], ["a", "b"], "invalid: 'a'"),
     "no score": ([1, "two", 3], [], "invalid: each is a score"),

@@ -135,7 +135,7 @@ def test_a_development_share_where_there_is_no_file(tmp_path):
 def test_numbers_are_sorted_as_numbers():
     assert infer_labels(["10", "9", "-1", "10"]) == ("-1", "9", "10")
     assert infer_labels(["b", "10", "9"]) == ("10", "9", "b")
-    assert infer_labels(["01", "1", "2", "-0", "0"]) == ("-0", "0", "01", "1", "2")
+    assert infer_labels(["01", "1", "2", "-0", "0"]) == ("0", "1", "2")
     assert infer_labels(["²", "--1", "1"]) == ("--1", "1", "²")
 
 

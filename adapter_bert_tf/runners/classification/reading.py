@@ -10,7 +10,7 @@ from absl import logging
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.data import checks
 from adapter_bert_tf.data.batches import tokenize
-from adapter_bert_tf.data.examples import Examples, limit, read_examples
+from adapter_bert_tf.data.examples import Examples, limit, read_examples, with_equal_numbers
 from adapter_bert_tf.data.folds import Fold
 from adapter_bert_tf.data.labels import infer_labels, require_one_line
 from adapter_bert_tf.data.tables.files import find_file, read_table
@@ -150,7 +150,10 @@ def _read_with_labels(
             task_type.check_inferred(task.labels or ())
     elif task.labels is None and saved_labels:
         task = task.with_labels(saved_labels)
-    return task, examples
+    return task, {
+        split: with_equal_numbers(part, split, task.labels or (), task_type)
+        for split, part in examples.items()
+    }
 
 
 def _infer_labels(
