@@ -5,8 +5,9 @@
     python -m adapter_bert_tf.predict --adapter_dir=out/mrpc/adapter --text_a="He left." \\
         --text_b="He went away."
 
-Files are .csv, .tsv or .jsonl, plain or .gz, of any size. The output has all columns of the file,
-and those of the answers: `label` and `probability_...`, `score`, or `answer` and where it stands.
+Files are .csv, .tsv or .jsonl, plain or .gz, of any size; a .parquet file can be read. The output
+has all columns of the file, and those of the answers: `label` and `probability_...`, `score`, or
+`answer` and where it stands.
 """
 
 import argparse

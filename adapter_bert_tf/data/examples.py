@@ -12,6 +12,7 @@ from adapter_bert_tf.data.labels import ONE_LABEL, find_label
 from adapter_bert_tf.data.splits import random_split, stratified_subset
 from adapter_bert_tf.data.tables.columns import check_columns, column_numbers
 from adapter_bert_tf.data.tables.files import find_file, read_table
+from adapter_bert_tf.data.tables.indicator_columns import HIDDEN, join_columns
 from adapter_bert_tf.data.tables.malformed_rows import (
     skip_malformed,
     warn_of_doubled_quotes,
@@ -145,6 +146,8 @@ def read_source(task, source, folder, label_cells=ONE_LABEL, every_row=False):
     one row for each of its rows.
     """
     header, rows = read_table(source, folder)
+    if label_cells.several:
+        header, rows = join_columns(source, header, rows)
     columns = column_numbers(source, header, folder)
     check_columns(label_cells, source, header, rows, columns, f"{folder}/{source.file}")
     count = len(rows)
@@ -219,6 +222,15 @@ def with_equal_numbers(examples, split, labels, cells=ONE_LABEL):
     spellings = ", ".join(f"{preview(old)} as {preview(replaced[old])}" for old in sorted(replaced))
     logging.warning(f"{split}: equal numbers are one label; read {truncate(spellings, 200)}.")
     return dataclasses.replace(examples, labels=[cells_as_read[c] for c in examples.labels])
+
+
+def without_hidden_labels(examples, split, labels):
+    """The examples without labels, if all are the -1 that stands for a hidden label; says so."""
+    cells = set(examples.labels or ()) - {None}
+    if not cells or not cells <= {HIDDEN, f"{HIDDEN}.0"} or HIDDEN in labels:
+        return examples
+    logging.warning(f"{split}: all labels are {HIDDEN}, so they count as not known.")
+    return dataclasses.replace(examples, labels=None)
 
 
 def limit(examples, number, seed, cells=ONE_LABEL):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from adapter_bert_tf.data.tables.stream import extension_of
+from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of
 from adapter_bert_tf.errors import Mismatch, Missing, NotFound
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.contents import merge_settings
@@ -74,7 +74,7 @@ def reading_options(
     """
     table = config.get("table", {})
     # Objects have no header, delimiter or quotes.
-    known = COLUMNS if extension_of(path) == ".jsonl" else (*FORMAT, *COLUMNS)
+    known = COLUMNS if extension_of(path) in OBJECTS else (*FORMAT, *COLUMNS)
     recorded = {name: table[name] for name in known if name in table}
     options = merge_settings(recorded, {n: v for n, v in given.items() if v is not None})
     return {name: value for name, value in options.items() if name not in COLUMNS}

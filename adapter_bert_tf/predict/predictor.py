@@ -123,7 +123,8 @@ class Predictor:
             answers = list(self.stream(frames.rows(texts, text_columns), adapter))
             return frames.with_answers(texts, answers, type_of(config).columns(config))
         if isinstance(texts, str):
-            if texts.endswith((".csv", ".tsv", ".jsonl", ".gz")) and storage.exists(texts):
+            ends = (".csv", ".tsv", ".jsonl", ".parquet", ".gz")
+            if texts.endswith(ends) and storage.exists(texts):
                 raise InputError(f"{texts!r} is a file. predict_file(path, output) answers it.")
             return next(self.stream([(texts,) if others is None else (texts, others)], adapter))  # type: ignore[list-item]
         return list(self.stream(_rows(texts, others), adapter))
@@ -161,8 +162,8 @@ class Predictor:
         """Answers each row of a file, in order: all its columns and those of the answers.
 
         Args:
-          path: `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, local or gs://.
-          output: the file to write atomically, in any of these formats.
+          path: `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, or `.parquet`; local or gs://.
+          output: the file to write atomically, `.csv`, `.tsv` or `.jsonl`, plain or `.gz`.
           adapter: as in a call.
           text_a_column, text_b_column: by name or by number from 0. None: as the adapter was
             trained.

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables.malformed_rows import quotes_hint
 from adapter_bert_tf.data.tables.stream import (
+    OBJECTS,
     Row,
     TableFormat,
     extension_of,
@@ -44,7 +45,8 @@ def answer_file(
     """Writes a table with the answers of its rows as more columns; returns the number of rows.
 
     Args:
-      path, output: `.csv`, `.tsv` or `.jsonl` (an object a line), plain or `.gz`.
+      path, output: `.csv`, `.tsv` or `.jsonl` (an object a line), plain or `.gz`; `path` may
+        also be `.parquet`.
       names: of the columns of answers; one that the table has already gets `predicted_` before it.
       columns_of: function from the table's names, or None without a header, to the texts' columns.
       answers_of: function from rows of texts to their answers.
@@ -68,7 +70,7 @@ def answer_file(
     if delimiter is None:
         source_format = with_found_delimiter(path, source_format)
     same_delimiter = source_format.delimiter if same_extension else None
-    output_format = table_format(output, same_delimiter, header)
+    output_format = table_format(output, same_delimiter, header, written=True)
     with open_table(path, source_format) as table, replace_file(output, overwrite) as place:
         columns = [] if table.is_empty else columns_of(table.names)
         answer_names = unused_names(names, table.names or ())
@@ -89,8 +91,8 @@ def answer_file(
 
 def check_places(path: str, output: str, overwrite: bool) -> None:
     """Raises `InputError` unless the input exists and the output is another, writable file."""
-    for place in (path, output):
-        table_format(place)
+    table_format(path)
+    table_format(output, written=True)
     if not storage.exists(path):
         raise NotFound(f"There is no file {path!r}.")
     if storage.isdir(path):
@@ -126,7 +128,7 @@ class _TextReader:
         skip_bad_rows: bool,
     ) -> None:
         self.path, self.columns, self.skip_bad_rows = path, columns, skip_bad_rows
-        self.quoted = file_format.quoted
+        self.quoted = file_format.quoted or file_format.extension in OBJECTS
         self.keys = [
             column if isinstance(column, str) else names[column] if names else str(column)
             for column in columns

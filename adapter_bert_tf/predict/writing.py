@@ -51,7 +51,7 @@ def open_writer(
 
             def write_object(row: Row, answer: Sequence[Any]) -> None:
                 values = row.values | dict(zip(answer_names, answer, strict=True))
-                file.write(json.dumps(values, ensure_ascii=False) + "\n")
+                file.write(json.dumps(values, ensure_ascii=False, default=str) + "\n")
 
             yield write_object
             return
@@ -76,7 +76,7 @@ def _cells(row: Row, table: Table) -> list[str]:
 def _cell(value: Any) -> str:
     if isinstance(value, str):
         return value
-    return "" if value is None else json.dumps(value)
+    return "" if value is None else json.dumps(value, default=str)
 
 
 def _cell_writer(file: IO[str], file_format: TableFormat) -> Callable[[Sequence[Any]], None]:

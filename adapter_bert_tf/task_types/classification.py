@@ -75,6 +75,11 @@ class Classification(LabelType):
                 f"The labels {preview(list(labels[:5]))} are numbers, and count as classes. If "
                 "they are scores: --regression."
             )
+        if set(labels) > {"-1", "0", "1"}:
+            logging.warning(
+                "-1 counts as a class. Where it stands for a label that is not known, as in "
+                "exports of `datasets`, leave such rows out."
+            )
         if joined := [label for label in labels if _may_be_several(label)]:
             logging.warning(
                 f"{preview(joined[0], 80)} counts as one label. If {BETWEEN_LABELS} separates "

@@ -27,8 +27,9 @@ def own_task(
     """The task `tsv`: `train`, `dev` and `test` files in one folder.
 
     Args:
-      text_a, text_b, label: columns, by name or by number from 0, as text.
-      extension: `tsv` or `csv`.
+      text_a, text_b, label: columns, by name or by number from 0, as text; `a,b,c` are columns of 0
+        and 1, one for each of several labels.
+      extension: `tsv`, `csv`, `jsonl` or `parquet`; the last two name their columns themselves.
       delimiter: one character; None: a comma in `.csv`, a tab in `.tsv`.
       header: whether the first row names the columns.
       quoted: whether cells may be quoted; None: in `.csv` files.

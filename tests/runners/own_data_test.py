@@ -155,6 +155,18 @@ def test_semicolons_are_found_and_said(tiny_base_folder, tmp_path, capsys, caplo
     assert [caplog.text.count(f"{name}.csv: read with ';'") for name in ("train", "dev")] == [1, 1]
 
 
+def test_objects_are_a_table(tiny_base_folder, tmp_path, capsys):
+    lines = [{"answer": i % 2, "first": "the cat", "second": f"a dog {i}"} for i in range(20)]
+    (tmp_path / "data").mkdir()
+    content = gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode())
+    (tmp_path / "data" / "train.jsonl.gz").write_bytes(content)
+    more = ("--do_train", "--do_eval", "--dry_run")
+    error = run(tmp_path / "data", tiny_base_folder, tmp_path / "out", *more)
+    assert "train.jsonl is ['answer', 'first', 'second']" in error
+    assert run(tmp_path / "data", tiny_base_folder, tmp_path / "out", *NAMES, *more) is None
+    assert examples(capsys.readouterr().out) == {"train": 18, "dev": 2}
+
+
 @pytest.mark.slow
 def test_an_adapter_is_called_as_the_user_says(tiny_base_folder, tmp_path, capsys):
     folder, more = write(tmp_path / "data"), [*NAMES, "--do_train", "--num_train_epochs=0.3"]

@@ -88,9 +88,15 @@ class TableConfig:
         None, "For --task_name=tsv: column of the text, by name or by number from 0."
     )
     text_b_column: str | None = _table(None, "Column of the second text, for pairs.")
-    label_column: str | None = _table(None, "Column of the label, or of the score for regression.")
+    label_column: str | None = _table(
+        None,
+        "Column of the label, or of the score for regression. With --multi_label also several "
+        "columns of 0 and 1, separated by commas.",
+    )
     delimiter: str | None = _table(
-        None, "What separates the cells. Default: a tab; in .csv files a comma."
+        None,
+        "What separates the cells. Default: what the first rows show; else a tab, in .csv files a "
+        "comma.",
     )
     header: bool = _table(True, "Whether the first row names the columns.")
     quoted: bool | None = _table(None, "Whether cells may be quoted. Default: only in .csv files.")

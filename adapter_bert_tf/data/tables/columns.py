@@ -22,7 +22,7 @@ def column_numbers(source, header, folder):
     if source.optional_label and columns.get("label") not in header:
         columns.pop("label", None)
     location = f"{folder}/{source.file}, line 1"
-    return {field: _column_number(column, header, location) for field, column in columns.items()}
+    return {field: column_number(column, header, location) for field, column in columns.items()}
 
 
 def check_columns(label_cells, source, header, rows, columns, path):
@@ -47,7 +47,7 @@ def check_columns(label_cells, source, header, rows, columns, path):
         )
 
 
-def _column_number(column, header, location):
+def column_number(column, header, location):
     """Returns the number of a column given by name or number, as an int or a text."""
     number = int(column) if is_number(str(column)) else None
     received = truncate(str([name[:80] for name in header[:30]]), 600)

@@ -1,5 +1,6 @@
 """Line ends, delimiters and quotes of tables, as their first rows show them."""
 
+import codecs
 import contextlib
 import csv
 import io
@@ -94,3 +95,9 @@ def read_beginning(path: str, encoding: str) -> str:
     if len(content) < HEAD:
         return text
     return text[: max(text.rfind("\n"), text.rfind("\r")) + 1] or text
+
+
+def utf16_hint(content: bytes) -> str:
+    """Part of a message about content that cannot be decoded."""
+    is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return " (it begins as utf-16 does)" if is_utf16 else ""

@@ -1,6 +1,5 @@
-"""Reads data files whole: TSV, CSV, folders of texts; plain or gzipped."""
+"""Reads data files whole: TSV, CSV, JSON lines, Parquet, folders of texts; plain or gzipped."""
 
-import codecs
 import csv
 import gzip
 import io
@@ -13,10 +12,17 @@ import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.data.tables.delimiters import line_end, split_rows
+from adapter_bert_tf.data.tables.delimiters import line_end, split_rows, utf16_hint
 from adapter_bert_tf.data.tables.malformed_rows import Rows
+from adapter_bert_tf.data.tables.stream import (
+    OBJECTS,
+    cell_text,
+    extension_of,
+    open_table,
+    table_format,
+)
 from adapter_bert_tf.errors import Damaged, InputError, NotFound, Unavailable
-from adapter_bert_tf.sanitize import truncate
+from adapter_bert_tf.sanitize import preview, truncate
 from adapter_bert_tf.tasks.task import Source
 
 
@@ -30,6 +36,8 @@ def read_table(source: Source, folder: str) -> tuple[list[str] | None, Rows]:
         )
     if source.file.endswith("/"):
         return None, _folder_rows(path, source)
+    if extension_of(path) in OBJECTS:
+        return _object_rows(path, source)
     text = _decode(path, _read(path), source.encodings)
     rows = _quoted_rows(path, text, source) if source.quoted else _plain_rows(path, text, source)
     if not rows:
@@ -46,12 +54,6 @@ def find_file(source: Source, folder: str) -> str | None:
         target = os.readlink(file)
         raise NotFound(f"{file} is a link to {target!r}, which does not exist. Correct it.")
     return file
-
-
-def utf16_hint(content: bytes) -> str:
-    """Part of a message about content that cannot be decoded."""
-    is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    return " (it begins as utf-16 does)" if is_utf16 else ""
 
 
 def _hint(source: Source) -> str:
@@ -123,6 +125,30 @@ def _quoted_rows(path: str, text: str, source: Source) -> Rows:
             "quoted=False",
         ) from error
     return _without_blank(path, rows)
+
+
+def _object_rows(path: str, source: Source) -> tuple[list[str], Rows]:
+    """Rows of JSON lines or Parquet; one without its texts has no cells, so it is malformed."""
+    file_format = table_format(path, encoding=source.encodings[0])
+    with open_table(path, file_format) as table:
+        objects = list(table)
+    header = list(dict.fromkeys(name for row in objects for name in row.values))
+    texts = [c for c in (source.columns.text_a, source.columns.text_b) if c in header]
+    rows: Rows = []
+    for row in objects:
+        missing = [name for name in texts if row.values.get(str(name)) is None]
+        error = row.error or (missing and f"this row has no text {preview(missing[0])}.")
+        if error and not source.skip_bad_rows:
+            raise InputError(
+                f"{path}, line {row.line}: {error} Correct this, or pass skip_bad_rows=True to "
+                "leave such rows out.",
+                "skip_bad_rows=True",
+            )
+        cells = [] if error else [cell_text(row.values.get(name)) for name in header]
+        rows.append(((path, row.line), cells))
+    if not rows:
+        raise Damaged(f"{path} is empty.")
+    return header, rows
 
 
 def _without_blank(path: str, rows: Rows) -> Rows:

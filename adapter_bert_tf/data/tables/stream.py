@@ -1,10 +1,11 @@
-"""Streaming reader of tables larger than memory: CSV, TSV, JSON lines; plain or gzipped."""
+"""Streaming reader of tables larger than memory: CSV, TSV, JSON lines and Parquet."""
 
 import contextlib
 import csv
 import dataclasses
 import gzip
 import io
+import json
 import os
 import zlib
 from collections.abc import Iterator
@@ -17,22 +18,25 @@ from adapter_bert_tf.data.tables.delimiters import (
     read_beginning,
     say_delimiter,
     split_rows,
+    utf16_hint,
 )
-from adapter_bert_tf.data.tables.files import utf16_hint
-from adapter_bert_tf.errors import Damaged, InputError
+from adapter_bert_tf.errors import Damaged, InputError, Unavailable
 from adapter_bert_tf.sanitize import parse_json, preview, truncate
 from adapter_bert_tf.tasks.own import delimiter_of
+from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
-EXTENSIONS = (".csv", ".tsv", ".jsonl")
+WRITTEN = (".csv", ".tsv", ".jsonl")
+OBJECTS = (".jsonl", ".parquet")  # Each row is an object, whose keys name the columns.
+AT_ONCE = 1024  # Rows of a Parquet file in memory.
 
 
 @dataclasses.dataclass(frozen=True)
 class TableFormat:
     """Format of a table."""
 
-    extension: str  # `.csv`, `.tsv` or `.jsonl`.
+    extension: str  # `.csv`, `.tsv`, `.jsonl` or `.parquet`.
     gzipped: bool
-    delimiter: str  # Between cells; ignored for JSON lines.
+    delimiter: str  # Between cells; ignored for objects.
     header: bool  # Whether the first row names the columns.
     quoted: bool  # Whether cells may be quoted.
     encoding: str
@@ -49,17 +53,21 @@ def table_format(
     header: bool = True,
     quoted: bool | None = None,
     encoding: str = "utf-8",
+    written: bool = False,
 ) -> TableFormat:
-    """The format of a file, by its name. Raises `InputError` for another extension.
+    """The format of a file to read, or to be `written`, by its name.
+
+    Raises `InputError` for another extension.
 
     `delimiter` is one character; None: a comma in `.csv`, a tab in `.tsv`. `header` is whether the
     first row names the columns, `quoted` whether cells may be quoted; None: in `.csv`.
     """
     extension = extension_of(path)
-    if extension not in EXTENSIONS:
+    known = WRITTEN if written else (*WRITTEN, ".parquet")
+    if extension not in known or (extension == ".parquet" and path.endswith(".gz")):
         raise InputError(
-            f"A table's name ends with {', '.join(EXTENSIONS)}, and .gz may follow. Received: "
-            f"{path!r}"
+            f"{'An output' if written else 'A table'}'s name ends with {', '.join(known)}, and .gz "
+            f"may follow on texts. Received: {path!r}"
         )
     return TableFormat(
         extension,
@@ -73,7 +81,7 @@ def table_format(
 
 def with_found_delimiter(path: str, file_format: TableFormat) -> TableFormat:
     """The format of a table with column names, with the delimiter that the file itself shows."""
-    if file_format.extension == ".jsonl" or not file_format.header:
+    if file_format.extension in OBJECTS or not file_format.header:
         return file_format
     beginning = read_beginning(path, file_format.encoding)
     found = find_delimiter(beginning, file_format.delimiter, file_format.quoted)
@@ -94,16 +102,23 @@ class Row:
 class Table:
     """Rows of an open file; iterating reads it once.
 
-    `raw` are the bytes on the disk, `lines` the decoded text. `names` are the column names, of JSON
-    lines those of the first object; None without a header. `num_rows` counts the rows read.
+    `raw` are the bytes on the disk, `lines` the decoded text, None for Parquet. `names` are the
+    column names, of JSON lines those of the first object; None without a header. `num_rows` counts
+    the rows read.
     """
 
-    def __init__(self, path: str, file_format: TableFormat, raw: IO[bytes], lines: IO[str]) -> None:
+    def __init__(
+        self, path: str, file_format: TableFormat, raw: IO[bytes], lines: IO[str] | None
+    ) -> None:
         self.path, self.format, self._raw = path, file_format, raw
         self.names: list[str] | None = None
         self.num_rows = self._line = 0
-        is_json = file_format.extension == ".jsonl"
-        self._rows = self._read(self._json_rows(lines) if is_json else self._cell_rows(lines))
+        if lines is None:
+            rows = self._parquet_rows()
+        else:
+            is_json = file_format.extension == ".jsonl"
+            rows = self._json_rows(lines) if is_json else self._cell_rows(lines)
+        self._rows = self._read(rows)
         self._first = next(self._rows, None)  # Reads the names, too.
 
     @property
@@ -174,6 +189,20 @@ class Table:
         )
         return Row(line, dict(zip(self.names, cells, strict=False)), surplus or None)
 
+    def _parquet_rows(self) -> Iterator[Row]:
+        """Rows of a Parquet file; the number of a row stands for its line."""
+        pyarrow = _import_pyarrow()
+        try:
+            file = pyarrow.parquet.ParquetFile(self._raw)
+            self.names = list(file.schema_arrow.names)
+            for batch in file.iter_batches(AT_ONCE):
+                for values in batch.to_pylist():
+                    self._line += 1
+                    yield Row(self._line, values)
+        except (pyarrow.ArrowException, OSError) as error:
+            reason = truncate(str(error), 200)
+            raise Damaged(f"{self.path} is damaged, no Parquet file: {reason}") from error
+
     def _json_rows(self, lines: IO[str]) -> Iterator[Row]:
         before = list[Row]()  # Rows before the first object, which has the names.
         for number, line in enumerate(lines, 1):
@@ -195,6 +224,23 @@ class Table:
             )
 
 
+def _import_pyarrow() -> Any:
+    try:
+        import pyarrow.parquet  # Takes half a second.
+    except ImportError as error:
+        raise Unavailable("Parquet files need pyarrow: pip install pyarrow.") from error
+    return pyarrow
+
+
+def cell_text(value: Any) -> str:
+    """A JSON value as the text of a cell: `true`, 1.5, "" for null, and lists with | between."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return BETWEEN_LABELS.join(map(cell_text, value))
+    return "" if value is None else json.dumps(value, default=str)
+
+
 def _json_row(number: int, line: str) -> Row:
     try:
         value = parse_json(line, distinct=True)
@@ -209,6 +255,10 @@ def _json_row(number: int, line: str) -> Row:
 def open_table(path: str, file_format: TableFormat) -> Iterator[Table]:
     """Yields the open `Table` of a file. Raises `InputError`."""
     (local,) = storage.cached(path)
+    if file_format.extension == ".parquet":
+        with open(local, "rb") as raw:
+            yield Table(path, file_format, raw, None)
+        return
     beginning = read_beginning(local, file_format.encoding)
     newline = line_end(beginning, file_format.quoted and file_format.extension != ".jsonl")
     with open(local, "rb") as raw:

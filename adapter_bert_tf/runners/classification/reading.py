@@ -10,7 +10,13 @@ from absl import logging
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.data import checks
 from adapter_bert_tf.data.batches import tokenize
-from adapter_bert_tf.data.examples import Examples, limit, read_examples, with_equal_numbers
+from adapter_bert_tf.data.examples import (
+    Examples,
+    limit,
+    read_examples,
+    with_equal_numbers,
+    without_hidden_labels,
+)
 from adapter_bert_tf.data.folds import Fold
 from adapter_bert_tf.data.labels import infer_labels, require_one_line
 from adapter_bert_tf.data.tables.files import find_file, read_table
@@ -30,7 +36,7 @@ from adapter_bert_tf.sanitize import preview, printable
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.task_types import TableType, chosen_type, table_type
 from adapter_bert_tf.task_types.table_type import choose_metrics
-from adapter_bert_tf.tasks import OWN, Task, find_task, own_task
+from adapter_bert_tf.tasks import OWN, Task, find_task, own_task, role
 
 
 def task_of(config: RunConfig) -> Task:
@@ -74,8 +80,8 @@ def _columns_hint(describe: Callable[..., Task], folder: str | None) -> str:
         return ""
     for source in with_found_delimiters(describe("0", header=False), folder).layouts[0].values():
         if find_file(source, folder):
-            _, rows = read_table(source, folder)
-            return f" The first row of {source.file} is {rows[0][1]}"
+            header, rows = read_table(source, folder)
+            return f" The first row of {source.file} is {header or rows[0][1]}"
     return ""
 
 
@@ -150,10 +156,11 @@ def _read_with_labels(
             task_type.check_inferred(task.labels or ())
     elif task.labels is None and saved_labels:
         task = task.with_labels(saved_labels)
-    return task, {
-        split: with_equal_numbers(part, split, task.labels or (), task_type)
-        for split, part in examples.items()
-    }
+    known = task.labels or ()
+    for split, part in examples.items():
+        shown = without_hidden_labels(part, split, known) if role(split) == "test" else part
+        examples[split] = with_equal_numbers(shown, split, known, task_type)
+    return task, examples
 
 
 def _infer_labels(

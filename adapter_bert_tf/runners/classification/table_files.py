@@ -12,12 +12,14 @@ from adapter_bert_tf.data.tables.delimiters import (
     say_delimiter,
 )
 from adapter_bert_tf.data.tables.files import find_file, read_table
+from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of
 from adapter_bert_tf.errors import Conflict
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.tasks import Source, Task
 from adapter_bert_tf.tasks.own import delimiter_of, is_number
 
-STEMS, EXTENSIONS = ("train", "dev", "test"), ("csv", "tsv")
+STEMS = ("train", "dev", "test")
+EXTENSIONS = (("csv", "tsv"), ("jsonl", "parquet"))  # The second, if there is none of the first.
 OTHER_NAMES = ("validation", "valid", "val", "eval")  # Common names of a development set.
 
 
@@ -29,15 +31,19 @@ def own_files(folder: str) -> tuple[str, str]:
     """
     files = storage.listdir(folder) if storage.isdir(folder) else []
     names = {name.removesuffix(".gz") for name in files}
-    extensions = {end for end in EXTENSIONS if any(f"{stem}.{end}" in names for stem in STEMS)}
-    tables = [name for name in names if name.endswith((".csv", ".tsv"))]
-    train = "train"
-    if not extensions and len(tables) == 1:
-        train, _, extension = tables[0].rpartition(".")
-        extensions = {extension}
+    train, extensions = "train", set[str]()
+    for ends in EXTENSIONS:
+        extensions = {end for end in ends if any(f"{stem}.{end}" in names for stem in STEMS)}
+        tables = [name for name in names if name.rpartition(".")[2] in ends]
+        if not extensions and len(tables) == 1:
+            train, _, extension = tables[0].rpartition(".")
+            extensions = {extension}
+        if extensions:
+            break
     if len(extensions) == 2:
         raise Conflict(
-            f"{folder} holds both .csv and .tsv files: {sorted(names)[:12]}. Move one kind to a "
+            f"{folder} holds both {' and '.join(f'.{e}' for e in sorted(extensions))} files: "
+            f"{sorted(names)[:12]}. Move one kind to a "
             "folder of its own."
         )
     extension = extensions.pop() if extensions else "tsv"
@@ -54,7 +60,7 @@ def with_found_delimiters(task: Task, folder: str) -> Task:
         path = find_file(source, folder)
         columns = (source.columns.text_a, source.columns.text_b, source.columns.label)
         has_one_column = not source.has_header and set(columns) <= {"0", None}
-        if path is None or has_one_column:
+        if path is None or has_one_column or extension_of(path) in OBJECTS:
             return source
         beginning = read_beginning(path, source.encodings[0])
         delimiter = find_delimiter(beginning, source.delimiter, source.quoted)

@@ -1,0 +1,67 @@
+"""Labels of several columns, one for each label, with 1 where a row has the label."""
+
+from collections.abc import Sequence
+
+from absl import logging
+
+from adapter_bert_tf.data.tables.columns import column_number
+from adapter_bert_tf.data.tables.malformed_rows import Rows
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.tasks.task import BETWEEN_LABELS, Source
+
+HAS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False, "": False}
+HIDDEN = "-1"  # In every column: the labels of the row are not known.
+
+
+def join_columns(
+    source: Source, header: list[str] | None, rows: Rows
+) -> tuple[list[str] | None, Rows]:
+    """The table with one more column, named by the setting `a,b,c`, that holds all labels of a row.
+
+    Other tables are returned as they are: those with a column of this very name, and test files
+    without these columns. Raises `InputError` for a column that is missing, or a cell that is
+    neither 0 nor 1.
+    """
+    setting = str(source.columns.label)
+    if header is None or "," not in setting or setting in header:
+        return header, rows
+    parts = [part.strip() for part in setting.split(",")]
+    names = [name.strip() for name in header]
+    if source.optional_label and not set(parts) <= set(names):
+        return header, rows
+    numbers = [column_number(part, names, f"{source.file}, line 1") for part in parts]
+    labels = [names[number] for number in numbers]
+    if wrong := [label for label in labels if not label or BETWEEN_LABELS in label]:
+        raise InputError(
+            f"{source.file}: the name of a label must not be empty or hold {BETWEEN_LABELS!r}. "
+            f"Received: {preview(wrong[0])}"
+        )
+    joined: Rows = []
+    for place, cells in rows:
+        is_short = len(cells) <= max(numbers)  # `skip_malformed` handles such rows.
+        more = [] if is_short else [_labels([cells[i] for i in numbers], labels, place)]
+        joined.append((place, [*cells, *more]))
+    _warn_of_unused(source.file, labels, joined)
+    return [*header, setting], joined
+
+
+def _labels(cells: Sequence[str], labels: Sequence[str], place: tuple[str, int]) -> str:
+    values = [cell.strip().lower() for cell in cells]
+    if set(values) <= {HIDDEN, f"{HIDDEN}.0"}:
+        return HIDDEN
+    if wrong := [i for i, value in enumerate(values) if value not in HAS]:
+        path, line = place
+        raise InputError(
+            f"{path}, line {line}: the column of a label holds 0 or 1. Received in "
+            f"{preview(labels[wrong[0]])}: {preview(cells[wrong[0]])}"
+        )
+    return BETWEEN_LABELS.join(
+        label for label, value in zip(labels, values, strict=True) if HAS[value]
+    )
+
+
+def _warn_of_unused(file: str, labels: Sequence[str], rows: Rows) -> None:
+    used = {label for _, cells in rows for label in cells[-1].split(BETWEEN_LABELS)}
+    if unused := [label for label in labels if label not in used]:
+        logging.warning(f"{file}: no row has the label {' or '.join(map(preview, unused[:5]))}.")

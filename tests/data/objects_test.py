@@ -1,0 +1,118 @@
+"""JSON lines and Parquet are training data as tables are; `predict` answers them."""
+
+import gzip
+import json
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from adapter_bert_tf.data.examples import read_source
+from adapter_bert_tf.runners.classification.table_files import own_files
+from adapter_bert_tf.task_types import table_type
+from adapter_bert_tf.tasks import own_task
+from tests.predict.tables_test import answer
+from tests.refusals import refused
+
+ROWS = [
+    {"id": 1, "text": 'a "b"\n;c', "label": 1},
+    {"id": 2, "text": "d", "label": None},
+    {"id": 3, "text": "e\tf", "label": 0},
+]
+
+
+def write(folder, rows, ending):
+    path = folder / f"train.{ending}"
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    if ending == "parquet":
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    else:
+        path.write_bytes(gzip.compress(text.encode()) if ending.endswith("gz") else text.encode())
+    return path
+
+
+def read(folder, ending, label="label", kind="classification", **more):
+    extension = ending.removesuffix(".gz")
+    task = own_task("text", label=label, extension=extension, task_type=kind, **more)
+    return read_source(task, task.layouts[0]["train"], str(folder), table_type(kind))
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "parquet"])
+def test_rows_are_read(ending, tmp_path, caplog):
+    write(tmp_path, ROWS, ending)
+    assert own_files(str(tmp_path)) == (ending.removesuffix(".gz"), "train")
+    examples = read(tmp_path, ending)
+    assert examples.text_a == ['a "b"\n;c', "e\tf"]
+    assert examples.labels == ["1", "0"]  # The row without a label is left out, and counted.
+    assert [line for _, line in examples.places] == [1, 3]
+    assert "left out 1 of 3 rows: no label" in caplog.text
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_lists_are_several_labels(ending, tmp_path):
+    rows = [{"text": "a", "labels": ["x", "y"]}, {"text": "b", "labels": []}]
+    write(tmp_path, rows, ending)
+    assert read(tmp_path, ending, "labels", "multi_label").labels == ["x|y", ""]
+
+
+MALFORMED = {
+    "no text": ('{"label": 1}', "invalid: line 2"),
+    "null": ('{"text": null, "label": 1}', "invalid: line 2"),
+    "no object": ("[1]", "invalid: line 2"),
+    "no JSON": ("{", "invalid: line 2"),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_malformed_rows_are_errors_or_left_out(case, tmp_path):
+    line, error = MALFORMED[case]
+    first, last = '{"text": "a", "label": 1}', '{"label": 0, "text": "b"}'
+    (tmp_path / "train.jsonl").write_text(f"{first}\n{line}\n{last}\n")
+    with refused(error, "skip_bad_rows=True"):
+        read(tmp_path, "jsonl")
+    assert read(tmp_path, "jsonl", skip_bad_rows=True).text_a == ["a", "b"]
+
+
+def test_a_damaged_parquet_file(tmp_path):
+    content = write(tmp_path, ROWS, "parquet").read_bytes()
+    (tmp_path / "train.parquet").write_bytes(content[:-20])
+    with refused("damaged: train.parquet"):
+        read(tmp_path, "parquet")
+    with refused("damaged: train.parquet"):
+        answer(tmp_path / "train.parquet", tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl.gz"])
+def test_predict_answers_parquet(ending, tmp_path):
+    path = write(tmp_path, ROWS, "parquet")
+    assert answer(path, tmp_path / f"out.{ending}") == 3
+    with refused("invalid: .parquet"):
+        answer(path, tmp_path / "out.parquet")
+    assert answer(tmp_path / f"out.{ending}", tmp_path / "again.jsonl") == 3
+    row = json.loads((tmp_path / "again.jsonl").read_text().splitlines()[0])
+    texts = {"text": 'a "b"\n;c', "predicted_label": '<a "b"\n;c>'}
+    assert row | texts == row and str(row["id"]) == str(row["label"]) == "1"
+
+
+FILES = {  # Names in a folder: extension and name of the training data.
+    "a table": (["train.csv", "notes.jsonl"], ("csv", "train")),
+    "an old table next to objects": (["train.tsv", "train.jsonl"], ("tsv", "train")),
+    "one of any name": (["reviews.parquet", "README.md"], ("parquet", "reviews")),
+    "dev alone": (["dev.jsonl.gz"], ("jsonl", "train")),
+    "nothing": (["README.md"], ("tsv", "train")),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_the_files_of_a_folder(case, tmp_path):
+    names, expected = FILES[case]
+    for name in names:
+        (tmp_path / name).touch()
+    assert own_files(str(tmp_path)) == expected
+
+
+def test_two_kinds_of_objects(tmp_path):
+    for name in ("train.jsonl", "dev.parquet"):
+        (tmp_path / name).touch()
+    with refused("conflict", ".jsonl and .parquet"):
+        own_files(str(tmp_path))
