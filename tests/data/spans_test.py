@@ -192,6 +192,20 @@ def test_reading(tmp_path):
     assert unlabelled.answers == ()
 
 
+STARTS = [(4, True), (4.0, True), ("4", True), (" 4.0 ", True), ("four", False), (4.5, False)]
+STARTS += [(True, False), (None, False), ("4e0", False), (float("inf"), False)]
+
+
+@pytest.mark.parametrize(("start", "is_whole"), STARTS)
+def test_starts_are_whole_numbers_in_any_form(start, is_whole, caplog):
+    qa = {"id": "a", "question": "Who?", "answers": [{"text": "Ada", "answer_start": start}]}
+    articles = [{"paragraphs": [{"context": "Oh, Ada", "qas": [qa]}]}]
+    (question,) = read_questions(articles, "f.json")
+    assert question.answers == ((("Ada", 4),) if is_whole else ())
+    assert ("answer_start is not a whole" in caplog.text) == (not is_whole)
+    assert "offset" not in caplog.text
+
+
 def test_an_answer_that_is_not_at_its_offset_is_left_out_and_named(caplog):
     wrong = {"text": "dog", "answer_start": 1}
     none = {"text": "a", "answer_start": False}
