@@ -12,6 +12,7 @@ from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.predict import columns, frames, tables
+from adapter_bert_tf.predict.inputs import CutRows, Row, encodable, listed, rows_of
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.file_names import CONFIG
 from adapter_bert_tf.store.files import read_config
@@ -19,7 +20,6 @@ from adapter_bert_tf.task_types import type_of
 from adapter_bert_tf.task_types.batched_inference import Inputs
 
 Folder: TypeAlias = str | os.PathLike[str]
-Row: TypeAlias = tuple[str, ...]  # One text, or two.
 
 
 class Predictor:
@@ -126,8 +126,10 @@ class Predictor:
             ends = (".csv", ".tsv", ".jsonl", ".parquet", ".gz")
             if texts.endswith(ends) and storage.exists(texts):
                 raise InputError(f"{texts!r} is a file. predict_file(path, output) answers it.")
-            return next(self.stream([(texts,) if others is None else (texts, others)], adapter))  # type: ignore[list-item]
-        return list(self.stream(_rows(texts, others), adapter))
+            row: Any = (texts,) if others is None else (texts, others)
+            (answer,) = self.stream([row], adapter)
+            return answer
+        return list(self.stream(rows_of(texts, others), adapter))
 
     def stream(
         self, rows: Iterable[Row], adapter: str | Sequence[str] | None = None
@@ -138,14 +140,20 @@ class Predictor:
           rows: tuples of one text, or of two.
           adapter: as in a call.
         """
-        names = self._names(adapter)
+        cut = CutRows()
+        yield from self._stream(rows, self._names(adapter), cut)
+        cut.warn()
+
+    def _stream(
+        self, rows: Iterable[Row], names: str | list[str], cut: CutRows
+    ) -> Iterator[dict[str, Any]]:
         done = 0
         for part in tables.in_parts(rows, tables.AT_ONCE):
             same = [names] * len(part) if isinstance(names, str) else None
             row_names = same or list(names[done : done + len(part)])
             if len(row_names) < len(part):
                 raise InputError(f"One adapter a row. Received: {len(names)} names for more rows.")
-            yield from self._answers(part, row_names, done)
+            yield from self._answers(part, row_names, done, cut)
             done += len(part)
         if isinstance(names, list) and done < len(names):
             raise InputError(f"One adapter a row. Received: {len(names)} names for {done} rows.")
@@ -182,14 +190,17 @@ class Predictor:
         config = self._configs[name]
         given = {"text_a_column": text_a_column, "text_b_column": text_b_column} | options
         reading = columns.reading_options(config, storage.path_of(path), given)
-        return tables.answer_file(
+        cut = CutRows()
+        rows = tables.answer_file(
             storage.path_of(path),
             storage.path_of(output),
             type_of(config).columns(config),
             lambda names: columns.text_columns(config, names, text_a_column, text_b_column),
-            lambda rows: self.stream(rows, name),
+            lambda rows: self._stream(rows, name, cut),
             **reading,
         )
+        cut.warn(f"{path}: ")
+        return rows
 
     def _one(self, adapter: Any) -> str:
         """The name of the one adapter that answers a table."""
@@ -201,7 +212,7 @@ class Predictor:
     def _names(self, adapter: str | Sequence[str] | None) -> str | list[str]:
         if adapter is None and len(self.adapters) == 1:
             return self.adapters[0]
-        adapter = _listed(adapter)
+        adapter = listed(adapter)
         known = [adapter] if isinstance(adapter, str) else adapter
         if isinstance(known, list | tuple) and all(
             isinstance(name, str) and name in self._configs for name in known
@@ -213,7 +224,7 @@ class Predictor:
         )
 
     def _answers(
-        self, rows: Sequence[Row], names: Sequence[str], before: int
+        self, rows: Sequence[Row], names: Sequence[str], before: int, cut: CutRows
     ) -> list[dict[str, Any]]:
         """Answers of rows in memory, each by its adapter; `before` rows came before them."""
         answers: dict[int, dict[str, Any]] = {}
@@ -224,11 +235,14 @@ class Predictor:
             inputs = tuple(sorted(config["inputs"].items()))
             groups.setdefault((config["head"], inputs), []).append(number)
         for numbers in groups.values():
-            part = self._group([_encodable(rows[i]) for i in numbers], [names[i] for i in numbers])
+            texts = [encodable(rows[i]) for i in numbers]
+            part = self._group(texts, [names[i] for i in numbers], cut)
             answers.update(zip(numbers, part, strict=True))
         return [answers[number] for number in range(len(rows))]
 
-    def _group(self, rows: Sequence[Row], names: Sequence[str]) -> Iterable[dict[str, Any]]:
+    def _group(
+        self, rows: Sequence[Row], names: Sequence[str], cut: CutRows
+    ) -> Iterable[dict[str, Any]]:
         """Answers of rows whose adapters have one kind of head and of inputs."""
 
         def run(numbers: np.ndarray, inputs: Inputs) -> np.ndarray:
@@ -237,9 +251,10 @@ class Predictor:
             return self.model(inputs, adapter=adapter).numpy()
 
         config, texts = self._configs[names[0]], list(zip(*rows, strict=True))
-        inputs = config["inputs"]
+        inputs, kind = config["inputs"], type_of(config)
         encoder = self._encoders[inputs["max_seq_length"]]
-        outputs = list(type_of(config).outputs(run, texts, encoder, inputs, self.batch_size))
+        outputs, are_cut = kind.outputs(run, texts, encoder, inputs, self.batch_size)
+        cut.add(are_cut, f"{kind.longest}={inputs[kind.longest]}")
         answers: dict[int, dict[str, Any]] = {}
         for name in dict.fromkeys(names):  # Rows of one adapter together: their widths are equal.
             numbers, own = [i for i, n in enumerate(names) if n == name], self._configs[name]
@@ -269,28 +284,3 @@ def _base_of(folder: Folder) -> str | None:
         return None
     of_hub = origin["kind"] == "hub" and origin["revision"]
     return f"{origin['name']}@{origin['revision']}" if of_hub else str(origin["name"])
-
-
-def _encodable(row: Row) -> Row:
-    """The texts of a row without lone surrogates, which TensorFlow takes for no text."""
-    return tuple(text.encode("utf-8", "replace").decode() for text in row)
-
-
-def _listed(values: Any) -> Any:
-    """A list of an array or of a pandas Series; anything else as it is."""
-    return values.tolist() if hasattr(values, "tolist") else values
-
-
-def _rows(texts: Any, others: Any) -> list[Row]:
-    """Rows of what a call is given: a list of texts or pairs, and the second texts."""
-    texts, others = _listed(texts), _listed(others)
-    if not isinstance(texts, list | tuple):
-        raise InputError(f"texts are a text, a list, or a DataFrame. Received: {preview(texts)}")
-    if others is None:
-        return [tuple(text) if isinstance(text, list | tuple) else (text,) for text in texts]
-    if not isinstance(others, list | tuple) or len(others) != len(texts):
-        raise InputError(
-            f"others must have one text for each text. Received: {len(texts)} texts and "
-            f"{preview(others)}"
-        )
-    return list(zip(texts, others, strict=True))

@@ -23,11 +23,11 @@ RunBatch: TypeAlias = Callable[[np.ndarray, Inputs], np.ndarray]
 
 def class_logits(
     run: RunBatch, columns: Sequence[Sequence[str]], encoder: TextEncoder, batch_size: int
-) -> list[np.ndarray]:
+) -> tuple[list[np.ndarray], np.ndarray]:
     """Logits of one or two lists of texts, float32 `[outputs]` each, in their order.
 
     Batches of several adapters may be of different widths, so the result is a list of arrays. `run`
-    computes a batch of at most `batch_size` rows.
+    computes a batch of at most `batch_size` rows. Also returns which rows are cut, bool `[rows]`.
     """
     texts = [list(column) for column in columns]
     features = tokenize(Examples(texts[0], texts[1] if texts[1:] else None, None, [], []), encoder)
@@ -42,7 +42,7 @@ def class_logits(
     parts = by_length(features.lengths, batch_size)
     for rows, part_logits in zip(parts, _map_parallel(compute, parts), strict=True):
         logits.update(zip(rows.tolist(), part_logits, strict=True))
-    return [logits[row] for row in range(len(features))]
+    return [logits[row] for row in range(len(features))], features.cut
 
 
 def _map_parallel(compute: Callable[..., np.ndarray], parts: Sequence[Any]) -> Iterator[np.ndarray]:

@@ -1,10 +1,11 @@
 """Extractive question answering: an answer is a span of a context."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from adapter_bert_tf.data.questions.spans import SpanSettings
 from adapter_bert_tf.data.questions.squad import Question
@@ -34,6 +35,7 @@ class Spans(TaskType):
     text_names = ("question", "context")
     example_texts = ("Where is the cat?", "The cat is on the mat.")
     inputs = dataclasses.asdict(SpanSettings()) | dataclasses.asdict(DecodingSettings())
+    longest = "max_query_length"
     logits = staticmethod(sequence_logits)
     command = "run_squad.py"
     unused = SpanLabeler.unused
@@ -82,8 +84,11 @@ class Spans(TaskType):
         encoder: TextEncoder,
         inputs: Mapping[str, Any],
         batch_size: int,
-    ) -> Iterable[Answer]:
-        return span_answers(run, texts, encoder, inputs, batch_size)
+    ) -> tuple[list[Any], np.ndarray]:
+        """Contexts are read in windows; questions are cut."""
+        (pieces,) = encoder.segments(tf.constant(texts[0], tf.string))
+        are_cut = pieces.row_lengths().numpy() > inputs["max_query_length"]
+        return list(span_answers(run, texts, encoder, inputs, batch_size)), are_cut
 
     def answers(self, outputs: Sequence[Any], config: Config) -> list[Answer]:
         """Dicts with `answer`, `score`, `probability`, `start` and `end` in the context."""

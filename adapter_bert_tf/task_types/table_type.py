@@ -186,7 +186,7 @@ class TableType(TaskType, LabelCells):
         encoder: TextEncoder,
         inputs: Mapping[str, Any],
         batch_size: int,
-    ) -> list[np.ndarray]:
+    ) -> tuple[list[Any], np.ndarray]:
         return class_logits(run, texts, encoder, batch_size)
 
     @abc.abstractmethod

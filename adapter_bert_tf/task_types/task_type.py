@@ -1,9 +1,10 @@
 """The interface of a task type: all that differs between classes, scores, label sets and spans."""
 
 import abc
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
+import numpy as np
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.modules import module_from_values
@@ -34,6 +35,7 @@ class TaskType(abc.ABC):
     text_names: ClassVar[tuple[str, ...]] = ("text_a", "text_b")  # In a table and a signature.
     example_texts: ClassVar[tuple[str, ...]] = ("A text.", "Another text.")  # For the card.
     inputs: ClassVar[Mapping[str, Any]]  # The settings of a task's inputs, and their defaults.
+    longest: ClassVar[str] = "max_seq_length"  # The one of these that cuts texts.
     # Function of (encoder, inputs, module, kernel, bias, stacked): the model's computation, with
     # given weights of the head `[hidden, outputs]`, `[outputs]`.
     logits: ClassVar[Callable[..., tf.Tensor]]
@@ -123,8 +125,8 @@ class TaskType(abc.ABC):
         encoder: TextEncoder,
         inputs: Mapping[str, Any],
         batch_size: int,
-    ) -> Iterable[Any]:
-        """The model's output for each text, in their order.
+    ) -> tuple[list[Any], np.ndarray]:
+        """The model's output for each text, in their order; bool `[rows]`: which texts are cut.
 
         `run` computes the logits of a batch of at most `batch_size` rows. `texts` are one list or
         two, of the same length. `inputs` are settings of the adapters, the same for all rows of a

@@ -201,11 +201,50 @@ def test_texts_of_any_characters_are_answered(pairs):
     assert len(pairs(odd, odd)) == len(odd)
 
 
+CUT = {  # Adapter, rows: what is said of them.
+    "none": (PAIRS, [("a", "b")] * 3, ()),
+    "one of two": (PAIRS, [("a", "b"), ("house " * 16, "b")], ("1 of 2 rows (50.0%)", "h=16")),
+    "questions": (SPANS, [("cat " * 40, "the cat"), ("cat", "a cat")], ("1 of 2", "query_length=")),
+    "contexts are read in windows": (SPANS, [("cat", "the cat " * 60)], ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CUT)
+def test_rows_that_are_cut_are_counted_once(case, tmp_path, caplog):
+    adapter, rows, said = CUT[case]
+    predictor = Predictor(adapter, base=BASE)
+    lines = [json.dumps(dict(zip("ab", row, strict=True))) for row in rows]
+    (tmp_path / "q.jsonl").write_text("\n".join(lines))
+    columns = {"text_a_column": "a", "text_b_column": "b"}
+    for answer in (
+        lambda: predictor(rows),
+        lambda: predictor(pandas.DataFrame(rows, columns=["a", "b"]), **columns),
+        lambda: predictor.predict_file(tmp_path / "q.jsonl", tmp_path / "out.jsonl", **columns),
+    ):
+        caplog.clear()
+        answer()
+        assert caplog.text.count("and cut") == bool(said)
+        assert all(part in caplog.text for part in said)
+
+
+def test_one_text_that_is_cut(pairs, caplog):
+    pairs("house " * 16, "b")
+    assert "1 of 1 rows (100.0%)" in caplog.text
+
+
+def test_rows_of_many_parts_are_counted_together(pairs, tmp_path, caplog):
+    long = " ".join(["cat"] * 20)
+    (tmp_path / "q.csv").write_text("text_a,text_b\n" + f"{long},dog\n" + "cat,dog\n" * AT_ONCE)
+    pairs.predict_file(tmp_path / "q.csv", tmp_path / "out.csv")
+    assert caplog.text.count("and cut") == 1
+    assert f"q.csv: 1 of {AT_ONCE + 1:,} rows" in caplog.text
+
+
 def test_batches_of_adapters_with_more_and_fewer_labels(pairs):
     """A batch is as wide as the adapter with most labels in it; another may be narrower."""
     asked = texts(7)
     run = lambda rows, inputs: np.tile(rows[:, np.newaxis], 2 + int(0 in rows))  # noqa: E731
     encoder = abt.TextEncoder(pairs.model.base.vocabulary, 16)
-    found = class_logits(run, [asked], encoder, batch_size=3)
+    found, _ = class_logits(run, [asked], encoder, batch_size=3)
     assert [row[0] for row in found] == list(range(7))
     assert {len(row) for row in found} == {2, 3}
