@@ -92,8 +92,8 @@ def _require_nonempty(parts, proportions, examples):
         )
     if len(proportions) == 2:
         logging.warning(
-            f"No dev file: a seeded tenth of the {len(examples)} training examples is the "
-            "development set."
+            f"No dev file: a seeded {proportions['dev']:.0%} of the {len(examples)} training "
+            "examples is the development set."
         )
 
 

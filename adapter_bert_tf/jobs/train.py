@@ -30,6 +30,7 @@ from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.task_types import chosen_type
+from adapter_bert_tf.tasks.own import DEV_SHARE
 
 
 class TrainedTask(Predictor):
@@ -38,7 +39,7 @@ class TrainedTask(Predictor):
     Attributes:
       output_dir: everything that the training wrote, as `run_classifier.py` writes it.
       results: on the dev set, such as `{"eval_accuracy": 0.9, ...}`; for several seeds or settings
-        those of the best setting's runs: median, `_min` and `_max`.
+        those of the best setting's runs: median, `_min` and `_max`. Empty without a dev set.
     """
 
     def __init__(self, output_dir: str, base: str | None) -> None:
@@ -60,7 +61,8 @@ class TrainedTask(Predictor):
 
 
 def _sweep_results(output_dir: str) -> dict[str, float]:
-    text = storage.read_bytes(os.path.join(output_dir, run_dir.EVALUATION)).decode()
+    path = os.path.join(output_dir, run_dir.EVALUATION)
+    text = storage.read_bytes(path).decode() if storage.exists(path) else ""
     pairs = (line.partition(" = ") for line in text.splitlines())
     return {name: float(value) for name, _, value in pairs}
 
@@ -93,7 +95,8 @@ def train(
         the column of labels.
       others: the second text of each, for pairs.
       dev: evaluation data: `(texts, labels)`, for pairs `(texts, labels, others)`, or a DataFrame
-        with the same columns. None: a seeded tenth of the training data.
+        with the same columns. None: a seeded tenth of the training data, or `dev_share` of it;
+        `dev_share=0` trains on all of it, without a dev set.
       text_a_column, text_b_column: columns of DataFrames.
       output_dir: None for a folder that is removed when the process ends.
       base_model: as for `load_base`.
@@ -120,7 +123,7 @@ def train(
         **dict(zip(("text_a_column", "text_b_column"), names, strict=False)),
         "label_column": label,
         "do_train": True,
-        "do_eval": True,
+        "do_eval": dev is not None or options.get("dev_share", DEV_SHARE) != 0,
     }
     try:
         config = _config(dict(options), **data, output_dir=folder, base_model=base_model)

@@ -16,6 +16,7 @@ from adapter_bert_tf.store.contents import merge_settings
 from adapter_bert_tf.store.multitask import TASKS, is_several, task_title
 
 # Settings that have another name in an adapter's configuration.
+DECIDED = ("dev_share",)  # In the configuration itself, as `split_seed` is.
 RENAMED = {"null_allowed": "version_2_with_negative"}
 
 
@@ -68,7 +69,8 @@ def _settings_of(saved: SavedAdapter) -> dict[str, Any]:
     inputs = _common_inputs(config[TASKS]) if is_several(config) else config["inputs"]
     settings = {RENAMED.get(name, name): value for name, value in inputs.items()}
     settings |= config.get("table", {})
-    names = with_role(Role.READING, Role.DECODING)
+    settings |= {n: config[n] for n in DECIDED if n in config}
+    names = (*with_role(Role.READING, Role.DECODING), *DECIDED)
     return {name: value for name, value in settings.items() if name in names}
 
 

@@ -43,6 +43,7 @@ OPTIONAL: Types = {
     "run": str,
     "global_step": int,
     "split_seed": (int, type(None)),
+    "dev_share": float,
     "fold": dict,
     "base_model": dict,
 }

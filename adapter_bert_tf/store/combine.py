@@ -12,7 +12,7 @@ from adapter_bert_tf.store.multitask import TASKS, unmeasured
 
 SHAPE_KEYS = ("method", "tuning", "adapter", "head", "labels", "regression", "inputs", "base")
 OPTIONAL_KEYS = ("members", TASKS)
-SPLIT_KEYS = ("fold", "split_seed")
+SPLIT_KEYS = ("fold", "split_seed", "dev_share")
 MIXED_SPLITS = {"parts": "several"}  # As `fold`: training used all of the training data.
 
 

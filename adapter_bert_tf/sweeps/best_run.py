@@ -16,6 +16,7 @@ from adapter_bert_tf.run.planning import plan_run
 from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sweeps.grid import RECORD, folds_of
+from adapter_bert_tf.tasks import OWN
 
 
 def describe_best(
@@ -39,13 +40,20 @@ def describe_best(
     if folds := folds_of(config):
         return (
             f"Best on {len(folds)} folds ({chosen_by}; {finished} runs finished): {best_setting}. "
-            f"{table} has every run; train again without --folds for an adapter of all data."
+            f"{table} has every run; train again without --folds{_for_all_rows(config)} for an "
+            "adapter of all data."
         )
     return (
         f"Best on dev ({chosen_by}; {finished} seeds finished): {best_setting}; its best seed is "
         f"{best.training.seed}. {config.output.adapter_folder} holds that adapter, {table} every "
         "run."
     )
+
+
+def _for_all_rows(config: RunConfig) -> str:
+    """Returns which other flags let a user's table without a dev file train on all rows."""
+    is_own = (config.data.task_name or "").lower() == OWN
+    return " and --do_eval, with --dev_share=0," if is_own else ""
 
 
 def write_record(

@@ -8,6 +8,7 @@ from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.tasks.task import Columns, Source, Task
 
 OWN = "tsv"  # The name of every such task.
+DEV_SHARE = 0.1  # Of the training data, for a development set without a file.
 
 
 def own_task(
@@ -23,6 +24,7 @@ def own_task(
     task_type: str = "classification",
     skip_bad_rows: bool = False,
     train: str = "train",
+    dev_share: float = DEV_SHARE,
 ) -> Task:
     """The task `tsv`: `train`, `dev` and `test` files in one folder.
 
@@ -36,6 +38,8 @@ def own_task(
       encoding, task_type: as in `Source` and `Task`.
       skip_bad_rows: whether malformed rows are left out, and counted.
       train: name of the training data's file, without its extension.
+      dev_share: share of the training data that becomes the development set if there is no file;
+        0: none.
     """
     if not text_a:
         raise Missing(
@@ -61,7 +65,7 @@ def own_task(
         split: _source(split, f"{name}.{extension}", plain)
         for split, name in (("train", train), ("dev", "dev"), ("test", "test"))
     }
-    return Task(OWN, "predictions", (), (layout,), dev_share=0.1, task_type=task_type)
+    return Task(OWN, "predictions", (), (layout,), dev_share=dev_share or None, task_type=task_type)
 
 
 def _source(split: str, file: str, plain: Source) -> Source:

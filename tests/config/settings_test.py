@@ -36,14 +36,14 @@ ONLY_RESULTS = """
 NOT_SWEPT = """
     task_name data_dir data_source train_file predict_file output_dir adapter_dir features_dir
     config sweep num_trials overwrite dry_run report do_train do_eval do_predict do_export
-    export_dir split_seed seed adapter_name metric folds
+    export_dir split_seed dev_share seed adapter_name metric folds
 """
 NOT_REPEATED = "output_dir adapter_dir export_dir config overwrite"
 DATA = {
     Command.CLASSIFIER: """
         task_name data_dir data_source text_a_column text_b_column label_column delimiter header
-        quoted encoding skip_bad_rows task_type multi_label regression split_seed do_train do_eval
-        do_predict max_train_examples max_seq_length adapter_name metric folds fold
+        quoted encoding skip_bad_rows dev_share task_type multi_label regression split_seed
+        do_train do_eval do_predict max_train_examples max_seq_length adapter_name metric folds fold
     """,
     Command.SQUAD: """
         do_train do_eval do_predict data_source data_dir train_file predict_file max_train_examples

@@ -6,6 +6,7 @@ from typing import Literal
 
 from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.setting import Command, setting
+from adapter_bert_tf.tasks.own import DEV_SHARE
 
 _CLASSIFIER = (Command.CLASSIFIER,)
 _table = functools.partial(
@@ -105,6 +106,14 @@ class TableConfig:
         False,
         "Leave out rows with too few or too many cells, and count them. Default: such a row is an "
         "error.",
+    )
+    dev_share: float = _table(
+        DEV_SHARE,
+        "Share of the training data, drawn with --split_seed, that becomes the dev set of a table "
+        "without a dev file. 0: none; leave out --do_eval to train on all rows.",
+        role=Role.TASK,
+        lowest=0.0,
+        highest=0.9,
     )
     task_type: str | None = _table(
         None,

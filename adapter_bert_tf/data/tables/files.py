@@ -32,7 +32,9 @@ def read_table(source: Source, folder: str) -> tuple[list[str] | None, Rows]:
     if path is None:
         raise NotFound(
             f"No data file {os.path.join(folder, source.file)!r}: {_listing(folder)}."
-            f"{_hint(source)}"
+            f"{_hint(source)}",
+            "dev_share=0",
+            "evaluate=True",
         )
     if source.file.endswith("/"):
         return None, _folder_rows(path, source)
@@ -61,6 +63,8 @@ def _hint(source: Source) -> str:
     own = source.strict and not source.file.endswith("/")
     if own and source.file.startswith("train."):
         return " A table of another name is the training data if it is alone in its folder."
+    if own and source.file.startswith("dev."):
+        return " With dev_share=0 there is no other development set. Leave out evaluate=True."
     if own and source.file.startswith("test."):
         return " `adapter-bert predict` answers the rows of any other file."
     return ""

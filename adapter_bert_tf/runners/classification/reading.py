@@ -70,6 +70,7 @@ def task_of(config: RunConfig) -> Task:
         header=table.header,
         task_type=chosen_type(config.values).name,
         skip_bad_rows=table.skip_bad_rows,
+        dev_share=table.dev_share,
     )
     return with_found_delimiters(task, folder) if folder and not table.delimiter else task
 

@@ -8,7 +8,8 @@ from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.combine import MIXED_SPLITS
 from adapter_bert_tf.task_types import table_type, type_of
 from adapter_bert_tf.task_types.task_type import TaskType
-from adapter_bert_tf.tasks import Task
+from adapter_bert_tf.tasks import OWN, Task
+from adapter_bert_tf.tasks.own import DEV_SHARE
 
 
 def check_task(saved: SavedAdapter, task: Task, split_seed: int = 0) -> None:
@@ -27,6 +28,12 @@ def check_task(saved: SavedAdapter, task: Task, split_seed: int = 0) -> None:
             f"Received: {own!r} with labels {own_labels}."
         )
     _check_texts(saved.config["inputs"]["texts"], task)
+    trained_share = saved.config.get("dev_share", DEV_SHARE)
+    if task.name == OWN and task.dev_share not in (None, trained_share):
+        raise Mismatch(
+            f"The saved adapter was trained with --dev_share={trained_share:g}. With "
+            f"{task.dev_share:g} the development set could hold its training data."
+        )
     trained_seed = saved.config.get("split_seed")
     if trained_seed not in (None, split_seed):
         raise Mismatch(

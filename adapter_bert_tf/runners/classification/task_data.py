@@ -14,7 +14,7 @@ from adapter_bert_tf.data.frozen_outputs import FrozenOutputs
 from adapter_bert_tf.task_types import TableType, table_type
 from adapter_bert_tf.task_types.table_type import Scale
 from adapter_bert_tf.tasks import OWN, Task
-from adapter_bert_tf.tasks.own import format_settings
+from adapter_bert_tf.tasks.own import DEV_SHARE, format_settings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +135,14 @@ class ClassificationData:
             **({"fold": dataclasses.asdict(self.fold)} if self.fold else {}),
             **({"name": name} if name != self.task.name else {}),
             **({"table": self._table_settings()} if self.task.name == OWN else {}),
+            **self._dev_share(),
         }
+
+    def _dev_share(self) -> dict[str, float]:
+        """Returns the share of the training data that a user's table leaves out, if not usual."""
+        share = self.task.dev_share or 0.0
+        is_unusual = self.task.name == OWN and not self.fold and share != DEV_SHARE
+        return {"dev_share": share} if is_unusual else {}
 
     def record(self) -> dict[str, Any]:
         """Returns the description of the data in `run.json`."""
