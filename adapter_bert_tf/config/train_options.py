@@ -70,6 +70,7 @@ class TrainOptions(TypedDict, total=False):
     cache_frozen: bool
     save_checkpoints_steps: int
     eval_every_steps: int | None
+    max_eval_examples: int | None
     metric: str | None
     keep: Literal["last", "best"]
     patience: int | None

@@ -31,6 +31,12 @@ class Features:
     def __len__(self) -> int:
         return len(self.lengths)
 
+    def take(self, rows: list[int]) -> "Features":
+        """Returns the features of the examples with these numbers, without those of `frozen`."""
+        ids, types, labels = (tf.gather(x, rows) for x in (self.ids, self.types, self.labels))
+        task_ids = None if self.task_ids is None else self.task_ids[rows]
+        return Features(ids, types, labels, self.lengths[rows], self.cut[rows], task_ids)
+
 
 def tokenize(examples, encoder, labels=None):
     """Tokenizes `Examples` to `Features`; `labels` are ids or scores `[examples]`, or None."""

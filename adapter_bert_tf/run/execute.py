@@ -1,6 +1,7 @@
 """Executes a plan: build, train, evaluate, predict, write."""
 
 import contextlib
+import dataclasses
 import functools
 from typing import Any
 
@@ -163,10 +164,11 @@ def _evaluation(runner: TaskRunner, job: Job) -> Evaluation | None:
     plan, settings = job.plan, job.plan.evaluation
     if not settings.eval_every_steps and settings.keep == "last":
         return None
+    evaluated = _with_dev_subset(plan, settings.max_eval_examples)
 
     def evaluate() -> dict[str, float]:
         job.evaluated.clear()
-        return runner.evaluate(job)
+        return runner.evaluate(dataclasses.replace(job, plan=evaluated))
 
     return Evaluation(
         every=settings.eval_every_steps,
@@ -174,6 +176,18 @@ def _evaluation(runner: TaskRunner, job: Job) -> Evaluation | None:
         score=lambda results: runner.score(plan.metrics, results),
         keep=settings.keep,
         patience=settings.patience,
+    )
+
+
+def _with_dev_subset(plan: Plan, most: int | None) -> Plan:
+    """The plan of evaluations during training, with at most `most` examples of each dev set.
+
+    The subset does not depend on `--seed`, so trials are compared on the same examples.
+    """
+    if most is None:
+        return plan
+    return dataclasses.replace(
+        plan, tasks=tuple(task.with_dev_subset(most, seed=0) for task in plan.tasks)
     )
 
 

@@ -31,5 +31,8 @@ class TaskData(Protocol):
     def adapter_config(self) -> dict[str, Any]:
         """Returns the description of the task in a saved adapter."""
 
+    def with_dev_subset(self, most: int, seed: int) -> "TaskData":
+        """Returns the data with at most `most` development examples, a stratified subset."""
+
     def record(self) -> dict[str, Any]:
         """Returns the description of the data in `run.json`."""

@@ -18,6 +18,20 @@ def questions_in(articles):
             yield from paragraph["qas"]
 
 
+def with_questions(articles, ids):
+    """Returns the articles with only those questions whose ids are among `ids`."""
+    return [
+        article
+        | {
+            "paragraphs": [
+                paragraph | {"qas": [qa for qa in paragraph["qas"] if qa["id"] in ids]}
+                for paragraph in article["paragraphs"]
+            ]
+        }
+        for article in articles
+    ]
+
+
 def count_unlabelled(articles):
     """Counts the questions with neither answers nor the mark that there is none."""
     return sum(not (qa.get("answers") or qa.get("is_impossible")) for qa in questions_in(articles))

@@ -116,7 +116,7 @@ def test_the_flags_know_the_methods_that_there_are():
 
 
 def test_evaluation_during_training_is_a_part_of_the_run_and_swept():
-    for name in ("eval_every_steps", "keep", "patience"):
+    for name in ("eval_every_steps", "keep", "patience", "max_eval_examples"):
         assert settings.BY_NAME[name].role is Role.TRAINING
         others = settings.FREE + settings.ONLY_RESULTS + settings.NOT_SWEPT
         assert name not in others + settings.NOT_REPEATED

@@ -125,6 +125,13 @@ class EvaluationConfig:
     eval_every_steps: int | None = _training(
         None, "Steps between evaluations on the dev set during training. Default: none.", lowest=1
     )
+    max_eval_examples: int | None = _training(
+        None,
+        "Most dev examples that an evaluation during training scores, a seeded, stratified subset "
+        "(of several tasks, for each). The last evaluation scores all.",
+        lowest=2,
+        only_with=("eval_every_steps", ()),
+    )
     metric: str | None = setting(
         None,
         "Metric that selects weights and runs, and is named on the adapter's card: accuracy, f1, "

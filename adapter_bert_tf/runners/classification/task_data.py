@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from adapter_bert_tf.data.batches import Features
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.folds import Fold
 from adapter_bert_tf.data.frozen_outputs import FrozenOutputs
+from adapter_bert_tf.data.splits import stratified_subset
 from adapter_bert_tf.task_types import TableType, table_type
 from adapter_bert_tf.task_types.table_type import Scale
-from adapter_bert_tf.tasks import OWN, Task
+from adapter_bert_tf.tasks import OWN, Task, role
 from adapter_bert_tf.tasks.own import DEV_SHARE, format_settings
 
 
@@ -121,6 +123,26 @@ class ClassificationData:
             return features
         numbers = np.full(len(features), self.position.number, np.int32)
         return dataclasses.replace(features, task_ids=numbers)
+
+    def with_dev_subset(self, most: int, seed: int) -> "ClassificationData":
+        """Returns the data with at most `most` development examples, a stratified subset."""
+        examples, labels, features = dict(self.examples), dict(self.labels), dict(self.features)
+        for split in (name for name in features if role(name) == "dev"):
+            rows = self._subset(split, most, seed)
+            examples[split] = examples[split].take(rows)
+            features[split] = features[split].take(rows)
+            encoded = labels[split]
+            labels[split] = None if encoded is None else encoded[rows]
+        return dataclasses.replace(self, examples=examples, labels=labels, features=features)
+
+    def _subset(self, split: str, most: int, seed: int) -> list[int]:
+        """Returns the numbers of the examples of a subset, with known labels if there are more."""
+        cells: Sequence[str | None] = self.examples[split].labels or ()
+        known = [i for i, cell in enumerate(cells) if cell is not None]
+        if most >= len(known):
+            return list(range(len(self.examples[split])))
+        strata = [self.task_type.stratum(str(cells[i])) for i in known]
+        return [known[i] for i in stratified_subset(strata, most, seed)]
 
     def adapter_config(self) -> dict[str, Any]:
         """Returns the description of the task in a saved adapter."""

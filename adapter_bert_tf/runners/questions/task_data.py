@@ -21,8 +21,8 @@ from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.task_types import type_of
 from adapter_bert_tf.task_types.spans import SPANS, Spans
+from adapter_bert_tf.tasks import squad_metrics
 from adapter_bert_tf.tasks.span_decoding import DecodingSettings
-from adapter_bert_tf.tasks.squad_metrics import count_unlabelled
 
 
 def task_name(config: RunConfig) -> str:
@@ -73,7 +73,7 @@ class SpanData:
     @property
     def is_scorable(self) -> bool:
         """Whether there are questions to answer, and all have known answers."""
-        return bool(self.articles) and not count_unlabelled(self.articles)
+        return bool(self.articles) and not squad_metrics.count_unlabelled(self.articles)
 
     @property
     def count(self) -> int:
@@ -89,6 +89,15 @@ class SpanData:
             "regression": SPANS.file_regression,
             "inputs": dataclasses.asdict(self.settings) | dataclasses.asdict(self.decoding),
         }
+
+    def with_dev_subset(self, most: int, seed: int) -> "SpanData":
+        """Returns the data with at most `most` questions to answer, a stratified subset."""
+        if most >= len(self.questions):
+            return self
+        rows = stratified_subset([q.impossible for q in self.questions], most, seed)
+        questions = [self.questions[row] for row in rows]
+        articles = squad_metrics.with_questions(self.articles, {q.id for q in questions})
+        return dataclasses.replace(self, questions=questions, articles=articles)
 
     def record(self) -> dict[str, Any]:
         """Returns the description of the data in `run.json`."""
@@ -234,7 +243,7 @@ def _read_training(config: RunConfig) -> list[Question]:
 
 def _check_scorable(config: RunConfig, articles: Sequence[Any], count: int) -> None:
     """Raises `InputError` if `--do_eval` has questions without a label."""
-    unlabelled = count_unlabelled(articles)
+    unlabelled = squad_metrics.count_unlabelled(articles)
     problem = (
         f"{config.questions.predict_file}: {unlabelled} of {count} questions have neither answers "
         "nor is_impossible"
