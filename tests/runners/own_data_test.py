@@ -578,6 +578,23 @@ def test_an_export_needs_no_data(tiny_base_folder, tmp_path):
     assert (tmp_path / "served" / "saved_model" / "saved_model.pb").exists()
 
 
+COLUMNS = {  # Labels: what the run's line says of them.
+    ("no", "yes"): "test_results.tsv (columns: no, yes)\n",
+    tuple(map(str, range(22))): ", 18, 19 and 2 more)\n",
+    ("x" * 99, "a\tb"): f"(columns: {'x' * 24}, a\\tb)\n",
+}
+
+
+@pytest.mark.parametrize("labels", COLUMNS)
+def test_the_columns_of_probabilities_are_named(labels, tmp_path, capsys):
+    predicted = np.eye(len(labels), dtype="f4")[:1]
+    task = own_task("text", label="label").with_labels(labels)
+    write_predictions(str(tmp_path), task, "test", ["0"], predicted)
+    assert capsys.readouterr().out.endswith(COLUMNS[labels])
+    (row,) = (tmp_path / "test_results.tsv").read_text().splitlines()
+    assert len(row.split("\t")) == len(labels)  # As adapter-bert writes it, without a header.
+
+
 @pytest.mark.parametrize(
     ("task", "written"),
     [
@@ -586,8 +603,9 @@ def test_an_export_needs_no_data(tiny_base_folder, tmp_path):
     ],
     ids=["own", "sts-b"],
 )
-def test_scores_keep_their_digits(task, written, tmp_path):
+def test_scores_keep_their_digits(task, written, tmp_path, capsys):
     scores = np.array([7.8e-5, -2, 1234.5678], "f4")
     write_predictions(str(tmp_path), task, "test", range(3), scores)
+    assert "columns" not in capsys.readouterr().out
     lines = (tmp_path / f"{task.submission('test')}.tsv").read_text().splitlines()
     assert lines[1:] == [f"{i}\t{score}" for i, score in enumerate(written)]

@@ -101,7 +101,17 @@ def write_predictions(
     ]
     path = os.path.join(folder, f"{task.submission(split)}.tsv")
     storage.write_text(path, "\n".join(["index\tprediction", *lines]) + "\n")
-    print(f"Predictions: {path}, {task_type.raw_outputs}: {raw}", flush=True)
+    columns = _format_columns(task.labels or ())
+    print(f"Predictions: {path}, {task_type.raw_outputs}: {raw}{columns}", flush=True)
+
+
+def _format_columns(labels: Sequence[str]) -> str:
+    """Returns which column of the file of probabilities, which has no header, is which label."""
+    if not labels:
+        return ""
+    names = [printable(label)[:WIDEST_LABEL] for label in labels[:MOST_SHOWN]]
+    more = f" and {len(labels) - MOST_SHOWN} more" if len(labels) > MOST_SHOWN else ""
+    return f" (columns: {', '.join(names)}{more})"
 
 
 def write_evaluation(
