@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from adapter_bert_tf.adapters.registry import DEFAULT_KIND, ModuleConfig, register, require
@@ -45,12 +45,27 @@ def _are_layers(value: Any) -> bool:
     return value is None or (known and all(_is_int(i) and 0 <= i < MOST_LAYERS for i in value))
 
 
+def _is_size(value: Any) -> bool:
+    return _is_int(value) and 0 < value <= LARGEST_SIZE
+
+
+def _are_layer_sizes(value: Any) -> bool:
+    pairs = isinstance(value, tuple) and all(isinstance(v, tuple) and len(v) == 2 for v in value)
+    if not pairs:
+        return False
+    layers = tuple(layer for layer, _ in value)
+    known = not layers or (_are_layers(layers) and len(set(layers)) == len(layers))
+    return known and all(_is_size(size) for _, size in value)
+
+
+def _layer_index(key: Any) -> Any:
+    """A key of a JSON object as a layer index, if it is one."""
+    return int(key) if isinstance(key, str) and re.fullmatch("[0-9]{1,9}", key) else key
+
+
 # For each field a check, and what the message asks for.
 RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "bottleneck_size": (
-        lambda v: _is_int(v) and 0 < v <= LARGEST_SIZE,
-        f"a positive integer of at most {LARGEST_SIZE}",
-    ),
+    "bottleneck_size": (_is_size, f"a positive integer of at most {LARGEST_SIZE}"),
     "activation": (lambda v: v in ACTIVATIONS, f"one of {ACTIVATIONS}"),
     "init_scale": (
         lambda v: _is_number(v) and 0 <= v <= LARGEST_SCALE,
@@ -69,7 +84,13 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "layer_norm": (_is_bool, "true or false"),
     "depth": (lambda v: _is_int(v) and v in (1, 2), "1 or 2"),
     "normalize_output": (_is_bool, "true or false"),
+    "layer_sizes": (
+        _are_layer_sizes,
+        f"an object from layers, from 0, to sizes of at most {LARGEST_SIZE}",
+    ),
 }
+# Fields that earlier versions do not have. A value of no effect is not written.
+LATER_FIELDS = ("normalize_output", "layer_sizes")
 
 
 @register(DEFAULT_KIND)
@@ -100,6 +121,8 @@ class AdapterConfig(ModuleConfig):
       normalize_output: the bottleneck's result goes through a LayerNorm of its own before it is
         added (Mahabadi et al. 2021, equation 1), with 2d parameters. With `identity_init` its gamma
         starts at zero instead of the up kernel: the LayerNorm of zeros multiplies gradients by 316.
+      layer_sizes: dict from the index of a layer to its bottleneck size, for the layers whose size
+        is not `bottleneck_size`. It becomes a tuple of pairs; layers without adapters are left out.
 
     Raises:
       InputError: if a value is out of range.
@@ -120,15 +143,25 @@ class AdapterConfig(ModuleConfig):
     layer_norm: bool = False
     depth: int = 1
     normalize_output: bool = False
+    layer_sizes: Mapping[int, int] | tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
+        # JSON has lists and objects; a frozen dataclass needs `object.__setattr__`.
+        if isinstance(self.layer_sizes, Mapping):
+            pairs = tuple((_layer_index(key), size) for key, size in self.layer_sizes.items())
+            object.__setattr__(self, "layer_sizes", pairs)
         for name, (is_right, message) in RULES.items():
             value = getattr(self, name)
             _require(is_right(value), f"{name} must be {message}", value)
-        # JSON has lists; a frozen dataclass needs `object.__setattr__` to replace them.
         object.__setattr__(self, "sublayers", tuple(self.sublayers))
         if self.layers is not None:
             object.__setattr__(self, "layers", tuple(sorted(set(self.layers))))
+        other_sizes = tuple(
+            (layer, size)
+            for layer, size in sorted(dict(self.layer_sizes).items())
+            if size != self.bottleneck_size and (self.layers is None or layer in self.layers)
+        )
+        object.__setattr__(self, "layer_sizes", other_sizes)
         _require(
             not (self.normalize_input and self.placement == "parallel"),
             "normalize_input needs placement 'serial'",
@@ -137,19 +170,24 @@ class AdapterConfig(ModuleConfig):
 
     def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
         """Variables `adapters/layer_I/SUBLAYER/VARIABLE`, lowest layer first."""
-        shapes = self.variable_shapes(sizes["hidden_size"])
         return {
             f"adapters/layer_{i}/{sublayer}/{name}": VariableSpec(
                 shape, "adapters", i, self._start(name)
             )
             for i in self.layer_indices(sizes["num_layers"])
             for sublayer in self.sublayers
-            for name, shape in shapes.items()
+            for name, shape in self.variable_shapes(sizes["hidden_size"], i).items()
         }
 
-    def variable_shapes(self, hidden_size: int) -> dict[str, tuple[int, ...]]:
-        """Dict from the names of one adapter's variables to their shapes."""
-        size = self.bottleneck_size
+    def size_of(self, layer: int) -> int:
+        """The bottleneck size in a layer."""
+        return dict(self.layer_sizes).get(layer, self.bottleneck_size)
+
+    def variable_shapes(
+        self, hidden_size: int, layer: int | None = None
+    ) -> dict[str, tuple[int, ...]]:
+        """Dict from the names of one adapter's variables to their shapes; None: in most layers."""
+        size = self.bottleneck_size if layer is None else self.size_of(layer)
         shapes: dict[str, tuple[int, ...]] = {
             "down_kernel": (hidden_size, size),
             "down_bias": (size,),
@@ -178,24 +216,30 @@ class AdapterConfig(ModuleConfig):
 
     def summary(self) -> str:
         return (
-            f"size {self.bottleneck_size}, {self.activation}, {self.placement}, "
+            f"size {self.sizes_text()}, {self.activation}, {self.placement}, "
             f"after {' and '.join(self.sublayers)}"
         )
 
+    def sizes_text(self) -> str:
+        """The bottleneck size, and those of layers with another."""
+        sizes = dict(self.layer_sizes).items()
+        others = ", ".join(f"layer {layer}: {size}" for layer, size in sizes)
+        return f"{self.bottleneck_size}{f' ({others})' if others else ''}"
+
     def to_dict(self) -> dict[str, Any]:
-        """As in `ModuleConfig`, without a false `normalize_output`, which older files lack."""
+        """As in `ModuleConfig`, without `LATER_FIELDS` that have no effect."""
         values = super().to_dict()
-        if not self.normalize_output:
-            del values["normalize_output"]
-        return values
+        values["layer_sizes"] = {str(layer): size for layer, size in dict(self.layer_sizes).items()}
+        return {k: value for k, value in values.items() if value or k not in LATER_FIELDS}
 
     def layer_indices(self, num_layers: int) -> tuple[int, ...]:
         """Indices of the layers with adapters in an encoder of `num_layers` layers."""
         layers = tuple(range(num_layers)) if self.layers is None else self.layers
+        named = (*layers, *dict(self.layer_sizes))
         _require(
-            all(i < num_layers for i in layers),
+            all(i < num_layers for i in named),
             f"adapter layers must be below {num_layers}, the base's layer count",
-            layers,
+            named,
         )
         return layers
 

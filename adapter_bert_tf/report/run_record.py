@@ -64,9 +64,11 @@ def _parameters(contents: Contents) -> list[Block]:
 def _settings(contents: Contents) -> list[Block]:
     flags, record = contents.flags, contents.record
     rows = [[name, _value(flags[name])] for name in SETTINGS if _is_relevant(name, flags)]
-    size = (record.get("adapter") or {}).get("bottleneck_size")
+    adapter = record.get("adapter") or {}
+    size, other_sizes = adapter.get("bottleneck_size"), adapter.get("layer_sizes", {})
     if size is not None and not _is_relevant("adapter_size", flags):
         rows.append(["adapter_size", format_number(size)])
+    rows += [[f"adapter_size, layer {i}", format_number(n)] for i, n in other_sizes.items()]
     if record.get("learning_rate") is not None:
         rows.append(["learning_rate", f"{record['learning_rate']:.3g}"])
     # A resumed run measures time only since it resumed.

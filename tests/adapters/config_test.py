@@ -18,10 +18,43 @@ SIZES = {"hidden_size": 16, "num_layers": 2}
         *PRESETS.values(),
         AdapterConfig(8, layers=(1, 0, 1)),
         AdapterConfig(8, normalize_output=True),
+        AdapterConfig(8, layer_sizes={1: 3, 0: 300}),
     ],
 )
 def test_json_round_trip(config):
     assert AdapterConfig.from_json(config.to_json()) == config
+
+
+LAYER_SIZES = {  # What is given, and the size in layers 0 and 1.
+    "none": ({}, (8, 8)),
+    "one": ({"1": 3}, (8, 3)),
+    "numbers": ({1: 3, 0: 300}, (300, 3)),
+    "the usual size": ({"1": 8}, (8, 8)),
+}
+
+
+@pytest.mark.parametrize("case", LAYER_SIZES)
+def test_another_size_for_each_layer(case):
+    given, sizes = LAYER_SIZES[case]
+    config = AdapterConfig(8, layer_sizes=given)
+    kernels = {n: s.shape for n, s in config.specs(SIZES).items() if n.endswith("down_kernel")}
+    assert kernels == {
+        f"adapters/layer_{i}/{sublayer}/down_kernel": (16, size)
+        for i, size in enumerate(sizes)
+        for sublayer in ("attention", "feed_forward")
+    }
+    assert (config == AdapterConfig(8)) == (sizes == (8, 8))
+    hash(config)
+
+
+def test_sizes_of_layers_without_adapters_are_left_out():
+    config = AdapterConfig(8, layers=(1,), layer_sizes={0: 4, 1: 2})
+    assert config == AdapterConfig(8, layers=(1,), layer_sizes={1: 2})
+    assert AdapterConfig(8, layer_sizes={0: 4}).without_lowest(1, 2) == AdapterConfig(
+        8, layers=(1,)
+    )
+    with refused("invalid", "below 2"):
+        AdapterConfig(8, layer_sizes={2: 4}).specs(SIZES)
 
 
 def test_houlsby_is_adapter_bert_but_for_the_start():
@@ -39,6 +72,7 @@ def test_houlsby_is_adapter_bert_but_for_the_start():
         "layer_norm": False,
         "depth": 1,
         "normalize_output": False,
+        "layer_sizes": (),
     }
     assert dataclasses.asdict(PRESETS["adapter_bert"]) == original
     start = {"init_scale": 0.02, "identity_init": True}
@@ -47,7 +81,8 @@ def test_houlsby_is_adapter_bert_but_for_the_start():
 
 def test_what_came_later_is_written_only_where_it_is_used():
     """So the files of an adapter say the same as those of earlier versions."""
-    assert "normalize_output" not in AdapterConfig().to_dict()
+    assert not {"normalize_output", "layer_sizes"} & AdapterConfig().to_dict().keys()
+    assert AdapterConfig(layer_sizes={1: 3}).to_dict()["layer_sizes"] == {"1": 3}
     assert AdapterConfig(normalize_output=True).to_dict()["normalize_output"] is True
     inside = PerTaskConfig(AdapterConfig(), ("a",)).to_dict()["adapter"]
     assert inside == AdapterConfig().to_dict()
@@ -118,6 +153,14 @@ REFUSED = [
     {"depth": 0},
     {"depth": 3},
     {"placement": "parallel", "normalize_input": True},
+    {"layer_sizes": [8, 8]},
+    {"layer_sizes": {"top": 8}},
+    {"layer_sizes": {"-1": 8}},
+    {"layer_sizes": {"9" * 30: 8}},
+    {"layer_sizes": {"0": 0}},
+    {"layer_sizes": {"0": 2.5}},
+    {"layer_sizes": {"0": 4, "00": 8}},
+    {"layer_sizes": "0:4"},
     {"size": 64},
     {"bottleneck_size": 64, "reduction_factor": 16},
 ]

@@ -359,7 +359,8 @@ def test_modes(more, mrpc, tiny_base_folder, tmp_path):
 
 def test_an_adapter_from_a_json_file(mrpc, tiny_base_folder, tmp_path):
     path = tmp_path / "adapter.json"
-    path.write_text('{"bottleneck_size": 5, "placement": "parallel", "sublayers": ["attention"]}')
+    values = {"bottleneck_size": 5, "placement": "parallel", "sublayers": ["attention"]}
+    path.write_text(json.dumps(values | {"layer_sizes": {"0": 3}}))
     out = train(
         mrpc,
         tiny_base_folder,
@@ -370,6 +371,7 @@ def test_an_adapter_from_a_json_file(mrpc, tiny_base_folder, tmp_path):
     )
     adapter = json.loads((out / "adapter" / "adapter_config.json").read_text())["adapter"]
     assert (adapter["bottleneck_size"], adapter["placement"]) == (6, "parallel")
+    assert "layer_sizes" not in adapter  # --adapter_size is that of all layers.
 
 
 def test_config_file(mrpc, tiny_base_folder, tmp_path):

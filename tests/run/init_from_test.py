@@ -216,12 +216,15 @@ def starts(tiny_base_folder, tmp_path_factory):
     sized = AdapterConfig(8, layers=[1])
     for name, config, tuning in (
         ("houlsby", sized, Tuning()),
+        ("layers", AdapterConfig(8, layer_sizes={0: 3}), Tuning()),
         ("norms", None, Tuning("layer_norm")),
         ("top", None, Tuning("top_k", top_k=1)),
     ):
         model.add_adapter(name, ["0", "1"], config, tuning=tuning)
         model.save_adapter(name, folder / name)
     (folder / "same.json").write_text(json.dumps({"bottleneck_size": 8, "layers": [1]}))
+    layers = json.dumps({"bottleneck_size": 8, "layer_sizes": {"0": 3}})
+    (folder / "layers.json").write_text(layers)
     (folder / "other.json").write_text(json.dumps({"bottleneck_size": 9}))
     return folder
 
@@ -231,6 +234,8 @@ FITS = [
     ("houlsby", "--tuning=adapters", "--adapter=houlsby", "--adapter_size=8"),
     ("houlsby", "--adapter_layers=1", "--train_layer_norm", "--adapter={}/same.json"),
     ("houlsby", "--adapter={}/other.json", "--adapter_size=8"),
+    ("layers", "--adapter={}/layers.json"),
+    ("layers", "--adapter=houlsby"),
     ("norms", "--tuning=layer_norm"),
     ("top", "--tuning=top_k", "--top_k=1"),
 ]
@@ -243,6 +248,8 @@ DIFFERS = [
     ("houlsby", "--adapter={}/other.json"),
     ("houlsby", "--notrain_layer_norm"),
     ("houlsby", "--train_pooler"),
+    ("layers", "--adapter_size=8"),
+    ("layers", "--adapter={}/layers.json", "--adapter_size=3"),
     ("norms", "--tuning=adapters"),
     ("norms", "--adapter_size=8"),
     ("top", "--top_k=2"),

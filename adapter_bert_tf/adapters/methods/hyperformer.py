@@ -72,6 +72,7 @@ class HyperFormerConfig(TaskAdaptersConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         _require(self.adapter.normalize_output, "adapter needs normalize_output", self.adapter)
+        _require(not self.adapter.layer_sizes, "adapters of all layers have one size", self.adapter)
         for name in SIZES:
             value = getattr(self, name)
             _require(type(value) is int and 0 < value <= MOST, f"{name} is 1 to {MOST}", value)

@@ -53,7 +53,8 @@ class MethodConfig:
     )
     adapter_size: int | None = _method(
         None,
-        "Bottleneck size. Default: the preset's, 64; for a HyperFormer a 32nd of the hidden size.",
+        "Bottleneck size, of all layers. Default: the preset's, 64; for a HyperFormer a 32nd of "
+        "the hidden size.",
         lowest=1,
         only_with=_WITH_SIZES,
     )

@@ -161,7 +161,7 @@ def _agreeing_settings(
     if isinstance(adapter, FusionConfig):
         saved["fusion_cooling_steps"] = adapter.cooling_steps
     if isinstance(adapter, AdapterConfig):
-        saved["adapter_size"] = adapter.bottleneck_size
+        saved["adapter_size"] = None if adapter.layer_sizes else adapter.bottleneck_size
         saved["adapter_init_scale"] = adapter.init_scale
     agreeing = {name for name in saved if getattr(config, name, None) == saved[name]}
     if adapter is not None and _is_named(config, adapter):
@@ -182,6 +182,7 @@ def _is_named(config: MethodConfig, adapter: ModuleConfig) -> bool:
     open_values: dict[str, Any] = {"layers": adapter.layers}
     if is_preset or config.adapter_size is not None:
         open_values["bottleneck_size"] = adapter.bottleneck_size
+        open_values["layer_sizes"] = adapter.layer_sizes
     if is_preset or config.adapter_init_scale is not None:
         open_values["init_scale"] = adapter.init_scale
     return dataclasses.replace(named, **open_values) == adapter
@@ -230,6 +231,8 @@ def _with_overrides(config: MethodConfig) -> ModuleConfig:
             f"--adapter={config.adapter} has the kind {adapter.kind!r}, without {list(given)}. "
             "Leave out --adapter_size, --adapter_layers and --adapter_init_scale."
         )
+    if config.adapter_size is not None:
+        given["layer_sizes"] = ()
     return dataclasses.replace(adapter, **given)  # type: ignore[arg-type]
 
 
