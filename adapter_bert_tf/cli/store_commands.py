@@ -3,8 +3,11 @@
 import argparse
 import os
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.config.messages import spell_for_command
 from adapter_bert_tf.errors import InputError, NotFound, Unsupported
@@ -89,7 +92,6 @@ def _row(path: str) -> str:
     config, metric = saved.config, saved.config["metric"]
     name, task = name_of(config), config["task"]
     title = task if name == task else f"{name}: {task}"
-    size = getattr(adapter_of(config), "bottleneck_size", "-")
     result = "-"
     if metric:
         result = f"{metric['name']} {format_metric(metric['value'])} ({metric['split']})"
@@ -97,12 +99,21 @@ def _row(path: str) -> str:
     return ROW.format(
         printable(title)[:23],
         config["method"],
-        size,
+        _size_text(config),
         f"{trained_size(config):,}",
         f"{kilobytes:,}",
         printable(result),
         path,
     )
+
+
+def _size_text(config: Mapping[str, Any]) -> str:
+    """The bottleneck size, or the smallest and the largest one."""
+    adapter = adapter_of(config)
+    if not isinstance(adapter, AdapterConfig):
+        return str(getattr(adapter, "bottleneck_size", "-"))
+    sizes = [adapter.size_of(i) for i in adapter.layer_indices(config["base"]["num_layers"])]
+    return "-".join(map(str, sorted({min(sizes), max(sizes)})))
 
 
 def show_adapters(parsed: argparse.Namespace) -> None:
@@ -211,8 +222,10 @@ def export_adapters(parsed: argparse.Namespace) -> None:
     (folder,) = parsed.folders
     saved = load_adapter(folder)
     require_one_task(saved.config, folder)
-    export_adapter(saved, parsed.output, load_base(parsed.base_model))
+    name = export_adapter(saved, parsed.output, load_base(parsed.base_model))
     print(f"Files for AdapterHub: {parsed.output}")
+    if name != name_of(saved.config):
+        print(printable(f"The adapter is {name!r} there; its name is not possible in PyTorch."))
 
 
 def push_adapters(parsed: argparse.Namespace) -> None:

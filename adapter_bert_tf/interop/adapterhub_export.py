@@ -2,24 +2,43 @@
 
 import dataclasses
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import safetensors
 import safetensors.numpy
 
 from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import Unsupported
 from adapter_bert_tf.interop import adapterhub_format as hub_format
+from adapter_bert_tf.interop.adapterhub_bottleneck import hub_options
 from adapter_bert_tf.interop.adapterhub_format import require
+from adapter_bert_tf.interop.adapterhub_heads import hub_head
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.adapter_dir import require_free
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.directory import SavedAdapter
 from adapter_bert_tf.store.files import write_files
 
+# Attributes of PyTorch's `ModuleDict` (2.13), one of them from transformers: no names of adapters.
+TAKEN_NAMES = frozenset(
+    "T_destination add_module apply bfloat16 buffers call_super_init children clear compile cpu "
+    "cuda double dump_patches eval extra_repr float forward get_buffer get_extra_state "
+    "get_parameter get_submodule half ipu items keys load_state_dict modules mtia named_buffers "
+    "named_children named_modules named_parameters parameters pop register_backward_hook "
+    "register_buffer register_forward_hook register_forward_pre_hook register_full_backward_hook "
+    "register_full_backward_pre_hook register_load_state_dict_post_hook "
+    "register_load_state_dict_pre_hook register_module register_parameter "
+    "register_state_dict_post_hook register_state_dict_pre_hook requires_grad_ set_extra_state "
+    "set_submodule share_memory smart_apply state_dict to to_empty train training type update "
+    "values xpu zero_grad".split()
+)
 
-def export_adapter(saved, folder, base):
-    """Writes a `SavedAdapter` of a classification task as the library's files, atomically.
+
+def export_adapter(saved: SavedAdapter, folder: str, base: Base) -> str:
+    """Writes a `SavedAdapter` as the library's files, atomically; returns its name there.
 
     `folder` is new or empty; a pooler that was not trained is the base's. Raises `InputError` when
     the format does not support the adapter, or the base differs.
@@ -27,7 +46,7 @@ def export_adapter(saved, folder, base):
     config, adapter = saved.config, _require_exportable(saved)
     check_base(config, base.fingerprint())
     require_free(folder)
-    name = contents.name_of(config).replace(".", "_")
+    name = hub_name(contents.name_of(config))
     header = {
         "model_type": "bert",
         "model_class": "BertAdapterModel",
@@ -39,13 +58,21 @@ def export_adapter(saved, folder, base):
     }
     weights = base.weights | saved.weights
     names = hub_format.variable_names(adapter, base.config.num_layers, name)
+    head_options, head_names = hub_head(config, name)
     files = {
-        hub_format.CONFIG: _serialize_json(header | {"config": _hub_config(adapter, base.config)}),
+        hub_format.CONFIG: _serialize_json(header | {"config": hub_options(adapter, base.config)}),
         hub_format.WEIGHTS: _serialize_tensors(weights, names),
-        hub_format.HEAD_CONFIG: _serialize_json(header | {"config": _hub_head(config)}),
-        hub_format.HEAD_WEIGHTS: _serialize_tensors(weights, hub_format.head_names(name)),
+        hub_format.HEAD_CONFIG: _serialize_json(header | {"config": head_options}),
+        hub_format.HEAD_WEIGHTS: _serialize_tensors(weights, head_names),
     }
     write_files(folder, files, require_free)
+    return name
+
+
+def hub_name(name: str) -> str:
+    """A name as the library can hold it: no dot, and no attribute of PyTorch's modules."""
+    name = name.replace(".", "_")
+    return f"{name}_adapter" if name in TAKEN_NAMES or name.startswith("_") else name
 
 
 def _require_exportable(saved: SavedAdapter) -> AdapterConfig:
@@ -70,46 +97,17 @@ def _require_exportable(saved: SavedAdapter) -> AdapterConfig:
         norms[:1],
         "train_layer_norm=False",
     )
-    head = config["head"]
-    require(head == "classification", "only classification heads can be exported", head)
     return adapter
 
 
-def _hub_config(adapter, sizes):
-    names = {own_name: hub_name for hub_name, own_name in reversed(hub_format.ACTIVATIONS.items())}
-    require(adapter.activation in names, "the activation is not supported", adapter.activation)
-    layers = adapter.layer_indices(sizes.num_layers)
-    return hub_format.REQUIRED_OPTIONS | {
-        "mh_adapter": "attention" in adapter.sublayers,
-        "output_adapter": "feed_forward" in adapter.sublayers,
-        "non_linearity": names[adapter.activation],
-        "dropout": float(adapter.dropout),
-        "reduction_factor": sizes.hidden_size / adapter.bottleneck_size,
-        "original_ln_before": adapter.normalize_input,
-        "scaling": float(adapter.scale),
-        "is_parallel": adapter.placement == "parallel",
-        "init_weights": "bert",
-        "cross_adapter": False,
-        "leave_out": [i for i in range(sizes.num_layers) if i not in layers],
-    }
-
-
-def _hub_head(config):
-    labels = config["labels"]
-    return hub_format.REQUIRED_HEAD_OPTIONS | {
-        "num_labels": contents.num_outputs(config),
-        "dropout_prob": None,
-        "label2id": {label: i for i, label in enumerate(labels)} if labels else None,
-    }
-
-
-def _serialize_tensors(weights, names):
+def _serialize_tensors(weights: Mapping[str, np.ndarray], names: Mapping[str, str]) -> bytes:
     tensors = {
         hub_name: np.ascontiguousarray(np.asarray(weights[own_name], np.float32).T)
         for own_name, hub_name in names.items()
     }
-    return safetensors.numpy.save(tensors, metadata={"format": "pt"})
+    content: bytes = safetensors.numpy.save(tensors, metadata={"format": "pt"})
+    return content
 
 
-def _serialize_json(values):
+def _serialize_json(values: Mapping[str, Any]) -> bytes:
     return json.dumps(values, indent=2).encode()  # Not sorted: labels are in the order of ids.

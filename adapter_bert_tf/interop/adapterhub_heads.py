@@ -1,0 +1,130 @@
+"""Heads in the options and weights of AdapterHub's library, in both directions."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from adapter_bert_tf.adapters.variable_specs import POOLER
+from adapter_bert_tf.interop import adapterhub_format as hub_format
+from adapter_bert_tf.interop.adapterhub_format import HEAD_CONFIG, require, require_sound
+from adapter_bert_tf.store import contents
+from adapter_bert_tf.task_types import TASK_TYPES, type_of
+
+# The library's types of heads, and ours; a classification of one label is a regression.
+TYPES = {
+    "classification": "classification",
+    "multilabel_classification": "multi_label",
+    "question_answering": "span",
+}
+HUB_TYPES = {own: hub for hub, own in TYPES.items()} | {"regression": "classification"}
+# The first layer of a classification head, dense and tanh on [CLS], is BERT's pooler.
+TWO_LAYERS = {"layers": 2, "activation_function": "tanh", "use_pooler": False, "bias": True}
+ON_POOLER = {"layers": 1, "use_pooler": True, "bias": True}  # The base's pooler, then one layer.
+ON_SEQUENCE = {"layers": 1, "bias": True}
+# Heads of transformers' own models: the same as which options, and what their layer is called.
+STATIC_HEADS: dict[str, tuple[dict[str, Any], str]] = {
+    "BertForSequenceClassification": (ON_POOLER | {"head_type": "classification"}, "classifier"),
+    "BertForQuestionAnswering": (ON_SEQUENCE | {"head_type": "question_answering"}, "qa_outputs"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class HubHead:
+    """A head of the library.
+
+    Args:
+      task_type: key of `TASK_TYPES`.
+      labels: in the order of their ids.
+      weights: dict from common name to array, of head and pooler.
+    """
+
+    task_type: str
+    labels: list[str]
+    weights: dict[str, np.ndarray]
+
+    @property
+    def has_pooler(self) -> bool:
+        """Whether it has a pooler of its own, in place of the base's."""
+        return f"{POOLER}/kernel" in self.weights
+
+
+def read_head(folder: str, name: str) -> HubHead:
+    """Reads the head of the adapter `name`. Raises `InputError` for an unsupported one."""
+    file_config = hub_format.read_object(folder, HEAD_CONFIG)
+    options: Any = file_config.get("config")
+    layer = None
+    if options is None:
+        model = str(file_config.get("model_class"))
+        known = list(STATIC_HEADS)
+        require(model in known, f"the head must be flexible, or of one of {known}", model)
+        options, layer = STATIC_HEADS[model]
+        options = options | {"label2id": file_config.get("label2id")}
+    require_sound(isinstance(options, dict), "the head's config must be an object", options)
+    head_type = str(options.get("head_type"))
+    require(head_type in TYPES, f"head_type must be one of {list(TYPES)}", head_type)
+    names = _names(head_type, options, name, layer)
+    tensors = hub_format.read_weights(folder, hub_format.HEAD_WEIGHTS)
+    weights = {own: hub_format.pop_weight(tensors, hub_name) for own, hub_name in names.items()}
+    require(not tensors, "some weights of the head are not supported", sorted(tensors)[:5])
+    count = weights["head/bias"].size
+    if head_type == "classification" and count == 1:
+        return HubHead("regression", [], weights)
+    fixed = TASK_TYPES[TYPES[head_type]].labels
+    labels = list(fixed) if fixed else _labels(options.get("label2id"), count)
+    require(len(labels) == count, f"a head of this type has {len(labels)} outputs", count)
+    return HubHead(TYPES[head_type], labels, weights)
+
+
+def _names(
+    head_type: str, options: Mapping[str, Any], name: str, layer: str | None
+) -> dict[str, str]:
+    """Dict from common name to the library's name; `layer` is that of a static head."""
+    on_sequence = head_type == "question_answering"
+    forms: list[dict[str, Any]] = [ON_SEQUENCE] if on_sequence else [TWO_LAYERS, ON_POOLER]
+    defaults = TWO_LAYERS | ({"layers": 1} if on_sequence else {})
+    given = {key: options.get(key, value) for key, value in defaults.items()}
+    given["activation_function"] = str(given["activation_function"]).lower()
+    fits = any(all(given[key] == value for key, value in form.items()) for form in forms)
+    allowed = " or ".join(map(str, forms))
+    require(fits, f"options of the head must be {allowed}", {k: options.get(k) for k in defaults})
+    if given["layers"] == 2:
+        return _flexible_names(name, two_layers=True)
+    layer = layer or f"heads.{name}.1"
+    return {"head/kernel": f"{layer}.weight", "head/bias": f"{layer}.bias"}
+
+
+def _flexible_names(name: str, two_layers: bool) -> dict[str, str]:
+    """The library numbers the parts of a head: a dropout, a layer, an activation and so on."""
+    layers = {f"{POOLER}/": 1, "head/": 4} if two_layers else {"head/": 1}
+    return {
+        f"{own}{weight}": f"heads.{name}.{number}.{hub_weight}"
+        for own, number in layers.items()
+        for weight, hub_weight in (("kernel", "weight"), ("bias", "bias"))
+    }
+
+
+def _labels(label_ids: Any, count: int) -> list[str]:
+    """The labels in the order of their ids; numbers if the file has none."""
+    ids = label_ids or {str(i): i for i in range(count)}
+    numbers = sorted(map(repr, ids.values())) if isinstance(ids, dict) else None
+    is_numbered = numbers == sorted(map(repr, range(count)))
+    require_sound(is_numbered, f"label2id must number {count} labels", ids)
+    return sorted(ids, key=ids.__getitem__)
+
+
+def hub_head(config: Mapping[str, Any], name: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The library's options of an adapter's head, and a dict from common name to its names."""
+    kind, labels = type_of(config), config["labels"]
+    known = kind.name in HUB_TYPES
+    require(known, f"only heads for {list(HUB_TYPES)} can be exported", kind.name)
+    has_own_labels = bool(labels) and kind.labels is None
+    on_sequence = HUB_TYPES[kind.name] == "question_answering"
+    options = {"layers": 1, "activation_function": "tanh"} if on_sequence else TWO_LAYERS
+    return options | {
+        "head_type": HUB_TYPES[kind.name],
+        "num_labels": contents.num_outputs(config),
+        "dropout_prob": None,
+        "label2id": {label: i for i, label in enumerate(labels)} if has_own_labels else None,
+    }, _flexible_names(name, two_layers=not on_sequence)

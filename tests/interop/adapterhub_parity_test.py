@@ -1,0 +1,189 @@
+"""Adapters of the library `adapters` itself, on a tiny base: the same logits in both directions."""
+
+import numpy as np
+import pytest
+
+from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
+from adapter_bert_tf.base import load_base
+from adapter_bert_tf.interop.adapterhub import import_adapter
+from adapter_bert_tf.interop.adapterhub_export import TAKEN_NAMES, export_adapter, hub_name
+from adapter_bert_tf.multi_adapter.model import AdapterModel
+from adapter_bert_tf.store import load_adapter, save_adapter
+from adapter_bert_tf.training.tuning import Tuning
+from tests.interop.hub_files import HUB
+
+pytestmark = pytest.mark.parity
+BASE = str(HUB / "base")
+IDS = np.array([[2, 7, 9, 11, 3], [2, 11, 3, 0, 0]], "i4")
+INPUTS = {
+    "input_word_ids": IDS,
+    "input_mask": (IDS > 0).astype("i4"),
+    "input_type_ids": np.zeros_like(IDS),
+}
+
+
+@pytest.fixture(scope="module")
+def base():
+    return load_base(BASE)
+
+
+def _options(preset, **options):
+    return lambda adapters: getattr(adapters, preset)(**options)
+
+
+CONFIGS = {
+    "sizes by layer": _options("DoubleSeqBnConfig", reduction_factor={"0": 2, "default": 4}),
+    "learned scales": _options("ParBnConfig", reduction_factor=4, scaling="learned"),
+    "scales by channel": _options("SeqBnConfig", reduction_factor=4, scaling="channel"),
+    "capitals": _options("SeqBnConfig", reduction_factor=4, non_linearity="GELU"),
+    "no activation": _options("SeqBnConfig", reduction_factor=4, non_linearity="linear"),
+    "fast GELU": _options("SeqBnConfig", reduction_factor=4, non_linearity="gelu_fast"),
+    "options of no effect": _options(
+        "DoubleSeqBnConfig",
+        reduction_factor=4,
+        residual_before_ln=False,
+        adapter_residual_before_ln=True,
+    ),
+    "options of no effect in parallel": _options(
+        "ParBnConfig",
+        reduction_factor=4,
+        residual_before_ln="post_add",
+        adapter_residual_before_ln=True,
+        original_ln_before=True,
+    ),
+    "a union": lambda adapters: adapters.ConfigUnion(adapters.SeqBnConfig(reduction_factor=4)),
+}
+
+
+def _randomize(torch, model, parts=("adapters.", "heads.", "scaling", "classifier", "qa_outputs")):
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if any(part in name for part in parts):
+                parameter.normal_(std=0.3)
+    model.eval()
+
+
+def _flexible(adapters):
+    return adapters.AutoAdapterModel.from_pretrained(BASE)
+
+
+def _run(torch, model):
+    with torch.no_grad():
+        return model(
+            input_ids=torch.tensor(IDS).long(),
+            attention_mask=torch.tensor(IDS > 0).long(),
+        )
+
+
+def _ours(saved, base, folder):
+    save_adapter(str(folder), saved.config, saved.weights)
+    model = AdapterModel(base)
+    return model(INPUTS, model.load_adapter(str(folder))).numpy()
+
+
+@pytest.mark.parametrize("case", CONFIGS)
+def test_bottlenecks(case, base, tmp_path):
+    import adapters
+    import torch
+
+    model = _flexible(adapters)
+    model.add_adapter("a", config=CONFIGS[case](adapters), set_active=True)
+    model.add_classification_head("a", num_labels=3)
+    _randomize(torch, model)
+    model.save_adapter(str(tmp_path / "hub"), "a", use_safetensors=True)
+    found = _ours(import_adapter(str(tmp_path / "hub"), base), base, tmp_path / "ours")
+    np.testing.assert_allclose(found, _run(torch, model).logits.numpy(), atol=2e-6)
+
+
+def _static(name, **options):
+    def make(adapters):
+        import transformers
+
+        model = getattr(transformers, name).from_pretrained(BASE, **options)
+        adapters.init(model)
+        return model
+
+    return make
+
+
+def _with_head(verb, **options):
+    def make(adapters):
+        model = _flexible(adapters)
+        getattr(model, verb)("a", **options)
+        return model
+
+    return make
+
+
+HEADS = {
+    "static classes": _static("BertForSequenceClassification", num_labels=3),
+    "static scores": _static("BertForSequenceClassification", num_labels=1),
+    "static questions": _static("BertForQuestionAnswering", num_labels=2),
+    "classes on the pooler": _with_head(
+        "add_classification_head", num_labels=3, layers=1, use_pooler=True
+    ),
+    "label sets": _with_head("add_classification_head", num_labels=3, multilabel=True),
+    "questions": _with_head("add_qa_head"),
+}
+
+
+@pytest.mark.parametrize("case", HEADS)
+def test_heads(case, base, tmp_path):
+    import adapters
+    import torch
+
+    model = HEADS[case](adapters)
+    model.add_adapter("a", config=adapters.SeqBnConfig(reduction_factor=4), set_active=True)
+    _randomize(torch, model)
+    model.save_adapter(str(tmp_path / "hub"), "a", use_safetensors=True)
+    saved = import_adapter(str(tmp_path / "hub"), base, max_seq_length=20)
+    _assert_same(_ours(saved, base, tmp_path / "ours"), _run(torch, model))
+
+
+def _assert_same(ours, theirs):
+    if "logits" in theirs:
+        np.testing.assert_allclose(ours, theirs.logits.numpy(), atol=2e-6)
+        return
+    for i, logits in enumerate((theirs.start_logits, theirs.end_logits)):
+        is_real = IDS > 0
+        np.testing.assert_allclose(ours[:, i][is_real], logits.numpy()[is_real], atol=2e-6)
+
+
+EXPORTS = {  # Task type, number of labels, adapter.
+    "sizes by layer": ("classification", 2, AdapterConfig(5, layer_sizes={0: 11})),
+    "label sets": ("multi_label", 3, PRESETS["pfeiffer"]),
+    "questions": ("span", 0, AdapterConfig(13, activation="linear")),
+    "scores": ("classification", 0, PRESETS["scaled_parallel"]),
+}
+
+
+@pytest.mark.parametrize("case", EXPORTS)
+def test_exports(case, base, tmp_path):
+    import adapters
+    import torch
+
+    head, count, config = EXPORTS[case]
+    ours, rng = AdapterModel(base), np.random.default_rng(0)
+    trained = ours.add_adapter(
+        "type", list("abc")[:count], config, head, Tuning(train_layer_norm=False), max_seq_length=20
+    )
+    for variable in trained.trainable_variables:
+        variable.assign_add(rng.normal(size=variable.shape) * 0.3)
+    ours.save_adapter("type", str(tmp_path / "ours"))
+    name = export_adapter(load_adapter(str(tmp_path / "ours")), str(tmp_path / "hub"), base)
+    theirs = _flexible(adapters)
+    theirs.load_adapter(str(tmp_path / "hub"), use_safetensors=True, set_active=True)
+    theirs.active_head = name
+    theirs.eval()
+    _assert_same(ours(INPUTS, "type").numpy(), _run(torch, theirs))
+
+
+def test_names_that_modules_of_pytorch_have():
+    import torch
+
+    attributes = {name for name in dir(torch.nn.ModuleDict()) if hub_name(name) == name}
+    assert not attributes
+    module = torch.nn.ModuleDict()
+    for name in TAKEN_NAMES:
+        module[hub_name(name)] = torch.nn.Identity()
