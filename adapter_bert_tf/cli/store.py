@@ -3,7 +3,7 @@
 python -m adapter_bert_tf.store list out            # every adapter below a folder
 python -m adapter_bert_tf.store show out/mrpc/adapter
 python -m adapter_bert_tf.store verify out/*/adapter
-python -m adapter_bert_tf.store average out/seed*/adapter --output=out/mean
+python -m adapter_bert_tf.store average A B --output=DIR          # mean of the weights
 python -m adapter_bert_tf.store generate out/five/adapter --task=mrpc --output=out/mrpc
 python -m adapter_bert_tf.store import FOLDER --output=DIR        # AdapterHub, adapter-bert
 python -m adapter_bert_tf.store export DIR --output=FOLDER        # AdapterHub
@@ -31,7 +31,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     command("list", "one line for each adapter in or below the folders")
     command("show", "the card, and the weights by group")
     verify = command("verify", "reads everything; exit status 1 if one is refused")
-    average = command("average", "the mean of adapters of one shape, such as several seeds'")
+    average = command("average", "the mean of the weights of adapters of one shape")
     generated = command("generate", "an ordinary adapter of one of several tasks", False)
     imported = command("import", "reads AdapterHub's files, or adapter-bert's checkpoint", False)
     exported = command("export", "writes AdapterHub's files", False)

@@ -12,6 +12,7 @@ from adapter_bert_tf.errors import Mismatch, Unsupported
 from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import checks, contents, schema
+from adapter_bert_tf.store.derivation import derive, file_source
 from adapter_bert_tf.store.directory import SavedAdapter
 from adapter_bert_tf.training.tuning import Tuning
 
@@ -36,6 +37,7 @@ def import_checkpoint(path, base, task, labels, **inputs):
     config = schema.describe(
         task, labels, fingerprint, Tuning(), adapter, inputs=inputs, versions=versions
     )
+    config = derive(config, "import", [file_source(f"{path}.index")])
     checks.check(config, path)
     shapes = contents.expected_shapes(config)
     mismatched = {

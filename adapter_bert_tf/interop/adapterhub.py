@@ -13,6 +13,7 @@ from adapter_bert_tf.interop.adapterhub_heads import read_head
 from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import checks, contents, schema
+from adapter_bert_tf.store.derivation import derive, file_source
 from adapter_bert_tf.store.directory import SavedAdapter
 from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.training.tuning import Tuning
@@ -59,6 +60,8 @@ def import_adapter(
         versions=installed_versions() | {"imported from": str(file_config.get("version"))},
     )
     config = contents.named(config, name)
+    files = (hub_format.CONFIG, WEIGHTS, HEAD_CONFIG, hub_format.HEAD_WEIGHTS)
+    config = derive(config, "import", [file_source(os.path.join(folder, file)) for file in files])
     checks.check(config, f"Adapter {name!r}")
     return SavedAdapter(config, weights | head.weights)
 

@@ -15,6 +15,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.multi_adapter.inputs import require_strings
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import checks, contents, schema
+from adapter_bert_tf.store.derivation import retrained
 from adapter_bert_tf.store.members import Member
 from adapter_bert_tf.task_types import type_named
 from adapter_bert_tf.training.tuning import Tuning
@@ -24,7 +25,7 @@ from adapter_bert_tf.training.tuning import Tuning
 class LiveTask:
     """One task of an `AdapterModel`."""
 
-    config: dict[str, Any]  # As in `SavedAdapter`; its metric belongs to the initial weights.
+    config: dict[str, Any]  # As in `SavedAdapter`; result and origin of the initial weights.
     values: dict[str, Tensor]  # By common name; the variables of `model` if there is one.
     # Returns the model that trains it, or None. With a shared base it is a weak reference, because
     # the model takes far more memory than `values`.
@@ -32,13 +33,14 @@ class LiveTask:
     members: tuple[Member, ...] = ()  # The initial members of a fusion.
 
     def __post_init__(self) -> None:
-        self._metric_digest = self._digest() if self.config["metric"] else None
+        known = self.config["metric"] or self.config.get("command")
+        self._saved_digest = self._digest() if known else None
 
     def current_config(self) -> dict[str, Any]:
-        """The config, without the metric if the weights have changed since."""
-        if self._metric_digest is None or self._digest() == self._metric_digest:
+        """The config, without result and origin if the weights have changed since."""
+        if self._saved_digest is None or self._digest() == self._saved_digest:
             return self.config
-        return self.config | {"metric": None}
+        return retrained(self.config)
 
     def _digest(self) -> str:
         digest = hashlib.sha256()

@@ -7,7 +7,9 @@ from typing import Any
 import yaml
 
 from adapter_bert_tf.sanitize import printable
+from adapter_bert_tf.store.checks import DERIVED
 from adapter_bert_tf.store.contents import adapter_of, name_of, trained_size, tuning_of
+from adapter_bert_tf.store.derivation import origin_lines
 from adapter_bert_tf.store.multitask import NAME, TASKS, is_several, names_of
 from adapter_bert_tf.task_types import type_of
 
@@ -82,10 +84,17 @@ def card(config: Config) -> str:
     snippet = ".\n" if is_several(config) else f", or in Python, in this folder,\n\n{_code(config)}"
     return (
         f"# {printable(name_of(config))}{BEGINNING}{table}\n\n"
-        f"Trained with\n\n```\n{printable(config.get('command', ''))}\n```\n\n"
+        f"{_made_by(config)}"
         f"Use it with `python {printable(_command(config))} --do_eval --do_predict "
         f"--adapter_dir=THIS_FOLDER ...`{snippet}"
     )
+
+
+def _made_by(config: Config) -> str:
+    """The command that made an adapter, and its sources; nothing if it is not known."""
+    lines = [printable(line) for line in origin_lines(config)]
+    title = "Made" if config.get(DERIVED) else "Trained"
+    return "\n".join([f"{title} with\n\n```", *lines, "```\n\n"]) if lines else ""
 
 
 def _task_rows(config: Config) -> dict[str, str]:

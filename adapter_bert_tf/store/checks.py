@@ -37,6 +37,13 @@ FIELDS: Types = {
     "weights_sha256": str,
     "sha256": str,
 }
+DERIVED = "derived"  # How an adapter was made from others, by one of these, without training.
+OPERATIONS = {
+    "average": "The mean of",
+    "generate": "Generated for one task by",
+    "drop": "Without adapters in the lowest layers, from",
+    "import": "Imported from",
+}
 # Fields that earlier versions, or some tasks, do not have; `fold` is that of cross-validation.
 OPTIONAL: Types = {
     NAME: str,
@@ -46,7 +53,9 @@ OPTIONAL: Types = {
     "dev_share": float,
     "fold": dict,
     "base_model": dict,
+    DERIVED: dict,
 }
+SOURCE: Types = {"name": str, "sha256": TEXT_OR_NONE, "command": str}
 ORIGIN: Types = {"name": str, "kind": str, "revision": TEXT_OR_NONE, "license": TEXT_OR_NONE}
 NORMS = "layer_norms_sha256"  # In a fingerprint, but not in those of earlier versions.
 # Fields of a base's fingerprint in addition to its sizes.
@@ -98,6 +107,7 @@ def check(config: Mapping[str, Any], where: str) -> None:
     """Checks the values of a config whose fields have the right types. Raises `InputError`."""
     with prefixed(where):
         _check_base(config["base"], config.get("base_model"))
+        _check_derived(config.get(DERIVED))
         if is_several(config):
             _check_tasks(config)
         else:
@@ -129,6 +139,20 @@ def _check_base(base: Mapping[str, Any], origin: Mapping[str, Any] | None) -> No
         raise InputError(f"these sizes of the base cannot be: {preview(wrong or base, 400)}")
     if origin is not None and wrong_fields(origin, ORIGIN, {}):
         raise InputError(f"base_model needs {list(ORIGIN)}. Received: {preview(origin)}")
+
+
+def _check_derived(derived: Mapping[str, Any] | None) -> None:
+    if derived is None:
+        return
+    sources = derived.get("sources")
+    valid = isinstance(sources, list) and all(
+        isinstance(source, dict) and not wrong_fields(source, SOURCE, {}) for source in sources
+    )
+    if not valid or str(derived.get("operation")) not in OPERATIONS:
+        raise InputError(
+            f"derived needs one of {list(OPERATIONS)} as operation, and sources with "
+            f"{list(SOURCE)}. Received: {preview(derived)}"
+        )
 
 
 def _check_tasks(config: Mapping[str, Any]) -> None:

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from adapter_bert_tf.errors import Conflict, InputError, Mismatch
+from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
+from adapter_bert_tf.store.derivation import adapter_source, derive
 from adapter_bert_tf.store.directory import SavedAdapter
 from adapter_bert_tf.store.multitask import TASKS, unmeasured
 
@@ -26,7 +28,8 @@ def drop_lowest_layers(saved: SavedAdapter, layers: int) -> SavedAdapter:
     if adapter is None:
         raise Conflict(f"{saved.config['task']!r} has no adapters to drop.")
     remaining = adapter.without_lowest(layers, saved.config["base"]["num_layers"])
-    config = unmeasured(saved.config) | {"adapter": remaining.to_dict()}
+    config = derive(unmeasured(saved.config), "drop", [adapter_source(saved.config)])
+    config |= {"adapter": remaining.to_dict()}
     names = contents.expected_shapes(config)
     return SavedAdapter(config, {name: saved.weights[name] for name in names})
 
@@ -49,8 +52,10 @@ def average(adapters: Sequence[SavedAdapter]) -> SavedAdapter:
         for name in adapters[0].weights
     }
     tasks = dict.fromkeys(saved.config["task"] for saved in adapters)
-    config = {name: value for name, value in first.items() if name != "run"}
-    config |= {"task": "+".join(tasks)}
+    names = dict.fromkeys(contents.name_of(saved.config) for saved in adapters)
+    config = derive(first, "average", [adapter_source(saved.config) for saved in adapters])
+    config |= {"task": "+".join(tasks), "versions": installed_versions()}
+    config = contents.named(config, "+".join(names))
     if any(saved.config.get(key) != first.get(key) for saved in adapters for key in SPLIT_KEYS):
         config |= {"fold": MIXED_SPLITS, "split_seed": None}
     return SavedAdapter(config, weights, adapters[0].members)

@@ -20,6 +20,7 @@ from adapter_bert_tf.store import contents, schema
 from adapter_bert_tf.store import weights as weight_bytes
 from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.base_match import check_base
+from adapter_bert_tf.store.derivation import adapter_source, derive
 from adapter_bert_tf.store.file_names import CARD, CONFIG, TASKS, WEIGHTS
 from adapter_bert_tf.store.files import (
     adapter_files,
@@ -106,6 +107,7 @@ def extract_task(saved: SavedAdapter, task: str | None) -> SavedAdapter:
         )
     config, values = separate_task(saved.config, saved.weights, task)
     config |= {} if task else {"task": saved.config["task"]}
+    config = derive(config, "generate", [adapter_source(saved.config)])
     return SavedAdapter(config, {name: np.asarray(value) for name, value in values.items()})
 
 

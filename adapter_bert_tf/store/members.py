@@ -15,6 +15,7 @@ from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents, schema, weights
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.checks import NORMS
+from adapter_bert_tf.store.derivation import retrained
 from adapter_bert_tf.store.file_names import CONFIG, MEMBERS
 from adapter_bert_tf.store.files import adapter_files, read_adapter
 from adapter_bert_tf.store.multitask import require_one_task
@@ -211,7 +212,7 @@ def update_members(members: Sequence[Member], values: Mapping[str, Any]) -> tupl
     for index, member in enumerate(members):
         weights = member_weights(member, index, values)
         if any(not np.array_equal(value, member.weights[n]) for n, value in weights.items()):
-            member = Member.from_values(member.name, member.config | {"metric": None}, weights)
+            member = Member.from_values(member.name, retrained(member.config), weights)
         updated.append(member)
     return tuple(updated)
 
