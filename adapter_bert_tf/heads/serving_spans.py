@@ -62,11 +62,10 @@ class Answerer(tf.Module):
         return logits
 
     def _inputs(self, query: tf.RaggedTensor, pieces: tf.RaggedTensor, windows: Tensors) -> Tensors:
-        special = self.encoder.special
         count = [tf.shape(windows["question"])[0], 1]
         cls, sep = (
-            tf.RaggedTensor.from_tensor(tf.fill(count, tf.cast(special[name], tf.int32)))
-            for name in ("start_of_sequence_id", "end_of_segment_id")
+            tf.RaggedTensor.from_tensor(tf.fill(count, piece))
+            for piece in (self.encoder.start_id, self.encoder.end_id)
         )
         offsets = tf.gather(pieces.row_starts(), windows["question"])
         inside = tf.ragged.range(offsets + windows["begin"], offsets + windows["end"])

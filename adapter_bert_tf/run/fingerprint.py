@@ -7,6 +7,7 @@ from typing import Any
 from absl import logging
 
 from adapter_bert_tf.base import Base
+from adapter_bert_tf.base.tokenizer_settings import TOKENIZER
 from adapter_bert_tf.config import settings
 from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.run_config import RunConfig
@@ -109,6 +110,8 @@ def run_digest(
     determining = decisive(values, (*settings.ONLY_RESULTS, *settings.PATHS, *SEEN_IN_CONTENT))
     changed = {n: v for n, v in determining.items() if v is not None and v != defaults.get(n)}
     base = {name: read["base"].get(name) for name in BASE}
+    if TOKENIZER in read["base"]:  # Absent for most bases, and in records of earlier versions.
+        base[TOKENIZER] = read["base"][TOKENIZER]
     return digest([changed, {**read, "base": base}])
 
 

@@ -23,6 +23,7 @@ from adapter_bert_tf.run.output_contents import contents_of, run_dir
 from adapter_bert_tf.run.plan import Method, Plan
 from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.run.saved_settings import with_earlier_defaults, with_saved_settings
+from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
@@ -69,6 +70,7 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
     # === Data, and the folder of a run on this data ===
     tasks = cache.data(data_config(config), base.vocabulary, saved, runner.read)
     split_history.warn(tasks, initial, members)
+    _warn_of_token_types(tasks, base)
     content = content_of(tasks, base, method, initial, members)
     folder = _checked_folder(config, runner.output_files(tasks), content)
     loss = runner.training_loss(tasks, config.training) if actions.do_train else None
@@ -135,11 +137,28 @@ def _load_saved(runner: TaskRunner, config: RunConfig) -> SavedAdapter | None:
 
 
 def _check_length(max_seq_length: int, base: Base) -> None:
-    longest = base.config.max_sequence_length
+    longest, meant = base.config.max_sequence_length, base.vocabulary.tokenizer.longest_text
     if max_seq_length > longest:
         raise Mismatch(
             f"--max_seq_length={max_seq_length} exceeds the base's position table, which has "
             f"{longest} rows."
+        )
+    if meant and max_seq_length > meant:
+        logging.warning(
+            "--max_seq_length=%d exceeds the model_max_length %d of the base's tokenizer.",
+            max_seq_length,
+            meant,
+        )
+
+
+def _warn_of_token_types(tasks: Sequence[TaskData], base: Base) -> None:
+    """Warns if the second texts of pairs get no token type embedding."""
+    if base.config.type_vocab_size == 1 and any(
+        task.adapter_config()["inputs"].get("texts", 2) == 2 for task in tasks
+    ):
+        logging.warning(
+            "The base has one token type (type_vocab_size 1): the second text of a pair gets no "
+            "token type embedding, and is told apart by [SEP] alone."
         )
 
 
@@ -152,6 +171,8 @@ def _with_pooler_default(
     keeps it. The pooler of a base for sentence embeddings has its initial values, and is trained.
     """
     if config.method.train_pooler is not None:
+        if runner.uses_pooler and not (config.method.train_pooler or base.has_pooler):
+            logging.warning("--train_pooler=false keeps the random pooler of a base without one.")
         return config
     is_used = runner.uses_pooler and not initial and not METHODS[config.method.tuning].changes_base
     return config.with_defaults(train_pooler=is_used and not base.has_trained_pooler)

@@ -70,7 +70,7 @@ class RunCache:
         `config` has only settings that decide what is read; the others have their defaults.
         """
         labels = saved and json.dumps([saved.config["labels"], saved.config.get("tasks")])
-        key = (config, vocabulary.sha256, vocabulary.lower_case, labels)
+        key = (config, vocabulary.sha256, vocabulary.tokenizer, labels)
         if key not in self._data:
             self._data = {key: read(config, vocabulary, saved)}
         return self._data[key]

@@ -5,6 +5,7 @@ from typing import Any
 
 from absl import logging
 
+from adapter_bert_tf.base.tokenizer_settings import TOKENIZER
 from adapter_bert_tf.errors import Mismatch, Unsupported
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
@@ -17,8 +18,8 @@ def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
     """Raises `InputError` unless a fingerprint is that of the base in an adapter's config.
 
     Bases with random weights match no adapter, because they are not stored. LayerNorms are compared
-    if the adapter has none of its own. Directories of earlier versions do not record them, which
-    gives a warning.
+    if the adapter has none of its own. Directories of earlier versions do not record them, nor
+    settings of the tokenizer, which gives a warning.
     """
     expected = config["base"]
     if expected["weights_sha256"] is None and config["method"] not in FULL_METHODS:
@@ -29,8 +30,11 @@ def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
         )
     differences = [
         f"{key}: adapter {preview(expected.get(key))}, base {preview(received.get(key))}"
-        for key in received
-        if expected.get(key) != received[key] and key != NORMS
+        for key in dict.fromkeys((*received, TOKENIZER))
+        if expected.get(key) != received.get(key)
+        and key != NORMS
+        # Earlier versions ignored the settings of the tokenizer, and recorded none.
+        and not (key == TOKENIZER and key not in expected)
     ]
     norms, received_norms = expected.get(NORMS), received.get(NORMS)
     if (
@@ -43,8 +47,14 @@ def check_base(config: Mapping[str, Any], received: Mapping[str, Any]) -> None:
                 "The adapter was saved by an earlier version, which did not record the LayerNorms "
                 "of its base: they cannot be compared with this base's."
             )
-            return
-        differences = [f"LayerNorms: adapter {norms!r}, base {received_norms!r}"]
+        else:
+            differences = [f"LayerNorms: adapter {norms!r}, base {received_norms!r}"]
+    if TOKENIZER in received and TOKENIZER not in expected and not differences:
+        logging.warning(
+            "The adapter was trained without these tokenizer settings of the base, which earlier "
+            "versions ignored: %s. Its predictions may change: train it again.",
+            preview(received[TOKENIZER]),
+        )
     if differences:
         raise Mismatch(
             f"The adapter was trained on another base. {'; '.join(differences)}. Use the base it "

@@ -75,6 +75,7 @@ def card(config: Config) -> str:
         "Trained parameters": f"{trained_size(config):,}",
         "Base": f"{base['num_layers']} layers, {base['hidden_size']} wide, "
         f"{'un' if base['lower_case'] else ''}cased, {base['vocab_size']:,} word pieces",
+        "Tokenizer settings": str(base["tokenizer"]) if "tokenizer" in base else None,
         "Base model": _origin(config["base_model"]) if "base_model" in config else None,
         "Base weights (sha256)": str(base["weights_sha256"]),
         "Changes": BASE_CHANGES if tuning.changes_base else None,

@@ -12,6 +12,7 @@ from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
 from adapter_bert_tf.adapters.methods.multitask import MultitaskConfig, check_task_names
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base.config import LARGEST
+from adapter_bert_tf.base.tokenizer_settings import TOKENIZER
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.contents import adapter_of, tuning_of
@@ -133,7 +134,7 @@ def _check_base(base: Mapping[str, Any], origin: Mapping[str, Any] | None) -> No
         for name, most in LARGEST.items()
         if type(base.get(name)) is not int or not 0 < base[name] <= most
     }
-    names = wrong_fields(base, FINGERPRINT, {NORMS: TEXT_OR_NONE})
+    names = wrong_fields(base, FINGERPRINT, {NORMS: TEXT_OR_NONE, TOKENIZER: dict})
     wrong |= {name: base.get(name, "nothing") for name in names}
     if wrong or base["hidden_size"] % base["num_attention_heads"]:
         raise InputError(f"these sizes of the base cannot be: {preview(wrong or base, 400)}")

@@ -38,36 +38,50 @@ def test_epsilon_and_types_come_from_the_file(tmp_path):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"model_type": "roberta"}, {"embedding_size": 8}, {"position_embedding_type": "relative_key"}],
+    [
+        {"model_type": "roberta"},
+        {"embedding_size": 8},
+        {"position_embedding_type": "relative_key"},
+        {"is_decoder": True},
+    ],
 )
 def test_other_architectures_are_refused(tmp_path, changes):
     with refused("unsupported"):
         read_config(_write(tmp_path, **changes))
 
 
+# 39 pieces of the vocabulary have letters; a tenth of 42 is more than 3, and of 44 less than 5.
+FEW = [*VOCABULARY, "Anfield", "COVID", "The", "[Unused1]"]
+CASED = [*FEW, "A", "##B"]
 CASES = [
-    (VOCABULARY, None, True),
-    (VOCABULARY, True, True),
-    (VOCABULARY, False, InputError),
-    ([*VOCABULARY, "The"], None, False),
-    ([*VOCABULARY, "The"], False, False),
-    ([*VOCABULARY, "The"], True, InputError),
+    (VOCABULARY, None, True, ""),
+    (VOCABULARY, True, True, ""),
+    (VOCABULARY, False, False, "do_lower_case=False, although 0 of 39 word pieces"),
+    (FEW, None, True, "3 of 42 word pieces with letters"),
+    (FEW, False, False, "do_lower_case=False, although 3 of 42 word pieces"),
+    (FEW, True, True, ""),
+    (CASED, None, False, ""),
+    (CASED, False, False, ""),
+    (CASED, True, True, "do_lower_case=True, although 5 of 44 word pieces"),
+    (["[PAD]", "[UNK]", "[CLS]", "[SEP]", "中"], None, True, ""),
 ]
 
 
-@pytest.mark.parametrize(("pieces", "flag", "expected"), CASES)
-def test_case_is_inferred_and_must_agree(tmp_path, pieces, flag, expected):
+@pytest.mark.parametrize(("pieces", "flag", "expected", "warning"), CASES)
+def test_case_is_inferred_by_share_unless_given(tmp_path, caplog, pieces, flag, expected, warning):
     path = tmp_path / "vocab.txt"
     path.write_text("\n".join(pieces) + "\n")
-    if expected is InputError:
-        with refused("conflict", "do_lower_case"):
-            read_vocabulary(str(path), flag)
-    else:
-        assert read_vocabulary(str(path), flag).lower_case is expected
+    assert read_vocabulary(str(path), flag).lower_case is expected
+    assert warning in caplog.text and bool(warning) == bool(caplog.text)
 
 
-def test_the_tokenizer_config_beside_it_decides(tmp_path):
+@pytest.mark.parametrize("stated", [True, False])
+def test_the_tokenizer_config_beside_it_decides(tmp_path, caplog, stated):
     path = tmp_path / "vocab.txt"
-    path.write_text("\n".join(VOCABULARY) + "\n")
-    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false}')
-    assert read_vocabulary(str(path)).lower_case is False
+    path.write_text("\n".join(CASED) + "\n")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": stated}))
+    for flag in (None, stated):
+        assert read_vocabulary(str(path), flag).lower_case is stated
+    assert not caplog.text
+    with refused("conflict", f"do_lower_case={not stated}", "tokenizer_config.json"):
+        read_vocabulary(str(path), not stated)

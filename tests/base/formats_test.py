@@ -126,8 +126,8 @@ BROKEN = {
         lambda f: _change_config(f, type_vocab_size=16),
         "mismatch: token_type_embeddings",
     ),
-    "vocabulary too short": (
-        lambda f: _change_vocabulary(f, support.VOCABULARY[:-1]),
+    "vocabulary too long": (
+        lambda f: _change_vocabulary(f, [*support.VOCABULARY, "more"]),
         "mismatch: do not match",
     ),
     "no vocabulary": (lambda f: pathlib.Path(f, "vocab.txt").unlink(), "not_found: No vocabulary"),

@@ -79,7 +79,7 @@ def test_the_file_of_a_vocabulary_is_read_once(vocabulary):
 def test_cased_text_stays_as_it_is(tmp_path):
     path = tmp_path / "vocab.txt"
     path.write_text("\n".join([*support.VOCABULARY, "The", "é"]) + "\n", encoding="utf-8")
-    cased = read_vocabulary(str(path))
+    cased = read_vocabulary(str(path), do_lower_case=False)
     ids, _ = TextEncoder(cased, 24)(tf.constant(["The é cat"]))
     assert _pieces(cased, ids[0].numpy()) == "[CLS] The é cat [SEP]"
 

@@ -19,7 +19,7 @@ from adapter_bert_tf.errors import InputError, Occupied, Unavailable
 from adapter_bert_tf.output.output_dir import Contents, OutputDir
 from adapter_bert_tf.sanitize import parse_json
 
-FORMAT = 3  # Version of the records; records of another version are written again.
+FORMAT = 4  # Version of the records; records of another version are written again.
 SHARDS = 8
 SHUFFLE_BUFFER = 4096  # Windows.
 DONE_FILE = "done.json"

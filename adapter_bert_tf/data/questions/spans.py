@@ -49,7 +49,7 @@ class Window:
 def make_windows(questions, encoder, settings):
     """Yields every `Window` of every `Question`, in order, a few hundred questions at a time."""
     align = _compile_align(encoder)
-    cls, sep = (encoder.special[f"{name}_id"] for name in ("start_of_sequence", "end_of_segment"))
+    cls, sep = encoder.start_id, encoder.end_id
     for first in range(0, len(questions), QUESTIONS_PER_BATCH):
         batch = questions[first : first + QUESTIONS_PER_BATCH]
         texts = list(dict.fromkeys(q.context for q in batch))

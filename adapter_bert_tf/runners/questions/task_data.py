@@ -138,6 +138,7 @@ class SpanData:
             "questions": self.digests[split],
             "vocabulary": self.vocabulary.sha256,
             "lower_case": self.vocabulary.lower_case,
+            "tokenizer": self.vocabulary.tokenizer.differences(),
             "windows": make.__name__,
             **dataclasses.asdict(self.settings),
         }

@@ -1,42 +1,24 @@
-"""Word-piece tokenization in TensorFlow, the same in training and in exported models."""
+"""Texts to the inputs of an encoder: word pieces, joined, cut and padded."""
 
 import copy
 import functools
-import os
-import tempfile
 from collections.abc import Collection, Sequence
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_text as text
-from official.nlp.modeling import layers
 
-from adapter_bert_tf import storage
 from adapter_bert_tf.base.vocabulary import Vocabulary
+from adapter_bert_tf.data.tokenization.word_pieces import WordPieces
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
-
-
-def _make_tokenizers(pieces: Sequence[str]) -> list[layers.FastWordpieceBertTokenizer]:
-    """Makes two tokenizers, without and with offsets; `_normalize` changes the case."""
-    # The layer reads its file line by line, and takes a failed request to an object store for the
-    # end of the file. So it gets a local copy of the checked vocabulary.
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "vocab.txt")
-        storage.write_text(path, "".join(f"{piece}\n" for piece in pieces))
-        return [
-            layers.FastWordpieceBertTokenizer(
-                vocab_file=path, lower_case=False, tokenize_with_offsets=with_offsets
-            )
-            for with_offsets in (False, True)
-        ]
 
 
 class TextEncoder(tf.Module):
     """Tokenizes one or two texts and joins them as `[CLS] a [SEP] b [SEP]`, cut to a length.
 
-    Gives the same pieces as `transformers.BertTokenizerFast`, with the same normalization (Model
-    Garden's lower-casing applies NFKC, which changes `½` or a lone acute accent).
+    Gives the same pieces as `transformers.BertTokenizerFast`, except for special tokens written in
+    a text (`[SEP]` is text here, and is split) and some rare characters; docs/bases.md lists them.
 
     Args:
       vocabulary: `Vocabulary`.
@@ -51,11 +33,12 @@ class TextEncoder(tf.Module):
         self, vocabulary: Vocabulary, max_seq_length: int, name: str | None = None
     ) -> None:
         super().__init__(name=name)
-        self.lower_case = vocabulary.lower_case
         self.max_seq_length = _checked_length(max_seq_length)
-        self.tokenizer, self.offset_tokenizer = _make_tokenizers(vocabulary.pieces)
-        self.unknown_id = vocabulary.pieces.index("[UNK]")
-        self.special = self.tokenizer.get_special_tokens_dict()
+        self.word_pieces = WordPieces(vocabulary)
+        special = vocabulary.tokenizer.special
+        self.unknown_id = vocabulary.pieces.index(special.unknown)
+        self.start_id = vocabulary.pieces.index(special.start)
+        self.end_id = vocabulary.pieces.index(special.end)
 
     def with_length(self, max_seq_length: int) -> "TextEncoder":
         """Returns a copy with another `max_seq_length`, which shares the vocabulary."""
@@ -100,15 +83,15 @@ class TextEncoder(tf.Module):
 
     def segments(self, *texts: tf.Tensor) -> list[tf.RaggedTensor]:
         """Returns the uncut word-piece ids of each text: ragged `[batch, (pieces)]` each."""
-        return [self.tokenizer(self._normalize(t)).merge_dims(1, 2) for t in texts]
+        return [self.word_pieces(t) for t in texts]
 
     def join(self, segments: Sequence[tf.RaggedTensor]) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         """Cuts and joins `segments`; returns the same as `__call__`."""
         length = self.max_seq_length - len(segments) - 1
         ids, types = text.combine_segments(
             text.RoundRobinTrimmer(length).trim(segments),
-            start_of_sequence_id=self.special["start_of_sequence_id"],
-            end_of_segment_id=self.special["end_of_segment_id"],
+            start_of_sequence_id=self.start_id,
+            end_of_segment_id=self.end_id,
         )
         return tf.cast(ids, tf.int32), tf.cast(types, tf.int32)
 
@@ -122,15 +105,12 @@ class TextEncoder(tf.Module):
           three ragged `[batch, (pieces)]`: int32 word ids, and int64 starts and ends, in Unicode
           characters. An end includes combining marks that follow.
         """
-        characters = tf.strings.unicode_split(texts, "UTF-8")
-        distinct, positions = tf.unique(characters.flat_values)
-        normalized = self._normalize(distinct)
+        characters, distinct, normalized = self.word_pieces.characters(texts)
+        positions = characters.flat_values
         joined = tf.strings.reduce_join(
             characters.with_flat_values(tf.gather(normalized, positions)), axis=-1
         )
-        ids, piece_starts, piece_ends = (
-            part.merge_dims(1, 2) for part in self.offset_tokenizer(joined)
-        )
+        ids, piece_starts, piece_ends = self.word_pieces.with_offsets(joined)
 
         # Indices of characters and bytes run through the whole batch until the last step.
         lengths = tf.gather(tf.strings.length(normalized), positions)
@@ -148,16 +128,6 @@ class TextEncoder(tf.Module):
             piece_starts.with_flat_values(starts - first_character),
             piece_starts.with_flat_values(ends - first_character),
         )
-
-    def _normalize(self, texts: tf.Tensor) -> tf.Tensor:
-        texts = tf.strings.regex_replace(texts, r"[\p{Zs}\t\n\r]", " ")
-        texts = tf.strings.regex_replace(texts, r"[\p{C}\x{fffd}]", "")
-        if not self.lower_case:
-            return texts
-        texts = text.normalize_utf8(texts, "NFD")
-        # tf.strings.lower maps a final sigma to another letter; BERT's lower-casing does not.
-        texts = tf.strings.regex_replace(texts, "Σ", "σ")
-        return tf.strings.lower(tf.strings.regex_replace(texts, r"\p{Mn}", ""), encoding="utf-8")
 
     def unknown_share(self, ids: tf.RaggedTensor) -> float:
         """Returns the proportion of [UNK] among the word pieces of a ragged batch."""
