@@ -47,6 +47,7 @@ class TokenizerFiles:
     longest_word: int = 100
     longest_text: int | None = None
     added: tuple[AddedToken, ...] = ()
+    never_split: tuple[str, ...] = ()  # Word pieces that are treated as added tokens.
     pieces: Mapping[str, int] | None = None  # Of tokenizer.json.
     tokenizer_path: str = ""
     source: str = ""  # The file that states `lower_case`.
@@ -64,6 +65,7 @@ def read_tokenizer_files(folder: str) -> TokenizerFiles:
         _check_config(paths[name], found[name])
     model, normalizer = _model_and_normalizer(paths[TOKENIZER], tokenizer)
     special = _special_tokens(paths[CONFIG], found[SPECIAL] | config)
+    never_split = _contents((found[SPECIAL] | config).get("additional_special_tokens"))
     switches = {
         "lower_case": _switch(paths, config, "do_lower_case", normalizer, "lowercase"),
         "strip_accents": _switch(paths, config, "strip_accents", normalizer, "strip_accents"),
@@ -71,7 +73,7 @@ def read_tokenizer_files(folder: str) -> TokenizerFiles:
             paths, config, "tokenize_chinese_chars", normalizer, "handle_chinese_chars"
         ),
     }
-    longest = config.get("model_max_length")
+    longest = config.get("model_max_length", config.get("max_len"))
     is_stated = isinstance(config.get("do_lower_case"), bool)
     return TokenizerFiles(
         **switches,
@@ -79,7 +81,8 @@ def read_tokenizer_files(folder: str) -> TokenizerFiles:
         longest_word=model.get("max_input_chars_per_word", 100),
         # transformers writes 1e30 for a length that is not known.
         longest_text=longest if type(longest) is int and 0 < longest < 1 << 20 else None,
-        added=_added_tokens(paths, found, special),
+        added=_added_tokens(paths, found, special, never_split),
+        never_split=never_split,
         pieces=model.get("vocab"),
         tokenizer_path=paths[TOKENIZER],
         source=paths[CONFIG if is_stated else TOKENIZER],
@@ -169,8 +172,18 @@ def _special_tokens(path: str, values: Mapping[str, Any]) -> SpecialTokens:
     return SpecialTokens(**names)
 
 
+def _contents(tokens: Any) -> tuple[str, ...]:
+    """The texts of a list of special tokens, each a text or an object with one."""
+    rows = tokens if isinstance(tokens, list) else []
+    contents = [row.get("content") if isinstance(row, dict) else row for row in rows]
+    return tuple(content for content in contents if isinstance(content, str) and content.strip())
+
+
 def _added_tokens(
-    paths: Mapping[str, str], found: Mapping[str, Mapping[str, Any]], special: SpecialTokens
+    paths: Mapping[str, str],
+    found: Mapping[str, Mapping[str, Any]],
+    special: SpecialTokens,
+    never_split: tuple[str, ...],
 ) -> tuple[AddedToken, ...]:
     """The added tokens of the first file that has any, in the order of their ids."""
     by_id = found[CONFIG].get("added_tokens_decoder")
@@ -180,7 +193,10 @@ def _added_tokens(
         path, rows = paths[TOKENIZER], found[TOKENIZER]["added_tokens"]
     else:
         path = paths[ADDED]
-        rows = [{"content": content, "id": i} for content, i in found[ADDED].items()]
+        rows = [
+            {"content": content, "id": i, "normalized": content not in never_split}
+            for content, i in found[ADDED].items()
+        ]
     if not isinstance(rows, list):
         raise Damaged(f"{path}: added_tokens must be a list. Received: {preview(rows)}")
     tokens = [_added_token(path, row) for row in rows]

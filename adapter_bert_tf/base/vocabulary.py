@@ -10,7 +10,7 @@ from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.base.tokenizer_files import TOKENIZER, TokenizerFiles, read_tokenizer_files
-from adapter_bert_tf.base.tokenizer_settings import SpecialTokens, TokenizerSettings
+from adapter_bert_tf.base.tokenizer_settings import AddedToken, SpecialTokens, TokenizerSettings
 from adapter_bert_tf.errors import Conflict, Damaged, NotFound, Unavailable
 from adapter_bert_tf.sanitize import preview
 
@@ -69,7 +69,7 @@ def read_vocabulary(path: str, do_lower_case: bool | None = None) -> Vocabulary:
         files.split_chinese is not False,
         files.special,
         files.longest_word,
-        files.added,
+        _never_split(pieces, files),
         files.longest_text,
     )
     return Vocabulary(path, pieces, settings)
@@ -115,6 +115,14 @@ def _with_added(path: str, pieces: tuple[str, ...], files: TokenizerFiles) -> tu
                 f"{token.id:,}. Expected: {expected}"
             )
     return tuple(every)
+
+
+def _never_split(pieces: Sequence[str], files: TokenizerFiles) -> tuple[AddedToken, ...]:
+    """The added tokens, and the word pieces that files without these ids declare as such."""
+    named = {token.content for token in files.added} | {*dataclasses.astuple(files.special)}
+    declared = [piece for piece in files.never_split if piece in pieces and piece not in named]
+    found = [AddedToken(piece, pieces.index(piece), False) for piece in dict.fromkeys(declared)]
+    return tuple(sorted((*files.added, *found), key=lambda token: token.id))
 
 
 def _check(path: str, pieces: Sequence[str], special: SpecialTokens) -> None:

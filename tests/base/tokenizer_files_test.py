@@ -146,6 +146,20 @@ def test_added_tokens_are_pieces_with_their_ids(tmp_path):
     )
 
 
+@pytest.mark.parametrize("name", ["special_tokens_map", "tokenizer_config"])
+def test_special_tokens_of_old_folders(name, tmp_path):
+    """They are found in texts as they are, also where they are pieces of vocab.txt."""
+    added = {"[E1]": len(VOCABULARY), "covid": len(VOCABULARY) + 1}
+    extra = ["[E1]", {"content": VOCABULARY[6]}, "[CLS]", "absent"]
+    files = {name: {"additional_special_tokens": extra}}
+    vocabulary = read_vocabulary(write(tmp_path, added_tokens=added, **files))
+    assert vocabulary.tokenizer.added == (
+        AddedToken(VOCABULARY[6], 6, False),
+        AddedToken("[E1]", len(VOCABULARY), False),
+        AddedToken("covid", len(VOCABULARY) + 1, True),
+    )
+
+
 def with_part(name, part):
     return {"tokenizer": tokenizer_json() | {name: part}}
 

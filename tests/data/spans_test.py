@@ -100,6 +100,8 @@ ANSWERS = {
     "shorter than a window": ("a dog ran", "dog"),
     "non-ASCII": ("the cát — sat ½ on", "cát"),
     "combining": ("the cat\u0301 sat", "cat\u0301"),
+    "before a line separator": ("the cat\u2028dog ran", "cat"),
+    "after many bytes": ("я" * 60 + " dog ran", "dog"),
     "after wide characters": ("𝔘𝔫 日本 dog ran", "dog"),
 }
 
