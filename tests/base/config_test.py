@@ -6,7 +6,6 @@ import pytest
 
 from adapter_bert_tf.base.config import read_config
 from adapter_bert_tf.base.vocabulary import read_vocabulary
-from adapter_bert_tf.errors import InputError
 from tests.refusals import refused
 from tests.support import CONFIG, VOCABULARY
 
