@@ -7,6 +7,7 @@ import re
 import pytest
 
 import adapter_bert_tf
+from adapter_bert_tf import errors
 from adapter_bert_tf.config import settings
 from adapter_bert_tf.config.messages import FLAGS, RENAMED, spell_for_command, spell_for_python
 from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
@@ -60,13 +61,18 @@ def test_the_library_names_no_flags():
     assert {place: flags for place, flags in found.items() if flags} == NAMED
 
 
+KINDS = {kind.__name__ for kind in vars(errors).values() if hasattr(kind, "code")}
+    name for name, kind in vars(errors).items() if inspect.isclass(kind) and hasattr(kind, "code")
+}
+
+
 def _errors(tree):
-    """Yields (message, arguments) of each error that names arguments; `{}` for what is put in."""
+    """Yields (texts, arguments) of each error that names arguments; the message is first."""
     for node in ast.walk(tree):
         name = node.func.id if isinstance(node, ast.Call) and hasattr(node.func, "id") else ""
-        if name in ("InputError", "Diverged") and len(node.args) > 1:
+        if name in KINDS and len(node.args) > 1:
             message, *arguments = map(_text, (_assigned(tree, node), *node.args[1:]))
-            yield message, [argument for argument in arguments if argument]
+            yield [message, *_literals(tree)], [argument for argument in arguments if argument]
 
 
 def _assigned(tree, call):
@@ -93,11 +99,12 @@ def _text(node):
 
 
 def test_every_argument_that_a_message_names_is_in_it_and_has_a_flag():
-    errors = [error for _, tree in _library() for error in _errors(tree)]
-    assert len(errors) > 15
-    for message, arguments in errors:
+    named = [error for _, tree in _library() for error in _errors(tree)]
+    assert len(named) > 15
+    for texts, arguments in named:
         for argument in arguments:
-            assert argument in message
+            message = next((text for text in texts if argument in text), None)
+            assert message is not None, argument
             said = spell_for_command(InputError(message, argument), FLAGS | {"skip_bad_rows"})
             assert FLAG.search(said), said
 

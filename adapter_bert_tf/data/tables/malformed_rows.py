@@ -79,7 +79,7 @@ def warn_of_doubled_quotes(source: Source, rows: Rows, columns: Collection[int])
     if places:
         logging.warning(
             f"{source.file}: {len(places)} rows have a cell that looks quoted, with doubled "
-            f"quotation marks in it ({_lines(places)}). If cells are quoted: --quoted."
+            f"quotation marks in it ({_lines(places)}). If they are: quoted=True."
         )
 
 
