@@ -62,8 +62,6 @@ def test_the_library_names_no_flags():
 
 
 KINDS = {kind.__name__ for kind in vars(errors).values() if hasattr(kind, "code")}
-    name for name, kind in vars(errors).items() if inspect.isclass(kind) and hasattr(kind, "code")
-}
 
 
 def _errors(tree):
