@@ -114,7 +114,7 @@ $(PARITY)/installed: setup.py | $(VENV)/test-installed
 	$(PYTHON) -m venv $(PARITY)
 	echo "import site; site.addsitedir('$$($(BIN)/python $(SITE))')" \
 	  > "$$($(PARITY)/bin/python $(SITE))/tests_environment.pth"
-	$(PARITY)/bin/$(INSTALL) -e ".[test,parity,tpu-compiler]"
+	$(PARITY)/bin/$(INSTALL) -e ".[test,parity,onnx,litert,tpu-compiler]"
 	$(PARITY)/bin/$(INSTALL) --no-deps $(BASE)
 	touch $@
 

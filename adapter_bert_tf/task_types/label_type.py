@@ -23,6 +23,9 @@ class LabelType(TableType):
     def shares(self, logits: Any) -> tf.Tensor:
         """Probabilities of the labels, `[examples, labels]`."""
 
+    def numeric_outputs(self, logits: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"logits": logits, "probabilities": self.shares(logits)}
+
     @abc.abstractmethod
     def answer(self, probabilities: Mapping[str, float]) -> Answer:
         """The answer that probabilities of the labels stand for."""

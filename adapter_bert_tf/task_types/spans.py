@@ -53,6 +53,9 @@ class Spans(TaskType):
     def new_model(self, encoder: Any, outputs: int) -> SpanLabeler:
         return SpanLabeler(encoder)
 
+    def numeric_outputs(self, logits: tf.Tensor) -> Tensors:
+        return {"start_logits": logits[:, 0], "end_logits": logits[:, 1]}
+
     def own_logits(self, logits: Any, outputs: int) -> Any:
         return logits
 
@@ -102,11 +105,7 @@ class Spans(TaskType):
         return serving_texts.text_signature(self.text_names, answerer)
 
     def serve_ids(self, run: Run, config: Config) -> Any:
-        def answer(inputs: Tensors) -> Tensors:
-            logits = run(inputs)
-            return {"start_logits": logits[:, 0], "end_logits": logits[:, 1]}
-
-        return serving_texts.id_signature(answer)
+        return serving_texts.id_signature(lambda inputs: self.numeric_outputs(run(inputs)))
 
 
 SPANS = Spans()

@@ -90,6 +90,10 @@ class TaskType(abc.ABC):
         """Logits `[batch, outputs]` of a task among those of wider heads in the same batch."""
         return logits[:, :outputs]
 
+    def numeric_outputs(self, logits: tf.Tensor) -> dict[str, tf.Tensor]:
+        """What a model without texts returns, from the logits of `logits_of`."""
+        return {"logits": logits}
+
     # The adapter directory.
 
     def file_fields(self) -> dict[str, Any]:

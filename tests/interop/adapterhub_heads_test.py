@@ -129,6 +129,19 @@ def test_labels_of_a_static_head_are_given(base, tmp_path):
         import_adapter(str(folder), base, labels=list("ab"))
 
 
+def test_a_base_without_a_pooler(base, tmp_path):
+    """A head of one layer reads a pooler that nothing holds; one of two layers brings its own."""
+    without = dict(base.weights)
+    del without[f"{POOLER}/kernel"], without[f"{POOLER}/bias"]
+    bare = load_base(str(HUB / "base"))
+    object.__setattr__(bare, "stored_weights", without)
+    folder = shutil.copytree(HUB / NAME, tmp_path / "a")
+    import_adapter(str(folder), bare)
+    _one_layer(3, use_pooler=True)(folder)
+    with refused("unsupported", "pooler"):
+        import_adapter(str(folder), bare)
+
+
 REFUSED = {
     "no pooler": (_one_layer(3), "unsupported: 'layers': 1"),
     "another static model": (
