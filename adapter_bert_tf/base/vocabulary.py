@@ -15,6 +15,7 @@ from adapter_bert_tf.errors import Conflict, Damaged, NotFound, Unavailable
 from adapter_bert_tf.sanitize import preview
 
 LARGEST_FILE = 256 << 20
+LARGEST_PIECE = 250  # Bytes.
 # Uncased vocabularies have capitals only in words that users wrote over unused lines; cased ones
 # have them in a quarter of the pieces or more.
 CASED_SHARE = 0.1
@@ -136,7 +137,20 @@ def _check(path: str, pieces: Sequence[str], special: SpecialTokens) -> None:
                 f"{path}: lines {lines[piece]} and {number} are the same word piece. Received: "
                 f"{preview(piece)}. Use the file that came with the checkpoint."
             )
+        if not _is_text(piece):
+            raise Damaged(
+                f"{path}: line {number} must be text of at most {LARGEST_PIECE} bytes. Received: "
+                f"{preview(piece)}"
+            )
         lines[piece] = number
+
+
+def _is_text(piece: str) -> bool:
+    """Whether tensorflow-text can hold a piece: no NUL, no half of a surrogate pair."""
+    try:
+        return len(piece.encode()) <= LARGEST_PIECE and "\0" not in piece
+    except UnicodeEncodeError:
+        return False
 
 
 def _lower_case(

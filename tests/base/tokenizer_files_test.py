@@ -195,6 +195,9 @@ DAMAGED = [
     ({"tokenizer": tokenizer_json(added=[(SIZE, "the")])}, "'the'"),
     (with_part("model", {"type": "WordPiece", "vocab": {"[PAD]": 1}}), "tokenizer.json"),
     (with_part("model", {"type": "WordPiece", "vocab": ["[PAD]"]}), "tokenizer.json"),
+    ({"tokenizer": tokenizer_json([*VOCABULARY, "\ud800"])}, "line 51"),
+    ({"tokenizer": tokenizer_json([*VOCABULARY, "a\0"])}, "line 51"),
+    ({"tokenizer": tokenizer_json([*VOCABULARY, "é" * 126])}, "line 51"),
 ]
 CASES = [("unsupported", *case) for case in REFUSED] + [("damaged", *case) for case in DAMAGED]
 

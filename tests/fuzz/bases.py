@@ -5,16 +5,32 @@ import json
 import pathlib
 import tempfile
 
+import tensorflow as tf
 from hypothesis import strategies as st
 
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.base.readers import read_shapes
+from adapter_bert_tf.data.tokenization import TextEncoder
 from tests import support
+from tests.base.tokenizer_files_test import tokenizer_json
 from tests.fuzz import values
 from tests.fuzz.adapters import with_other_header
 from tests.fuzz.cases import Case
 
 SMALL = support.CONFIG | {"hidden_size": 4, "intermediate_size": 8, "num_hidden_layers": 1}
+PIECES = len(support.VOCABULARY)
+TOKENIZER_FILES = {
+    "tokenizer_config.json": {
+        "do_lower_case": True,
+        "strip_accents": None,
+        "tokenizer_class": "BertTokenizer",
+        "model_max_length": 24,
+        "additional_special_tokens": ["cat"],
+    },
+    "special_tokens_map.json": {"cls_token": "[CLS]", "pad_token": {"content": "[PAD]"}},
+    "added_tokens.json": {"[E1]": PIECES},
+    "tokenizer.json": tokenizer_json(added=[(PIECES, "[E1]")]),
+}
 MORE = {"layer_norm_eps": 1e-12, "position_embedding_type": "absolute", "pad_token_id": 0}
 
 
@@ -36,9 +52,9 @@ def configs(draw):
     files["config.json"] = draw(values.json_bytes(values.changed(config) | values.json_values()))
     if draw(st.booleans()):
         files["vocab.txt"] = draw(_vocabularies())
-    if draw(st.booleans()):
-        stated = values.changed({"do_lower_case": True}) | values.json_values()
-        files["tokenizer_config.json"] = draw(values.json_bytes(stated))
+    for name in draw(st.sets(st.sampled_from(sorted(TOKENIZER_FILES)))):
+        stated = values.changed(TOKENIZER_FILES[name]) | values.json_values()
+        files[name] = draw(values.json_bytes(stated))
     for name in draw(st.sets(st.sampled_from(sorted(files)), max_size=1)):
         if draw(st.integers(0, 3)) == 0:
             del files[name]
@@ -86,6 +102,8 @@ def read(folder, settings):
     """Reads all of a base as a run does; the shapes are those that were said."""
     base = load_base(str(folder))
     shapes = read_shapes(base.weights_path)
-    assert {name: array.shape for name, array in base.weights.items()} == shapes
+    assert {name: array.shape for name, array in base.stored_weights.items()} == shapes
     assert len(base.fingerprint()["weights_sha256"]) == 64
     assert len(base.vocabulary.sha256) == 64
+    if base.vocabulary.tokenizer.differences():
+        TextEncoder(base.vocabulary, 8).align(tf.constant(["The [E1]cat, \u4e2d"]))
