@@ -1,5 +1,6 @@
 """Opens a base: configuration, vocabulary and weights, and the encoder built from them."""
 
+import copy
 import dataclasses
 import functools
 import hashlib
@@ -67,6 +68,16 @@ class Base:
     def has_trained_pooler(self) -> bool:
         """Whether the pooler was trained: then its bias is not zero. True without weights."""
         return not self.weights or bool(np.any(self.weights[f"{POOLER}/bias"]))
+
+    def for_adapter(self, recorded: Mapping[str, Any]) -> "Base":
+        """This base as an adapter's config records it.
+
+        Differs only in case, and only if that was inferred from the vocabulary: the training may
+        have been told otherwise, or an earlier version inferred otherwise.
+        """
+        other = copy.copy(self)  # With the weights that are read already.
+        object.__setattr__(other, "vocabulary", self.vocabulary.with_case(recorded["lower_case"]))
+        return other
 
     def build_encoder(
         self, adapter: ModuleConfig | None = None

@@ -28,6 +28,7 @@ class Vocabulary:
     path: str  # The file they were read from.
     pieces: tuple[str, ...]
     tokenizer: TokenizerSettings
+    case_is_inferred: bool = False  # From the pieces: neither a file nor the user says it.
 
     def __len__(self) -> int:
         return len(self.pieces)
@@ -41,6 +42,16 @@ class Vocabulary:
     def sha256(self) -> str:
         """Digest of the pieces in order, independent of line ends."""
         return hashlib.sha256("\n".join(self.pieces).encode()).hexdigest()
+
+    def with_case(self, lower_case: bool) -> "Vocabulary":
+        """The vocabulary with another case, if its own was inferred; else itself."""
+        settings = self.tokenizer
+        if not self.case_is_inferred or lower_case == settings.lower_case:
+            return self
+        follows = settings.strip_accents == settings.lower_case
+        strip_accents = lower_case if follows else settings.strip_accents
+        settings = dataclasses.replace(settings, lower_case=lower_case, strip_accents=strip_accents)
+        return dataclasses.replace(self, tokenizer=settings)
 
 
 def read_vocabulary(path: str, do_lower_case: bool | None = None) -> Vocabulary:
@@ -73,7 +84,8 @@ def read_vocabulary(path: str, do_lower_case: bool | None = None) -> Vocabulary:
         _never_split(pieces, files),
         files.longest_text,
     )
-    return Vocabulary(path, pieces, settings)
+    is_inferred = files.lower_case is None and do_lower_case is None
+    return Vocabulary(path, pieces, settings, is_inferred)
 
 
 def _read_lines(path: str) -> tuple[str, ...]:

@@ -137,7 +137,7 @@ def _sort_key(name: str) -> list[int | str]:
 
 def verify_adapters(parsed: argparse.Namespace) -> int:
     """Reads all files, and compares them with `--base_model` if given."""
-    fingerprint = load_base(parsed.base_model).fingerprint() if parsed.base_model else None
+    base = load_base(parsed.base_model) if parsed.base_model else None
     refused = 0
     for folder in parsed.folders:
         try:
@@ -145,8 +145,8 @@ def verify_adapters(parsed: argparse.Namespace) -> int:
                 raise Unsupported("It belongs to the library `adapters`; `import` reads it.")
             saved = load_adapter(folder)
             check_task_directories(folder, saved)
-            if fingerprint:
-                check_base(saved.config, fingerprint)
+            if base:
+                check_base(saved.config, base.for_adapter(saved.config["base"]).fingerprint())
             print(printable(f"ok       {folder}"))
         except InputError as error:
             refused += 1
@@ -223,7 +223,7 @@ def export_adapters(parsed: argparse.Namespace) -> None:
     (folder,) = parsed.folders
     saved = load_adapter(folder)
     require_one_task(saved.config, folder)
-    base = load_base(parsed.base_model)
+    base = load_base(parsed.base_model).for_adapter(saved.config["base"])
     if parsed.format != "adapterhub":
         outputs = export_model(saved, parsed.output, base, parsed.format)
         print(printable(f"Model of {name_of(saved.config)!r}: {parsed.output}. Outputs: {outputs}"))

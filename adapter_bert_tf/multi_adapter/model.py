@@ -148,7 +148,9 @@ class AdapterModel:
         is_stored = name is None
         name = contents.name_of(saved.config) if name is None else name
         check_name(name, self.list_adapters(), is_stored)
-        check_base(saved.config, self.base.fingerprint())
+        base = self.base if self._tasks else self.base.for_adapter(saved.config["base"])
+        check_base(saved.config, base.fingerprint())
+        self.base = base
         config = contents.named(saved.config, name)
         # A constant also keeps the array that it was made from; `identity` saves half the memory.
         values = {key: tf.identity(tf.constant(value)) for key, value in saved.weights.items()}

@@ -59,6 +59,8 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
     strategy = cache.strategy(config.device)
     batches = batches_of(config, strategy.num_replicas_in_sync)
     base = cache.base(config.base)
+    if recorded := saved or (initial and initial.saved):
+        base = base.for_adapter(recorded.config["base"])
     _check_length(config.data.max_seq_length, base)
     if actions.do_train:
         config = _with_pooler_default(config, base, runner, initial)

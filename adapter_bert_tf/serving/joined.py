@@ -2,13 +2,14 @@
 
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.ops import ROWS
+from adapter_bert_tf.base import Base
 from adapter_bert_tf.data.tokenization import TextEncoder, pad_inputs, require_equal_lengths
 from adapter_bert_tf.errors import Conflict, InputError
 from adapter_bert_tf.heads.serving_texts import Pieces, id_specs, text_signature
@@ -41,7 +42,8 @@ def join(folders, base, output):
     SavedModelDir(output).require_replaceable()
     SavedModelDir(output).require_not_a_result()
     groups: dict[tuple[str, ...], dict[str, SavedAdapter]] = {}
-    for name, saved in _load(folders, base).items():
+    tasks, base = _load(folders, base)
+    for name, saved in tasks.items():
         groups.setdefault(group_key(saved.config, name), {})[name] = saved
     encoder = base.build_encoder()
     pieces = Pieces(TextEncoder(base.vocabulary, base.config.max_sequence_length))
@@ -60,9 +62,9 @@ def join(folders, base, output):
     return list(signatures)
 
 
-def _load(folders, base):
-    """Dict from signature name to `SavedAdapter`."""
-    tasks = {}
+def _load(folders: Sequence[str], base: Base) -> tuple[dict[str, SavedAdapter], Base]:
+    """Dict from signature name to `SavedAdapter`, and their base."""
+    tasks: dict[str, SavedAdapter] = {}
     for folder in folders:
         other_name, path = parse_named_folder(folder)
         saved = load_adapter(path)
@@ -70,6 +72,7 @@ def _load(folders, base):
         if other_name:
             config = contents.named(saved.config, other_name)
             saved = dataclasses.replace(saved, config=config)
+        base = base if tasks else base.for_adapter(saved.config["base"])
         check_base(saved.config, base.fingerprint())
         task_name = contents.name_of(saved.config)
         name = signature_name(task_name)
@@ -85,7 +88,7 @@ def _load(folders, base):
                 f"alone: {command} --adapter_dir={path} --do_export."
             )
         tasks[name] = saved
-    return tasks
+    return tasks, base
 
 
 def signature_name(task: str) -> str:

@@ -9,7 +9,10 @@ import safetensors.numpy
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.base.loading import new_pooler
+from adapter_bert_tf.cli import store
 from adapter_bert_tf.multi_adapter.model import AdapterModel
+from adapter_bert_tf.predict.predictor import Predictor
+from adapter_bert_tf.serving.joined import join
 from adapter_bert_tf.store import load_adapter
 from tests import runs, support
 from tests.refusals import refused
@@ -84,6 +87,29 @@ def test_classification_trains_the_new_pooler(tmp_path, capfd):
     model = AdapterModel(load_base(base))
     name = model.load_adapter(str(out / "adapter"))
     assert model(support.batch(), adapter=name).shape == (3, 2)
+
+
+@pytest.mark.parametrize("lower_case", [True, False])
+def test_an_adapter_remembers_the_case_that_its_training_was_told(lower_case, tmp_path):
+    """Everything that reads it takes the recorded case; a flag or a file must agree."""
+    vocabulary = [*support.VOCABULARY[:-1], "The"]
+    support.write_google(tmp_path / "base", vocabulary=vocabulary)
+    source, mrpc = str(tmp_path / "base"), runs.write_mrpc(tmp_path / "mrpc", 8)
+    out, case = tmp_path / "out", f"--do_lower_case={str(lower_case).lower()}"
+    words = [*RUN, f"--base_model={source}", f"--data_dir={mrpc}", f"--output_dir={out}"]
+    assert runs.command(*words, case) is None
+    adapter = str(out / "adapter")
+    predictor = Predictor(adapter, base=source)
+    assert predictor.model.base.vocabulary.lower_case is lower_case
+    applied = ["--task_name=mrpc", "--do_eval", *words[5:], "--max_seq_length=16"]
+    assert runs.command(*applied, f"--adapter_dir={adapter}", f"--output_dir={tmp_path}/o") is None
+    join([adapter], load_base(source), str(tmp_path / "joined"))
+    assert store.main(["verify", adapter, f"--base_model={source}"]) == 0
+    other = f"--do_lower_case={str(not lower_case).lower()}"
+    message = runs.command(
+        *applied, other, f"--adapter_dir={adapter}", f"--output_dir={tmp_path}/p"
+    )
+    assert "lower_case" in message
 
 
 def pad(folder, rows):
