@@ -73,6 +73,12 @@ def test_the_client(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     exec(_example("docs/serving.md", "import tensorflow as tf, tensorflow_text"), {})
     assert re.match(r"tf.Tensor\(\[b'[01]'\].*\n?.*b'0' b'1'", capsys.readouterr().out, re.S)
+    names = {}
+    exec(_example("docs/serving.md", "def int32"), names)
+    assert re.match(r"tf.Tensor\(\[b'[01]'\]", capsys.readouterr().out)
+    for values in (np.array([2**33 + 7]), np.array([1.7]), [2**33]):
+        with pytest.raises(ValueError):
+            names["int32"](values)
 
 
 def test_a_loop_of_ones_own(folder, monkeypatch):

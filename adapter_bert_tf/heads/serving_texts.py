@@ -14,14 +14,25 @@ INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
 
 
 def text_signature(names: Sequence[str], answer: Callable[..., Tensors]) -> Any:
-    """The signature with string arguments `[batch]`, which `answer` takes in this order."""
+    """The signature with string arguments `[batch]`, which `answer` takes in this order.
+
+    TensorFlow does not refuse a single string, which is a batch of one.
+    """
 
     @tf.function
     def serving_default(**texts: tf.Tensor) -> Tensors:
-        return answer(*(texts[name] for name in names))
+        return answer(*(_as_batch(texts[name]) for name in names))
 
     specs = {name: tf.TensorSpec([None], tf.string, name=name) for name in names}
     return serving_default.get_concrete_function(**specs)
+
+
+def _as_batch(text: tf.Tensor) -> tf.Tensor:
+    """A batch of one for a single string; a batch as it is.
+
+    TensorFlow removes `tf.reshape` here, because the signature promises a batch.
+    """
+    return tf.where(tf.fill([tf.size(text)], True), text, "")
 
 
 def id_specs() -> dict[str, tf.TensorSpec]:

@@ -54,9 +54,19 @@ def encoder_inputs(inputs: Any, config: BertConfig) -> dict[str, tf.Tensor]:
 
 def _int32(name: str, value: Any) -> tf.Tensor:
     try:
+        if isinstance(value, np.ndarray | list | tuple):
+            _check_whole(np.asarray(value))
         return tf.convert_to_tensor(value, tf.int32)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must be whole numbers. Received: {preview(value)}") from error
+
+
+def _check_whole(array: np.ndarray) -> None:
+    """Raises `ValueError` for what TensorFlow would round or wrap around: 1.5, or 2**33."""
+    limits = np.iinfo(np.int32)
+    is_whole = array.dtype.kind in "iub" or not array.size
+    if not is_whole or (array.size and not limits.min <= array.min() <= array.max() <= limits.max):
+        raise ValueError("not int32")
 
 
 def _check_shapes(shapes: Mapping[str, tf.TensorShape], config: BertConfig) -> None:

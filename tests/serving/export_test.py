@@ -186,6 +186,24 @@ def test_no_questions_and_unequal_columns(tiny_base_folder, tmp_path):
         served(question=tf.constant(["who", "why"]), context=tf.constant(["it was good"]))
 
 
+@pytest.mark.parametrize("kind", ["classification", "regression", "multi_label", "span"])
+@pytest.mark.long
+def test_one_string_is_a_batch_of_one(kind, tiny_base_folder, tmp_path):
+    base = load_base(tiny_base_folder)
+    labels = {"span": ("start", "end"), "regression": ()}.get(kind, ("no", "yes"))
+    model = TASK_TYPES[kind].new_model(base.build_encoder(), len(labels) or 1)
+    limits = {"max_seq_length": 24} | ({"max_query_length": 9} if kind == "span" else {"texts": 2})
+    config = _config(base, kind if labels else "classification", labels, **limits)
+    export_task(str(tmp_path / "model"), model, config, base.vocabulary)
+    served = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
+    names = TASK_TYPES[kind].text_names
+    texts = dict(zip(names, ("who sat", "The cat sat on the mat."), strict=True))
+    one = served(**{name: tf.constant(text) for name, text in texts.items()})
+    batch = served(**{name: tf.constant([text]) for name, text in texts.items()})
+    for name, value in batch.items():
+        np.testing.assert_array_equal(one[name], value)
+
+
 def test_something_else_is_not_replaced(tiny_base_folder, tmp_path):
     base = load_base(tiny_base_folder)
     model = TASK_TYPES["classification"].new_model(base.build_encoder(), 2)

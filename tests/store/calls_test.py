@@ -95,6 +95,20 @@ CALLS = {
         lambda x: x | {"input_word_ids": tf.cast(x["input_word_ids"], tf.float32)},
         "invalid: input_word_ids",
     ),
+    "an array that wraps around": (
+        lambda x: x | {"input_word_ids": x["input_word_ids"].numpy().astype("i8") + 2**33},
+        "invalid: input_word_ids",
+    ),
+    "a list that wraps around": (
+        lambda x: (
+            x | {"input_word_ids": (x["input_word_ids"].numpy().astype("i8") - 2**32).tolist()}
+        ),
+        "invalid: input_word_ids",
+    ),
+    "an array that is rounded": (
+        lambda x: x | {"input_word_ids": x["input_word_ids"].numpy() + 0.5},
+        "invalid: input_word_ids",
+    ),
 }
 
 
