@@ -108,8 +108,8 @@ DOUBLED = {
 @pytest.mark.parametrize("content", DOUBLED)
 def test_doubled_quotation_marks_are_said(content, tmp_path, caplog):
     read(tmp_path, content)
-    assert ("--quoted" in caplog.text) == DOUBLED[content]
+    assert ("quoted=True" in caplog.text) == DOUBLED[content]
     caplog.clear()
     if DOUBLED[content]:
         assert read(tmp_path, content, quoted=True).text_a == ['He said "no".']
-        assert "--quoted" not in caplog.text
+        assert "quoted=True" not in caplog.text
