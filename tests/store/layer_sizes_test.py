@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig
 from adapter_bert_tf.base import load_base
+from adapter_bert_tf.cli.store import main
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.training.tuning import Tuning
@@ -45,6 +47,23 @@ def test_files_have_the_sizes(model, tmp_path):
     again = AdapterModel(model.base)
     again.load_adapter(str(tmp_path / "a"))
     np.testing.assert_array_equal(again(INPUTS, "a"), model(INPUTS, "a"))
+
+
+def test_the_list_shows_the_smallest_and_the_largest(model, tmp_path, capsys):
+    for name in ("a", "plain"):
+        model.save_adapter(name, str(tmp_path / name))
+    assert main(["list", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()[1:3]
+    assert [line.split()[:3] for line in lines] == [
+        ["a", "adapters", "2-4"],
+        ["plain", "adapters", "4"],
+    ]
+
+
+def test_generated_adapters_have_one_size():
+    adapter = dataclasses.replace(CONFIG, normalize_output=True)
+    with refused("invalid", "one size"):
+        HyperFormerConfig(adapter, ("a",))
 
 
 def test_rows_of_one_batch(model):
