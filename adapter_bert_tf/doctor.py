@@ -114,8 +114,6 @@ def check_credentials():
 
 def check_bucket(path):
     """Yields whether a folder in a bucket can be read and written."""
-    import tensorflow as tf
-
     from adapter_bert_tf import storage
     from adapter_bert_tf.errors import InputError
     from adapter_bert_tf.run.checks.paths import check_writable
@@ -125,7 +123,7 @@ def check_bucket(path):
         check_writable(path, path)
         content = f"{len(names)} entries" if storage.isdir(path) else "not there yet"
         yield Finding(path, f"{content}, can be read and written")
-    except (InputError, tf.errors.OpError) as error:
+    except (InputError, OSError) as error:
         fix = "Is the name right, and has this account the role Storage Object Admin there?"
         yield Finding(path, str(error)[:400], fix, needed=True)
 

@@ -1,5 +1,8 @@
 """Retries of remote file operations, with backoff and a printed reason."""
 
+from __future__ import annotations
+
+import errno
 import functools
 import os
 import random
@@ -8,24 +11,25 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from adapter_bert_tf.errors import Unavailable, Unsupported
+from adapter_bert_tf.lazy import tf
+
 # TensorFlow's client reads these once: it tries each request three times, and caches no stats,
 # because another process may have written since.
 os.environ.setdefault("GCS_RETRY_CONFIG_MAX_RETRIES", "2")
 os.environ.setdefault("GCS_RETRY_CONFIG_INIT_DELAY_TIME_US", "500000")
 os.environ.setdefault("GCS_STAT_CACHE_MAX_AGE", "0")
 
-import tensorflow as tf
-
-from adapter_bert_tf.errors import Unavailable, Unsupported
-
 # What 429, 5xx and lost connections become after the client's own retries.
 TRANSIENT = (
-    tf.errors.AbortedError,
-    tf.errors.UnavailableError,
-    tf.errors.DeadlineExceededError,
-    tf.errors.InternalError,
-    tf.errors.UnknownError,
+    "AbortedError",
+    "UnavailableError",
+    "DeadlineExceededError",
+    "InternalError",
+    "UnknownError",
 )
+# Other errors as local files have them.
+OS_ERRORS = {"NotFoundError": errno.ENOENT, "AlreadyExistsError": errno.EEXIST}
 ATTEMPTS = 8
 MAX_WAIT_SECONDS = 60.0
 Operation = TypeVar("Operation", bound=Callable[..., Any])
@@ -41,7 +45,7 @@ def retry_remote(operation: Operation) -> Operation:
 
     Raises:
       InputError: for denied access (403), or a scheme that TensorFlow does not know.
-      tf.errors.OpError: for other errors, such as a missing path.
+      OSError: for other errors, such as a missing path (`FileNotFoundError`).
     """
 
     @functools.wraps(operation)
@@ -60,9 +64,10 @@ def retry_remote(operation: Operation) -> Operation:
                     f"{path}: access denied. {reason(error)} Give this machine's account the role "
                     "Storage Object Admin, or run: gcloud auth application-default login."
                 ) from error
-            except TRANSIENT as error:
-                if attempt == ATTEMPTS:
-                    raise
+            except tf.errors.OpError as error:
+                name = type(error).__name__
+                if name not in TRANSIENT or attempt == ATTEMPTS:
+                    raise OSError(OS_ERRORS.get(name, errno.EIO), reason(error), path) from error
                 _wait(path, error, attempt)
 
     return with_retries  # type: ignore[return-value]
@@ -81,5 +86,7 @@ def _wait(path: str, error: tf.errors.OpError, attempt: int) -> None:
 
 def reason(error: Exception) -> str:
     """The first line of an error's message; the rest of TensorFlow's is the service's JSON."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     first = str(getattr(error, "message", error)).strip().split("\n")[0]
     return re.sub(r"^\{\{.*?\}\} ", "", first)[:200]  # Without the place in a graph.

@@ -1,11 +1,16 @@
-"""Local and gs:// files: `tf.io.gfile` with retries and atomic writes.
+"""Local and gs:// files, with atomic writes; only remote files need TensorFlow (`tf.io.gfile`).
 
 A local file is written under a temporary name and renamed. An object of a store appears as a whole,
-but no operation moves a folder of them at once.
+but no operation moves a folder of them at once. Remote operations raise what local ones do:
+`OSError`, `FileNotFoundError` if the path is missing.
 """
+
+from __future__ import annotations
 
 import atexit
 import contextlib
+import dataclasses
+import glob as local_glob
 import hashlib
 import os
 import pathlib
@@ -13,21 +18,21 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
-from typing import Any
-
-import tensorflow as tf
+from typing import Any, BinaryIO
 
 from adapter_bert_tf.errors import Damaged, InputError, Unavailable
+from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.retry import is_remote, retry_remote
 from adapter_bert_tf.retry import reason as reason
 from adapter_bert_tf.sanitize import is_utf8, parse_json, preview
 
-# Errors of TensorFlow for a damaged checkpoint: its index may point past the end of the data, or
-# to a block larger than memory.
-DAMAGED_CHECKPOINT = (tf.errors.OpError, IndexError, MemoryError, ValueError)
 
-glob = retry_remote(tf.io.gfile.glob)
-stat = retry_remote(tf.io.gfile.stat)
+@dataclasses.dataclass(frozen=True)
+class Stat:
+    """Size in bytes, and time of the last change, of a file."""
+
+    length: int
+    mtime_nsec: int
 
 
 def path_of(value: object) -> str:
@@ -41,25 +46,57 @@ def path_of(value: object) -> str:
 @retry_remote
 def exists(path: str) -> bool:
     """Whether there is a file or folder."""
+    if not is_remote(path):
+        return is_utf8(path) and os.path.exists(path)
     return is_utf8(path) and tf.io.gfile.exists(path)
 
 
 @retry_remote
 def isdir(path: str) -> bool:
-    """Whether there is a folder; TensorFlow's `isdir` also returns False if a request fails."""
-    try:
+    """Whether there is a folder; raises an error if that cannot be known."""
+    if not is_remote(path):
+        return is_utf8(path) and _is_local_folder(path)
+    try:  # TensorFlow's `isdir` also returns False if a request fails.
         return is_utf8(path) and tf.io.gfile.stat(path).is_directory
     except (tf.errors.NotFoundError, tf.errors.FailedPreconditionError):  # Below a file.
         return False
 
 
+def _is_local_folder(path: str) -> bool:
+    try:
+        os.stat(path)
+    except PermissionError:
+        raise
+    except OSError:
+        return False
+    return os.path.isdir(path)
+
+
+@retry_remote
+def glob(pattern: str) -> list[str]:
+    """Returns the paths that match a pattern."""
+    return tf.io.gfile.glob(pattern) if is_remote(pattern) else sorted(local_glob.glob(pattern))
+
+
+@retry_remote
+def stat(path: str) -> Stat:
+    """Returns size and time of a file."""
+    if is_remote(path):
+        remote = tf.io.gfile.stat(path)
+        return Stat(remote.length, remote.mtime_nsec)
+    local = os.stat(path)
+    return Stat(local.st_size, local.st_mtime_ns)
+
+
 @retry_remote
 def listdir(folder: str) -> list[str]:
     """Returns the names of the files and folders in a folder."""
+    if not is_remote(folder):
+        return os.listdir(folder)
     try:
         return tf.io.gfile.listdir(folder)
     except tf.errors.NotFoundError as error:
-        if is_remote(folder) and tf.io.gfile.exists(folder):  # A request failed.
+        if tf.io.gfile.exists(folder):  # A request failed.
             raise tf.errors.UnavailableError(None, None, error.message) from error
         raise
 
@@ -81,17 +118,17 @@ def walk(folder: str) -> list[tuple[str, list[str], list[str]]]:
 def makedirs(folder: str) -> None:
     """Makes a local folder; stores have no folders, and in a missing bucket the client hangs."""
     if not is_remote(folder):
-        tf.io.gfile.makedirs(folder)
+        os.makedirs(folder, exist_ok=True)
 
 
 @retry_remote
 def remove(path: str) -> None:
     """Removes a file; a remote one may be gone, by an earlier request whose answer was lost."""
-    try:
+    if not is_remote(path):
+        os.remove(path)
+        return
+    with contextlib.suppress(tf.errors.NotFoundError):
         tf.io.gfile.remove(path)
-    except tf.errors.NotFoundError:
-        if not is_remote(path):
-            raise
 
 
 def is_link(path: str) -> bool:
@@ -126,10 +163,15 @@ def rmtree(folder: str) -> None:
         shutil.rmtree(folder)  # TensorFlow's `rmtree` empties the targets of links.
 
 
+def open_to_read(path: str) -> BinaryIO:
+    """Opens a file to read its bytes; what reads remote ones retries (`retry_remote`)."""
+    return tf.io.gfile.GFile(path, "rb") if is_remote(path) else open(path, "rb")
+
+
 @retry_remote
 def read_bytes(path: str, limit: int = -1) -> bytes:
     """Reads a file, or its first `limit` bytes."""
-    with tf.io.gfile.GFile(path, "rb") as file:
+    with open_to_read(path) as file:
         return file.read(limit)
 
 
@@ -142,7 +184,7 @@ def read_json_object(path: str, limit: int = -1, distinct: bool = False) -> dict
     """Reads a JSON object; arguments as in `read_bytes` and `parse_json`. Raises `InputError`."""
     try:
         values = parse_json(read_bytes(path, limit), distinct)
-    except tf.errors.OpError as error:
+    except OSError as error:
         raise Unavailable(f"Cannot read {path!r}: {reason(error)}") from error
     except ValueError as error:
         raise Damaged(f"{path} is not valid JSON: {error}. Is the file complete?") from error
@@ -158,7 +200,7 @@ def write_bytes(path: str, content: bytes) -> None:
         with tf.io.gfile.GFile(path, "wb") as file:
             file.write(content)
         return
-    tf.io.gfile.makedirs(os.path.dirname(path) or ".")
+    makedirs(os.path.dirname(path) or ".")
     temporary = f"{path}.{uuid.uuid4().hex[:8]}.tmp"
     pathlib.Path(temporary).write_bytes(content)
     os.replace(temporary, path)
@@ -243,7 +285,7 @@ def cached(*paths: str) -> list[str]:
 
 @retry_remote
 def _download(path: str, local: str) -> None:
-    with tf.io.gfile.GFile(path, "rb") as source, open(local, "wb") as target:
+    with open_to_read(path) as source, open(local, "wb") as target:
         shutil.copyfileobj(source, target, 2**24)
 
 

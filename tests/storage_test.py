@@ -41,16 +41,18 @@ def test_transient_errors_are_retried_and_printed(error, capsys):
 
 
 @pytest.mark.parametrize(
-    ("path", "error", "calls"),
+    ("path", "error", "raised", "calls"),
     [
-        ("gs://b/x", tf.errors.AbortedError, retry.ATTEMPTS),
-        ("gs://b/x", tf.errors.NotFoundError, 1),
-        ("/tmp/x", tf.errors.UnavailableError, 1),
+        ("gs://b/x", tf.errors.AbortedError, OSError, retry.ATTEMPTS),
+        ("gs://b/x", tf.errors.NotFoundError, FileNotFoundError, 1),
+        ("gs://b/x", tf.errors.AlreadyExistsError, FileExistsError, 1),
+        ("gs://b/x", tf.errors.DataLossError, OSError, 1),
+        ("/tmp/x", tf.errors.UnavailableError, tf.errors.UnavailableError, 1),
     ],
 )
-def test_how_often_errors_are_retried(path, error, calls):
+def test_how_often_errors_are_retried(path, error, raised, calls):
     operation, made = failing(99, error)
-    with pytest.raises(error):
+    with pytest.raises(raised, match="All 3 retry attempts failed"):
         operation(path)
     assert len(made) == calls
 
@@ -73,6 +75,22 @@ def test_names_that_are_not_utf8_do_not_exist(tmp_path):
     folder.mkdir()
     assert not storage.exists(folder) and not storage.isdir(folder)
     assert storage.exists(tmp_path) and storage.isdir(tmp_path)
+
+
+def test_local_files_are_those_of_the_operating_system(tmp_path):
+    file, missing = str(tmp_path / "a.txt"), str(tmp_path / "no" / "a.txt")
+    storage.write_text(file, "four")
+    assert storage.stat(file).length == 4
+    assert storage.stat(file).mtime_nsec == os.stat(file).st_mtime_ns
+    assert storage.listdir(str(tmp_path)) == ["a.txt"]
+    assert storage.glob(str(tmp_path / "a*")) == [file]
+    assert not storage.isdir(file) and not storage.isdir(f"{file}/below")
+    for read in (storage.read_bytes, storage.stat, storage.listdir, storage.remove):
+        with pytest.raises(FileNotFoundError):
+            read(missing)
+    assert not storage.exists(missing) and not storage.isdir(missing)
+    storage.remove(file)
+    assert not storage.exists(file)
 
 
 def test_writes_are_atomic(tmp_path):

@@ -4,18 +4,19 @@ A module may change what a sublayer adds to the skip connection (`adapt_sublayer
 any projection inside it (`adapt_projection`), LayerNorms and the pooler.
 """
 
+from __future__ import annotations
+
 import copy
 import dataclasses
 import functools
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
-
-import tensorflow as tf
+from typing import Any, TypeAlias
 
 from adapter_bert_tf.adapters.ops import Tensor, dense, layer_norm
 from adapter_bert_tf.adapters.variable_specs import POOLER
+from adapter_bert_tf.lazy import tf
 
-Function = Callable[[tf.Tensor], tf.Tensor]
+Function: TypeAlias = Callable[["tf.Tensor"], "tf.Tensor"]
 # The input with the output of an encoder's frozen layers, where that is known before the call.
 FROZEN_OUTPUT = "frozen_output"
 # The projections of each sublayer that a module can change, in the order of their computation.
@@ -97,7 +98,7 @@ class AdapterModule:
         self.config, self.stacked = config, stacked
         self.values, self.dropouts = values or {}, dropouts or {}
 
-    def for_call(self, inputs: Mapping[str, tf.Tensor]) -> "AdapterModule":
+    def for_call(self, inputs: Mapping[str, tf.Tensor]) -> AdapterModule:
         """The module of one call with these inputs; the encoder asks for it before anything else.
 
         It is a new object where it depends on the inputs, so that calls share no state.

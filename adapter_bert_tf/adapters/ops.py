@@ -1,18 +1,20 @@
 """Dense layers and LayerNorm on given weights, one set for all rows or one for each."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TypeAlias, Union
 
-import tensorflow as tf
+from adapter_bert_tf.lazy import tf
 
-Tensor: TypeAlias = tf.Tensor | tf.Variable
+Tensor: TypeAlias = Union["tf.Tensor", "tf.Variable"]
 
 ACTIVATION_FUNCTIONS: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
     "gelu": lambda x: tf.nn.gelu(x, approximate=True),
     "gelu_erf": lambda x: tf.nn.gelu(x, approximate=False),
-    "relu": tf.nn.relu,
-    "swish": tf.nn.silu,
-    "tanh": tf.math.tanh,
+    "relu": lambda x: tf.nn.relu(x),
+    "swish": lambda x: tf.nn.silu(x),
+    "tanh": lambda x: tf.math.tanh(x),
     "linear": lambda x: x,
 }
 # What the leading axis of stacked weights stands for.

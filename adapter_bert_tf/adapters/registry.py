@@ -1,23 +1,24 @@
 """Base class of the configurations of methods, and the registry of their kinds."""
 
+from __future__ import annotations
+
 import copy
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-import tf_keras
-
 from adapter_bert_tf.adapters.modules import AdapterModule, Function
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec, declare_groups
 from adapter_bert_tf.errors import Conflict, InputError
+from adapter_bert_tf.lazy import tf_keras
 from adapter_bert_tf.sanitize import parse_json, preview
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-MODULE_KINDS: dict[str, type["ModuleConfig"]] = {}
+MODULE_KINDS: dict[str, type[ModuleConfig]] = {}
 DEFAULT_KIND = "bottleneck"  # Of a dict without a kind: the first versions had no other.
 
 
@@ -74,7 +75,7 @@ class ModuleConfig:
         """Groups of the base's variables that the borrowed values replace."""
         return ()
 
-    def without_lowest(self, count: int, num_layers: int) -> "ModuleConfig":
+    def without_lowest(self, count: int, num_layers: int) -> ModuleConfig:
         """The configuration without the lowest layers (AdapterDrop). Raises `InputError`."""
         if count:
             raise Conflict(
@@ -100,7 +101,7 @@ class ModuleConfig:
         return json.dumps(self.to_dict(), indent=2)
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Self":
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Makes a configuration from plain values. Raises `InputError`."""
         kind = values.get("kind", DEFAULT_KIND)
         known_kinds = [name for name, known in MODULE_KINDS.items() if issubclass(known, cls)]
@@ -114,7 +115,7 @@ class ModuleConfig:
         return MODULE_KINDS[kind]._from_fields(rest)  # type: ignore[return-value]
 
     @classmethod
-    def _from_fields(cls, values: Mapping[str, Any]) -> "ModuleConfig":
+    def _from_fields(cls, values: Mapping[str, Any]) -> ModuleConfig:
         known = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
         unknown = sorted(str(key) for key in set(values) - set(known))
         message = f"unknown adapter config keys; known are {known}"
@@ -127,7 +128,7 @@ class ModuleConfig:
             raise InputError(f"Wrong type in the adapter config: {error}") from error
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> "Self":
+    def from_json(cls, text: str | bytes) -> Self:
         """Makes a configuration from JSON text. Raises `InputError`, also for invalid JSON."""
         try:
             values = parse_json(text)

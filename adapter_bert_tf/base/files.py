@@ -8,8 +8,6 @@ import os
 import pathlib
 import re
 
-import tensorflow as tf
-
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import hub
 from adapter_bert_tf.errors import InputError, NotFound, Unavailable, Unsupported
@@ -57,7 +55,7 @@ def find_base(source: str | os.PathLike[str]) -> BaseFiles:
     try:
         folder, weights, origin = _locate(place)
         names = sorted(storage.listdir(folder))
-    except tf.errors.OpError as error:
+    except OSError as error:
         raise Unavailable(f"Cannot read the base at {place!r}: {error}") from error
     if "vocab.txt" not in names and "vocab.json" in names:
         raise Unsupported(
@@ -105,7 +103,7 @@ def _license(folder: str, names: list[str]) -> str | None:
         return None
     try:
         head = storage.read_bytes(os.path.join(folder, "README.md"), LARGEST_README)
-    except (tf.errors.OpError, InputError):
+    except (OSError, InputError):
         return None
     match = LICENSE.search(head.decode("utf-8", "replace").partition("\n---")[0])
     return match[1] if match else None

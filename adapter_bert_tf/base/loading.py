@@ -1,20 +1,19 @@
 """Opens a base: configuration, vocabulary and weights, and the encoder built from them."""
 
+from __future__ import annotations
+
 import copy
 import dataclasses
 import functools
 import hashlib
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tensorflow as tf
 from absl import logging
 
-from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.registry import ModuleConfig
-from adapter_bert_tf.adapters.task_encoder import TaskEncoder, new_encoder
 from adapter_bert_tf.adapters.variable_specs import POOLER, base_specs
 from adapter_bert_tf.base import files as base_files
 from adapter_bert_tf.base.assign import assign_weights, check_shapes
@@ -23,6 +22,11 @@ from adapter_bert_tf.base.readers import read_shapes, read_weights
 from adapter_bert_tf.base.tokenizer_settings import TOKENIZER
 from adapter_bert_tf.base.vocabulary import Vocabulary, read_vocabulary
 from adapter_bert_tf.errors import Mismatch, Missing, require_type
+from adapter_bert_tf.lazy import tf
+
+if TYPE_CHECKING:
+    from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
+    from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 
 PADDING = 128  # Rows of embeddings without a word piece, at most.
 # Fields of a `BertConfig`.
@@ -114,6 +118,8 @@ class Base:
           dropout: rate of hidden states and of attention in training; None for the base's own.
           product_dtype, frozen_layers: as in `AdapterBertEncoder`.
         """
+        from adapter_bert_tf.adapters.task_encoder import new_encoder  # Needs TensorFlow.
+
         options: dict[str, Any] = {} if dropout is None else dict.fromkeys(DROPOUTS, dropout)
         options |= {"product_dtype": product_dtype, "frozen_layers": frozen_layers}
         return new_encoder(dataclasses.asdict(self.config) | options, adapter)

@@ -6,6 +6,8 @@ those of this package (`adapters/layer_0/attention/down_kernel`, `head/kernel`).
 the encoder (optimizer slots, pretraining heads) are left out.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 import math
@@ -13,11 +15,11 @@ import re
 
 import ml_dtypes
 import numpy as np
-import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import tensors
 from adapter_bert_tf.errors import Damaged, Unsupported
+from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.sanitize import truncate
 
 NOT_ENCODER = r"^(cls|classifier|qa_outputs)\.|position_ids$"
@@ -95,11 +97,19 @@ def _open(path):
     return (_in_model_garden if is_object_based else _in_google)(path, shapes), reader
 
 
+def checkpoint_errors() -> tuple[type[Exception], ...]:
+    """Errors of TensorFlow for a damaged checkpoint.
+
+    Its index may point past the end of the data, or to a block larger than memory.
+    """
+    return (tf.errors.OpError, OSError, IndexError, MemoryError, ValueError)
+
+
 def _checkpoint(path):
     """The reader of a complete TensorFlow checkpoint. Raises `InputError`."""
     try:
         reader = tf.train.load_checkpoint(_local_checkpoint(path))
-    except storage.DAMAGED_CHECKPOINT as error:
+    except checkpoint_errors() as error:
         raise Damaged(
             f"Cannot read the checkpoint {path!r}: {storage.reason(error)} Copy or download all of "
             "its files again."
@@ -116,9 +126,10 @@ def _checkpoint(path):
 
 
 def _read_tensor(path, reader, name):
+    damaged: tuple[type[Exception], ...] = (*checkpoint_errors(), RuntimeError)
     try:
         return reader.get_tensor(name)
-    except (*storage.DAMAGED_CHECKPOINT, RuntimeError) as error:
+    except damaged as error:
         raise Damaged(
             f"The checkpoint {path!r} is damaged: {name} cannot be read "
             f"({storage.reason(error)}). Copy or download all of its files again."

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import ml_dtypes
 import numpy as np
 import safetensors
-import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import Damaged, InputError
@@ -18,7 +17,7 @@ FLOATS: Mapping[str, type] = {
     "F16": np.float16,
     "BF16": ml_dtypes.bfloat16,
 }
-ERRORS = (tf.errors.OpError, OSError, safetensors.SafetensorError)
+ERRORS = (OSError, safetensors.SafetensorError)
 
 
 def read_shapes(path: str) -> dict[str, tuple[int, ...]]:
@@ -58,7 +57,7 @@ def _damaged(path: str, error: Exception) -> InputError:
     """The error for a file that cannot be read, with its size."""
     try:
         size = f"it has {storage.stat(path).length:,} bytes"
-    except tf.errors.OpError as missing:
+    except OSError as missing:
         size = storage.reason(missing)
     return Damaged(
         f"Cannot read {path!r}: {storage.reason(error)}; {size}. The file is damaged or "

@@ -5,7 +5,6 @@ import hashlib
 import os
 from collections.abc import Iterable, Sequence
 
-import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf import storage
@@ -91,9 +90,9 @@ def read_vocabulary(path: str, do_lower_case: bool | None = None) -> Vocabulary:
 def _read_lines(path: str) -> tuple[str, ...]:
     try:
         text = storage.read_bytes(path, LARGEST_FILE).decode("utf-8-sig")
-    except tf.errors.NotFoundError as error:
+    except FileNotFoundError as error:
         raise NotFound(f"No vocabulary file at {path!r}.") from error
-    except tf.errors.OpError as error:
+    except OSError as error:
         raise Unavailable(f"Cannot read {path!r}: {error}") from error
     except UnicodeDecodeError as error:
         raise Damaged(

@@ -70,6 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _one(parsed: argparse.Namespace) -> int:
+    from adapter_bert_tf.store.files import read_adapter_config
+
+    read_adapter_config(parsed.adapter_dir)  # Errors, before seconds of importing TensorFlow.
     from adapter_bert_tf.predict.predictor import Predictor
 
     predictor = Predictor(parsed.adapter_dir, base=parsed.base_model)
@@ -79,10 +82,13 @@ def _one(parsed: argparse.Namespace) -> int:
 
 
 def _file(parsed: argparse.Namespace) -> int:
-    from adapter_bert_tf.predict.predictor import Predictor
     from adapter_bert_tf.predict.tables import check_places
+    from adapter_bert_tf.store.files import read_adapter_config
 
     check_places(parsed.predict_file, parsed.output, parsed.overwrite)
+    read_adapter_config(parsed.adapter_dir)  # Errors, before seconds of importing TensorFlow.
+    from adapter_bert_tf.predict.predictor import Predictor
+
     predictor = Predictor(parsed.adapter_dir, base=parsed.base_model, batch_size=parsed.batch_size)
     rows = predictor.predict_file(
         parsed.predict_file,

@@ -15,6 +15,7 @@ from adapter_bert_tf.cli.error_handling import before_tensorflow, error_report, 
 from adapter_bert_tf.config import checks
 from adapter_bert_tf.config.ineffective_flags import warn_of_ineffective_flags
 from adapter_bert_tf.config.messages import spell_for_command
+from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.errors import InputError, Interrupted, WorkerLost
 from adapter_bert_tf.sanitize import preview
 
@@ -39,6 +40,7 @@ def run_job(
         config = config_of(parsed)
         checks.check(config)
         warn_of_ineffective_flags(config)
+        _check_found(config, options)
         run = importlib.import_module(module).run
         if options is None:
             run(config)
@@ -55,6 +57,14 @@ def run_job(
         )
     except Exception as error:  # Users see no traceback.
         sys.exit(f"error: {error_report(error, parsed.output_dir)}")
+
+
+def _check_found(config: RunConfig, options: Collection[str] | None) -> None:
+    """Raises `InputError` for missing inputs, before seconds of importing TensorFlow."""
+    from adapter_bert_tf.run.checks.paths import check_found  # Imports NumPy.
+
+    compares = "adapters" in (options or ())  # Adapters of other folders than --adapter_dir.
+    check_found(config, applies=not compares)
 
 
 def _require_flags(words: Sequence[str]) -> None:

@@ -30,6 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _join(parsed: argparse.Namespace) -> int:
     from adapter_bert_tf.base import load_base
     from adapter_bert_tf.sanitize import printable
+    from adapter_bert_tf.store.directory import parse_named_folder
+    from adapter_bert_tf.store.files import read_adapter_config
+
+    for folder in parsed.folders:  # Errors, before seconds of importing TensorFlow.
+        read_adapter_config(parse_named_folder(folder)[1])
     from adapter_bert_tf.serving.joined import join
     from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 

@@ -34,13 +34,11 @@ def _read_text(path: str, flag: str) -> str:
     if "://" not in path:
         with open(path, "rb") as file:
             return _decode(file.read(LARGEST_FILE + 1))
-    import tensorflow as tf
-
     from adapter_bert_tf import storage
 
     try:
         return _decode(storage.read_bytes(path, LARGEST_FILE + 1))
-    except tf.errors.OpError as error:
+    except OSError as error:
         raise Unavailable(f"Cannot read {flag}={path}: {storage.reason(error)}") from error
 
 

@@ -7,24 +7,10 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
-from adapter_bert_tf.adapters.modules import AdapterModule
-from adapter_bert_tf.adapters.ops import Tensor, dense, on_vectors
+from adapter_bert_tf.adapters.ops import on_vectors
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.heads.losses import Loss, binary_cross_entropy, sparse_cross_entropy
 from adapter_bert_tf.heads.task_model import TaskModel
-
-
-def pooled_logits(
-    encoder: Any,
-    inputs: Mapping[str, tf.Tensor],
-    module: AdapterModule,
-    kernel: Tensor,
-    bias: Tensor,
-    stacked: str | None = None,
-) -> tf.Tensor:
-    """What `Classifier` computes, from given weights; see `Head.logits`."""
-    pooled = encoder(inputs, output_range=1, module=module)["pooled_output"]
-    return dense(pooled, kernel, bias, stacked)
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")

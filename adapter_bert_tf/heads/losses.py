@@ -1,11 +1,13 @@
 """The losses of classes and of several tasks; scores have tf_keras' own."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-import tensorflow as tf
+from adapter_bert_tf.lazy import tf
 
-Loss: TypeAlias = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]  # Of labels and outputs.
+Loss: TypeAlias = Callable[["tf.Tensor", "tf.Tensor"], "tf.Tensor"]  # Of labels and outputs.
 
 
 def sparse_cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:

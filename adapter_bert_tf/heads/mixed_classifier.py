@@ -8,25 +8,17 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
-from adapter_bert_tf.adapters.methods.multitask import TASK_IDS, TASKS, check_task_names
+from adapter_bert_tf.adapters.methods.multitask import TASK_IDS, check_task_names
 from adapter_bert_tf.adapters.ops import dense
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
-from adapter_bert_tf.adapters.variable_specs import VariableSpec
 from adapter_bert_tf.heads.losses import Loss, mixed_loss
-from adapter_bert_tf.heads.task_model import EncoderModel, head_specs, new_head
+from adapter_bert_tf.heads.specs import HeadOf as HeadOf
+from adapter_bert_tf.heads.specs import mixed_head_name
+from adapter_bert_tf.heads.task_model import EncoderModel, new_head
 
 # Of an output that is another task's: after softmax exactly 0, and finite, so that no gradient is
 # infinity times zero.
 NOT_ITS_OWN = -1e9
-
-
-@dataclasses.dataclass(frozen=True)
-class HeadOf:
-    """The head of one of several tasks."""
-
-    task: str
-    outputs: int  # Number of classes; 1 for a score.
-    is_score: bool = False  # Whether the output is a score instead of logits.
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
@@ -52,7 +44,7 @@ class MixedClassifier(EncoderModel):
         self.dropout_rate = dropout
         self.dropout = tf_keras.layers.Dropout(dropout)
         hidden = encoder.config["hidden_size"]
-        self.heads = [new_head(hidden, head.outputs, _name(head.task)) for head in rows]
+        self.heads = [new_head(hidden, head.outputs, mixed_head_name(head.task)) for head in rows]
         self.built = True
 
     def call(self, inputs: Mapping[str, tf.Tensor], training: bool | None = None) -> tf.Tensor:
@@ -85,22 +77,10 @@ class MixedClassifier(EncoderModel):
 
     def head_layers(self) -> dict[str, tf_keras.layers.Dense]:
         """The heads, each under `tasks/TASK/head`."""
-        return dict(zip(map(_name, self.head_of), self.heads, strict=True))
+        return dict(zip(map(mixed_head_name, self.head_of), self.heads, strict=True))
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
             "heads": [dataclasses.asdict(head) for head in self.head_of.values()],
             "dropout": self.dropout_rate,
         }
-
-
-def _name(task: str) -> str:
-    return f"{TASKS}/{task}/head"
-
-
-def mixed_head_specs(hidden_size: int, heads: Sequence[HeadOf]) -> dict[str, VariableSpec]:
-    """Dict from common name to `Spec` of the heads of several tasks."""
-    specs: dict[str, VariableSpec] = {}
-    for head in heads:
-        specs |= head_specs(hidden_size, head.outputs, _name(head.task))
-    return specs

@@ -1,15 +1,18 @@
 """Signatures of SavedModels that take texts or word-piece ids."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import tensorflow as tf
+from adapter_bert_tf.lazy import tf
 
-from adapter_bert_tf.data.tokenization import TextEncoder
+if TYPE_CHECKING:
+    from adapter_bert_tf.data.tokenization import TextEncoder
 
 Config: TypeAlias = Mapping[str, Any]  # Of an adapter.
-Tensors: TypeAlias = dict[str, tf.Tensor]
-Run: TypeAlias = Callable[[Tensors], tf.Tensor]  # From encoder inputs to logits.
+Tensors: TypeAlias = dict[str, "tf.Tensor"]
+Run: TypeAlias = Callable[[Tensors], "tf.Tensor"]  # From encoder inputs to logits.
 INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
 
 

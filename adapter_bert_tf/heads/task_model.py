@@ -9,20 +9,13 @@ import tf_keras
 from absl import logging
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
-from adapter_bert_tf.adapters.methods.fusion_config import ScoreDropout
+from adapter_bert_tf.adapters.methods.score_dropout import ScoreDropout
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.adapters.variable_specs import VariableSpec
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.losses import Loss
+from adapter_bert_tf.heads.specs import head_specs
 from adapter_bert_tf.sanitize import preview
-
-
-def head_specs(hidden_size: int, outputs: int, name: str = "head") -> dict[str, VariableSpec]:
-    """Dict from common name to `Spec` of a head's dense layer."""
-    return {
-        f"{name}/kernel": VariableSpec((hidden_size, outputs), "head"),
-        f"{name}/bias": VariableSpec((outputs,), "head"),
-    }
 
 
 def new_head(hidden_size: int, outputs: int, name: str = "head") -> tf_keras.layers.Dense:

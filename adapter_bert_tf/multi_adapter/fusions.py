@@ -9,7 +9,7 @@ import tensorflow as tf
 from adapter_bert_tf.adapters.methods.mixed import MixedModule
 from adapter_bert_tf.adapters.modules import module_from_values
 from adapter_bert_tf.errors import Conflict, InputError
-from adapter_bert_tf.heads.classifier import pooled_logits
+from adapter_bert_tf.heads.logits import pooled_logits
 from adapter_bert_tf.multi_adapter.live_task import LiveTask
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents

@@ -1,21 +1,21 @@
 """Atomic replacement of files and folders."""
 
 import contextlib
+import errno
 import os
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 
-import tensorflow as tf
-
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import Occupied
+from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.permissions import require_writable
 
 TEMPORARY = ".tmp-"  # In the name of a folder that is being written, or about to be removed.
 ATTEMPTS = 100  # Of several processes that write the same folder, one is last.
 # What a rename raises when another process put its own folder there first.
-TAKEN = (tf.errors.AlreadyExistsError, tf.errors.FailedPreconditionError)
+TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
 
 
 def require_creatable(path: str) -> None:
@@ -92,18 +92,18 @@ def _swap(temporary: str, folder: str) -> None:
     for attempt in range(ATTEMPTS):
         aside = _temporary_name(folder)
         require_creatable(folder)
-        with contextlib.suppress(tf.errors.NotFoundError):  # Nothing was there.
-            tf.io.gfile.rename(folder, aside)
+        with contextlib.suppress(FileNotFoundError):  # Nothing was there.
+            os.rename(folder, aside)
         try:
-            tf.io.gfile.rename(temporary, folder)
+            os.rename(temporary, folder)
             return
-        except TAKEN:
+        except OSError as error:
+            if error.errno not in TAKEN:
+                if storage.exists(aside):
+                    os.rename(aside, folder)
+                raise
             if attempt == ATTEMPTS - 1:
                 raise
-        except tf.errors.OpError:
-            if storage.exists(aside):
-                tf.io.gfile.rename(aside, folder)
-            raise
         finally:
             storage.rmtree(aside)
 
@@ -122,7 +122,7 @@ def replace_file(path: str, overwrite: bool) -> Iterator[str]:
         os.chmod(temporary, 0o666 & ~_umask())
         try:
             _move(temporary, path, overwrite)
-        except (FileExistsError, IsADirectoryError, tf.errors.AlreadyExistsError) as error:
+        except (FileExistsError, IsADirectoryError) as error:
             kept = _new_file(folder, "answers-", path)
             os.replace(temporary, kept)
             raise Occupied(
@@ -144,9 +144,12 @@ def _new_file(folder: str, beginning: str, path: str) -> str:
 
 
 def _move(written: str, path: str, overwrite: bool) -> None:
-    """Moves a file. Raises `FileExistsError` or TensorFlow's error if `path` exists."""
+    """Moves a file. Raises `FileExistsError` if `path` exists."""
     if storage.is_remote(path):
-        tf.io.gfile.copy(written, path, overwrite=overwrite)
+        try:
+            tf.io.gfile.copy(written, path, overwrite=overwrite)
+        except tf.errors.AlreadyExistsError as error:
+            raise FileExistsError(path) from error
     elif overwrite:
         os.replace(written, path)
     else:

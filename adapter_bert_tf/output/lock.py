@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import filelock
-import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import InputError, Occupied
@@ -145,7 +144,7 @@ class Lock:
                     print(f"{self.path} belongs to another process now; stopping.", flush=True)
                     os._exit(1)
                 self._write()
-            except (OSError, InputError, tf.errors.OpError) as error:
+            except (OSError, InputError) as error:
                 print(f"{self.path} could not be renewed; trying again: {error}", flush=True)
 
     def _write(self) -> None:

@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import tensorflow as tf
-
 from adapter_bert_tf import storage
 from adapter_bert_tf.sanitize import parse_json, preview
 
@@ -20,7 +18,7 @@ def read_record(path: str, limit: int = -1) -> dict[str, Any] | None:
         return None
     try:
         record = parse_json(storage.read_bytes(path, limit))
-    except (ValueError, tf.errors.OpError):  # The latter for a folder.
+    except (ValueError, OSError):  # The latter for a folder.
         return None
     return record if isinstance(record, dict) else None
 

@@ -21,7 +21,6 @@ from adapter_bert_tf.output.atomic import replace_file, require_creatable
 from adapter_bert_tf.permissions import denied_as_input_error
 from adapter_bert_tf.predict.writing import answer_cells, open_writer, unused_names
 from adapter_bert_tf.sanitize import format_lines
-from adapter_bert_tf.training.progress import RowProgress
 
 AT_ONCE = 2048  # Rows in memory.
 Texts: TypeAlias = tuple[str, ...]
@@ -75,6 +74,8 @@ def answer_file(
         columns = [] if table.is_empty else columns_of(table.names)
         answer_names = unused_names(names, table.names or ())
         texts_of = _TextReader(path, columns, table.names, source_format, skip_bad_rows)
+        from adapter_bert_tf.training.progress import RowProgress  # Needs TensorFlow.
+
         row_progress = RowProgress(os.path.basename(path)) if progress else None
         with open_writer(place, output_format, table, answer_names) as write:
             for rows in in_parts(table, AT_ONCE):

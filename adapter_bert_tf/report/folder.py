@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import tensorflow as tf
-
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import NotFound
 from adapter_bert_tf.sanitize import parse_json, preview
@@ -70,7 +68,7 @@ class Contents:
             if len(content) > MAX_BYTES:
                 raise ValueError("it is too large")
             return parse(content.decode("utf-8"))
-        except (*READ_ERRORS, csv.Error, tf.errors.OpError) as error:
+        except (*READ_ERRORS, csv.Error) as error:
             self.damaged.append(f"{name} is damaged and not shown ({preview(str(error), 120)}).")
             return default
 

@@ -84,7 +84,7 @@ class SavedModelDir(Artifact):
         if not self._has_model() or not listed or not {*listed} <= {*walk(self.path)[0]}:
             return {}
         sizes = {name: storage.stat(self.file(name)).length for name in listed}
-        return {**sizes, MODEL: self._digest()}
+        return {**sizes, MODEL: str(self._digest())}
 
     def signatures(self) -> dict[str, Any]:
         """The signatures by name; none if there is no SavedModel, or a damaged one."""

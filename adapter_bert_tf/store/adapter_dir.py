@@ -5,8 +5,6 @@ import struct
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import tensorflow as tf
-
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import Occupied
 from adapter_bert_tf.output import atomic
@@ -134,6 +132,6 @@ def _read(path: str, limit: int) -> bytes:
         return b""
     try:
         content: bytes = storage.read_bytes(path, limit)
-    except tf.errors.NotFoundError:
+    except FileNotFoundError:
         return b""
     return content

@@ -1,11 +1,12 @@
 """Meaning of the config of an adapter directory: its method, and the variables of its file."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf.adapters.registry import ModuleConfig
@@ -16,7 +17,8 @@ from adapter_bert_tf.adapters.variable_specs import (
     norm_names,
 )
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads.mixed_classifier import mixed_head_specs
+from adapter_bert_tf.heads.specs import mixed_head_specs
+from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.multitask import heads_of, is_several
 from adapter_bert_tf.task_types import type_of

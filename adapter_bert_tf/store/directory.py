@@ -1,5 +1,7 @@
 """The adapter directory: `adapter_config.json`, `adapter.safetensors` and `README.md`."""
 
+from __future__ import annotations
+
 import dataclasses
 import io
 import json
@@ -8,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
 from adapter_bert_tf.adapters.methods.multitask import MultitaskConfig
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.errors import InputError, Mismatch, Occupied
+from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents, schema
 from adapter_bert_tf.store import weights as weight_bytes

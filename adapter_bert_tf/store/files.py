@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import Damaged, NotFound
@@ -19,8 +18,8 @@ from adapter_bert_tf.store.card import card_page
 from adapter_bert_tf.store.file_names import CARD, CONFIG, WEIGHTS
 
 
-def read_adapter(folder: str) -> tuple[dict[str, Any], dict[str, np.ndarray], bytes]:
-    """(config, weights by common name, bytes of the weights file). Raises `InputError`."""
+def read_adapter_config(folder: str) -> dict[str, Any]:
+    """Reads the config of an adapter directory. Raises `InputError`, also if there is none."""
     require_open(folder)
     if not storage.exists(os.path.join(folder, CONFIG)):
         raise NotFound(
@@ -28,10 +27,15 @@ def read_adapter(folder: str) -> tuple[dict[str, Any], dict[str, np.ndarray], by
             "directory of another (adapter_dir).",
             "adapter_dir",
         )
+    return read_config(os.path.join(folder, CONFIG))
+
+
+def read_adapter(folder: str) -> tuple[dict[str, Any], dict[str, np.ndarray], bytes]:
+    """(config, weights by common name, bytes of the weights file). Raises `InputError`."""
     try:
-        config = read_config(os.path.join(folder, CONFIG))
+        config = read_adapter_config(folder)
         weights, content = _read_weights(os.path.join(folder, WEIGHTS), config)
-    except tf.errors.OpError as error:
+    except OSError as error:
         raise Damaged(f"The adapter directory {folder!r} is damaged: {error}") from error
     return config, weights, content
 
@@ -52,7 +56,7 @@ def read_config(path: str) -> dict[str, Any]:
 @storage.retry_remote
 def _read_weights(path: str, config: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], bytes]:
     shapes, size = contents.expected_shapes(config), _file_size(path)
-    with tf.io.gfile.GFile(path, "rb") as file:
+    with storage.open_to_read(path) as file:
         weight_bytes.check_header(file.read, size, shapes, path)
         file.seek(0)
         content = file.read()

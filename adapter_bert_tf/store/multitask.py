@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adapter_bert_tf.errors import Conflict, NotFound, Unsupported
-from adapter_bert_tf.heads.mixed_classifier import HeadOf
+from adapter_bert_tf.heads.specs import HeadOf
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.file_names import TASKS  # Also the name of the config's list of tasks.
 from adapter_bert_tf.task_types import TASK_TYPES, TableType, TaskType, type_of

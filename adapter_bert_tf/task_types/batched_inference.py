@@ -1,19 +1,22 @@
 """Outputs of a model for texts of any number, in batches of similar length."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import tensorflow as tf
 
-from adapter_bert_tf.data.batches import tokenize
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.questions.spans import SpanSettings, Window, make_windows
 from adapter_bert_tf.data.questions.squad import Question
-from adapter_bert_tf.data.tokenization import TextEncoder, pad_inputs
+from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.tasks.span_decoding import Decoder, DecodingSettings
+
+if TYPE_CHECKING:
+    from adapter_bert_tf.data.tokenization import TextEncoder
 
 AT_A_TIME = 3  # Batches.
 Inputs: TypeAlias = dict[str, np.ndarray]
@@ -29,6 +32,9 @@ def class_logits(
     Batches of several adapters may be of different widths, so the result is a list of arrays. `run`
     computes a batch of at most `batch_size` rows. Also returns which rows are cut, bool `[rows]`.
     """
+    from adapter_bert_tf.data.batches import tokenize
+    from adapter_bert_tf.data.tokenization import pad_inputs
+
     texts = [list(column) for column in columns]
     features = tokenize(Examples(texts[0], texts[1] if texts[1:] else None, None, [], []), encoder)
     logits: dict[int, np.ndarray] = {}

@@ -1,15 +1,17 @@
 """The interface of types whose labels are strings, each with a logit and a probability."""
 
+from __future__ import annotations
+
 import abc
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.serving_texts import Config, Tensors
+from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types.table_type import Scale, TableType
 from adapter_bert_tf.task_types.task_type import Answer

@@ -1,13 +1,15 @@
 """Multi-label classification: any number of labels for each text or pair."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import tensorflow as tf
 
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types import report_parts
 from adapter_bert_tf.task_types.details import calibration, largest, rounded

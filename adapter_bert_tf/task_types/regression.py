@@ -1,17 +1,19 @@
 """Regression: a score for each text or pair."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.serving_texts import Config, Tensors
+from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types import report_parts
 from adapter_bert_tf.task_types.details import largest, rounded

@@ -1,19 +1,19 @@
 """Extractive question answering: an answer is a span of a context."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tensorflow as tf
 
 from adapter_bert_tf.data.questions.spans import SpanSettings
 from adapter_bert_tf.data.questions.squad import Question
-from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.heads import serving_texts
-from adapter_bert_tf.heads.serving_spans import Answerer
+from adapter_bert_tf.heads.logits import SPAN_LABELS, SPANS_LEAVE_OUT, sequence_logits
 from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run, Tensors
-from adapter_bert_tf.heads.span_labeler import LABELS, SpanLabeler, sequence_logits
+from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.sanitize import truncate
 from adapter_bert_tf.task_types import report_parts
 from adapter_bert_tf.task_types.batched_inference import RunBatch, settings_from, span_answers
@@ -21,6 +21,10 @@ from adapter_bert_tf.task_types.details import LONGEST_TEXT, MOST_ERRORS, calibr
 from adapter_bert_tf.task_types.task_type import Answer, TaskType
 from adapter_bert_tf.tasks import squad_metrics
 from adapter_bert_tf.tasks.span_decoding import DecodingSettings
+
+if TYPE_CHECKING:
+    from adapter_bert_tf.data.tokenization import TextEncoder
+    from adapter_bert_tf.heads.span_labeler import SpanLabeler
 
 AROUND = 160  # Characters of the context, before an answer and after it.
 F1_BINS = 10
@@ -31,14 +35,14 @@ class Spans(TaskType):
 
     name = file_head = "span"
     predicts = "an answer"
-    labels = LABELS
+    labels = SPAN_LABELS
     text_names = ("question", "context")
     example_texts = ("Where is the cat?", "The cat is on the mat.")
     inputs = dataclasses.asdict(SpanSettings()) | dataclasses.asdict(DecodingSettings())
     longest = "max_query_length"
     logits = staticmethod(sequence_logits)
     command = "run_squad.py"
-    unused = SpanLabeler.unused
+    unused = SPANS_LEAVE_OUT
     pipeline = "question-answering"
     metrics = ("f1", "exact_match")
     details_kind = "spans"
@@ -51,6 +55,8 @@ class Spans(TaskType):
     )
 
     def new_model(self, encoder: Any, outputs: int) -> SpanLabeler:
+        from adapter_bert_tf.heads.span_labeler import SpanLabeler
+
         return SpanLabeler(encoder)
 
     def numeric_outputs(self, logits: tf.Tensor) -> Tensors:
@@ -101,6 +107,8 @@ class Spans(TaskType):
         return ["answer", "score", "probability", "start", "end"]
 
     def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
+        from adapter_bert_tf.heads.serving_spans import Answerer
+
         answerer = Answerer(run, config["inputs"], pieces.encoder)
         return serving_texts.text_signature(self.text_names, answerer)
 

@@ -1,27 +1,31 @@
 """The interface of types whose examples are rows of a table: texts, and a cell with the label."""
 
+from __future__ import annotations
+
 import abc
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import tensorflow as tf
 
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.labels import LabelCells
-from adapter_bert_tf.data.tokenization import TextEncoder, pad_inputs, require_equal_lengths
 from adapter_bert_tf.errors import Conflict, InputError
 from adapter_bert_tf.heads import serving_texts
-from adapter_bert_tf.heads.classifier import Classifier, pooled_logits
+from adapter_bert_tf.heads.logits import pooled_logits
 from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run, Tensors
-from adapter_bert_tf.heads.task_model import TaskModel
+from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types.batched_inference import RunBatch, class_logits
 from adapter_bert_tf.task_types.metrics import Metric
 from adapter_bert_tf.task_types.task_type import TaskType
 from adapter_bert_tf.tasks.task import Task
+
+if TYPE_CHECKING:
+    from adapter_bert_tf.data.tokenization import TextEncoder
+    from adapter_bert_tf.heads.task_model import TaskModel
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +56,8 @@ class TableType(TaskType, LabelCells):
     raw_outputs: ClassVar[str] = "probabilities"  # Noun for the content of `test_results.tsv`.
 
     def new_model(self, encoder: Any, outputs: int) -> TaskModel:
+        from adapter_bert_tf.heads.classifier import Classifier
+
         dropout = encoder.config["output_dropout"]
         return Classifier(encoder, outputs, dropout=dropout, **self.model_options)
 
@@ -195,6 +201,8 @@ class TableType(TaskType, LabelCells):
 
     def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
         def answer(*texts: tf.Tensor) -> Tensors:
+            from adapter_bert_tf.data.tokenization import pad_inputs, require_equal_lengths
+
             ids, types = pieces(config["inputs"]["max_seq_length"], *require_equal_lengths(texts))
             return self.served(run(pad_inputs(ids, types)), config)
 

@@ -1,22 +1,27 @@
 """The interface of a task type: all that differs between classes, scores, label sets and spans."""
 
+from __future__ import annotations
+
 import abc
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
-import tensorflow as tf
 
 from adapter_bert_tf.adapters.modules import module_from_values
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.variable_specs import VariableSpec
-from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run
-from adapter_bert_tf.heads.task_model import TaskModel, head_specs
+from adapter_bert_tf.heads.specs import head_specs
+from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.report_blocks import Block
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types.batched_inference import RunBatch
+
+if TYPE_CHECKING:
+    from adapter_bert_tf.data.tokenization import TextEncoder
+    from adapter_bert_tf.heads.task_model import TaskModel
 
 Details: TypeAlias = Mapping[str, Any]  # Of one evaluated set; see `eval_details.json`.
 ReportPart: TypeAlias = Callable[[Details, str], Sequence[Block]]

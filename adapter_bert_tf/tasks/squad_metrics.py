@@ -1,7 +1,5 @@
 """Exact match and F1 by SQuAD's official evaluators, which Model Garden contains."""
 
-from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
-
 # Model Garden's names for `best_exact` and the like of the official script.
 BEST = {
     "best_exact": "final_exact",
@@ -45,7 +43,7 @@ def evaluate_v1(articles, predictions):
     """
     exact = f1 = total = 0
     for qa in questions_in(articles):
-        scores = squad_evaluate_v1_1.evaluate(_as_articles([qa]), predictions)
+        scores = _evaluator(1).evaluate(_as_articles([qa]), predictions)
         exact += scores["exact_match"]
         f1 += scores["final_f1"]
         total += 1
@@ -65,11 +63,11 @@ def evaluate_v2(articles, predictions, best_answers=None, null_odds=None):
       nothing at all, whatever the odds.
     """
     articles = _as_articles(questions_in(articles))
-    scores = squad_evaluate_v2_0.evaluate(articles, predictions)
+    scores = _evaluator(2).evaluate(articles, predictions)
     by_kind = {n: value for n, value in scores.items() if n.startswith(("HasAns", "NoAns"))}
     results = {"exact_match": scores["exact"], "f1": scores["f1"], **by_kind}
     if null_odds is not None:
-        best = squad_evaluate_v2_0.evaluate(articles, best_answers, null_odds)
+        best = _evaluator(2).evaluate(articles, best_answers, null_odds)
         results |= {name: best[garden_name] for name, garden_name in BEST.items()}
     return results
 
@@ -80,10 +78,10 @@ def scores_by_question(articles, predictions, version_2=False):
     for qa in questions_in(articles):
         article, name = _as_articles([qa]), qa["id"]
         if version_2:
-            result = squad_evaluate_v2_0.evaluate(article, {name: predictions[name]})
+            result = _evaluator(2).evaluate(article, {name: predictions[name]})
             scores[name] = (result["exact"] / 100, result["f1"] / 100)
         else:
-            result = squad_evaluate_v1_1.evaluate(article, predictions)
+            result = _evaluator(1).evaluate(article, predictions)
             scores[name] = (result["exact_match"], result["final_f1"])
     return scores
 
@@ -92,3 +90,10 @@ def _as_articles(questions):
     """Questions as one article, each with a list of answers."""
     qas = [qa | {"answers": qa.get("answers") or []} for qa in questions]
     return [{"paragraphs": [{"qas": qas}]}]
+
+
+def _evaluator(version):
+    """The official evaluator of SQuAD 1.1 or 2.0; its module imports TensorFlow."""
+    from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
+
+    return squad_evaluate_v1_1 if version == 1 else squad_evaluate_v2_0

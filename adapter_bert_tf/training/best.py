@@ -20,7 +20,7 @@ from adapter_bert_tf.sanitize import parse_json, preview
 FILE = "best.json"
 READ_ERRORS = (
     *(ValueError, LookupError, TypeError, AttributeError),
-    *(safetensors.SafetensorError, tf.errors.OpError),
+    *(safetensors.SafetensorError, OSError),
 )
 WEIGHTS_FILE = re.compile(r"best-(\d+)\.safetensors")
 Results = dict[str, float]

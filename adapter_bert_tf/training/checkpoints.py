@@ -12,6 +12,7 @@ import tf_keras
 from absl import logging
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.base.readers import checkpoint_errors
 from adapter_bert_tf.errors import Damaged, Unavailable
 
 MAX_TO_KEEP = 2
@@ -61,7 +62,7 @@ class Checkpoints:
         for path in paths:
             try:
                 self.checkpoint.restore(path, self.options).expect_partial()
-            except storage.DAMAGED_CHECKPOINT as error:
+            except checkpoint_errors() as error:
                 logging.warning("The checkpoint %s is damaged: %s", path, error)
                 continue
             step = int(self.optimizer.iterations.numpy())
@@ -109,7 +110,7 @@ class Checkpoints:
         """The set of prefixes in the file `checkpoint`; `{None}` if it cannot be read."""
         try:
             state = tf.train.get_checkpoint_state(self.local)
-        except (ValueError, tf.errors.OpError):
+        except (ValueError, OSError, tf.errors.OpError):
             state = None
         return {state.model_checkpoint_path, *state.all_model_checkpoint_paths} if state else {None}
 
@@ -147,7 +148,7 @@ def _is_readable(prefix):
     """Whether the index of a checkpoint is complete; TensorFlow writes its end last."""
     try:
         tf.train.load_checkpoint(prefix)
-    except storage.DAMAGED_CHECKPOINT:
+    except checkpoint_errors():
         return False
     return True
 

@@ -1,14 +1,14 @@
 """Tuning methods: which variables are trained."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-import tensorflow as tf
-
 from adapter_bert_tf.adapters.variable_specs import BASE_GROUPS, VariableSpec
 from adapter_bert_tf.errors import Conflict, InputError, require_bools, require_type
-from adapter_bert_tf.heads.task_model import train_only
+from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.sanitize import preview
 
 
@@ -202,6 +202,8 @@ def select_trained(model: Any, tuning: Tuning) -> dict[str, tf.Variable]:
     Raises:
       InputError: when the tuning does not fit the model, or a variable has no specification.
     """
+    from adapter_bert_tf.heads.task_model import train_only  # Needs TensorFlow.
+
     require_type("tuning", tuning, Tuning, 'Tuning("adapters")')
     named, specs = model.named_variables(), model.specs()
     num_layers = model.encoder.config["num_layers"]

@@ -9,7 +9,8 @@ import tf_keras
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
-from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig, ScoreDropout
+from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
+from adapter_bert_tf.adapters.methods.score_dropout import ScoreDropout
 from adapter_bert_tf.adapters.modules import Sublayer, module_from_values
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.adapters.task_encoder import ModuleLayer

@@ -1,14 +1,15 @@
 """The bottleneck: the computation of Houlsby's, Pfeiffer's and parallel adapters."""
 
-from collections.abc import Mapping
+from __future__ import annotations
 
-import tensorflow as tf
+from collections.abc import Mapping
 
 from adapter_bert_tf.adapters.config import OUTPUT_NORM, AdapterConfig
 from adapter_bert_tf.adapters.modules import AdapterModule, Function, Sublayer
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, Tensor, dense, layer_norm
 from adapter_bert_tf.adapters.registry import module_for
 from adapter_bert_tf.adapters.variable_specs import values_with_prefix
+from adapter_bert_tf.lazy import tf
 
 OUTPUT_NORM_EPSILON = 1e-5  # As in HyperFormer's code.
 

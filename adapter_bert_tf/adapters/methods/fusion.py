@@ -1,9 +1,9 @@
 """AdapterFusion: for each token, an attention over members weights what each of them adds."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from __future__ import annotations
 
-import tensorflow as tf
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from adapter_bert_tf.adapters.methods.bottleneck import Bottleneck
 from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
@@ -11,8 +11,9 @@ from adapter_bert_tf.adapters.modules import AdapterModule, Function, Sublayer
 from adapter_bert_tf.adapters.ops import MEMBERS, Tensor, dense
 from adapter_bert_tf.adapters.registry import module_for
 from adapter_bert_tf.adapters.variable_specs import values_with_prefix
+from adapter_bert_tf.lazy import tf
 
-Observer = Callable[[Sublayer, tf.Tensor], None]
+Observer: TypeAlias = Callable[[Sublayer, "tf.Tensor"], None]
 
 
 @module_for(FusionConfig)

@@ -1,12 +1,11 @@
 """Configuration of AdapterFusion: its members, and the attention over them."""
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
-
-import tensorflow as tf
-import tf_keras
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.registry import ModuleConfig, register, require
@@ -16,7 +15,6 @@ from adapter_bert_tf.adapters.variable_specs import (
     VariableSpec,
     dense_specs,
 )
-from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import printable
 
 MOST_MEMBERS = 1_000
@@ -27,7 +25,6 @@ WHY_SERIAL = (
 )
 TO_IDENTITY = 0.01  # Weight of the value kernels' distance to the identity in the loss.
 
-HOTTEST = 50.0  # Temperature at the first step, if it falls; 1 at the end.
 
 _require = functools.partial(require, "Fusion config")
 
@@ -96,6 +93,8 @@ class FusionConfig(ModuleConfig):
         specs = self.specs(sizes).items()
         prefixes = {name.rpartition("/")[0] for name, spec in specs if spec.group == "fusion"}
         rate = sizes.get("attention_dropout", ATTENTION_DROPOUT)
+        from adapter_bert_tf.adapters.methods.score_dropout import ScoreDropout
+
         return {prefix: ScoreDropout(rate, self.cooling_steps) for prefix in sorted(prefixes)}
 
     @property
@@ -117,41 +116,3 @@ def _attention(hidden: int, layer: int | None) -> dict[str, VariableSpec]:
         **dense_specs("key_", size, size, "fusion", layer, **start),
         "value_kernel": value,
     }
-
-
-@tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
-class ScoreDropout(tf_keras.layers.Dropout):
-    """Dropout on scores, which are then divided by a temperature that falls during training.
-
-    It falls from 50 to 1 in `cooling_steps` equal steps. After them and outside training it is 1,
-    so nothing of it has to be saved.
-    """
-
-    def __init__(self, rate: float, cooling_steps: int = 0, **kwargs: Any) -> None:
-        super().__init__(rate, dtype=tf.float32, **kwargs)
-        self.cooling_steps = cooling_steps
-
-    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
-        """The input of the softmax, of the shape of the scores."""
-        dropped = super().call(inputs, training=training)
-        training = tf_keras.backend.learning_phase() if training is None else training
-        if not self.cooling_steps or not training:
-            return dropped
-        self.require_step()
-        return dropped / self.temperature(self._random_generator.step)
-
-    def require_step(self) -> None:
-        """Raises `InputError` if the temperature falls and the step is unknown."""
-        if self.cooling_steps and getattr(self._random_generator, "step", None) is None:
-            raise InputError(
-                "cooling_steps needs to know the step. Train with training.loop.train, or call "
-                "training.dropout.seed_dropout(model, seed, optimizer.iterations) before fit."
-            )
-
-    def temperature(self, step: tf.Variable | tf.Tensor | float) -> tf.Tensor:
-        """The temperature at a step, counted from 0."""
-        left = 1.0 - tf.cast(step, tf.float32) / self.cooling_steps
-        return 1.0 + (HOTTEST - 1.0) * tf.maximum(left, 0.0)
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {"cooling_steps": self.cooling_steps}

@@ -1,13 +1,13 @@
 """HyperFormer and HyperFormer++: a hypernetwork generates the adapters of each task."""
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
-
-import tensorflow as tf
 
 from adapter_bert_tf.adapters.config import OUTPUT_NORM, AdapterConfig
 from adapter_bert_tf.adapters.methods.multitask import TASK_IDS, TASKS, TaskAdaptersConfig
@@ -20,6 +20,7 @@ from adapter_bert_tf.adapters.variable_specs import (
     dense_specs,
     values_with_prefix,
 )
+from adapter_bert_tf.lazy import tf
 
 NAME = "hypernetwork"
 SHARED = f"{NAME}/generators"  # Of HyperFormer++, for all sublayers.

@@ -1,18 +1,20 @@
 """Base class of the methods for several tasks: task names, and the task of each row."""
 
+from __future__ import annotations
+
 import dataclasses
 import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-import tensorflow as tf
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.adapters.variable_specs import Sizes, values_with_prefix
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.sanitize import preview
 
 TASKS = "tasks"  # First part of the names of a task's variables.
@@ -113,7 +115,7 @@ class TaskAdaptersConfig(MultitaskConfig):
         """As of one adapter: the rows of all tasks share the dropouts."""
         return self.adapter.dropout_rates(sizes)
 
-    def without_lowest(self, count: int, num_layers: int) -> "TaskAdaptersConfig":
+    def without_lowest(self, count: int, num_layers: int) -> TaskAdaptersConfig:
         """The configuration without adapters in the lowest layers, for all tasks."""
         return dataclasses.replace(self, adapter=self.adapter.without_lowest(count, num_layers))
 

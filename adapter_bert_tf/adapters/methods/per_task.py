@@ -1,9 +1,9 @@
 """An adapter for each of several tasks; each row of a batch uses that of its task."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Mapping
-
-import tensorflow as tf
 
 from adapter_bert_tf.adapters.methods.multitask import (
     TASK_IDS,
@@ -15,6 +15,7 @@ from adapter_bert_tf.adapters.modules import AdapterModule
 from adapter_bert_tf.adapters.ops import ROWS, Tensor
 from adapter_bert_tf.adapters.registry import module_for, register
 from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec, values_with_prefix
+from adapter_bert_tf.lazy import tf
 
 
 @register("per_task")

@@ -1,13 +1,12 @@
 """Projected attention layers (PALs): each task adds a small attention to every block."""
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
-
-import tensorflow as tf
-import tf_keras
 
 from adapter_bert_tf.adapters.config import ACTIVATIONS
 from adapter_bert_tf.adapters.methods.multitask import (
@@ -26,6 +25,7 @@ from adapter_bert_tf.adapters.variable_specs import (
     dense_specs,
     values_with_prefix,
 )
+from adapter_bert_tf.lazy import tf, tf_keras
 
 NAME = "pals"
 SCALE = 0.02  # Standard deviation of all kernels at the start.

@@ -59,7 +59,7 @@ def cached_records(folder, key, windows):
             logging.warning(f"The windows in {path} are damaged and will be written again.")
         try:
             storage.makedirs(path)
-        except tf.errors.OpError as error:
+        except OSError as error:
             raise Unavailable(
                 f"The windows cannot be written to {folder}: {error}. Choose another features_dir.",
                 "features_dir",
@@ -100,7 +100,7 @@ def _read_records(path, done_file):
     """Reads complete records; returns None for missing or damaged ones."""
     if not storage.exists(done_file):
         return None
-    with contextlib.suppress(ValueError, KeyError, TypeError, tf.errors.OpError):
+    with contextlib.suppress(ValueError, KeyError, TypeError, OSError, tf.errors.OpError):
         values = parse_json(storage.read_bytes(done_file))
         records = Records(os.path.join(path, str(values["name"])), values["count"])
         if all(storage.exists(file) and not storage.isdir(file) for file in records.files()):

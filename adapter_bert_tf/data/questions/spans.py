@@ -1,14 +1,16 @@
 """Sliding windows over the contexts of questions, with answers as positions."""
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 import itertools
 
 import numpy as np
-import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.lazy import tf
 
 QUESTIONS_PER_BATCH = 512
 

@@ -8,7 +8,6 @@ import re
 import zlib
 from collections.abc import Sequence
 
-import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf import storage
@@ -81,9 +80,10 @@ def _read(path: str) -> bytes:
     try:
         content: bytes = storage.read_bytes(path)
         return gzip.decompress(content) if path.endswith(".gz") else content
-    except (tf.errors.OpError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        kind = Unavailable if isinstance(error, tf.errors.OpError) else Damaged
-        raise kind(f"Cannot read {path!r}: {error}") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise Damaged(f"Cannot read {path!r}: {error}") from error
+    except OSError as error:
+        raise Unavailable(f"Cannot read {path!r}: {error}") from error
 
 
 def _decode(path: str, content: bytes, encodings: Sequence[str]) -> str:

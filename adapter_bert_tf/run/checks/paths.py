@@ -1,21 +1,27 @@
 """Checks of paths and buckets before anything expensive starts; all raise `InputError`."""
 
+from __future__ import annotations
+
 import os
 import uuid
 from collections.abc import Collection, Sequence
-
-import tensorflow as tf
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.config import settings
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.task_list import folders
 from adapter_bert_tf.errors import InputError, NotFound, Unavailable
-from adapter_bert_tf.permissions import denied
+from adapter_bert_tf.lazy import tf
+from adapter_bert_tf.permissions import denied, require_open
 from adapter_bert_tf.store.directory import parse_named_folders
-from adapter_bert_tf.training.strategy import tpu_runtime
+from adapter_bert_tf.store.files import read_adapter_config
 
 PLACEHOLDER = "YOUR_"  # In gcs_configs/.
+# Settings whose paths must exist. Those of bases may also be prefixes or names.
+_LOCAL_INPUTS = (
+    *("data_dir", "train_file", "predict_file", "vocab_file", "bert_config_file"),
+    *("init_from", "fuse"),
+)
 
 
 def check(config: RunConfig) -> None:
@@ -32,6 +38,8 @@ def check(config: RunConfig) -> None:
     _check_filled_in([*paths, ("tpu_name", device.tpu_name)])
     if device.strategy == "tpu":
         _check_remote(config, paths)
+        from adapter_bert_tf.training.strategy import tpu_runtime
+
         runtime = tpu_runtime(device.tpu_name, device.tpu_zone, device.gcp_project)
         tpu = device.tpu_name or "of the environment"
         print(f"tensorflow {tf.__version__}; TPU {tpu}: {runtime}", flush=True)
@@ -41,6 +49,39 @@ def check(config: RunConfig) -> None:
     for name, path in paths:
         if name in written and not config.actions.dry_run:
             check_writable(f"--{name}={path}", path)
+
+
+def check_found(config: RunConfig, applies: bool = True) -> None:
+    """Requires the local files and folders that a command reads, without TensorFlow.
+
+    Other errors in them are found when they are read.
+
+    Args:
+      config: of the command.
+      applies: whether the adapter is read if the command does not train.
+    """
+    if config.device.strategy == "tpu":  # `check` explains that its paths must be remote.
+        return
+    paths = [
+        (name, path)
+        for name in _LOCAL_INPUTS
+        if (value := config.values.get(name)) and not _is_created_later(config, name)
+        for path in paths_of(name, str(value))
+    ]
+    for name, path in [*paths, *(("task_name", path) for path in folders(config.data.task_name))]:
+        if not storage.is_remote(path):
+            require_open(path)
+            if not storage.exists(path):
+                raise NotFound(f"--{name}={config.values[name]}: there is no {path!r}.")
+    output = config.output
+    from_checkpoint = config.base.init_checkpoint and not output.adapter_dir
+    if applies and not config.actions.do_train and not from_checkpoint:
+        read_adapter_config(output.adapter_folder)
+
+
+def _is_created_later(config: RunConfig, name: str) -> bool:
+    """Whether TensorFlow Datasets makes a folder."""
+    return name == "data_dir" and config.data.data_source == "tfds"
 
 
 def paths_of(name: str, value: str) -> list[str]:
@@ -78,7 +119,7 @@ def _check_remote(config: RunConfig, paths: Collection[tuple[str, str]]) -> None
 def _check_readable(name: str, path: str) -> None:
     try:
         exists = storage.exists(path) or storage.glob(f"{path}*")
-    except tf.errors.OpError as error:
+    except OSError as error:
         raise Unavailable(f"--{name}={path} cannot be read: {storage.reason(error)}") from error
     if not exists:
         raise NotFound(f"--{name}={path} is not there. Check the bucket's name and the path.")
@@ -91,11 +132,9 @@ def check_writable(name: str, folder: str) -> None:
     try:
         storage.write_text(probe, "")
         storage.remove(probe)
-    except tf.errors.OpError as error:
+    except (OSError, InputError) as error:
         reason = denied(error) or storage.reason(error)
         raise Unavailable(f"{name} cannot be written: {reason}") from error
-    except (OSError, InputError) as error:
-        raise Unavailable(f"{name} cannot be written: {denied(error) or error}") from error
 
 
 def _nearest(folder: str) -> str:

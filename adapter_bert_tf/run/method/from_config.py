@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Collection, Sequence
 from typing import Any
 
-import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf import storage
@@ -246,7 +245,7 @@ def _named(adapter: str) -> ModuleConfig:
         )
     try:
         content = storage.read_bytes(adapter, LARGEST_FILE)
-    except tf.errors.OpError as error:
+    except OSError as error:
         raise Unavailable(f"Cannot read --adapter={adapter}: {storage.reason(error)}") from error
     with error_context(f"--adapter={adapter}"):
         return ModuleConfig.from_json(content)
