@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains, evaluates and applies an adapter (or a baseline) on a classification task.
 
-python run_classifier.py --task_name=MRPC --data_dir=GLUE/MRPC --do_train --do_eval \
+python run_classifier.py --task_name=MRPC --data_dir=GLUE/MRPC --do_train --do_eval \\
     --learning_rate=1e-3 --num_train_epochs=5 --output_dir=out/mrpc
 """
 

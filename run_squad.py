@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains, evaluates and applies an adapter (or a baseline) on SQuAD 1.1 or 2.0.
 
-python run_squad.py --train_file=train-v1.1.json --predict_file=dev-v1.1.json --do_train \
+python run_squad.py --train_file=train-v1.1.json --predict_file=dev-v1.1.json --do_train \\
     --do_predict --num_train_epochs=3 --output_dir=out/squad
 """
 

@@ -34,6 +34,15 @@ SETTINGS: tuple[Setting, ...] = tuple(
     row for name, section in SECTIONS.items() for row in settings_of_section(name, section)
 )
 BY_NAME: dict[str, Setting] = {row.name: row for row in SETTINGS}
+# The settings that most commands need, in the order of `--help`.
+COMMON: tuple[str, ...] = (
+    *("task_name", "data_dir", "text_a_column", "text_b_column", "label_column"),
+    *("train_file", "predict_file", "version_2_with_negative", "base_model"),
+    *("do_train", "do_eval", "do_predict", "do_export", "output_dir", "adapter_dir", "init_from"),
+    *("tuning", "adapter", "adapter_size", "learning_rate", "num_train_epochs"),
+    *("train_batch_size", "max_seq_length", "seed", "num_trials", "sweep"),
+    *("config", "dry_run", "overwrite"),
+)
 # Settings of `run_classifier.py` that are not keywords of `abt.train`.
 NOT_IN_PYTHON = (
     # The texts decide them, or `TrainedTask` replaces them.

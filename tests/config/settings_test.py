@@ -122,19 +122,36 @@ def test_evaluation_during_training_is_a_part_of_the_run_and_swept():
         assert name not in others + settings.NOT_REPEATED
 
 
-@pytest.mark.parametrize("of", Command)
-def test_every_flag_of_a_command_has_one_row(of):
+def _help(script, word):
     done = subprocess.run(
-        [sys.executable, f"{of.value}.py", "--help"],
+        [sys.executable, f"{script}.py", word],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    in_help = re.findall(r"^  --(?:\[no\])?(\w+):", done.stdout.split("absl.")[0], re.M)
-    assert in_help == sorted(row.name for row in settings.settings_of(of))
-    assert len(set(in_help)) == len(in_help)
+    return done.stdout.split("absl.")[0]
+
+
+@pytest.mark.parametrize("of", Command)
+def test_every_flag_of_a_command_has_one_row(of):
+    in_help = re.findall(r"^  --(?:\[no\])?(\w+)", _help(of.value, "--helpfull"), re.M)
+    assert in_help == [row.name for row in settings.settings_of(of)]
+
+
+@pytest.mark.parametrize("of", Command)
+def test_help_explains_the_common_flags_and_names_all(of):
+    page = _help(of.value, "--help")
+    explained = re.findall(r"^  --(?:\[no\])?(\w+)", page, re.M)
+    names = {row.name for row in settings.settings_of(of)}
+    assert explained == [name for name in settings.COMMON if name in names]
+    _, more = page.split("More flags")
+    others = re.findall(r"--(?:\[no\])?(\w+)", more.partition("\n")[2])
+    assert len(others) == len(set(others)) and set(others) == names - set(explained)
+    lines = dict(re.findall(r"^  (\w+): +(.*)", more, re.M))
+    assert lines["evaluation"].startswith("--eval_every_steps --metric --keep")
+    assert lines.keys() < settings.SECTIONS.keys()
 
 
 def test_every_role_is_some_flags_and_every_flag_of_some_command():
