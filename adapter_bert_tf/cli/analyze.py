@@ -1,19 +1,19 @@
 """Analyses at the terminal.
 
-python -m adapter_bert_tf.analysis ablation --adapter_dir=DIR --output_dir=OUT --task_name=... \
+adapter-bert analyze ablation --adapter_dir=DIR --output_dir=OUT --task_name=... \
     --data_dir=...            # the metric without the adapters of each span of layers
-python -m adapter_bert_tf.analysis influence ...    # how much each adapter changes; same flags
-python -m adapter_bert_tf.analysis compare --adapters=DIR,DIR --output_dir=OUT --task_name=... \
+adapter-bert analyze influence ...    # how much each adapter changes; same flags
+adapter-bert analyze compare --adapters=DIR,DIR --output_dir=OUT --task_name=... \
     --data_dir=...            # intervals, McNemar's test, the examples on which they differ
-python -m adapter_bert_tf.analysis init_scale|size|variants --output_dir=OUT --task_name=... \
+adapter-bert analyze init_scale|size|variants --output_dir=OUT --task_name=... \
     --data_dir=...            # train adapters of several initial scales, sizes or kinds
-python -m adapter_bert_tf.analysis size_map --output_dir=OUT size.csv ...    # of several tasks
-python -m adapter_bert_tf.analysis fusion --adapter_dir=DIR --output_dir=OUT --task_name=... \
+adapter-bert analyze size_map --output_dir=OUT size.csv ...    # of several tasks
+adapter-bert analyze fusion --adapter_dir=DIR --output_dir=OUT --task_name=... \
     --data_dir=...            # attention of a fusion to its members: CSV and heat map
-python -m adapter_bert_tf.analysis fusion_map --output_dir=OUT A.csv B.csv    # several in one map
-python -m adapter_bert_tf.analysis embeddings --adapter_dir=DIR --output_dir=OUT
+adapter-bert analyze fusion_map --output_dir=OUT A.csv B.csv    # several in one map
+adapter-bert analyze embeddings --adapter_dir=DIR --output_dir=OUT
                               # task embeddings of a HyperFormer, their similarity, a plot
-python -m adapter_bert_tf.analysis report --output_dir=OUT    # draws a folder's report.html again
+adapter-bert analyze report --output_dir=OUT    # draws a folder's report.html again
 
 Analyses of a task take the flags of run_classifier.py; for questions those of run_squad.py
 (--train_file=..., --predict_file=...).

@@ -1,8 +1,8 @@
 """Answers the rows of a file, or one text, with a trained adapter.
 
-    python -m adapter_bert_tf.predict --adapter_dir=out/mrpc/adapter --predict_file=pairs.csv \\
+    adapter-bert predict --adapter_dir=out/mrpc/adapter --predict_file=pairs.csv \\
         --output=answers.csv
-    python -m adapter_bert_tf.predict --adapter_dir=out/mrpc/adapter --text_a="He left." \\
+    adapter-bert predict --adapter_dir=out/mrpc/adapter --text_a="He left." \\
         --text_b="He went away."
 
 Files are .csv, .tsv or .jsonl, plain or .gz, of any size; a .parquet file can be read. The output

@@ -1,6 +1,6 @@
 """Joins adapters of one base into one SavedModel.
 
-    python -m adapter_bert_tf.serving out/*/adapter --output=served
+    adapter-bert serve out/*/adapter --output=served
 
 A signature for each task takes its texts; the signature `tasks` takes a task's name with each row.
 Two adapters of one task need other names: first=out/0/adapter second=out/1/adapter

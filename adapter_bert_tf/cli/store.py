@@ -1,15 +1,15 @@
 """Adapter directories at the terminal.
 
-python -m adapter_bert_tf.store list out            # every adapter below a folder
-python -m adapter_bert_tf.store show out/mrpc/adapter
-python -m adapter_bert_tf.store verify out/*/adapter
-python -m adapter_bert_tf.store average A B --output=DIR          # mean of the weights
-python -m adapter_bert_tf.store generate out/five/adapter --task=mrpc --output=out/mrpc
-python -m adapter_bert_tf.store import FOLDER --output=DIR        # AdapterHub, adapter-bert
-python -m adapter_bert_tf.store export DIR --output=FOLDER        # AdapterHub
-python -m adapter_bert_tf.store export DIR --format=onnx --output=FOLDER   # or litert
-python -m adapter_bert_tf.store push DIR OWNER/NAME               # the Hugging Face Hub
-python -m adapter_bert_tf.store pull OWNER/NAME --output=DIR
+adapter-bert store list out            # every adapter below a folder
+adapter-bert store show out/mrpc/adapter
+adapter-bert store verify out/*/adapter
+adapter-bert store average A B --output=DIR          # mean of the weights
+adapter-bert store generate out/five/adapter --task=mrpc --output=out/mrpc
+adapter-bert store import FOLDER --output=DIR        # AdapterHub, adapter-bert
+adapter-bert store export DIR --output=FOLDER        # AdapterHub
+adapter-bert store export DIR --format=onnx --output=FOLDER   # or litert
+adapter-bert store push DIR OWNER/NAME               # the Hugging Face Hub
+adapter-bert store pull OWNER/NAME --output=DIR
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Commands of `python -m adapter_bert_tf.store`, some of which return an exit status."""
+"""Commands of `adapter-bert store`, some of which return an exit status."""
 
 import argparse
 import os

@@ -32,7 +32,7 @@ class ForwardPasses:
 
     def __init__(self, encoder: AdapterBertEncoder) -> None:
         self.encoder = encoder
-        self._functions: dict[Key, Callable[..., Any]] = {}
+        self._functions: dict[tuple[Key, str], Callable[..., Any]] = {}
 
     def single(self, task: LiveTask, inputs: Inputs) -> tf.Tensor:
         """Computes the logits of all rows with one task."""
@@ -72,7 +72,8 @@ class ForwardPasses:
         """Removes the passes that no task uses."""
         used_keys = {_key(task.config) for task in tasks}
         used_keys |= {("", "frozen", task.shared_depth) for task in tasks}
-        self._functions = {key: f for key, f in list(self._functions.items()) if key in used_keys}
+        functions = list(self._functions.items())
+        self._functions = {key: f for key, f in functions if key[0] in used_keys}
 
     def _frozen(self, layers: int, inputs: Inputs) -> tf.Tensor:
         """Computes the base's lowest layers."""
@@ -92,9 +93,10 @@ class ForwardPasses:
         # If each row has a task of its own, the tasks are already in the order of the rows.
         is_ordered = len(group.tasks) == len(group.rows)
         task_indices = None if is_ordered else tf.constant(group.task_indices)
-        return self._function(first.config)(group_inputs, values, task_indices, ROWS)
+        run = self._function(first.config, "ordered" if is_ordered else "gathered")
+        return run(group_inputs, values, task_indices, ROWS)
 
-    def _function(self, config: Mapping[str, Any]) -> Callable[..., tf.Tensor]:
+    def _function(self, config: Mapping[str, Any], variant: str = "") -> Callable[..., tf.Tensor]:
         """Returns the compiled pass for a combination of modules and head."""
         adapter, kind = contents.adapter_of(config), type_of(config)
         frozen = contents.tuning_of(config).frozen_layers
@@ -112,13 +114,17 @@ class ForwardPasses:
                 values = {name: tf.gather(value, task_indices) for name, value in values.items()}
             return kind.logits_of(encoder, inputs, adapter, values, stacked)
 
-        return self._cached(_key(config), run)
+        return self._cached(_key(config), run, variant)
 
-    def _cached(self, key: Key, run: Callable[..., Any]) -> Callable[..., Any]:
-        function = self._functions.get(key)
+    def _cached(self, key: Key, run: Callable[..., Any], variant: str = "") -> Callable[..., Any]:
+        """Returns the compiled function of a key; a variant of it has arguments of other types."""
+        function = self._functions.get((key, variant))
         if function is None:  # Another thread may concurrently remove the pass.
+            # TensorFlow counts traces of a code, and would warn of those of other tasks together;
+            # a partial object counts for itself.
+            run = functools.partial(run)
             function = tf.function(run, reduce_retracing=True, autograph=False)
-            self._functions[key] = function
+            self._functions[key, variant] = function
         return function
 
 

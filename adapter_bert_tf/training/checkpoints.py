@@ -126,6 +126,8 @@ class Checkpoints:
         try:
             self.manager.save(checkpoint_number=step, options=self.options)
         except WRITE_ERRORS as error:  # `fit` takes an `OutOfRangeError` for the end of its data.
+            unfinished = os.path.join(self.local, f"{PREFIX}{step}_temp")
+            shutil.rmtree(unfinished, ignore_errors=True)  # It may fill a disk.
             free = ""  # TensorFlow's errors do not name the free space.
             if os.path.isdir(self.local):
                 free = f" ({shutil.disk_usage(self.local).free:,} bytes are free there)"

@@ -1,5 +1,7 @@
 """What `AdapterModel` and `TextEncoder` are given is checked before anything runs."""
 
+import logging
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -174,3 +176,23 @@ def test_lengths(length, model, encoder):
     for make in (lambda n: TextEncoder(model.base.vocabulary, n), encoder.with_length):
         with refused("invalid", "max_seq_length"):
             make(length)
+
+
+def test_rows_of_many_tasks_give_no_warning_of_retracing(tiny_base_folder, encoder):
+    """TensorFlow counts traces of one piece of code, whatever it computes."""
+    model = AdapterModel(load_base(tiny_base_folder))
+    for size in (2, 3, 4, 5):  # Of different sizes, so that each has a function of its own.
+        model.add_adapter(f"one{size}", ["0", "1"], AdapterConfig(size))
+        model.add_adapter(f"two{size}", ["0", "1"], AdapterConfig(size))
+    records = []
+    handler = logging.Handler()
+    handler.emit = records.append
+    tf.get_logger().addHandler(handler)
+    try:
+        for rows in (1, 2, 3):
+            names = [name for name in model.list_adapters() for _ in range(rows)]
+            model(encoder.inputs([" ".join(["cat"] * rows)] * len(names)), names)
+            model(encoder.inputs(["the cat"] * rows), ["one2"] * rows)
+    finally:
+        tf.get_logger().removeHandler(handler)
+    assert not [record for record in records if "retracing" in record.getMessage()]

@@ -100,6 +100,7 @@ def test_adapters_of_tasks_beside_one_of_one_task_are_not_its_own(folder, tmp_pa
 def test_import_and_export(tmp_path, capsys):
     ours, theirs, base = tmp_path / "ours", tmp_path / "theirs", f"--base_model={HUB / 'base'}"
     assert main(["import", str(HUB / "pfeiffer"), f"--output={ours}", base]) == 0
+    assert "Trained with" not in (ours / "README.md").read_text()  # No command did.
     assert main(["export", str(ours), f"--output={theirs}", base]) == 0
     again = ["import", str(theirs), f"--output={tmp_path / 'again'}", base, "--task=tsv"]
     assert main([*again, "--labels=no,yes"]) == 1

@@ -127,6 +127,8 @@ def test_a_checkpoint_that_cannot_be_written_ends_the_training(error, tmp_path, 
 
     def cannot(self, checkpoint_number, **_):
         if checkpoint_number == 4:
+            (tmp_path / "checkpoints" / "ckpt-4_temp").mkdir()
+            (tmp_path / "checkpoints" / "ckpt-4_temp" / "part-00000").write_bytes(b"half")
             raise error(None, None, "File too large")
         return save(self, checkpoint_number=checkpoint_number, **_)
 
@@ -136,6 +138,7 @@ def test_a_checkpoint_that_cannot_be_written_ends_the_training(error, tmp_path, 
     monkeypatch.setattr(tf.train.CheckpointManager, "save", cannot)
     with refused("unavailable", "of step 4 cannot be written"):
         train(model, trained, tiny.toy_batches(6), settings)
+    assert not list((tmp_path / "checkpoints").glob("*_temp"))
     monkeypatch.undo()
     _same(_train_toy(tmp_path), _train_toy(None))
 
