@@ -1,22 +1,22 @@
 """Analyses at the terminal.
 
-adapter-bert analyze ablation --adapter_dir=DIR --output_dir=OUT --task_name=... \
-    --data_dir=...            # the metric without the adapters of each span of layers
+adapter-bert analyze ablation --adapter_dir=DIR --output_dir=OUT --data_dir=...
+                              # the metric without the adapters of each span of layers
 adapter-bert analyze influence ...    # how much each adapter changes; same flags
-adapter-bert analyze compare --adapters=DIR,DIR --output_dir=OUT --task_name=... \
-    --data_dir=...            # intervals, McNemar's test, the examples on which they differ
+adapter-bert analyze compare --adapters=DIR,DIR --output_dir=OUT --data_dir=...
+                              # intervals, McNemar's test, the examples on which they differ
 adapter-bert analyze init_scale|size|variants --output_dir=OUT --task_name=... \
     --data_dir=...            # train adapters of several initial scales, sizes or kinds
 adapter-bert analyze size_map --output_dir=OUT size.csv ...    # of several tasks
-adapter-bert analyze fusion --adapter_dir=DIR --output_dir=OUT --task_name=... \
-    --data_dir=...            # attention of a fusion to its members: CSV and heat map
+adapter-bert analyze fusion --adapter_dir=DIR --output_dir=OUT --data_dir=...
+                              # attention of a fusion to its members: CSV and heat map
 adapter-bert analyze fusion_map --output_dir=OUT A.csv B.csv    # several in one map
 adapter-bert analyze embeddings --adapter_dir=DIR --output_dir=OUT
                               # task embeddings of a HyperFormer, their similarity, a plot
 adapter-bert analyze report --output_dir=OUT    # draws a folder's report.html again
 
 Analyses of a task take the flags of run_classifier.py; for questions those of run_squad.py
-(--train_file=..., --predict_file=...).
+(--train_file=..., --predict_file=...). An adapter knows its task, its columns and its base.
 """
 
 import argparse

@@ -37,7 +37,7 @@ def run_job(
         require_utf8([*sys.argv, os.getcwd()])
         _require_flags((words or [])[1:])
         apply_config_file(parsed)
-        config = config_of(parsed)
+        config = _with_adapter_defaults(config_of(parsed), options)
         checks.check(config)
         warn_of_ineffective_flags(config)
         _check_found(config, options)
@@ -57,6 +57,16 @@ def run_job(
         )
     except Exception as error:  # Users see no traceback.
         sys.exit(f"error: {error_report(error, parsed.output_dir)}")
+
+
+def _with_adapter_defaults(config: RunConfig, options: Collection[str] | None) -> RunConfig:
+    """Returns the configuration with what the adapter that the command reads knows."""
+    if config.actions.do_train and not config.training.init_from and not config.training.fuse:
+        return config
+    from adapter_bert_tf.run.adapter_defaults import with_adapter_defaults  # Imports NumPy.
+
+    adapters = flags.FLAGS["adapters"].value if "adapters" in (options or ()) else None
+    return with_adapter_defaults(config, adapters)
 
 
 def _check_found(config: RunConfig, options: Collection[str] | None) -> None:

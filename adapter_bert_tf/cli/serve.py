@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--output", required=True, type=expand_user, help="the SavedModel to write")
     parser.add_argument(
-        "--base_model", type=expand_user, help="the adapters' base (default: the installed one)"
+        "--base_model", type=expand_user, help="the adapters' base (default: what they name)"
     )
     parsed = parser.parse_args(arguments)
     return run_guarded(lambda: _join(parsed), vars(parsed))
@@ -30,16 +30,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _join(parsed: argparse.Namespace) -> int:
     from adapter_bert_tf.base import load_base
     from adapter_bert_tf.sanitize import printable
+    from adapter_bert_tf.store.base_match import base_source
     from adapter_bert_tf.store.directory import parse_named_folder
     from adapter_bert_tf.store.files import read_adapter_config
 
-    for folder in parsed.folders:  # Errors, before seconds of importing TensorFlow.
-        read_adapter_config(parse_named_folder(folder)[1])
+    # Errors, before seconds of importing TensorFlow.
+    configs = [read_adapter_config(parse_named_folder(folder)[1]) for folder in parsed.folders]
     from adapter_bert_tf.serving.joined import join
     from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 
     before = SavedModelDir(parsed.output).signatures()
-    names = join(parsed.folders, load_base(parsed.base_model), parsed.output)
+    base = load_base(parsed.base_model or base_source(configs[0]))
+    names = join(parsed.folders, base, parsed.output)
     print(f"{parsed.output}: {', '.join(names)}")
     if removed := sorted({*before} - {*SavedModelDir(parsed.output).signatures()}):
         print(

@@ -51,7 +51,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         sub.add_argument("--output", required=True, type=expand_user, help="the folder to write")
     for sub in (verify, imported, exported):
         sub.add_argument(
-            "--base_model", type=expand_user, help="the adapter's base (default: the installed one)"
+            "--base_model",
+            type=expand_user,
+            help="the adapter's base (default: what it names)",
         )
     for sub in (average, generated, imported):
         sub.add_argument("--dtype", default="float32", choices=("float32", "float16", "bfloat16"))

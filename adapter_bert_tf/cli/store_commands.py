@@ -20,7 +20,7 @@ from adapter_bert_tf.output.atomic import TEMPORARY
 from adapter_bert_tf.permissions import is_closed, require_open
 from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.store.adapter_dir import require_free
-from adapter_bert_tf.store.base_match import check_base
+from adapter_bert_tf.store.base_match import base_source, check_base
 from adapter_bert_tf.store.card import card, format_metric
 from adapter_bert_tf.store.combine import average
 from adapter_bert_tf.store.contents import adapter_of, name_of, trained_size
@@ -223,7 +223,8 @@ def export_adapters(parsed: argparse.Namespace) -> None:
     (folder,) = parsed.folders
     saved = load_adapter(folder)
     require_one_task(saved.config, folder)
-    base = load_base(parsed.base_model).for_adapter(saved.config["base"])
+    source = parsed.base_model or base_source(saved.config)
+    base = load_base(source).for_adapter(saved.config["base"])
     if parsed.format != "adapterhub":
         outputs = export_model(saved, parsed.output, base, parsed.format)
         print(printable(f"Model of {name_of(saved.config)!r}: {parsed.output}. Outputs: {outputs}"))

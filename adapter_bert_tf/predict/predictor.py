@@ -14,8 +14,7 @@ from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.predict import columns, frames, tables
 from adapter_bert_tf.predict.inputs import CutRows, Row, encodable, listed, rows_of
 from adapter_bert_tf.sanitize import preview
-from adapter_bert_tf.store.file_names import CONFIG
-from adapter_bert_tf.store.files import read_config
+from adapter_bert_tf.store.base_match import base_of
 from adapter_bert_tf.task_types import type_of
 from adapter_bert_tf.task_types.batched_inference import Inputs
 
@@ -59,7 +58,7 @@ class Predictor:
                 f"{preview(adapters)}, {preview(batch_size)}"
             )
         named = [pair for adapter in adapters for pair in _named(adapter)]
-        base = _base_of(named[0][1]) if base is None else base
+        base = base_of(named[0][1]) if base is None else base
         self.model = AdapterModel(base if isinstance(base, Base) else load_base(base))
         self.batch_size = batch_size
         for name, folder in named:
@@ -273,14 +272,3 @@ def _named(adapter: Folder | Mapping[str, Folder]) -> list[tuple[str | None, Fol
         "Adapters are directories, one argument each, or dicts from names to directories. "
         f"Received: {preview(adapter)}"
     )
-
-
-def _base_of(folder: Folder) -> str | None:
-    """The base that an adapter names, for `load_base`; None for the installed one."""
-    path = os.path.join(storage.path_of(folder), CONFIG)
-    # A missing file is refused where it is loaded.
-    origin = read_config(path).get("base_model") if storage.exists(path) else None
-    if not origin or origin["kind"] == "folder":
-        return None
-    of_hub = origin["kind"] == "hub" and origin["revision"]
-    return f"{origin['name']}@{origin['revision']}" if of_hub else str(origin["name"])

@@ -1,15 +1,19 @@
 """Check that a base is the one that an adapter was trained on."""
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from absl import logging
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.base.tokenizer_settings import TOKENIZER
 from adapter_bert_tf.errors import Mismatch, Unsupported
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.checks import NORMS
+from adapter_bert_tf.store.file_names import CONFIG
+from adapter_bert_tf.store.files import read_config
 
 FULL_METHODS = ("full", "multitask_full", "pals")  # Their files hold all weights.
 
@@ -70,3 +74,22 @@ def _base_name(config: Mapping[str, Any]) -> str:
         return ""
     revision = f" of revision {preview(origin['revision'])}" if origin["revision"] else ""
     return f": {preview(origin['name'])}{revision}"
+
+
+def base_source(config: Mapping[str, Any]) -> str | None:
+    """The base that an adapter names, for `load_base`; None for the installed one.
+
+    A folder has another path on another machine, so it is not used.
+    """
+    origin = config.get("base_model")
+    if not origin or origin["kind"] == "folder":
+        return None
+    of_hub = origin["kind"] == "hub" and origin["revision"]
+    return f"{origin['name']}@{origin['revision']}" if of_hub else str(origin["name"])
+
+
+def base_of(folder: str | os.PathLike[str]) -> str | None:
+    """The base that the adapter in a folder names; None without an adapter."""
+    path = os.path.join(storage.path_of(folder), CONFIG)
+    # A missing file is refused where it is loaded.
+    return base_source(read_config(path)) if storage.exists(path) else None

@@ -48,11 +48,6 @@ CASES = {
         "'no'",
     ),
     "train without data": (("classify", "--task_name=mrpc", "--data_dir=no", *TRAIN), 1, "'no'"),
-    "train on several without data": (
-        ("classify", "--task_name=mrpc,rte=no", "--tuning=hyperformer", "--data_dir=.", *TRAIN),
-        1,
-        "'no'",
-    ),
     "train without questions": (("squad", "--train_file=no.json", *TRAIN), 1, "no.json"),
     "start from no adapter": ((*MRPC, "--init_from=no", *TRAIN), 1, "--init_from=no"),
     "fuse no adapter": (

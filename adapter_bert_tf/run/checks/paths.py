@@ -68,7 +68,7 @@ def check_found(config: RunConfig, applies: bool = True) -> None:
         if (value := config.values.get(name)) and not _is_created_later(config, name)
         for path in paths_of(name, str(value))
     ]
-    for name, path in [*paths, *(("task_name", path) for path in folders(config.data.task_name))]:
+    for name, path in paths:
         if not storage.is_remote(path):
             require_open(path)
             if not storage.exists(path):

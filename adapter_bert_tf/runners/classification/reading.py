@@ -122,7 +122,8 @@ def read_task(
     name = _adapter_name(config)
     print(checks.report(task, examples, features, name, task_type), flush=True)
     checks.warn(examples, features, encoder, task_type)
-    if config.data.split_seed and not task.is_divided() and not config.data.folds:
+    given = "split_seed" in config.given and config.data.split_seed
+    if given and not task.is_divided() and not config.data.folds:
         logging.warning(
             "--split_seed=%d has no effect: the data comes with a split.", config.data.split_seed
         )

