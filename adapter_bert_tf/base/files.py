@@ -11,6 +11,7 @@ import re
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import hub
 from adapter_bert_tf.errors import InputError, NotFound, Unavailable, Unsupported
+from adapter_bert_tf.output.run_dir import OWNER
 from adapter_bert_tf.retry import is_remote
 from adapter_bert_tf.sanitize import preview
 
@@ -52,6 +53,7 @@ def find_base(source: str | os.PathLike[str]) -> BaseFiles:
     base.
     """
     place = storage.path_of(source)
+    require_no_training(place)
     try:
         folder, weights, origin = _locate(place)
         names = sorted(storage.listdir(folder))
@@ -129,8 +131,30 @@ def checkpoint_exists(path: str) -> bool:
     return storage.exists(weights_path(path) + ".index")
 
 
+def require_no_training(path: str) -> None:
+    """Raises `InputError` for the checkpoints of this package, which have no weights of the base.
+
+    BERT's own scripts evaluate a trained model by `--init_checkpoint=OUT/model.ckpt-30`.
+    """
+    folder = path.rstrip("/") if storage.isdir(path) else os.path.dirname(path)
+    out, name = os.path.split(folder)
+    if name != os.path.dirname(OWNER) or not storage.exists(os.path.join(out, OWNER)):
+        return
+    adapter = os.path.join(out, "adapter")
+    argument = f"adapter_dir={adapter!r}"
+    advice = f"Evaluate or apply what was trained with {argument}."
+    if not storage.exists(os.path.join(adapter, "adapter_config.json")):
+        advice = "Give the command that trained it again: it continues, and then writes an adapter."
+    raise Unsupported(
+        f"{path!r} is a checkpoint of a training of this package: it continues the training, and "
+        f"holds only what is trained, without the base. {advice}",
+        argument,
+    )
+
+
 def require_checkpoint(path: str) -> str:
     """The weights path of a folder, prefix or file. Raises `InputError` if nothing is there."""
+    require_no_training(path)
     if storage.isdir(path):
         return os.path.join(path, _weights_name(sorted(storage.listdir(path)), path))
     if checkpoint_exists(path):

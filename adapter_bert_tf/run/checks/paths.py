@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Collection, Sequence
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.base.files import require_checkpoint, require_no_training
 from adapter_bert_tf.config import settings
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.task_list import folders
@@ -73,6 +74,11 @@ def check_found(config: RunConfig, applies: bool = True) -> None:
             require_open(path)
             if not storage.exists(path):
                 raise NotFound(f"--{name}={config.values[name]}: there is no {path!r}.")
+    base = config.base
+    if base.init_checkpoint and not storage.is_remote(base.init_checkpoint):
+        require_checkpoint(base.init_checkpoint)
+    if base.base_model and not storage.is_remote(base.base_model):
+        require_no_training(base.base_model)
     output = config.output
     from_checkpoint = config.base.init_checkpoint and not output.adapter_dir
     if applies and not config.actions.do_train and not from_checkpoint:
