@@ -19,6 +19,7 @@ from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.runners.classification.runner import ClassificationRunner
 from adapter_bert_tf.runners.questions.runner import QuestionRunner
+from adapter_bert_tf.store.contents import name_of
 from adapter_bert_tf.training.progress import RowProgress
 
 OTHER_ACTIONS = ("do_train", "do_predict", "do_export", "overwrite")
@@ -70,6 +71,11 @@ def plan_analysis(runner: TaskRunner, config: RunConfig) -> Plan:
             "run: --adapter_dir=..."
         )
     return plan
+
+
+def task_title(plan: Plan) -> str:
+    """The name of the plan's task for a picture; for an own table that of its adapter."""
+    return name_of(plan.only_task.adapter_config())
 
 
 def identity(plan: Plan) -> str:

@@ -109,7 +109,7 @@ def _write(plan: Plan, dev: DevSet, answers: dict[str, Any]) -> None:
         f"{NAME}_pairs.csv": outputs.csv_table(PAIR_FIELDS, map(_format_row, pairs)),
         f"{NAME}_examples.csv": _examples_table(dev, answers),
     }
-    figure = plots.draw_intervals(plan.only_task.name, rows)
+    figure = plots.draw_intervals(common.task_title(plan), rows)
     paths = outputs.write(plan.output.folder, tables, figure, NAME, command())
     print(f"Compared: {paths}", flush=True)
 

@@ -110,7 +110,11 @@ def read_table(path: str) -> str:
 def picture_files(figure: Any, name: str, command: str) -> dict[str, bytes]:
     """`NAME.png` and `NAME.svg` of a matplotlib figure, with the command, reproducible."""
     import matplotlib
+    from matplotlib import ticker
 
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        if isinstance(axis.get_major_formatter(), ticker.ScalarFormatter):
+            axis.get_major_formatter().set_useOffset(False)  # Not `1e-5+8.655e-1`.
     files = {}
     for suffix in PICTURE_SUFFIXES:
         content = io.BytesIO()

@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from adapter_bert_tf.sanitize import printable
+from adapter_bert_tf.sanitize import printable, truncate
+
+MAX_NAME, MAX_TITLE = 40, 48  # Characters that fit in the width of a panel.
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -13,6 +15,15 @@ def new_figure(width: float, height: float) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def set_title(axes: Any, name: str, details: str = "") -> None:
+    """Sets the title of a panel: a name of any length, and details, on two lines if need be."""
+    name = truncate(printable(name), MAX_NAME)
+    title = f"{name} ({details})" if details else name
+    if len(title) > MAX_TITLE:
+        title = f"{name}\n({details})"
+    axes.set_title(title, fontsize=10, parse_math=False)
 
 
 def draw_intervals(
@@ -36,7 +47,7 @@ def draw_intervals(
     axes.margins(y=0.25)
     metric, count = rows[0][1], rows[0][5]
     axes.set_xlabel(f"{metric}, dev set, {interval_name}\n(n = {count:,})")
-    axes.set_title(printable(task)[:40], fontsize=10, parse_math=False)
+    set_title(axes, task)
     axes.grid(axis="x", color="#dddddd", zorder=0)
     return figure
 

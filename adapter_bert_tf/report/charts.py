@@ -19,6 +19,7 @@ LINE_STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)))
 MARKERS = ("o", "s", "^", "D", "v", "X")  # Colour alone does not separate lines for everyone.
 OFF = (
     *("text.usetex", "text.parse_math", "axes.formatter.use_mathtext"),  # Labels may have `$`.
+    "axes.formatter.useoffset",  # Ticks of near-equal values: not `1e-5+8.655e-1`.
     *("axes.spines.top", "axes.spines.right", "axes.unicode_minus", "legend.frameon"),
 )
 TEXTS = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color")

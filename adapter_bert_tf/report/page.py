@@ -2,7 +2,7 @@
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from adapter_bert_tf import storage
@@ -11,6 +11,7 @@ from adapter_bert_tf.report import curves, evaluation, folder, pictures, run_rec
 from adapter_bert_tf.report.folder import Contents
 from adapter_bert_tf.report_blocks import Block, Note, Section, format_number
 from adapter_bert_tf.sanitize import preview, printable
+from adapter_bert_tf.tasks import OWN
 
 FILE = "report.html"
 MAX_TILES = 8
@@ -106,12 +107,21 @@ def _make_safely(contents: Contents, source: str, maker: Callable[[], Any]) -> A
 
 def _title(contents: Contents) -> str:
     flags = contents.flags
-    name = flags.get("task_name") or ("SQuAD" if "predict_file" in flags else "")
-    if not name:
-        name = os.path.basename(os.path.abspath(contents.folder)) or "Report"
+    name = _task_name(flags) or os.path.basename(os.path.abspath(contents.folder)) or "Report"
     runs = f": {len(contents.runs)} runs" if contents.runs else ""
     tuning = f", {flags['tuning']}" if flags.get("tuning") else ""
     return f"{preview(str(name), 80)[1:-1]}{tuning}{runs}"
+
+
+def _task_name(flags: Mapping[str, Any]) -> str:
+    """The task of a run; for an own table the name of its adapter; "" if there is none."""
+    name = str(flags.get("task_name") or ("SQuAD" if "predict_file" in flags else ""))
+    if name.lower() != OWN:
+        return name
+    data, out = (str(flags.get(n) or "").rstrip("/") for n in ("data_dir", "output_dir"))
+    # The tables of `abt.train` are in the output folder, under a digest.
+    own = os.path.basename(out if out and os.path.dirname(data) == out else data)
+    return str(flags.get("adapter_name") or own or name)
 
 
 def _tiles(contents: Contents) -> list[tuple[str, str, str]]:

@@ -5,7 +5,9 @@ import json
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from adapter_bert_tf.analysis import outputs
 from adapter_bert_tf.analysis.sweeps import (
     init_scale,
     line_plots,
@@ -186,6 +188,27 @@ def test_differences_by_hand():
     np.testing.assert_allclose(changes, [-5, 10, 0], atol=1e-9)
     figure = size_map.draw(found)
     assert figure.axes[4].get_title().endswith("percentile of 3 tasks")
+
+
+def test_titles_of_long_tasks_fit_and_ticks_have_no_offset():
+    found = []
+    for number in range(4):
+        name = f"news_of_the_day_by_topic_and_region_{number}_in_full"
+        found += points(0.86551, 0.865514, 0.865523, task=name, method="full", trained=9)
+        found += points(0.865512, 0.865518, task=name)
+    figure = size_map.draw(found)
+    outputs.picture_files(figure, "size_map", "command")
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    panels = [axes for axes in figure.axes if axes.get_visible()]
+    titles = [axes.title.get_window_extent(canvas.get_renderer()) for axes in panels]
+    width, height = canvas.get_width_height()
+    for number, box in enumerate(titles):
+        assert box.x0 >= 0 and box.x1 <= width and box.y1 <= height
+        assert not any(box.overlaps(other) for other in titles[:number])
+    assert "news_of_the_day" in panels[0].get_title() and "3_in_full" in panels[3].get_title()
+    offsets = [axis.get_offset_text().get_text() for a in panels for axis in (a.xaxis, a.yaxis)]
+    assert not any(offsets)
 
 
 def test_runs_that_diverged_and_runs_that_are_there_twice(tmp_path, capsys):

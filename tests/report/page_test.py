@@ -70,6 +70,28 @@ def parsed(folder):
     return found
 
 
+TITLES = {  # Flags of a run, and its name in the title.
+    "a known task": ({"task_name": "mrpc"}, "mrpc"),
+    "a table": ({"task_name": "tsv", "data_dir": "/data/reviews/"}, "reviews"),
+    "a table with a name": (
+        {"task_name": "TSV", "data_dir": "reviews", "adapter_name": "stars"},
+        "stars",
+    ),
+    "texts from Python": (
+        {"task_name": "tsv", "data_dir": "out/mine/data-0123456789ab", "output_dir": "out/mine"},
+        "mine",
+    ),
+    "a table without a folder": ({"task_name": "tsv"}, "tsv"),
+}
+
+
+@pytest.mark.parametrize("case", TITLES)
+def test_the_title_names_the_task(case, tmp_path):
+    flags, name = TITLES[case]
+    folders.write(tmp_path, folders.record(flags=flags | {"tuning": "adapters"}))
+    assert f"<title>{name}, adapters" in report.build(str(tmp_path))
+
+
 RUNS = {
     "classes": folders.classes_run,
     "squad": folders.squad_run,

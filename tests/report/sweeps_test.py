@@ -61,6 +61,16 @@ def test_folds_are_compared_by_their_mean(tmp_path):
     assert "n = 3 of 3 runs, seed 0, 3 folds" in found.text and "mean" in found.text
 
 
+def test_ticks_of_near_equal_scores_are_whole_numbers(tmp_path):
+    table = [["seed", "fold", "status", "eval_accuracy"]]
+    scores = (0.86551, 0.865514, 0.865523)
+    table += [["0", str(i), "finished", str(score)] for i, score in enumerate(scores)]
+    folders.write_table(tmp_path / "sweep.csv", table, ",")
+    texts = parsed(tmp_path).texts
+    assert "0.865514" in " ".join(texts)
+    assert not [text for text in texts if re.search(r"\de[-\N{MINUS SIGN}]\d", text)]
+
+
 def test_a_sweep_in_which_all_diverged_is_a_table(tmp_path):
     folders.write_table(
         tmp_path / "sweep.csv",

@@ -87,7 +87,7 @@ def draw(panels: Sequence[Panel]) -> Any:
 def _draw_panel(axes: Any, panel: Panel, highest: float) -> Any:
     target, members, positions, attention = panel
     image = plots.draw_cells(axes, attention, 0, highest, format_proportion, "auto")
-    axes.set_title(f"target: {printable(target)}", fontsize=10, parse_math=False)
+    plots.set_title(axes, f"target: {target}")
     axes.set_xticks(range(len(positions)), positions)
     axes.set_yticks(range(len(members)), [printable(m)[:24] for m in members], parse_math=False)
     axes.set_xlabel("layer")

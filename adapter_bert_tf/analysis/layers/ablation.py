@@ -138,7 +138,7 @@ def _write(plan: Plan, scores: dict[str, dict[str, Any]]) -> None:
             rows.append([task, name, first + 1, last + 1, metric, f"{value:.6f}", change])
         print(_summary(name, result), flush=True)
     tables = {f"{NAME}.csv": outputs.csv_table(FIELDS, rows)}
-    figure = draw(task, scores)
+    figure = draw(common.task_title(plan), scores)
     paths = outputs.write(plan.output.folder, tables, figure, NAME, command())
     print(f"Without the adapters of each span of layers: {paths}", flush=True)
 

@@ -18,7 +18,6 @@ from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.execute import new_model
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.task_runner import TaskRunner
-from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.training.strategy import set_precision
 
 NAME = "influence"
@@ -98,7 +97,7 @@ def _write(plan: Plan, changes: Changes, pieces: int) -> None:
         print(f"layer {layer + 1}  {sublayer:<12}  {value:.4f}")
         rows.append([task, layer + 1, sublayer, f"{value:.6f}", pieces])
     tables = {f"{NAME}.csv": outputs.csv_table(FIELDS, rows)}
-    figure = draw(task, changes, pieces)
+    figure = draw(common.task_title(plan), changes, pieces)
     paths = outputs.write(plan.output.folder, tables, figure, NAME, command())
     print(f"Mean relative change by each adapter: {paths}", flush=True)
 
@@ -120,8 +119,7 @@ def draw(task: str, changes: Changes, pieces: int) -> Any:
     axes.set_xticks([layer + 1 for layer in layers])
     axes.set_xlabel("layer")
     axes.set_ylabel("mean change (% of the sublayer's output)")
-    title = f"{printable(task)[:40]} (one adapter, n = {pieces:,} word pieces)"
-    axes.set_title(title, fontsize=10, parse_math=False)
+    plots.set_title(axes, task, f"one adapter, n = {pieces:,} word pieces")
     axes.legend(frameon=False)
     axes.grid(axis="y", color="#dddddd")
     axes.set_axisbelow(True)

@@ -8,7 +8,6 @@ from typing import Any
 
 from adapter_bert_tf.analysis import plots
 from adapter_bert_tf.analysis.sweeps.sweep_analysis import Point
-from adapter_bert_tf.sanitize import printable
 
 # Color, marker and line of each method, distinct in greyscale too.
 STYLES = {
@@ -64,8 +63,7 @@ def draw_panel(axes: Any, points: Sequence[Point], x_value: Callable[[Point], fl
     caption = seeds if seeds == "one seed" else f"median and range of {seeds}"
     set_log_axis(axes)
     axes.set_ylabel(f"{first.metric}, dev (%)")
-    title = f"{printable(first.task)[:40]} (n = {first.examples:,}, {caption})"
-    axes.set_title(title, fontsize=10, parse_math=False)
+    plots.set_title(axes, first.task, f"n = {first.examples:,}, {caption}")
     axes.grid(color="#dddddd")
 
 
