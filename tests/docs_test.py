@@ -25,7 +25,7 @@ from adapter_bert_tf.tasks import GLUE, TASKS
 from adapter_bert_tf.training.parameter_report import format_report
 from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import processes, support
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runs import ROOT, command, write_mrpc
 from tests.tasks import glue_test
 
@@ -136,7 +136,7 @@ def test_the_method_mixes_with_others_row_by_row(page):
 
 
 def test_the_method_refuses_what_it_cannot_mean(page):
-    with refused("invalid", "true or false"):
+    with raises_code("invalid", "true or false"):
         ModuleConfig.from_dict({"kind": "scaling", "attention": 3})
 
 

@@ -16,7 +16,7 @@ from adapter_bert_tf.output.lock import locked
 from adapter_bert_tf.predict.tables import answer_file, check_places
 from adapter_bert_tf.run.checks.paths import check_writable
 from adapter_bert_tf.store import load_adapter
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.support import GOLDEN
 
 ADAPTER = GOLDEN.parent / "written_before" / "adapters" / "houlsby"
@@ -81,7 +81,7 @@ CLOSED = {  # The act, and what its message names.
 @pytest.mark.parametrize("case", CLOSED)
 def test_what_is_closed_is_named(case, places):
     act, *names = CLOSED[case]
-    with refused("unavailable", *names):
+    with raises_code("unavailable", *names):
         act()
 
 
@@ -128,7 +128,7 @@ def test_a_file_that_cannot_be_opened(tmp_path, monkeypatch):
 
     monkeypatch.setattr(storage, "read_text", closed)
     shutil.copytree(ADAPTER, tmp_path / "a")
-    with refused("unavailable", "config.json"):
+    with raises_code("unavailable", "config.json"):
         load_adapter(str(tmp_path / "a"))
 
 

@@ -8,7 +8,7 @@ from adapter_bert_tf.errors import InputError
 
 
 @contextlib.contextmanager
-def refused(code, *names):
+def raises_code(code, *names):
     """Expects an `InputError` of this code whose message holds each name, as plain text.
 
     Tables of tests write code and name in one text: "damaged: a.tsv, line 3".

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf import retry, storage
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 TRANSIENT = [tf.errors.AbortedError, tf.errors.UnavailableError, tf.errors.InternalError]
 
@@ -59,14 +59,14 @@ def test_how_often_errors_are_retried(path, error, raised, calls):
 
 def test_denied_access_is_not_retried():
     operation, calls = failing(99, tf.errors.PermissionDeniedError)
-    with refused("unavailable", "gs://b/x"):
+    with raises_code("unavailable", "gs://b/x"):
         operation("gs://b/x")
     assert len(calls) == 1
 
 
 @pytest.mark.parametrize("path", ["", "a\0b", "\ud800", b"bytes", None, 7])
 def test_invalid_paths(path):
-    with refused("invalid", "`os.PathLike`"):
+    with raises_code("invalid", "`os.PathLike`"):
         storage.path_of(path)
 
 

@@ -73,7 +73,7 @@ class Base:
         """Whether the pooler was trained: then its bias is not zero. True without weights."""
         return not self.weights or bool(np.any(self.weights[f"{POOLER}/bias"]))
 
-    def for_adapter(self, recorded: Mapping[str, Any]) -> "Base":
+    def for_adapter(self, recorded: Mapping[str, Any]) -> Base:
         """This base as an adapter's config records it.
 
         Differs only in case, and only if that was inferred from the vocabulary: the training may

@@ -7,7 +7,7 @@ import pytest
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig, parse_layers
 from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 SIZES = {"hidden_size": 16, "num_layers": 2}
 
@@ -53,7 +53,7 @@ def test_sizes_of_layers_without_adapters_are_left_out():
     assert AdapterConfig(8, layer_sizes={0: 4}).without_lowest(1, 2) == AdapterConfig(
         8, layers=(1,)
     )
-    with refused("invalid", "below 2"):
+    with raises_code("invalid", "below 2"):
         AdapterConfig(8, layer_sizes={2: 4}).specs(SIZES)
 
 
@@ -168,7 +168,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("values", REFUSED, ids=str)
 def test_wrong_values_and_unknown_keys_are_refused(values):
-    with refused("invalid", "Received"):
+    with raises_code("invalid", "Received"):
         AdapterConfig.from_json(json.dumps(values))
 
 
@@ -178,7 +178,7 @@ def test_wrong_values_and_unknown_keys_are_refused(values):
     ids=lambda text: repr(text[:20]),
 )
 def test_what_is_no_json_object_is_refused(text):
-    with refused("invalid"):
+    with raises_code("invalid"):
         AdapterConfig.from_json(text)
 
 
@@ -199,10 +199,10 @@ def test_layer_ranges(text, layers):
     "text", ["a", "1-", "5-4", "1,,2", "-1", "0-9999999999", "9" * 5000, "²", "3-256"]
 )
 def test_wrong_layer_ranges(text):
-    with refused("invalid"):
+    with raises_code("invalid"):
         parse_layers(text)
 
 
 def test_layers_must_exist():
-    with refused("invalid", "below 2"):
+    with raises_code("invalid", "below 2"):
         AdapterConfig(layers=(1, 2)).layer_indices(2)

@@ -20,7 +20,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.training.dropout import seed_dropout
 from tests import support
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.support import GOLDEN
 
 SIZES = {
@@ -275,12 +275,12 @@ def test_more_word_pieces_than_positions_are_refused():
 
 @pytest.mark.parametrize("outputs", [0, -1, "two", 2.0])
 def test_a_head_of_no_labels_is_refused(outputs):
-    with refused("invalid", "1 or more outputs, one a label"):
+    with raises_code("invalid", "1 or more outputs, one a label"):
         Classifier(AdapterBertEncoder(**SIZES), outputs)
 
 
 def test_norm_first_is_refused():
-    with refused("unsupported", "norm_first=True"):
+    with raises_code("unsupported", "norm_first=True"):
         AdapterEncoderBlock(
             num_attention_heads=2, inner_dim=8, inner_activation="relu", norm_first=True
         )

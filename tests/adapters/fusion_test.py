@@ -16,7 +16,7 @@ from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.adapters.task_encoder import ModuleLayer
 from adapter_bert_tf.training.optimizer import BertAdam
 from tests import support
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 PFEIFFER = dataclasses.replace(PRESETS["pfeiffer"], bottleneck_size=3)
 HOULSBY = AdapterConfig(3)
@@ -227,7 +227,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_refused(case):
     changes, message = REFUSED[case]
-    with refused(message):
+    with raises_code(message):
         FusionConfig(**({"member": PFEIFFER, "members": ("a", "b")} | changes))
 
 
@@ -249,5 +249,5 @@ def test_the_temperature_falls_in_training_alone():
     assert temperatures == pytest.approx([50.0, 25.5, 1.0, 1.0])
     scores = tf.constant([[[1.0, 3.0]]])
     np.testing.assert_array_equal(layer(scores, training=False), scores)
-    with refused("invalid", "cooling_steps"):
+    with raises_code("invalid", "cooling_steps"):
         layer(scores, training=True)

@@ -21,7 +21,7 @@ from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.adapters.task_encoder import new_encoder
 from adapter_bert_tf.adapters.variable_specs import norm_names
 from tests import support
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "hyperformer"
 EXPECTED = np.load(GOLDEN / "expected.npz")
@@ -314,7 +314,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_refused(case):
-    with refused("invalid", "Received"):
+    with raises_code("invalid", "Received"):
         dataclasses.replace(small("hyperformer"), **REFUSED[case])
 
 

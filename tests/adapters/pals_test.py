@@ -11,7 +11,7 @@ from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
 from adapter_bert_tf.adapters.modules import AdapterModule, WrappedModule
 from adapter_bert_tf.adapters.registry import ModuleConfig
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "pals"
 EXPECTED = np.load(GOLDEN / "expected.npz")
@@ -172,5 +172,5 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_refused(case):
-    with refused("invalid", "Received"):
+    with raises_code("invalid", "Received"):
         dataclasses.replace(PalsConfig(("a",)), **REFUSED[case])

@@ -19,7 +19,7 @@ from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
 from tests.adapters.encoder_test import SIZES, _numpy_forward, _randomize
 from tests.adapters.toy_methods import ToyLowRank, ToyPrefix, ToyRescaling
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 NAMES = [name for names in PROJECTIONS.values() for name in names]
 BLOCK = "bert/encoder/layer_0"
@@ -196,7 +196,7 @@ def test_layers_above_frozen_ones():
 
 def test_projections_in_frozen_layers_are_refused():
     model = Classifier(new_encoder(SIZES | {"frozen_layers": 1}, ToyLowRank()), 2)
-    with refused("conflict", "frozen_layers=1"):
+    with raises_code("conflict", "frozen_layers=1"):
         select_trained(model, Tuning(frozen_layers=1))
 
 

@@ -13,7 +13,7 @@ from adapter_bert_tf.adapters.variable_specs import VariableSpec
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests.adapters.encoder_test import SIZES
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 GAMMA = "bert/encoder/layer_0/output/LayerNorm/gamma"
 WRONG = {
@@ -55,13 +55,13 @@ def model(monkeypatch):
 
 @pytest.mark.parametrize("case", WRONG)
 def test_variables_beside_the_base_are_its_own(case, model):
-    with refused("invalid", "LayerNorm"):
+    with raises_code("invalid", "LayerNorm"):
         model(WRONG[case])
 
 
 def test_a_tuning_that_finds_nothing_to_train_says_what_is_there(model):
     made = model(("own/mine", VariableSpec((3,), "on its own", 0)))
-    with refused("invalid", "'on its own'"):
+    with raises_code("invalid", "'on its own'"):
         select_trained(made, Tuning())
 
 
@@ -79,5 +79,5 @@ def test_a_config_read_back_is_equal():
 
 
 def test_an_unknown_kind_says_how_to_make_it_known():
-    with refused("invalid"):
+    with raises_code("invalid"):
         ModuleConfig.from_dict({"kind": "never heard of"})

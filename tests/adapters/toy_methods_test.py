@@ -36,7 +36,7 @@ from tests.adapters.toy_methods import (
     ToyPrefix,
     ToyRescaling,
 )
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runs import command, write_mrpc
 from tests.runs import train as train_by_command
 
@@ -192,7 +192,7 @@ def test_damaged_weights_are_refused(damage, method, train_method, folder, tmp_p
     for path in (folder / method).iterdir():
         (damaged / path.name).write_bytes(path.read_bytes())
     damage_weights(damaged, DAMAGES[damage])
-    with refused("invalid" if damage == "not finite" else "damaged"):
+    with raises_code("invalid" if damage == "not finite" else "damaged"):
         load_adapter(str(damaged))
 
 
@@ -200,7 +200,7 @@ def test_damaged_weights_are_refused(damage, method, train_method, folder, tmp_p
     "adapter", [{"kind": "unheard_of"}, {"kind": "toy_mixture", "colour": 1}, {"kind": 3}], ids=str
 )
 def test_a_configuration_of_no_known_kind_is_refused(adapter):
-    with refused("invalid", "Received"):
+    with raises_code("invalid", "Received"):
         ModuleConfig.from_dict(adapter)
 
 

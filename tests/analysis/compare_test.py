@@ -9,7 +9,7 @@ import pytest
 
 from adapter_bert_tf.analysis import compare, plots
 from tests.analysis.looked import look
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runs import train
 
 pytestmark = pytest.mark.long
@@ -103,7 +103,7 @@ def test_adapters_that_do_not_answer_alike_are_not_compared(case):
     if message is None:
         compare._check_same(first, other, "other")
         return
-    with refused(message):
+    with raises_code(message):
         compare._check_same(first, other, "other")
 
 

@@ -5,7 +5,7 @@ import pytest
 from adapter_bert_tf.analysis import outputs
 from adapter_bert_tf.analysis.composition import heat_map
 from adapter_bert_tf.cli.analyze import main
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 HEADER = "target,layer,sublayer,member,attention\n"
 ROWS = "t,0,attention,a,0.25\nt,0,attention,b,0.75\n"
@@ -51,7 +51,7 @@ REFUSED = {
 def test_what_is_no_table(case, tmp_path, capsys):
     content, expected = REFUSED[case]
     (tmp_path / "a.csv").write_bytes(content)
-    with refused(expected) as error:
+    with raises_code(expected) as error:
         heat_map.read([str(tmp_path / "a.csv")])
     assert len(str(error.value)) < 500
     assert main(["fusion_map", str(tmp_path / "a.csv"), f"--output_dir={tmp_path}/map"]) == 1

@@ -18,7 +18,7 @@ from adapter_bert_tf.analysis.sweeps import (
 from adapter_bert_tf.analysis.sweeps.sweep_analysis import Point
 from adapter_bert_tf.cli.analyze import main
 from tests.analysis.looked import look
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 pytestmark = pytest.mark.long
 
@@ -293,7 +293,7 @@ for part, given in NUMBERS:
 def test_what_is_no_table(case, tmp_path):
     name, content, said = WRONG[case]
     (tmp_path / name).write_bytes(content.encode(errors="surrogateescape"))
-    with refused(said):
+    with raises_code(said):
         size_map.read(str(tmp_path / name))
     assert main(["size_map", str(tmp_path / name), f"--output_dir={tmp_path}/out"]) == 1
     assert not (tmp_path / "out").exists()
@@ -313,5 +313,5 @@ def test_tasks_that_are_not_there_are_named(tmp_path, capsys):
 def test_defaults():
     assert init_scale.SCALES[0] == 1e-7 and init_scale.SCALES[-1] == 1
     assert sweep_analysis.parse_numbers("1,2", "sizes", int, 1, 2) == [1, 2]
-    with refused("invalid", "--sizes"):
+    with raises_code("invalid", "--sizes"):
         sweep_analysis.parse_numbers("", "sizes", int, 1, 2)

@@ -6,7 +6,7 @@ import pytest
 
 from adapter_bert_tf.base.config import read_config
 from adapter_bert_tf.base.vocabulary import read_vocabulary
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.support import CONFIG, VOCABULARY
 
 ACTIVATIONS = [
@@ -45,7 +45,7 @@ def test_epsilon_and_types_come_from_the_file(tmp_path):
     ],
 )
 def test_other_architectures_are_refused(tmp_path, changes):
-    with refused("unsupported"):
+    with raises_code("unsupported"):
         read_config(_write(tmp_path, **changes))
 
 
@@ -82,5 +82,5 @@ def test_the_tokenizer_config_beside_it_decides(tmp_path, caplog, stated):
     for flag in (None, stated):
         assert read_vocabulary(str(path), flag).lower_case is stated
     assert not caplog.text
-    with refused("conflict", f"do_lower_case={not stated}", "tokenizer_config.json"):
+    with raises_code("conflict", f"do_lower_case={not stated}", "tokenizer_config.json"):
         read_vocabulary(str(path), not stated)

@@ -15,7 +15,7 @@ from adapter_bert_tf.base import files, hub, load_base
 from adapter_bert_tf.store.card import without_metadata
 from adapter_bert_tf.store.directory import save_adapter
 from tests import fake_hub, processes, support
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runs import ROOT, write_mrpc
 
 NAME = "someone/tiny-bert"
@@ -234,13 +234,13 @@ def test_kaggle_is_asked_by_its_library(base_folder, monkeypatch, tmp_path):
         raise RuntimeError("403\nmore")
 
     monkeypatch.setitem(sys.modules, "kagglehub", types.SimpleNamespace(model_download=refuses))
-    with refused("unavailable", "'tensorflow/bert/tensorFlow2/en-uncased'"):
+    with raises_code("unavailable", "'tensorflow/bert/tensorFlow2/en-uncased'"):
         load_base(name)
 
 
 def test_without_the_library_its_name_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with refused("unavailable", "huggingface_hub"):
+    with raises_code("unavailable", "huggingface_hub"):
         load_base("someone/missing")
 
 

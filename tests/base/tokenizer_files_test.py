@@ -11,7 +11,7 @@ from adapter_bert_tf.base.tokenizer_settings import AddedToken, SpecialTokens
 from adapter_bert_tf.base.vocabulary import read_vocabulary
 from adapter_bert_tf.store.base_match import check_base
 from tests import support
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.support import VOCABULARY
 
 
@@ -85,7 +85,7 @@ def test_settings_of_the_files(files, expected, tmp_path):
 def test_lower_case_of_a_tokenizer_json(tmp_path):
     path = write(tmp_path, tokenizer=tokenizer_json(lowercase=False))
     assert not read_vocabulary(path).lower_case
-    with refused("conflict", "do_lower_case=True", "tokenizer.json"):
+    with raises_code("conflict", "do_lower_case=True", "tokenizer.json"):
         read_vocabulary(path, do_lower_case=True)
 
 
@@ -122,7 +122,7 @@ def test_names_and_lengths(tmp_path):
     )
     settings = read_vocabulary(path).tokenizer
     assert settings.special == SpecialTokens(*names) and settings.longest_text == 128
-    with refused("damaged", "vocab.txt", "<s>"):
+    with raises_code("damaged", "vocab.txt", "<s>"):
         read_vocabulary(write(tmp_path, vocab=[*names[:2], *names[3:]]))
 
 
@@ -204,7 +204,7 @@ CASES = [("unsupported", *case) for case in REFUSED] + [("damaged", *case) for c
 
 @pytest.mark.parametrize(("code", "files", "name"), CASES)
 def test_other_tokenizers_are_refused_by_name(code, files, name, tmp_path):
-    with refused(code, name):
+    with raises_code(code, name):
         read_vocabulary(write(tmp_path, **files))
 
 
@@ -232,7 +232,7 @@ def test_adapters_match_the_settings_that_they_were_trained_with(tmp_path, caplo
     assert accents.fingerprint() == plain.fingerprint() | {"tokenizer": {"strip_accents": False}}
     check_base(support.adapter_config(accents, None, "head"), accents.fingerprint())
     assert not caplog.text
-    with refused("mismatch", "strip_accents"):
+    with raises_code("mismatch", "strip_accents"):
         check_base(support.adapter_config(accents, None, "head"), plain.fingerprint())
     check_base(support.adapter_config(plain, None, "head"), accents.fingerprint())
     assert "strip_accents" in caplog.text

@@ -15,7 +15,7 @@ from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.serving.joined import join
 from adapter_bert_tf.store import load_adapter
 from tests import runs, support
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runs import base_flags
 
 POOLER = ("bert/pooler/dense/kernel", "bert/pooler/dense/bias")
@@ -73,7 +73,7 @@ def test_half_a_pooler_is_refused(tmp_path):
     path = tmp_path / "model.safetensors"
     bias = {"bert.pooler.dense.bias": np.zeros(16, "f4")}
     safetensors.numpy.save_file(safetensors.numpy.load_file(path) | bias, path)
-    with refused("mismatch", "bert/pooler/dense/kernel"):
+    with raises_code("mismatch", "bert/pooler/dense/kernel"):
         load_base(str(tmp_path))
 
 

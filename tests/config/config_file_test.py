@@ -8,7 +8,7 @@ from absl import flags
 from adapter_bert_tf.cli.absl_flags import define_flags
 from adapter_bert_tf.cli.config_file import apply_config_file
 from adapter_bert_tf.config.setting import Command
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 
 def parsed(path, *arguments):
@@ -74,7 +74,7 @@ def test_what_did_not_train_reads_the_same_adapter(adapter_dir, read, tmp_path):
 def test_a_wrong_file_is_one_message(text, message, tmp_path):
     path = tmp_path / "config.yaml"
     path.write_text(text)
-    with refused(message):
+    with raises_code(message):
         parsed(path)
 
 
@@ -84,15 +84,15 @@ def test_settings_may_stand_in_their_sections(tmp_path):
     values = parsed(path)
     assert (values.seed, values.adapter_size, values.do_train) == (7, 8, True)
     path.write_text("method: {seed: 7}\n")
-    with refused("invalid", "seed"):
+    with raises_code("invalid", "seed"):
         parsed(path)
     path.write_text("seed: 1\ntraining: {seed: 1}\n")
-    with refused("invalid", "'seed'"):
+    with raises_code("invalid", "'seed'"):
         parsed(path)
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with refused("unavailable", "--config="):
+    with raises_code("unavailable", "--config="):
         parsed(tmp_path / "none.yaml")
 
 
@@ -111,7 +111,7 @@ def test_names_are_what_is_written(written, tmp_path):
 def test_a_truth_is_no_name(tmp_path):
     path = tmp_path / "config.yaml"
     path.write_text("label_column: no\n")
-    with refused("invalid", "label_column"):
+    with raises_code("invalid", "label_column"):
         parsed(path)
     path.write_text("label_column: 'no'\ndo_eval: yes\n")
     assert (parsed(path).label_column, parsed(path).do_eval) == ("no", True)

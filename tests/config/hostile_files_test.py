@@ -17,7 +17,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.method import from_config
 from adapter_bert_tf.sanitize import parse_json, preview, printable
 from adapter_bert_tf.sweeps.grid import all_runs, read_grid
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 12)
@@ -68,7 +68,7 @@ def test_what_is_no_yaml(case, tmp_path):
     path = tmp_path / "a.yaml"
     path.write_bytes(content)
     start, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with refused(message) as raised:
+    with raises_code(message) as raised:
         read_yaml(str(path), "--config")
     _short(raised, path)
     assert time.process_time() - start < 10
@@ -76,12 +76,12 @@ def test_what_is_no_yaml(case, tmp_path):
 
 
 def test_a_folder_is_no_yaml(tmp_path):
-    with refused("unavailable", "--config="):
+    with raises_code("unavailable", "--config="):
         read_yaml(str(tmp_path), "--config")
 
 
 def test_schemes_that_are_not_supported():
-    with refused("unsupported", "s3://a"):
+    with raises_code("unsupported", "s3://a"):
         read_yaml("s3://a", "--config")
 
 
@@ -125,7 +125,7 @@ def test_values_that_no_flag_takes(case, tmp_path):
     text, message = VALUES[case]
     path = tmp_path / "a.yaml"
     path.write_text(text)
-    with refused(message) as raised:
+    with raises_code(message) as raised:
         apply_config_file(_parsed(f"--config={path}"))
     _short(raised, path)
 
@@ -157,14 +157,14 @@ def test_what_is_no_grid(case, tmp_path):
     )
     if case == "many runs":
         run = run.changed(num_trials=1_000_000)
-    with refused(message) as raised:
+    with raises_code(message) as raised:
         all_runs(run, read_grid(run))
     assert len(str(raised.value)) < 1500
 
 
 def test_many_trials_are_counted_first():
     run = config_of(_parsed("--do_train", "--do_eval", "--output_dir=o", "--num_trials=99999999"))
-    with refused("invalid", "99,999,999 runs"):
+    with raises_code("invalid", "99,999,999 runs"):
         all_runs(run, read_grid(run))
 
 
@@ -189,7 +189,7 @@ def test_what_is_no_adapter(case, tmp_path):
     content, message = ADAPTERS[case]
     path = tmp_path / "a.json"
     path.write_bytes(content)
-    with refused(message) as raised:
+    with raises_code(message) as raised:
         from_config._with_overrides(_adapter(path))
     _short(raised, path)
 

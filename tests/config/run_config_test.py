@@ -4,7 +4,7 @@ import pytest
 
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_change_makes_another_value(config):
     ],
 )
 def test_a_wrong_change_is_one_message(name, value, message, config):
-    with refused(message):
+    with raises_code(message):
         config.changed(**{name: value})
 
 

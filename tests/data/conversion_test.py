@@ -5,7 +5,7 @@ import pytest
 
 import adapter_bert_tf as abt
 from adapter_bert_tf.base.vocabulary import read_vocabulary
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 TEXTS = ["the house", "a red door", "not"]
 CASES = {  # labels, names: expected.
@@ -71,5 +71,5 @@ def test_pairs(encoder):
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_is_said(case, encoder):
     labels, names, message = WRONG[case]
-    with refused(message):
+    with raises_code(message):
         abt.examples(encoder, TEXTS, labels, names)

@@ -10,7 +10,7 @@ from adapter_bert_tf.data.tables.delimiters import HEAD, find_delimiter, read_be
 from adapter_bert_tf.predict.columns import text_columns
 from adapter_bert_tf.tasks import own_task
 from tests.predict.tables_test import answer
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 FOUND = {
     "as usual": ("text,label\na;b,1\n", ",", ","),
@@ -78,7 +78,7 @@ def read(folder, content, **table):
 @pytest.mark.parametrize("case", QUOTED)
 def test_errors_name_quotes_before_rows_are_dropped(case, tmp_path):
     content = QUOTED[case]
-    with refused("invalid", "quoted=True") as raised:
+    with raises_code("invalid", "quoted=True") as raised:
         read(tmp_path, content)
     assert "skip_bad_rows" not in str(raised.value).partition("quoted=True")[0]
     assert read(tmp_path, content, quoted=True).labels[0] == "1"
@@ -86,10 +86,10 @@ def test_errors_name_quotes_before_rows_are_dropped(case, tmp_path):
 
 def test_predict_names_quotes_before_rows_are_dropped(tmp_path):
     (tmp_path / "a.tsv").write_text(PANDAS)
-    with refused("invalid", "quoted=True") as raised:
+    with raises_code("invalid", "quoted=True") as raised:
         answer(tmp_path / "a.tsv", tmp_path / "b.csv")
     assert "skip_bad_rows" not in str(raised.value).partition("quoted=True")[0]
-    with refused("missing", "quoted=True"):
+    with raises_code("missing", "quoted=True"):
         text_columns({"task": "tsv", "head": "classification", "regression": False,
                       "inputs": {"texts": 1}}, ['"text_a"', '"label"'])  # fmt: skip
 

@@ -7,7 +7,7 @@ from adapter_bert_tf.data.examples import limit, read_examples
 from adapter_bert_tf.data.labels import infer_labels
 from adapter_bert_tf.task_types import table_type
 from adapter_bert_tf.tasks import TASKS, find_task, own_task
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.support import encoded
 
 MRPC = "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
@@ -89,7 +89,7 @@ def test_bad_files(case, tmp_path):
     text, message = BAD[case]
     if text is not None:
         _write(tmp_path, "train.tsv", text)
-    with refused(message):
+    with raises_code(message):
         encoded(find_task("mrpc"), _read("mrpc", tmp_path, "train")["train"])
 
 
@@ -101,7 +101,7 @@ SCORED = own_task("text", label="label", task_type="regression")
 def test_a_score_that_is_no_number(score, tmp_path):
     _write(tmp_path, "train.tsv", f"text\tlabel\na\t1.5\nb\t{score}\n")
     examples = read_examples(SCORED, str(tmp_path), ["train"], cells=SCORES)["train"]
-    with refused("invalid", "train.tsv, line 3", f"'{score}'"):
+    with raises_code("invalid", "train.tsv, line 3", f"'{score}'"):
         encoded(SCORED, examples)
 
 
@@ -114,7 +114,7 @@ def test_scores_in_all_ways_to_write_a_number(tmp_path):
 
 
 def test_what_a_task_does_not_have(tmp_path):
-    with refused("invalid", "'ax'"):
+    with raises_code("invalid", "'ax'"):
         _read("ax", tmp_path, "train")
 
 
@@ -154,7 +154,7 @@ def test_limit_is_stratified_for_classes_and_plain_for_scores(tmp_path):
 
 
 def test_unknown_tasks_suggest_the_nearest():
-    with refused("invalid", "mrpc"):
+    with raises_code("invalid", "mrpc"):
         find_task("mprc")
 
 

@@ -5,7 +5,7 @@ import pytest
 from adapter_bert_tf.data.examples import Examples, read_source, without_hidden_labels
 from adapter_bert_tf.task_types import table_type
 from adapter_bert_tf.tasks import own_task
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 COLUMNS = "toxic,insult, threat"
 HEADER = "text,toxic,insult,threat,note"
@@ -60,7 +60,7 @@ REFUSED = {
 def test_refused_columns(case, tmp_path):
     header, line, label, error, name = REFUSED[case]
     kind = "classification" if case == "one label" else "multi_label"
-    with refused(error, name):
+    with raises_code(error, name):
         read(tmp_path, [header, line], label, kind)
 
 

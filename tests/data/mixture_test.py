@@ -13,7 +13,7 @@ from adapter_bert_tf.data.mixture import (
     plan_mixture,
     task_proportions,
 )
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 COUNTS = (8_551, 3_668, 2_490, 10)
 
@@ -34,7 +34,7 @@ def test_a_temperature_is_read(text, expected):
 
 @pytest.mark.parametrize("text", ["0", "0.9", "-1", "nan", "", "hot", "1e400x"])
 def test_a_wrong_temperature_is_refused(text):
-    with refused("invalid", "a number from 1"):
+    with raises_code("invalid", "a number from 1"):
         parse_temperature(text)
 
 

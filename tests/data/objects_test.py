@@ -12,7 +12,7 @@ from adapter_bert_tf.runners.classification.table_files import own_files
 from adapter_bert_tf.task_types import table_type
 from adapter_bert_tf.tasks import own_task
 from tests.predict.tables_test import answer
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 ROWS = [
     {"id": 1, "text": 'a "b"\n;c', "label": 1},
@@ -68,7 +68,7 @@ def test_malformed_rows_are_errors_or_left_out(case, tmp_path):
     line, error = MALFORMED[case]
     first, last = '{"text": "a", "label": 1}', '{"label": 0, "text": "b"}'
     (tmp_path / "train.jsonl").write_text(f"{first}\n{line}\n{last}\n")
-    with refused(error, "skip_bad_rows=True"):
+    with raises_code(error, "skip_bad_rows=True"):
         read(tmp_path, "jsonl")
     assert read(tmp_path, "jsonl", skip_bad_rows=True).text_a == ["a", "b"]
 
@@ -76,9 +76,9 @@ def test_malformed_rows_are_errors_or_left_out(case, tmp_path):
 def test_a_damaged_parquet_file(tmp_path):
     content = write(tmp_path, ROWS, "parquet").read_bytes()
     (tmp_path / "train.parquet").write_bytes(content[:-20])
-    with refused("damaged: train.parquet"):
+    with raises_code("damaged: train.parquet"):
         read(tmp_path, "parquet")
-    with refused("damaged: train.parquet"):
+    with raises_code("damaged: train.parquet"):
         answer(tmp_path / "train.parquet", tmp_path / "out.csv")
 
 
@@ -86,7 +86,7 @@ def test_a_damaged_parquet_file(tmp_path):
 def test_predict_answers_parquet(ending, tmp_path):
     path = write(tmp_path, ROWS, "parquet")
     assert answer(path, tmp_path / f"out.{ending}") == 3
-    with refused("invalid: .parquet"):
+    with raises_code("invalid: .parquet"):
         answer(path, tmp_path / "out.parquet")
     assert answer(tmp_path / f"out.{ending}", tmp_path / "again.jsonl") == 3
     row = json.loads((tmp_path / "again.jsonl").read_text().splitlines()[0])
@@ -114,5 +114,5 @@ def test_the_files_of_a_folder(case, tmp_path):
 def test_two_kinds_of_objects(tmp_path):
     for name in ("train.jsonl", "dev.parquet"):
         (tmp_path / name).touch()
-    with refused("conflict", ".jsonl and .parquet"):
+    with raises_code("conflict", ".jsonl and .parquet"):
         own_files(str(tmp_path))

@@ -12,7 +12,7 @@ import tensorflow as tf
 from adapter_bert_tf.data.questions import records
 from adapter_bert_tf.data.questions.spans import Window
 from tests.output.lock_test import hold
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 KEY = {"data": "x", "max_seq_length": 24}
 
@@ -96,7 +96,7 @@ def test_a_damaged_cache_is_made_anew(damage, tmp_path, caplog):
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with refused("unavailable", "features_dir"):
+    with raises_code("unavailable", "features_dir"):
         records.cached_records(str(tmp_path / "file"), KEY, lambda: [_window(0)])
 
 

@@ -11,7 +11,7 @@ from adapter_bert_tf.base.vocabulary import read_vocabulary
 from adapter_bert_tf.data.questions import spans
 from adapter_bert_tf.data.questions.squad import Question, read_articles, read_questions
 from adapter_bert_tf.data.tokenization import TextEncoder
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 WORDS = "the cat sat on the mat in the house a dog ran"  # 12 pieces.
 
@@ -248,12 +248,12 @@ BAD = {
 def test_bad_files(case, tmp_path):
     text, message = BAD[case]
     (tmp_path / "s.json").write_text(text)
-    with refused(message):
+    with raises_code(message):
         read_questions(read_articles(str(tmp_path / "s.json")), "s.json")
 
 
 def test_missing_file(tmp_path):
-    with refused("unavailable", "none.json"):
+    with raises_code("unavailable", "none.json"):
         read_articles(str(tmp_path / "none.json"))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from adapter_bert_tf.data.tables.files import find_file, read_table
 from adapter_bert_tf.tasks import Columns, Source
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 NUMBERED = Columns(0, label=1)
 
@@ -84,13 +84,13 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_files(case, tmp_path):
     content, source, message = BAD[case]
-    with refused(message):
+    with raises_code(message):
         _cells(tmp_path, content, **source)
 
 
 def test_a_link_that_leads_nowhere_is_no_missing_file(tmp_path):
     (tmp_path / "t.csv").symlink_to(tmp_path / "moved.csv")
-    with refused("not_found", "t.csv", "moved.csv"):
+    with raises_code("not_found", "t.csv", "moved.csv"):
         find_file(Source("t.csv", NUMBERED), str(tmp_path))
     (tmp_path / "moved.csv").write_text("a,1\n")
     assert find_file(Source("t.csv", NUMBERED), str(tmp_path)) == str(tmp_path / "t.csv")
@@ -98,5 +98,5 @@ def test_a_link_that_leads_nowhere_is_no_missing_file(tmp_path):
 
 def test_a_damaged_gzip_file(tmp_path):
     (tmp_path / "t.gz").write_bytes(gzip.compress(b"a\t1\n" * 1000)[:-20])
-    with refused("damaged", "t.gz"):
+    with raises_code("damaged", "t.gz"):
         read_table(Source("t", NUMBERED), str(tmp_path))

@@ -8,7 +8,7 @@ import tensorflow_datasets as tfds
 
 from adapter_bert_tf.data.tfds import read_tfds
 from adapter_bert_tf.tasks import find_task
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.support import encoded
 from tests.tfds_data import CONFIGS, write_tfds
 
@@ -29,13 +29,13 @@ def test_reads_what_tensorflow_datasets_prepared(config, tmp_path):
 
 
 def test_tasks_that_are_not_there(tmp_path):
-    with refused("not_found", "'sms_spam_collection'", "data_source"):
+    with raises_code("not_found", "'sms_spam_collection'", "data_source"):
         read_tfds(find_task("sms_spam_collection"), str(tmp_path), ["train"])
 
 
 def test_nothing_is_downloaded_into_a_folder_of_tables(tmp_path):
     (tmp_path / "train.tsv").write_text("0\ta\n")
-    with refused("mismatch", "'train.tsv'", "data_source") as raised:
+    with raises_code("mismatch", "'train.tsv'", "data_source") as raised:
         read_tfds(find_task("rte"), str(tmp_path), ["train"])
     # The message must not ask to remove the user's tables; commands print their own flags.
     assert "remove" not in str(raised.value)
@@ -48,7 +48,7 @@ def test_no_network_is_one_message(tmp_path, monkeypatch):
         raise ConnectionError("no route to host")
 
     monkeypatch.setattr(tfds.core.DatasetBuilder, "download_and_prepare", refuse)
-    with refused("unavailable", "'glue/rte'", "data_dir"):
+    with raises_code("unavailable", "'glue/rte'", "data_dir"):
         read_tfds(find_task("rte"), str(tmp_path), ["train"])
 
 
@@ -84,7 +84,7 @@ def test_what_is_damaged_is_named(case, tmp_path):
     write_tfds(tmp_path, "rte")
     (path,) = tmp_path.rglob(files)
     damage(path)
-    with refused(message) as raised:
+    with raises_code(message) as raised:
         read_tfds(find_task("rte"), str(tmp_path), ["train"])
     said = str(raised.value)
     assert str(tmp_path) in said and "it is prepared again" in said

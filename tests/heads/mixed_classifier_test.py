@@ -16,7 +16,7 @@ from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.training.loop import TrainingSettings, compile_model, train
 from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 ROWS = 4
 ADAPTER = AdapterConfig(bottleneck_size=4)
@@ -206,5 +206,5 @@ def test_the_config_makes_the_same_model(base):
 
 @pytest.mark.parametrize("names", [("a", "a"), ("",), ("a/b",), ("../x",), ("ä",), ("x" * 65,), ()])
 def test_names_that_are_no_names_of_tasks_are_refused(names, base):
-    with refused("invalid"):
+    with raises_code("invalid"):
         PerTaskConfig(ADAPTER, names)

@@ -7,7 +7,7 @@ from adapter_bert_tf.base import load_base
 from adapter_bert_tf.interop.adapter_bert import import_checkpoint
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import save_adapter
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.support import GOLDEN
 
 HUB_BASE = GOLDEN.parent / "adapterhub" / "base"
@@ -41,5 +41,5 @@ def test_a_checkpoint_must_fit():
             "unsupported: bert_model",
         ),
     ):
-        with refused(message):
+        with raises_code(message):
             import_checkpoint(*arguments)

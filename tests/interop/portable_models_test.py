@@ -15,7 +15,7 @@ from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.training.tuning import Tuning
 from tests.interop.hub_files import HUB
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 LENGTH = 12
 needs_onnx = pytest.mark.skipif(
@@ -166,7 +166,7 @@ def _sorted_text(x):
 )
 def test_what_has_no_operation_is_named(convert):
     function = tf.function(_sorted_text).get_concrete_function(tf.TensorSpec([None], tf.float32))
-    with refused("unsupported", "StringLength"):
+    with raises_code("unsupported", "StringLength"):
         convert(function)
 
 
@@ -175,10 +175,10 @@ def test_a_missing_library_is_named(monkeypatch):
         raise ImportError(name=name)
 
     monkeypatch.setattr(onnx_graph.importlib, "import_module", missing)
-    with refused("unavailable", "adapter_bert_tf[onnx]"):
+    with raises_code("unavailable", "adapter_bert_tf[onnx]"):
         onnx_graph.to_onnx(None)
 
 
 def test_other_formats(base, tmp_path):
-    with refused("invalid", "'torch'"):
+    with raises_code("invalid", "'torch'"):
         portable_models.export_model(None, str(tmp_path / "a"), base, "torch")

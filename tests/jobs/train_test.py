@@ -15,7 +15,7 @@ from adapter_bert_tf.data.examples import read_examples
 from adapter_bert_tf.jobs import python_tables
 from adapter_bert_tf.tasks import own_task
 from tests import processes, support
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runs import base_flags, command
 
 SMALL = {"max_seq_length": 16, "train_batch_size": 8, "learning_rate": 1e-2, "seed": 3}
@@ -62,7 +62,7 @@ def test_it_is_saved_and_exported(trained, tiny_base_folder, tmp_path):
     serve = tf.saved_model.load(str(tmp_path / "saved_model")).signatures["serving_default"]
     served = serve(text_a=tf.constant(texts))["probabilities"]
     np.testing.assert_allclose(served, expected, atol=1e-5)
-    with refused("occupied"):
+    with raises_code("occupied"):
         (tmp_path / "mine").mkdir()
         (tmp_path / "mine" / "file").write_text("x")
         trained.export(tmp_path / "mine")
@@ -90,7 +90,7 @@ def test_the_same_call_again_finds_itself_done(trained, tiny_base_folder, capsys
     )  # fmt: skip
     assert "holds the results of this very run" in capsys.readouterr().out
     assert again.results == trained.results
-    with refused("occupied"):
+    with raises_code("occupied"):
         abt.train(
             texts[:-2], labels[:-2], output_dir=trained.output_dir,
             base_model=str(tiny_base_folder), **SMALL,
@@ -105,7 +105,7 @@ def test_several_seeds_have_results_and_folds_are_for_the_command(tiny_base_fold
     task = abt.train(texts, labels, num_trials=2, **settings)
     names = {"eval_accuracy", "eval_accuracy_min", "eval_accuracy_max"}
     assert names < task.results.keys()
-    with refused("invalid", "'folds'"):
+    with raises_code("invalid", "'folds'"):
         abt.train(texts, labels, folds=2, **settings)
 
 
@@ -259,7 +259,7 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_is_said_before_training(case, tiny_base_folder, tmp_path):
     call, message = WRONG[case]
-    with refused(message) as raised:
+    with raises_code(message) as raised:
         call(base_model=str(tiny_base_folder), max_seq_length=16, output_dir=tmp_path / "out")
     assert "--" not in str(raised.value)
     # What is wrong with the rows is said of their file, which then is there.
@@ -292,13 +292,13 @@ def test_several_labels_are_in_anything_that_holds_them(value):
 def test_a_file_in_the_place_of_the_folder(tiny_base_folder, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     settings = {"base_model": str(tiny_base_folder), "output_dir": tmp_path / "notes.txt"}
-    with refused("unavailable", "output_dir", "notes.txt"):
+    with raises_code("unavailable", "output_dir", "notes.txt"):
         abt.train(["a", "b"], ["c", "d"], **settings)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
 def test_arguments_without_effect_are_named(tiny_base_folder, caplog):
-    with refused("invalid", "class_weights"):
+    with raises_code("invalid", "class_weights"):
         abt.train(
             *sentences(32),
             class_weights={"worst": 2},
@@ -314,11 +314,11 @@ def test_arguments_without_effect_are_named(tiny_base_folder, caplog):
 
 def test_a_flag_may_be_a_dict(tiny_base_folder):
     texts, labels = sentences(32)
-    with refused("invalid", "class_weights", "'worst=2'"):
+    with raises_code("invalid", "class_weights", "'worst=2'"):
         abt.train(
             texts, labels, class_weights={"worst": 2}, base_model=str(tiny_base_folder), **SMALL
         )
-    with refused("not_found", "'of/a'"):
+    with raises_code("not_found", "'of/a'"):
         abt.train(
             texts,
             labels,

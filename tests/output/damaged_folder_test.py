@@ -18,7 +18,7 @@ from adapter_bert_tf.run.output_contents import contents_of, run_dir
 from adapter_bert_tf.training.best import BestEvaluation
 from adapter_bert_tf.training.checkpoints import Checkpoints
 from adapter_bert_tf.training.progress import MetricsLog
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runs import command, train, try_to_train, write_mrpc
 
 pytestmark = pytest.mark.long
@@ -119,7 +119,7 @@ def test_a_record_that_does_not_say_all_is_not_finished(case, out):
 def test_whose_the_checkpoints_are_must_be_known(kind, out):
     folder = _folder(out)
     (out / "checkpoints" / "flags.json").write_bytes(DAMAGE[kind])
-    with refused("damaged", "flags.json", "--overwrite"):
+    with raises_code("damaged", "flags.json", "--overwrite"):
         folder.require_same_run()
     assert not folder.can_resume() and not folder.is_interrupted()
 
@@ -129,7 +129,7 @@ def test_what_they_are_made_of_must_be_known(content, out):
     folder = _folder(out)
     path = out / "checkpoints" / "flags.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"made of": content}))
-    with refused("occupied", "--output_dir"):
+    with raises_code("occupied", "--output_dir"):
         folder.require_same_content()
 
 
@@ -145,7 +145,7 @@ def test_a_folder_in_the_place_of_a_file(name, mrpc, tiny_base_folder, tmp_path)
     out = tmp_path / "out"
     (out / name).mkdir(parents=True)
     (out / name / "mine").write_text("x")
-    with refused("occupied", "--output_dir"):
+    with raises_code("occupied", "--output_dir"):
         OutputDir(str(out), contents_of(["MRPC.tsv", "test_*"])).require_clear_names()
     if name not in PLACES[::4]:  # A command takes its time.
         return
@@ -260,7 +260,7 @@ BEST = {
 @pytest.mark.parametrize("case", BEST)
 def test_the_best_must_be_known(case, tmp_path):
     (tmp_path / "best.json").write_bytes(BEST[case])
-    with refused("damaged", "best.json") as raised:
+    with raises_code("damaged", "best.json") as raised:
         BestEvaluation.read(str(tmp_path), 5, {"v": tf.Variable(1.0)})
     assert len(str(raised.value)) < 1000
 

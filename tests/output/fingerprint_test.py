@@ -18,7 +18,7 @@ from adapter_bert_tf.run.fingerprint import fingerprint_of, run_digest
 from adapter_bert_tf.run.output_contents import run_dir
 from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.directory import CONFIG, copy_adapter, load_adapter
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runs import train, try_to_train, write_mrpc
 
 HALF = "--num_train_epochs=0.5"
@@ -112,12 +112,12 @@ def test_another_adapter_is_not_replaced(run, saved, tmp_path):
     for folder in (elsewhere, own_place):
         write(saved, folder.adapter.path, run)
     for overwrite in (True, False):
-        with refused("occupied", "--init_from"):
+        with raises_code("occupied", "--init_from"):
             elsewhere.require_own_adapter(overwrite)
-        with refused("occupied", "move the other adapter away"):
+        with raises_code("occupied", "move the other adapter away"):
             elsewhere.require_own_adapter_still(overwrite)
     own_place.require_own_adapter(overwrite=True)
-    with refused("occupied", "--overwrite"):
+    with raises_code("occupied", "--overwrite"):
         own_place.require_own_adapter(overwrite=False)
 
 
@@ -135,10 +135,10 @@ def test_an_older_one_is_the_runs_whose_checkpoints_are_beside_it(saved, tmp_pat
         write(saved, folder.adapter.path, None)
     own_place.start_training()
     own_place.require_own_adapter(overwrite=False)
-    with refused("occupied", "--adapter_dir"):
+    with raises_code("occupied", "--adapter_dir"):
         elsewhere.require_own_adapter(overwrite=True)
     write(saved, own_place.adapter.path, "another")
-    with refused("occupied", "--overwrite"):
+    with raises_code("occupied", "--overwrite"):
         own_place.require_own_adapter(overwrite=False)
 
 
@@ -149,14 +149,14 @@ def test_its_own_place_may_be_behind_a_link(saved, tmp_path):
         write(saved, f"{tmp_path}/disk/{name}", "another")
     adapters = [AdapterDir(f"{tmp_path}/disk/{name}") for name in ("adapter", "adapter2")]
     require_own_adapter(adapters[0], f"{tmp_path}/out/", "run", (), overwrite=True)
-    with refused("occupied", "--adapter_dir"):
+    with raises_code("occupied", "--adapter_dir"):
         require_own_adapter(adapters[1], f"{tmp_path}/out/", "run", (), overwrite=True)
 
 
 def test_a_run_of_a_config_must_be_a_string(saved, tmp_path):
     copy_adapter(str(saved), str(tmp_path / "a"), 7)
     assert run_of(str(tmp_path / "a")) is None
-    with refused("damaged", "'run'"):
+    with raises_code("damaged", "'run'"):
         load_adapter(str(tmp_path / "a"))
 
 

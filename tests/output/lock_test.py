@@ -11,7 +11,7 @@ import time
 import pytest
 
 from adapter_bert_tf.output import lock
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 
 class Time:
@@ -70,7 +70,7 @@ DEAD = {
 def test_refuses(changes, tmp_path):
     write(tmp_path, **changes)
     with (
-        refused("in_use", "--output_dir"),
+        raises_code("in_use", "--output_dir"),
         lock.locked(str(tmp_path)),
     ):
         pass
@@ -113,7 +113,7 @@ def test_another_machine_of_this_name_that_lives_keeps_its_lock(tmp_path, clock,
     monkeypatch.setattr(
         clock, "sleep", lambda seconds: write(tmp_path, **RESTARTED, beat=clock.now)
     )
-    with refused("in_use", "--output_dir"), lock.locked(str(tmp_path)):
+    with raises_code("in_use", "--output_dir"), lock.locked(str(tmp_path)):
         pass
     assert json.loads((tmp_path / lock.FILE).read_text())["id"] == "other"
 
@@ -230,10 +230,10 @@ def test_two_processes_and_one_that_is_killed(tmp_path, monkeypatch):
     other = hold(tmp_path)
     try:
         for _ in range(2):  # The first refusal leaves the name of the owner.
-            with refused("in_use", f"process {other.pid} "), lock.locked(tmp_path):
+            with raises_code("in_use", f"process {other.pid} "), lock.locked(tmp_path):
                 pass
         (tmp_path / lock.FILE).write_text("{}")  # Whatever the file says, it is locked.
-        with refused("in_use"), lock.locked(tmp_path):
+        with raises_code("in_use"), lock.locked(tmp_path):
             pass
     finally:
         other.kill()
@@ -258,6 +258,6 @@ def test_a_link_is_not_followed(tmp_path):
     (tmp_path / "mine").write_text("mine")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / lock.FILE).symlink_to(tmp_path / "mine")
-    with refused("occupied", lock.FILE), lock.locked(tmp_path / "out"):
+    with raises_code("occupied", lock.FILE), lock.locked(tmp_path / "out"):
         pass
     assert (tmp_path / "mine").read_text() == "mine"

@@ -3,7 +3,7 @@
 import pytest
 
 from adapter_bert_tf.predict.columns import text_columns
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 TABLE = {"text_a_column": "review", "label_column": "stars", "header": True}
 NUMBERED = {"text_a_column": "2", "text_b_column": "0", "header": False}
@@ -52,5 +52,5 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_columns_that_are_not(case):
     described, names, given, message = REFUSED[case]
-    with refused(message):
+    with raises_code(message):
         text_columns(described, names, *given)

@@ -13,7 +13,7 @@ import adapter_bert_tf as abt
 from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.predict.tables import AT_ONCE
 from adapter_bert_tf.task_types.batched_inference import class_logits
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.support import WORDS
 
 BEFORE = pathlib.Path(__file__).parent.parent / "golden" / "written_before"
@@ -52,7 +52,7 @@ def test_probabilities_are_those_of_the_model_in_the_order_of_the_texts(pairs):
 def test_labels_are_in_the_order_of_the_probabilities(pairs, several):
     assert pairs.labels() == ["0", "1"] == list(pairs("a", "b")["probabilities"])
     assert several.labels("score") == [] == Predictor(SPANS, base=BASE).labels()
-    with refused("invalid", "adapter"):
+    with raises_code("invalid", "adapter"):
         several.labels()
 
 
@@ -137,7 +137,7 @@ def test_a_data_frame_keeps_its_columns(pairs):
     assert list(pairs(frame.iloc[:0]).columns) == list(found.columns)
     series = pairs(frame["#1 String"], pandas.Series([*frame["#2 String"][:2], ""]))
     assert series == expected
-    with refused("invalid", "predict_file"):
+    with raises_code("invalid", "predict_file"):
         pairs.predict_file(frame, "answers.csv")
 
 
@@ -185,14 +185,14 @@ WRONG = {
 def test_what_is_wrong_is_said(case, pairs, several):
     call, message = WRONG[case]
     predictor = pairs if case == "one text of two" else several
-    with refused(message):
+    with raises_code(message):
         call(predictor)
 
 
 def test_a_directory_that_is_damaged_before_its_base_is_known(tmp_path):
     folder = shutil.copytree(PAIRS, tmp_path / "a")
     (folder / "adapter_config.json").write_bytes(b"\xff\xfe\0")
-    with refused("damaged", "adapter_config.json"):
+    with raises_code("damaged", "adapter_config.json"):
         Predictor(folder)
 
 

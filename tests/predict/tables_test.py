@@ -9,7 +9,7 @@ import os
 import pytest
 
 from adapter_bert_tf.predict import tables
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 NAMES = ["label", "probability_no"]
 
@@ -106,7 +106,7 @@ def test_no_rows_are_no_error(name, content, tmp_path):
 
 def test_rows_without_their_texts_are_named_and_may_be_skipped(tmp_path, capsys):
     source = put(tmp_path, "a.csv", "id,text\n1,x\n2\n3,y\n4\n")
-    with refused("invalid", "a.csv, line 3"):
+    with raises_code("invalid", "a.csv, line 3"):
         answer(source, tmp_path / "b.csv")
     assert os.listdir(tmp_path) == ["a.csv"]
     assert answer(source, tmp_path / "b.csv", skip_bad_rows=True) == 4
@@ -125,7 +125,7 @@ def test_empty_texts_are_answered_and_named(tmp_path, capsys):
 
 def test_rows_with_too_many_cells_are_named_and_may_be_skipped(tmp_path):
     source = put(tmp_path, "a.csv", "id,text\n1,x\n2,too,many\n3,y\n")
-    with refused("invalid", "a.csv, line 3"):
+    with raises_code("invalid", "a.csv, line 3"):
         answer(source, tmp_path / "b.csv")
     assert os.listdir(tmp_path) == ["a.csv"]
     assert answer(source, tmp_path / "b.csv", skip_bad_rows=True) == 3
@@ -136,7 +136,7 @@ def test_rows_with_too_many_cells_are_named_and_may_be_skipped(tmp_path):
 def test_lines_that_are_no_objects_are_named_and_may_be_skipped(tmp_path):
     lines = ["[1]", '{"id": 1, "text": "x"}', '{"id"', '{"id": 2, "text": "y"}']
     source = put(tmp_path, "a.jsonl", "".join(f"{line}\n" for line in lines))
-    with refused("invalid", "a.jsonl, line 1"):
+    with raises_code("invalid", "a.jsonl, line 1"):
         answer(source, tmp_path / "b.csv")
     assert os.listdir(tmp_path) == ["a.jsonl"]
     assert answer(source, tmp_path / "b.csv", skip_bad_rows=True) == 4
@@ -151,7 +151,7 @@ def test_lines_that_are_no_objects_are_named_and_may_be_skipped(tmp_path):
 def test_a_word_is_no_truth(name, tmp_path):
     """It would count as true, and a file be replaced for `overwrite="no"`."""
     source, output = put(tmp_path, "a.csv", "text\nx\n"), put(tmp_path, "b.csv", "mine")
-    with refused("invalid", name, "'no'"):
+    with raises_code("invalid", name, "'no'"):
         answer(source, output, **{name: "no"})
     assert output.read_text() == "mine"
 
@@ -185,7 +185,7 @@ def test_many_rows_come_in_their_order(tmp_path, monkeypatch):
 
 def test_a_number_that_no_float_reaches_is_not_written_as_another(tmp_path):
     source = put(tmp_path, "a.jsonl", '{"text": "x", "n": 1.5}\n{"text": "y", "n": 1e400}\n')
-    with refused("invalid", "line 2"):
+    with raises_code("invalid", "line 2"):
         answer(source, tmp_path / "b.jsonl")
     assert answer(source, tmp_path / "b.jsonl", skip_bad_rows=True) == 2
     assert "Infinity" not in (tmp_path / "b.jsonl").read_text()
@@ -255,7 +255,7 @@ def test_what_is_wrong_is_said_and_nothing_is_left(case, tmp_path):
     name, content, reading, output, message = WRONG[case]
     put(tmp_path, name, content)
     (tmp_path / "there.csv").write_text("mine")
-    with refused(message):
+    with raises_code(message):
         answer(tmp_path / name, tmp_path / output, **reading)
     assert sorted(os.listdir(tmp_path)) == sorted([name, "there.csv"])
     assert (tmp_path / "there.csv").read_text() == "mine"
@@ -285,7 +285,7 @@ def test_what_comes_to_be_there_meanwhile(overwrite, links, tmp_path, monkeypatc
         assert sorted(os.listdir(tmp_path)) == ["a.csv", "b.csv"]
         assert "<x>" in output.read_text()
         return
-    with refused("occupied", "b.csv") as raised:
+    with raises_code("occupied", "b.csv") as raised:
         answer(source, output, answers=late)
     assert output.read_text() == "mine"
     (kept,) = set(os.listdir(tmp_path)) - {"a.csv", "b.csv"}
@@ -301,7 +301,7 @@ def test_a_folder_that_comes_to_be_there_meanwhile(tmp_path):
         output.mkdir()
         return answers_of(rows)
 
-    with refused("occupied", "b.csv"):
+    with raises_code("occupied", "b.csv"):
         answer(source, output, answers=late, overwrite=True)
     assert len(os.listdir(tmp_path)) == 3 and output.is_dir()
 
@@ -325,14 +325,14 @@ def test_a_link_is_not_replaced(there, tmp_path):
     if there:
         target.write_text("mine")
     (tmp_path / "b.csv").symlink_to(target)
-    with refused("occupied", "target.csv"):
+    with raises_code("occupied", "target.csv"):
         answer(source, tmp_path / "b.csv", overwrite=True)
     assert (tmp_path / "b.csv").is_symlink() and target.exists() == there
 
 
 def test_a_missing_file(tmp_path):
-    with refused("not_found", "a.csv"):
+    with raises_code("not_found", "a.csv"):
         answer(tmp_path / "a.csv", tmp_path / "b.csv")
     (tmp_path / "a.csv").mkdir()
-    with refused("invalid", "a.csv"):
+    with raises_code("invalid", "a.csv"):
         answer(tmp_path / "a.csv", tmp_path / "b.csv")

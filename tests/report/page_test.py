@@ -18,7 +18,7 @@ from adapter_bert_tf.report.pictures import ANALYSES
 from adapter_bert_tf.run.result_files import write_details_file
 from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.task_types.metrics import class_table
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.report import folders
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "written_before" / "out"
@@ -309,10 +309,10 @@ def test_folders_of_earlier_versions_have_a_page(name, tmp_path):
 
 
 def test_a_folder_without_anything_is_refused(tmp_path, capsys):
-    with refused("not_found", "--output_dir"):
+    with raises_code("not_found", "--output_dir"):
         report.write(str(tmp_path / "none"))
     (tmp_path / "notes.txt").write_text("mine")
-    with refused("not_found", "run.json"):
+    with raises_code("not_found", "run.json"):
         report.write(str(tmp_path))
     assert main(["report", f"--output_dir={tmp_path}"]) == 1
     assert capsys.readouterr().err.startswith("error: ")
@@ -324,15 +324,15 @@ def test_the_command_writes_it(run, capsys):
     assert capsys.readouterr().out == f"Report: {run}/report.html\n"
     assert (run / "report.html").read_text() == report.build(str(run))
     (run / "report.html").write_text("mine")
-    with refused("occupied", "report.html"):
+    with raises_code("occupied", "report.html"):
         report.write(str(run))
     (run / "report.html").unlink()
     (run / "report.html").symlink_to(run / "run.json")
-    with refused("occupied", "report.html"):
+    with raises_code("occupied", "report.html"):
         report.write(str(run))
     (run / "report.html").unlink()
     (run / "report.html").mkdir()
-    with refused("occupied", "report.html"):
+    with raises_code("occupied", "report.html"):
         report.write(str(run))
 
 

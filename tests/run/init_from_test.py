@@ -24,7 +24,7 @@ from adapter_bert_tf.store import SavedAdapter, load_adapter
 from adapter_bert_tf.store.combine import MIXED_SPLITS
 from adapter_bert_tf.training.tuning import Tuning
 from tests import support
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runners.squad_test import TINY, write
 from tests.runs import base_flags, command, train, try_to_train, write_mrpc
 
@@ -279,13 +279,13 @@ def test_the_method_is_the_adapters(case, starts, tiny_base_folder):
 def test_flags_that_say_otherwise_are_named(case, starts, tiny_base_folder):
     name, *arguments = case
     flag = re.sub(r"^--(no)?(\w+).*", r"--\2=", arguments[-1])
-    with refused("mismatch", flag):
+    with raises_code("mismatch", flag):
         method_of(starts, name, arguments, tiny_base_folder)
 
 
 def test_the_base_must_be_the_same(starts, tmp_path):
     support.write_google(tmp_path / "other", support.random_weights(seed=5))
-    with refused("mismatch", "weights_sha256"):
+    with raises_code("mismatch", "weights_sha256"):
         method_of(starts, "houlsby", (), str(tmp_path / "other"))
 
 
@@ -295,7 +295,7 @@ def test_what_it_cannot_begin_from(starts):
         (["--do_train", f"--init_from={starts}/none"], "not_found: --init_from"),
         (["--do_train", f"--init_from={starts}/top", "--adapter_drop=1"], "conflict: top"),
     ):
-        with refused(message):
+        with raises_code(message):
             load_initial_adapter(parsed("--output_dir=o", *arguments))
 
 

@@ -10,7 +10,7 @@ from adapter_bert_tf.task_types import table_type
 from adapter_bert_tf.task_types.classification import parse_weights
 from adapter_bert_tf.task_types.table_type import choose_metrics
 from adapter_bert_tf.tasks import find_task
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runs import mrpc_row, train, try_to_train, write_mrpc
 
 IDS = np.array([0] * 6 + [1] * 2)
@@ -41,7 +41,7 @@ def test_labels_with_commas_are_weighed(text, expected):
     "text", ["", "even", "x=1", "a=0", "a=-1", "a=nan", "a=x", "a=inf", "a=", "a=2, a=3"]
 )
 def test_wrong_weights_are_refused(text):
-    with refused("invalid", "--class_weights"):
+    with raises_code("invalid", "--class_weights"):
         parse_weights(text, ["a", "b", "c=1"], IDS)
 
 
@@ -153,7 +153,7 @@ def test_the_metric_chooses(tmp_path):
     assert chosen("mcc", mrpc) == ("mcc", "accuracy", "f1")
     mnli = find_task("mnli")
     for wrong, task in (("f1", mnli), ("pearson", mrpc), ("mcc", scores), ("x", mrpc)):
-        with refused("invalid", "metric"):
+        with raises_code("invalid", "metric"):
             chosen(wrong, task)
 
 

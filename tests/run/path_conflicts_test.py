@@ -7,7 +7,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.cli.absl_flags import config_of, define_flags
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.run.checks import path_conflicts
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runs import try_to_train, write_mrpc
 
 TRAIN, EVAL, EXPORT = "--do_train", "--do_eval", "--do_export"
@@ -119,7 +119,7 @@ GOOD_OF_SQUAD = (
 )
 def test_what_collides_is_refused(arguments, of, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with refused("conflict"):
+    with raises_code("conflict"):
         check(*arguments, of=of)
     assert not list(tmp_path.iterdir())
 
@@ -141,7 +141,7 @@ def test_neither_do_these_of_questions(arguments, tmp_path, monkeypatch):
 def test_a_link_is_where_it_leads(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "link").symlink_to("out")
-    with refused("conflict", "out/x"):
+    with raises_code("conflict", "out/x"):
         check(TRAIN, EXPORT, f"--output_dir={tmp_path}/o", f"--adapter_dir={tmp_path}/link/x",
               f"--export_dir={tmp_path}/out/x")  # fmt: skip
 
@@ -149,7 +149,7 @@ def test_a_link_is_where_it_leads(tmp_path):
 @pytest.mark.parametrize("flag", ["adapter_dir", "export_dir"])
 @pytest.mark.parametrize("place", ["o/seed=0", "o/seed=0/adapter", "o/seed=1/x"])
 def test_the_runs_of_a_sweep_have_folders_of_their_own(flag, place):
-    with refused("conflict", "of a run of the sweep"):
+    with raises_code("conflict", "of a run of the sweep"):
         check(TRAIN, EXPORT, "--output_dir=o", f"--{flag}={place}", runs=("o/seed=0", "o/seed=1"))
     check(TRAIN, EXPORT, "--output_dir=o", runs=("o/seed=0", "o/seed=1"))
 

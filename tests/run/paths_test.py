@@ -13,7 +13,7 @@ from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.run import planning
 from adapter_bert_tf.training.strategy import require_tf_config, tpu_runtime
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runs import command
 
 TPU = ["--task_name=mrpc", "--do_train", "--use_tpu", "--tpu_name=mine"]
@@ -113,7 +113,7 @@ def batches(replicas, train=True, **sizes):
     [(8, "invalid: Use 8 or 16"), (5, "invalid: Use 10 or 15"), (16, "invalid: Use 16 or 16")],
 )
 def test_the_replicas_must_divide_the_batch(replicas, advice):
-    with refused(advice):
+    with raises_code(advice):
         batches(replicas)
 
 
@@ -139,7 +139,7 @@ def test_several_workers_need_tf_config(text, monkeypatch):
     monkeypatch.delenv("TF_CONFIG", raising=False)
     if text is not None:
         monkeypatch.setenv("TF_CONFIG", text)
-    with refused("missing", "TF_CONFIG"):
+    with raises_code("missing", "TF_CONFIG"):
         require_tf_config()
 
 

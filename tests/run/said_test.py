@@ -7,7 +7,7 @@ from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.runners.questions.runner import QuestionRunner
 from adapter_bert_tf.store import load_adapter
 from tests import support
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runs import base_flags, command, train, try_to_train, write_mrpc
 
 SHORT = ("--num_train_epochs=1",)
@@ -57,7 +57,7 @@ def test_each_command_names_the_other(mrpc, trained, tmp_path):
     written = support.GOLDEN.parent / "written_before"
     error = applied(mrpc, written / "base", written / "adapters" / "squad", tmp_path / "out")
     assert "run_squad.py applies it" in error
-    with refused("mismatch", "run_classifier.py"):
+    with raises_code("mismatch", "run_classifier.py"):
         # As from a short adapter, whose windows have no room for questions.
         values = {"data_source": "tfds", "max_seq_length": 32, "max_query_length": 64}
         config = RunConfig.from_values(Command.SQUAD, values)

@@ -15,7 +15,7 @@ from adapter_bert_tf.heads.losses import binary_cross_entropy
 from adapter_bert_tf.task_types import table_type
 from adapter_bert_tf.tasks import own_task
 from tests.data.examples_test import _write
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runners.own_data_test import run
 from tests.runs import sentence
 
@@ -144,7 +144,7 @@ def test_labels_as_numbers(tmp_path):
     np.testing.assert_array_equal(
         kind.encode(task, examples), [[1, 1, 0], [0, 0, 0], [0, 1, 1], [0, 0, 0]]
     )
-    with refused("invalid", "line 2", "'x'"):
+    with raises_code("invalid", "line 2", "'x'"):
         kind.encode(task.with_labels(["y", "z"]), examples)
 
 

@@ -22,7 +22,7 @@ from adapter_bert_tf.runners.classification.task_data import ClassificationData,
 from adapter_bert_tf.tasks import find_task
 from tests import support
 from tests.analysis.looked import LookedAt, look
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runs import base_flags, command, sentence, write_mrpc
 from tests.tfds_data import write_tfds
 
@@ -215,10 +215,10 @@ def test_python_takes_the_adapter_of_a_task(trained, tiny_base_folder):
     method, out = trained
     model = abt.AdapterModel(abt.load_base(tiny_base_folder))
     if method in WHOLE:
-        with refused("mismatch", method):
+        with raises_code("mismatch", method):
             model.load_adapter(out / "adapter")
         return
-    with refused("conflict", "tasks/cola"):
+    with raises_code("conflict", "tasks/cola"):
         model.load_adapter(out / "adapter")
     for task in ("cola", "mrpc"):
         assert model.load_adapter(out / "adapter" / "tasks" / task) == task
@@ -440,7 +440,7 @@ def test_tasks_whose_files_or_results_would_be_called_alike(case):
     if message is None:
         check_distinct_names(tasks)
         return
-    with refused(message):
+    with raises_code(message):
         check_distinct_names(tasks)
 
 

@@ -13,7 +13,7 @@ from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.runners.questions import task_data
 from tests import processes, support
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runs import base_flags, squad
 
 CONTEXTS = (
@@ -295,7 +295,7 @@ def test_what_is_refused(case, tmp_path, monkeypatch):
         write(tmp_path, name, **how).rename(name)
     changes, message = BAD[case]
     config = RunConfig.from_values(Command.SQUAD, FLAGS | changes)
-    with refused(message):
+    with raises_code(message):
         checks.check_questions(config)
         checks.check_room(config)
         task_data.read(config, vocabulary=None)

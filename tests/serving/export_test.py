@@ -18,7 +18,7 @@ from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.tasks.span_decoding import Decoder, DecodingSettings
 from tests import support
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 A = [
     "the cat sat",
@@ -209,7 +209,7 @@ def test_something_else_is_not_replaced(tiny_base_folder, tmp_path):
     model = TASK_TYPES["classification"].new_model(base.build_encoder(), 2)
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter_1.txt").write_text("It was a dark night.")
-    with refused("occupied", "'chapter_1.txt'"):
+    with raises_code("occupied", "'chapter_1.txt'"):
         export_task(str(tmp_path / "thesis"), model, _config(base), base.vocabulary)
     for _ in range(2):
         export_task(str(tmp_path / "model"), model, _config(base), base.vocabulary)

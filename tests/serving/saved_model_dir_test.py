@@ -15,7 +15,7 @@ from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.serving.saved_model_dir import MARKER, SavedModelDir
 from adapter_bert_tf.task_types import TASK_TYPES
 from tests import support
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 pytestmark = pytest.mark.long
 
@@ -68,7 +68,7 @@ def test_what_comes_to_be_there_while_it_is_made(tiny_base_folder, tmp_path, mon
         (folder / "mine.txt").write_text("mine")
 
     monkeypatch.setattr(tf.saved_model, "save", late)
-    with refused("occupied", "'mine.txt'"):
+    with raises_code("occupied", "'mine.txt'"):
         export(tiny_base_folder, folder)
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["mine.txt", "model"]
 
@@ -93,7 +93,7 @@ def test_the_model_of_a_run_is_that_runs_to_replace(model, written, tiny_base_fo
     record = model.parent / "run.json"
     record.write_text(json.dumps({"results": {"saved_model": SavedModelDir(str(model)).state()}}))
     for path in (f"{model}", f"{model}/"):
-        with refused("occupied"):
+        with raises_code("occupied"):
             SavedModelDir(path).require_not_a_result()
     before = {path: path.read_bytes() for path in model.rglob("*") if path.is_file()}
     joined = [str(written / "adapters" / "a"), f"--output={model}"]
@@ -136,7 +136,7 @@ def test_what_is_foreign_in_it_is_named_and_stays(case, marked, model):
     if not marked:
         (model / MARKER).unlink()
     before = sorted(model.rglob("*"))
-    with refused("occupied", case):
+    with raises_code("occupied", case):
         SavedModelDir(str(model)).require_replaceable()
     assert sorted(model.rglob("*")) == before
 
@@ -153,12 +153,12 @@ def test_a_model_of_somebody_else_is_not_replaced(model, tmp_path):
     theirs(tmp_path / "theirs")
     theirs(model)  # Into a folder that was ours.
     for folder in (tmp_path / "theirs", model):
-        with refused("occupied", "'assets'"):
+        with raises_code("occupied", "'assets'"):
             SavedModelDir(str(folder)).require_replaceable()
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "saved_model.pb").write_bytes(b"\xff\xff")
-    with refused("occupied", "'saved_model.pb'"):
+    with raises_code("occupied", "'saved_model.pb'"):
         SavedModelDir(str(broken)).require_replaceable()
 
 
@@ -172,7 +172,7 @@ def test_a_copy_that_was_cut_short_is_replaced(model):
 @pytest.mark.parametrize("marker", ["", "[]", '{"files": 1}', '{"files": ["a"]}', "[" * 100_000])
 def test_a_damaged_marker_is_no_marker(marker, model):
     (model / MARKER).write_text(marker)
-    with refused("occupied"):
+    with raises_code("occupied"):
         SavedModelDir(str(model)).require_replaceable()
 
 

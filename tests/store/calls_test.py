@@ -13,7 +13,7 @@ from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.training.tuning import Tuning
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 SIZES = AdapterConfig(4)
 
@@ -53,13 +53,13 @@ NEW = {
 @pytest.mark.parametrize("case", NEW)
 def test_a_new_task(case, model):
     arguments, more, expected = NEW[case]
-    with refused(expected):
+    with raises_code(expected):
         model.add_adapter(*arguments, **more)
     assert model.list_adapters() == ["a"]
 
 
 def test_a_number_of_layers_is_a_number():
-    with refused("invalid", "top_k"):
+    with raises_code("invalid", "top_k"):
         Tuning("top_k", top_k="2")
 
 
@@ -118,13 +118,13 @@ CALLS = {
 @pytest.mark.parametrize("adapter", ["a", ["a", "a"]], ids=["one", "by row"])
 def test_a_call(case, adapter, model, inputs):
     change, said = CALLS[case]
-    with refused(said):
+    with raises_code(said):
         model(change(dict(inputs)), adapter)
 
 
 def test_names_of_another_type(model, inputs):
     for name in ("b", None, ["a"], 3):
-        with refused("not_found", "'a'"):
+        with raises_code("not_found", "'a'"):
             model.config(name)
 
 
@@ -139,7 +139,7 @@ def test_places_of_another_type(given, model):
         lambda place: Predictor({"a": place}),
         AdapterModel if given else model.load_adapter,
     ):
-        with refused("invalid", "`os.PathLike`"):
+        with raises_code("invalid", "`os.PathLike`"):
             call(given)
 
 
@@ -167,14 +167,14 @@ ENCODED = {
 @pytest.mark.parametrize("case", ENCODED)
 def test_texts(case, encoder):
     columns, said = ENCODED[case]
-    with refused(said):
+    with raises_code(said):
         encoder.inputs(*columns)
 
 
 @pytest.mark.parametrize("length", [4, 0, -1, "16", 16.5, None])
 def test_lengths(length, model, encoder):
     for make in (lambda n: TextEncoder(model.base.vocabulary, n), encoder.with_length):
-        with refused("invalid", "max_seq_length"):
+        with raises_code("invalid", "max_seq_length"):
             make(length)
 
 

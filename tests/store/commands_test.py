@@ -12,7 +12,7 @@ from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.store.combine import average
 from adapter_bert_tf.store.directory import SavedAdapter
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.support import GOLDEN
 
 HUB = GOLDEN.parent / "adapterhub"
@@ -73,16 +73,16 @@ def test_average(folder, capsys):
     for name, value in mean.weights.items():
         expected = (first.weights[name] + second.weights[name]) / 2
         np.testing.assert_allclose(value, expected, atol=1e-7)
-    with refused("mismatch", "'adapter'"):
+    with raises_code("mismatch", "'adapter'"):
         average([first, load_adapter(str(folder / "c"))])
-    with refused("mismatch", "'inputs'"):
+    with raises_code("mismatch", "'inputs'"):
         pairs = first.config | {"inputs": {"texts": 2, "max_seq_length": 16}}
         average([first, SavedAdapter(pairs, first.weights)])
     assert main(["average", *places, f"--output={places[0]}"]) == 1
     for theirs, said in (({}, None), ({"split_seed": 1}, {"parts": "several"})):
         two = SavedAdapter(second.config | theirs, second.weights)
         assert average([first, two]).config.get("fold") == said
-    with refused("invalid", "at least two"):
+    with raises_code("invalid", "at least two"):
         average([first])
     assert main(["average", places[0], f"{places[0]}/", f"--output={folder / 'same'}"]) == 1
     assert "each adapter of an average once" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import load_adapter, save_adapter
 from adapter_bert_tf.store.combine import average, drop_lowest_layers
 from adapter_bert_tf.store.directory import extract_task
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.support import GOLDEN
 
 HUB = GOLDEN.parent / "adapterhub"
@@ -129,5 +129,5 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_damaged_records_are_refused(case, runs, tmp_path):
     config = runs[0].config | {"derived": WRONG[case]}
-    with refused("invalid", "derived"):
+    with raises_code("invalid", "derived"):
         save_adapter(str(tmp_path / "a"), config, runs[0].weights)

@@ -19,7 +19,7 @@ from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.files import write_files
 from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 ADAPTER = AdapterConfig(bottleneck_size=4, init_scale=0.3)
 
@@ -96,7 +96,7 @@ def test_saving_again_replaces_an_adapter_and_nothing_else(tiny_base_folder, tmp
     _save(tiny_base_folder, tmp_path / "a")
     assert load_adapter(str(tmp_path / "a")).config["method"] == "adapters"
     (tmp_path / "a" / "thesis.txt").touch()
-    with refused("occupied", "'thesis.txt'"):
+    with raises_code("occupied", "'thesis.txt'"):
         _save(tiny_base_folder, tmp_path / "a")
     assert (tmp_path / "a" / "thesis.txt").exists()
 
@@ -130,7 +130,7 @@ def _require_saved_model(path):
 def test_what_comes_to_be_there_meanwhile_stays(check, tmp_path):
     folder = tmp_path / "a"
     with (
-        refused("occupied"),
+        raises_code("occupied"),
         replace_folder(str(folder), "new", check) as place,
     ):
         pathlib.Path(place).mkdir()
@@ -161,7 +161,7 @@ def test_random_weights_are_gone_with_their_process(tiny_base_folder, tmp_path):
         support.adapter_config(base, ADAPTER),
         select_trained(model, Tuning("adapters")),
     )
-    with refused("unsupported", "random weights"):
+    with raises_code("unsupported", "random weights"):
         load_adapter(str(tmp_path / "a")).assign_to(model.named_variables(), base.fingerprint())
 
 
@@ -170,7 +170,7 @@ def test_another_base_is_refused(tiny_base_folder, tmp_path):
     support.write_google(tmp_path / "other", support.random_weights(seed=5))
     other = load_base(str(tmp_path / "other"))
     model = _model(str(tmp_path / "other"))
-    with refused("mismatch", "weights_sha256"):
+    with raises_code("mismatch", "weights_sha256"):
         load_adapter(str(tmp_path / "a")).assign_to(model.named_variables(), other.fingerprint())
 
 
@@ -205,7 +205,7 @@ def test_other_layer_norms_are_another_base_where_they_count(
     if TUNINGS[tuning]:
         check_base(config, other_norms.fingerprint())
     else:
-        with refused("mismatch", "LayerNorms"):
+        with raises_code("mismatch", "LayerNorms"):
             check_base(config, other_norms.fingerprint())
     assert not caplog.text
     older = config | {"base": {k: v for k, v in config["base"].items() if k != checks.NORMS}}
@@ -220,7 +220,7 @@ def test_another_model_is_refused(change, tiny_base_folder, tmp_path):
     _save(tiny_base_folder, tmp_path / "a")
     model = _model(tiny_base_folder, **change)
     before = model.head.kernel.numpy()
-    with refused("mismatch"):
+    with raises_code("mismatch"):
         load_adapter(str(tmp_path / "a")).assign_to(
             model.named_variables(), load_base(tiny_base_folder).fingerprint()
         )
@@ -242,7 +242,7 @@ def test_sixteen_bits_halve_the_file(dtype, rounding, tiny_base_folder, tmp_path
 
 @pytest.mark.parametrize("config", [{}, {"adapter": None}, None])
 def test_a_config_that_is_none_is_said(config, tmp_path):
-    with refused("invalid", "AdapterModel.config"):
+    with raises_code("invalid", "AdapterModel.config"):
         save_adapter(tmp_path / "a", config, {})
     assert not list(tmp_path.iterdir())
 
@@ -252,6 +252,6 @@ def test_what_sixteen_bits_cannot_hold_is_named(tiny_base_folder, tmp_path):
     trained = select_trained(model, Tuning("adapters"))
     model.head.kernel.assign_add(tf.fill([16, 2], 1e5))
     config = support.adapter_config(load_base(tiny_base_folder), ADAPTER)
-    with refused("invalid", "'head/kernel'"):
+    with raises_code("invalid", "'head/kernel'"):
         save_adapter(str(tmp_path / "a"), config, trained, dtype="float16")
     assert not list(tmp_path.iterdir())

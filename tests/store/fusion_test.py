@@ -20,7 +20,7 @@ from adapter_bert_tf.store.schema import seal
 from adapter_bert_tf.training.dropout import seed_dropout
 from adapter_bert_tf.training.tuning import Tuning
 from tests import processes, support
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 SMALL = AdapterConfig(4, init_scale=0.5, identity_init=False)
 NO_NORMS = Tuning(train_layer_norm=False)
@@ -103,7 +103,7 @@ def test_members_and_fusion_in_one_pass(model, inputs):
     assert list(found) == ["f", *MEMBERS]
     for name, logits in found.items():
         np.testing.assert_allclose(logits, model(inputs, name), atol=1e-5)
-    with refused("invalid", "'a'"):
+    with raises_code("invalid", "'a'"):
         model.with_members(inputs, "a")
 
 
@@ -215,7 +215,7 @@ def test_a_saved_fusion_may_be_replaced(saved, model, tmp_path):
     folder = shutil.copytree(saved, tmp_path / "f")
     model.save_adapter("f", folder)
     (folder / "members" / "notes.txt").write_text("mine")
-    with refused("occupied", "'members/notes.txt'"):
+    with raises_code("occupied", "'members/notes.txt'"):
         model.save_adapter("f", folder)
     assert (folder / "members" / "notes.txt").read_text() == "mine"
 
@@ -224,11 +224,11 @@ def test_an_adapter_among_its_members_is_not_lost(saved, model, tmp_path, capsys
     folder = shutil.copytree(saved, tmp_path / "f")
     model.save_adapter("a", tmp_path / "a")
     shutil.copytree(tmp_path / "a", folder / "members" / "new")
-    with refused("occupied", "members/new"):
+    with raises_code("occupied", "members/new"):
         model.save_adapter("f", folder)
     assert load_adapter(str(folder / "members" / "new")).config["task"] == "a"
     for place in (folder / "members", folder / "members" / "other" / "deep"):
-        with refused("occupied"):
+        with raises_code("occupied"):
             model.save_adapter("a", place)
         both = [str(saved), str(saved)]
         assert main(["average", *both, f"--output={place}"]) == 1
@@ -254,7 +254,7 @@ def test_what_cools_is_refused_before_a_step_that_does_not_know_its_number(tiny_
     made = new_model(tiny_base_folder).add_fusion("t", ["a", "b"], ("n", "y"), cooling_steps=9)
     made.compile("adam", made.training_loss())
     inputs, labels = support.batch(), np.array([0, 1, 1])
-    with refused("invalid", "cooling_steps"):
+    with raises_code("invalid", "cooling_steps"):
         made.fit(inputs, labels, verbose=0)
     seed_dropout(made, 0, made.optimizer.iterations)
     assert np.isfinite(made.fit(inputs, labels, verbose=0).history["loss"]).all()
@@ -289,7 +289,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_refused(case, model):
     members, more, said = REFUSED[case]
-    with refused(said):
+    with raises_code(said):
         model.add_fusion("new", members, ("n", "y"), **more)
     assert "new" not in model.list_adapters()
 
@@ -300,7 +300,7 @@ def test_a_member_of_another_base_is_named(tiny_base_folder, tmp_path):
     other.add_adapter("theirs", ("0", "1"), SMALL, tuning=NO_NORMS)
     other.save_adapter("theirs", tmp_path / "theirs")
     model = new_model(tiny_base_folder)
-    with refused("mismatch", "'b'"):
+    with raises_code("mismatch", "'b'"):
         model.add_fusion("f", {"a": "a", "b": tmp_path / "theirs"}, ("n", "y"))
 
 
@@ -310,9 +310,9 @@ def test_members_that_differ(tiny_base_folder):
     model.add_adapter("own", ("0", "1"), SMALL)
     noise(model.model("own").trainable_variables, 1)
     for other, said in (("wide", "mismatch: 'wide'"), ("own", "mismatch: 'own'")):
-        with refused(said):
+        with raises_code(said):
             model.add_fusion("f", ["a", other], ("n", "y"))
-    with refused("invalid", "add_fusion"):
+    with raises_code("invalid", "add_fusion"):
         model.add_adapter("f", ("n", "y"), FusionConfig(PRESETS["pfeiffer"], ("a",)))
 
 
@@ -515,7 +515,7 @@ def test_damage_is_refused(case, saved, tmp_path):
     for number, name in enumerate(_named(pathlib.Path(folder))):
         expected = expected.replace(f"<{number}>", name)
     damage(pathlib.Path(folder))
-    with refused(expected):
+    with raises_code(expected):
         load_adapter(str(folder))
 
 

@@ -22,7 +22,7 @@ from adapter_bert_tf.store.weights import digest
 from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 ADAPTER = AdapterConfig(bottleneck_size=4, init_scale=0.3)
 DEEP = "[" * 100_000
@@ -191,7 +191,7 @@ SIZES = {
 def test_a_sealed_config_that_cannot_be(case, good, tmp_path):
     change, message = CONFIGS[case]
     config = schema.seal(good[0] | change, good[0]["weights_sha256"])
-    with refused(message):
+    with raises_code(message):
         load_adapter(_write(tmp_path / "a", config, good[1]))
 
 
@@ -199,7 +199,7 @@ def test_a_sealed_config_that_cannot_be(case, good, tmp_path):
 def test_sealed_sizes_that_cannot_be(case, good, tmp_path):
     base = good[0]["base"] | SIZES[case]
     config = schema.seal(good[0] | {"base": base}, good[0]["weights_sha256"])
-    with refused("invalid", "adapter_config.json"):
+    with raises_code("invalid", "adapter_config.json"):
         load_adapter(_write(tmp_path / "a", config, good[1]))
 
 
@@ -322,7 +322,7 @@ def test_sealed_weights_that_cannot_be(case, good, tmp_path):
     config, content, arrays = good
     change, message = WEIGHTS[case]
     content = change(content, arrays)
-    with refused(message):
+    with raises_code(message):
         load_adapter(_write(tmp_path / "a", schema.seal(config, digest(content)), content))
 
 
@@ -372,7 +372,7 @@ def test_damage_is_refused(kind, seed, good, tmp_path):
     damaged = of_config(text, rng) if of_config else text
     weights = of_weights(content, rng) if of_weights else content
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with refused("damaged"):
+    with raises_code("damaged"):
         load_adapter(_write(tmp_path / "a", damaged, weights))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20  # Kilobytes.
 
@@ -383,11 +383,11 @@ def test_a_file_that_is_too_large_is_not_read(good, tmp_path):
         for size in (1 << 30, 10 << 30):
             file.truncate(size)  # A hole: takes no space.
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            with refused("damaged", f"{size:,}"):
+            with raises_code("damaged", f"{size:,}"):
                 load_adapter(folder)
             assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 18
     (tmp_path / "a" / "adapter_config.json").write_text(DEEP * 20)
-    with refused("damaged", "adapter_config.json"):
+    with raises_code("damaged", "adapter_config.json"):
         load_adapter(folder)
 
 
@@ -395,7 +395,7 @@ def test_a_file_that_is_too_large_is_not_read(good, tmp_path):
     "config", [DEEP, "9" * 10_000, '{"a": ' + "9" * 400 + "}", "[1]", "null", "", "{", "\ud800"]
 )
 def test_what_is_no_config(config, good, tmp_path):
-    with refused("damaged", "adapter_config.json"):
+    with raises_code("damaged", "adapter_config.json"):
         load_adapter(_write(tmp_path / "a", config.encode("utf-8", "surrogatepass"), good[1]))
 
 
@@ -410,25 +410,25 @@ def test_only_regular_files_are_read(kind, name, good, tmp_path):
         "pipe": lambda: os.mkfifo(path),
         "folder": path.mkdir,
     }[kind]()
-    with refused("damaged", "not a regular file"):
+    with raises_code("damaged", "not a regular file"):
         load_adapter(folder)
 
 
 def test_a_name_that_stands_twice(good, tmp_path):
     text = json.dumps(good[0])[:-1] + ', "task": "other"}'
-    with refused("damaged", "adapter_config.json"):
+    with raises_code("damaged", "adapter_config.json"):
         load_adapter(_write(tmp_path / "a", text.encode(), good[1]))
 
 
 def test_nothing_is_written_that_would_not_be_read(good, tmp_path):
     config, _, arrays = good
-    with refused("invalid", "labels"):
+    with raises_code("invalid", "labels"):
         save_adapter(str(tmp_path / "a"), config | {"labels": ["0", "0"]}, arrays)
-    with refused("damaged", "down_kernel"):
+    with raises_code("damaged", "down_kernel"):
         save_adapter(str(tmp_path / "a"), config, arrays | {KERNEL: arrays[KERNEL].T})
-    with refused("damaged", "Missing"):
+    with raises_code("damaged", "Missing"):
         save_adapter(str(tmp_path / "a"), config, {KERNEL: arrays[KERNEL]})
-    with refused("invalid", "down_kernel"):
+    with raises_code("invalid", "down_kernel"):
         save_adapter(str(tmp_path / "a"), config, arrays | {KERNEL: arrays[KERNEL] * np.nan})
     assert not list(tmp_path.iterdir())
 

@@ -12,7 +12,7 @@ from adapter_bert_tf.cli.store import main
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.training.tuning import Tuning
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.support import GOLDEN
 
 CONFIG = AdapterConfig(4, layer_sizes={0: 2})
@@ -62,7 +62,7 @@ def test_the_list_shows_the_smallest_and_the_largest(model, tmp_path, capsys):
 
 def test_generated_adapters_have_one_size():
     adapter = dataclasses.replace(CONFIG, normalize_output=True)
-    with refused("invalid", "one size"):
+    with raises_code("invalid", "one size"):
         HyperFormerConfig(adapter, ("a",))
 
 
@@ -78,5 +78,5 @@ def test_a_fusion(model):
     shapes = {n: v.shape for n, v in fused.named_variables().items() if n.startswith("members/")}
     assert shapes["members/layer_0/attention/down_kernel"] == (2, 32, 2)
     assert np.isfinite(model(INPUTS, "fused")).all()
-    with refused("mismatch", "layer_sizes"):
+    with raises_code("mismatch", "layer_sizes"):
         model.add_fusion("other", ["a", "plain"], ["x", "y"])

@@ -18,7 +18,7 @@ from adapter_bert_tf.store import load_adapter, save_adapter
 from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 SMALL = AdapterConfig(4, init_scale=0.3)
 UPPER = AdapterConfig(4, init_scale=0.3, layers=(1,))
@@ -172,7 +172,7 @@ def test_another_adapter_is_not_replaced_unasked(model, tmp_path):
     for _ in range(2):  # One of the same name and labels is.
         model.save_adapter("two", folder)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    with refused("occupied", "'two'"):
+    with raises_code("occupied", "'two'"):
         model.save_adapter("score", folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     model.save_adapter("score", folder, overwrite=True)
@@ -228,9 +228,9 @@ def test_dropped_layers_are_the_base(tiny_base_folder, inputs, tmp_path):
         if name in saved:
             variable.assign(saved[name])
     np.testing.assert_allclose(model(inputs, adapter="dropped"), upper(inputs), atol=2e-6)
-    with refused("invalid", "no adapter is left of 2 layers"):
+    with raises_code("invalid", "no adapter is left of 2 layers"):
         model.load_adapter(str(tmp_path / "a"), "none", drop_lowest=2)
-    with refused("invalid", "0 or more"):
+    with raises_code("invalid", "0 or more"):
         model.load_adapter(str(tmp_path / "a"), "none", drop_lowest=-1)
 
 
@@ -326,7 +326,7 @@ def test_a_task_that_goes_meanwhile(ask, tiny_base_folder, inputs):
     model._tasks = Fleeting(model._tasks)
     model._passes._functions = Fleeting(model._passes._functions)
     ask(model, inputs)
-    with refused("not_found", "'two'"):
+    with raises_code("not_found", "'two'"):
         ask(model, inputs)
 
 
@@ -378,6 +378,6 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused(case, model, inputs):
     change, message = REFUSED[case]
-    with refused(message):
+    with raises_code(message):
         change(model, inputs)
     assert model.list_adapters() == list(TASKS)

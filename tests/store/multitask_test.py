@@ -13,7 +13,7 @@ from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.store.combine import drop_lowest_layers
 from adapter_bert_tf.store.schema import seal
 from tests import support
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runs import base_flags, command
 
 pytestmark = pytest.mark.long
@@ -286,7 +286,7 @@ def test_forty_kinds_of_damage(method):
 def test_damage_is_refused(method, damage, said, tmp_path):
     folder = pathlib.Path(shutil.copytree(GOLDEN / method, tmp_path / "whole"))
     damage(folder)
-    with refused(said) as caught:
+    with raises_code(said) as caught:
         load_adapter(str(folder))
     assert str(folder) in str(caught.value)
 
@@ -346,7 +346,7 @@ def test_the_lowest_layers_are_left_out_of_all_tasks():
     kept = drop_lowest_layers(load_adapter(str(GOLDEN / EACH)), 1)
     assert not any("layer_0" in name for name in kept.weights if name.startswith("tasks/"))
     assert any("layer_1" in name for name in kept.weights if name.startswith("tasks/"))
-    with refused("invalid", "no adapter is left"):
+    with raises_code("invalid", "no adapter is left"):
         drop_lowest_layers(load_adapter(str(GOLDEN / EACH)), 2)
-    with refused("invalid", "Received: True"):
+    with raises_code("invalid", "Received: True"):
         drop_lowest_layers(load_adapter(str(GOLDEN / EACH)), True)

@@ -15,7 +15,7 @@ from adapter_bert_tf.run.output_contents import contents_of
 from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.directory import copy_adapter, load_adapter
 from adapter_bert_tf.store.files import write_files
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.support import GOLDEN
 
 HUB = GOLDEN.parent / "adapterhub"
@@ -61,7 +61,7 @@ FOREIGN = {
 @pytest.mark.parametrize("case", FOREIGN)
 def test_the_names_alone_make_no_adapter_of_ours(case, tmp_path):
     write_files(str(tmp_path / "a"), FOREIGN[case])
-    with refused("occupied", "will not be replaced"):
+    with raises_code("occupied", "will not be replaced"):
         AdapterDir(str(tmp_path / "a")).require_replaceable()
 
 
@@ -77,7 +77,7 @@ def test_nothing_is_replaced_where_a_link_is(saved, tmp_path):
             lambda link=link: copy_adapter(str(saved / "a"), link, "run"),
             lambda link=link: AdapterDir(link).require_replaceable(),
         ):
-            with refused("occupied", "symbolic link to "):
+            with raises_code("occupied", "symbolic link to "):
                 write()
     assert tree(tmp_path) == before
 

@@ -13,7 +13,7 @@ from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.folds import Fold
 from adapter_bert_tf.run.checks import split_history
 from adapter_bert_tf.store.combine import MIXED_SPLITS
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runs import base_flags, command, train, write_mrpc
 
 pytestmark = pytest.mark.long
@@ -50,7 +50,7 @@ def test_the_folds_are_the_whole(stratified):
 
 @pytest.mark.parametrize(("number", "count"), [(0, 1), (2, 2), (-1, 3)])
 def test_there_are_no_such_folds(number, count):
-    with refused("invalid", "Received: fold"):
+    with raises_code("invalid", "Received: fold"):
         Fold(number, count)
 
 
@@ -61,7 +61,7 @@ def test_labels_too_rare_to_be_everywhere():
 
 
 def test_too_few_texts():
-    with refused("invalid", "4 examples, 2 of them different, are too few"):
+    with raises_code("invalid", "4 examples, 2 of them different, are too few"):
         Fold(0, 3).split(examples(TEXTS[:4], LABELS[:4]), True)
 
 

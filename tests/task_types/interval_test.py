@@ -10,7 +10,7 @@ import tensorflow as tf
 import adapter_bert_tf as abt
 from adapter_bert_tf.serving.joined import join
 from adapter_bert_tf.task_types import TASK_TYPES, chosen_type, type_named
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runs import base_flags, command, sentence
 from tests.task_types.interval import Interval
 
@@ -135,5 +135,5 @@ def test_one_setting_chooses_one_type():
     assert chosen_type({"task_type": "interval"}).name == "interval"
     assert chosen_type({"regression": True, "multi_label": False}).name == "regression"
     assert type_named("classification", []).name == "regression"
-    with refused("conflict", "task_type=interval"):
+    with raises_code("conflict", "task_type=interval"):
         chosen_type({"regression": True, "task_type": "interval"})

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from adapter_bert_tf.tasks import submission
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 NAMES = {
     "CoLA": 1063,
@@ -80,14 +80,14 @@ def test_what_the_server_would_refuse(case, predictions, tmp_path):
     if lines:
         _edit(tmp_path / "wnli", lines)
     folders = [f for f in predictions.iterdir() if f.name != "wnli"] + [tmp_path / "wnli"]
-    with refused(message):
+    with raises_code(message):
         submission.pack(folders, tmp_path / "submission.zip")
     assert not (tmp_path / "submission.zip").exists()
 
 
 def test_the_same_task_twice(predictions, tmp_path):
     _edit(tmp_path, GOOD)
-    with refused("conflict", "WNLI.tsv"):
+    with raises_code("conflict", "WNLI.tsv"):
         submission.pack([*predictions.iterdir(), tmp_path], tmp_path / "submission.zip")
 
 
@@ -103,7 +103,7 @@ def test_only_a_submission_is_replaced(predictions, tmp_path):
     # The second ends as a zip does, with a list of its files that is not there.
     for content in (b"a thesis", b"x" * 60 + b"PK\5\6" + bytes(6) + b"\1\0\xff\0\0\0" + bytes(6)):
         output.write_bytes(content)
-        with refused("occupied", "a.zip"):
+        with raises_code("occupied", "a.zip"):
             submission.pack(folders, str(output))
         assert output.read_bytes() == content
     output.unlink()

@@ -23,7 +23,7 @@ from adapter_bert_tf.training.evaluation import Evaluation
 from adapter_bert_tf.training.loop import TrainingSettings, train
 from adapter_bert_tf.training.progress import Progress
 from tests.fake_gcs import FakeGcs, Faults
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.runs import ROOT
 from tests.training import tiny
 
@@ -364,7 +364,7 @@ def test_damaged_weights_are_not_kept(case, tmp_path):
     run = Run(tmp_path)
     run.train([0.1, 0.5, 0.4, 0.3], keep="best")
     DAMAGE[case](tmp_path / "checkpoints")
-    with refused("damaged", "best.json"):
+    with raises_code("damaged", "best.json"):
         run.train([0.1, 0.5, 0.4, 0.3], keep="best")
 
 
@@ -384,7 +384,7 @@ def test_weights_of_another_model_are_refused(tmp_path):
     _, trained = tiny.setup_toy()
     some = dict(list(tiny.values(trained).items())[1:])
     BestEvaluation(2, 0.5, {}, some).write(str(tmp_path))
-    with refused("damaged", "best.json"):
+    with raises_code("damaged", "best.json"):
         BestEvaluation.read(str(tmp_path), 2, trained)
 
 
@@ -406,7 +406,7 @@ def test_a_loss_that_is_not_finite_is_not_evaluated(tmp_path):
     ],
 )
 def test_what_makes_no_sense_is_refused(values, message):
-    with refused(message):
+    with raises_code(message):
         Evaluation(**{"every": 1, "evaluate": dict, "score": len} | values)
 
 

@@ -26,7 +26,7 @@ from adapter_bert_tf.training.loop import TrainingSettings, train
 from adapter_bert_tf.training.parameter_report import count
 from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 # Of the tiny base, per layer: attention 4 (16*16 + 16), feed-forward 16*32 + 32 + 32*16 + 16.
 LAYER, NORMS, POOLER, HEAD = 4 * 272 + 1072, 2 * 32, 272, 34
@@ -92,20 +92,20 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_what_cannot_be_frozen(case, tiny_base_folder):
     tuning, config, message = WRONG[case]
-    with refused(message):
+    with raises_code(message):
         model_of(tiny_base_folder, config, tuning)
 
 
 @pytest.mark.parametrize("value", ["2", 1.0, True])
 def test_a_number_of_layers_is_one(value):
-    with refused("invalid", "frozen_layers"):
+    with raises_code("invalid", "frozen_layers"):
         Tuning(frozen_layers=value)
 
 
 @pytest.mark.parametrize("config", [FusionConfig(UPPER, ("a", "b")), PalsConfig(("a", "b"), 12, 3)])
 def test_parts_in_all_layers_leave_none_to_freeze(config):
     method = "fusion" if isinstance(config, FusionConfig) else "pals"
-    with refused("conflict", "frozen_layers"):
+    with raises_code("conflict", "frozen_layers"):
         Tuning(method, frozen_layers=1)
 
 
@@ -178,7 +178,7 @@ def test_rows_of_different_lengths_come_back_padded():
 def test_no_room_on_the_disk_is_said_before_anything_is_computed(monkeypatch):
     usage = shutil._ntuple_diskusage(10, 9, 1)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
-    with refused("unavailable", "TMPDIR"):
+    with raises_code("unavailable", "TMPDIR"):
         FrozenOutputs(np.array([1_000_000]), 1000)
 
 
@@ -187,7 +187,7 @@ def test_a_file_that_may_not_be_so_large_is_said_so(monkeypatch):
         raise OSError(errno.EFBIG, "File too large")
 
     monkeypatch.setattr("os.posix_fallocate", refuse, raising=False)
-    with refused("unavailable", "cache_frozen"):
+    with raises_code("unavailable", "cache_frozen"):
         FrozenOutputs(np.array([3]), 2)
 
 

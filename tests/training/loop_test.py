@@ -14,7 +14,7 @@ from adapter_bert_tf.training.loop import TrainingSettings, train
 from adapter_bert_tf.training.progress import Progress
 from adapter_bert_tf.training.strategy import make_strategy
 from tests import support
-from tests.refusals import refused
+from tests.refusals import raises_code
 from tests.training import tiny
 
 MOVED = ("head/kernel", "adapters/layer_0/attention/up_kernel", "bert/embeddings/LayerNorm/beta")
@@ -86,7 +86,7 @@ def test_an_interrupted_run_ends_with_the_same_bytes(
         steps=6, batch_size=4, learning_rate=1e-2, save_every=2, output_dir=str(tmp_path)
     )
     batches = tiny.batches(6)
-    with refused("invalid", f"step {stop} of 6"):
+    with raises_code("invalid", f"step {stop} of 6"):
         train(model, trained, lambda start, share: batches(start, share).take(stop), settings)
     capsys.readouterr()
     _, resumed = _train(tiny_base_folder, tmp_path)
@@ -116,7 +116,7 @@ def test_this_machine_may_write_the_checkpoints_of_another(tmp_path, monkeypatch
 def test_data_that_ends_early_is_no_end_of_training(tmp_path):
     model, trained = tiny.setup_toy()
     settings = TrainingSettings(6, 4, 1e-2, save_every=2, output_dir=str(tmp_path))
-    with refused("invalid", "ended at step 4 of 6"):
+    with raises_code("invalid", "ended at step 4 of 6"):
         train(model, trained, tiny.toy_batches(4), settings)
     train(model, trained, tiny.toy_batches(6), settings)  # From the checkpoint of step 4.
 
@@ -136,7 +136,7 @@ def test_a_checkpoint_that_cannot_be_written_ends_the_training(error, tmp_path, 
     settings = TrainingSettings(6, 4, 1e-2, save_every=2, output_dir=str(tmp_path))
     save = tf.train.CheckpointManager.save
     monkeypatch.setattr(tf.train.CheckpointManager, "save", cannot)
-    with refused("unavailable", "of step 4 cannot be written"):
+    with raises_code("unavailable", "of step 4 cannot be written"):
         train(model, trained, tiny.toy_batches(6), settings)
     assert not list((tmp_path / "checkpoints").glob("*_temp"))
     monkeypatch.undo()
@@ -196,7 +196,7 @@ def test_no_checkpoint_that_can_be_read(tmp_path):
     _train_toy(tmp_path)
     for path in (tmp_path / "checkpoints").glob("*.data-*"):
         path.write_bytes(b"")
-    with refused("damaged", "ckpt-6"):
+    with raises_code("damaged", "ckpt-6"):
         _train_toy(tmp_path)
 
 
@@ -253,7 +253,7 @@ def test_the_progress_line_shows_loss_rate_speed_and_time_left():
 def test_strategies():
     assert make_strategy("one_device").num_replicas_in_sync == 1
     assert isinstance(make_strategy("mirrored"), tf.distribute.MirroredStrategy)
-    with refused("invalid", "'auto'"):
+    with raises_code("invalid", "'auto'"):
         make_strategy("two_devices")
 
 

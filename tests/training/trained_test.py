@@ -22,7 +22,7 @@ from adapter_bert_tf.training.loop import TrainingSettings, compile_model, train
 from adapter_bert_tf.training.parameter_report import count, format_per_task_report, format_report
 from adapter_bert_tf.training.tuning import METHODS, Tuning, select_trained
 from tests import support
-from tests.refusals import refused
+from tests.refusals import raises_code
 
 # Per layer of the tiny base: attention 4 (16*16 + 16), feed-forward 16*32 + 32 + 32*16 + 16.
 LAYER, NORMS, POOLER, HEAD, SCORE = 4 * 272 + 1072, 5 * 32, 272, 34, 17
@@ -222,12 +222,12 @@ def test_the_pooler_is_not_trained_where_nothing_depends_on_it(tuning, tiny_base
 
 def test_top_k_must_exist(tiny_base_folder):
     tuning = Tuning("top_k", top_k=3)
-    with refused("invalid", "top_k"):
+    with raises_code("invalid", "top_k"):
         select_trained(_model(tiny_base_folder, tuning), tuning)
 
 
 def test_adapters_must_exist(tiny_base_folder):
-    with refused("invalid", "'adapters'"):
+    with raises_code("invalid", "'adapters'"):
         select_trained(_model(tiny_base_folder, Tuning("full")), Tuning("adapters"))
 
 
@@ -249,12 +249,12 @@ WRONG_KINDS = {
 @pytest.mark.parametrize("case", WRONG_KINDS)
 def test_values_of_another_kind(case, tiny_base_folder):
     call, message = WRONG_KINDS[case]
-    with refused(message):
+    with raises_code(message):
         call(load_base(tiny_base_folder))
 
 
 def test_an_unknown_method_names_the_known_ones():
-    with refused("invalid", "layer_norm"):
+    with raises_code("invalid", "layer_norm"):
         Tuning("lora")
 
 
@@ -279,7 +279,7 @@ def test_groups_and_layers(name, group, layer):
 
 
 def test_a_variable_of_an_unknown_group_is_an_error():
-    with refused("invalid", "'mystery'"):
+    with raises_code("invalid", "'mystery'"):
         VariableSpec((2,), "mystery")
 
 
@@ -294,7 +294,7 @@ def test_a_variable_that_nobody_describes_is_an_error(change, tiny_base_folder):
     else:
         specs["head/bias"] = VariableSpec((3,), "head")
     model.specs = lambda: specs
-    with refused("invalid", "gate" if change == "unknown" else "head/bias"):
+    with raises_code("invalid", "gate" if change == "unknown" else "head/bias"):
         select_trained(model, Tuning())
 
 
