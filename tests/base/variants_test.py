@@ -10,6 +10,7 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.base.loading import new_pooler
 from adapter_bert_tf.cli import store
+from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.serving.joined import join
@@ -55,6 +56,8 @@ def test_a_checkpoint_without_a_pooler(kind, tmp_path, tiny_base_folder, caplog)
     )
     for name, value in new_pooler(base.config).items():
         np.testing.assert_array_equal(encoder.named_variables()[name], value)
+    questions = SpanLabeler(base.new_encoder(None))
+    assert set(base.assign(questions.named_variables())) == {"head/kernel", "head/bias"}
     # The fingerprint is that of what is stored, whatever the new pooler.
     digest = base.fingerprint()["weights_sha256"]
     assert digest != whole.fingerprint()["weights_sha256"]

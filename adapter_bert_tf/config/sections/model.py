@@ -153,5 +153,6 @@ class BaseConfig:
         path="read",
     )
     do_lower_case: bool | None = _base(
-        None, "Whether the base is uncased. Default: read from its files."
+        None,
+        "Whether the base is uncased. Default: as its files say or its pieces suggest.",
     )
