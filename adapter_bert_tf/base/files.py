@@ -134,7 +134,7 @@ def checkpoint_exists(path: str) -> bool:
 def require_no_training(path: str) -> None:
     """Raises `InputError` for the checkpoints of this package, which have no weights of the base.
 
-    BERT's own scripts evaluate a trained model by `--init_checkpoint=OUT/model.ckpt-30`.
+    BERT's own scripts evaluate a trained model from such a path, OUT/model.ckpt-30.
     """
     folder = path.rstrip("/") if storage.isdir(path) else os.path.dirname(path)
     out, name = os.path.split(folder)

@@ -150,7 +150,7 @@ def test_help_explains_the_common_flags_and_names_all(of):
     others = re.findall(r"--(?:\[no\])?(\w+)", more.partition("\n")[2])
     assert len(others) == len(set(others)) and set(others) == names - set(explained)
     lines = dict(re.findall(r"^  (\w+): +(.*)", more, re.M))
-    assert lines["evaluation"].startswith("--eval_every_steps --metric --keep")
+    assert "--eval_every_steps" in lines["evaluation"]
     assert lines.keys() < settings.SECTIONS.keys()
 
 
