@@ -15,7 +15,6 @@ from adapter_bert_tf.interop import hub
 from adapter_bert_tf.interop.adapter_bert import import_checkpoint
 from adapter_bert_tf.interop.adapterhub import import_adapter, is_adapterhub
 from adapter_bert_tf.interop.adapterhub_export import export_adapter
-from adapter_bert_tf.interop.portable_models import export_model
 from adapter_bert_tf.output.atomic import TEMPORARY
 from adapter_bert_tf.permissions import is_closed, require_open
 from adapter_bert_tf.sanitize import printable
@@ -226,6 +225,8 @@ def export_adapters(parsed: argparse.Namespace) -> None:
     source = parsed.base_model or base_source(saved.config)
     base = load_base(source).for_adapter(saved.config["base"])
     if parsed.format != "adapterhub":
+        from adapter_bert_tf.interop.portable_models import export_model  # Needs TensorFlow.
+
         outputs = export_model(saved, parsed.output, base, parsed.format)
         print(printable(f"Model of {name_of(saved.config)!r}: {parsed.output}. Outputs: {outputs}"))
         return
