@@ -166,7 +166,7 @@ REFUSED = {
     "no members": ((), "needs --fuse=DIR1,DIR2"),
     "no names": (("--fuse=,",), "names adapter directories, separated by commas"),
     "no folder": (("--fuse=a=,b={0}",), "names adapter directories"),
-    "a folder that is not there": (("--fuse=a={0},nowhere",), "--fuse: No adapter in 'nowhere'"),
+    "a folder that is not there": (("--fuse=a={0},nowhere",), "'nowhere'"),
     "twice the same name": (("--fuse={0},{1}",), "different names"),
     "a fusion": (("--fuse=a={0},f={fused}",), "is a fusion"),
     "also a start": (("--fuse={0}", "--init_from={1}"), "--fuse starts a new fusion"),
