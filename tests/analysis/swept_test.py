@@ -232,7 +232,7 @@ def test_runs_that_diverged_and_runs_that_are_there_twice(tmp_path, capsys):
 def test_variants_write_over_nothing(looked_at, tmp_path):
     """Their configurations are files of the folder; what is there may be another's."""
     asked = (f"--output_dir={tmp_path}/out", *SHORT)
-    assert "No data file" in look("variants", looked_at, *asked, f"--data_dir={tmp_path}/none")
+    assert "there is no" in look("variants", looked_at, *asked, f"--data_dir={tmp_path}/none")
     assert not (tmp_path / "out").exists()
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "relu.json").write_text("mine")

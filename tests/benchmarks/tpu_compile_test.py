@@ -30,9 +30,9 @@ CASE = tpu_hlo.Case(
     [
         ("classes", "houlsby", "v5e"),
         *(
-            ("several", adapter, chip)
+            pytest.param("several", adapter, chip, marks=marks)
             for adapter in ("full", "shared", "houlsby", "hyperformer", "hyperformer++", "pals")
-            for chip in ("v4", "v5e")
+            for chip, marks in (("v5e", ()), ("v4", pytest.mark.slow))
         ),
     ],
 )

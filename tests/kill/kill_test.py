@@ -9,7 +9,7 @@ from tests.kill.restart import FAILED
 from tests.kill.scenes import SCENES
 
 pytestmark = pytest.mark.skipif(recorded.compiler() is None, reason="there is no C compiler")
-SOME = 5
+SOME = 3
 
 
 def failures(run, points):

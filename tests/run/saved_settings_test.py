@@ -74,7 +74,7 @@ def test_the_adapter_knows_length_and_columns(trained, tmp_path, caplog):
     ("flag", "named"),
     [
         ("--max_seq_length=16", "--max_seq_length=16, the adapter 8"),
-        ("--text_b_column=second", "--text_b_column=second, the adapter 2"),
+        ("--text_b_column=second", "--text_b_column='second', the adapter '2'"),
         ("--max_seq_length=8", None),
     ],
 )

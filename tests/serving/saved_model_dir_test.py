@@ -184,11 +184,11 @@ def test_joining_refuses_before_any_work(written, tiny_base_folder, tmp_path, ca
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "saved_model.pb").write_text("x")
     output, base = f"--output={tmp_path / 'thesis'}", f"--base_model={tiny_base_folder}"
-    assert main([str(written / "no such adapter"), output, base]) == 1
+    assert main([str(written / "adapters" / "a"), output, base]) == 1
     assert "will not be replaced" in capsys.readouterr().err
     assert os.listdir(tmp_path / "thesis") == ["saved_model.pb"]
     (tmp_path / "current").symlink_to("thesis")
     output = f"--output={tmp_path / 'current'}"
-    assert main([str(written / "no such adapter"), output, base]) == 1
+    assert main([str(written / "adapters" / "a"), output, base]) == 1
     assert "symbolic link" in capsys.readouterr().err
     assert os.listdir(tmp_path / "thesis") == ["saved_model.pb"]
