@@ -3,7 +3,7 @@
 #
 # Run on 2026-11-28, Python 3.11, Linux x86-64:
 #   TensorFlow 2.20.0
-#   OUT
+#   shapes for one text: {'reshape': (), 'where': (1,)}
 # Expected: an error that the signature wants shape [None], or a batch of one after the reshape.
 # Seen: no error. Grappler removes the reshape, because the signature promises a vector, and the
 # answer is a scalar. With tf.where and a condition of shape [1] it is a vector of one.

@@ -3,10 +3,10 @@
 #
 # Run on 2026-11-28, Python 3.11, Linux x86-64:
 #   TensorFlow 2.20.0
-#   DATE
+#   English 'title \xec', Turkish 't\u0131tle \xec', Lithuanian 'title i\u0307\u0300'
 # Expected: the same text everywhere, as of Python's str.lower and of Unicode's default mapping.
-# Seen: in a Turkish locale "TITLE" becomes "tıtle", with a dotless i; in a Lithuanian one "Ì" gets
-# a third code point. The locale need not be installed: ICU reads LC_ALL itself.
+# Seen: in a Turkish locale "TITLE" becomes "tıtle", with a dotless i; in a Lithuanian one "Ì" becomes
+# three code points. The locale need not be installed: ICU reads LC_ALL itself.
 # Affects every preprocessing in the graph, such as uncased tokenizers: a model trained on one machine
 # reads other word pieces on another.
 set -eu
