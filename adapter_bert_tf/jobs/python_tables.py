@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
+from adapter_bert_tf.data.tables.stream import INDICATORS, is_indicators
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict import frames
 from adapter_bert_tf.sanitize import preview
@@ -89,6 +90,8 @@ def _label(value: Any, place: int, sets: bool) -> str:
                 "multi_label=True",
             )
         labels = sorted(_label(label, place, False) for label in value)
+        if is_indicators(labels):
+            raise InputError(f"{INDICATORS} Received, at {place}: {preview(list(value))}")
         if any(BETWEEN_LABELS in label for label in labels):
             raise InputError(
                 f"A label of several must not hold {BETWEEN_LABELS!r}. Received, at {place}: "

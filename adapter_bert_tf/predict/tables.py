@@ -14,6 +14,7 @@ from adapter_bert_tf.data.tables.stream import (
     extension_of,
     open_table,
     table_format,
+    text_of,
     with_found_delimiter,
 )
 from adapter_bert_tf.errors import Conflict, InputError, NotFound, require_bools
@@ -143,7 +144,7 @@ class _TextReader:
         if error is None and None in values:
             error = f"this row has no text in the columns {self.columns}."
         if error is None:
-            texts = tuple(map(str, values))
+            texts = tuple(map(text_of, values))
             if not all(text.strip() for text in texts):
                 self.empty_lines.append(row.line)
             return texts

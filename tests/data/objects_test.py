@@ -116,3 +116,26 @@ def test_two_kinds_of_objects(tmp_path):
         (tmp_path / name).touch()
     with raises_code("conflict", ".jsonl and .parquet"):
         own_files(str(tmp_path))
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_a_number_for_each_label_is_refused(ending, tmp_path):
+    write(tmp_path, [{"text": "a", "label": [1, 0, 0, 1]}], ending)
+    with raises_code("invalid", "line 1", "label_column=A,B"):
+        read(tmp_path, ending, kind="multi_label")
+
+
+@pytest.mark.parametrize("labels", [["0", "1"], [3, 7], ["a", "b", "a"], []])
+def test_lists_of_labels_are_read(labels, tmp_path):
+    write(tmp_path, [{"text": "a", "label": labels}, {"text": "b", "label": ["x"]}], "jsonl")
+    examples = read(tmp_path, "jsonl", kind="multi_label")
+    assert examples.labels[-1] == "x"
+
+
+def test_a_list_of_words_is_one_text_in_training_and_prediction(tmp_path):
+    rows = [{"text": ["the", "cat"], "label": 1}, {"text": "a dog", "label": 0}]
+    write(tmp_path, rows, "jsonl")
+    assert read(tmp_path, "jsonl").text_a == ["the cat", "a dog"]
+    answer(tmp_path / "train.jsonl", tmp_path / "o.jsonl")  # Its labels are the texts in < and >.
+    rows = map(json.loads, (tmp_path / "o.jsonl").read_text().splitlines())
+    assert [row["predicted_label"] for row in rows] == ["<the cat>", "<a dog>"]

@@ -234,6 +234,10 @@ WRONG = {
         lambda **f: abt.train(["a"], np.array([[0, 1]]), multi_label=True, **f),
         "invalid: label",
     ),
+    "lists of 0 and 1": (
+        lambda **f: abt.train(["a", "b"], [[1, 0, 0, 1], [0, 1, 0, 0]], multi_label=True, **f),
+        "invalid: [1, 0, 0, 1]",
+    ),
     "bytes": (
         lambda **f: abt.train(["a"], np.array([b"c"]), **f),
         "invalid: label",

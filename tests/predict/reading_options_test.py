@@ -54,6 +54,21 @@ def test_what_the_user_overrides_is_said(case, caplog):
     assert all(name in caplog.text for name in names)
 
 
+@pytest.mark.parametrize(
+    ("content", "given", "encoding"),
+    [
+        ("a;é\n".encode(), {}, "utf-8"),  # Latin-1 would read these bytes as other letters.
+        ("a;é\n".encode("latin-1"), {}, "latin-1"),
+        (b"a;b\n", {}, "latin-1"),
+        ("a;é\n".encode(), {"encoding": "latin-1"}, "latin-1"),
+    ],
+)
+def test_a_file_in_utf8_is_read_so(content, given, encoding, tmp_path, caplog):
+    (tmp_path / "q.csv").write_bytes(content)
+    assert merged(FORMAT, str(tmp_path / "q.csv"), **given)["encoding"] == encoding
+    assert ("UTF-8" in caplog.text) == (encoding == "utf-8")
+
+
 @pytest.fixture(scope="module")
 def adapter(tmp_path_factory):
     """Of a table without a header, with semicolons and quotes, in latin-1."""

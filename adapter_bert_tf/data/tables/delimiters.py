@@ -83,12 +83,27 @@ def _first_rows(beginning: str, delimiter: str, quoted: bool) -> list[list[str]]
     return rows or [[""]]
 
 
+def is_utf8(path: str) -> bool:
+    """Whether a file, plain or gzipped, begins with UTF-8 text that is not ASCII alone."""
+    try:
+        content = _read_head(path)
+        codecs.getincrementaldecoder("utf-8")().decode(content)  # It may end within a character.
+    except (OSError, ValueError, zlib.error):  # Reading the whole file says what is wrong.
+        return False
+    return not content.isascii()
+
+
+def _read_head(path: str) -> bytes:
+    content: bytes = storage.read_bytes(path, HEAD)
+    if path.endswith(".gz"):
+        content = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(content, HEAD)
+    return content
+
+
 def read_beginning(path: str, encoding: str) -> str:
     """The first lines of a file, plain or gzipped; "" if they cannot be decoded."""
     try:
-        content: bytes = storage.read_bytes(path, HEAD)
-        if path.endswith(".gz"):
-            content = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(content, HEAD)
+        content = _read_head(path)
         text = content.decode(encoding, "ignore").removeprefix("\ufeff")
     except (LookupError, ValueError, zlib.error):  # Reading the whole file says what is wrong.
         return ""

@@ -7,6 +7,7 @@ import os
 import re
 import zlib
 from collections.abc import Sequence
+from typing import Any
 
 from absl import logging
 
@@ -14,11 +15,14 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables.delimiters import line_end, split_rows, utf16_hint
 from adapter_bert_tf.data.tables.malformed_rows import Rows
 from adapter_bert_tf.data.tables.stream import (
+    INDICATORS,
     OBJECTS,
     cell_text,
     extension_of,
+    is_indicators,
     open_table,
     table_format,
+    text_of,
 )
 from adapter_bert_tf.errors import Damaged, InputError, NotFound, Unavailable
 from adapter_bert_tf.sanitize import preview, truncate
@@ -142,17 +146,23 @@ def _object_rows(path: str, source: Source) -> tuple[list[str], Rows]:
     for row in objects:
         missing = [name for name in texts if row.values.get(str(name)) is None]
         error = row.error or (missing and f"this row has no text {preview(missing[0])}.")
+        if not error and is_indicators(row.values.get(str(source.columns.label))):
+            raise InputError(f"{path}, line {row.line}: {INDICATORS}")
         if error and not source.skip_bad_rows:
             raise InputError(
                 f"{path}, line {row.line}: {error} Correct this, or pass skip_bad_rows=True to "
                 "leave such rows out.",
                 "skip_bad_rows=True",
             )
-        cells = [] if error else [cell_text(row.values.get(name)) for name in header]
+        cells = [] if error else [_cell(row.values.get(name), name in texts) for name in header]
         rows.append(((path, row.line), cells))
     if not rows:
         raise Damaged(f"{path} is empty.")
     return header, rows
+
+
+def _cell(value: Any, is_text: bool) -> str:
+    return text_of(value) if is_text else cell_text(value)
 
 
 def _without_blank(path: str, rows: Rows) -> Rows:

@@ -232,6 +232,26 @@ def _import_pyarrow() -> Any:
     return pyarrow
 
 
+BITS = {"0", "1", "0.0", "1.0", "true", "false"}
+INDICATORS = (
+    "Several labels are a list of those that apply, not a number for each label. Columns of 0 and "
+    "1 are label_column=A,B,..."
+)
+
+
+def is_indicators(value: Any) -> bool:
+    """Whether a value is a list of 0 and 1, one of them repeated: a number for each label."""
+    if not isinstance(value, list):
+        return False
+    values = [str(number).lower() for number in value]
+    return len(set(values)) < len(values) and set(values) <= BITS
+
+
+def text_of(value: Any) -> str:
+    """A JSON value as a text: a list, such as one of words, with spaces between."""
+    return " ".join(map(text_of, value)) if isinstance(value, list) else cell_text(value)
+
+
 def cell_text(value: Any) -> str:
     """A JSON value as the text of a cell: `true`, 1.5, "" for null, and lists with | between."""
     if isinstance(value, str):
