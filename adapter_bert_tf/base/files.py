@@ -210,6 +210,16 @@ def _weights_name(names: list[str], folder: str) -> str:
     advice = "Expected model.safetensors or a checkpoint (*.index and *.data-...)."
     if prefixes:
         advice = "Several checkpoints: name one by its prefix."
+    elif "model.safetensors.index.json" in names:
+        advice = (
+            "They are in several files, which are not read. Write one with transformers: "
+            "BertModel.from_pretrained(...).save_pretrained(..., max_shard_size='100GB')."
+        )
+    elif "tf_model.h5" in names:
+        advice = (
+            "tf_model.h5 is not read. Convert it with transformers 4: "
+            "BertModel.from_pretrained(..., from_tf=True).save_pretrained(...)."
+        )
     elif pickled := [name for name in PICKLED_NAMES if name in names]:
         advice = (
             f"{pickled[0]} is a pickle file, which can run code and is not read. Convert it with "

@@ -166,10 +166,18 @@ def test_what_does_not_fit_is_refused(case, tmp_path, tiny_base_folder):
         load_base(str(folder)).build_encoder()
 
 
-def test_a_pickle_is_not_read(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("pytorch_model.bin", "pickle"),
+        ("tf_model.h5", "from_tf=True"),
+        ("model.safetensors.index.json", "max_shard_size"),
+    ],
+)
+def test_weights_that_are_not_read_come_with_the_way_to_convert_them(name, advice, tmp_path):
     support.write_hugging_face(tmp_path)
-    (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
-    with raises_code("not_found", "pytorch_model.bin"):
+    (tmp_path / "model.safetensors").rename(tmp_path / name)
+    with raises_code("not_found", name, advice):
         load_base(str(tmp_path))
 
 

@@ -53,8 +53,8 @@ def read_questions(articles, path):
     incomplete = [question.id for question, dropped, _ in parsed if dropped]
     if incomplete:
         logging.warning(
-            f"{path}: {len(incomplete)} questions have an answer that is not at its offset; these "
-            f"answers are dropped: {preview(incomplete[:5])}"
+            f"{path}: {len(incomplete)} questions have an answer that is empty or not at its "
+            f"offset; these answers are dropped: {preview(incomplete[:5])}"
         )
     return questions
 
