@@ -76,6 +76,11 @@ class MultiLabel(LabelType):
                 "All examples of the training data have the same labels. There is nothing to "
                 "learn. Is --label_column right?"
             )
+        if lists := [label for label in task.labels if label[0] + label[-1] == "[]"]:
+            raise InputError(
+                f"--multi_label separates labels by {BETWEEN_LABELS!r}, or takes columns of 0 and "
+                f"1 (--label_column=A,B). Received a list in a cell: {preview(lists[0])}"
+            )
         if len(task.labels) < 2:
             raise InputError(
                 "--multi_label needs two labels or more. Received: "

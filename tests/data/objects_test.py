@@ -3,6 +3,7 @@
 import gzip
 import json
 
+import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -139,3 +140,13 @@ def test_a_list_of_words_is_one_text_in_training_and_prediction(tmp_path):
     answer(tmp_path / "train.jsonl", tmp_path / "o.jsonl")  # Its labels are the texts in < and >.
     rows = map(json.loads, (tmp_path / "o.jsonl").read_text().splitlines())
     assert [row["predicted_label"] for row in rows] == ["<the cat>", "<a dog>"]
+
+
+def test_a_list_in_a_cell_of_a_table_is_refused():
+    """As pandas writes a column of lists to CSV."""
+    kind = table_type("multi_label")
+    task = own_task("text", label="label", task_type="multi_label").with_labels(
+        ["[0, 1]", "[1, 0]"]
+    )
+    with raises_code("invalid", "'[0, 1]'", "--label_column=A,B"):
+        kind.check_training(task, np.eye(2))
