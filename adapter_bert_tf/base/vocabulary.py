@@ -27,7 +27,7 @@ class Vocabulary:
     path: str  # The file they were read from.
     pieces: tuple[str, ...]
     tokenizer: TokenizerSettings
-    case_is_inferred: bool = False  # From the pieces: neither a file nor the user says it.
+    case_is_inferred: bool = False  # From the pieces: neither a file nor the user states it.
 
     def __len__(self) -> int:
         return len(self.pieces)
@@ -133,8 +133,8 @@ def _never_split(pieces: Sequence[str], files: TokenizerFiles) -> tuple[AddedTok
     """The added tokens, and the word pieces that files without these ids declare as such."""
     named = {token.content for token in files.added} | {*dataclasses.astuple(files.special)}
     declared = [piece for piece in files.never_split if piece in pieces and piece not in named]
-    found = [AddedToken(piece, pieces.index(piece), False) for piece in dict.fromkeys(declared)]
-    return tuple(sorted((*files.added, *found), key=lambda token: token.id))
+    tokens = [AddedToken(piece, pieces.index(piece), False) for piece in dict.fromkeys(declared)]
+    return tuple(sorted((*files.added, *tokens), key=lambda token: token.id))
 
 
 def _check(path: str, pieces: Sequence[str], special: SpecialTokens) -> None:
@@ -167,7 +167,7 @@ def _is_text(piece: str) -> bool:
 def _lower_case(
     path: str, pieces: Sequence[str], files: TokenizerFiles, do_lower_case: bool | None
 ) -> bool:
-    """Whether text is lower-cased: as a file says, else as told, else as the pieces suggest.
+    """Whether text is lower-cased: as a file states, else as given, else as the pieces suggest.
 
     Raises `InputError` if `do_lower_case` contradicts a file.
     """
@@ -184,11 +184,11 @@ def _lower_case(
         return stated
     capitals, letters = _count_capitals(pieces, files)
     inferred = capitals <= CASED_SHARE * letters
-    found = f"{capitals:,} of {letters:,} word pieces with letters in {path} have capitals"
+    counts = f"{capitals:,} of {letters:,} word pieces with letters in {path} have capitals"
     if do_lower_case is not None and do_lower_case != inferred:
-        logging.warning("do_lower_case=%s, although %s.", do_lower_case, found)
+        logging.warning("do_lower_case=%s, although %s.", do_lower_case, counts)
     elif do_lower_case is None and capitals and inferred:
-        logging.warning("%s: it is uncased, and texts are lower-cased.", found)
+        logging.warning("%s: it is uncased, and texts are lower-cased.", counts)
     return inferred if do_lower_case is None else do_lower_case
 
 

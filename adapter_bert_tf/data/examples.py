@@ -204,7 +204,7 @@ def _clean_row(task, source, row, may_be_empty):
 
 
 def with_equal_numbers(examples, split, labels, cells=ONE_LABEL):
-    """The examples with `1.0` read as the label `1`, where all labels are numbers; says so."""
+    """The examples with `1.0` read as the label `1`, where all labels are numbers; warns of it."""
     replaced = {}
 
     def rename(label):
@@ -225,7 +225,7 @@ def with_equal_numbers(examples, split, labels, cells=ONE_LABEL):
 
 
 def without_hidden_labels(examples, split, labels):
-    """The examples without labels, if all are the -1 that stands for a hidden label; says so."""
+    """The examples without labels, if all labels are -1, which hides them; warns of it."""
     cells = set(examples.labels or ()) - {None}
     if not cells or not cells <= {HIDDEN, f"{HIDDEN}.0"} or HIDDEN in labels:
         return examples

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
-from adapter_bert_tf.data.tables.stream import INDICATORS, is_indicators
+from adapter_bert_tf.data.tables.indicator_columns import INDICATORS, is_indicators
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict import frames
 from adapter_bert_tf.sanitize import preview
@@ -116,10 +116,7 @@ def _is_several(value: Any) -> bool:
     """Whether a value is a list, set or array of labels. Raises `InputError` for numbers."""
     is_array = bool(getattr(value, "ndim", 0))
     if is_array and value.dtype.kind in "biuf":
-        raise InputError(
-            "Several labels are a list of those that apply, not a number for each label. "
-            f"Received: {preview(value)}"
-        )
+        raise InputError(f"{INDICATORS} Received: {preview(value)}")
     return isinstance(value, list | tuple | Set) or is_array
 
 

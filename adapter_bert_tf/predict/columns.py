@@ -5,7 +5,7 @@ from typing import Any
 
 from absl import logging
 
-from adapter_bert_tf.data.tables.delimiters import is_utf8
+from adapter_bert_tf.data.tables.delimiters import begins_as_utf8
 from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of
 from adapter_bert_tf.errors import Mismatch, Missing, NotFound
 from adapter_bert_tf.sanitize import preview
@@ -80,9 +80,9 @@ def reading_options(
     known = COLUMNS if extension_of(path) in OBJECTS else (*FORMAT, *COLUMNS)
     recorded = {name: table[name] for name in known if name in table}
     options = merge_settings(recorded, {n: v for n, v in given.items() if v is not None})
-    if "encoding" in recorded and given.get("encoding") is None and is_utf8(path):
+    if "encoding" in recorded and given.get("encoding") is None and begins_as_utf8(path):
         logging.warning(
-            f"{path} is read as UTF-8, which it is. The adapter's table was in "
+            f"{path} is UTF-8 and is read as such, although the adapter's table was in "
             f"{recorded['encoding']} (encoding)."
         )
         options["encoding"] = "utf-8"

@@ -101,7 +101,7 @@ def prefixed(where: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{where}: {error}") from error
+        raise type(error)(f"{where}: {error}") from error
 
 
 def check(config: Mapping[str, Any], where: str) -> None:

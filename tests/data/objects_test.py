@@ -1,5 +1,6 @@
 """JSON lines and Parquet are training data as tables are; `predict` answers them."""
 
+import datetime
 import gzip
 import json
 
@@ -24,7 +25,7 @@ ROWS = [
 
 def write(folder, rows, ending):
     path = folder / f"train.{ending}"
-    text = "".join(json.dumps(row) + "\n" for row in rows)
+    text = "".join(json.dumps(row, default=str) + "\n" for row in rows)
     if ending == "parquet":
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     else:
@@ -150,3 +151,9 @@ def test_a_list_in_a_cell_of_a_table_is_refused():
     )
     with raises_code("invalid", "'[0, 1]'", "--label_column=A,B"):
         kind.check_training(task, np.eye(2))
+
+
+def test_a_date_is_a_text_without_quotes(tmp_path):
+    rows = [{"text": "a", "label": datetime.date(2020, 1, day)} for day in (2, 3)]
+    write(tmp_path, rows, "parquet")
+    assert read(tmp_path, "parquet").labels == ["2020-01-02", "2020-01-03"]

@@ -68,8 +68,8 @@ def find_delimiter(beginning: str, usual: str, quoted: bool) -> str:
     return best if widths.get(best, 1) > 1 else usual
 
 
-def say_delimiter(file: str, delimiter: str) -> None:
-    """Says that a table has another delimiter than files of its name usually have."""
+def warn_of_delimiter(file: str, delimiter: str) -> None:
+    """Warns that a table has another delimiter than files of its name usually have."""
     logging.warning(f"{file}: read with {preview(delimiter)} between its cells (delimiter).")
 
 
@@ -83,12 +83,12 @@ def _first_rows(beginning: str, delimiter: str, quoted: bool) -> list[list[str]]
     return rows or [[""]]
 
 
-def is_utf8(path: str) -> bool:
+def begins_as_utf8(path: str) -> bool:
     """Whether a file, plain or gzipped, begins with UTF-8 text that is not ASCII alone."""
     try:
         content = _read_head(path)
         codecs.getincrementaldecoder("utf-8")().decode(content)  # It may end within a character.
-    except (OSError, ValueError, zlib.error):  # Reading the whole file says what is wrong.
+    except (OSError, ValueError, zlib.error):  # Reading the whole file raises the error.
         return False
     return not content.isascii()
 
@@ -105,7 +105,7 @@ def read_beginning(path: str, encoding: str) -> str:
     try:
         content = _read_head(path)
         text = content.decode(encoding, "ignore").removeprefix("\ufeff")
-    except (LookupError, ValueError, zlib.error):  # Reading the whole file says what is wrong.
+    except (LookupError, ValueError, zlib.error):  # Reading the whole file raises the error.
         return ""
     if len(content) < HEAD:
         return text

@@ -13,13 +13,12 @@ from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables.delimiters import line_end, split_rows, utf16_hint
+from adapter_bert_tf.data.tables.indicator_columns import INDICATORS, is_indicators
 from adapter_bert_tf.data.tables.malformed_rows import Rows
 from adapter_bert_tf.data.tables.stream import (
-    INDICATORS,
     OBJECTS,
     cell_text,
     extension_of,
-    is_indicators,
     open_table,
     table_format,
     text_of,
@@ -147,7 +146,11 @@ def _object_rows(path: str, source: Source) -> tuple[list[str], Rows]:
         missing = [name for name in texts if row.values.get(str(name)) is None]
         error = row.error or (missing and f"this row has no text {preview(missing[0])}.")
         if not error and is_indicators(row.values.get(str(source.columns.label))):
-            raise InputError(f"{path}, line {row.line}: {INDICATORS}")
+            raise InputError(
+                f"{path}, line {row.line}: {INDICATORS} Write their names, or a column of 0 and 1 "
+                "for each label, and name the columns: label_column=A,B",
+                "label_column=A,B",
+            )
         if error and not source.skip_bad_rows:
             raise InputError(
                 f"{path}, line {row.line}: {error} Correct this, or pass skip_bad_rows=True to "

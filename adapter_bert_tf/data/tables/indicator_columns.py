@@ -1,6 +1,7 @@
-"""Labels of several columns, one for each label, with 1 where a row has the label."""
+"""Labels of several columns of 0 and 1, and lists of 0 and 1 that are not labels."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from absl import logging
 
@@ -11,7 +12,17 @@ from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.tasks.task import BETWEEN_LABELS, Source
 
 HAS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False, "": False}
+# Part of errors about what `is_indicators` finds, and about arrays of numbers.
+INDICATORS = "Several labels are a list of those that apply, not a number for each label."
 HIDDEN = "-1"  # In every column: the labels of the row are not known.
+
+
+def is_indicators(value: Any) -> bool:
+    """Whether a value is a list of 0 and 1, one of them repeated: a number for each label."""
+    if not isinstance(value, list):
+        return False
+    values = [str(number).lower() for number in value]
+    return len(set(values)) < len(values) and set(values) <= HAS.keys() - {""}
 
 
 def join_columns(

@@ -16,9 +16,9 @@ from adapter_bert_tf.data.tables.delimiters import (
     find_delimiter,
     line_end,
     read_beginning,
-    say_delimiter,
     split_rows,
     utf16_hint,
+    warn_of_delimiter,
 )
 from adapter_bert_tf.errors import Damaged, InputError, Unavailable
 from adapter_bert_tf.sanitize import parse_json, preview, truncate
@@ -86,7 +86,7 @@ def with_found_delimiter(path: str, file_format: TableFormat) -> TableFormat:
     beginning = read_beginning(path, file_format.encoding)
     found = find_delimiter(beginning, file_format.delimiter, file_format.quoted)
     if found != file_format.delimiter:
-        say_delimiter(path, found)
+        warn_of_delimiter(path, found)
     return dataclasses.replace(file_format, delimiter=found)
 
 
@@ -232,21 +232,6 @@ def _import_pyarrow() -> Any:
     return pyarrow
 
 
-BITS = {"0", "1", "0.0", "1.0", "true", "false"}
-INDICATORS = (
-    "Several labels are a list of those that apply, not a number for each label. Columns of 0 and "
-    "1 are label_column=A,B,..."
-)
-
-
-def is_indicators(value: Any) -> bool:
-    """Whether a value is a list of 0 and 1, one of them repeated: a number for each label."""
-    if not isinstance(value, list):
-        return False
-    values = [str(number).lower() for number in value]
-    return len(set(values)) < len(values) and set(values) <= BITS
-
-
 def text_of(value: Any) -> str:
     """A JSON value as a text: a list, such as one of words, with spaces between."""
     return " ".join(map(text_of, value)) if isinstance(value, list) else cell_text(value)
@@ -258,7 +243,9 @@ def cell_text(value: Any) -> str:
         return value
     if isinstance(value, list):
         return BETWEEN_LABELS.join(map(cell_text, value))
-    return "" if value is None else json.dumps(value, default=str)
+    if isinstance(value, bool | int | float | dict):
+        return json.dumps(value, default=str)
+    return "" if value is None else str(value)  # Dates and decimals of Parquet.
 
 
 def _json_row(number: int, line: str) -> Row:

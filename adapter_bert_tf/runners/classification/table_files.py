@@ -9,7 +9,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables.delimiters import (
     find_delimiter,
     read_beginning,
-    say_delimiter,
+    warn_of_delimiter,
 )
 from adapter_bert_tf.data.tables.files import find_file, read_table
 from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of
@@ -74,7 +74,7 @@ def say_found_delimiters(task: Task, roles: Collection[str]) -> None:
     """Says which of the files that are read have another delimiter than is usual."""
     for source in (task.layouts[0][role] for role in STEMS if role in roles):
         if source.delimiter != delimiter_of(None, source.file.rpartition(".")[2]):
-            say_delimiter(source.file, source.delimiter)
+            warn_of_delimiter(source.file, source.delimiter)
 
 
 def warn_of_other_names(folder: str, dev: str) -> None:
