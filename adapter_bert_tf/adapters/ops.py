@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import TypeAlias, Union
+from typing import Any, TypeAlias, Union
 
 from adapter_bert_tf.lazy import tf
 
@@ -19,6 +20,15 @@ ACTIVATION_FUNCTIONS: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
 }
 # What the leading axis of stacked weights stands for.
 ROWS, MEMBERS = "rows", "members"
+
+
+def compiled(run: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """Returns the `tf.function` of `run`, without AutoGraph; `options` are those of `tf.function`.
+
+    TensorFlow counts the traces of a piece of code, also those of other models, and warns of them.
+    A partial object is counted for itself.
+    """
+    return tf.function(functools.partial(run), autograph=False, **options)
 
 
 def dense(x: tf.Tensor, kernel: Tensor, bias: Tensor, stacked: str | None = None) -> tf.Tensor:

@@ -72,9 +72,11 @@ def _with_adapter_defaults(config: RunConfig, options: Collection[str] | None) -
 def _check_found(config: RunConfig, options: Collection[str] | None) -> None:
     """Raises `InputError` for missing inputs, before seconds of importing TensorFlow."""
     from adapter_bert_tf.run.checks.paths import check_found  # Imports NumPy.
+    from adapter_bert_tf.runners.classification.early_checks import check_tables
 
     compares = "adapters" in (options or ())  # Adapters of other folders than --adapter_dir.
     check_found(config, applies=not compares)
+    check_tables(config)
 
 
 def _require_flags(words: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT
+from adapter_bert_tf.adapters.ops import compiled
 from adapter_bert_tf.data.frozen_outputs import FrozenOutputs
 from adapter_bert_tf.data.host_shard import WHOLE_BATCH
 from adapter_bert_tf.data.tokenization import pad_inputs
@@ -56,13 +57,12 @@ def tokenize(examples, encoder, labels=None):
 def _compile_encoder(encoder, columns):
     """Traces `encoder`, which takes seconds; the function also returns the uncut lengths."""
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)] * columns, autograph=False)
     def encode(*texts):
         segments = encoder.segments(*texts)
         full = tf.add_n([segment.row_lengths() for segment in segments]) + len(segments) + 1
         return *encoder.join(segments), full
 
-    return encode
+    return compiled(encode, input_signature=[tf.TensorSpec([None], tf.string)] * columns)
 
 
 def train_batches(

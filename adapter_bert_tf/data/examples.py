@@ -83,6 +83,15 @@ def read_examples(task, folder, roles, split_seed=0, cells=ONE_LABEL):
     return {split: examples for split, examples in splits.items() if role(split) in roles}
 
 
+def sources_of(task, folder, roles):
+    """The sources that `read_examples` reads for these roles. Raises `InputError`."""
+    layout = _select_layout(task, folder)
+    proportions, pooled = _split_sources(task, layout, folder)
+    require_roles(task, roles, {*map(role, layout), *proportions})
+    alone = [s for name, s in layout.items() if role(name) in roles and name not in proportions]
+    return [*alone, *(pooled if set(proportions) & set(roles) else [])]
+
+
 def _require_nonempty(parts, proportions, examples):
     if not all(parts):
         raise InputError(

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT
-from adapter_bert_tf.adapters.ops import ROWS
+from adapter_bert_tf.adapters.ops import ROWS, compiled
 from adapter_bert_tf.errors import Conflict
 from adapter_bert_tf.multi_adapter.fusions import fusion_and_members, joint_logits
 from adapter_bert_tf.multi_adapter.live_task import LiveTask
@@ -120,10 +120,7 @@ class ForwardPasses:
         """Returns the compiled function of a key; a variant of it has arguments of other types."""
         function = self._functions.get((key, variant))
         if function is None:  # Another thread may concurrently remove the pass.
-            # TensorFlow counts traces of a code, and would warn of those of other tasks together;
-            # a partial object counts for itself.
-            run = functools.partial(run)
-            function = tf.function(run, reduce_retracing=True, autograph=False)
+            function = compiled(run, reduce_retracing=True)
             self._functions[key, variant] = function
         return function
 

@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from absl import logging
-
-from adapter_bert_tf.data.tables.delimiters import begins_as_utf8
+from adapter_bert_tf.data.tables.delimiters import actual_encoding
 from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of
 from adapter_bert_tf.errors import Mismatch, Missing, NotFound
 from adapter_bert_tf.sanitize import preview
@@ -80,12 +78,8 @@ def reading_options(
     known = COLUMNS if extension_of(path) in OBJECTS else (*FORMAT, *COLUMNS)
     recorded = {name: table[name] for name in known if name in table}
     options = merge_settings(recorded, {n: v for n, v in given.items() if v is not None})
-    if "encoding" in recorded and given.get("encoding") is None and begins_as_utf8(path):
-        logging.warning(
-            f"{path} is UTF-8 and is read as such, although the adapter's table was in "
-            f"{recorded['encoding']} (encoding)."
-        )
-        options["encoding"] = "utf-8"
+    if "encoding" in recorded and given.get("encoding") is None:
+        options["encoding"] = actual_encoding(path, recorded["encoding"])
     return {name: value for name, value in options.items() if name not in COLUMNS}
 
 

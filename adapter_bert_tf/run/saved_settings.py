@@ -61,7 +61,22 @@ def with_saved_settings(config: RunConfig, saved: SavedAdapter) -> RunConfig:
     own = {name: value for name, value in _settings_of(saved).items() if name in config.values}
     given = config.values_of(own.keys() & config.given)
     merged = merge_settings(own, given, "--")
-    return config.changed(**{n: value for n, value in merged.items() if n not in given})
+    known = {n: value for n, value in merged.items() if n not in given}
+    # A file may show another encoding than an adapter's table had, not than the user names.
+    encoding = {n: known.pop(n) for n in ("encoding",) if n in known}
+    return config.changed(**known).with_defaults(**encoding)
+
+
+def table_settings(task: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns how the table of one of several tasks is read, with the user's settings in place.
+
+    Args:
+      task: the task in an adapter's configuration.
+      given: values of the user, which may differ from the adapter's: then it warns.
+    """
+    names = with_role(Role.READING)
+    recorded = {name: value for name, value in task["table"].items() if name in names}
+    return merge_settings(recorded, {n: given[n] for n in recorded.keys() & given.keys()})
 
 
 def _settings_of(saved: SavedAdapter) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
+from adapter_bert_tf.adapters.ops import compiled
 from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.training.strategy import distribute, is_multi_worker
 
@@ -48,18 +49,16 @@ def _step(model: tf_keras.Model, first: Any) -> Callable[..., Any]:
 def _new_step(model: tf_keras.Model) -> Callable[..., Any]:
     strategy = model.distribute_strategy
     model_of: Callable[[], Any] = weakref.ref(model)
-    forward = tf.function(
+    forward = compiled(
         lambda inputs: model_of()(inputs, training=False),
         jit_compile=model.jit_compile,
         reduce_retracing=True,
-        autograph=False,
     )
 
-    @tf.function(reduce_retracing=True, autograph=False)
     def step(inputs):
         outputs = strategy.run(forward, args=(inputs,))
         if is_multi_worker(strategy):
             return strategy.gather(outputs, axis=0)
         return tf.concat(strategy.experimental_local_results(outputs), 0)
 
-    return step
+    return compiled(step, reduce_retracing=True)

@@ -19,6 +19,7 @@ from adapter_bert_tf.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
 TRAIN = ("--do_train", "--output_dir=out")
+COLUMNS = ("--text_a_column=b", "--label_column=a")
 MRPC = ("classify", "--task_name=mrpc", "--data_dir=.")
 # Words of the command, exit status, and a part of what is printed.
 CASES = {
@@ -48,6 +49,17 @@ CASES = {
         "'no'",
     ),
     "train without data": (("classify", "--task_name=mrpc", "--data_dir=no", *TRAIN), 1, "'no'"),
+    "train without its file": ((*MRPC, *TRAIN), 1, "'./train.tsv'"),
+    "train without a column": (
+        ("classify", "--task_name=tsv", "--data_dir=.", *COLUMNS, *TRAIN),
+        1,
+        "no column 'b'",
+    ),
+    "train two tasks, one without data": (
+        ("classify", "--task_name=mrpc=.,cola=.", "--tuning=multitask_full", *TRAIN),
+        1,
+        "The task 'mrpc'",
+    ),
     "train without questions": (("squad", "--train_file=no.json", *TRAIN), 1, "no.json"),
     "a checkpoint of a training": (
         (*MRPC, f"--init_checkpoint={WRITTEN}/out/finished/checkpoints/ckpt-32", *TRAIN),
@@ -75,6 +87,8 @@ def test_no_tensorflow(case, tmp_path):
     words, status, printed = CASES[case]
     if "ADAPTER" in words:  # Of a format that can be exported.
         assert _run(CASES["import"][0], tmp_path).returncode == 0
+    if "--text_a_column=b" in words:
+        (tmp_path / "train.csv").write_text("a,c\n1,2\n")
     words = [tmp_path / "new" if word == "ADAPTER" else word for word in words]
     done = _run(words, tmp_path)
     assert done.returncode == status, done.stderr

@@ -1,5 +1,6 @@
 """What `AdapterModel` and `TextEncoder` are given is checked before anything runs."""
 
+import functools
 import logging
 
 import numpy as np
@@ -8,14 +9,18 @@ import tensorflow as tf
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
+from adapter_bert_tf.data.batches import eval_batches, eval_plan, tokenize
+from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.store import load_adapter
+from adapter_bert_tf.training import inference
 from adapter_bert_tf.training.tuning import Tuning
 from tests.refusals import raises_code
 
 SIZES = AdapterConfig(4)
+TEXTS = Examples(["the cat", "a dog"], None, None, ["0", "1"], [("a", 1), ("a", 2)])
 
 
 @pytest.fixture(scope="module")
@@ -178,21 +183,41 @@ def test_lengths(length, model, encoder):
             make(length)
 
 
-def test_rows_of_many_tasks_give_no_warning_of_retracing(tiny_base_folder, encoder):
+@pytest.fixture
+def retracing():
+    """The warnings of retracing."""
+    records = []
+    handler = logging.Handler()
+    handler.emit = lambda record: records.append(record.getMessage())
+    tf.get_logger().addHandler(handler)
+    yield lambda: [message for message in records if "retracing" in message]
+    tf.get_logger().removeHandler(handler)
+
+
+def test_rows_of_many_tasks_give_no_warning_of_retracing(tiny_base_folder, encoder, retracing):
     """TensorFlow counts traces of one piece of code, whatever it computes."""
     model = AdapterModel(load_base(tiny_base_folder))
     for size in (2, 3, 4, 5):  # Of different sizes, so that each has a function of its own.
         model.add_adapter(f"one{size}", ["0", "1"], AdapterConfig(size))
         model.add_adapter(f"two{size}", ["0", "1"], AdapterConfig(size))
-    records = []
-    handler = logging.Handler()
-    handler.emit = records.append
-    tf.get_logger().addHandler(handler)
-    try:
-        for rows in (1, 2, 3):
-            names = [name for name in model.list_adapters() for _ in range(rows)]
-            model(encoder.inputs([" ".join(["cat"] * rows)] * len(names)), names)
-            model(encoder.inputs(["the cat"] * rows), ["one2"] * rows)
-    finally:
-        tf.get_logger().removeHandler(handler)
-    assert not [record for record in records if "retracing" in record.getMessage()]
+    for rows in (1, 2, 3):
+        names = [name for name in model.list_adapters() for _ in range(rows)]
+        model(encoder.inputs([" ".join(["cat"] * rows)] * len(names)), names)
+        model(encoder.inputs(["the cat"] * rows), ["one2"] * rows)
+    assert not retracing()
+
+
+def test_many_models_give_no_warning_of_retracing(tiny_base_folder, retracing):
+    base = load_base(tiny_base_folder)
+    for length in range(8, 14):
+        model = AdapterModel(base)
+        trained = model.add_adapter("a", ["0", "1"], SIZES)
+        trained.compile()
+        encoder = TextEncoder(base.vocabulary, length)
+        features = tokenize(TEXTS, encoder)
+        plan = eval_plan(features, 2)
+        model(encoder.inputs(TEXTS.text_a), "a")
+        run = functools.partial(eval_batches, features, plan, length)
+        rows = inference.predict(trained, lambda share, run=run: run(shard=share))
+        assert [len(part) for part in rows] == [2]
+    assert not retracing()

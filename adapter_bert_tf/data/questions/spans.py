@@ -9,6 +9,7 @@ import itertools
 import numpy as np
 from absl import logging
 
+from adapter_bert_tf.adapters.ops import compiled
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.lazy import tf
 
@@ -68,9 +69,7 @@ def make_windows(questions, encoder, settings):
 @functools.lru_cache(maxsize=1)
 def _compile_align(encoder):
     """Traces the encoder's `align`, which takes seconds."""
-    return tf.function(
-        encoder.align, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
-    )
+    return compiled(encoder.align, input_signature=[tf.TensorSpec([None], tf.string)])
 
 
 def _align_texts(align, texts):

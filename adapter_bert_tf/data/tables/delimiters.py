@@ -57,11 +57,11 @@ def find_delimiter(beginning: str, usual: str, quoted: bool) -> str:
     It is `usual` unless the first row has no such character, and another splits the first rows
     into equally many cells.
     """
-    if len(_first_rows(beginning, usual, quoted)[0]) > 1:
+    if len(first_rows(beginning, usual, quoted)[0]) > 1:
         return usual
     widths = {}
     for delimiter in CANDIDATES:
-        rows = _first_rows(beginning, delimiter, quoted)
+        rows = first_rows(beginning, delimiter, quoted)
         if all(cell.strip() for cell in rows[0]) and len({len(row) for row in rows}) == 1:
             widths[delimiter] = len(rows[0])
     best = max(widths, key=lambda delimiter: widths[delimiter], default=usual)
@@ -73,7 +73,7 @@ def warn_of_delimiter(file: str, delimiter: str) -> None:
     logging.warning(f"{file}: read with {preview(delimiter)} between its cells (delimiter).")
 
 
-def _first_rows(beginning: str, delimiter: str, quoted: bool) -> list[list[str]]:
+def first_rows(beginning: str, delimiter: str, quoted: bool) -> list[list[str]]:
     """The first rows that are not blank; at least one."""
     lines = io.StringIO(beginning, newline=line_end(beginning, quoted))
     rows: list[list[str]] = []
@@ -83,7 +83,18 @@ def _first_rows(beginning: str, delimiter: str, quoted: bool) -> list[list[str]]
     return rows or [[""]]
 
 
-def begins_as_utf8(path: str) -> bool:
+def actual_encoding(path: str, recorded: str) -> str:
+    """The encoding of a file whose training data had the recorded one; warns if it is UTF-8."""
+    if not _begins_as_utf8(path):
+        return recorded
+    logging.warning(
+        f"{path} is UTF-8 and is read as such, although the adapter's table was in {recorded} "
+        "(encoding)."
+    )
+    return "utf-8"
+
+
+def _begins_as_utf8(path: str) -> bool:
     """Whether a file, plain or gzipped, begins with UTF-8 text that is not ASCII alone."""
     try:
         content = _read_head(path)

@@ -30,14 +30,7 @@ from adapter_bert_tf.tasks.task import Source
 
 def read_table(source: Source, folder: str) -> tuple[list[str] | None, Rows]:
     """Reads all rows of a source: (header or None, list of (place, cells)). Raises `InputError`."""
-    path = find_file(source, folder)
-    if path is None:
-        raise NotFound(
-            f"No data file {os.path.join(folder, source.file)!r}: {_listing(folder)}."
-            f"{_hint(source)}",
-            "dev_share=0",
-            "evaluate=True",
-        )
+    path = require_file(source, folder)
     if source.file.endswith("/"):
         return None, _folder_rows(path, source)
     if extension_of(path) in OBJECTS:
@@ -47,6 +40,19 @@ def read_table(source: Source, folder: str) -> tuple[list[str] | None, Rows]:
     if not rows:
         raise Damaged(f"{path} is empty.")
     return (rows[0][1], rows[1:]) if source.has_header else (None, rows)
+
+
+def require_file(source: Source, folder: str) -> str:
+    """Returns the path of a source's file. Raises `InputError` if there is none."""
+    path = find_file(source, folder)
+    if path is None:
+        raise NotFound(
+            f"No data file {os.path.join(folder, source.file)!r}: {_listing(folder)}."
+            f"{_hint(source)}",
+            "dev_share=0",
+            "evaluate=True",
+        )
+    return path
 
 
 def find_file(source: Source, folder: str) -> str | None:

@@ -6,63 +6,23 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
-from adapter_bert_tf import storage
-from adapter_bert_tf.adapters.methods.multitask import check_task_names
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.config.task_list import Entry, entries
 from adapter_bert_tf.data.batches import Features
 from adapter_bert_tf.data.mixture import concatenate
 from adapter_bert_tf.data.tokenization import TextEncoder, text_encoder
-from adapter_bert_tf.errors import InputError, NotFound, error_context
-from adapter_bert_tf.runners.classification.reading import read_task, task_of
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.runners.classification.chosen_task import task_of
+from adapter_bert_tf.runners.classification.reading import read_task
 from adapter_bert_tf.runners.classification.result_files import raw_file, with_suffix
+from adapter_bert_tf.runners.classification.task_configs import configs_of
 from adapter_bert_tf.runners.classification.task_data import ClassificationData, TaskPosition
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.directory import with_task_config
 from adapter_bert_tf.store.multitask import heads_of
 from adapter_bert_tf.task_types import chosen_type
-from adapter_bert_tf.tasks import OWN, Task, find_task, letters, role
-
-
-def configs_of(config: RunConfig) -> dict[str, RunConfig]:
-    """Returns a dict from each task's name to its own configuration. Raises `InputError`."""
-    listed = entries(config.data.task_name or "")
-    with error_context(f"--task_name={preview(config.data.task_name)}"):
-        check_task_names(tuple(entry.name for entry in listed))
-    return {entry.name: _config_of(config, entry, len(listed) == 1) for entry in listed}
-
-
-def _config_of(config: RunConfig, entry: Entry, alone: bool) -> RunConfig:
-    settings = dict(entry.settings)
-    if "data_dir" not in settings and config.data.data_source != "tfds" and config.data.data_dir:
-        task_name = str(settings["task_name"])
-        settings["data_dir"] = _folder_of(config.data.data_dir, entry.name, task_name, alone)
-    return config.with_defaults(**settings)
-
-
-def _folder_of(parent: str, name: str, task_name: str, alone: bool) -> str:
-    """Returns the folder of a task in the common folder, by the task's name in any case.
-
-    The name that the user gave has precedence over that of GLUE's task. For one task alone the
-    common folder may be its own.
-    """
-    names = [n.rstrip("/") for n in storage.listdir(parent)] if storage.isdir(parent) else []
-    titles = () if task_name == OWN else (task_name, find_task(task_name).title)
-    for candidates in ({name}, {name, *titles}):
-        wanted = {letters(title) for title in candidates}
-        matching = [n for n in names if letters(n) in wanted and storage.isdir(f"{parent}/{n}")]
-        if len(matching) == 1:
-            return f"{parent.rstrip('/')}/{matching[0]}"
-    shipped = None if task_name == OWN else find_task(task_name).folder
-    if alone or shipped:
-        return shipped or parent
-    raise NotFound(
-        f"--data_dir={parent} must hold one folder for each task. Received for {name!r}: "
-        f"{preview(matching) if matching else 'none'} of {preview(sorted(names))}. Name the "
-        f"folder: --task_name=...,{task_name}=FOLDER"
-    )
+from adapter_bert_tf.tasks import Task, role
 
 
 def read_tasks(
@@ -72,7 +32,8 @@ def read_tasks(
 
     The order of tasks and the labels are those of the saved adapter, if there is one.
     """
-    configs, encoder = configs_of(config), text_encoder(vocabulary, config.data.max_seq_length)
+    configs = configs_of(config, saved)
+    encoder = text_encoder(vocabulary, config.data.max_seq_length)
     _check_types(configs)
     data = {
         name: _read(name, own, encoder, with_task_config(saved, name) if saved else None)

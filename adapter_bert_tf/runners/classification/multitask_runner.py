@@ -19,14 +19,11 @@ from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.run.plan import Job, Method, Plan
 from adapter_bert_tf.run.task_runner import saved_task
 from adapter_bert_tf.runners.classification import multitask_init
-from adapter_bert_tf.runners.classification.multitask_data import (
-    configs_of,
-    mixed_features,
-    read_tasks,
-)
-from adapter_bert_tf.runners.classification.reading import task_of
+from adapter_bert_tf.runners.classification.chosen_task import task_of
+from adapter_bert_tf.runners.classification.multitask_data import mixed_features, read_tasks
 from adapter_bert_tf.runners.classification.runner import ClassificationRunner, data_of
 from adapter_bert_tf.runners.classification.saved_adapter import check_mixed_splits, check_task
+from adapter_bert_tf.runners.classification.task_configs import configs_of
 from adapter_bert_tf.runners.classification.task_data import ClassificationData
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.serving.multitask import export_together, signature_names
@@ -51,7 +48,7 @@ class MultitaskRunner(ClassificationRunner):
                 f"The saved adapter was trained for one task, {preview(saved.config['task'])}. "
                 f"Received: --task_name={config.data.task_name}. Name that task alone."
             )
-        for name, own in configs_of(config).items():
+        for name, own in configs_of(config, saved).items():
             with error_context(f"The task {name!r}"):
                 task = task_of(own)
             if saved:

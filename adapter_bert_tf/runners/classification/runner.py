@@ -20,7 +20,8 @@ from adapter_bert_tf.run.result_files import write_metrics
 from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.run.task_runner import InputBatches, TaskRunner
 from adapter_bert_tf.runners.classification import result_files
-from adapter_bert_tf.runners.classification.reading import read_task, task_of
+from adapter_bert_tf.runners.classification.chosen_task import task_of
+from adapter_bert_tf.runners.classification.reading import read_task
 from adapter_bert_tf.runners.classification.saved_adapter import check_fold, check_task
 from adapter_bert_tf.runners.classification.task_data import ClassificationData
 from adapter_bert_tf.store import SavedAdapter

@@ -1,12 +1,13 @@
 """The table files of a task of the user's own: which are read, and what looks wrong about them."""
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables.delimiters import (
+    actual_encoding,
     find_delimiter,
     read_beginning,
     warn_of_delimiter,
@@ -53,6 +54,18 @@ def own_files(folder: str) -> tuple[str, str]:
     return extension, train
 
 
+def with_actual_encodings(task: Task, folder: str) -> Task:
+    """The task of an adapter's tables, each read in the encoding that the file itself shows."""
+
+    def actual(source: Source) -> Source:
+        path, recorded = find_file(source, folder), source.encodings[0]
+        if path is None or recorded == "utf-8":
+            return source
+        return dataclasses.replace(source, encodings=(actual_encoding(path, recorded),))
+
+    return _with_sources(task, actual)
+
+
 def with_found_delimiters(task: Task, folder: str) -> Task:
     """The task of a user's tables, each read with the delimiter that the file itself shows."""
 
@@ -66,8 +79,12 @@ def with_found_delimiters(task: Task, folder: str) -> Task:
         delimiter = find_delimiter(beginning, source.delimiter, source.quoted)
         return dataclasses.replace(source, delimiter=delimiter)
 
+    return _with_sources(task, found)
+
+
+def _with_sources(task: Task, change: Callable[[Source], Source]) -> Task:
     (layout,) = task.layouts
-    return dataclasses.replace(task, layouts=({s: found(layout[s]) for s in layout},))
+    return dataclasses.replace(task, layouts=({s: change(layout[s]) for s in layout},))
 
 
 def say_found_delimiters(task: Task, roles: Collection[str]) -> None:

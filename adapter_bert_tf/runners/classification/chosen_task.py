@@ -1,0 +1,76 @@
+"""The task that the settings name or describe, and its folder; without TensorFlow."""
+
+import functools
+from collections.abc import Callable
+
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.data.tables.files import find_file, read_table
+from adapter_bert_tf.errors import Missing
+from adapter_bert_tf.runners.classification.table_files import (
+    own_files,
+    with_actual_encodings,
+    with_found_delimiters,
+)
+from adapter_bert_tf.task_types import chosen_type
+from adapter_bert_tf.tasks import OWN, Task, find_task, own_task
+
+
+def task_of(config: RunConfig) -> Task:
+    """Returns the task that the settings name or describe. Raises `InputError`."""
+    name, folder = config.data.task_name or "", config.data.data_dir
+    if name.lower() != OWN:
+        return find_task(name)
+    actions, table = config.actions, config.table
+    reads = actions.do_train or actions.do_eval or actions.do_predict
+    if not folder and reads:
+        raise Missing("--task_name=tsv needs --data_dir, the folder with train.tsv or train.csv.")
+    extension, train = own_files(folder) if folder and reads else ("tsv", "train")
+    describe = functools.partial(
+        own_task,
+        extension=extension,
+        delimiter=table.delimiter,
+        quoted=table.quoted,
+        encoding=table.encoding,
+        train=train,
+    )
+    needs_labels = actions.do_train or actions.do_eval
+    if not table.text_a_column or (needs_labels and not table.label_column):
+        raise Missing(
+            "--task_name=tsv needs --text_a_column and --label_column, by name or by number from "
+            f"0.{_columns_hint(describe, folder)}"
+        )
+    task = describe(
+        table.text_a_column,
+        table.text_b_column,
+        table.label_column,
+        header=table.header,
+        task_type=chosen_type(config.values).name,
+        skip_bad_rows=table.skip_bad_rows,
+        dev_share=table.dev_share,
+    )
+    if folder and not actions.do_train and "encoding" not in config.given:
+        task = with_actual_encodings(task, folder)
+    return with_found_delimiters(task, folder) if folder and not table.delimiter else task
+
+
+def _columns_hint(describe: Callable[..., Task], folder: str | None) -> str:
+    """Returns a sentence with the first row of a table, for users who do not know its columns."""
+    if not folder:
+        return ""
+    for source in with_found_delimiters(describe("0", header=False), folder).layouts[0].values():
+        if find_file(source, folder):
+            header, rows = read_table(source, folder)
+            return f" The first row of {source.file} is {header or rows[0][1]}"
+    return ""
+
+
+def data_folder(config: RunConfig, task: Task) -> str:
+    """Returns the folder of the task's files. Raises `InputError` if it is unknown."""
+    folder = config.data.data_dir or task.folder
+    if folder is None:
+        names = [source.file for layout in task.layouts for source in layout.values()]
+        raise Missing(
+            f"--task_name={task.name} needs --data_dir, the folder with "
+            f"{', '.join(dict.fromkeys(names))}."
+        )
+    return folder

@@ -1,0 +1,52 @@
+"""What is wrong with the tables of a training, before seconds of importing TensorFlow."""
+
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.task_list import is_several
+from adapter_bert_tf.data.examples import sources_of
+from adapter_bert_tf.data.tables.columns import column_numbers
+from adapter_bert_tf.data.tables.delimiters import first_rows, read_beginning
+from adapter_bert_tf.data.tables.files import require_file
+from adapter_bert_tf.data.tables.indicator_columns import join_columns
+from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of
+from adapter_bert_tf.errors import error_context
+from adapter_bert_tf.retry import is_remote
+from adapter_bert_tf.runners.classification.chosen_task import data_folder, task_of
+from adapter_bert_tf.runners.classification.task_configs import configs_of
+from adapter_bert_tf.tasks import OWN
+from adapter_bert_tf.tasks.task import Source
+
+
+def check_tables(config: RunConfig) -> None:
+    """Requires the local tables that a run trains on, and the columns of the user's own.
+
+    The rows are checked when they are read. Raises `InputError`.
+    """
+    if not config.actions.do_train or config.answers_questions or config.sweeps.sweep:
+        return
+    if not is_several(config.data.task_name):
+        _check(config)
+        return
+    for name, own in configs_of(config).items():
+        with error_context(f"The task {name!r}"):
+            _check(own)
+
+
+def _check(config: RunConfig) -> None:
+    if config.data.data_source == "tfds" or is_remote(config.data.data_dir or ""):
+        return
+    task = task_of(config)
+    folder, actions = data_folder(config, task), config.actions
+    evaluates = actions.do_eval and not config.data.folds
+    needed = {"train": True, "dev": evaluates, "test": actions.do_predict}
+    for source in sources_of(task, folder, [name for name in needed if needed[name]]):
+        path = require_file(source, folder)
+        if task.name == OWN and extension_of(path) not in OBJECTS and source.has_header:
+            _check_columns(source, path, folder)
+
+
+def _check_columns(source: Source, path: str, folder: str) -> None:
+    beginning = read_beginning(path, source.encodings[0])
+    names = first_rows(beginning, source.delimiter, source.quoted)[0]
+    if any(names):
+        header, _ = join_columns(source, names, [])
+        column_numbers(source, header, folder)
