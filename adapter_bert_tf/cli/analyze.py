@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if name in STANDALONE:
         return _run_standalone(name, rest)
     if name in ("--help", "-h", "help"):
-        print(__doc__)
+        help_page.print_page(__doc__ or "")
         return 0
     if name not in TASK_ANALYSES:
         names = ", ".join([*TASK_ANALYSES, *STANDALONE])

@@ -3,6 +3,7 @@
 absl itself lists flags in the order of the alphabet, and ends with 1, as after a mistake.
 """
 
+import signal
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -31,8 +32,18 @@ def print_help_if_asked(words: Sequence[str], command: str | None = None, about:
     if word is None:
         return
     about = about or sys.modules["__main__"].__doc__ or ""
-    print("\n".join([about, *_page(command or sys.argv[0], HELP_WORDS[word])]))
+    print_page("\n".join([about, *_page(command or sys.argv[0], HELP_WORDS[word])]))
     sys.exit(0)
+
+
+def print_page(text: str) -> None:
+    """Prints a page; a reader that has seen enough, such as `head`, ends the process."""
+    if not hasattr(signal, "SIGPIPE"):  # Windows.
+        print(text)
+        return
+    before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    print(text, flush=True)
+    signal.signal(signal.SIGPIPE, before)
 
 
 def _page(command: str, full: bool) -> list[str]:

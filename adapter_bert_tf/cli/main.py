@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status: int = importlib.import_module(MODULES[name]).main(rest)
         return status
     if name in ("--help", "-h", "help"):
-        print(__doc__)
+        help_page.print_page(__doc__ or "")
         return 0
     if name == "--version":
         print(importlib.import_module("adapter_bert_tf").__version__)

@@ -14,7 +14,7 @@ from adapter_bert_tf.errors import Conflict, InputError, Missing, NotFound, erro
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output.records import digest
 from adapter_bert_tf.run.task_data import TaskData
-from adapter_bert_tf.store import SavedAdapter, load_adapter
+from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
 from adapter_bert_tf.store.combine import SHAPE_KEYS, drop_lowest_layers
 from adapter_bert_tf.store.directory import adapter_exists, extract_task
 from adapter_bert_tf.store.multitask import TASKS, config_of, is_several, names_of, unmeasured
@@ -61,7 +61,7 @@ class InitialAdapter:
         saved_groups = {specs[name].group for name in self.saved.weights} - {"head"}
         names = [GROUPS.get(group, group) for group in groups() if group in saved_groups]
         config = self.saved.config
-        start = f"Starting from {self.folder}, of {config['task']!r}: "
+        start = f"Starting from {self.folder}, of {contents.name_of(config)!r}: "
         if self.has_head_of(task):
             return f"{start}{', '.join([*names, 'head'])}."
         start += ", ".join(names)
@@ -93,7 +93,7 @@ def load_initial_adapter(config: RunConfig, together: bool = False) -> InitialAd
     if task:
         raise InputError(
             f"--init_task={task} names one of several tasks. Received: --init_from={folder}, an "
-            f"adapter of {saved.config['task']!r} alone. Leave --init_task out."
+            f"adapter of {contents.name_of(saved.config)!r} alone. Leave --init_task out."
         )
     return InitialAdapter(folder, saved)
 

@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 import types
@@ -31,7 +32,7 @@ def ending(monkeypatch, tmp_path):
 
         monkeypatch.setitem(sys.modules, "a_job", types.SimpleNamespace(run=run))
         with flagsaver.flagsaver():
-            given = ["--task_name=mrpc", "--do_train", f"--output_dir={tmp_path}"]
+            given = ["--task_name=demo_factuality", "--do_train", f"--output_dir={tmp_path}"]
             flags.FLAGS(["run_classifier.py", *given])
             with pytest.raises(SystemExit) as stop:
                 run_job("a_job")
@@ -127,3 +128,10 @@ def test_sigterm_lets_go_of_what_is_held(ending):
     with pytest.raises(SystemExit) as stop:
         signal.raise_signal(signal.SIGTERM)
     assert stop.value.code == 143
+
+
+@pytest.mark.parametrize("command", ["", "classify ", "analyze ", "store "])
+def test_whoever_reads_the_help_may_stop(command):
+    words = f"{sys.executable} -m adapter_bert_tf {command}--help | true"
+    done = subprocess.run(words, shell=True, capture_output=True, text=True, check=False)
+    assert not done.stderr
