@@ -15,7 +15,7 @@ from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
 PACKAGE = pathlib.Path(adapter_bert_tf.__file__).parent
 ABOVE = (
     *("analysis", "cli", "config", "jobs", "output", "report", "run", "runners", "sweeps"),
-    *("task_types", "doctor.py"),  # Only commands read tables of labels.
+    *("task_types", "doctor"),  # Only commands read tables of labels.
 )
 FLAG = re.compile(r"(?<![\w-])--[a-z]\w*")
 # Flags that are named below `run/`, by file, and why.

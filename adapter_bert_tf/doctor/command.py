@@ -1,18 +1,19 @@
 """Checks this machine: versions, devices, the default base, credentials and buckets.
 
-    python -m adapter_bert_tf.doctor [--tpu_name=NAME] [gs://bucket/folder ...]
+    adapter-bert doctor [--tpu_name=NAME] [gs://bucket/folder ...]
 
 Prints one line for each check; exits with status 1 if a required check failed, or the check of a
 named TPU or bucket.
 """
 
 import argparse
-import dataclasses
 import importlib.metadata
 import os
 import sys
 
 from adapter_bert_tf.cli.error_handling import before_tensorflow, program_name
+from adapter_bert_tf.doctor.finding import Finding
+from adapter_bert_tf.doctor.gpu_findings import gpu_findings
 
 before_tensorflow()
 
@@ -20,16 +21,6 @@ before_tensorflow()
 VERSION = "2.20"
 PACKAGES = ("tensorflow", "tensorflow-text", "tf-models-official", "tf-keras")
 GCLOUD = "application_default_credentials.json"
-
-
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """The outcome of a check."""
-
-    name: str
-    result: str
-    fix: str = ""  # Empty if all is well.
-    needed: bool = False  # Whether nothing works without it.
 
 
 def check_packages():
@@ -45,15 +36,11 @@ def check_packages():
 
 
 def check_devices():
-    """Yields the devices that TensorFlow finds."""
-    import tensorflow as tf
+    """Yields the devices of this machine, and what TensorFlow lacks to use them."""
+    from adapter_bert_tf.doctor.gpu_probe import read_facts
 
-    gpus = [
-        tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name)
-        for gpu in tf.config.list_physical_devices("GPU")
-    ]
     yield Finding("CPU", f"{os.cpu_count()} cores")
-    yield Finding("GPU", ", ".join(gpus) or "none")
+    yield from gpu_findings(read_facts())
     yield Finding("processes", os.environ.get("TF_CONFIG", "one (TF_CONFIG is not set)"))
 
 
