@@ -81,7 +81,7 @@ def _card(gpu: Gpu, facts: GpuFacts) -> Finding:
     if gpu.capability < build.lowest:
         fix = (
             f"TensorFlow ignores this card: it needs compute capability "
-            f"{format_version(build.lowest)}. Commands run on the CPU."
+            f"{format_version(build.lowest)}."
         )
     elif gpu.capability[0] > build.highest[0]:
         fix = (
@@ -160,17 +160,22 @@ def _compiler(facts: GpuFacts) -> Finding:
 
 
 def _unused(facts: GpuFacts) -> Iterator[Finding]:
-    """Yields a finding if TensorFlow leaves out a card for no reason that is named above."""
-    usable = [gpu for gpu in facts.driver.gpus if gpu.capability >= facts.build.lowest]
-    is_complete = not any(library.error for library in facts.libraries)
-    if is_complete and facts.driver.cuda >= (12,) and facts.used < len(usable):
-        yield Finding(
-            "GPUs in use",
-            f"{facts.used} of {len(usable)}",
-            "TF_CPP_MIN_LOG_LEVEL=0 TF_CPP_MAX_VLOG_LEVEL=1 python -c 'import tensorflow as tf; "
-            'tf.config.list_physical_devices("GPU")\' prints why. A card with few '
-            "multiprocessors: TF_MIN_GPU_MULTIPROCESSOR_COUNT=1",
-        )
+    """Yields a finding if TensorFlow leaves out a card; with a fix if no other finding has one."""
+    gpus = facts.driver.gpus
+    if facts.used >= len(gpus):
+        return
+    is_known = (
+        any(library.error for library in facts.libraries)
+        or facts.driver.cuda < (12,)
+        or any(gpu.capability < facts.build.lowest for gpu in gpus)
+    )
+    fix = (
+        "TF_CPP_MIN_LOG_LEVEL=0 TF_CPP_MAX_VLOG_LEVEL=1 python -c 'import tensorflow as tf; "
+        'tf.config.list_physical_devices("GPU")\' prints why. A card with fewer than 8 '
+        "multiprocessors next to a larger one: TF_MIN_GPU_MULTIPROCESSOR_COUNT=1"
+    )
+    where = "" if facts.used else "; commands run on the CPU"
+    yield Finding("GPUs in use", f"{facts.used} of {len(gpus)}{where}", "" if is_known else fix)
 
 
 def _unreachable(facts: GpuFacts) -> Finding:

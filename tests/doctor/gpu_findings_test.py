@@ -80,7 +80,7 @@ PROBLEMS = {
         machine(A100, cuda=(11, 4), is_wsl=True),
         *("driver", "11.4", "527.41 Windows"),
     ),
-    "old card": (machine(K80), "GPU", "Tesla K80 3.7", "6.0 CPU"),
+    "old card": (machine(K80), "GPU", "Tesla K80 3.7", "6.0"),
     "new card": (machine(RTX_5090), "GPU", "12.0", "9.0 CUDA_VISIBLE_DEVICES=-1 #89272"),
     "full card": (
         machine(dataclasses.replace(A100, free_mb=300)),
@@ -133,6 +133,18 @@ def test_nothing_to_fix(facts, names):
     found = list(gpu_findings(facts))
     assert [one.name for one in found] == names
     assert not any(one.fix for one in found), found
+
+
+@pytest.mark.parametrize(
+    "facts,words",
+    [
+        (machine(A100, libraries=NO_CUBLAS, used=0), "0 of 1; commands run on the CPU"),
+        (machine(K80), "0 of 1; commands run on the CPU"),
+        (machine(A100, K80), "1 of 2"),
+    ],
+)
+def test_says_that_a_card_is_not_used(facts, words):
+    assert [one.result for one in gpu_findings(facts) if one.name == "GPUs in use"] == [words]
 
 
 def test_names_what_there_is():
