@@ -81,6 +81,7 @@ class TrainOptions(TypedDict, total=False):
     use_tpu: bool
     precision: Literal["float32", "bfloat16", "bfloat16_base"]
     jit_compile: bool
+    gpu_memory_limit: int | None
     pad_to: int | None
     iterations_per_loop: int | None
     tpu_name: str | None

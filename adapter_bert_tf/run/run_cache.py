@@ -14,6 +14,7 @@ from adapter_bert_tf.config.sections.command import DeviceConfig
 from adapter_bert_tf.config.sections.model import BaseConfig
 from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.store import SavedAdapter
+from adapter_bert_tf.training.devices import configure_devices
 from adapter_bert_tf.training.strategy import make_strategy
 
 
@@ -29,6 +30,8 @@ class RunCache:
     def strategy(self, device: DeviceConfig) -> tf.distribute.Strategy:
         """Returns the strategy that the settings name; prints one with several replicas once."""
         key = (device.strategy, device.tpu_name, device.tpu_zone, device.gcp_project)
+        if not self._strategies:
+            configure_devices(device)
         if key not in self._strategies:
             strategy = make_strategy(*key)
             replicas = strategy.num_replicas_in_sync

@@ -101,6 +101,13 @@ class DeviceConfig:
         Role.DEVICES,
     )
     jit_compile: bool = setting(False, "Compile with XLA.", Role.DEVICES)
+    gpu_memory_limit: int | None = setting(
+        None,
+        "Most memory of each GPU that the command takes, in MB; it is reserved at the start. "
+        "Default: no limit, and memory is taken as it is needed.",
+        Role.COMMAND,
+        lowest=1,
+    )
     pad_to: int | None = setting(
         None,
         "Batches are padded to their longest input, rounded up to a multiple of this; 0: always to "

@@ -1,0 +1,119 @@
+"""Set-up of GPUs, which must come before TensorFlow uses a device."""
+
+import glob
+import os
+import pathlib
+import shutil
+import subprocess
+
+import tensorflow as tf
+from absl import logging
+
+from adapter_bert_tf.config.sections.command import DeviceConfig
+from adapter_bert_tf.errors import InputError, Unavailable
+
+NVIDIA = "0x10de"  # PCI vendor id.
+DISPLAY = "0x03"  # PCI class.
+WSL_DRIVER = "usr/lib/wsl/lib/libcuda.so.1"
+
+
+def configure_devices(config: DeviceConfig) -> None:
+    """Sets up the memory of the GPUs, and warns of a card that TensorFlow does not see.
+
+    TensorFlow accepts these settings until it has used a device. Raises `InputError` for a memory
+    limit that cannot be kept.
+    """
+    if config.gpu_memory_limit:
+        limit_memory(config.gpu_memory_limit)
+    grow_memory()
+    if not tf.config.list_physical_devices("GPU") and (problem := unused_card()):
+        logging.log_first_n(logging.WARNING, "%s The computation runs on the CPU.", 1, problem)
+
+
+def grow_memory() -> None:
+    """Lets TensorFlow take memory of the GPUs as it needs it, not all of it at the start.
+
+    Changes nothing where the user has decided: in Python, in the environment variable
+    `TF_FORCE_GPU_ALLOW_GROWTH`, which TensorFlow prefers, or by using the devices before.
+    """
+    get_growth = tf.config.experimental.get_memory_growth
+    get_logical = tf.config.get_logical_device_configuration
+    gpus = tf.config.get_visible_devices("GPU")
+    # Not only for the others: growth may not differ between GPUs.
+    if any(get_growth(gpu) is not None or get_logical(gpu) for gpu in gpus):
+        return
+    try:
+        for gpu in gpus:
+            tf.config.experimental.set_memory_growth(gpu, True)
+    except RuntimeError:  # TensorFlow has used the devices.
+        return
+
+
+def limit_memory(megabytes: int) -> None:
+    """Limits what this process takes of each GPU. Raises `InputError` if that is impossible."""
+    for gpu in tf.config.get_visible_devices("GPU"):
+        limit = [tf.config.LogicalDeviceConfiguration(memory_limit=megabytes)]
+        try:
+            tf.config.set_logical_device_configuration(gpu, limit)
+        except RuntimeError as error:
+            raise Unavailable(
+                f"gpu_memory_limit={megabytes} comes too late: TensorFlow has used the GPUs in "
+                "this process. Start a new process.",
+                f"gpu_memory_limit={megabytes}",
+            ) from error
+    if (most := smallest_memory()) is not None and megabytes > most:
+        raise InputError(
+            f"gpu_memory_limit={megabytes} exceeds the memory of the GPU, {most} MB. Give less, or "
+            "leave it out.",
+            f"gpu_memory_limit={megabytes}",
+        )
+
+
+def smallest_memory() -> int | None:
+    """Returns the MB of the GPU with the least memory; None if `nvidia-smi` does not tell."""
+    words = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    if not shutil.which(words[0]):
+        return None
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=20, check=True)
+        return min(int(line) for line in done.stdout.split())
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+
+
+def unused_card(root: str = "/") -> str | None:
+    """Returns why TensorFlow may not see an NVIDIA card of this machine; None without a card.
+
+    A card that the user hides, or that a container does not get, does not count.
+
+    Args:
+      root: the root of the file system; another one in tests.
+    """
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1"):
+        return None
+    nodes = glob.glob(os.path.join(root, "dev", "nvidia[0-9]*"))
+    if nodes or os.path.exists(os.path.join(root, WSL_DRIVER)):
+        if not tf.test.is_built_with_cuda():
+            return (
+                "This machine has an NVIDIA GPU, and this TensorFlow cannot use it: it was built "
+                f'without CUDA. Run: pip install "tensorflow[and-cuda]=={tf.__version__}"'
+            )
+        return (
+            "This machine has an NVIDIA GPU, and TensorFlow does not see it: the driver is too "
+            "old, or a library of CUDA is missing. `adapter-bert doctor` looks for it."
+        )
+    has_driver = os.path.exists(os.path.join(root, "proc", "driver", "nvidia"))
+    if not has_driver and _has_pci_card(root):
+        return "This machine has an NVIDIA GPU without a driver. Install NVIDIA's driver."
+    return None
+
+
+def _has_pci_card(root: str) -> bool:
+    for device in pathlib.Path(root, "sys", "bus", "pci", "devices").glob("*"):
+        try:
+            vendor, kind = ((device / name).read_text().strip() for name in ("vendor", "class"))
+        except OSError:
+            continue
+        if vendor == NVIDIA and kind.startswith(DISPLAY):
+            return True
+    return False
