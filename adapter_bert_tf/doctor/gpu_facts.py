@@ -53,29 +53,14 @@ class Build:
     Args:
       has_cuda: whether it can use NVIDIA's GPUs at all.
       cuda, cudnn: versions of the build.
-      capabilities: as in `tf.sysconfig.get_build_info()`: `sm_80` is code for 8.x from 8.0 on,
-        `compute_90` in addition PTX, which a driver compiles for later cards.
+      lowest, highest: compute capabilities that it has code for; it ignores cards below.
     """
 
     has_cuda: bool = True
     cuda: str = "12.5.1"
     cudnn: str = "9"
-    capabilities: tuple[str, ...] = ("sm_60", "sm_70", "sm_80", "sm_89", "compute_90")
-
-    @property
-    def lowest(self) -> Version:
-        """The lowest compute capability; TensorFlow ignores cards below it."""
-        return min(map(_capability, self.capabilities))
-
-    @property
-    def highest(self) -> Version:
-        """The highest compute capability that there is code for."""
-        return max(map(_capability, self.capabilities))
-
-
-def _capability(name: str) -> Version:
-    digits = name.rpartition("_")[2]
-    return int(digits[:-1]), int(digits[-1])
+    lowest: Version = (6, 0)
+    highest: Version = (9, 0)
 
 
 @dataclasses.dataclass(frozen=True)

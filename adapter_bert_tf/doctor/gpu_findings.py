@@ -85,10 +85,10 @@ def _card(gpu: Gpu, facts: GpuFacts) -> Finding:
         )
     elif gpu.capability[0] > build.highest[0]:
         fix = (
-            f"TensorFlow has code up to compute capability {format_version(build.highest)}. Users "
-            "of later cards (Blackwell) report CUDA_ERROR_INVALID_PTX or CUDA_ERROR_INVALID_HANDLE "
-            "in every operation, and that XLA ends the process (tensorflow#89272). To use the CPU: "
-            "CUDA_VISIBLE_DEVICES=-1"
+            f"Commands do not use this card: this TensorFlow has code up to compute capability "
+            f"{format_version(build.highest)}. Users of later cards (Blackwell) report "
+            "CUDA_ERROR_INVALID_PTX or CUDA_ERROR_INVALID_HANDLE in every operation, and that XLA "
+            "ends the process (tensorflow#89272)."
         )
     elif gpu.free_mb is not None and gpu.free_mb < LOW_MEMORY:
         fix = "Other processes use its memory; nvidia-smi lists them."

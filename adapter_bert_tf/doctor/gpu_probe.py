@@ -8,13 +8,12 @@ import platform
 from collections.abc import Mapping
 from typing import Any
 
+import tensorflow as tf
+
 from adapter_bert_tf.doctor import cuda_libraries
 from adapter_bert_tf.doctor.cuda_driver import read_driver
 from adapter_bert_tf.doctor.gpu_facts import Build, GpuFacts
-
-NVIDIA = "0x10de"  # PCI vendor id.
-DISPLAY = "0x03"  # PCI class.
-WSL_DRIVER = "usr/lib/wsl/lib/libcuda.so.1"  # Windows puts it there, with its own driver.
+from adapter_bert_tf.training.devices import WSL_DRIVER, code_range, has_pci_card
 
 
 def read_facts(root: str = "/") -> GpuFacts:
@@ -23,8 +22,6 @@ def read_facts(root: str = "/") -> GpuFacts:
     Args:
       root: the root of the file system; another one in tests.
     """
-    import tensorflow as tf
-
     facts = look_for_card(root)
     if not facts.has_card:
         return facts
@@ -52,7 +49,7 @@ def look_for_card(root: str) -> GpuFacts:
     return GpuFacts(
         system=platform.system(),
         is_wsl=in_windows or "microsoft" in _read(pathlib.Path(root, "proc/version")).lower(),
-        has_card=in_windows or bool(nodes) or _has_pci_card(root),
+        has_card=in_windows or bool(nodes) or has_pci_card(root),
         denied=tuple(sorted(path for path in nodes if not os.access(path, os.R_OK | os.W_OK))),
         visible=os.environ.get("CUDA_VISIBLE_DEVICES"),
     )
@@ -65,21 +62,9 @@ def _read(path: pathlib.Path) -> str:
         return ""
 
 
-def _has_pci_card(root: str) -> bool:
-    folders = pathlib.Path(root, "sys/bus/pci/devices").glob("*")
-    return any(
-        _read(folder / "vendor") == NVIDIA and _read(folder / "class").startswith(DISPLAY)
-        for folder in folders
-    )
-
-
 def read_build(info: Mapping[str, Any]) -> Build:
     """Returns what `tf.sysconfig.get_build_info()` says of CUDA."""
     if not info.get("is_cuda_build"):
         return Build(has_cuda=False)
-    return Build(
-        True,
-        info["cuda_version"],
-        info["cudnn_version"],
-        tuple(info["cuda_compute_capabilities"]),
-    )
+    supported = code_range(info["cuda_compute_capabilities"])
+    return Build(True, info["cuda_version"], info["cudnn_version"], *supported)

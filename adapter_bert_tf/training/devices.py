@@ -3,8 +3,11 @@
 import glob
 import os
 import pathlib
+import re
 import shutil
 import subprocess
+from collections.abc import Iterable
+from typing import TypeAlias
 
 import tensorflow as tf
 from absl import logging
@@ -14,7 +17,9 @@ from adapter_bert_tf.errors import InputError, Unavailable
 
 NVIDIA = "0x10de"  # PCI vendor id.
 DISPLAY = "0x03"  # PCI class.
-WSL_DRIVER = "usr/lib/wsl/lib/libcuda.so.1"
+WSL_DRIVER = "usr/lib/wsl/lib/libcuda.so.1"  # Windows puts it there, with its own driver.
+
+Capability: TypeAlias = tuple[int, int]  # NVIDIA's "compute capability", major and minor.
 
 
 def configure_devices(config: DeviceConfig) -> None:
@@ -23,11 +28,54 @@ def configure_devices(config: DeviceConfig) -> None:
     TensorFlow accepts these settings until it has used a device. Raises `InputError` for a memory
     limit that cannot be kept.
     """
+    hide_unsupported_cards()
     if config.gpu_memory_limit:
         limit_memory(config.gpu_memory_limit)
     grow_memory()
     if not tf.config.list_physical_devices("GPU") and (problem := unused_card()):
         logging.log_first_n(logging.WARNING, "%s The computation runs on the CPU.", 1, problem)
+
+
+def hide_unsupported_cards() -> None:
+    """Hides GPUs that are newer than TensorFlow's code, with a warning.
+
+    TensorFlow lists them, but its operations fail there, and XLA ends the process
+    (tensorflow#89272). Older ones it ignores by itself.
+    """
+    names = tf.sysconfig.get_build_info().get("cuda_compute_capabilities")
+    if not names:
+        return
+    highest = code_range(names)[1]
+    gpus = tf.config.get_visible_devices("GPU")
+    details = {gpu: tf.config.experimental.get_device_details(gpu) for gpu in gpus}
+    known = {gpu: details[gpu].get("compute_capability") or (0, 0) for gpu in gpus}
+    supported = [gpu for gpu in gpus if known[gpu][0] <= highest[0]]
+    if len(supported) == len(gpus):
+        return
+    try:
+        tf.config.set_visible_devices(supported, "GPU")
+    except RuntimeError:  # TensorFlow has used the devices.
+        return
+    for gpu in gpus:
+        if gpu not in supported:
+            logging.warning(
+                "The GPU %s is not used: it has compute capability %d.%d, and this TensorFlow has "
+                "code up to %d.%d.%s",
+                *(details[gpu].get("device_name", gpu.name), *known[gpu], *highest),
+                "" if supported else " The computation runs on the CPU.",
+            )
+
+
+def code_range(names: Iterable[str]) -> tuple[Capability, Capability]:
+    """Returns the lowest and the highest compute capability that TensorFlow has code for.
+
+    Args:
+      names: `cuda_compute_capabilities` of `tf.sysconfig.get_build_info()`: `sm_80` is code for 8.0
+        and later 8.x, `compute_90` in addition PTX, which a driver compiles for later cards.
+    """
+    numbers = [int(digits[0]) for name in names if (digits := re.search(r"\d+", name))]
+    known = [(number // 10, number % 10) for number in numbers]
+    return min(known), max(known)
 
 
 def grow_memory() -> None:
@@ -103,12 +151,13 @@ def unused_card(root: str = "/") -> str | None:
             "old, or a library of CUDA is missing. `adapter-bert doctor` looks for it."
         )
     has_driver = os.path.exists(os.path.join(root, "proc", "driver", "nvidia"))
-    if not has_driver and _has_pci_card(root):
+    if not has_driver and has_pci_card(root):
         return "This machine has an NVIDIA GPU without a driver. Install NVIDIA's driver."
     return None
 
 
-def _has_pci_card(root: str) -> bool:
+def has_pci_card(root: str) -> bool:
+    """Whether there is an NVIDIA card, with or without a driver."""
     for device in pathlib.Path(root, "sys", "bus", "pci", "devices").glob("*"):
         try:
             vendor, kind = ((device / name).read_text().strip() for name in ("vendor", "class"))

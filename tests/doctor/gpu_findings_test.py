@@ -81,7 +81,7 @@ PROBLEMS = {
         *("driver", "11.4", "527.41 Windows"),
     ),
     "old card": (machine(K80), "GPU", "Tesla K80 3.7", "6.0"),
-    "new card": (machine(RTX_5090), "GPU", "12.0", "9.0 CUDA_VISIBLE_DEVICES=-1 #89272"),
+    "new card": (machine(RTX_5090), "GPU", "12.0", "9.0 #89272"),
     "full card": (
         machine(dataclasses.replace(A100, free_mb=300)),
         *("GPU", "300 MB", "nvidia-smi"),

@@ -178,5 +178,4 @@ def test_ptxas_is_the_first_that_is_new_enough(tmp_path, monkeypatch):
 
 def test_the_build_of_tensorflow():
     assert gpu_probe.read_build({"is_cuda_build": False}) == Build(has_cuda=False)
-    build = gpu_probe.read_build(tf.sysconfig.get_build_info())
-    assert build == Build() and (build.lowest, build.highest) == ((6, 0), (9, 0))
+    assert gpu_probe.read_build(tf.sysconfig.get_build_info()) == Build()

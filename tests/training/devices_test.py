@@ -22,7 +22,17 @@ def gpus(monkeypatch):
     own._pluggable_devices = []
     own._memory_growth_map = dict.fromkeys(made_up)
     monkeypatch.setattr(context, "_context", own)
+    set_capability(monkeypatch, (8, 0), (8, 0))
     return made_up
+
+
+def set_capability(monkeypatch, *capabilities):
+    """The compute capability of each GPU, None where TensorFlow does not know it."""
+
+    def details(gpu):
+        return {"device_name": "NVIDIA", "compute_capability": capabilities[int(gpu.name[-1])]}
+
+    monkeypatch.setattr(tf.config.experimental, "get_device_details", details)
 
 
 def grows():
@@ -36,6 +46,48 @@ def limits():
 
 def device_config(**values):
     return RunConfig.from_values(Command.CLASSIFIER, values).device
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "used"),
+    [
+        (((7, 0), (9, 0)), [0, 1]),
+        (((12, 0), (8, 6)), [1]),
+        (((10, 0), (12, 0)), []),
+        ((None, None), [0, 1]),
+        (((9, 5), None), [0, 1]),
+    ],
+)
+def test_cards_without_code_are_hidden(capabilities, used, gpus, monkeypatch, caplog):
+    set_capability(monkeypatch, *capabilities)
+    devices.configure_devices(device_config())
+    assert tf.config.get_visible_devices("GPU") == [gpus[index] for index in used]
+    warned = [one.getMessage() for one in caplog.records if "is not used" in one.getMessage()]
+    assert len(warned) == 2 - len(used)
+    assert not warned or ("on the CPU" in warned[-1]) == (not used)
+    devices.configure_devices(device_config())
+    again = [one.getMessage() for one in caplog.records if "is not used" in one.getMessage()]
+    assert again == warned
+
+
+def test_a_tensorflow_for_later_cards_uses_them(gpus, monkeypatch):
+    set_capability(monkeypatch, (12, 0), (12, 0))
+    info = {"cuda_compute_capabilities": ["sm_80", "sm_90a", "compute_120"]}
+    monkeypatch.setattr(tf.sysconfig, "get_build_info", lambda: info)
+    devices.hide_unsupported_cards()
+    assert tf.config.get_visible_devices("GPU") == gpus
+
+
+@pytest.mark.parametrize(
+    ("names", "lowest", "highest"),
+    [
+        (["sm_60", "sm_70", "sm_80", "sm_89", "compute_90"], (6, 0), (9, 0)),
+        (["compute_120", "sm_75"], (7, 5), (12, 0)),
+        (["sm_100f"], (10, 0), (10, 0)),
+    ],
+)
+def test_the_range_of_tensorflows_code(names, lowest, highest):
+    assert devices.code_range(names) == (lowest, highest)
 
 
 def test_memory_grows(gpus):
