@@ -1,5 +1,6 @@
 """What the facts on a machine's GPUs mean, in words, with what to do."""
 
+import os
 from collections.abc import Iterator
 
 from adapter_bert_tf.doctor.finding import Finding
@@ -132,7 +133,10 @@ def _named(libraries: tuple[Library, ...], name: str) -> Library:
 
 def _cudnn_fix(cudnn: Library, gpus: tuple[Gpu, ...]) -> str:
     if cudnn.version and cudnn.version < LOWEST_CUDNN:
-        return 'TensorFlow refuses cuDNN before 9.3: pip install "nvidia-cudnn-cu12>=9.3,<10"'
+        fix = 'pip install "nvidia-cudnn-cu12>=9.3,<10"'
+        if "/" in cudnn.path and "/nvidia/cudnn/" not in cudnn.path:
+            fix = f"remove {os.path.dirname(cudnn.path)} from LD_LIBRARY_PATH"
+        return f"TensorFlow refuses cuDNN before 9.3: {fix}"
     old = [gpu.name for gpu in gpus if gpu.capability < TURING]
     if old and cudnn.version >= OLD_CARDS_CUDNN:
         return (

@@ -30,7 +30,7 @@ from adapter_bert_tf.store.directory import load_adapter, save_adapter
 from adapter_bert_tf.store.members import Member, make_fusion_config, stack_members, update_members
 from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.task_types import type_of
-from adapter_bert_tf.training.devices import grow_memory
+from adapter_bert_tf.training.devices import grow_memory, hide_unsupported_cards
 from adapter_bert_tf.training.tuning import Tuning, is_trained, select_trained
 
 
@@ -51,6 +51,7 @@ class AdapterModel:
         if not isinstance(base, Base):
             base = load_base(None if base is None else storage.path_of(base))
         self.base = base
+        hide_unsupported_cards()
         grow_memory()
         self.encoder = self.base.build_encoder()
         self.encoder.trainable = False

@@ -45,6 +45,9 @@ def with_library(name, **changes):
 NO_CUBLAS = with_library("libcublas.so.12", error="not found", others=("libcublas.so.13",))
 NO_LINKER = with_library("libcublas.so.12", error="needs libnvJitLink.so.12, which is not found")
 OLD_CUDNN = with_library("libcudnn.so.9", version=(9, 1, 0))
+MODULE_CUDNN = with_library(
+    "libcudnn.so.9", version=(9, 1, 0), path="/apps/cudnn/9.1/lib/libcudnn.so.9"
+)
 NEW_CUDNN = with_library("libcudnn.so.9", version=(9, 27, 0))
 
 # Machine: the finding that needs something done, with words of its result and of the fix.
@@ -95,6 +98,10 @@ PROBLEMS = {
         *("libcublas.so.12", "libnvJitLink.so.12", "tensorflow[and-cuda]"),
     ),
     "cuDNN of PyTorch": (machine(T4, libraries=OLD_CUDNN), "cuDNN", "9.1.0", "nvidia-cudnn-cu12"),
+    "cuDNN of a cluster's module": (
+        machine(T4, libraries=MODULE_CUDNN),
+        *("cuDNN", "9.1.0", "/apps/cudnn/9.1/lib LD_LIBRARY_PATH"),
+    ),
     "cuDNN without old cards": (
         machine(V100, libraries=NEW_CUDNN),
         *("cuDNN", "9.27.0", "Tesla V100-SXM2-16GB nvidia-cudnn-cu12==9.10.*"),
