@@ -102,7 +102,8 @@ class GpuFacts:
       visible: the environment variable `CUDA_VISIBLE_DEVICES`.
       libraries, ptxas, libdevice: looked for only if the driver shows a card. `libdevice` is a
         path, or "".
-      used: number of GPUs that TensorFlow lists.
+      used: number of GPUs that commands use.
+      precision: what `--precision=auto` chooses for them.
     """
 
     system: str = "Linux"
@@ -116,3 +117,4 @@ class GpuFacts:
     ptxas: Tool = Tool()
     libdevice: str = ""
     used: int = 0
+    precision: str = "float32"

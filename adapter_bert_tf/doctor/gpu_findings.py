@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 from adapter_bert_tf.doctor.finding import Finding
-from adapter_bert_tf.doctor.gpu_facts import Driver, Gpu, GpuFacts, Library, format_version
+from adapter_bert_tf.doctor.gpu_facts import Build, Driver, Gpu, GpuFacts, Library, format_version
 
 INSTALL = 'pip install "tensorflow[and-cuda]==2.20.*"'
 # NVIDIA, "CUDA Compatibility": what CUDA 12 needs at least, on Linux and on Windows.
@@ -61,6 +61,7 @@ def gpu_findings(facts: GpuFacts) -> Iterator[Finding]:
             yield _card(gpu, facts)
         yield _driver(facts.driver, facts.is_wsl)
         if facts.build.has_cuda:
+            yield Finding("precision", f"{facts.precision} (chosen by --precision=auto)")
             yield from _libraries(facts)
             yield _compiler(facts)
             yield from _unused(facts)
@@ -72,6 +73,10 @@ def gpu_findings(facts: GpuFacts) -> Iterator[Finding]:
         yield Finding("GPU", "none (NVIDIA's driver for WSL comes with its driver for Windows)")
     else:
         yield Finding("GPU", "none")
+
+
+def _lacks_code(gpu: Gpu, build: Build) -> bool:
+    return gpu.capability < build.lowest or gpu.capability[0] > build.highest[0]
 
 
 def _card(gpu: Gpu, facts: GpuFacts) -> Finding:
@@ -171,7 +176,7 @@ def _unused(facts: GpuFacts) -> Iterator[Finding]:
     is_known = (
         any(library.error for library in facts.libraries)
         or facts.driver.cuda < (12,)
-        or any(gpu.capability < facts.build.lowest for gpu in gpus)
+        or any(_lacks_code(gpu, facts.build) for gpu in gpus)
     )
     fix = (
         "TF_CPP_MIN_LOG_LEVEL=0 TF_CPP_MAX_VLOG_LEVEL=1 python -c 'import tensorflow as tf; "

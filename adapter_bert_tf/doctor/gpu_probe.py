@@ -13,7 +13,13 @@ import tensorflow as tf
 from adapter_bert_tf.doctor import cuda_libraries
 from adapter_bert_tf.doctor.cuda_driver import read_driver
 from adapter_bert_tf.doctor.gpu_facts import Build, GpuFacts
-from adapter_bert_tf.training.devices import WSL_DRIVER, code_range, has_pci_card
+from adapter_bert_tf.training.devices import (
+    WSL_DRIVER,
+    code_range,
+    has_pci_card,
+    hide_unsupported_cards,
+)
+from adapter_bert_tf.training.precision import fastest_precision, gpu_capabilities
 
 
 def read_facts(root: str = "/") -> GpuFacts:
@@ -25,11 +31,13 @@ def read_facts(root: str = "/") -> GpuFacts:
     facts = look_for_card(root)
     if not facts.has_card:
         return facts
+    hide_unsupported_cards()
     facts = dataclasses.replace(
         facts,
         driver=read_driver(),
         build=read_build(tf.sysconfig.get_build_info()),
-        used=len(tf.config.list_physical_devices("GPU")),
+        used=len(tf.config.get_visible_devices("GPU")),
+        precision=fastest_precision(gpu_capabilities()),
     )
     if not facts.driver.gpus:
         return facts

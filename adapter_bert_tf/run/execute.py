@@ -23,7 +23,7 @@ from adapter_bert_tf.store.members import stack_members
 from adapter_bert_tf.training.evaluation import Evaluation
 from adapter_bert_tf.training.loop import train
 from adapter_bert_tf.training.parameter_report import count, count_by_group
-from adapter_bert_tf.training.strategy import PRECISIONS, set_precision
+from adapter_bert_tf.training.precision import PRECISIONS, precision_scope
 from adapter_bert_tf.training.tuning import select_trained
 
 
@@ -56,7 +56,6 @@ def run_plan(runner: TaskRunner, plan: Plan) -> dict[str, Any]:
 
 
 def _build(runner: TaskRunner, plan: Plan) -> Job:
-    set_precision(plan.precision)
     tf_keras.utils.set_random_seed(plan.batches.seed)
     with plan.strategy.scope():
         model = new_model(runner, plan)
@@ -67,8 +66,9 @@ def new_model(runner: TaskRunner, plan: Plan) -> EncoderModel:
     """Returns the model with the weights of the base, and of the saved adapter if there is one."""
     _, product_dtype = PRECISIONS[plan.precision]
     frozen = plan.method.tuning.frozen_layers
-    encoder = plan.base.new_encoder(plan.method.adapter, plan.dropout, product_dtype, frozen)
-    model = runner.new_model(plan, encoder)
+    with precision_scope(plan.precision):
+        encoder = plan.base.new_encoder(plan.method.adapter, plan.dropout, product_dtype, frozen)
+        model = runner.new_model(plan, encoder)
     model.compile(jit_compile=plan.training.jit_compile)
     untouched = plan.base.assign(model.named_variables())
     if isinstance(plan.method.adapter, FusionConfig) and plan.members:
@@ -156,6 +156,8 @@ def _train(runner: TaskRunner, job: Job) -> None:
         "examples_per_second": progress.examples_per_second,
         "global_step": progress.weights_step,
     }
+    if progress.skipped_steps is not None:
+        job.record["skipped_steps"] = progress.skipped_steps
     if plan.writes:
         runner.save(job)
 

@@ -73,7 +73,7 @@ class Plan:
       saved: the adapter that is applied, if the run does not train.
       batches: how examples form batches.
       training: how to train; 0 steps if the run does not train.
-      precision: a key of `strategy.PRECISIONS`.
+      precision: a key of `precision.PRECISIONS`.
       dropout: rate of all dropouts of base and head in training; None for the base's own.
       folder: owner of `output.folder`.
       settings: dict from name to value, for `run.json`.

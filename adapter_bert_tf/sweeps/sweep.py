@@ -20,13 +20,13 @@ from adapter_bert_tf.output.output_dir import OutputDir
 from adapter_bert_tf.output.records import digest, read_record
 from adapter_bert_tf.output.run_dir import require_own_adapter
 from adapter_bert_tf.run.checks import path_conflicts, paths
+from adapter_bert_tf.run.decided_precision import with_decided_precision
 from adapter_bert_tf.run.execute import run_plan
 from adapter_bert_tf.run.output_contents import contents_of
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.planning import check_replaced_folders, data_config, plan_run
 from adapter_bert_tf.run.result_files import has_report, write_eval_results, write_report
 from adapter_bert_tf.run.run_cache import RunCache
-from adapter_bert_tf.run.saved_settings import with_earlier_defaults
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.directory import copy_adapter
@@ -44,7 +44,7 @@ def run(runner: TaskRunner, config: RunConfig) -> None:
     if not config.sweeps.sweep and config.sweeps.num_trials == 1 and not grid.folds_of(config):
         run_plan(runner, plan_run(runner, config, cache))
         return
-    Sweep(runner, with_earlier_defaults(config), cache).run()
+    Sweep(runner, with_decided_precision(config, cache), cache).run()
 
 
 class Sweep:

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable
+from typing import Any
 
 import tensorflow as tf
 import tf_keras
@@ -17,6 +18,7 @@ from adapter_bert_tf.training.checkpoints import Checkpoints, SaveCheckpoints
 from adapter_bert_tf.training.dropout import Microbatch, seed_dropout
 from adapter_bert_tf.training.evaluation import Evaluation, EvaluationCallback
 from adapter_bert_tf.training.interruption import StopRelay, catch_signals
+from adapter_bert_tf.training.loss_scaling import needs_loss_scaling, with_loss_scaling
 from adapter_bert_tf.training.optimizer import OPTIMIZERS, BertAdam, Schedule
 from adapter_bert_tf.training.progress import Progress
 from adapter_bert_tf.training.strategy import distribute, io_device, is_chief, is_multi_worker
@@ -118,6 +120,7 @@ def train(
                 f"than {settings.batch_size}."
             )
         run_steps(model, batches, settings, progress, evaluations, checkpoints)
+        report_skipped(progress, optimizer)
         stopped_early = evaluations and evaluations.should_stop
         if progress.step < settings.steps and not stopped_early:
             # `fit` ends silently at the end of its data.
@@ -136,7 +139,7 @@ def restore_latest(
     strategy: tf.distribute.Strategy,
     settings: TrainingSettings,
     trained: Variables,
-    optimizer: BertAdam,
+    optimizer: Any,
 ) -> tuple[Checkpoints | None, int]:
     """Restores the latest checkpoint; returns `Checkpoints` and its step, (None, 0) without any.
 
@@ -194,6 +197,19 @@ def checkpoint_callbacks(strategy, stop, checkpoints, settings, progress):
         )
 
 
+def report_skipped(progress: Progress, optimizer: Any) -> None:
+    """Prints how many steps a float16 training skipped, also before it was resumed."""
+    skipped = getattr(optimizer, "skipped_steps", None)
+    if skipped is None:
+        return
+    progress.skipped_steps = int(skipped.numpy())
+    if progress.skipped_steps:
+        progress.print_line(
+            f"{progress.skipped_steps} of {progress.step} steps were skipped: a gradient exceeded "
+            f"float16. The loss scale ends at {float(optimizer.loss_scale):g}."
+        )
+
+
 def fit(model, data, settings, start, callbacks):
     """Runs tf_keras' `fit` from a step to the last; the first callback is the `Progress`."""
     try:
@@ -245,6 +261,8 @@ def compile_model(model, settings):
     decay = settings.weight_decay
     optimizer = BertAdam(schedule, **OPTIMIZERS[settings.optimizer], weight_decay=decay)
     optimizer.build(model.trainable_variables)
+    if needs_loss_scaling(model):
+        optimizer = with_loss_scaling(optimizer)
     microbatch = Microbatch(settings.microbatches)
     seed_dropout(model, settings.seed, optimizer.iterations, microbatch)
     model.compile(

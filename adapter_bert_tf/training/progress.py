@@ -66,6 +66,7 @@ class Progress(tf_keras.callbacks.Callback):
     Attributes:
       step: steps done.
       stopped_early: whether training stopped early.
+      skipped_steps: steps that float16 training skipped; None in another precision.
       weights_step: the step of the model's weights; the last step unless an earlier one was best.
     """
 
@@ -89,6 +90,7 @@ class Progress(tf_keras.callbacks.Callback):
         self.stream = stream or sys.stdout
         self.start = self.step = self.weights_step = self.recorded_step = start
         self.stopped_early = False
+        self.skipped_steps: int | None = None
         self.mean_loss, self.mean_step = 0.0, start
         self.folder, self.log = folder, None
         self.examples_per_second = self.seconds = self.cpu_seconds = self.paused_seconds = 0.0

@@ -27,7 +27,7 @@ def machine(*gpus, cuda=(12, 4), **changes):
         libraries=LIBRARIES,
         ptxas=Tool("/site/nvidia/cuda_nvcc/bin/ptxas", (12, 9, 86)),
         libdevice="/site/nvidia/cuda_nvcc/nvvm/libdevice/libdevice.10.bc",
-        used=sum(gpu.capability >= (6, 0) for gpu in gpus),
+        used=sum((6, 0) <= gpu.capability < (10, 0) for gpu in gpus),
     )
     return dataclasses.replace(facts, **changes)
 
@@ -129,11 +129,11 @@ def test_one_problem_has_one_fix(name):
         (GpuFacts(is_wsl=True), ["GPU"]),
         (machine(A100, visible="-1"), ["GPU"]),
         (machine(A100, visible=""), ["GPU"]),
-        (machine(T4), ["GPU", "driver", "CUDA", "cuDNN", "XLA"]),
-        (machine(A100, T4), ["GPU", "GPU", "driver", "CUDA", "cuDNN", "XLA"]),
+        (machine(T4), ["GPU", "driver", "precision", "CUDA", "cuDNN", "XLA"]),
+        (machine(A100, T4), ["GPU", "GPU", "driver", "precision", "CUDA", "cuDNN", "XLA"]),
         # Turing has code in every cuDNN 9; a hidden card is none.
-        (machine(T4, libraries=NEW_CUDNN), ["GPU", "driver", "CUDA", "cuDNN", "XLA"]),
-        (machine(V100, visible="0"), ["GPU", "driver", "CUDA", "cuDNN", "XLA"]),
+        (machine(T4, libraries=NEW_CUDNN), ["GPU", "driver", "precision", "CUDA", "cuDNN", "XLA"]),
+        (machine(V100, visible="0"), ["GPU", "driver", "precision", "CUDA", "cuDNN", "XLA"]),
     ],
 )
 def test_nothing_to_fix(facts, names):
@@ -148,6 +148,7 @@ def test_nothing_to_fix(facts, names):
         (machine(A100, libraries=NO_CUBLAS, used=0), "0 of 1; commands run on the CPU"),
         (machine(K80), "0 of 1; commands run on the CPU"),
         (machine(A100, K80), "1 of 2"),
+        (machine(RTX_5090), "0 of 1; commands run on the CPU"),
     ],
 )
 def test_says_that_a_card_is_not_used(facts, words):
@@ -155,10 +156,11 @@ def test_says_that_a_card_is_not_used(facts, words):
 
 
 def test_names_what_there_is():
-    words = {one.name: one.result for one in gpu_findings(machine(T4))}
+    words = {one.name: one.result for one in gpu_findings(machine(T4, precision="float16"))}
     assert words == {
         "GPU": "Tesla T4, compute capability 7.5, 15,102 MB, 14,000 MB of it free",
         "driver": "550.54.15, for CUDA up to 12.4",
+        "precision": "float16 (chosen by --precision=auto)",
         "CUDA": "12.9 (TensorFlow was built with 12.5.1)",
         "cuDNN": "9.10.2 (TensorFlow was built with 9)",
         "XLA": "ptxas 12.9.86, libdevice.10.bc",

@@ -94,10 +94,23 @@ class DeviceConfig:
         Role.DEVICES,
     )
     use_tpu: bool = setting(False, "Same as --distribution=tpu.", Role.DEVICES)
-    precision: Literal["float32", "bfloat16", "bfloat16_base"] = setting(
-        "float32",
-        "Precision of computation. bfloat16_base: bfloat16 only in products with the base's "
-        "kernels.",
+    precision: Literal["auto", "float32", "bfloat16", "float16", "bfloat16_base"] = setting(
+        "auto",
+        "Precision of computation. auto: bfloat16 on GPUs from Ampere on, float16 on older ones "
+        "with tensor cores (T4, V100), float32 elsewhere. float16 has loss scaling. "
+        "bfloat16_base: bfloat16 only in products with the base's kernels.",
+        Role.DEVICES,
+        earlier="float32",
+    )
+    tf32: bool = setting(
+        True,
+        "Multiply float32 in TF32, with 10 bits of fraction, on GPUs that have it: Ampere and "
+        "later. TensorFlow does so by default.",
+        Role.DEVICES,
+    )
+    deterministic: bool = setting(
+        False,
+        "End with the same bytes on the same GPU each time, more slowly. On a CPU every run does.",
         Role.DEVICES,
     )
     jit_compile: bool = setting(False, "Compile with XLA.", Role.DEVICES)
