@@ -4,7 +4,7 @@ import ctypes
 import subprocess
 from typing import Any
 
-from adapter_bert_tf.doctor.gpu_facts import Driver, Gpu, parse_version
+from adapter_bert_tf.doctor.gpu_facts import Driver, Gpu
 
 # From cuda.h: attributes of a device.
 MAJOR, MINOR = 75, 76
@@ -15,7 +15,7 @@ QUERY = "pci.bus_id,driver_version,memory.free,mig.mode.current,name"
 def read_driver() -> Driver:
     """Returns what the driver shows to this process, as `CUDA_VISIBLE_DEVICES` allows."""
     rows = _query_cards()
-    version = parse_version(rows[0][1]) if rows else ()
+    version = rows[0][1] if rows else ""
     divided = tuple(row[4] for row in rows if row[3] == "Enabled")
     try:
         cuda = ctypes.CDLL("libcuda.so.1")

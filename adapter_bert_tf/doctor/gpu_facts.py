@@ -33,14 +33,14 @@ class Driver:
 
     Args:
       status: what `cuInit` returned, 0 for success; None without `libcuda.so.1`.
-      version: of the driver; () if unknown.
+      version: of the driver; "" if unknown.
       cuda: newest CUDA that the driver supports.
       gpus: in CUDA's order.
       divided: names of the cards that are divided into instances (MIG).
     """
 
     status: int | None = None
-    version: Version = ()
+    version: str = ""
     cuda: Version = ()
     gpus: tuple[Gpu, ...] = ()
     divided: tuple[str, ...] = ()

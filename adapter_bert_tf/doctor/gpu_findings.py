@@ -11,8 +11,9 @@ INSTALL = 'pip install "tensorflow[and-cuda]==2.20.*"'
 LOWEST_DRIVER = "525.60.13"
 LOWEST_WINDOWS_DRIVER = "527.41"
 LOWEST_CUDNN = (9, 3)  # TensorFlow 2.20 was compiled with 9.3 and refuses older ones.
-# cuDNN 9.11 has no code for Maxwell, Pascal and Volta (conda-forge/cudnn-feedstock#124).
-OLD_CARDS_CUDNN, TURING = (9, 11), (7, 5)
+TURING = (7, 5)
+# Without code for Maxwell, Pascal and Volta (conda-forge/cudnn-feedstock#124; CUDA 13's notes).
+OLD_CARDS_CUDNN, OLD_CARDS_PTXAS = (9, 11), (13,)
 LOW_MEMORY = 2048  # MB. Less is not enough for a training step of BERT-base.
 
 # The result of `cuInit`, from cuda.h: what it means, and what to do.
@@ -102,8 +103,8 @@ def _card(gpu: Gpu, facts: GpuFacts) -> Finding:
 
 
 def _driver(driver: Driver, is_wsl: bool) -> Finding:
-    version, cuda = map(format_version, (driver.version, driver.cuda))
-    result = f"{version or 'unknown version'}, for CUDA up to {cuda}"
+    cuda = format_version(driver.cuda)
+    result = f"{driver.version or 'unknown version'}, for CUDA up to {cuda}"
     fix = ""
     if driver.cuda < (12,):
         fix = f"TensorFlow 2.20 uses CUDA 12. Install driver {LOWEST_DRIVER} or later."
@@ -117,7 +118,7 @@ def _windows_driver(version: str) -> str:
 
 
 def _libraries(facts: GpuFacts) -> Iterator[Finding]:
-    """Yields the versions of CUDA and cuDNN, and each library that cannot be opened."""
+    """Yields the versions of CUDA and cuDNN, and the libraries that cannot be opened."""
     for name, built, library in (
         ("CUDA", facts.build.cuda, _named(facts.libraries, "libcudart")),
         ("cuDNN", facts.build.cudnn, _named(facts.libraries, "libcudnn")),
@@ -125,10 +126,13 @@ def _libraries(facts: GpuFacts) -> Iterator[Finding]:
         found = "not found" if library.error else format_version(library.version) or "found"
         fix = _cudnn_fix(library, facts.driver.gpus) if name == "cuDNN" else ""
         yield Finding(name, f"{found} (TensorFlow was built with {built})", fix)
-    for library in facts.libraries:
-        if library.error:
-            there = f"; there is {', '.join(library.others)}" if library.others else ""
-            yield Finding(library.name, f"{library.error}{there}", INSTALL)
+    if failed := [_failure(library) for library in facts.libraries if library.error]:
+        yield Finding("CUDA's libraries", ", ".join(failed), INSTALL)
+
+
+def _failure(library: Library) -> str:
+    there = f" (but {', '.join(library.others)})" if library.others else ""
+    return f"{library.name} {library.error}{there}"
 
 
 def _named(libraries: tuple[Library, ...], name: str) -> Library:
@@ -165,7 +169,14 @@ def _compiler(facts: GpuFacts) -> Finding:
             f"{INSTALL}, or name the folder of CUDA's toolkit: "
             "XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda. Until then: --nojit_compile",
         )
-    return Finding("XLA", ", ".join(found))
+    old = [gpu.name for gpu in facts.driver.gpus if gpu.capability < TURING]
+    fix = ""
+    if old and facts.ptxas.version >= OLD_CARDS_PTXAS:
+        fix = (
+            f"ptxas does not know {old[0]} from 13 on. Name the folder of CUDA 12's: "
+            "XLA_FLAGS=--xla_gpu_cuda_data_dir=FOLDER"
+        )
+    return Finding("XLA", ", ".join(found), fix)
 
 
 def _unused(facts: GpuFacts) -> Iterator[Finding]:

@@ -23,7 +23,7 @@ def machine(*gpus, cuda=(12, 4), **changes):
     """A machine on which all is well, with some changes."""
     facts = GpuFacts(
         has_card=True,
-        driver=Driver(0, (550, 54, 15), cuda, gpus),
+        driver=Driver(0, "550.54.15", cuda, gpus),
         libraries=LIBRARIES,
         ptxas=Tool("/site/nvidia/cuda_nvcc/bin/ptxas", (12, 9, 86)),
         libdevice="/site/nvidia/cuda_nvcc/nvvm/libdevice/libdevice.10.bc",
@@ -91,11 +91,11 @@ PROBLEMS = {
     ),
     "CUDA 13 alone": (
         machine(A100, libraries=NO_CUBLAS, used=0),
-        *("libcublas.so.12", "not found libcublas.so.13", "tensorflow[and-cuda]"),
+        *("CUDA's libraries", "libcublas.so.12 not found libcublas.so.13", "[and-cuda]"),
     ),
     "a library lacks another": (
         machine(A100, libraries=NO_LINKER, used=0),
-        *("libcublas.so.12", "libnvJitLink.so.12", "tensorflow[and-cuda]"),
+        *("CUDA's libraries", "libcublas.so.12 libnvJitLink.so.12", "[and-cuda]"),
     ),
     "cuDNN of PyTorch": (machine(T4, libraries=OLD_CUDNN), "cuDNN", "9.1.0", "nvidia-cudnn-cu12"),
     "cuDNN of a cluster's module": (
@@ -108,6 +108,10 @@ PROBLEMS = {
     ),
     "no ptxas": (machine(T4, ptxas=Tool()), "XLA", "ptxas", "--nojit_compile and-cuda"),
     "no libdevice": (machine(T4, libdevice=""), "XLA", "libdevice.10.bc", "xla_gpu_cuda_data_dir"),
+    "ptxas without old cards": (
+        machine(V100, ptxas=Tool("/usr/local/cuda/bin/ptxas", (13, 0, 88))),
+        *("XLA", "13.0.88", "Tesla V100-SXM2-16GB xla_gpu_cuda_data_dir"),
+    ),
     "left out": (machine(A100, A100, used=1), "GPUs in use", "1 of 2", "TF_CPP_MAX_VLOG_LEVEL"),
 }
 

@@ -102,10 +102,10 @@ DIVIDED = "00000000:00:04.0, 550.54.15, 40000, Enabled, NVIDIA A100-SXM4-40GB"
 @pytest.mark.parametrize(
     "status,smi,expected",
     [
-        (0, SMI, Driver(0, (550, 54, 15), (12, 4), (Gpu("Tesla T4", (7, 5), 15102, 14000),))),
-        (0, None, Driver(0, (), (12, 4), (Gpu("Tesla T4", (7, 5), 15102),))),
-        (0, "No devices were found", Driver(0, (), (12, 4), (Gpu("Tesla T4", (7, 5), 15102),))),
-        (100, DIVIDED, Driver(100, (550, 54, 15), (12, 4), (), ("NVIDIA A100-SXM4-40GB",))),
+        (0, SMI, Driver(0, "550.54.15", (12, 4), (Gpu("Tesla T4", (7, 5), 15102, 14000),))),
+        (0, None, Driver(0, "", (12, 4), (Gpu("Tesla T4", (7, 5), 15102),))),
+        (0, "No devices were found", Driver(0, "", (12, 4), (Gpu("Tesla T4", (7, 5), 15102),))),
+        (100, DIVIDED, Driver(100, "550.54.15", (12, 4), (), ("NVIDIA A100-SXM4-40GB",))),
     ],
 )
 def test_the_driver_is_asked_without_tensorflow(tmp_path, monkeypatch, status, smi, expected):
