@@ -30,10 +30,6 @@ STATUS = {
         "the driver shows no card to this process",
         "In a container: docker run --gpus all. In a cluster's job: ask for a GPU.",
     ),
-    101: (
-        "CUDA_VISIBLE_DEVICES names a card that is not there",
-        "Take a number or UUID from: nvidia-smi -L",
-    ),
     802: (
         "the cards are not ready (NVSwitch is not running)",
         "sudo systemctl start nvidia-fabricmanager",
@@ -226,6 +222,12 @@ def _unreachable(facts: GpuFacts) -> Finding:
             "--gpus all",
         )
     status = facts.driver.status
+    if facts.visible is not None and status in (100, 101):
+        return Finding(
+            "GPU",
+            f"CUDA_VISIBLE_DEVICES={facts.visible} names no card of this machine",
+            "Take numbers or UUIDs from: nvidia-smi -L",
+        )
     meaning, fix = STATUS.get(status, ("the driver failed", "Does nvidia-smi work?"))
     return Finding("GPU", f"{meaning} (cuInit: {status})", fix)
 

@@ -59,7 +59,10 @@ PROBLEMS = {
         *("GPU", "/dev/nvidia0, /dev/nvidiactl", "ls -l /dev/nvidia0"),
     ),
     "no card for this process": (without_driver(100), "GPU", "cuInit: 100", "--gpus all"),
-    "unknown number": (without_driver(101), "GPU", "CUDA_VISIBLE_DEVICES", "nvidia-smi -L"),
+    "unknown number": (
+        without_driver(100, visible="7"),
+        *("GPU", "CUDA_VISIBLE_DEVICES=7", "nvidia-smi -L"),
+    ),
     "stub": (without_driver(34), "GPU", "stub", "LD_LIBRARY_PATH"),
     "fabric": (without_driver(802), "GPU", "cuInit: 802", "nvidia-fabricmanager"),
     "driver updated": (without_driver(803), "GPU", "different versions", "Restart"),
