@@ -79,7 +79,9 @@ class TrainOptions(TypedDict, total=False):
     report: bool
     distribution: Literal["auto", "one_device", "mirrored", "multi_worker", "tpu"]
     use_tpu: bool
-    precision: Literal["float32", "bfloat16", "bfloat16_base"]
+    precision: Literal["auto", "float32", "bfloat16", "float16", "bfloat16_base"]
+    tf32: bool
+    deterministic: bool
     jit_compile: bool
     pad_to: int | None
     iterations_per_loop: int | None
