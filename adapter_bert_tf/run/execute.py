@@ -101,10 +101,22 @@ def _execute(runner: TaskRunner, job: Job) -> None:
     if plan.actions.do_predict:
         runner.predict(job)
     if plan.actions.do_export and plan.writes:
-        runner.export(job)
+        runner.export(dataclasses.replace(job, model=_float32_model(runner, job)))
     if plan.writes:
         job.record["results"] = results()
         _finish(job, before)
+
+
+def _float32_model(runner: TaskRunner, job: Job) -> EncoderModel:
+    """Returns the model of a SavedModel: a machine without the run's units computes it slowly."""
+    if PRECISIONS[job.plan.precision][0] == "float32":
+        return job.model
+    with job.plan.strategy.scope():
+        model = new_model(runner, dataclasses.replace(job.plan, precision="float32"))
+    trained = job.model.named_variables()
+    for name, variable in model.named_variables().items():
+        variable.assign(trained[name])
+    return model
 
 
 def _finish(job: Job, before: dict[str, Any]) -> None:
