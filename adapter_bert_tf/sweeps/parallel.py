@@ -19,7 +19,7 @@ from absl import logging
 
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.sections.command import DeviceConfig
-from adapter_bert_tf.errors import Conflict, Interrupted, WorkerLost
+from adapter_bert_tf.errors import Conflict, Interrupted, OutOfMemory, WorkerLost
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sweeps import worker
 from adapter_bert_tf.sweeps.results import Row
@@ -114,6 +114,8 @@ def run_in_parallel(
             )
     if failure:
         error = failure.error or WorkerLost("A run was stopped. The same command continues it.")
+        if isinstance(error, OutOfMemory):
+            error = OutOfMemory(f"{error} Runs in parallel share it: lower --parallel_trials.")
         raise error from RemoteTraceback(failure.traceback)
 
 
