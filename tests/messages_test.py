@@ -24,10 +24,14 @@ NAMED = {
     "base/files.py": {"--no"},
     "base/hub.py": {"--no"},
     "base/loading.py": {"--no"},
+    # XLA's own.
+    "training/precision.py": {"--xla_gpu_deterministic_ops"},
     # The command line on a card.
     "store/card.py": {"--task_name", "--tuning", "--do_eval", "--do_predict", "--adapter_dir"},
     # The command that exports one adapter, said by that which exports several.
     "serving/joined.py": {"--adapter_dir", "--do_export"},
+    # Of nvidia-smi.
+    "training/devices.py": {"--query", "--format"},
     # Which command writes the file that is missing.
     "tasks/submission.py": {"--task_name", "--do_predict", "--output"},
 }

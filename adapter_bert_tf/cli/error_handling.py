@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Collection, Sequence
 
 from adapter_bert_tf.config.messages import spell_for_command
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, is_out_of_memory
 from adapter_bert_tf.permissions import denied
 from adapter_bert_tf.sanitize import is_utf8, preview, printable
 
@@ -100,7 +100,7 @@ def _description(error: BaseException) -> str:
     if is_tensorflows := _is_tensorflow_error(error, "OpError"):
         whole = _cause(whole)
     text = " ".join(whole.split())[:300] or type(error).__name__
-    if isinstance(error, MemoryError):
+    if is_out_of_memory(error):
         return NO_MEMORY
     if isinstance(error, OSError):
         return f"{NO_ROOM} ({text})" if error.errno in (errno.ENOSPC, errno.EDQUOT) else f"{text}."

@@ -93,3 +93,4 @@ class TrainOptions(TypedDict, total=False):
     num_tpu_cores: int
     num_trials: int
     sweep: str | None
+    parallel_trials: int

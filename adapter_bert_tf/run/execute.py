@@ -15,6 +15,7 @@ from adapter_bert_tf.output.lock import remove_dead
 from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.output.run_dir import RECORD
+from adapter_bert_tf.run.memory import explain_memory
 from adapter_bert_tf.run.plan import Job, Plan
 from adapter_bert_tf.run.result_files import has_report, write_eval_results, write_report
 from adapter_bert_tf.run.task_runner import TaskRunner
@@ -46,7 +47,8 @@ def run_plan(runner: TaskRunner, plan: Plan) -> dict[str, Any]:
             folder.require_same_content()
         if actions.do_train:
             folder.require_own_adapter(actions.overwrite)
-        job = _build(runner, plan)
+        with explain_memory(plan, "model"):
+            job = _build(runner, plan)
         print(runner.report(job), flush=True)
         if plan.initial_adapter:
             print(runner.report_start(plan.initial_adapter, plan, job.model), flush=True)
@@ -93,15 +95,18 @@ def _execute(runner: TaskRunner, job: Job) -> None:
     results = functools.partial(plan.folder.results, plan.actions.do_export)
     before = results() if plan.writes and not plan.actions.overwrite else {}
     if plan.actions.do_train:
-        _train(runner, job)
+        with explain_memory(plan, "train"):
+            _train(runner, job)
     elif plan.writes:
         plan.folder.start_evaluation(_run_record(job))
     if runner.is_evaluated(plan):
         _evaluate(runner, job)
     if plan.actions.do_predict:
-        runner.predict(job)
+        with explain_memory(plan, "predict"):
+            runner.predict(job)
     if plan.actions.do_export and plan.writes:
-        runner.export(dataclasses.replace(job, model=_float32_model(runner, job)))
+        with explain_memory(plan, "export"):
+            runner.export(dataclasses.replace(job, model=_float32_model(runner, job)))
     if plan.writes:
         job.record["results"] = results()
         _finish(job, before)
@@ -182,7 +187,8 @@ def _evaluation(runner: TaskRunner, job: Job) -> Evaluation | None:
 
     def evaluate() -> dict[str, float]:
         job.evaluated.clear()
-        return runner.evaluate(dataclasses.replace(job, plan=evaluated))
+        with explain_memory(plan, "evaluate"):
+            return runner.evaluate(dataclasses.replace(job, plan=evaluated))
 
     return Evaluation(
         every=settings.eval_every_steps,
@@ -209,7 +215,8 @@ def _evaluate(runner: TaskRunner, job: Job) -> None:
     """Scores the development sets, and writes the results into files and the adapter."""
     plan = job.plan
     job.evaluated.clear()
-    scores = runner.evaluate(job)
+    with explain_memory(plan, "evaluate"):
+        scores = runner.evaluate(job)
     job.record["eval"] = scores
     if not plan.writes:
         return

@@ -10,7 +10,7 @@ import tf_keras
 from absl import logging
 
 from adapter_bert_tf.data.host_shard import HostShard
-from adapter_bert_tf.errors import Diverged, InputError, Mismatch, WorkerLost
+from adapter_bert_tf.errors import Diverged, InputError, Mismatch, WorkerLost, is_out_of_memory
 from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.training.accumulation import make_train_step
 from adapter_bert_tf.training.best import Variables
@@ -217,7 +217,7 @@ def fit(model, data, settings, start, callbacks):
             data, steps_per_epoch=settings.steps - start, epochs=1, verbose=0, callbacks=callbacks
         )
     except WORKER_LOST_ERRORS as error:
-        if not is_multi_worker(model.distribute_strategy):
+        if not is_multi_worker(model.distribute_strategy) or is_out_of_memory(error):
             raise
         raise WorkerLost(
             f"Another worker was lost at step {callbacks[0].step}, and training cannot continue "

@@ -82,6 +82,13 @@ class SweepsConfig:
         "epochs 3, 20), or a YAML file of `setting: [values]`.",
         Role.SWEEP,
     )
+    parallel_trials: int = setting(
+        1,
+        "Runs of --num_trials, --folds and --sweep at a time, in processes that share the GPU or "
+        "the cores. The results are the same.",
+        Role.COMMAND,
+        lowest=1,
+    )
 
 
 @dataclasses.dataclass(frozen=True)
