@@ -80,7 +80,7 @@ class TrainOptions(TypedDict, total=False):
     distribution: Literal["auto", "one_device", "mirrored", "multi_worker", "tpu"]
     use_tpu: bool
     precision: Literal["float32", "bfloat16", "bfloat16_base"]
-    jit_compile: bool
+    jit_compile: bool | None
     pad_to: int | None
     iterations_per_loop: int | None
     tpu_name: str | None
