@@ -249,7 +249,9 @@ def compile_model(model, settings):
     optimizer = BertAdam(schedule, **OPTIMIZERS[settings.optimizer], weight_decay=decay)
     optimizer.build(model.trainable_variables)
     microbatch = Microbatch(settings.microbatches)
-    seed_dropout(model, settings.seed, optimizer.iterations, microbatch)
+    seed_dropout(
+        model, settings.seed, optimizer.iterations, microbatch, counted=settings.jit_compile
+    )
     model.compile(
         optimizer=optimizer,
         loss=settings.loss or model.training_loss(),
