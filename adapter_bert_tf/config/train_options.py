@@ -82,7 +82,7 @@ class TrainOptions(TypedDict, total=False):
     precision: Literal["auto", "float32", "bfloat16", "float16", "bfloat16_base"]
     tf32: bool
     deterministic: bool
-    jit_compile: bool
+    jit_compile: bool | None
     gpu_memory_limit: int | None
     pad_to: int | None
     iterations_per_loop: int | None

@@ -50,6 +50,8 @@ def run_plan(runner: TaskRunner, plan: Plan) -> dict[str, Any]:
         with explain_memory(plan, "model"):
             job = _build(runner, plan)
         print(runner.report(job), flush=True)
+        if plan.training.jit_compile:
+            print("XLA compiles the steps, once for each length (--nojit_compile).", flush=True)
         if plan.initial_adapter:
             print(runner.report_start(plan.initial_adapter, plan, job.model), flush=True)
         if not actions.dry_run:
@@ -244,5 +246,6 @@ def _run_record(job: Job) -> dict[str, Any]:
         },
         "chosen_by": list(plan.metrics),
         "replicas": plan.strategy.num_replicas_in_sync,
+        "compiled": plan.training.jit_compile,
         "peak_memory_mb": provenance.peak_memory_mb(),
     } | job.record

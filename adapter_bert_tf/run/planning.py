@@ -86,7 +86,9 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
         method=method,
         saved=saved,
         batches=batches,
-        training=training_settings(config, method, sum(task.count for task in tasks), loss),
+        training=training_settings(
+            config, method, sum(task.count for task in tasks), loss, strategy.num_replicas_in_sync
+        ),
         strategy=strategy,
         precision=config.device.precision,
         dropout=config.training.dropout,

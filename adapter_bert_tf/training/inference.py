@@ -10,6 +10,7 @@ import tf_keras
 
 from adapter_bert_tf.adapters.ops import compiled
 from adapter_bert_tf.data.host_shard import HostShard
+from adapter_bert_tf.training.compilation import CompiledStep
 from adapter_bert_tf.training.strategy import distribute, is_multi_worker
 
 # Traced steps by model and input shapes; weak, so that they are freed with the model.
@@ -26,24 +27,35 @@ def predict(
     order of its rows, the same on every host.
     """
     step = None
-    for inputs in distribute(model.distribute_strategy, batches):
-        step = step or _step(model, inputs)
+    data = distribute(model.distribute_strategy, batches)
+    for inputs in data:
+        step = step or _step(model, inputs, data.element_spec)
         yield step(inputs).numpy()
 
 
-def _step(model: tf_keras.Model, first: Any) -> Callable[..., Any]:
-    """The traced step for batches that start with `first`.
+def _step(model: tf_keras.Model, first: Any, spec: Any) -> Callable[..., Any]:
+    """The traced step for batches that start with `first`, of the type `spec`.
 
     A `tf.function` is traced for the first shapes exactly, then once for all others, and the two
     graphs differ in the last digits. One function for each first shape gives the same bytes for the
     same batches.
     """
-    tensors = tf.nest.flatten(first, expand_composites=True)
+    is_compiled = model.jit_compile and model.distribute_strategy.num_replicas_in_sync == 1
+    tensors = tf.nest.flatten(spec if is_compiled else first, expand_composites=True)
     key = (model.jit_compile, *(tuple(tensor.shape) for tensor in tensors))
     steps = _steps.setdefault(model, {})
     if key not in steps:
-        steps[key] = _new_step(model)
+        steps[key] = _compiled_step(model, spec) if is_compiled else _new_step(model)
     return steps[key]
+
+
+def _compiled_step(model: tf_keras.Model, spec: Any) -> Callable[..., Any]:
+    """The step on one device that XLA compiles, once for each length."""
+    model_of: Callable[[], Any] = weakref.ref(model)
+    size = sum(variable.shape.num_elements() for variable in model.variables)
+    return CompiledStep(
+        lambda inputs: model_of()(inputs, training=False), "evaluation step", size, spec
+    )
 
 
 def _new_step(model: tf_keras.Model) -> Callable[..., Any]:

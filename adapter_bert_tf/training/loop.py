@@ -15,6 +15,7 @@ from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.training.accumulation import make_train_step
 from adapter_bert_tf.training.best import Variables
 from adapter_bert_tf.training.checkpoints import Checkpoints, SaveCheckpoints
+from adapter_bert_tf.training.compilation import train_function
 from adapter_bert_tf.training.dropout import Microbatch, seed_dropout
 from adapter_bert_tf.training.evaluation import Evaluation, EvaluationCallback
 from adapter_bert_tf.training.interruption import StopRelay, catch_signals
@@ -173,6 +174,8 @@ def run_steps(
     callbacks = [progress, tf_keras.callbacks.TerminateOnNaN()]
     callbacks += [evaluations] if evaluations else []
     data = distribute(strategy, lambda share: batches(progress.start, share))
+    if settings.jit_compile and strategy.num_replicas_in_sync == settings.steps_per_loop == 1:
+        model.train_function = train_function(model, data.element_spec, progress)
     if not checkpoints:
         fit(model, data, settings, progress.start, callbacks)
         return
@@ -264,7 +267,9 @@ def compile_model(model, settings):
     if needs_loss_scaling(model):
         optimizer = with_loss_scaling(optimizer)
     microbatch = Microbatch(settings.microbatches)
-    seed_dropout(model, settings.seed, optimizer.iterations, microbatch)
+    seed_dropout(
+        model, settings.seed, optimizer.iterations, microbatch, counted=settings.jit_compile
+    )
     model.compile(
         optimizer=optimizer,
         loss=settings.loss or model.training_loss(),

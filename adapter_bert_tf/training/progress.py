@@ -124,6 +124,7 @@ class Progress(tf_keras.callbacks.Callback):
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """Returns a context whose time counts only for the estimate of the time left."""
+        self._end_line()
         wall, processor = time.monotonic(), time.process_time()
         yield
         elapsed = time.monotonic() - wall
@@ -132,6 +133,15 @@ class Progress(tf_keras.callbacks.Callback):
         self.start_cpu_time += time.process_time() - processor
         self.paused_seconds += elapsed
 
+    @contextlib.contextmanager
+    def compiling(self) -> Iterator[None]:
+        """Returns a context whose time examples/s and the estimate of the time left exclude."""
+        start = time.monotonic()
+        yield
+        if self.compiled is not None:  # Examples/s exclude the first call anyway.
+            step, end = self.compiled
+            self.compiled = step, end + time.monotonic() - start
+
     def log_row(self, row: dict[str, float]) -> None:
         """Adds a row, with `step`, to metrics.jsonl and TensorBoard, if there is a folder."""
         if self.log is not None:
@@ -139,7 +149,13 @@ class Progress(tf_keras.callbacks.Callback):
 
     def print_line(self, line: str) -> None:
         """Prints a separate line."""
-        print(f"\n{line}" if self.line_is_open else line, file=self.stream, flush=True)
+        self._end_line()
+        print(line, file=self.stream, flush=True)
+
+    def _end_line(self) -> None:
+        """Ends the line that a terminal shows, because other lines follow it."""
+        if self.line_is_open:
+            print(file=self.stream, flush=True)
         self.line_is_open = False
 
     def flush(self):

@@ -120,7 +120,13 @@ class DeviceConfig:
         "End with the same bytes on the same GPU each time, more slowly. On a CPU every run does.",
         Role.DEVICES,
     )
-    jit_compile: bool = setting(False, "Compile with XLA.", Role.DEVICES)
+    jit_compile: bool | None = setting(
+        None,
+        "Compile the training and evaluation steps with XLA. Default: on one GPU yes, otherwise "
+        "no.",
+        Role.DEVICES,
+        earlier=False,
+    )
     gpu_memory_limit: int | None = setting(
         None,
         "Most memory of each GPU that the command takes, in MB; it is reserved at the start. "
@@ -131,7 +137,8 @@ class DeviceConfig:
     pad_to: int | None = setting(
         None,
         "Batches are padded to their longest input, rounded up to a multiple of this; 0: always to "
-        "--max_seq_length. Default: 2 on CPU, 8 on GPU, 32 with --jit_compile, 0 on TPU.",
+        "--max_seq_length. Default: 2 on CPU, 8 on GPU, 0 on TPU; if XLA compiles, which it does "
+        "for each length: to 32, 64, 128, 256 or 512.",
         Role.DEVICES,
         lowest=0,
     )
