@@ -24,8 +24,9 @@ NAMED = {
     "base/files.py": {"--no"},
     "base/hub.py": {"--no"},
     "base/loading.py": {"--no"},
-    # XLA's own.
+    # XLA's and ptxas' own.
     "training/precision.py": {"--xla_gpu_deterministic_ops"},
+    "training/xla_tools.py": {"--xla_gpu_cuda_data_dir", "--version"},
     # The command line on a card.
     "store/card.py": {"--task_name", "--tuning", "--do_eval", "--do_predict", "--adapter_dir"},
     # The command that exports one adapter, said by that which exports several.

@@ -2,14 +2,7 @@
 
 import dataclasses
 
-Version = tuple[int, ...]
-
-
-def parse_version(text: str) -> Version:
-    """Returns (12, 5, 82) for "12.5.82", and () where there is no number."""
-    parts = text.strip().split(".")
-    digits = ["".join(filter(str.isdigit, part)) for part in parts]
-    return tuple(int(part) for part in digits if part)
+from adapter_bert_tf.training.xla_tools import Tool, Version
 
 
 def format_version(version: Version) -> str:
@@ -83,14 +76,6 @@ class Library:
 
 
 @dataclasses.dataclass(frozen=True)
-class Tool:
-    """A program of CUDA's toolkit; no `path` if it is not found."""
-
-    path: str = ""
-    version: Version = ()
-
-
-@dataclasses.dataclass(frozen=True)
 class GpuFacts:
     """Everything that the findings on GPUs follow from.
 
@@ -114,7 +99,7 @@ class GpuFacts:
     driver: Driver = Driver()
     build: Build = Build()
     libraries: tuple[Library, ...] = ()
-    ptxas: Tool = Tool()
+    ptxas: Tool = dataclasses.field(default_factory=Tool)
     libdevice: str = ""
     used: int = 0
     precision: str = "float32"

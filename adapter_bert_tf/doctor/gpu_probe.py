@@ -13,6 +13,7 @@ import tensorflow as tf
 from adapter_bert_tf.doctor import cuda_libraries
 from adapter_bert_tf.doctor.cuda_driver import read_driver
 from adapter_bert_tf.doctor.gpu_facts import Build, GpuFacts
+from adapter_bert_tf.training import xla_tools
 from adapter_bert_tf.training.devices import (
     WSL_DRIVER,
     code_range,
@@ -44,8 +45,8 @@ def read_facts(root: str = "/") -> GpuFacts:
     return dataclasses.replace(
         facts,
         libraries=cuda_libraries.read_libraries(),
-        ptxas=cuda_libraries.find_ptxas(),
-        libdevice=cuda_libraries.find_libdevice(),
+        ptxas=xla_tools.find_ptxas(),
+        libdevice=xla_tools.find_libdevice(),
     )
 
 

@@ -56,7 +56,8 @@ def _pad_to(config: RunConfig, replicas: int) -> PadTo:
 def compiles(device: DeviceConfig, replicas: int) -> bool:
     """Whether XLA compiles the steps of a run on these devices."""
     gpus = 0 if device.strategy == "tpu" else compilation.gpu_count()
-    return compilation.is_compiled(device.jit_compile, gpus, replicas)
+    missing = compilation.missing_on(gpus) if device.jit_compile is None else ()
+    return compilation.is_compiled(device.jit_compile, gpus, replicas, missing)
 
 
 def training_settings(

@@ -3,36 +3,55 @@
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
 import tensorflow as tf
 import tf_keras
+from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.ops import compiled
 from adapter_bert_tf.sanitize import parse_json
+from adapter_bert_tf.training import xla_tools
 from adapter_bert_tf.training.progress import Progress
 
 SECONDS_FILE = "compile_seconds.json"  # In the folder of caches.
 MOST_ENTRIES, LARGEST_FILE = 200, 1 << 20
 
 
-def is_compiled(asked: bool | None, gpus: int, replicas: int) -> bool:
+def is_compiled(
+    asked: bool | None, gpus: int, replicas: int, missing: Collection[str] = ()
+) -> bool:
     """Whether XLA compiles the steps of a run.
 
-    By default it does on one GPU. On a CPU it is slower, TPUs compile by themselves, and several
-    GPUs have not been tried.
+    By default it does on one GPU, if it finds its tools. On a CPU it is slower, TPUs compile by
+    themselves, and several GPUs have not been tried.
 
     Args:
-      asked: value of `--jit_compile`; None if the user did not decide.
+      asked: value of `jit_compile`; None if the user did not decide.
       gpus: number of GPUs that TensorFlow sees.
       replicas: number of devices that a batch is divided among.
+      missing: what XLA lacks to compile for a GPU, as of `missing_on`.
     """
     if asked is not None:
         return asked
-    return gpus > 0 and replicas == 1
+    return gpus > 0 and replicas == 1 and not missing
+
+
+def missing_on(gpus: int) -> tuple[str, ...]:
+    """Returns what XLA lacks to compile for this machine's GPUs; logs it once."""
+    missing = xla_tools.missing_tools() if gpus else ()
+    if missing:
+        logging.log_first_n(
+            logging.WARNING,
+            "Steps are not compiled, because XLA does not find %s. `adapter-bert doctor` says what "
+            "to install.",
+            1,
+            " and ".join(missing),
+        )
+    return missing
 
 
 def gpu_count() -> int:
@@ -42,7 +61,8 @@ def gpu_count() -> int:
 
 def compiles_by_default() -> bool:
     """Whether XLA compiles the steps of this process if no setting says otherwise."""
-    return is_compiled(None, gpu_count(), replicas=1)
+    gpus = gpu_count()
+    return is_compiled(None, gpus, replicas=1, missing=missing_on(gpus))
 
 
 def _print(line: str) -> None:

@@ -6,7 +6,8 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.doctor import cuda_driver, cuda_libraries, gpu_probe
-from adapter_bert_tf.doctor.gpu_facts import Build, Driver, Gpu, GpuFacts, Library, Tool
+from adapter_bert_tf.doctor.gpu_facts import Build, Driver, Gpu, GpuFacts, Library
+from tests.programs import program
 
 CARD = {"sys/bus/pci/devices/0000:01:00.0/vendor": "0x10de\n"}
 DISPLAY = {"sys/bus/pci/devices/0000:01:00.0/class": "0x030200\n"}
@@ -86,15 +87,6 @@ class Cuda:
         value._obj.value = {75: 7, 76: 5}[number]
 
 
-def program(folder, name, text, monkeypatch):
-    """Puts a program first in PATH that prints a text; a text of None makes it fail."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = "exit 9" if text is None else f"cat <<'END'\n{text}\nEND"
-    (folder / name).write_text(f"#!/bin/sh\n{lines}\n")
-    (folder / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-
-
 SMI = "00000000:3B:00.0, 550.54.15, 14000, [N/A], Tesla T4"
 DIVIDED = "00000000:00:04.0, 550.54.15, 40000, Enabled, NVIDIA A100-SXM4-40GB"
 
@@ -142,7 +134,7 @@ def test_libraries_are_looked_for_as_the_loader_does(tmp_path, monkeypatch):
     del packages["nvidia/cublas/lib/libcublas.so.12"]
     write(tmp_path, packages)
     write(tmp_path / "modules", {"libcudnn.so.9": "", "libcublas.so.13.1": ""})
-    monkeypatch.setattr(cuda_libraries, "_pip_folder", lambda: str(tmp_path / "nvidia"))
+    monkeypatch.setattr(cuda_libraries, "pip_folder", lambda: str(tmp_path / "nvidia"))
     monkeypatch.setattr(cuda_libraries.ctypes, "CDLL", CudaLibraries)
     monkeypatch.setenv("LD_LIBRARY_PATH", f":{tmp_path}/modules")
     found = {one.name: one for one in cuda_libraries.read_libraries()}
@@ -154,26 +146,6 @@ def test_libraries_are_looked_for_as_the_loader_does(tmp_path, monkeypatch):
     assert found["libcublas.so.12"].error == "not found"
     assert found["libcublas.so.12"].others == ("libcublas.so.13",)
     assert found["libcusolver.so.11"].error == "needs libnvJitLink.so.12, which is not found"
-
-
-PTXAS = "ptxas: NVIDIA (R) Ptx optimizing assembler\nCuda compilation tools, release {0}, V{0}.86"
-
-
-def test_ptxas_is_the_first_that_is_new_enough(tmp_path, monkeypatch):
-    monkeypatch.setattr(cuda_libraries, "_toolkits", lambda inner: [f"{tmp_path}/pip/{inner}"])
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    monkeypatch.delenv("XLA_FLAGS", raising=False)
-    assert cuda_libraries.find_ptxas() == Tool() and cuda_libraries.find_libdevice() == ""
-    program(tmp_path / "pip/bin", "ptxas", PTXAS.format("12.9"), monkeypatch)
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    program(tmp_path / "old", "ptxas", PTXAS.format("11.5"), monkeypatch)
-    assert cuda_libraries.find_ptxas() == Tool(f"{tmp_path}/pip/bin/ptxas", (12, 9, 86))
-    program(tmp_path / "flag/bin", "ptxas", PTXAS.format("12.5"), monkeypatch)
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    monkeypatch.setenv("XLA_FLAGS", f"--xla_x=1 --xla_gpu_cuda_data_dir={tmp_path}/flag")
-    assert cuda_libraries.find_ptxas() == Tool(f"{tmp_path}/flag/bin/ptxas", (12, 5, 86))
-    write(tmp_path, {"pip/nvvm/libdevice/libdevice.10.bc": ""})
-    assert cuda_libraries.find_libdevice() == f"{tmp_path}/pip/nvvm/libdevice/libdevice.10.bc"
 
 
 def test_the_build_of_tensorflow():

@@ -36,6 +36,14 @@ def test_which_steps_are_compiled(asked, gpus, replicas, expected):
     assert is_compiled(asked, gpus, replicas) == expected
 
 
+def test_without_its_tools_xla_compiles_nothing_by_default(monkeypatch, caplog):
+    monkeypatch.setattr(compilation.xla_tools, "missing_tools", lambda: ("ptxas",))
+    assert compilation.missing_on(0) == () and not caplog.records
+    assert not is_compiled(None, 1, 1, compilation.missing_on(1))
+    assert "ptxas" in caplog.text
+    assert is_compiled(True, 1, 1, ("ptxas",))  # Which ends with TensorFlow's error.
+
+
 def new_step(traces):
     def run(batch):
         traces.append(batch["ids"].shape)
