@@ -10,6 +10,7 @@ import tf_keras
 
 from adapter_bert_tf.adapters.ops import compiled
 from adapter_bert_tf.data.host_shard import HostShard
+from adapter_bert_tf.errors import Unsupported
 from adapter_bert_tf.training.compilation import CompiledStep
 from adapter_bert_tf.training.strategy import distribute, is_multi_worker
 
@@ -24,13 +25,21 @@ def predict(
 
     The first call traces a graph. Later calls reuse it with the current weights, and do not see a
     change of the layers. Yields the outputs of one global batch, float32 `[batch, ...]`, in the
-    order of its rows, the same on every host.
+    order of its rows, the same on every host. Raises `InputError` if float16 cannot hold a value of
+    the computation.
     """
     step = None
     data = distribute(model.distribute_strategy, batches)
     for inputs in data:
         step = step or _step(model, inputs, data.element_spec)
-        yield step(inputs).numpy()
+        outputs = step(inputs).numpy()
+        if model.compute_dtype == "float16" and not np.isfinite(outputs).all():
+            raise Unsupported(
+                "A value of this model exceeds float16's 65,504, so an answer is not a number. Use "
+                "precision='float32', or 'bfloat16' on a card that has it.",
+                "precision='float32'",
+            )
+        yield outputs
 
 
 def _step(model: tf_keras.Model, first: Any, spec: Any) -> Callable[..., Any]:

@@ -230,9 +230,10 @@ def fit(model, data, settings, start, callbacks):
     finally:
         callbacks[0].close()
     if not math.isfinite(history.history["loss"][-1]):
+        hint = ", or train in another precision than float16" if needs_loss_scaling(model) else ""
         raise Diverged(
             f"Training diverged at step {callbacks[0].step}: the loss is not finite. "
-            f"Lower learning_rate={settings.learning_rate}. Nothing was saved.",
+            f"Lower learning_rate={settings.learning_rate}{hint}. Nothing was saved.",
             f"learning_rate={settings.learning_rate}",
         )
 

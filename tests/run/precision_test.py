@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework import config
 
 from adapter_bert_tf.run import decided_precision
 from adapter_bert_tf.training import loop
@@ -145,6 +146,21 @@ def test_a_saved_model_computes_in_float32(precision, mrpc, tiny_base_folder, tm
     assert not {tf.bfloat16.as_datatype_enum, tf.float16.as_datatype_enum} & dtypes
     outputs = answer(text_a=tf.constant(first), text_b=tf.constant(second))
     np.testing.assert_allclose(outputs["probabilities"], predicted, atol=2e-2)
+
+
+def test_the_record_says_how_was_computed(mrpc, tiny_base_folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "")
+    enabled = tf.config.experimental.tensor_float_32_execution_enabled
+    try:
+        more = ("--deterministic", "--notf32")
+        out = train(mrpc, tiny_base_folder, tmp_path / "out", *SHORT, *more)
+        assert not enabled() and config.is_op_determinism_enabled()
+        train(mrpc, tiny_base_folder, tmp_path / "other", *SHORT)
+        assert enabled()
+    finally:
+        config.disable_op_determinism()
+    settings = record_of(out)["flags"]
+    assert settings["deterministic"] and not settings["tf32"]
 
 
 def test_float16_has_no_loss_scaling_on_a_tpu(mrpc, tiny_base_folder, tmp_path):

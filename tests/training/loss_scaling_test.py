@@ -7,14 +7,18 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
 from adapter_bert_tf.training import loss_scaling
 from adapter_bert_tf.training.loop import TrainingSettings, compile_model, train
 from adapter_bert_tf.training.precision import precision_scope
 from adapter_bert_tf.training.strategy import make_strategy
+from adapter_bert_tf.training.tuning import METHODS
+from tests import support
 from tests.refusals import raises_code
 from tests.runs import ROOT
 from tests.training import tiny
+from tests.training.steps_test import batch_of, head_of, model_of
 
 STEPS = 6
 
@@ -48,6 +52,20 @@ def test_float16_trains_to_the_losses_of_float32(options, tiny_base_folder):
         found.append((progress.mean_loss, tiny.training_loss(model, STEPS)))
     np.testing.assert_allclose(found[0], found[1], atol=1e-3)
     assert progress.skipped_steps == 0
+
+
+@pytest.mark.parametrize("tuning", support.seldom(METHODS, ("fusion", "hyperformer++")))
+def test_every_method_takes_steps_in_float16(tuning, tiny_base_folder):
+    losses = []
+    for precision in ("float32", "float16"):
+        tf_keras.utils.set_random_seed(1)
+        model = tiny.without_dropout(
+            model_of(tiny_base_folder, head_of(tuning), tuning, precision=precision)
+        )
+        step, batch = tf.function(model.train_step), batch_of(head_of(tuning))
+        losses.append([float(step(batch)["loss"]) for _ in range(3)])
+    assert losses[0][2] < losses[0][0] - 1e-4 and not int(model.optimizer.skipped_steps)
+    np.testing.assert_allclose(losses[0], losses[1], rtol=2e-3)
 
 
 @pytest.mark.parametrize("options", [{}, {"microbatches": 2}, {"steps_per_loop": 4}])

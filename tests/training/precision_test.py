@@ -19,6 +19,7 @@ from adapter_bert_tf.training import precision
 from adapter_bert_tf.training.loop import TrainingSettings, train
 from adapter_bert_tf.training.tuning import METHODS
 from tests import support
+from tests.refusals import raises_code
 from tests.training import tiny
 from tests.training.steps_test import batch_of, head_of, model_of, operations
 
@@ -95,6 +96,17 @@ def test_the_known_output_of_frozen_layers_is_not_rounded(half, tiny_base_folder
     inputs = support.batch()
     known = inputs | {"frozen_output": encoder.frozen_output(inputs)}
     np.testing.assert_array_equal(model(inputs), model(known))
+
+
+@pytest.mark.parametrize(("half", "is_held"), [("bfloat16", True), ("float16", False)])
+def test_answers_that_float16_cannot_hold_are_refused(half, is_held, tiny_base_folder):
+    with precision.precision_scope(half):
+        model, _ = tiny.setup(tiny_base_folder)
+    model.compile()
+    kernel = model.named_variables()["bert/encoder/layer_0/output/dense/kernel"]
+    kernel.assign(kernel * 1e7)
+    with contextlib.nullcontext() if is_held else raises_code("unsupported", "precision='float32'"):
+        assert np.isfinite(tiny.predicted(model, [support.batch()])).all()
 
 
 @pytest.mark.parametrize("tf32", [False, True])
