@@ -29,6 +29,9 @@ def make_strategy(distribution="auto", tpu_name=None, tpu_zone=None, gcp_project
         return tf.distribute.get_strategy()
     if distribution == "mirrored":
         devices = gpus or tf.config.list_logical_devices("CPU")
+        # TensorFlow 2.20 reduces by NCCL between GPUs, and by its own ring between CPUs and between
+        # logical GPUs of one card, where NCCL fails. XLA takes none of the other operations that
+        # `cross_device_ops` could name.
         return tf.distribute.MirroredStrategy([device.name for device in devices])
     if distribution == "tpu":
         return _tpu_strategy(tpu_name, tpu_zone, gcp_project)
