@@ -55,7 +55,7 @@ def missing_on(gpus: int) -> tuple[str, ...]:
 
 
 def gpu_count() -> int:
-    """Returns the number of GPUs that TensorFlow sees."""
+    """Returns the number of GPUs that this process may use; uses none yet."""
     return len(tf.config.get_visible_devices("GPU"))
 
 
@@ -73,9 +73,9 @@ class CompiledStep:
     """A function of a batch that XLA compiles for each shape; prints a line when it does.
 
     Args:
-      run: function of a batch, any structure of tensors.
+      run: function of a batch, any structure of tensors, the first `[rows, length, ...]`.
       name: noun for messages, such as `training step`.
-      size: number of the model's parameters, because larger models take longer.
+      size: number of the model's parameters, because larger models take longer; 0: not known.
       spec: type of all batches, so that one trace serves every length; None: the first batch is
         traced, and then one of any length.
       compiling: function of what is compiled and `size`, that returns a context for it.
@@ -85,7 +85,7 @@ class CompiledStep:
         self,
         run: Callable[[Any], Any],
         name: str,
-        size: int,
+        size: int = 0,
         spec: Any = None,
         compiling: Callable[[str, int], AbstractContextManager[None]] | None = None,
     ) -> None:
@@ -98,8 +98,7 @@ class CompiledStep:
         shapes = tuple(tuple(tensor.shape) for tensor in tf.nest.flatten(batch))
         if shapes in self._shapes:
             return self._run(batch)
-        rows_and_length = max(shapes, key=len)[:2]
-        shape = " x ".join(map(str, rows_and_length))
+        shape = " x ".join(map(str, shapes[0][:2]))
         with self._compiling(f"the {self._name} for batches of {shape}", self._size):
             outputs = self._run(batch)
         self._shapes.add(shapes)

@@ -143,20 +143,28 @@ def test_the_lowered_steps_hold_no_64_bits_and_no_calls_to_the_host(head, tiny_b
         assert not re.search(r"\[<=|\?", text)  # No dynamic shape.
 
 
-@pytest.mark.parametrize("tuning", support.seldom(METHODS, ("adapters", "hyperformer++")))
-def test_the_compiled_step_trains_as_the_other(tuning, tiny_base_folder):
+@pytest.mark.parametrize(
+    "tuning", support.seldom((*METHODS, *PRESETS), ("adapters", "hyperformer++"))
+)
+def test_the_compiled_steps_compute_as_the_others(tuning, tiny_base_folder):
+    """Each method, and each preset of adapters: three training steps, then an evaluation."""
+    adapter, tuning = PRESETS.get(tuning), "adapters" if tuning in PRESETS else tuning
     head = head_of(tuning)
-    losses = []
+    inputs, labels = batch_of(head)
+    losses, logits = [], []
     for compiled in (False, True):
         tf_keras.utils.set_random_seed(1)
-        model = model_of(tiny_base_folder, head, tuning)
+        model = model_of(tiny_base_folder, head, tuning, adapter)
         for layer in model.submodules:  # XLA draws other masks.
             if isinstance(layer, tf_keras.layers.Dropout):
                 layer.rate = 0.0
         step = tf.function(model.train_step, jit_compile=True) if compiled else model.train_step
-        losses.append([float(step(batch_of(head))["loss"]) for _ in range(3)])
+        losses.append([float(step((inputs, labels))["loss"]) for _ in range(3)])
+        run = tf.function(lambda batch, model=model: model(batch), jit_compile=compiled)
+        logits.append(run(inputs).numpy())
     assert losses[0][2] < losses[0][0] - 1e-4
     np.testing.assert_allclose(losses[0], losses[1], atol=1e-4)
+    np.testing.assert_allclose(logits[0], logits[1], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("adapter", support.seldom(PRESETS, ("houlsby",)))
