@@ -36,6 +36,12 @@ def configure_devices(config: DeviceConfig) -> None:
         logging.log_first_n(logging.WARNING, "%s The computation runs on the CPU.", 1, problem)
 
 
+def prepare_gpus() -> None:
+    """Sets up GPUs for a process without settings: `configure_devices` without a limit."""
+    hide_unsupported_cards()
+    grow_memory()
+
+
 def hide_unsupported_cards() -> None:
     """Hides GPUs that are newer than TensorFlow's code, with a warning.
 
