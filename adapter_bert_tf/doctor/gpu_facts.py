@@ -103,3 +103,8 @@ class GpuFacts:
     libdevice: str = ""
     used: int = 0
     precision: str = "float32"
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the user hides all cards from CUDA."""
+        return self.visible is not None and self.visible.strip() in ("", "-1")

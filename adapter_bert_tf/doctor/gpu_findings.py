@@ -51,7 +51,7 @@ STATUS = {
 
 def gpu_findings(facts: GpuFacts) -> Iterator[Finding]:
     """Yields what the machine has for TensorFlow to run on a GPU, and what is missing."""
-    if facts.visible is not None and facts.visible.strip() in ("", "-1"):
+    if facts.is_hidden and facts.has_card:
         yield Finding("GPU", f"none (hidden by CUDA_VISIBLE_DEVICES={facts.visible})")
     elif facts.driver.gpus:
         for gpu in facts.driver.gpus:

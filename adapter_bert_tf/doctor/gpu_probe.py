@@ -30,7 +30,7 @@ def read_facts(root: str = "/") -> GpuFacts:
       root: the root of the file system; another one in tests.
     """
     facts = look_for_card(root)
-    if not facts.has_card:
+    if not facts.has_card or facts.is_hidden:
         return facts
     hide_unsupported_cards()
     facts = dataclasses.replace(

@@ -46,13 +46,17 @@ def test_device_files_that_may_not_be_opened(tmp_path, monkeypatch):
     assert gpu_probe.look_for_card(root).denied == (f"{root}/dev/nvidia0",)
 
 
-def test_a_machine_without_a_card_opens_nothing(tmp_path, monkeypatch):
+@pytest.mark.parametrize("files,visible", [({}, None), ({"dev/nvidia0": ""}, "-1")])
+def test_without_a_card_to_use_nothing_is_opened(files, visible, tmp_path, monkeypatch):
     def fail():
         raise AssertionError
 
     monkeypatch.setattr(gpu_probe, "read_driver", fail)
-    facts = gpu_probe.read_facts(str(tmp_path))
-    assert facts == GpuFacts(visible=os.environ.get("CUDA_VISIBLE_DEVICES"))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    facts = gpu_probe.read_facts(write(tmp_path, files))
+    assert facts == GpuFacts(has_card=bool(files), visible=visible)
 
 
 class Cuda:
