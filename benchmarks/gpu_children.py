@@ -14,6 +14,9 @@ import time
 
 import numpy as np
 
+from adapter_bert_tf.cli import compilation_cache
+from adapter_bert_tf.cli.error_handling import before_tensorflow
+
 TEXTS = ["A man runs.", "It rains today, again.", "The cat sat on the mat. " * 9, ""]
 
 
@@ -178,4 +181,6 @@ def score(rows, tiny):
 
 
 if __name__ == "__main__":
+    before_tensorflow()
+    compilation_cache.use()
     print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))

@@ -171,19 +171,22 @@ def trials(options):
     return {"trial_seconds": seconds, "equal": results[0] == results[1]}
 
 
+def _child(function, options, *arguments, on_cpu=False):
+    """Runs a function of `gpu_children`, with GPUs if there are any; returns its JSON."""
+    hidden = {"CUDA_VISIBLE_DEVICES": "-1"} if on_cpu else {}
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.gpu_children", function, *arguments],
+        env=os.environ | hidden | {"TINY": "1" * options["tiny"]},
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 def _children(function, options, *arguments):
-    """Runs a function of `gpu_children` without GPUs and with them; returns their JSON."""
-    found = []
-    for hidden in ({"CUDA_VISIBLE_DEVICES": "-1"}, {}):
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.gpu_children", function, *arguments],
-            env=os.environ | hidden | {"TINY": "1" * options["tiny"]},
-            check=True,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        found.append(json.loads(done.stdout.splitlines()[-1]))
-    return found
+    """Runs a function of `gpu_children` without GPUs, then with them; returns their JSON."""
+    return [_child(function, options, *arguments, on_cpu=on_cpu) for on_cpu in (True, False)]
 
 
 def numbers(options):
@@ -197,7 +200,7 @@ def numbers(options):
 
 def methods(options):
     """One compiled step of each method on the GPU, and the same without XLA."""
-    _, found = _children("methods", options)
+    found: dict = _child("methods", options)
     return found
 
 
