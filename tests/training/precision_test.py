@@ -114,6 +114,9 @@ def test_tf32(tf32, numerics):
     precision.configure_numerics(tf32=tf32, deterministic=False)
     assert tf.config.experimental.tensor_float_32_execution_enabled() is tf32
     assert not tf_config.is_op_determinism_enabled() and not os.environ["XLA_FLAGS"]
+    product = tf.function(lambda x: tf.matmul(x, x), jit_compile=True, autograph=False)
+    program = product.experimental_get_compiler_ir(tf.ones([2, 2]))(stage="hlo")
+    assert ("operand_precision={highest,highest}" in program) is not tf32
 
 
 @pytest.mark.parametrize(
