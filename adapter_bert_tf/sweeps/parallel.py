@@ -115,7 +115,8 @@ def run_in_parallel(
     if failure:
         error = failure.error or WorkerLost("A run was stopped. The same command continues it.")
         if isinstance(error, OutOfMemory):
-            error = OutOfMemory(f"{error} Runs in parallel share it: lower --parallel_trials.")
+            more = "Runs in parallel share it: lower --parallel_trials."
+            error = OutOfMemory(f"{error} {more}", *error.arguments)
         raise error from RemoteTraceback(failure.traceback)
 
 
@@ -125,15 +126,16 @@ def _setups(count: int, devices: Sequence[DeviceConfig]) -> list[worker.Setup]:
     All processes have TensorFlow's threads for all cores: with fewer threads the last digits differ
     (and the work took as long, MiniLM on two cores).
     """
-    gpus = len(tf.config.list_physical_devices("GPU"))
-    one_gpu = gpus > 1 and all(device.strategy == "one_device" for device in devices)
+    all_gpus = tf.config.list_physical_devices("GPU")
+    gpus = [all_gpus.index(gpu) for gpu in tf.config.get_visible_devices("GPU")]
+    in_turn = len(gpus) > 1 and all(device.strategy == "one_device" for device in devices)
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     return [
         worker.Setup(
             argv=sys.argv,
             main=spec and spec.name,
             verbosity=logging.get_verbosity(),
-            gpu=number % gpus if one_gpu else None,
+            gpus=[gpus[number % len(gpus)]] if in_turn else gpus,
             mark=uuid.uuid4().hex,
         )
         for number in range(count)

@@ -37,14 +37,14 @@ class Setup:
       argv: its `sys.argv`, because records contain the command.
       main: name of the module that it runs, with `python -m`; None for a script.
       verbosity: of its log.
-      gpu: number of the only GPU to use; None for all.
+      gpus: numbers of the GPUs to use.
       mark: text before the outcome of a run, which no run prints by itself.
     """
 
     argv: list[str]
     main: str | None
     verbosity: int
-    gpu: int | None
+    gpus: list[int]
     mark: str
 
 
@@ -92,8 +92,8 @@ def _apply(setup: Setup) -> None:
     sys.argv = setup.argv
     if setup.main:
         sys.modules["__main__"].__spec__ = importlib.machinery.ModuleSpec(setup.main, None)
-    if setup.gpu is not None:
-        tf.config.set_visible_devices(tf.config.list_physical_devices("GPU")[setup.gpu], "GPU")
+    all_gpus = tf.config.list_physical_devices("GPU")
+    tf.config.set_visible_devices([all_gpus[number] for number in setup.gpus], "GPU")
 
 
 def _outcome(job: Job, cache: RunCache) -> Outcome:

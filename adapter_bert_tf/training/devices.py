@@ -105,7 +105,10 @@ def grow_memory() -> None:
 
 def limit_memory(megabytes: int) -> None:
     """Limits what this process takes of each GPU. Raises `InputError` if that is impossible."""
-    for gpu in tf.config.get_visible_devices("GPU"):
+    gpus = tf.config.get_visible_devices("GPU")
+    if not gpus:
+        logging.warning("gpu_memory_limit has no effect: TensorFlow uses no GPU.")
+    for gpu in gpus:
         limit = [tf.config.LogicalDeviceConfiguration(memory_limit=megabytes)]
         try:
             tf.config.set_logical_device_configuration(gpu, limit)
@@ -115,7 +118,7 @@ def limit_memory(megabytes: int) -> None:
                 "this process. Start a new process.",
                 f"gpu_memory_limit={megabytes}",
             ) from error
-    if (most := smallest_memory()) is not None and megabytes > most:
+    if (most := largest_memory()) is not None and megabytes > most:
         raise InputError(
             f"gpu_memory_limit={megabytes} exceeds the memory of the GPU, {most} MB. Give less, or "
             "leave it out.",
@@ -123,14 +126,17 @@ def limit_memory(megabytes: int) -> None:
         )
 
 
-def smallest_memory() -> int | None:
-    """Returns the MB of the GPU with the least memory; None if `nvidia-smi` does not tell."""
+def largest_memory() -> int | None:
+    """Returns the MB of the GPU with the most memory; None if `nvidia-smi` does not tell.
+
+    Which of several GPUs TensorFlow uses, and in which order, `nvidia-smi` does not know.
+    """
     words = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
     if not shutil.which(words[0]):
         return None
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=20, check=True)
-        return min(int(line) for line in done.stdout.split())
+        return max(int(line) for line in done.stdout.split())
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
 

@@ -57,7 +57,16 @@ def test_tensorflows_own_errors(jit_compile):
 
 @pytest.mark.parametrize(
     ("size", "replicas", "smaller"),
-    [(32, 1, 16), (24, 1, 12), (9, 1, 3), (7, 1, 1), (1, 1, None), (32, 4, 16), (4, 4, None)],
+    [
+        (32, 1, 16),
+        (24, 1, 12),
+        (9, 1, 3),
+        (7, 1, 1),
+        (1, 1, None),
+        (32, 4, 16),
+        (6, 2, 2),
+        (4, 4, None),
+    ],
 )
 def test_a_smaller_batch(size, replicas, smaller):
     assert smaller_batch(size, replicas) == smaller

@@ -191,18 +191,21 @@ def test_every_kind_of_error_comes_back_as_it_was():
 
 
 @pytest.mark.parametrize(
-    ("gpus", "distribution", "used"),
+    ("visible", "distribution", "used"),
     [
-        (0, "auto", [None] * 3),
-        (1, "one_device", [None] * 3),
-        (2, "auto", [None] * 3),
-        (2, "one_device", [0, 1, 0]),
+        ([], "auto", [[], [], []]),
+        ([1], "one_device", [[1], [1], [1]]),
+        ([1, 2], "auto", [[1, 2], [1, 2], [1, 2]]),
+        ([1, 2], "one_device", [[1], [2], [1]]),
     ],
 )
-def test_runs_on_one_device_use_the_gpus_in_turn(gpus, distribution, used, monkeypatch, tmp_path):
-    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["GPU"] * gpus)
+def test_processes_use_the_visible_gpus(visible, distribution, used, monkeypatch, tmp_path):
+    """Runs on one device use them in turn."""
+    found = {"list_physical_devices": "abc", "get_visible_devices": ["abc"[i] for i in visible]}
+    for name, gpus in found.items():
+        monkeypatch.setattr(tf.config, name, lambda kind, gpus=gpus: list(gpus))
     device = config_of("mrpc", 0, tmp_path, distribution=distribution).device
-    assert [setup.gpu for setup in parallel._setups(3, [device])] == used
+    assert [setup.gpus for setup in parallel._setups(3, [device])] == used
 
 
 def test_a_tpu_is_not_shared(tmp_path):

@@ -127,27 +127,34 @@ def test_devices_in_use_stay_as_they_are(gpus, monkeypatch):
 
 
 def test_a_limit_holds_for_each_gpu(gpus, monkeypatch):
-    monkeypatch.setattr(devices, "smallest_memory", lambda: 4096)
+    monkeypatch.setattr(devices, "largest_memory", lambda: 4096)
     devices.configure_devices(device_config(gpu_memory_limit=4096))
     assert limits() == [[4096], [4096]]
 
 
 def test_a_limit_above_the_cards_memory(gpus, monkeypatch):
-    monkeypatch.setattr(devices, "smallest_memory", lambda: 4095)
+    monkeypatch.setattr(devices, "largest_memory", lambda: 4095)
     with raises_code("invalid", "gpu_memory_limit=4096", "4095 MB"):
         devices.configure_devices(device_config(gpu_memory_limit=4096))
 
 
 @pytest.mark.parametrize(
     ("text", "megabytes"),
-    [("15360\n", 15360), ("81559\n15360\n", 15360), ("[N/A]\n", None), ("", None)],
+    [("15360\n", 15360), ("15360\n81559\n", 81559), ("[N/A]\n", None), ("", None)],
 )
 def test_the_memory_that_nvidia_smi_tells(text, megabytes, tmp_path, monkeypatch):
     program = tmp_path / "nvidia-smi"
     program.write_text(f"#!/bin/sh\ncat <<end\n{text}end\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert devices.smallest_memory() == megabytes
+    assert devices.largest_memory() == megabytes
+
+
+def test_without_a_gpu_a_line_says_why_and_what_has_no_effect(monkeypatch, caplog):
+    monkeypatch.setattr(devices, "unused_card", lambda: "This machine has a GPU without a driver.")
+    devices.configure_devices(device_config(gpu_memory_limit=100))
+    assert "without a driver. The computation runs on the CPU." in caplog.text
+    assert "gpu_memory_limit has no effect" in caplog.text
 
 
 PCI = "sys/bus/pci/devices/0000:01:00.0"

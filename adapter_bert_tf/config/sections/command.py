@@ -85,7 +85,8 @@ class SweepsConfig:
     parallel_trials: int = setting(
         1,
         "Runs of --num_trials, --folds and --sweep at a time, in processes that share the GPU or "
-        "the cores. The results are the same.",
+        "the cores; with --distribution=one_device each uses one of several GPUs. The results are "
+        "the same.",
         Role.COMMAND,
         lowest=1,
     )
@@ -129,8 +130,8 @@ class DeviceConfig:
     )
     gpu_memory_limit: int | None = setting(
         None,
-        "Most memory of each GPU that the command takes, in MB; it is reserved at the start. "
-        "Default: no limit, and memory is taken as it is needed.",
+        "Most memory of each GPU that a process takes, in MB; it is reserved at the start. With "
+        "--parallel_trials=K, K times as much. Default: no limit; memory is taken as needed.",
         Role.COMMAND,
         lowest=1,
     )
