@@ -1,7 +1,7 @@
 """Exceptions that end a command with one message."""
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from adapter_bert_tf.sanitize import preview, printable, truncate
@@ -66,6 +66,48 @@ class Unavailable(InputError, code="unavailable"):
 
 class Diverged(InputError, code="diverged"):
     """The training loss is not finite; a sweep records it and continues."""
+
+
+class OutOfMemory(InputError, code="out_of_memory"):
+    """A batch needs more memory than the device, or this machine, has free."""
+
+
+@contextlib.contextmanager
+def memory_context(advice: Callable[[], str], *arguments: str) -> Iterator[None]:
+    """Raises `OutOfMemory` in place of an error of TensorFlow, XLA or Python about memory.
+
+    Args:
+      advice: function that returns what to change.
+      *arguments: those that the advice names, as of `InputError`.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        raise OutOfMemory(f"{advice()} {_memory_line(error)}", *arguments) from error
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error is about memory; TensorFlow, which raises it, need not be loaded.
+
+    XLA raises most of them as `InternalError`: "Failed to load in-memory CUBIN:
+    CUDA_ERROR_OUT_OF_MEMORY". A full disk is a `ResourceExhaustedError`, too.
+    """
+    if isinstance(error, MemoryError):
+        return True
+    is_tensorflows = any(cls.__name__ == "OpError" for cls in type(error).__mro__)
+    return is_tensorflows and any(_is_about_memory(line) for line in str(error).splitlines())
+
+
+def _is_about_memory(line: str) -> bool:
+    words = ("oom when allocating", "out of memory", "_alloc_failed")
+    return any(word in line.lower() for word in words)
+
+
+def _memory_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if _is_about_memory(line)]
+    return f"Received: {preview(lines[0])}" if lines else ""
 
 
 @contextlib.contextmanager

@@ -91,10 +91,9 @@ def new_model(case):
     from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
     from adapter_bert_tf.heads.span_labeler import SpanLabeler
     from adapter_bert_tf.training.loop import TrainingSettings, compile_model
-    from adapter_bert_tf.training.strategy import set_precision
+    from adapter_bert_tf.training.precision import precision_scope
     from adapter_bert_tf.training.tuning import Tuning, select_trained
 
-    set_precision(case.precision)
     preset = PRESETS.get(
         case.adapter, AdapterConfig(normalize_output=case.adapter.startswith("hyper"))
     )
@@ -103,13 +102,14 @@ def new_model(case):
     tasks.append(HeadOf("last", 1, is_score=True))
     several = case.head == "several"
     parts = of_tasks(case.adapter, adapter, [h.task for h in tasks]) if several else adapter
-    encoder = new_encoder({"vocab_size": VOCABULARY, **BASES[case.base]}, parts)
-    if case.head == "span":
-        model = SpanLabeler(encoder)
-    elif several:
-        model = MixedClassifier(encoder, tasks)
-    else:
-        model = Classifier(encoder, case.outputs, regression=case.head == "score")
+    with precision_scope(case.precision):
+        encoder = new_encoder({"vocab_size": VOCABULARY, **BASES[case.base]}, parts)
+        if case.head == "span":
+            model = SpanLabeler(encoder)
+        elif several:
+            model = MixedClassifier(encoder, tasks)
+        else:
+            model = Classifier(encoder, case.outputs, regression=case.head == "score")
     tuning = METHODS.get(case.adapter, case.adapter) if several else "adapters"
     select_trained(model, Tuning(tuning))
     compile_model(

@@ -1,6 +1,7 @@
-"""Starts a command of this project on several logical CPU devices.
+"""Starts a command of this project on several logical devices of the CPU, or of one GPU.
 
 python tests/launch.py DEVICES run_classifier.py --flag=value ...
+python tests/launch.py gpu:DEVICES run_classifier.py --flag=value ...
 """
 
 import runpy
@@ -8,9 +9,13 @@ import sys
 
 import tensorflow as tf
 
+MEGABYTES = 4096  # Of each logical GPU.
+
 if __name__ == "__main__":
-    cpu = tf.config.list_physical_devices("CPU")[0]
-    devices = [tf.config.LogicalDeviceConfiguration() for _ in range(int(sys.argv[1]))]
-    tf.config.set_logical_device_configuration(cpu, devices)
+    kind, _, count = sys.argv[1].rpartition(":")
+    whole = tf.config.list_physical_devices(kind.upper() or "CPU")[0]
+    limit = MEGABYTES if kind else None
+    parts = [tf.config.LogicalDeviceConfiguration(memory_limit=limit) for _ in range(int(count))]
+    tf.config.set_logical_device_configuration(whole, parts)
     sys.argv = sys.argv[2:]
     runpy.run_path(sys.argv[0], run_name="__main__")

@@ -15,7 +15,7 @@ from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
 PACKAGE = pathlib.Path(adapter_bert_tf.__file__).parent
 ABOVE = (
     *("analysis", "cli", "config", "jobs", "output", "report", "run", "runners", "sweeps"),
-    *("task_types", "doctor.py"),  # Only commands read tables of labels.
+    *("task_types", "doctor"),  # Only commands read tables of labels.
 )
 FLAG = re.compile(r"(?<![\w-])--[a-z]\w*")
 # Flags that are named below `run/`, by file, and why.
@@ -24,10 +24,15 @@ NAMED = {
     "base/files.py": {"--no"},
     "base/hub.py": {"--no"},
     "base/loading.py": {"--no"},
+    # XLA's and ptxas' own.
+    "training/precision.py": {"--xla_gpu_deterministic_ops"},
+    "training/xla_tools.py": {"--xla_gpu_cuda_data_dir", "--version"},
     # The command line on a card.
     "store/card.py": {"--task_name", "--tuning", "--do_eval", "--do_predict", "--adapter_dir"},
     # The command that exports one adapter, said by that which exports several.
     "serving/joined.py": {"--adapter_dir", "--do_export"},
+    # Of nvidia-smi.
+    "training/devices.py": {"--query", "--format"},
     # Which command writes the file that is missing.
     "tasks/submission.py": {"--task_name", "--do_predict", "--output"},
 }

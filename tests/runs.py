@@ -11,7 +11,6 @@ from unittest import mock
 
 import numpy as np
 import safetensors.numpy
-import tf_keras
 from absl import flags
 from absl import logging as absl_logging
 from absl.testing import flagsaver
@@ -138,8 +137,6 @@ def _message(run, folder=ROOT):
             run()
     except SystemExit as stop:
         return str(stop.code)
-    finally:
-        tf_keras.mixed_precision.set_global_policy("float32")
     return None
 
 

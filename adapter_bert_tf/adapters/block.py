@@ -64,8 +64,9 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         self._attention_layer_norm_kv: Any = self._attention_layer_norm
         self._output_layer_norm: Any = new_norm("output_layer_norm", self._norm_epsilon)
         plain = self._intermediate_activation_layer
+        # float32 in every compute dtype: Model Garden makes an exception only for bfloat16.
         self._intermediate_activation_layer: Any = Activation(
-            plain.activation, name=plain.name, dtype=plain.dtype_policy
+            plain.activation, name=plain.name, dtype=tf.float32
         )
 
     def call(

@@ -67,7 +67,7 @@ class Projection:
         before the activation, `activation` the result of the activation.
       input: `[batch, positions, size]`, in the dtype of the output.
       output: `[batch, positions, width]`, with the bias, in the compute dtype; an activation is
-        float32 under a policy of bfloat16. Queries, keys and values have their heads side by side,
+        float32 in every compute dtype. Queries, keys and values have their heads side by side,
         so `width` is `hidden`.
     """
 

@@ -10,8 +10,15 @@ from adapter_bert_tf.lazy import tf
 
 Tensor: TypeAlias = Union["tf.Tensor", "tf.Variable"]
 
+
+def _gelu(x: tf.Tensor) -> tf.Tensor:
+    """The approximation with tanh, whose cube of x overflows float16 from 41 on."""
+    wide = tf.cast(x, tf.float32) if x.dtype == tf.float16 else x
+    return tf.cast(tf.nn.gelu(wide, approximate=True), x.dtype)
+
+
 ACTIVATION_FUNCTIONS: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
-    "gelu": lambda x: tf.nn.gelu(x, approximate=True),
+    "gelu": _gelu,
     "gelu_erf": lambda x: tf.nn.gelu(x, approximate=False),
     "relu": lambda x: tf.nn.relu(x),
     "swish": lambda x: tf.nn.silu(x),

@@ -20,7 +20,6 @@ from adapter_bert_tf.sanitize import preview, printable
 from adapter_bert_tf.store.directory import find_adapter, parse_named_folders
 from adapter_bert_tf.training import inference
 from adapter_bert_tf.training.progress import RowProgress
-from adapter_bert_tf.training.strategy import set_precision
 
 NAME = "compare"
 METRIC_FIELDS = ("adapter", "metric", "value", "low", "high", "examples")
@@ -89,7 +88,6 @@ def _check_same(first: Plan, plan: Plan, name: str) -> None:
 
 
 def _compute_answers(runner: TaskRunner, plan: Plan) -> Any:
-    set_precision(plan.precision)
     model, dev = new_model(runner, plan), dev_set(plan)
     progress = RowProgress(f"{plan.output.adapter_folder}, {dev.title}", dev.rows)
     return dev.answers(list(progress.track(inference.predict(model, dev.batches))))

@@ -3,17 +3,31 @@
 import argparse
 import errno
 import os
+import re
 import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Collection, Sequence
 
+from adapter_bert_tf.cli import compilation_cache
 from adapter_bert_tf.config.messages import spell_for_command
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, is_out_of_memory
 from adapter_bert_tf.permissions import denied
 from adapter_bert_tf.sanitize import is_utf8, preview, printable
 
 NO_MEMORY = "The memory of this machine is not enough. Use smaller batches, or a shorter length."
+GPU_HINT = (
+    " `adapter-bert doctor` looks for what the GPU lacks. CUDA_VISIBLE_DEVICES=-1 selects the CPU."
+)
+# Words of TensorFlow's and XLA's messages on NVIDIA's cards, drivers, libraries and compilers.
+GPU_WORDS = re.compile(
+    r"CUDA|cuda|cuDNN|CUDNN|cublas|BLAS support|DNN library|NCCL|PTX|ptxas|libdevice"
+)
+# Lines before and after the cause in an error of a graph: where its operation was defined.
+STACK_LINES = re.compile(
+    r"\s*(Graph execution error:|Detected at node |File \"|<stack traces|\[\[\{\{node |"
+    r"\d+ root error)"
+)
 NO_ROOM = "There is no room left on the disk. Make some, and give the same command again."
 
 
@@ -61,6 +75,7 @@ def run_guarded(run: Callable[[], int], flags: Collection[str]) -> int:
       flags: names of the command's flags, for messages.
     """
     before_tensorflow()
+    compilation_cache.use()
     try:
         require_utf8(sys.argv)
         return run()
@@ -83,16 +98,26 @@ def error_report(error: BaseException, folder: str | None) -> str:
 
 
 def _description(error: BaseException) -> str:
-    text = " ".join(str(error).split())[:300] or type(error).__name__
-    if isinstance(error, MemoryError):
+    whole = str(error)
+    if is_tensorflows := _is_tensorflow_error(error, "OpError"):
+        whole = _cause(whole)
+    text = " ".join(whole.split())[:300] or type(error).__name__
+    if is_out_of_memory(error):
         return NO_MEMORY
     if isinstance(error, OSError):
         return f"{NO_ROOM} ({text})" if error.errno in (errno.ENOSPC, errno.EDQUOT) else f"{text}."
     if _is_tensorflow_error(error, "ResourceExhaustedError"):
         return NO_ROOM if "No space" in text or "space left" in text else NO_MEMORY
-    if _is_tensorflow_error(error, "OpError"):
-        return f"TensorFlow failed: {text}."
+    if is_tensorflows:
+        hint = GPU_HINT if GPU_WORDS.search(whole) else ""
+        return f"TensorFlow failed: {text.rstrip('.')}.{hint}"
     return f"This should not have happened ({type(error).__name__}: {text})."
+
+
+def _cause(text: str) -> str:
+    """Returns a message of TensorFlow without the places where its operation was defined."""
+    lines = [line for line in text.splitlines() if not STACK_LINES.match(line)]
+    return re.sub(r"\{\{function_node [^}]*\}\} ?", "", "\n".join(lines))
 
 
 def _is_tensorflow_error(error: BaseException, name: str) -> bool:

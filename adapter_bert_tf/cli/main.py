@@ -32,7 +32,7 @@ MODULES = {
     "store": "adapter_bert_tf.cli.store",
     "serve": "adapter_bert_tf.cli.serve",
     "analyze": "adapter_bert_tf.cli.analyze",
-    "doctor": "adapter_bert_tf.doctor",
+    "doctor": "adapter_bert_tf.doctor.command",
 }
 
 

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from absl import flags, logging
 
+from adapter_bert_tf.cli import compilation_cache
 from adapter_bert_tf.cli.absl_flags import config_of
 from adapter_bert_tf.cli.config_file import apply_config_file
 from adapter_bert_tf.cli.error_handling import before_tensorflow, error_report, require_utf8
@@ -37,7 +38,9 @@ def run_job(
         require_utf8([*sys.argv, os.getcwd()])
         _require_flags((words or [])[1:])
         apply_config_file(parsed)
-        config = _with_adapter_defaults(config_of(parsed), options)
+        config = config_of(parsed)
+        compilation_cache.use(deterministic=bool(config.values.get("deterministic")))
+        config = _with_adapter_defaults(config, options)
         checks.check(config)
         warn_of_ineffective_flags(config)
         _check_found(config, options)

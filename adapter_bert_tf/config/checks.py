@@ -15,6 +15,7 @@ from adapter_bert_tf.tasks import OWN, find_task
 def check(config: RunConfig) -> None:
     """Runs all checks of a command's configuration."""
     _check_actions(config)
+    _check_precision(config)
     if config.actions.do_train:
         _check_rates(config)
         if not config.sweeps.sweep:  # Its runs may differ in this.
@@ -36,6 +37,14 @@ def _check_actions(config: RunConfig) -> None:
     if not any(config.value(name) for name in names):
         flags = ", ".join(f"--{name}" for name in names)
         raise Missing(f"Nothing to do: give at least one of {flags}.")
+
+
+def _check_precision(config: RunConfig) -> None:
+    if config.device.precision == "float16" and config.device.strategy == "tpu":
+        raise Conflict(
+            "--precision=float16 needs loss scaling, which TensorFlow does not have on TPUs. Use "
+            "--precision=bfloat16."
+        )
 
 
 def _check_rates(config: RunConfig) -> None:

@@ -79,8 +79,11 @@ class TrainOptions(TypedDict, total=False):
     report: bool
     distribution: Literal["auto", "one_device", "mirrored", "multi_worker", "tpu"]
     use_tpu: bool
-    precision: Literal["float32", "bfloat16", "bfloat16_base"]
-    jit_compile: bool
+    precision: Literal["auto", "float32", "bfloat16", "float16", "bfloat16_base"]
+    tf32: bool
+    deterministic: bool
+    jit_compile: bool | None
+    gpu_memory_limit: int | None
     pad_to: int | None
     iterations_per_loop: int | None
     tpu_name: str | None
@@ -90,3 +93,4 @@ class TrainOptions(TypedDict, total=False):
     num_tpu_cores: int
     num_trials: int
     sweep: str | None
+    parallel_trials: int

@@ -10,6 +10,7 @@ from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT
 from adapter_bert_tf.adapters.ops import compiled
 from adapter_bert_tf.data.frozen_outputs import FrozenOutputs
 from adapter_bert_tf.data.host_shard import WHOLE_BATCH
+from adapter_bert_tf.data.padding import padded_lengths
 from adapter_bert_tf.data.tokenization import pad_inputs
 
 TOKENIZE_BATCH = 1024
@@ -78,9 +79,9 @@ def train_batches(
 ):
     """Makes shuffled training batches of equal size, over as many epochs as `steps` needs.
 
-    The same `seed` gives the same batches. A batch is padded to its longest example, rounded up to
-    a multiple of `pad_to` (None: always to `max_seq_length`). `group_by_length` is the scope of
-    sorting by length, see `pool_sizes`; `start` batches are skipped, for a resumed run.
+    The same `seed` gives the same batches. A batch is padded to its longest example, rounded up as
+    `pad_to` says (`padding.PadTo`). `group_by_length` is the scope of sorting by length, see
+    `pool_sizes`; `start` batches are skipped, for a resumed run.
 
     Returns:
       `tf.data.Dataset` of (inputs, labels), one element for each local replica and step.
@@ -158,8 +159,7 @@ def pool_sizes(examples, batch_size, steps, group_by_length):
 def gather_batches(features, plan, max_seq_length, pad_to=8, shard=WHOLE_BATCH):
     """Gathers and pads the batches of a plan, `[batches, batch_size]` indices of examples."""
     longest = features.lengths[plan].max(-1, initial=1)
-    rounded = -(-longest // pad_to) * pad_to if pad_to else np.full_like(longest, max_seq_length)
-    widths = np.minimum(rounded, max_seq_length)
+    widths = padded_lengths(longest, pad_to, max_seq_length)
     static_shape = [plan.shape[1] // shard.replicas, None if pad_to else max_seq_length]
 
     def batch(rows, width):

@@ -50,7 +50,8 @@ class EncoderModel(tf_keras.Model):
     unused: tuple[str, ...] = ()  # Groups of variables that no output depends on.
 
     def __init__(self, encoder: AdapterBertEncoder | TaskEncoder, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        # Or the skip connection would round the known output of frozen layers, a float input.
+        super().__init__(autocast=False, **kwargs)
         self.encoder = encoder
 
     def training_loss(self) -> Loss:

@@ -10,6 +10,7 @@ from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT
 from adapter_bert_tf.adapters.ops import ROWS, compiled
 from adapter_bert_tf.errors import Conflict
+from adapter_bert_tf.multi_adapter.compiled_pass import CompiledPass
 from adapter_bert_tf.multi_adapter.fusions import fusion_and_members, joint_logits
 from adapter_bert_tf.multi_adapter.live_task import LiveTask
 from adapter_bert_tf.multi_adapter.mixed import (
@@ -23,15 +24,20 @@ from adapter_bert_tf.multi_adapter.mixed import (
 )
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.task_types import type_of
+from adapter_bert_tf.training.compilation import compiles_by_default
 
 Key = tuple[str, str, int]
+compiled_for_any_shape = functools.partial(compiled, reduce_retracing=True)
 
 
 class ForwardPasses:
-    """Compiled forward passes of an encoder; the weights of a task are arguments."""
+    """Compiled forward passes of an encoder; the weights of a task are arguments.
+
+    On a GPU, XLA compiles those of single tasks, once they come often.
+    """
 
     def __init__(self, encoder: AdapterBertEncoder) -> None:
-        self.encoder = encoder
+        self.encoder, self._uses_xla = encoder, compiles_by_default()
         self._functions: dict[tuple[Key, str], Callable[..., Any]] = {}
 
     def single(self, task: LiveTask, inputs: Inputs) -> tf.Tensor:
@@ -114,13 +120,22 @@ class ForwardPasses:
                 values = {name: tf.gather(value, task_indices) for name, value in values.items()}
             return kind.logits_of(encoder, inputs, adapter, values, stacked)
 
+        if self._uses_xla and not variant:
+            longest = self.encoder.config["max_sequence_length"]
+            return self._cached(_key(config), run, make=lambda run: CompiledPass(run, longest))
         return self._cached(_key(config), run, variant)
 
-    def _cached(self, key: Key, run: Callable[..., Any], variant: str = "") -> Callable[..., Any]:
+    def _cached(
+        self,
+        key: Key,
+        run: Callable[..., Any],
+        variant: str = "",
+        make: Callable[..., Any] = compiled_for_any_shape,
+    ) -> Callable[..., Any]:
         """Returns the compiled function of a key; a variant of it has arguments of other types."""
         function = self._functions.get((key, variant))
         if function is None:  # Another thread may concurrently remove the pass.
-            function = compiled(run, reduce_retracing=True)
+            function = make(run)
             self._functions[key, variant] = function
         return function
 

@@ -30,6 +30,7 @@ from adapter_bert_tf.store.directory import load_adapter, save_adapter
 from adapter_bert_tf.store.members import Member, make_fusion_config, stack_members, update_members
 from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.task_types import type_of
+from adapter_bert_tf.training.devices import prepare_gpus
 from adapter_bert_tf.training.tuning import Tuning, is_trained, select_trained
 
 
@@ -40,16 +41,14 @@ class AdapterModel:
     changes neither other tasks nor the base.
 
     Args:
-      base: `Base`, or an argument of `load_base`.
-
-    Raises:
-      InputError: when the base does not exist.
+      base: `Base`, or an argument of `load_base`. Raises `InputError` if it does not exist.
     """
 
     def __init__(self, base: Base | str | os.PathLike[str] | None = None) -> None:
         if not isinstance(base, Base):
             base = load_base(None if base is None else storage.path_of(base))
         self.base = base
+        prepare_gpus()
         self.encoder = self.base.build_encoder()
         self.encoder.trainable = False
         self._tasks: dict[str, LiveTask] = {}

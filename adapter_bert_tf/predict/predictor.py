@@ -9,7 +9,7 @@ import numpy as np
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import Base, load_base
 from adapter_bert_tf.data.tokenization import TextEncoder
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, memory_context
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.predict import columns, frames, tables
 from adapter_bert_tf.predict.inputs import CutRows, Row, encodable, listed, rows_of
@@ -239,6 +239,12 @@ class Predictor:
             answers.update(zip(numbers, part, strict=True))
         return [answers[number] for number in range(len(rows))]
 
+    def _memory_advice(self) -> str:
+        return (
+            f"The memory is not enough for a batch of {self.batch_size} rows. Give a smaller "
+            f"batch_size."
+        )
+
     def _group(
         self, rows: Sequence[Row], names: Sequence[str], cut: CutRows
     ) -> Iterable[dict[str, Any]]:
@@ -252,7 +258,8 @@ class Predictor:
         config, texts = self._configs[names[0]], list(zip(*rows, strict=True))
         inputs, kind = config["inputs"], type_of(config)
         encoder = self._encoders[inputs["max_seq_length"]]
-        outputs, are_cut = kind.outputs(run, texts, encoder, inputs, self.batch_size)
+        with memory_context(self._memory_advice, "batch_size"):
+            outputs, are_cut = kind.outputs(run, texts, encoder, inputs, self.batch_size)
         cut.add(are_cut, f"{kind.longest}={inputs[kind.longest]}")
         answers: dict[int, dict[str, Any]] = {}
         for name in dict.fromkeys(names):  # Rows of one adapter together: their widths are equal.

@@ -1,13 +1,14 @@
 """Batch sizes and training settings of a run."""
 
-import tensorflow as tf
-
 from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.sections.command import DeviceConfig
 from adapter_bert_tf.config.sections.training import TrainingConfig
 from adapter_bert_tf.data.mixture import parse_temperature
+from adapter_bert_tf.data.padding import FEW_LENGTHS, PadTo
 from adapter_bert_tf.errors import InputError, error_context
 from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.run.plan import Batches, Method
+from adapter_bert_tf.training import compilation
 from adapter_bert_tf.training.loop import TrainingSettings
 
 
@@ -27,7 +28,7 @@ def batches_of(config: RunConfig, replicas: int) -> Batches:
         evaluate=-(-config.evaluation.eval_batch_size // replicas) * replicas,
         predict=-(-config.evaluation.predict_batch_size // replicas) * replicas,
         max_seq_length=config.data.max_seq_length,
-        pad_to=_pad_to(config),
+        pad_to=_pad_to(config, replicas),
         group_by_length=config.training.group_by_length,
         seed=config.training.seed,
         temperature=temperature,
@@ -40,20 +41,27 @@ def batch_size(config: TrainingConfig) -> int:
     return config.train_batch_size * config.gradient_accumulation_steps
 
 
-def _pad_to(config: RunConfig) -> int | None:
-    """Returns the factor of batch lengths; None for one fixed length."""
+def _pad_to(config: RunConfig, replicas: int) -> PadTo:
+    """Returns how the lengths of batches are rounded up."""
     if config.device.pad_to is not None:
         return config.device.pad_to or None
     if config.device.strategy == "tpu":
         return None
-    if config.device.jit_compile:
-        return 32  # XLA compiles once for each length.
+    if compiles(config.device, replicas):
+        return FEW_LENGTHS
     # GPUs multiply multiples of 8 faster; on a CPU more padding is only slower.
-    return 8 if tf.config.list_physical_devices("GPU") else 2
+    return 8 if compilation.gpu_count() else 2
+
+
+def compiles(device: DeviceConfig, replicas: int) -> bool:
+    """Whether XLA compiles the steps of a run on these devices."""
+    gpus = 0 if device.strategy == "tpu" else compilation.gpu_count()
+    missing = compilation.missing_on(gpus) if device.jit_compile is None else ()
+    return compilation.is_compiled(device.jit_compile, gpus, replicas, missing)
 
 
 def training_settings(
-    config: RunConfig, method: Method, examples: int, loss: Loss | None
+    config: RunConfig, method: Method, examples: int, loss: Loss | None, replicas: int
 ) -> TrainingSettings:
     """Returns how to train, with 0 steps for a run that does not train. Raises `InputError`."""
     training = config.training
@@ -64,7 +72,7 @@ def training_settings(
         learning_rate=method.tuning.usual_rate if rate is None else rate,
         warmup_proportion=training.warmup_proportion,
         optimizer=training.optimizer,
-        jit_compile=config.device.jit_compile,
+        jit_compile=compiles(config.device, replicas),
         save_every=training.save_checkpoints_steps,
         steps_per_loop=steps_per_loop(config),
         output_dir=config.output.output_dir,

@@ -15,6 +15,7 @@ from adapter_bert_tf.output.lock import remove_dead
 from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.output.run_dir import RECORD
+from adapter_bert_tf.run.memory import explain_memory
 from adapter_bert_tf.run.plan import Job, Plan
 from adapter_bert_tf.run.result_files import has_report, write_eval_results, write_report
 from adapter_bert_tf.run.task_runner import TaskRunner
@@ -23,7 +24,7 @@ from adapter_bert_tf.store.members import stack_members
 from adapter_bert_tf.training.evaluation import Evaluation
 from adapter_bert_tf.training.loop import train
 from adapter_bert_tf.training.parameter_report import count, count_by_group
-from adapter_bert_tf.training.strategy import PRECISIONS, set_precision
+from adapter_bert_tf.training.precision import PRECISIONS, precision_scope
 from adapter_bert_tf.training.tuning import select_trained
 
 
@@ -46,8 +47,11 @@ def run_plan(runner: TaskRunner, plan: Plan) -> dict[str, Any]:
             folder.require_same_content()
         if actions.do_train:
             folder.require_own_adapter(actions.overwrite)
-        job = _build(runner, plan)
+        with explain_memory(plan, "model"):
+            job = _build(runner, plan)
         print(runner.report(job), flush=True)
+        if plan.training.jit_compile:
+            print("XLA compiles the steps, once for each length (--nojit_compile).", flush=True)
         if plan.initial_adapter:
             print(runner.report_start(plan.initial_adapter, plan, job.model), flush=True)
         if not actions.dry_run:
@@ -56,7 +60,6 @@ def run_plan(runner: TaskRunner, plan: Plan) -> dict[str, Any]:
 
 
 def _build(runner: TaskRunner, plan: Plan) -> Job:
-    set_precision(plan.precision)
     tf_keras.utils.set_random_seed(plan.batches.seed)
     with plan.strategy.scope():
         model = new_model(runner, plan)
@@ -67,8 +70,9 @@ def new_model(runner: TaskRunner, plan: Plan) -> EncoderModel:
     """Returns the model with the weights of the base, and of the saved adapter if there is one."""
     _, product_dtype = PRECISIONS[plan.precision]
     frozen = plan.method.tuning.frozen_layers
-    encoder = plan.base.new_encoder(plan.method.adapter, plan.dropout, product_dtype, frozen)
-    model = runner.new_model(plan, encoder)
+    with precision_scope(plan.precision):
+        encoder = plan.base.new_encoder(plan.method.adapter, plan.dropout, product_dtype, frozen)
+        model = runner.new_model(plan, encoder)
     model.compile(jit_compile=plan.training.jit_compile)
     untouched = plan.base.assign(model.named_variables())
     if isinstance(plan.method.adapter, FusionConfig) and plan.members:
@@ -93,18 +97,33 @@ def _execute(runner: TaskRunner, job: Job) -> None:
     results = functools.partial(plan.folder.results, plan.actions.do_export)
     before = results() if plan.writes and not plan.actions.overwrite else {}
     if plan.actions.do_train:
-        _train(runner, job)
+        with explain_memory(plan, "train"):
+            _train(runner, job)
     elif plan.writes:
         plan.folder.start_evaluation(_run_record(job))
     if runner.is_evaluated(plan):
         _evaluate(runner, job)
     if plan.actions.do_predict:
-        runner.predict(job)
+        with explain_memory(plan, "predict"):
+            runner.predict(job)
     if plan.actions.do_export and plan.writes:
-        runner.export(job)
+        with explain_memory(plan, "export"):
+            runner.export(dataclasses.replace(job, model=_float32_model(runner, job)))
     if plan.writes:
         job.record["results"] = results()
         _finish(job, before)
+
+
+def _float32_model(runner: TaskRunner, job: Job) -> EncoderModel:
+    """Returns the model of a SavedModel: a machine without the run's units computes it slowly."""
+    if PRECISIONS[job.plan.precision][0] == "float32":
+        return job.model
+    with job.plan.strategy.scope():
+        model = new_model(runner, dataclasses.replace(job.plan, precision="float32"))
+    trained = job.model.named_variables()
+    for name, variable in model.named_variables().items():
+        variable.assign(trained[name])
+    return model
 
 
 def _finish(job: Job, before: dict[str, Any]) -> None:
@@ -156,6 +175,8 @@ def _train(runner: TaskRunner, job: Job) -> None:
         "examples_per_second": progress.examples_per_second,
         "global_step": progress.weights_step,
     }
+    if progress.skipped_steps is not None:
+        job.record["skipped_steps"] = progress.skipped_steps
     if plan.writes:
         runner.save(job)
 
@@ -168,7 +189,8 @@ def _evaluation(runner: TaskRunner, job: Job) -> Evaluation | None:
 
     def evaluate() -> dict[str, float]:
         job.evaluated.clear()
-        return runner.evaluate(dataclasses.replace(job, plan=evaluated))
+        with explain_memory(plan, "evaluate"):
+            return runner.evaluate(dataclasses.replace(job, plan=evaluated))
 
     return Evaluation(
         every=settings.eval_every_steps,
@@ -195,7 +217,8 @@ def _evaluate(runner: TaskRunner, job: Job) -> None:
     """Scores the development sets, and writes the results into files and the adapter."""
     plan = job.plan
     job.evaluated.clear()
-    scores = runner.evaluate(job)
+    with explain_memory(plan, "evaluate"):
+        scores = runner.evaluate(job)
     job.record["eval"] = scores
     if not plan.writes:
         return
@@ -223,5 +246,6 @@ def _run_record(job: Job) -> dict[str, Any]:
         },
         "chosen_by": list(plan.metrics),
         "replicas": plan.strategy.num_replicas_in_sync,
+        "compiled": plan.training.jit_compile,
         "peak_memory_mb": provenance.peak_memory_mb(),
     } | job.record

@@ -10,6 +10,7 @@ from adapter_bert_tf.base import Base
 from adapter_bert_tf.config.sections.command import ActionsConfig, OutputConfig
 from adapter_bert_tf.config.sections.training import EvaluationConfig
 from adapter_bert_tf.data.mixture import Temperature
+from adapter_bert_tf.data.padding import PadTo
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output.run_dir import RunDir
 from adapter_bert_tf.run.init_from import InitialAdapter
@@ -28,7 +29,7 @@ class Batches:
     Args:
       train, evaluate, predict: examples in a batch, over all replicas.
       max_seq_length: of an input, in word pieces.
-      pad_to: lengths are multiples of this; None for one fixed length.
+      pad_to: how lengths are rounded up.
       group_by_length: from which training examples batches of similar lengths are formed.
       seed: of the order of examples.
       temperature: how often each of several tasks is drawn; see `data.mixture`.
@@ -39,7 +40,7 @@ class Batches:
     evaluate: int
     predict: int
     max_seq_length: int
-    pad_to: int | None
+    pad_to: PadTo
     group_by_length: Literal["epoch", "run", "no"]
     seed: int
     temperature: Temperature
@@ -73,7 +74,7 @@ class Plan:
       saved: the adapter that is applied, if the run does not train.
       batches: how examples form batches.
       training: how to train; 0 steps if the run does not train.
-      precision: a key of `strategy.PRECISIONS`.
+      precision: a key of `precision.PRECISIONS`.
       dropout: rate of all dropouts of base and head in training; None for the base's own.
       folder: owner of `output.folder`.
       settings: dict from name to value, for `run.json`.

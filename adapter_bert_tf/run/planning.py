@@ -16,13 +16,14 @@ from adapter_bert_tf.output.output_dir import OutputDir
 from adapter_bert_tf.output.run_dir import RunDir
 from adapter_bert_tf.run.batch_sizes import batches_of, training_settings
 from adapter_bert_tf.run.checks import path_conflicts, split_history
+from adapter_bert_tf.run.decided_precision import with_decided_precision
 from adapter_bert_tf.run.fingerprint import content_of, fingerprint_of, warn_of_other_data
 from adapter_bert_tf.run.init_from import InitialAdapter, load_initial_adapter, recorded_settings
 from adapter_bert_tf.run.method.from_config import load_members, method_from_config
 from adapter_bert_tf.run.output_contents import contents_of, run_dir
 from adapter_bert_tf.run.plan import Method, Plan
 from adapter_bert_tf.run.run_cache import RunCache
-from adapter_bert_tf.run.saved_settings import with_earlier_defaults, with_saved_settings
+from adapter_bert_tf.run.saved_settings import with_saved_settings
 from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
@@ -37,7 +38,7 @@ from adapter_bert_tf.training.tuning import METHODS
 def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
     """Reads and checks all that a run needs, except the model. Raises `InputError`."""
     # === Paths, and what is in them already ===
-    config = with_earlier_defaults(config)
+    config = with_decided_precision(config, cache)
     checks.check(config)
     actions = config.actions
     require_outside_adapters(config.output.folder)
@@ -85,7 +86,9 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
         method=method,
         saved=saved,
         batches=batches,
-        training=training_settings(config, method, sum(task.count for task in tasks), loss),
+        training=training_settings(
+            config, method, sum(task.count for task in tasks), loss, strategy.num_replicas_in_sync
+        ),
         strategy=strategy,
         precision=config.device.precision,
         dropout=config.training.dropout,

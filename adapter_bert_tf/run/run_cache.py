@@ -14,6 +14,8 @@ from adapter_bert_tf.config.sections.command import DeviceConfig
 from adapter_bert_tf.config.sections.model import BaseConfig
 from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.store import SavedAdapter
+from adapter_bert_tf.training.devices import configure_devices
+from adapter_bert_tf.training.precision import configure_numerics
 from adapter_bert_tf.training.strategy import make_strategy
 
 
@@ -25,10 +27,17 @@ class RunCache:
         self._data: dict[Any, Any] = {}
         self._strategies: dict[tuple[Any, ...], tf.distribute.Strategy] = {}
         self._warned: set[str] = set()
+        self._printed: set[str] = set()
 
     def strategy(self, device: DeviceConfig) -> tf.distribute.Strategy:
-        """Returns the strategy that the settings name; prints one with several replicas once."""
+        """Sets how this process computes, and returns the strategy that the settings name.
+
+        Prints a strategy with several replicas once.
+        """
+        configure_numerics(device.tf32, device.deterministic)
         key = (device.strategy, device.tpu_name, device.tpu_zone, device.gcp_project)
+        if not self._strategies:
+            configure_devices(device)
         if key not in self._strategies:
             strategy = make_strategy(*key)
             replicas = strategy.num_replicas_in_sync
@@ -45,6 +54,12 @@ class RunCache:
             if sentence not in self._warned:
                 self._warned.add(sentence)
                 logging.warning("%s", sentence)
+
+    def print_once(self, line: str) -> None:
+        """Prints a line once, for any number of runs and sweeps."""
+        if line not in self._printed:
+            self._printed.add(line)
+            print(line, flush=True)
 
     def base(self, config: BaseConfig) -> Base:
         """Returns the base that the settings name."""

@@ -6,32 +6,33 @@ import math
 import os
 import statistics
 import time
-from collections.abc import Sequence
-from typing import Any
-
-import tf_keras
+from collections.abc import Mapping, Sequence
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.config.ineffective_flags import ineffective_in_sweep
-from adapter_bert_tf.config.messages import spell_for_command
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.errors import Conflict, Diverged, InputError
+from adapter_bert_tf.errors import Conflict, InputError
 from adapter_bert_tf.output.output_dir import OutputDir
 from adapter_bert_tf.output.records import digest, read_record
 from adapter_bert_tf.output.run_dir import require_own_adapter
 from adapter_bert_tf.run.checks import path_conflicts, paths
+from adapter_bert_tf.run.decided_precision import with_decided_precision
 from adapter_bert_tf.run.execute import run_plan
 from adapter_bert_tf.run.output_contents import contents_of
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.planning import check_replaced_folders, data_config, plan_run
 from adapter_bert_tf.run.result_files import has_report, write_eval_results, write_report
 from adapter_bert_tf.run.run_cache import RunCache
-from adapter_bert_tf.run.saved_settings import with_earlier_defaults
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.directory import copy_adapter
 from adapter_bert_tf.sweeps import best_run, grid, results
+from adapter_bert_tf.sweeps.one_run import execute, plan_again
+from adapter_bert_tf.sweeps.parallel import check_devices, run_in_parallel
+from adapter_bert_tf.sweeps.results import Row
 from adapter_bert_tf.training.progress import format_minutes
+
+WITHOUT_RUNS = "--parallel_trials has no effect without --num_trials, --folds or --sweep."
 
 
 def run(runner: TaskRunner, config: RunConfig) -> None:
@@ -42,9 +43,11 @@ def run(runner: TaskRunner, config: RunConfig) -> None:
     cache = RunCache()
     paths.check(config)
     if not config.sweeps.sweep and config.sweeps.num_trials == 1 and not grid.folds_of(config):
+        if config.sweeps.parallel_trials > 1:
+            cache.warn([WITHOUT_RUNS])
         run_plan(runner, plan_run(runner, config, cache))
         return
-    Sweep(runner, with_earlier_defaults(config), cache).run()
+    Sweep(runner, with_decided_precision(config, cache), cache).run()
 
 
 class Sweep:
@@ -113,6 +116,7 @@ class Sweep:
                 "--sweep, --num_trials and --folds run on one host. Received: "
                 "--distribution=multi_worker. Start the runs one by one."
             )
+        check_devices(config.sweeps.parallel_trials, [one.device for one in self.configs])
         check_replaced_folders(config)
         folders = [run_config.output.folder for run_config in self.configs]
         path_conflicts.check(config, self.runner.output_files(()), folders)
@@ -137,34 +141,51 @@ class Sweep:
         record = read_record(os.path.join(self.out, "run.json"))
         return [None, record.get("run") if isinstance(record, dict) else None]
 
-    def _plan(self, run_config: RunConfig, overwrite: bool = True) -> Plan:
-        return plan_run(self.runner, run_config.changed(overwrite=overwrite), self.cache)
+    def _plan(self, run_config: RunConfig) -> Plan:
+        return plan_again(self.runner, run_config, self.cache)
 
-    def _rows(self) -> list[dict[str, Any]]:
+    def _rows(self) -> list[Row]:
         """Returns the row of each run, in order; executes those that are not finished."""
-        path = os.path.join(self.out, "sweep.csv")
         rows = {} if self.dry_run else self._finished()
+        open_runs = [one for one in self.configs if one.output.folder not in rows]
         start, before, count = time.monotonic(), len(rows), len(self.runs)
-        for number, (setting, run_config) in enumerate(self.runs, start=1):
+        numbers = {one.output.folder: i for i, one in enumerate(self.configs, start=1)}
+
+        def begin(run_config: RunConfig) -> None:
             folder = run_config.output.folder
-            if folder in rows:
-                continue
-            if (done := len(rows) - before) and not self.dry_run:
-                left = (time.monotonic() - start) / done * (count - len(rows))
-                print(
-                    f"{len(rows)} of {count} runs are done, ETA {format_minutes(left)}", flush=True
-                )
-            print(f"***** Run {number} of {count}: {os.path.basename(folder)} *****", flush=True)
-            rows[folder] = self._one_run(run_config)
-            if not self.dry_run:
-                seed, own = run_config.training.seed, rows[folder]["results"]
-                results.log_hparams(folder, setting, seed, own)
-                storage.write_text(path, results.table_of(self.runs, rows))
+            name = os.path.basename(folder)
+            print(f"***** Run {numbers[folder]} of {count}: {name} *****", flush=True)
+
+        def done(run_config: RunConfig, row: Row) -> None:
+            folder = run_config.output.folder
+            rows[folder] = row
+            if self.dry_run:
+                return
+            setting, _ = self.runs[numbers[folder] - 1]
+            results.log_hparams(folder, setting, run_config.training.seed, row["results"])
+            self._write_table(rows)
+            if left := count - len(rows):
+                seconds = (time.monotonic() - start) / (len(rows) - before) * left
+                eta = format_minutes(seconds)
+                print(f"{len(rows)} of {count} runs are done, ETA {eta}", flush=True)
+
+        processes = self.config.sweeps.parallel_trials
+        if processes > 1 and len(open_runs) > 1 and not self.dry_run:
+            run_in_parallel(self.runner, open_runs, processes, begin, done)
+        else:
+            for run_config in open_runs:
+                begin(run_config)
+                done(run_config, execute(self.runner, run_config, self.cache))
         if not self.dry_run:
-            storage.write_text(path, results.table_of(self.runs, rows))
+            self._write_table(rows)
         return [rows[run_config.output.folder] for run_config in self.configs]
 
-    def _finished(self) -> dict[str, dict[str, Any]]:
+    def _write_table(self, rows: Mapping[str, Row]) -> None:
+        path = os.path.join(self.out, "sweep.csv")
+        storage.write_text(path, results.table_of(self.runs, rows))
+
+    def _finished(self) -> dict[str, Row]:
+        """Returns the rows of the runs that an earlier command finished, by output folder."""
         rows = {}
         for run_config in self.configs:
             folder = run_config.output.folder
@@ -175,19 +196,7 @@ class Sweep:
                     write_report(folder)
         return rows
 
-    def _one_run(self, run_config: RunConfig) -> dict[str, Any]:
-        plan = self._plan(run_config)
-        if plan.folder.can_resume():
-            plan = self._plan(run_config, overwrite=False)
-        tf_keras.backend.clear_session()
-        try:
-            record = run_plan(self.runner, plan)
-        except Diverged as error:
-            print(spell_for_command(error), flush=True)
-            return {"status": "diverged", "results": {}}
-        return {"results": {}} if self.dry_run else results.row_of(record)
-
-    def _finish(self, rows: Sequence[dict[str, Any]], metrics: Sequence[str]) -> None:
+    def _finish(self, rows: Sequence[Row], metrics: Sequence[str]) -> None:
         """Chooses the best run or setting, keeps its adapter, and writes the results."""
         settings, folds = [setting for setting, _ in self.runs], grid.folds_of(self.config)
         scores = [

@@ -8,6 +8,7 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.training.dropout import Microbatch
+from adapter_bert_tf.training.loss_scaling import make_scaled_step, needs_loss_scaling
 
 
 def make_train_step(
@@ -18,14 +19,37 @@ def make_train_step(
     All microbatches have the same size, so the mean of their gradients is the gradient of the
     batch: without dropout, both steps change the weights alike.
     """
-    step = functools.partial(type(model).train_step, model)
+    gradients = functools.partial(_gradients, model)
     if microbatch.count > 1:
-        step = functools.partial(_accumulating_step, model, microbatch)
+        gradients = functools.partial(_accumulated_gradients, model, microbatch)
+    if needs_loss_scaling(model):
+        step = make_scaled_step(model, gradients)
+    elif microbatch.count > 1:
+        step = functools.partial(_accumulating_step, model, gradients)
+    else:
+        step = functools.partial(type(model).train_step, model)
     # AutoGraph would parse the source of every layer, which takes longer than tracing, for nothing.
     return tf.autograph.experimental.do_not_convert(step)
 
 
-def _accumulating_step(model, microbatch, data):
+def _accumulating_step(model, gradients, data):
+    _, total = gradients(data, lambda loss: loss)
+    model.optimizer.apply_gradients(zip(total, model.trainable_variables, strict=True))
+    return {metric.name: metric.result() for metric in model.metrics}
+
+
+def _gradients(model, data, scale):
+    """The loss of a batch, and the gradients of the loss that `scale` returns for it."""
+    inputs, labels = data
+    with tf.GradientTape() as tape:
+        outputs = model(inputs, training=True)
+        loss = model.compute_loss(inputs, labels, outputs)
+        scaled = scale(loss)
+    return loss, tape.gradient(scaled, model.trainable_variables)
+
+
+def _accumulated_gradients(model, microbatch, data, scale):
+    """As `_gradients`, in `microbatch.count` parts."""
     # From `[batch, ...]` to `[count, batch / count, ...]`.
     batches = tf.nest.map_structure(
         lambda rows: tf.reshape(rows, tf.concat([[microbatch.count, -1], tf.shape(rows)[1:]], 0)),
@@ -33,21 +57,28 @@ def _accumulating_step(model, microbatch, data):
     )
     variables = model.trainable_variables
 
-    def accumulate(number, sums):
+    def accumulate(number, total_loss, sums):
         inputs, labels = tf.nest.map_structure(lambda rows: rows[number], batches)
         with microbatch.select(number), tf.GradientTape() as tape:
             outputs = model(inputs, training=True)
             loss = model.compute_loss(inputs, labels, outputs) / microbatch.count
-        gradients = tape.gradient(loss, variables, unconnected_gradients="zero")
+            scaled = scale(loss)
+        gradients = tape.gradient(scaled, variables, unconnected_gradients="zero")
         # The gradient of an embedding is sparse, and the loop variable is dense.
-        return number + 1, [
-            total + tf.convert_to_tensor(gradient)
-            for total, gradient in zip(sums, gradients, strict=True)
-        ]
+        return (
+            number + 1,
+            total_loss + loss,
+            [
+                total + tf.convert_to_tensor(gradient)
+                for total, gradient in zip(sums, gradients, strict=True)
+            ],
+        )
 
     zeros = [tf.zeros_like(variable) for variable in variables]
-    _, gradients = tf.while_loop(  # Parallel iterations would need the memory of the whole batch.
-        lambda number, _: number < microbatch.count, accumulate, [0, zeros], parallel_iterations=1
+    _, loss, gradients = tf.while_loop(  # Parallel iterations would need the whole batch's memory.
+        lambda number, *_: number < microbatch.count,
+        accumulate,
+        [0, 0.0, zeros],
+        parallel_iterations=1,
     )
-    model.optimizer.apply_gradients(zip(gradients, variables, strict=True))
-    return {metric.name: metric.result() for metric in model.metrics}
+    return loss, gradients

@@ -35,12 +35,13 @@ class DropoutMasks:
 
     TensorFlow's kernels hide the random state of ordinary dropout, so a resumed run would draw
     other masks. These masks depend only on values that a checkpoint holds: the layer's seed, the
-    number of steps done and the current microbatch.
+    number of steps done and the current microbatch. `counted`: see `draw_dropout`.
     """
 
     seed: int
     step: tf.Variable
     microbatch: Microbatch
+    counted: bool = False
 
     def _maybe_init(self) -> None:
         """Does nothing; tf_keras layers call it before the first use."""
@@ -53,29 +54,51 @@ class DropoutMasks:
             count = count * self.microbatch.count + self.microbatch.number
         draw = count * context.num_replicas_in_sync + context.replica_id_in_sync_group
         shape = tf.shape(inputs) if noise_shape is None else noise_shape
-        return draw_dropout(inputs, rate, shape, tf.stack([self.seed, draw]))
+        return draw_dropout(inputs, rate, shape, tf.stack([self.seed, draw]), self.counted)
 
 
-def draw_dropout(inputs: tf.Tensor, rate: float, shape: Any, seed: tf.Tensor) -> tf.Tensor:
+def draw_dropout(
+    inputs: tf.Tensor, rate: float, shape: Any, seed: tf.Tensor, counted: bool = False
+) -> tf.Tensor:
     """Applies dropout with 16 random bits a value, half as many as TensorFlow draws.
 
     `rate` is rounded to a multiple of 1/65,536, and the scale uses the rounded rate, so the mean is
     preserved. The mask has the int32 `shape`, broadcast to that of `inputs`, and comes from the
-    int32 `[2]` `seed`.
+    int32 `[2]` `seed`. `counted` takes it as key and counter of Philox (Salmon et al. 2011), which
+    TensorFlow otherwise derives from it: for XLA that is a third of a BERT-base step.
     """
     threshold = min(round(rate * RANDOM_VALUES), RANDOM_VALUES - 1)
     if threshold == 0:
         return inputs
     count = tf.reduce_prod(shape)
-    pairs = tf.random.stateless_uniform([(count + 1) // 2], seed, None, None, tf.int32)
+    pairs = (_counted if counted else _derived)([(count + 1) // 2], seed)
     bits = tf.reshape(tf.reshape(tf.bitcast(pairs, tf.int16), [-1])[:count], shape)
     mask = bits >= tf.constant(threshold - RANDOM_VALUES // 2, tf.int16)
     scale = RANDOM_VALUES / (RANDOM_VALUES - threshold)
     return tf.where(mask, inputs * scale, tf.zeros([], inputs.dtype))
 
 
+def _derived(shape: Any, seed: tf.Tensor) -> tf.Tensor:
+    return tf.random.stateless_uniform(shape, seed, None, None, tf.int32)
+
+
+def _counted(shape: Any, seed: tf.Tensor) -> tf.Tensor:
+    key, draw = tf.unstack(tf.cast(seed, tf.uint64))
+    return tf.raw_ops.StatelessRandomUniformFullIntV2(
+        shape=shape,
+        key=[key],
+        counter=tf.stack([tf.zeros_like(draw), draw]),  # The first counts the values of a draw.
+        alg=tf.random.Algorithm.PHILOX.value,
+        dtype=tf.int32,
+    )
+
+
 def seed_dropout(
-    model: tf_keras.Model, seed: int, step: tf.Variable, microbatch: Microbatch | None = None
+    model: tf_keras.Model,
+    seed: int,
+    step: tf.Variable,
+    microbatch: Microbatch | None = None,
+    counted: bool = False,
 ) -> None:
     """Sets the `DropoutMasks` of all dropout layers of a model, from the run's seed.
 
@@ -85,4 +108,4 @@ def seed_dropout(
     layers = [layer for layer in model.submodules if isinstance(layer, tf_keras.layers.Dropout)]
     for number, layer in enumerate(layers):
         layer_seed = (seed * LAYER_STRIDE + number) % 2**31
-        layer._random_generator = DropoutMasks(layer_seed, step, microbatch)
+        layer._random_generator = DropoutMasks(layer_seed, step, microbatch, counted)

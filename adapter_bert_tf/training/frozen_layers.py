@@ -9,6 +9,7 @@ import tf_keras
 
 from adapter_bert_tf.data.batches import Features, eval_batches, eval_plan
 from adapter_bert_tf.data.frozen_outputs import FrozenOutputs
+from adapter_bert_tf.data.padding import PadTo
 from adapter_bert_tf.training import inference
 from adapter_bert_tf.training.progress import RowProgress
 
@@ -26,7 +27,7 @@ class FrozenLayers(tf_keras.Model):
 
 
 def frozen_outputs(
-    model: Any, features: Features, batch_size: int, max_seq_length: int, pad_to: int | None
+    model: Any, features: Features, batch_size: int, max_seq_length: int, pad_to: PadTo
 ) -> FrozenOutputs:
     """Computes the frozen layers for all examples. Raises `InputError` if the disk is full."""
     start = time.monotonic()

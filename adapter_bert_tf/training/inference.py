@@ -10,6 +10,8 @@ import tf_keras
 
 from adapter_bert_tf.adapters.ops import compiled
 from adapter_bert_tf.data.host_shard import HostShard
+from adapter_bert_tf.errors import Unsupported
+from adapter_bert_tf.training.compilation import CompiledStep
 from adapter_bert_tf.training.strategy import distribute, is_multi_worker
 
 # Traced steps by model and input shapes; weak, so that they are freed with the model.
@@ -23,27 +25,46 @@ def predict(
 
     The first call traces a graph. Later calls reuse it with the current weights, and do not see a
     change of the layers. Yields the outputs of one global batch, float32 `[batch, ...]`, in the
-    order of its rows, the same on every host.
+    order of its rows, the same on every host. Raises `InputError` if float16 cannot hold a value of
+    the computation.
     """
     step = None
-    for inputs in distribute(model.distribute_strategy, batches):
-        step = step or _step(model, inputs)
-        yield step(inputs).numpy()
+    data = distribute(model.distribute_strategy, batches)
+    for inputs in data:
+        step = step or _step(model, inputs, data.element_spec)
+        outputs = step(inputs).numpy()
+        if model.compute_dtype == "float16" and not np.isfinite(outputs).all():
+            raise Unsupported(
+                "A value of this model exceeds float16's 65,504, so an answer is not a number. Use "
+                "precision='float32', or 'bfloat16' on a card that has it.",
+                "precision='float32'",
+            )
+        yield outputs
 
 
-def _step(model: tf_keras.Model, first: Any) -> Callable[..., Any]:
-    """The traced step for batches that start with `first`.
+def _step(model: tf_keras.Model, first: Any, spec: Any) -> Callable[..., Any]:
+    """The traced step for batches that start with `first`, of the type `spec`.
 
     A `tf.function` is traced for the first shapes exactly, then once for all others, and the two
     graphs differ in the last digits. One function for each first shape gives the same bytes for the
     same batches.
     """
-    tensors = tf.nest.flatten(first, expand_composites=True)
+    is_compiled = model.jit_compile and model.distribute_strategy.num_replicas_in_sync == 1
+    tensors = tf.nest.flatten(spec if is_compiled else first, expand_composites=True)
     key = (model.jit_compile, *(tuple(tensor.shape) for tensor in tensors))
     steps = _steps.setdefault(model, {})
     if key not in steps:
-        steps[key] = _new_step(model)
+        steps[key] = _compiled_step(model, spec) if is_compiled else _new_step(model)
     return steps[key]
+
+
+def _compiled_step(model: tf_keras.Model, spec: Any) -> Callable[..., Any]:
+    """The step on one device that XLA compiles, once for each length."""
+    model_of: Callable[[], Any] = weakref.ref(model)
+    size = sum(variable.shape.num_elements() for variable in model.variables)
+    return CompiledStep(
+        lambda inputs: model_of()(inputs, training=False), "evaluation step", size, spec
+    )
 
 
 def _new_step(model: tf_keras.Model) -> Callable[..., Any]:

@@ -3,20 +3,23 @@
 import dataclasses
 import math
 from collections.abc import Callable
+from typing import Any
 
 import tensorflow as tf
 import tf_keras
 from absl import logging
 
 from adapter_bert_tf.data.host_shard import HostShard
-from adapter_bert_tf.errors import Diverged, InputError, Mismatch, WorkerLost
+from adapter_bert_tf.errors import Diverged, InputError, Mismatch, WorkerLost, is_out_of_memory
 from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.training.accumulation import make_train_step
 from adapter_bert_tf.training.best import Variables
 from adapter_bert_tf.training.checkpoints import Checkpoints, SaveCheckpoints
+from adapter_bert_tf.training.compilation import train_function
 from adapter_bert_tf.training.dropout import Microbatch, seed_dropout
 from adapter_bert_tf.training.evaluation import Evaluation, EvaluationCallback
 from adapter_bert_tf.training.interruption import StopRelay, catch_signals
+from adapter_bert_tf.training.loss_scaling import needs_loss_scaling, with_loss_scaling
 from adapter_bert_tf.training.optimizer import OPTIMIZERS, BertAdam, Schedule
 from adapter_bert_tf.training.progress import Progress
 from adapter_bert_tf.training.strategy import distribute, io_device, is_chief, is_multi_worker
@@ -118,6 +121,7 @@ def train(
                 f"than {settings.batch_size}."
             )
         run_steps(model, batches, settings, progress, evaluations, checkpoints)
+        report_skipped(progress, optimizer)
         stopped_early = evaluations and evaluations.should_stop
         if progress.step < settings.steps and not stopped_early:
             # `fit` ends silently at the end of its data.
@@ -136,7 +140,7 @@ def restore_latest(
     strategy: tf.distribute.Strategy,
     settings: TrainingSettings,
     trained: Variables,
-    optimizer: BertAdam,
+    optimizer: Any,
 ) -> tuple[Checkpoints | None, int]:
     """Restores the latest checkpoint; returns `Checkpoints` and its step, (None, 0) without any.
 
@@ -170,6 +174,8 @@ def run_steps(
     callbacks = [progress, tf_keras.callbacks.TerminateOnNaN()]
     callbacks += [evaluations] if evaluations else []
     data = distribute(strategy, lambda share: batches(progress.start, share))
+    if settings.jit_compile and strategy.num_replicas_in_sync == settings.steps_per_loop == 1:
+        model.train_function = train_function(model, data.element_spec, progress)
     if not checkpoints:
         fit(model, data, settings, progress.start, callbacks)
         return
@@ -194,6 +200,19 @@ def checkpoint_callbacks(strategy, stop, checkpoints, settings, progress):
         )
 
 
+def report_skipped(progress: Progress, optimizer: Any) -> None:
+    """Prints how many steps a float16 training skipped, also before it was resumed."""
+    skipped = getattr(optimizer, "skipped_steps", None)
+    if skipped is None:
+        return
+    progress.skipped_steps = int(skipped.numpy())
+    if progress.skipped_steps:
+        progress.print_line(
+            f"{progress.skipped_steps} of {progress.step} steps were skipped: a gradient exceeded "
+            f"float16. The loss scale ends at {float(optimizer.loss_scale):g}."
+        )
+
+
 def fit(model, data, settings, start, callbacks):
     """Runs tf_keras' `fit` from a step to the last; the first callback is the `Progress`."""
     try:
@@ -201,7 +220,7 @@ def fit(model, data, settings, start, callbacks):
             data, steps_per_epoch=settings.steps - start, epochs=1, verbose=0, callbacks=callbacks
         )
     except WORKER_LOST_ERRORS as error:
-        if not is_multi_worker(model.distribute_strategy):
+        if not is_multi_worker(model.distribute_strategy) or is_out_of_memory(error):
             raise
         raise WorkerLost(
             f"Another worker was lost at step {callbacks[0].step}, and training cannot continue "
@@ -211,9 +230,10 @@ def fit(model, data, settings, start, callbacks):
     finally:
         callbacks[0].close()
     if not math.isfinite(history.history["loss"][-1]):
+        hint = ", or train in another precision than float16" if needs_loss_scaling(model) else ""
         raise Diverged(
             f"Training diverged at step {callbacks[0].step}: the loss is not finite. "
-            f"Lower learning_rate={settings.learning_rate}. Nothing was saved.",
+            f"Lower learning_rate={settings.learning_rate}{hint}. Nothing was saved.",
             f"learning_rate={settings.learning_rate}",
         )
 
@@ -245,8 +265,12 @@ def compile_model(model, settings):
     decay = settings.weight_decay
     optimizer = BertAdam(schedule, **OPTIMIZERS[settings.optimizer], weight_decay=decay)
     optimizer.build(model.trainable_variables)
+    if needs_loss_scaling(model):
+        optimizer = with_loss_scaling(optimizer)
     microbatch = Microbatch(settings.microbatches)
-    seed_dropout(model, settings.seed, optimizer.iterations, microbatch)
+    seed_dropout(
+        model, settings.seed, optimizer.iterations, microbatch, counted=settings.jit_compile
+    )
     model.compile(
         optimizer=optimizer,
         loss=settings.loss or model.training_loss(),

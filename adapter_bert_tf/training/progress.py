@@ -66,6 +66,7 @@ class Progress(tf_keras.callbacks.Callback):
     Attributes:
       step: steps done.
       stopped_early: whether training stopped early.
+      skipped_steps: steps that float16 training skipped; None in another precision.
       weights_step: the step of the model's weights; the last step unless an earlier one was best.
     """
 
@@ -89,6 +90,7 @@ class Progress(tf_keras.callbacks.Callback):
         self.stream = stream or sys.stdout
         self.start = self.step = self.weights_step = self.recorded_step = start
         self.stopped_early = False
+        self.skipped_steps: int | None = None
         self.mean_loss, self.mean_step = 0.0, start
         self.folder, self.log = folder, None
         self.examples_per_second = self.seconds = self.cpu_seconds = self.paused_seconds = 0.0
@@ -122,6 +124,7 @@ class Progress(tf_keras.callbacks.Callback):
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """Returns a context whose time counts only for the estimate of the time left."""
+        self._end_line()
         wall, processor = time.monotonic(), time.process_time()
         yield
         elapsed = time.monotonic() - wall
@@ -130,6 +133,15 @@ class Progress(tf_keras.callbacks.Callback):
         self.start_cpu_time += time.process_time() - processor
         self.paused_seconds += elapsed
 
+    @contextlib.contextmanager
+    def compiling(self) -> Iterator[None]:
+        """Returns a context whose time examples/s and the estimate of the time left exclude."""
+        start = time.monotonic()
+        yield
+        if self.compiled is not None:  # Examples/s exclude the first call anyway.
+            step, end = self.compiled
+            self.compiled = step, end + time.monotonic() - start
+
     def log_row(self, row: dict[str, float]) -> None:
         """Adds a row, with `step`, to metrics.jsonl and TensorBoard, if there is a folder."""
         if self.log is not None:
@@ -137,7 +149,13 @@ class Progress(tf_keras.callbacks.Callback):
 
     def print_line(self, line: str) -> None:
         """Prints a separate line."""
-        print(f"\n{line}" if self.line_is_open else line, file=self.stream, flush=True)
+        self._end_line()
+        print(line, file=self.stream, flush=True)
+
+    def _end_line(self) -> None:
+        """Ends the line that a terminal shows, because other lines follow it."""
+        if self.line_is_open:
+            print(file=self.stream, flush=True)
         self.line_is_open = False
 
     def flush(self):

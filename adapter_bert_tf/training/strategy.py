@@ -1,10 +1,9 @@
-"""Devices: the `tf.distribute` strategy, batches for each host, and precision."""
+"""Devices: the `tf.distribute` strategy, and batches for each host."""
 
 import importlib.metadata
 import os
 
 import tensorflow as tf
-import tf_keras
 
 from adapter_bert_tf.data.host_shard import WHOLE_BATCH, HostShard
 from adapter_bert_tf.errors import InputError, Missing, Unavailable
@@ -30,6 +29,9 @@ def make_strategy(distribution="auto", tpu_name=None, tpu_zone=None, gcp_project
         return tf.distribute.get_strategy()
     if distribution == "mirrored":
         devices = gpus or tf.config.list_logical_devices("CPU")
+        # TensorFlow 2.20 reduces by NCCL between GPUs, and by its own ring between CPUs and between
+        # logical GPUs of one card, where NCCL fails. XLA takes none of the other operations that
+        # `cross_device_ops` could name.
         return tf.distribute.MirroredStrategy([device.name for device in devices])
     if distribution == "tpu":
         return _tpu_strategy(tpu_name, tpu_zone, gcp_project)
@@ -124,16 +126,3 @@ def distribute(strategy, batches):
     return strategy.distribute_datasets_from_function(
         lambda context: batches(HostShard.from_context(context))
     )
-
-
-# By name: tf_keras' policy, and the dtype of products with the base's kernels.
-PRECISIONS = {
-    "float32": ("float32", None),
-    "bfloat16": ("mixed_bfloat16", None),
-    "bfloat16_base": ("float32", "bfloat16"),
-}
-
-
-def set_precision(precision):
-    """Sets the compute dtype of layers created from now on, by a name in `PRECISIONS`."""
-    tf_keras.mixed_precision.set_global_policy(PRECISIONS[precision][0])

@@ -98,6 +98,53 @@ def test_where_no_log_can_be_written_the_traceback_is_shown(monkeypatch):
     assert "The traceback is this:" in said and "KeyError: 'lost'" in said
 
 
+STACK = (
+    "Graph execution error:\n\nDetected at node Call defined at (most recent call last):\n"
+    + '  File "/site-packages/tf_keras/src/engine/training.py", line 1804, in fit\n\n' * 5
+)
+CALL = "\t [[{{node PartitionedCall}}]] [Op:__inference_train_function_418]"
+# What TensorFlow says, the cause in it, and whether it is about the GPU: from reports of users.
+GRAPH_ERRORS = [
+    ("Input is not invertible.", "Input is not invertible. The traceback", False),
+    (
+        "{{function_node __wrapped__Mul_device_/device:GPU:0}} 'cuLaunchKernel(f, x)' "
+        "failed with 'CUDA_ERROR_INVALID_HANDLE'",
+        "TensorFlow failed: 'cuLaunchKernel(f, x)' failed with 'CUDA_ERROR_INVALID_HANDLE'",
+        True,
+    ),
+    ("No PTX compilation provider is available. Neither ptxas", "No PTX compilation", True),
+    ("libdevice not found at ./libdevice.10.bc", "libdevice not found", True),
+    ("DNN library initialization failed. Look at the errors above", "DNN library", True),
+    (
+        "Attempting to perform BLAS operation using StreamExecutor without BLAS support",
+        "BLAS",
+        True,
+    ),
+    (
+        "2 root error(s) found.\n  (0) INTERNAL: NCCL operation ncclGroupEnd() failed",
+        "TensorFlow failed: (0) INTERNAL: NCCL operation",
+        True,
+    ),
+]
+
+
+@pytest.mark.parametrize("said,cause,is_gpu", GRAPH_ERRORS)
+def test_an_error_in_a_graph_says_its_cause(said, cause, is_gpu, tmp_path):
+    error = tf.errors.InternalError(None, None, f"{STACK}{said}\n{CALL}")
+    message = error_report(error, str(tmp_path))
+    assert cause in message
+    assert ("adapter-bert doctor" in message) == is_gpu
+    assert "training.py" not in message and "[Op:" not in message
+    (log,) = tmp_path.iterdir()
+    assert "training.py" in log.read_text()
+
+
+def test_a_full_disk_within_a_graph_is_not_called_memory(tmp_path):
+    said = f"{STACK}OUT; No space left on device\n{CALL}"
+    message = error_report(tf.errors.ResourceExhaustedError(None, None, said), str(tmp_path))
+    assert message.startswith("There is no room left on the disk")
+
+
 NO_UTF8 = os.fsdecode(b"/tmp/\xff")
 
 

@@ -29,6 +29,7 @@ FREE = """
     output_dir do_eval do_predict do_export export_dir eval_batch_size predict_batch_size overwrite
     config dry_run report cache_frozen save_checkpoints_steps iterations_per_loop verbose_logging
     features_dir question context tpu_name tpu_zone gcp_project master num_tpu_cores
+    gpu_memory_limit parallel_trials
 """
 ONLY_RESULTS = """
     predict_file n_best_size max_answer_length null_score_diff_threshold adapter_name
@@ -36,9 +37,10 @@ ONLY_RESULTS = """
 NOT_SWEPT = """
     task_name data_dir data_source train_file predict_file output_dir adapter_dir features_dir
     config sweep num_trials overwrite dry_run report do_train do_eval do_predict do_export
-    export_dir split_seed dev_share seed adapter_name metric folds
+    export_dir split_seed dev_share seed adapter_name metric folds gpu_memory_limit
+    parallel_trials
 """
-NOT_REPEATED = "output_dir adapter_dir export_dir config overwrite"
+NOT_REPEATED = "output_dir adapter_dir export_dir config overwrite gpu_memory_limit parallel_trials"
 DATA = {
     Command.CLASSIFIER: """
         task_name data_dir data_source text_a_column text_b_column label_column delimiter header

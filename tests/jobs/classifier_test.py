@@ -312,6 +312,7 @@ def test_an_interrupted_run_does_not_go_on_with_other_data(finished_copy, mrpc, 
 
 MODES = [
     ["--precision=bfloat16"],
+    pytest.param(["--precision=float16"], marks=pytest.mark.long),
     pytest.param(["--precision=bfloat16_base"], marks=pytest.mark.slow),
     pytest.param(["--jit_compile"], marks=pytest.mark.long),
     ["--distribution=mirrored"],

@@ -4,6 +4,12 @@ import json
 
 import pytest
 
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.setting import Command
+from adapter_bert_tf.data.padding import FEW_LENGTHS
+from adapter_bert_tf.run.batch_sizes import batches_of, compiles
+from adapter_bert_tf.run.saved_settings import with_earlier_defaults
+from adapter_bert_tf.training import compilation
 from tests.runs import train, try_to_train, write_mrpc
 
 SHORT = ("--num_train_epochs=1", "--learning_rate=1e-2")
@@ -72,3 +78,29 @@ def test_a_damaged_order_is_not_taken_over(mrpc, tiny_base_folder, tmp_path):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"group_by_length": damage}))
         message = try_to_train(mrpc, tiny_base_folder, out, *SHORT)
         assert "holds the checkpoints of another run: --group_by_length" in message
+
+
+@pytest.mark.parametrize(
+    ("recorded", "given", "expected"),
+    [
+        ({"jit_compile": False}, {}, False),  # A run that an earlier version began on a GPU.
+        ({}, {}, False),
+        ({"jit_compile": None}, {}, True),
+        ({"jit_compile": True}, {}, True),
+        ({"jit_compile": False}, {"jit_compile": True}, True),
+        ({"jit_compile": None}, {"jit_compile": False}, False),
+    ],
+)
+def test_what_an_earlier_version_began_on_a_gpu_is_not_compiled(
+    recorded, given, expected, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(compilation, "gpu_count", lambda: 1)
+    path = tmp_path / "checkpoints" / "flags.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(recorded))
+    config = RunConfig.from_values(
+        Command.CLASSIFIER, {"output_dir": str(tmp_path), "do_train": True} | given, given
+    )
+    device = with_earlier_defaults(config).device
+    assert compiles(device, replicas=1) == expected
+    assert batches_of(config, 1).pad_to == (8 if given == {"jit_compile": False} else FEW_LENGTHS)

@@ -5,7 +5,16 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+from adapter_bert_tf.training import dropout
 from adapter_bert_tf.training.dropout import draw_dropout, seed_dropout
+
+
+@pytest.fixture(autouse=True, params=[False, True], ids=["derived", "counted"])
+def counted(request, monkeypatch):
+    """All of it holds for the masks of compiled steps, too."""
+    monkeypatch.setattr(dropout.draw_dropout, "__defaults__", (request.param,))
+    monkeypatch.setattr(dropout.seed_dropout, "__defaults__", (None, request.param))
+    return request.param
 
 
 def masks(seed=1, step=0, rate=0.5):
@@ -81,3 +90,17 @@ def test_gradient_of_what_stays():
         tape.watch(x)
         found = draw_dropout(x, 0.5, tf.shape(x), tf.constant([0, 5]))
     np.testing.assert_array_equal(tape.gradient(found, x), found / x)
+
+
+def test_xla_draws_the_counted_masks(counted):
+    """As the device without XLA, and in few operations."""
+    drop = tf.function(
+        lambda x, seed: draw_dropout(x, 0.5, tf.shape(x), seed), jit_compile=True, autograph=False
+    )
+    arguments = tf.ones([64, 64]), tf.constant([7, 8])
+    operations = drop.experimental_get_compiler_ir(*arguments)(stage="hlo").count(" = ")
+    assert (operations < 60) == counted
+    if counted:
+        np.testing.assert_array_equal(
+            drop(*arguments), draw_dropout(arguments[0], 0.5, tf.constant([64, 64]), arguments[1])
+        )

@@ -1,4 +1,4 @@
-"""The compiled steps: what TPUs demand of them, and what stays float32 under bfloat16."""
+"""The compiled steps: what TPUs demand of them, and what stays float32 in every precision."""
 
 import re
 
@@ -17,7 +17,7 @@ from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.training.loop import TrainingSettings, compile_model
-from adapter_bert_tf.training.strategy import set_precision
+from adapter_bert_tf.training.precision import precision_scope
 from adapter_bert_tf.training.tuning import METHODS, Tuning, select_trained
 from tests import support
 
@@ -49,14 +49,13 @@ INPUTS = {
     name: tf.TensorSpec([BATCH, LENGTH], tf.int32)
     for name in ("input_word_ids", "input_mask", "input_type_ids")
 }
+LABELS = {
+    "classes": np.array([0, 1, 2, 1], np.int32),
+    "score": np.array([0, 1, 2, -1], np.float32),
+    "span": np.array([[0, 1], [3, 3], [2, 7], [0, 0]], np.int32),
+    "several": np.array([[0, 0], [3, 1], [2, 0], [3, -1]], np.float32),
+}
 ON_THE_HOST = re.compile("PyFunc|EagerPy|Print|HostCompute|Send|Recv|OutfeedEnqueue|Iterator")
-
-
-@pytest.fixture(params=["float32", "bfloat16"])
-def precision(request):
-    set_precision(request.param)
-    yield request.param
-    set_precision("float32")
 
 
 def inputs_of(head):
@@ -64,12 +63,26 @@ def inputs_of(head):
     return INPUTS | ({"task_ids": tf.TensorSpec([BATCH], tf.int32)} if head == "several" else {})
 
 
-def model_of(base, head, tuning=None, adapter=None):
+def head_of(tuning):
+    """The head of a model that a method trains."""
+    return "several" if Tuning(tuning).of_several_tasks else "classes"
+
+
+def batch_of(head):
+    """Inputs and labels of a step."""
+    rng = np.random.default_rng(0)
+    inputs = {name: rng.integers(0, 2, [BATCH, LENGTH]).astype(np.int32) for name in INPUTS}
+    if head == "several":
+        inputs["task_ids"] = np.array([0, 1, 0, 1], np.int32)
+    return tf.nest.map_structure(tf.constant, (inputs, LABELS[head]))
+
+
+def model_of(base, head, tuning=None, adapter=None, precision="float32"):
     of_heads = "per_task_adapters" if head == "several" and not adapter else "adapters"
     tuning = tuning or of_heads
     adapter = adapter or PARTS.get(tuning)
-    encoder = load_base(base).build_encoder(adapter)
-    model = HEADS[head][0](encoder)
+    with precision_scope(precision):
+        model = HEADS[head][0](load_base(base).build_encoder(adapter))
     select_trained(model, Tuning(tuning, top_k=1))
     compile_model(model, TrainingSettings(steps=10, batch_size=BATCH, learning_rate=1e-3))
     return model
@@ -101,9 +114,10 @@ def called(operation):
     return operation.get_attr("f").name if "PartitionedCall" in operation.type else ""
 
 
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("head", HEADS)
 def test_nothing_inside_that_a_tpu_does_not_know(head, precision, tiny_base_folder):
-    for function, _ in steps_of(model_of(tiny_base_folder, head), head):
+    for function, _ in steps_of(model_of(tiny_base_folder, head, precision=precision), head):
         for kind, name, dtypes in operations(function):
             assert not ON_THE_HOST.search(kind), name
             assert not {tf.string, tf.int64, tf.float64} & dtypes, (kind, name, dtypes)
@@ -129,40 +143,40 @@ def test_the_lowered_steps_hold_no_64_bits_and_no_calls_to_the_host(head, tiny_b
         assert not re.search(r"\[<=|\?", text)  # No dynamic shape.
 
 
-@pytest.mark.parametrize("tuning", support.seldom(METHODS, ("adapters", "hyperformer++")))
-def test_the_compiled_step_trains_as_the_other(tuning, tiny_base_folder):
-    rng = np.random.default_rng(0)
-    inputs = {name: rng.integers(0, 2, [BATCH, LENGTH]).astype(np.int32) for name in INPUTS}
-    head, labels = "classes", np.array([0, 1, 2, 1], np.int32)
-    if Tuning(tuning).of_several_tasks:
-        head, labels = "several", np.array([[0, 0], [3, 1], [2, 0], [3, -1]], np.float32)
-        inputs["task_ids"] = np.array([0, 1, 0, 1], np.int32)
-    inputs, labels = tf.nest.map_structure(tf.constant, (inputs, labels))
-    losses = []
+@pytest.mark.parametrize(
+    "tuning", support.seldom((*METHODS, *PRESETS), ("adapters", "hyperformer++"))
+)
+def test_the_compiled_steps_compute_as_the_others(tuning, tiny_base_folder):
+    """Each method, and each preset of adapters: three training steps, then an evaluation."""
+    adapter, tuning = PRESETS.get(tuning), "adapters" if tuning in PRESETS else tuning
+    head = head_of(tuning)
+    inputs, labels = batch_of(head)
+    losses, logits = [], []
     for compiled in (False, True):
         tf_keras.utils.set_random_seed(1)
-        model = model_of(tiny_base_folder, head, tuning)
+        model = model_of(tiny_base_folder, head, tuning, adapter)
         for layer in model.submodules:  # XLA draws other masks.
             if isinstance(layer, tf_keras.layers.Dropout):
                 layer.rate = 0.0
         step = tf.function(model.train_step, jit_compile=True) if compiled else model.train_step
         losses.append([float(step((inputs, labels))["loss"]) for _ in range(3)])
+        run = tf.function(lambda batch, model=model: model(batch), jit_compile=compiled)
+        logits.append(run(inputs).numpy())
     assert losses[0][2] < losses[0][0] - 1e-4
     np.testing.assert_allclose(losses[0], losses[1], atol=1e-4)
+    np.testing.assert_allclose(logits[0], logits[1], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("adapter", support.seldom(PRESETS, ("houlsby",)))
 @pytest.mark.parametrize("head", HEADS)
-def test_what_must_be_exact_is_float32(head, adapter, tiny_base_folder):
-    set_precision("bfloat16")
-    try:
-        model = model_of(tiny_base_folder, head, adapter=PRESETS[adapter])
-        train = tf.function(lambda inputs, labels: model.train_step((inputs, labels)))
-        function = train.get_concrete_function(inputs_of(head), HEADS[head][1])
-        zeros = tf.nest.map_structure(lambda s: tf.zeros(s.shape, s.dtype), inputs_of(head))
-        logits = model(zeros)
-    finally:
-        set_precision("float32")
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_what_must_be_exact_is_float32(precision, head, adapter, tiny_base_folder):
+    half = tf.as_dtype(precision)
+    model = model_of(tiny_base_folder, head, adapter=PRESETS[adapter], precision=precision)
+    train = tf.function(lambda inputs, labels: model.train_step((inputs, labels)))
+    function = train.get_concrete_function(inputs_of(head), HEADS[head][1])
+    zeros = tf.nest.map_structure(lambda s: tf.zeros(s.shape, s.dtype), inputs_of(head))
+    logits = model(zeros)
     found = {
         "Softmax": 0,
         "SparseSoftmaxCrossEntropyWithLogits": 0,
@@ -172,14 +186,14 @@ def test_what_must_be_exact_is_float32(head, adapter, tiny_base_folder):
     }
     wide = 0
     for kind, name, dtypes in operations(function):
-        wide += kind in ("MatMul", "Einsum", "BatchMatMulV2") and tf.bfloat16 in dtypes
+        wide += kind in ("MatMul", "Einsum", "BatchMatMulV2") and half in dtypes
         if kind in found:
             found[kind] += 1
-            assert tf.bfloat16 not in dtypes, name
+            assert half not in dtypes, name
     assert found["Softmax"] >= 2  # One a layer.
     norms = [op for op in function.graph.get_operations() if "forward__layer_norm" in called(op)]
     assert found["Rsqrt"] and len(norms) >= 5  # One a LayerNorm, all of the same function.
-    assert wide > 10  # The rest is bfloat16.
+    assert wide > 10  # The rest is of half the width.
     assert logits.dtype == tf.float32
     assert head == "score" or found["SparseSoftmaxCrossEntropyWithLogits"] == 1
     assert {v.dtype for v in model.variables} <= {tf.float32}

@@ -31,7 +31,7 @@ class Toy(tf_keras.Model):
         super().__init__()
         self.dense = tf_keras.layers.Dense(4, "tanh")
         self.dropout = tf_keras.layers.Dropout(0.5)
-        self.head = tf_keras.layers.Dense(2)
+        self.head = tf_keras.layers.Dense(2, dtype=tf.float32)
 
     def call(self, inputs, training=None):
         """Logits `[rows, 2]` of vectors `[rows, 3]`."""

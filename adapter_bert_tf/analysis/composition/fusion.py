@@ -20,7 +20,6 @@ from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.execute import new_model
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.task_runner import TaskRunner
-from adapter_bert_tf.training.strategy import set_precision
 
 NAME = "fusion_attention"
 FILES = outputs.file_names(NAME)
@@ -54,7 +53,6 @@ def run(config: RunConfig) -> None:
 
 def mean_attention(runner: TaskRunner, plan: Plan, config: FusionConfig) -> MeanAttention:
     """Dict from (layer, sublayer) to the mean attention on each member, float64 `[members]`."""
-    set_precision(plan.precision)
     model = new_model(runner, plan)
     values = {n: v for n, v in model.named_variables().items() if not n.startswith("bert/")}
     base = getattr(model.encoder, "encoder", model.encoder)

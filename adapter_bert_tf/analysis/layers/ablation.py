@@ -26,7 +26,6 @@ from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.training.progress import RowProgress
-from adapter_bert_tf.training.strategy import set_precision
 
 NAME = "ablation"
 FILES = (*outputs.file_names(NAME), f"{NAME}.json")
@@ -85,7 +84,6 @@ def compute_scores(runner: TaskRunner, plan: Plan, name: str) -> dict[str, Any]:
     Returns a dict of `metric`, `examples`, `whole`, the value with nothing removed, and `without`,
     rows of (first layer, last layer, value).
     """
-    set_precision(plan.precision)
     model: Any = new_model(runner, plan)
     dev = dev_set(plan)
     order = [NOTHING, *spans(len(model.encoder.encoder.blocks))]

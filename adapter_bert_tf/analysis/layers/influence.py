@@ -18,7 +18,6 @@ from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.execute import new_model
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.task_runner import TaskRunner
-from adapter_bert_tf.training.strategy import set_precision
 
 NAME = "influence"
 FILES = outputs.file_names(NAME)
@@ -65,7 +64,6 @@ def run(config: RunConfig) -> None:
 
 def mean_changes(runner: TaskRunner, plan: Plan) -> tuple[Changes, int]:
     """(dict from (layer, sublayer) to the mean relative change, number of word pieces)."""
-    set_precision(plan.precision)
     model: Any = new_model(runner, plan)
     step = tf.function(
         lambda inputs: relative_changes(model.encoder, inputs), reduce_retracing=True

@@ -82,6 +82,14 @@ class SweepsConfig:
         "epochs 3, 20), or a YAML file of `setting: [values]`.",
         Role.SWEEP,
     )
+    parallel_trials: int = setting(
+        1,
+        "Runs of --num_trials, --folds and --sweep at a time, in processes that share the GPU or "
+        "the cores; with --distribution=one_device each uses one of several GPUs. The results are "
+        "the same.",
+        Role.COMMAND,
+        lowest=1,
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,17 +102,44 @@ class DeviceConfig:
         Role.DEVICES,
     )
     use_tpu: bool = setting(False, "Same as --distribution=tpu.", Role.DEVICES)
-    precision: Literal["float32", "bfloat16", "bfloat16_base"] = setting(
-        "float32",
-        "Precision of computation. bfloat16_base: bfloat16 only in products with the base's "
-        "kernels.",
+    precision: Literal["auto", "float32", "bfloat16", "float16", "bfloat16_base"] = setting(
+        "auto",
+        "Precision of computation. auto: bfloat16 on GPUs from Ampere on, float16 on older ones "
+        "with tensor cores (T4, V100), float32 elsewhere. float16 has loss scaling. "
+        "bfloat16_base: bfloat16 only in products with the base's kernels.",
+        Role.DEVICES,
+        earlier="float32",
+    )
+    tf32: bool = setting(
+        True,
+        "Multiply float32 in TF32, with 10 bits of fraction, on GPUs that have it: Ampere and "
+        "later. TensorFlow does so by default.",
         Role.DEVICES,
     )
-    jit_compile: bool = setting(False, "Compile with XLA.", Role.DEVICES)
+    deterministic: bool = setting(
+        False,
+        "End with the same bytes on the same GPU each time, more slowly. On a CPU every run does.",
+        Role.DEVICES,
+    )
+    jit_compile: bool | None = setting(
+        None,
+        "Compile the training and evaluation steps with XLA. Default: on one GPU yes, otherwise "
+        "no.",
+        Role.DEVICES,
+        earlier=False,
+    )
+    gpu_memory_limit: int | None = setting(
+        None,
+        "Most memory of each GPU that a process takes, in MB; it is reserved at the start. With "
+        "--parallel_trials=K, K times as much. Default: no limit; memory is taken as needed.",
+        Role.COMMAND,
+        lowest=1,
+    )
     pad_to: int | None = setting(
         None,
         "Batches are padded to their longest input, rounded up to a multiple of this; 0: always to "
-        "--max_seq_length. Default: 2 on CPU, 8 on GPU, 32 with --jit_compile, 0 on TPU.",
+        "--max_seq_length. Default: 2 on CPU, 8 on GPU, 0 on TPU; if XLA compiles, which it does "
+        "for each length: to 32, 64, 128, 256 or 512.",
         Role.DEVICES,
         lowest=0,
     )

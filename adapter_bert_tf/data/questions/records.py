@@ -15,6 +15,7 @@ from absl import logging
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.batches import MAX_POOL, map_and_prefetch, pool_sizes
 from adapter_bert_tf.data.host_shard import WHOLE_BATCH
+from adapter_bert_tf.data.padding import allowed_lengths
 from adapter_bert_tf.errors import InputError, Occupied, Unavailable
 from adapter_bert_tf.output.output_dir import Contents, OutputDir
 from adapter_bert_tf.sanitize import parse_json
@@ -217,10 +218,9 @@ def _sort_by_length(pool, lengths):
 
 def _width(lengths, max_seq_length, pad_to):
     """Returns the padded length of a batch, int64."""
-    if not pad_to:
-        return tf.constant(max_seq_length, tf.int64)
-    longest = tf.reduce_max(tf.cast(lengths, tf.int64), axis=-1)
-    return tf.minimum(-(-longest // pad_to) * pad_to, max_seq_length)
+    allowed = tf.constant(allowed_lengths(pad_to, max_seq_length))
+    longest = tf.reduce_max(tf.cast(lengths, tf.int64), axis=-1, keepdims=True)
+    return tf.reduce_min(tf.where(allowed >= longest, allowed, max_seq_length), axis=-1)
 
 
 def _parse(serialized):

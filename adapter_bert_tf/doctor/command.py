@@ -1,18 +1,20 @@
 """Checks this machine: versions, devices, the default base, credentials and buckets.
 
-    python -m adapter_bert_tf.doctor [--tpu_name=NAME] [gs://bucket/folder ...]
+    adapter-bert doctor [--tpu_name=NAME] [gs://bucket/folder ...]
 
 Prints one line for each check; exits with status 1 if a required check failed, or the check of a
 named TPU or bucket.
 """
 
 import argparse
-import dataclasses
 import importlib.metadata
 import os
 import sys
+from collections.abc import Iterator, Sequence
 
 from adapter_bert_tf.cli.error_handling import before_tensorflow, program_name
+from adapter_bert_tf.doctor.finding import Finding
+from adapter_bert_tf.doctor.gpu_findings import gpu_findings
 
 before_tensorflow()
 
@@ -22,17 +24,7 @@ PACKAGES = ("tensorflow", "tensorflow-text", "tf-models-official", "tf-keras")
 GCLOUD = "application_default_credentials.json"
 
 
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """The outcome of a check."""
-
-    name: str
-    result: str
-    fix: str = ""  # Empty if all is well.
-    needed: bool = False  # Whether nothing works without it.
-
-
-def check_packages():
+def check_packages() -> Iterator[Finding]:
     """Yields a finding for each package that must have `VERSION`."""
     for name in PACKAGES:
         try:
@@ -44,20 +36,18 @@ def check_packages():
         yield Finding(name, version, fix, is_wrong)
 
 
-def check_devices():
-    """Yields the devices that TensorFlow finds."""
-    import tensorflow as tf
+def check_devices() -> Iterator[Finding]:
+    """Yields the devices of this machine, and what TensorFlow lacks to use them."""
+    from adapter_bert_tf.doctor.gpu_probe import read_facts
 
-    gpus = [
-        tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name)
-        for gpu in tf.config.list_physical_devices("GPU")
-    ]
     yield Finding("CPU", f"{os.cpu_count()} cores")
-    yield Finding("GPU", ", ".join(gpus) or "none")
+    yield from gpu_findings(read_facts())
     yield Finding("processes", os.environ.get("TF_CONFIG", "one (TF_CONFIG is not set)"))
 
 
-def check_tpu(name, zone=None, project=None):
+def check_tpu(
+    name: str | None, zone: str | None = None, project: str | None = None
+) -> Iterator[Finding]:
     """Yields whether the named TPU, or one of this machine, answers."""
     from adapter_bert_tf.config.messages import spell_for_command
     from adapter_bert_tf.errors import InputError
@@ -82,7 +72,7 @@ def check_tpu(name, zone=None, project=None):
         )
 
 
-def check_base():
+def check_base() -> Iterator[Finding]:
     """Yields whether the default base is installed."""
     from adapter_bert_tf.base.files import DEFAULT_PACKAGE, default_base
 
@@ -93,7 +83,7 @@ def check_base():
         yield Finding("default base", "not installed", fix)
 
 
-def check_credentials():
+def check_credentials() -> Iterator[Finding]:
     """Yields the origin of credentials for gs://."""
     variable = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
     folder = os.environ.get("CLOUDSDK_CONFIG", os.path.expanduser("~/.config/gcloud"))
@@ -112,7 +102,7 @@ def check_credentials():
         )
 
 
-def check_bucket(path):
+def check_bucket(path: str) -> Iterator[Finding]:
     """Yields whether a folder in a bucket can be read and written."""
     from adapter_bert_tf import storage
     from adapter_bert_tf.errors import InputError
@@ -128,20 +118,24 @@ def check_bucket(path):
         yield Finding(path, str(error)[:400], fix, needed=True)
 
 
-def findings(tpu=(None,), buckets=()):
+def findings(
+    tpu: tuple[str | None, ...] = (None,), buckets: Sequence[str] = ()
+) -> Iterator[Finding]:
     """Yields all findings; those of TensorFlow only if it is installed. `tpu`: see `check_tpu`."""
     packages = list(check_packages())
     yield Finding("python", sys.version.split()[0])
     yield from packages
     if any(finding.needed for finding in packages):
         return
-    for check in (check_devices, lambda: check_tpu(*tpu), check_base, check_credentials):
-        yield from check()
+    yield from check_devices()
+    yield from check_tpu(*tpu)
+    yield from check_base()
+    yield from check_credentials()
     for path in buckets:
         yield from check_bucket(path)
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the findings; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog=program_name("adapter_bert_tf.doctor"), description="Checks this machine."

@@ -1,0 +1,1 @@
+"""Checks of this machine: versions, devices, the default base, credentials and buckets."""

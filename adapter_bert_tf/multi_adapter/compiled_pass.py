@@ -1,0 +1,62 @@
+"""A forward pass that XLA compiles for the shapes that come often."""
+
+import collections
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from adapter_bert_tf.adapters.ops import compiled
+from adapter_bert_tf.data.padding import FEW_LENGTHS, padded_lengths
+from adapter_bert_tf.training.compilation import CompiledStep, announced
+
+AFTER = 8  # Calls without XLA. A few texts are answered sooner than a program is compiled.
+FEW_ROWS = tuple(8 * 2**power for power in range(12))
+
+
+class CompiledPass:
+    """Logits of inputs with the weights of a task, for few shapes by XLA and for others without it.
+
+    Rows and lengths are padded to few numbers, and the padding is removed from the results.
+
+    Args:
+      run: function of inputs, values and more, which returns float32 `[batch, labels]` or
+        `[batch, 2, seq]`.
+      longest: number of positions of the base.
+    """
+
+    def __init__(self, run: Callable[..., tf.Tensor], longest: int) -> None:
+        self._plain = compiled(run, reduce_retracing=True)
+        self._step = CompiledStep(
+            lambda batch: run(*batch), "prediction step", compiling=_announced
+        )
+        self._longest = longest
+        self._calls: collections.Counter[tuple[int, int]] = collections.Counter()
+
+    def __call__(
+        self, inputs: Mapping[str, tf.Tensor], values: Mapping[str, tf.Tensor], *more: Any
+    ) -> tf.Tensor:
+        if more or not tf.executing_eagerly():
+            return self._plain(inputs, values, *more)
+        rows, length = inputs["input_word_ids"].shape
+        shape = (
+            int(padded_lengths(rows, FEW_ROWS, max(FEW_ROWS[-1], rows))),
+            int(padded_lengths(length, FEW_LENGTHS, self._longest)),
+        )
+        self._calls[shape] += 1
+        if self._calls[shape] <= AFTER:
+            return self._plain(inputs, values)
+        logits = self._step(({name: _pad(x, shape) for name, x in inputs.items()}, values))[:rows]
+        return logits if logits.shape.rank == 2 else logits[..., :length]
+
+
+def _pad(x: tf.Tensor, shape: tuple[int, int]) -> tf.Tensor:
+    """Pads `[batch, ...]` or `[batch, seq, ...]` with zeros to the rows and the length."""
+    more = [[0, wanted - size] for wanted, size in zip(shape, x.shape, strict=False)]
+    return tf.pad(x, more + [[0, 0]] * (x.shape.rank - len(more)))
+
+
+def _announced(what: str, size: int) -> Any:
+    """Announces on standard error: the answers may go to standard output."""
+    return announced(what, size, lambda line: print(line, file=sys.stderr, flush=True))

@@ -1,0 +1,34 @@
+"""One run of a sweep: planned again at its turn, resumed, and reduced to its row."""
+
+import tf_keras
+
+from adapter_bert_tf.config.messages import spell_for_command
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.errors import Diverged
+from adapter_bert_tf.run.execute import run_plan
+from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.run.planning import plan_run
+from adapter_bert_tf.run.run_cache import RunCache
+from adapter_bert_tf.run.task_runner import TaskRunner
+from adapter_bert_tf.sweeps.results import Row, row_of
+
+
+def plan_again(
+    runner: TaskRunner, config: RunConfig, cache: RunCache, overwrite: bool = True
+) -> Plan:
+    """Plans a run whose folder belongs to the sweep. Raises `InputError`."""
+    return plan_run(runner, config.changed(overwrite=overwrite), cache)
+
+
+def execute(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Row:
+    """Executes a run, or resumes it; returns its row. Raises `InputError`."""
+    plan = plan_again(runner, config, cache)
+    if plan.folder.can_resume():
+        plan = plan_again(runner, config, cache, overwrite=False)
+    tf_keras.backend.clear_session()
+    try:
+        record = run_plan(runner, plan)
+    except Diverged as error:
+        print(spell_for_command(error), flush=True)
+        return {"status": "diverged", "results": {}}
+    return {"results": {}} if config.actions.dry_run else row_of(record)
