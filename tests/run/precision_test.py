@@ -9,6 +9,7 @@ from tensorflow.python.framework import config
 
 from adapter_bert_tf.run import decided_precision
 from adapter_bert_tf.training import loop
+from tests import support
 from tests.run.earlier_defaults_test import without
 from tests.runs import train, try_to_train, write_mrpc
 
@@ -124,7 +125,7 @@ def _too_large(with_loss_scaling):
     return make
 
 
-@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+@pytest.mark.parametrize("precision", support.seldom(["bfloat16", "float16"], ("float16",)))
 def test_a_saved_model_computes_in_float32(precision, mrpc, tiny_base_folder, tmp_path):
     """As the adapter does in `predict`; CPUs compute slowly in half precision."""
     out = train(
