@@ -81,3 +81,10 @@ def test_gradient_of_what_stays():
         tape.watch(x)
         found = draw_dropout(x, 0.5, tf.shape(x), tf.constant([0, 5]))
     np.testing.assert_array_equal(tape.gradient(found, x), found / x)
+
+
+@pytest.mark.parametrize("shape", [[3, 4], [2, 5, 3], [7, 2]])
+def test_an_even_number_of_values_has_the_same_mask(shape):
+    seed = tf.constant([5, 6])
+    expected = draw_dropout(tf.ones(shape), 0.5, tf.constant(shape), seed)
+    np.testing.assert_array_equal(draw_dropout(tf.ones(shape), 0.5, None, seed), expected)
