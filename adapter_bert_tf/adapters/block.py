@@ -90,7 +90,8 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         module = module or AdapterModule()
         attention_norm = module.norm(norm_after(layer, "attention"), self._attention_layer_norm)
         output_norm = module.norm(norm_after(layer, "feed_forward"), self._output_layer_norm)
-        x = block_input[:, :output_range]
+        # A slice of everything would have a gradient that copies it.
+        x = block_input if output_range is None else block_input[:, :output_range]
         adapt = functools.partial(projection_output, module, layer)
 
         if _changes_attention(module, layer):

@@ -15,7 +15,12 @@ import tensorflow as tf
 import tf_keras
 from official.nlp.modeling import networks
 
-from adapter_bert_tf.adapters.base_layers import dense_variables, new_norm, norm_variables
+from adapter_bert_tf.adapters.base_layers import (
+    Unset,
+    dense_variables,
+    new_norm,
+    norm_variables,
+)
 from adapter_bert_tf.adapters.block import AdapterEncoderBlock
 from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT, AdapterModule
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, on_vectors
@@ -41,6 +46,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         passes, such as `bfloat16`; None: the compute dtype.
       frozen_layers: number of lowest blocks without dropout and gradients in training; if there are
         any, the embeddings have neither as well.
+      random_weights: whether to draw the weights; False if all of them are assigned later.
     """
 
     def __init__(
@@ -59,6 +65,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         initializer_range: float = 0.02,
         product_dtype: str | None = None,
         frozen_layers: int = 0,
+        random_weights: bool = True,
         **kwargs: Any,
     ) -> None:
         if "adapter" in kwargs:
@@ -77,9 +84,9 @@ class AdapterBertEncoder(networks.BertEncoderV2):
             "output_dropout": output_dropout,
             "attention_dropout": attention_dropout,
         }
-        initializer = tf_keras.initializers.TruncatedNormal(stddev=initializer_range)
+        new_initializer = tf_keras.initializers.TruncatedNormal if random_weights else Unset
         super().__init__(
-            initializer=initializer,
+            initializer=new_initializer(stddev=initializer_range),
             inner_activation=ACTIVATION_FUNCTIONS[activation],
             **sizes,
             **kwargs,
@@ -100,7 +107,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
                 norm_epsilon=norm_epsilon,
                 output_dropout=output_dropout,
                 attention_dropout=attention_dropout,
-                kernel_initializer=tf_keras.initializers.TruncatedNormal(stddev=initializer_range),
+                kernel_initializer=new_initializer(stddev=initializer_range),
                 product_dtype=product_dtype,
                 name=f"transformer/layer_{i}",
             )

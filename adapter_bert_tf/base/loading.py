@@ -111,7 +111,7 @@ class Base:
         product_dtype: str | None = None,
         frozen_layers: int = 0,
     ) -> AdapterBertEncoder | TaskEncoder:
-        """As `build_encoder`, but with random weights, which a larger model assigns later.
+        """As `build_encoder`, but a larger model has to assign the base's weights later.
 
         Args:
           adapter: as in `build_encoder`.
@@ -122,6 +122,7 @@ class Base:
 
         options: dict[str, Any] = {} if dropout is None else dict.fromkeys(DROPOUTS, dropout)
         options |= {"product_dtype": product_dtype, "frozen_layers": frozen_layers}
+        options["random_weights"] = not self.weights_path
         return new_encoder(dataclasses.asdict(self.config) | options, adapter)
 
     def assign(self, variables: Mapping[str, tf.Variable]) -> list[str]:

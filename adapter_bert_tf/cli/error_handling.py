@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import faulthandler
 import os
 import re
 import sys
@@ -14,6 +15,7 @@ from adapter_bert_tf.config.messages import spell_for_command
 from adapter_bert_tf.errors import InputError, is_out_of_memory
 from adapter_bert_tf.permissions import denied
 from adapter_bert_tf.sanitize import is_utf8, preview, printable
+from adapter_bert_tf.training.kernels import choose_kernels
 
 NO_MEMORY = "The memory of this machine is not enough. Use smaller batches, or a shorter length."
 GPU_HINT = (
@@ -39,6 +41,11 @@ def before_tensorflow() -> None:
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
+    choose_kernels()
+    # oneDNN's products point the stack into the heap, where a signal's handler that runs meanwhile
+    # overwrites it (oneDNN#4845). This gives the main thread a stack of its own for handlers.
+    if sys.__stderr__ is not None and not faulthandler.is_enabled():
+        faulthandler.enable(sys.__stderr__)
 
 
 def program_name(module: str) -> str:

@@ -15,6 +15,7 @@ import json
 from collections.abc import Sequence
 
 from adapter_bert_tf.cli.error_handling import command_parser, run_guarded
+from adapter_bert_tf.cli.importing import import_tensorflow
 from adapter_bert_tf.config.parsing import expand_user
 
 # Options of `Predictor.predict_file`.
@@ -73,6 +74,7 @@ def _one(parsed: argparse.Namespace) -> int:
     from adapter_bert_tf.store.files import read_adapter_config
 
     read_adapter_config(parsed.adapter_dir)  # Errors, before seconds of importing TensorFlow.
+    import_tensorflow()
     from adapter_bert_tf.predict.predictor import Predictor
 
     predictor = Predictor(parsed.adapter_dir, base=parsed.base_model)
@@ -87,6 +89,7 @@ def _file(parsed: argparse.Namespace) -> int:
 
     check_places(parsed.predict_file, parsed.output, parsed.overwrite)
     read_adapter_config(parsed.adapter_dir)  # Errors, before seconds of importing TensorFlow.
+    import_tensorflow()
     from adapter_bert_tf.predict.predictor import Predictor
 
     predictor = Predictor(parsed.adapter_dir, base=parsed.base_model, batch_size=parsed.batch_size)

@@ -13,6 +13,7 @@ from adapter_bert_tf.cli import compilation_cache
 from adapter_bert_tf.cli.absl_flags import config_of
 from adapter_bert_tf.cli.config_file import apply_config_file
 from adapter_bert_tf.cli.error_handling import before_tensorflow, error_report, require_utf8
+from adapter_bert_tf.cli.importing import OPTIONAL, import_tensorflow
 from adapter_bert_tf.config import checks
 from adapter_bert_tf.config.ineffective_flags import warn_of_ineffective_flags
 from adapter_bert_tf.config.messages import spell_for_command
@@ -44,6 +45,7 @@ def run_job(
         checks.check(config)
         warn_of_ineffective_flags(config)
         _check_found(config, options)
+        import_tensorflow(() if config.device.strategy == "tpu" else OPTIONAL)
         run = importlib.import_module(module).run
         if options is None:
             run(config)

@@ -14,6 +14,7 @@ from adapter_bert_tf.data.padding import padded_lengths
 from adapter_bert_tf.data.tokenization import pad_inputs
 
 TOKENIZE_BATCH = 1024
+TRACE_FROM = 20_000  # Examples. Fewer are encoded before the encoder would be traced.
 # Largest number of batches sorted by length together. A larger pool pads less and mixes worse.
 MAX_POOL = 64
 
@@ -43,7 +44,8 @@ class Features:
 def tokenize(examples, encoder, labels=None):
     """Tokenizes `Examples` to `Features`; `labels` are ids or scores `[examples]`, or None."""
     columns = list(zip(*examples.texts(), strict=True))
-    encode = _compile_encoder(encoder, len(columns))
+    is_small = len(examples) <= TRACE_FROM
+    encode = _encode(encoder) if is_small else _compile_encoder(encoder, len(columns))
     batches = [
         encode(*(tf.constant(column[start : start + TOKENIZE_BATCH]) for column in columns))
         for start in range(0, len(examples), TOKENIZE_BATCH)
@@ -56,14 +58,20 @@ def tokenize(examples, encoder, labels=None):
 
 @functools.lru_cache(maxsize=4)
 def _compile_encoder(encoder, columns):
-    """Traces `encoder`, which takes seconds; the function also returns the uncut lengths."""
+    """Traces `_encode`, which takes a second."""
+    specs = [tf.TensorSpec([None], tf.string)] * columns
+    return compiled(_encode(encoder), input_signature=specs)
+
+
+def _encode(encoder):
+    """A function from texts to word ids, type ids, and the uncut lengths."""
 
     def encode(*texts):
         segments = encoder.segments(*texts)
         full = tf.add_n([segment.row_lengths() for segment in segments]) + len(segments) + 1
         return *encoder.join(segments), full
 
-    return compiled(encode, input_signature=[tf.TensorSpec([None], tf.string)] * columns)
+    return encode
 
 
 def train_batches(

@@ -22,6 +22,7 @@ from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.store.members import stack_members
 from adapter_bert_tf.training.evaluation import Evaluation
+from adapter_bert_tf.training.kernels import kernels
 from adapter_bert_tf.training.loop import train
 from adapter_bert_tf.training.parameter_report import count, count_by_group
 from adapter_bert_tf.training.precision import PRECISIONS, precision_scope
@@ -245,6 +246,7 @@ def _run_record(job: Job) -> dict[str, Any]:
             "groups": count_by_group(job.model, job.trained),
         },
         "chosen_by": list(plan.metrics),
+        "kernels": kernels(),
         "replicas": plan.strategy.num_replicas_in_sync,
         "compiled": plan.training.jit_compile,
         "peak_memory_mb": provenance.peak_memory_mb(),

@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -53,8 +53,8 @@ class DropoutMasks:
         if self.microbatch.count > 1:
             count = count * self.microbatch.count + self.microbatch.number
         draw = count * context.num_replicas_in_sync + context.replica_id_in_sync_group
-        shape = tf.shape(inputs) if noise_shape is None else noise_shape
-        return draw_dropout(inputs, rate, shape, tf.stack([self.seed, draw]), self.counted)
+        seeds = tf.stack([self.seed, draw])
+        return draw_dropout(inputs, rate, noise_shape, seeds, self.counted)
 
 
 def draw_dropout(
@@ -63,19 +63,31 @@ def draw_dropout(
     """Applies dropout with 16 random bits a value, half as many as TensorFlow draws.
 
     `rate` is rounded to a multiple of 1/65,536, and the scale uses the rounded rate, so the mean is
-    preserved. The mask has the int32 `shape`, broadcast to that of `inputs`, and comes from the
-    int32 `[2]` `seed`. `counted` takes it as key and counter of Philox (Salmon et al. 2011), which
-    TensorFlow otherwise derives from it: for XLA that is a third of a BERT-base step.
+    preserved. The mask has the int32 `shape`, broadcast to that of `inputs`, or that of `inputs` if
+    it is None. It comes from the int32 `[2]` `seed`. `counted` takes it as key and counter of
+    Philox (Salmon et al. 2011), which TensorFlow otherwise derives from it: for XLA that is a third
+    of a BERT-base step.
     """
     threshold = min(round(rate * RANDOM_VALUES), RANDOM_VALUES - 1)
     if threshold == 0:
         return inputs
-    count = tf.reduce_prod(shape)
-    pairs = (_counted if counted else _derived)([(count + 1) // 2], seed)
-    bits = tf.reshape(tf.reshape(tf.bitcast(pairs, tf.int16), [-1])[:count], shape)
+    draw = _counted if counted else _derived
+    if shape is None and any(size is not None and size % 2 == 0 for size in inputs.shape):
+        # Of an even number none is left over, which saves a slice.
+        pairs = draw([tf.size(inputs) // 2], seed)
+        bits = tf.reshape(tf.bitcast(pairs, tf.int16), tf.shape(inputs))
+    else:
+        bits = _draw_bits(draw, tf.shape(inputs) if shape is None else shape, seed)
     mask = bits >= tf.constant(threshold - RANDOM_VALUES // 2, tf.int16)
     scale = RANDOM_VALUES / (RANDOM_VALUES - threshold)
     return tf.where(mask, inputs * scale, tf.zeros([], inputs.dtype))
+
+
+def _draw_bits(draw: Callable[..., tf.Tensor], shape: Any, seed: tf.Tensor) -> tf.Tensor:
+    """Random int16 of a shape, which are drawn in pairs."""
+    count = tf.reduce_prod(shape)
+    pairs = draw([(count + 1) // 2], seed)
+    return tf.reshape(tf.reshape(tf.bitcast(pairs, tf.int16), [-1])[:count], shape)
 
 
 def _derived(shape: Any, seed: tf.Tensor) -> tf.Tensor:

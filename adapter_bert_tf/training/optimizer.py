@@ -1,11 +1,15 @@
 """adapter-bert's optimizer and learning rate schedule, based on Model Garden's."""
 
+import collections
 import re
+from typing import Any
 
 import tensorflow as tf
 import tf_keras
 from official.nlp import optimization
 
+LARGEST_STACKED = 2**17  # Values of a variable; stacking larger ones would cost memory.
+DIVISORS = "divisors"  # Key of the state of one step.
 LARGEST_UPDATE = 2.0  # Usual updates are around 1; docs/defaults.md has the reason for 2.
 # Patterns of variable names. A fusion's values stay near the identity, not near zero.
 NO_WEIGHT_DECAY = ("layer_norm", "bias", "fusion/.*/value_kernel")
@@ -94,6 +98,12 @@ class BertAdam(optimization.AdamWeightDecay):
         """Creates the moments now; creating them in the first step doubles its tracing."""
         self._create_all_weights(variables)
 
+    def _distributed_apply(self, distribution, grads_and_vars, apply_state, name):
+        pairs = list(grads_and_vars)
+        if self.clip_update and distribution.num_replicas_in_sync == 1:
+            apply_state = {**apply_state, DIVISORS: self._rate_divisors(pairs, apply_state)}
+        return super()._distributed_apply(distribution, pairs, apply_state, name)
+
     def _prepare_local(self, var_device, var_dtype, apply_state):
         super()._prepare_local(var_device, var_dtype, apply_state)
         if not self.bias_correction:
@@ -104,17 +114,44 @@ class BertAdam(optimization.AdamWeightDecay):
         key = (var.device, var.dtype.base_dtype)
         state = dict(apply_state[key])
         if self.clip_update:
-            state["lr_t"] /= tf.maximum(1.0, self._update_size(grad, var, state) / LARGEST_UPDATE)
+            divisor = apply_state.get(DIVISORS, {}).get(var.ref())
+            if divisor is None:
+                divisor = self._rate_divisor(grad, self.get_slot(var, "v"), state)
+            state["lr_t"] /= divisor
         if TASK_VARIABLE.search(var.name):
             state["lr_t"] *= tf.cast(tf.reduce_any(tf.not_equal(grad, 0.0)), tf.float32)
         return super()._resource_apply_dense(grad, var, dict(apply_state) | {key: state})
 
-    def _update_size(self, grad, var, state):
-        """Returns the root mean square of g / sqrt(v), with the v of this step."""
+    def _rate_divisors(self, grads_and_vars, apply_state):
+        """Dict from references of variables to the divisors of their learning rates.
+
+        Small variables of one shape are computed together: a graph with the operations for each
+        variable takes twice as long to trace and to optimize.
+        """
+        groups = collections.defaultdict(list)
+        for grad, var in grads_and_vars:
+            if isinstance(grad, tf.Tensor) and var.shape.num_elements() <= LARGEST_STACKED:
+                key = (var.device, var.dtype.base_dtype)
+                groups[key, tuple(var.shape)].append((grad, var))
+        divisors: dict[Any, tf.Tensor] = {}
+        for (key, _), pairs in groups.items():
+            grads, variables = zip(*pairs, strict=True)
+            v = tf.stack([self.get_slot(var, "v") for var in variables])
+            group = self._rate_divisor(tf.stack(grads), v, apply_state[key], stacked=True)
+            divisors |= zip((var.ref() for var in variables), tf.unstack(group), strict=True)
+        return divisors
+
+    def _rate_divisor(self, grad, v, state, stacked=False):
+        """Returns what bounds the root mean square of g / sqrt(v), with the v of this step.
+
+        `stacked`: whether `grad` and `v` have a leading axis, of variables.
+        """
         square = tf.square(grad)
-        v = state["beta_2_t"] * self.get_slot(var, "v") + state["one_minus_beta_2_t"] * square
+        v = state["beta_2_t"] * v + state["one_minus_beta_2_t"] * square
         v /= 1 - state["beta_2_power"]
-        return tf.sqrt(tf.reduce_mean(square / tf.maximum(v, state["epsilon"] ** 2)))
+        axes = list(range(1, grad.shape.rank)) if stacked else None
+        size = tf.sqrt(tf.reduce_mean(square / tf.maximum(v, self.epsilon**2), axes))
+        return tf.maximum(1.0, size / LARGEST_UPDATE)
 
     def get_config(self):
         return {

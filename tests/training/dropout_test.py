@@ -104,3 +104,11 @@ def test_xla_draws_the_counted_masks(counted):
         np.testing.assert_array_equal(
             drop(*arguments), draw_dropout(arguments[0], 0.5, tf.constant([64, 64]), arguments[1])
         )
+
+
+@pytest.mark.parametrize("shape", [[3, 4], [2, 5, 3], [7, 2]])
+@pytest.mark.parametrize("counted", [False, True])
+def test_an_even_number_of_values_has_the_same_mask(shape, counted):
+    seed, ones = tf.constant([5, 6]), tf.ones(shape)
+    expected = draw_dropout(ones, 0.5, tf.constant(shape), seed, counted)
+    np.testing.assert_array_equal(draw_dropout(ones, 0.5, None, seed, counted), expected)

@@ -123,3 +123,24 @@ def _compare_variables(trained, expected, step, folder):
             atol=1e-5,
             err_msg=f"{name} after step {step}",
         )
+
+
+@pytest.mark.parametrize("most", [0, 2, 100])
+def test_variables_of_one_shape_are_bounded_one_by_one(most, monkeypatch):
+    """Whether they are computed together or not; the third has no gradient at first."""
+    monkeypatch.setattr("adapter_bert_tf.training.optimizer.LARGEST_STACKED", most)
+    rng = np.random.default_rng(0)
+    variables = [tf.Variable(tf.ones([2]), name=f"v{i}/kernel") for i in range(3)]
+    variables += [tf.Variable(tf.ones([2, 2]), name="w/kernel")]
+    optimizer = BertAdam(0.1)
+    for step in range(6):
+        scales = [0.1, 0.1 if step < 5 else 0.9, 0.0 if step < 3 else 0.1, 0.1]
+        gradients = [
+            tf.constant(scale * rng.normal(size=v.shape).astype("f4"))
+            for scale, v in zip(scales, variables, strict=True)
+        ]
+        optimizer.apply_gradients(zip(gradients, variables, strict=True))
+    values = np.concatenate([v.numpy().ravel() for v in variables])
+    expected = [1.228585, 0.951212, 1.078229, 0.694060, 0.897168, 0.901626]  # One by one.
+    expected += [0.853788, 0.820972, 1.087288, 0.956580]
+    np.testing.assert_allclose(values, expected, rtol=1e-5)

@@ -1,0 +1,23 @@
+"""Imports TensorFlow without libraries that it loads if they are there, and commands do not need.
+
+They take a quarter of the time of the import.
+"""
+
+import importlib
+import sys
+from collections.abc import Collection
+
+# Google's API client finds Cloud TPUs by name; pandas and PIL are for data that `fit` is given.
+OPTIONAL = ("googleapiclient", "pandas", "PIL")
+
+
+def import_tensorflow(hidden: Collection[str] = OPTIONAL) -> None:
+    """Imports TensorFlow and tf_keras, which do not find the hidden libraries; later imports do."""
+    names = [name for name in hidden if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(names))  # type: ignore[arg-type]
+    try:
+        importlib.import_module("tensorflow")
+        importlib.import_module("tf_keras").Model  # noqa: B018 (a lazy module)
+    finally:
+        for name in names:
+            del sys.modules[name]
