@@ -139,7 +139,7 @@ def run(data_dir: str, turns: int, isa: str, only: str) -> None:
     """Measures everything in turns, and prints the table."""
     if isa:
         os.environ.update(ISA)
-    from adapter_bert_tf.training.kernels import choose_kernels, kernels, processor_flags
+    from adapter_bert_tf.training.device.kernels import choose_kernels, kernels, processor_flags
 
     flags = processor_flags()
     if isa:

@@ -90,8 +90,8 @@ def new_model(case):
     from adapter_bert_tf.heads.classifier import Classifier
     from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
     from adapter_bert_tf.heads.span_labeler import SpanLabeler
+    from adapter_bert_tf.training.device.precision import precision_scope
     from adapter_bert_tf.training.loop import TrainingSettings, compile_model
-    from adapter_bert_tf.training.precision import precision_scope
     from adapter_bert_tf.training.tuning import Tuning, select_trained
 
     preset = PRESETS.get(

@@ -15,7 +15,7 @@ from adapter_bert_tf.config.messages import spell_for_command
 from adapter_bert_tf.errors import InputError, is_out_of_memory
 from adapter_bert_tf.permissions import denied
 from adapter_bert_tf.sanitize import is_utf8, preview, printable
-from adapter_bert_tf.training.kernels import choose_kernels
+from adapter_bert_tf.training.device.kernels import choose_kernels
 
 NO_MEMORY = "The memory of this machine is not enough. Use smaller batches, or a shorter length."
 GPU_HINT = (

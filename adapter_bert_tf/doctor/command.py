@@ -51,7 +51,7 @@ def check_tpu(
     """Yields whether the named TPU, or one of this machine, answers."""
     from adapter_bert_tf.config.messages import spell_for_command
     from adapter_bert_tf.errors import InputError
-    from adapter_bert_tf.training.strategy import make_strategy, tpu_runtime
+    from adapter_bert_tf.training.device.strategy import make_strategy, tpu_runtime
 
     is_local = any(os.environ.get(key) for key in ("TPU_NAME", "COLAB_TPU_ADDR", "TPU_WORKER_ID"))
     is_local = is_local or any(os.path.exists(path) for path in ("/dev/accel0", "/dev/vfio/0"))

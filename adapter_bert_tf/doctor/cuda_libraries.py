@@ -6,7 +6,7 @@ import os
 import re
 
 from adapter_bert_tf.doctor.gpu_facts import Library
-from adapter_bert_tf.training.xla_tools import Version, pip_folder
+from adapter_bert_tf.training.device.xla_tools import Version, pip_folder
 
 # Names that TensorFlow 2.20 opens, with the folder of NVIDIA's package for pip. (The wheel contains
 # NCCL, and opens CUPTI only for profiles.)

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from adapter_bert_tf.training.xla_tools import Tool, Version
+from adapter_bert_tf.training.device.xla_tools import Tool, Version
 
 
 def format_version(version: Version) -> str:

@@ -13,14 +13,14 @@ import tensorflow as tf
 from adapter_bert_tf.doctor import cuda_libraries
 from adapter_bert_tf.doctor.cuda_driver import read_driver
 from adapter_bert_tf.doctor.gpu_facts import Build, GpuFacts
-from adapter_bert_tf.training import xla_tools
-from adapter_bert_tf.training.devices import (
+from adapter_bert_tf.training.device import xla_tools
+from adapter_bert_tf.training.device.devices import (
     WSL_DRIVER,
     code_range,
     has_pci_card,
     hide_unsupported_cards,
 )
-from adapter_bert_tf.training.precision import fastest_precision, gpu_capabilities
+from adapter_bert_tf.training.device.precision import fastest_precision, gpu_capabilities
 
 
 def read_facts(root: str = "/") -> GpuFacts:

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.adapters.ops import compiled
 from adapter_bert_tf.data.padding import FEW_LENGTHS, padded_lengths
-from adapter_bert_tf.training.compilation import CompiledStep, announced
+from adapter_bert_tf.training.device.compilation import CompiledStep, announced
 
 AFTER = 8  # Calls without XLA. A few texts are answered sooner than a program is compiled.
 FEW_ROWS = tuple(8 * 2**power for power in range(12))

@@ -24,7 +24,7 @@ from adapter_bert_tf.multi_adapter.mixed import (
 )
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.task_types import type_of
-from adapter_bert_tf.training.compilation import compiles_by_default
+from adapter_bert_tf.training.device.compilation import compiles_by_default
 
 Key = tuple[str, str, int]
 compiled_for_any_shape = functools.partial(compiled, reduce_retracing=True)

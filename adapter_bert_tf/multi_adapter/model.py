@@ -30,7 +30,7 @@ from adapter_bert_tf.store.directory import load_adapter, save_adapter
 from adapter_bert_tf.store.members import Member, make_fusion_config, stack_members, update_members
 from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.task_types import type_of
-from adapter_bert_tf.training.devices import prepare_gpus
+from adapter_bert_tf.training.device.devices import prepare_gpus
 from adapter_bert_tf.training.tuning import Tuning, is_trained, select_trained
 
 

@@ -8,7 +8,7 @@ from adapter_bert_tf.data.padding import FEW_LENGTHS, PadTo
 from adapter_bert_tf.errors import InputError, error_context
 from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.run.plan import Batches, Method
-from adapter_bert_tf.training import compilation
+from adapter_bert_tf.training.device import compilation
 from adapter_bert_tf.training.loop import TrainingSettings
 
 

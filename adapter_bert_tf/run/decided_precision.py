@@ -3,8 +3,13 @@
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.run.saved_settings import with_earlier_defaults
-from adapter_bert_tf.training.devices import hide_unsupported_cards
-from adapter_bert_tf.training.precision import AUTO, Capability, fastest_precision, gpu_capabilities
+from adapter_bert_tf.training.device.devices import hide_unsupported_cards
+from adapter_bert_tf.training.device.precision import (
+    AUTO,
+    Capability,
+    fastest_precision,
+    gpu_capabilities,
+)
 
 
 def with_decided_precision(config: RunConfig, cache: RunCache) -> RunConfig:

@@ -21,11 +21,11 @@ from adapter_bert_tf.run.result_files import has_report, write_eval_results, wri
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.store.members import stack_members
+from adapter_bert_tf.training.device.kernels import kernels
+from adapter_bert_tf.training.device.precision import PRECISIONS, precision_scope
 from adapter_bert_tf.training.evaluation import Evaluation
-from adapter_bert_tf.training.kernels import kernels
 from adapter_bert_tf.training.loop import train
 from adapter_bert_tf.training.parameter_report import count, count_by_group
-from adapter_bert_tf.training.precision import PRECISIONS, precision_scope
 from adapter_bert_tf.training.tuning import select_trained
 
 

@@ -17,8 +17,8 @@ from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.members import Member
+from adapter_bert_tf.training.device.strategy import is_chief
 from adapter_bert_tf.training.loop import TrainingSettings
-from adapter_bert_tf.training.strategy import is_chief
 from adapter_bert_tf.training.tuning import Tuning
 
 

@@ -14,9 +14,9 @@ from adapter_bert_tf.config.sections.command import DeviceConfig
 from adapter_bert_tf.config.sections.model import BaseConfig
 from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.store import SavedAdapter
-from adapter_bert_tf.training.devices import configure_devices
-from adapter_bert_tf.training.precision import configure_numerics
-from adapter_bert_tf.training.strategy import make_strategy
+from adapter_bert_tf.training.device.devices import configure_devices
+from adapter_bert_tf.training.device.precision import configure_numerics
+from adapter_bert_tf.training.device.strategy import make_strategy
 
 
 class RunCache:

@@ -7,8 +7,8 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
+from adapter_bert_tf.training.device.loss_scaling import make_scaled_step, needs_loss_scaling
 from adapter_bert_tf.training.dropout import Microbatch
-from adapter_bert_tf.training.loss_scaling import make_scaled_step, needs_loss_scaling
 
 
 def make_train_step(

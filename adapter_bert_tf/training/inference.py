@@ -11,8 +11,8 @@ import tf_keras
 from adapter_bert_tf.adapters.ops import compiled
 from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.errors import Unsupported
-from adapter_bert_tf.training.compilation import CompiledStep
-from adapter_bert_tf.training.strategy import distribute, is_multi_worker
+from adapter_bert_tf.training.device.compilation import CompiledStep
+from adapter_bert_tf.training.device.strategy import distribute, is_multi_worker
 
 # Traced steps by model and input shapes; weak, so that they are freed with the model.
 _steps: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()

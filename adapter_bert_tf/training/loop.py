@@ -15,14 +15,19 @@ from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.training.accumulation import make_train_step
 from adapter_bert_tf.training.best import Variables
 from adapter_bert_tf.training.checkpoints import Checkpoints, SaveCheckpoints
-from adapter_bert_tf.training.compilation import train_function
+from adapter_bert_tf.training.device.compilation import train_function
+from adapter_bert_tf.training.device.loss_scaling import needs_loss_scaling, with_loss_scaling
+from adapter_bert_tf.training.device.strategy import (
+    distribute,
+    io_device,
+    is_chief,
+    is_multi_worker,
+)
 from adapter_bert_tf.training.dropout import Microbatch, seed_dropout
 from adapter_bert_tf.training.evaluation import Evaluation, EvaluationCallback
 from adapter_bert_tf.training.interruption import StopRelay, catch_signals
-from adapter_bert_tf.training.loss_scaling import needs_loss_scaling, with_loss_scaling
 from adapter_bert_tf.training.optimizer import OPTIMIZERS, BertAdam, Schedule
 from adapter_bert_tf.training.progress import Progress
-from adapter_bert_tf.training.strategy import distribute, io_device, is_chief, is_multi_worker
 
 Batches = Callable[[int, HostShard], tf.data.Dataset]
 # Raised by collective operations when another worker is lost.

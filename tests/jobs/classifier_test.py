@@ -19,7 +19,8 @@ from adapter_bert_tf.config import settings
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.tasks import find_task
-from adapter_bert_tf.training import optimizer, strategy, tuning
+from adapter_bert_tf.training import optimizer, tuning
+from adapter_bert_tf.training.device import strategy
 from tests import processes, support
 from tests.runs import MRPC_HEADER, base_flags, command, mrpc_row, train, try_to_train, write_mrpc
 

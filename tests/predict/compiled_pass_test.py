@@ -7,7 +7,7 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.multi_adapter import compiled_pass
 from adapter_bert_tf.multi_adapter.model import AdapterModel
-from adapter_bert_tf.training import compilation
+from adapter_bert_tf.training.device import compilation
 from tests import support
 
 HEADS = {"classification": (["0", "1", "2"], "houlsby"), "span": ((), "houlsby")}

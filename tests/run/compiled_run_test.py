@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from adapter_bert_tf.training import compilation
+from adapter_bert_tf.training.device import compilation
 from tests.runs import train, write_mrpc
 
 FLAGS = ("--num_train_epochs=2", "--learning_rate=1e-2", "--do_eval", "--eval_batch_size=10")

@@ -9,7 +9,7 @@ from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.data.padding import FEW_LENGTHS
 from adapter_bert_tf.run.batch_sizes import batches_of, compiles
 from adapter_bert_tf.run.saved_settings import with_earlier_defaults
-from adapter_bert_tf.training import compilation
+from adapter_bert_tf.training.device import compilation
 from tests.runs import train, try_to_train, write_mrpc
 
 SHORT = ("--num_train_epochs=1", "--learning_rate=1e-2")

@@ -14,7 +14,7 @@ import pytest
 import safetensors.numpy
 import tensorflow as tf
 
-from adapter_bert_tf.training.strategy import make_strategy
+from adapter_bert_tf.training.device.strategy import make_strategy
 from tests import processes, support
 from tests.run.distribution_test import CONFIG, EPOCHS, FLAGS
 from tests.runs import ROOT, write_mrpc

@@ -12,7 +12,7 @@ from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.doctor import command as doctor
 from adapter_bert_tf.run import planning
-from adapter_bert_tf.training.strategy import require_tf_config, tpu_runtime
+from adapter_bert_tf.training.device.strategy import require_tf_config, tpu_runtime
 from tests.refusals import raises_code
 from tests.runs import command
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from adapter_bert_tf.training import compilation, inference
-from adapter_bert_tf.training.compilation import CompiledStep, is_compiled
+from adapter_bert_tf.training import inference
+from adapter_bert_tf.training.device import compilation
+from adapter_bert_tf.training.device.compilation import CompiledStep, is_compiled
 from adapter_bert_tf.training.loop import TrainingSettings, train
 from tests.training import tiny
 

@@ -6,7 +6,7 @@ from tensorflow.python.eager import context
 
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command
-from adapter_bert_tf.training import devices
+from adapter_bert_tf.training.device import devices
 from tests.refusals import raises_code
 
 

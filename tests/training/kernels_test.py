@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from adapter_bert_tf.training.kernels import VARIABLE, choose_kernels, kernels
+from adapter_bert_tf.training.device.kernels import VARIABLE, choose_kernels, kernels
 
 AVX2, AVX512 = frozenset({"avx", "avx2", "fma"}), frozenset({"avx2", "fma", "avx512f"})
 # Flags of the processor, the user's value, the value that TensorFlow reads, the kernels' name.

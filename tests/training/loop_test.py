@@ -10,9 +10,9 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.training import loop
+from adapter_bert_tf.training.device.strategy import make_strategy
 from adapter_bert_tf.training.loop import TrainingSettings, train
 from adapter_bert_tf.training.progress import Progress
-from adapter_bert_tf.training.strategy import make_strategy
 from tests import support
 from tests.refusals import raises_code
 from tests.training import tiny

@@ -9,10 +9,10 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.training import loss_scaling
+from adapter_bert_tf.training.device import loss_scaling
+from adapter_bert_tf.training.device.precision import precision_scope
+from adapter_bert_tf.training.device.strategy import make_strategy
 from adapter_bert_tf.training.loop import TrainingSettings, compile_model, train
-from adapter_bert_tf.training.precision import precision_scope
-from adapter_bert_tf.training.strategy import make_strategy
 from adapter_bert_tf.training.tuning import METHODS
 from tests import support
 from tests.refusals import raises_code

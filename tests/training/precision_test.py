@@ -15,7 +15,7 @@ from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.classifier import Classifier
-from adapter_bert_tf.training import precision
+from adapter_bert_tf.training.device import precision
 from adapter_bert_tf.training.loop import TrainingSettings, train
 from adapter_bert_tf.training.tuning import METHODS
 from tests import support

@@ -16,8 +16,8 @@ from adapter_bert_tf.base import load_base
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
+from adapter_bert_tf.training.device.precision import precision_scope
 from adapter_bert_tf.training.loop import TrainingSettings, compile_model
-from adapter_bert_tf.training.precision import precision_scope
 from adapter_bert_tf.training.tuning import METHODS, Tuning, select_trained
 from tests import support
 

@@ -14,10 +14,10 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.heads.losses import sparse_cross_entropy
+from adapter_bert_tf.training.device.strategy import make_strategy
 from adapter_bert_tf.training.evaluation import Evaluation
 from adapter_bert_tf.training.inference import predict
 from adapter_bert_tf.training.loop import TrainingSettings, train
-from adapter_bert_tf.training.strategy import make_strategy
 from adapter_bert_tf.training.tuning import Tuning, select_trained
 from tests import support
 

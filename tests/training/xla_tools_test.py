@@ -1,7 +1,7 @@
 """Where XLA's tools are looked for."""
 
-from adapter_bert_tf.training import xla_tools
-from adapter_bert_tf.training.xla_tools import Tool
+from adapter_bert_tf.training.device import xla_tools
+from adapter_bert_tf.training.device.xla_tools import Tool
 from tests.programs import program
 
 PTXAS = "ptxas: NVIDIA (R) Ptx optimizing assembler\nCuda compilation tools, release {0}, V{0}.86"

@@ -39,7 +39,7 @@ def check(config: RunConfig) -> None:
     _check_filled_in([*paths, ("tpu_name", device.tpu_name)])
     if device.strategy == "tpu":
         _check_remote(config, paths)
-        from adapter_bert_tf.training.strategy import tpu_runtime
+        from adapter_bert_tf.training.device.strategy import tpu_runtime
 
         runtime = tpu_runtime(device.tpu_name, device.tpu_zone, device.gcp_project)
         tpu = device.tpu_name or "of the environment"

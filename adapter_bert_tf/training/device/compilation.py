@@ -14,7 +14,7 @@ from absl import logging
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.ops import compiled
 from adapter_bert_tf.sanitize import parse_json
-from adapter_bert_tf.training import xla_tools
+from adapter_bert_tf.training.device import xla_tools
 from adapter_bert_tf.training.progress import Progress
 
 SECONDS_FILE = "compile_seconds.json"  # In the folder of caches.
