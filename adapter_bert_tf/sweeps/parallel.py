@@ -1,11 +1,9 @@
 """Runs of a sweep, several at a time, each in a process of its own (`--parallel_trials`)."""
 
-import base64
 import collections
 import contextlib
 import io
 import os
-import pickle
 import queue
 import subprocess
 import sys
@@ -22,13 +20,14 @@ from adapter_bert_tf.config.sections.command import DeviceConfig
 from adapter_bert_tf.errors import Conflict, Interrupted, OutOfMemory, WorkerLost
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sweeps import worker
+from adapter_bert_tf.sweeps.messages import Job, Outcome, Setup
 from adapter_bert_tf.sweeps.results import Row
 from adapter_bert_tf.training.interruption import catch_signals
 
 POLL_SECONDS = 0.5
 SECONDS_TO_STOP = 60.0
 
-Events: TypeAlias = "queue.SimpleQueue[tuple[Worker, worker.Outcome | None]]"
+Events: TypeAlias = "queue.SimpleQueue[tuple[Worker, Outcome | None]]"
 
 
 class RemoteTraceback(Exception):
@@ -72,12 +71,12 @@ def run_in_parallel(
     count = min(processes, len(waiting))
     events: Events = queue.SimpleQueue()
     workers: list[Worker] = []
-    failure: worker.Outcome | None = None
+    failure: Outcome | None = None
 
     def start_next(idle: Worker) -> None:
         if waiting and not failure and stop.signal_number is None:
             begin(waiting[0])
-            idle.start(worker.Job(runner, waiting.popleft()))
+            idle.start(Job(runner, waiting.popleft()))
 
     with catch_signals() as stop:
         try:
@@ -120,7 +119,7 @@ def run_in_parallel(
         raise error from RemoteTraceback(failure.traceback)
 
 
-def _setups(count: int, devices: Sequence[DeviceConfig]) -> list[worker.Setup]:
+def _setups(count: int, devices: Sequence[DeviceConfig]) -> list[Setup]:
     """Returns the setups of the processes; runs on one device use the GPUs in turn.
 
     All processes have TensorFlow's threads for all cores: with fewer threads the last digits differ
@@ -131,7 +130,7 @@ def _setups(count: int, devices: Sequence[DeviceConfig]) -> list[worker.Setup]:
     in_turn = len(gpus) > 1 and all(device.strategy == "one_device" for device in devices)
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     return [
-        worker.Setup(
+        Setup(
             argv=sys.argv,
             main=spec and spec.name,
             verbosity=logging.get_verbosity(),
@@ -150,7 +149,7 @@ class Worker:
       name: name of its latest run.
     """
 
-    def __init__(self, setup: worker.Setup, events: Events) -> None:
+    def __init__(self, setup: Setup, events: Events) -> None:
         path = [str(entry) for entry in sys.path]
         code = f"import sys; sys.path[:] = {path!r}; import {worker.__name__} as w; w.main()"
         self.config: RunConfig | None = None
@@ -167,16 +166,16 @@ class Worker:
         self._send(setup)
         threading.Thread(target=self._relay, daemon=True).start()
 
-    def start(self, job: worker.Job) -> None:
+    def start(self, job: Job) -> None:
         """Executes a run."""
         self.config, self.name = job.config, os.path.basename(job.config.output.folder)
         self._send(job)
 
-    def lost(self) -> worker.Outcome:
+    def lost(self) -> Outcome:
         """Returns the outcome of the run of a process that ended unexpectedly."""
         status = self.process.wait()
         how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
-        return worker.Outcome(
+        return Outcome(
             error=WorkerLost(
                 f"The process of the run {self.name} {how}, perhaps because memory is short. "
                 "Run the same command to continue, or use a lower --parallel_trials."
@@ -201,9 +200,9 @@ class Worker:
         assert isinstance(self.process.stdin, io.BufferedWriter)
         return self.process.stdin
 
-    def _send(self, value: worker.Setup | worker.Job) -> None:
+    def _send(self, value: Setup | Job) -> None:
         with contextlib.suppress(BrokenPipeError):  # The end of its output tells that it is lost.
-            pickle.dump(value, self._stdin)
+            self._stdin.write(f"{value.to_line()}\n".encode())
             self._stdin.flush()
 
     def _relay(self) -> None:
@@ -214,5 +213,5 @@ class Worker:
                 with contextlib.suppress(OSError):  # Else the process would wait for a reader.
                     print(f"[{self.name}] {text.rstrip()}\n", end="", flush=True)
             if outcome:
-                self._events.put((self, pickle.loads(base64.b64decode(outcome))))
+                self._events.put((self, Outcome.from_line(outcome)))
         self._events.put((self, None))

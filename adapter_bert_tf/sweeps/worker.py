@@ -1,15 +1,13 @@
 """A process that executes runs of a sweep, one at a time, for the process of the command.
 
-Standard input holds a pickled `Setup` and then a pickled `Job` for each run. Standard output holds
-what the runs print, and after each run a line with its `Outcome`. When standard input ends during a
-run, the process of the command is gone: the run saves a checkpoint and stops.
+Standard input has a line with a `Setup`, and then one with a `Job` for each run. Standard output
+has what the runs print, and after each run a line with its `Outcome`. When standard input ends
+during a run, the process of the command is gone: the run saves a checkpoint and stops.
 """
 
-import base64
-import dataclasses
+import contextlib
 import importlib.machinery
 import os
-import pickle
 import queue
 import signal
 import sys
@@ -21,67 +19,23 @@ from typing import BinaryIO
 import tensorflow as tf
 from absl import flags, logging
 
-from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.errors import Interrupted
 from adapter_bert_tf.run.run_cache import RunCache
-from adapter_bert_tf.run.task_runner import TaskRunner
+from adapter_bert_tf.sweeps.messages import Job, Outcome, Setup
 from adapter_bert_tf.sweeps.one_run import execute
-from adapter_bert_tf.sweeps.results import Row
-
-
-@dataclasses.dataclass(frozen=True)
-class Setup:
-    """What a worker takes over from the process of the command.
-
-    Args:
-      argv: its `sys.argv`, because records contain the command.
-      main: name of the module that it runs, with `python -m`; None for a script.
-      verbosity: of its log.
-      gpus: numbers of the GPUs to use.
-      mark: text before the outcome of a run, which no run prints by itself.
-    """
-
-    argv: list[str]
-    main: str | None
-    verbosity: int
-    gpus: list[int]
-    mark: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Job:
-    """A run to execute."""
-
-    runner: TaskRunner
-    config: RunConfig
-
-
-@dataclasses.dataclass(frozen=True)
-class Outcome:
-    """How a run ended.
-
-    Args:
-      row: its row; None if it did not finish.
-      error: why it failed; None if it finished, or was asked to stop.
-      traceback: of the error.
-    """
-
-    row: Row | None = None
-    error: Exception | None = None
-    traceback: str = ""
 
 
 def main() -> None:
     """Executes the runs that standard input names, until it ends."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     commands = sys.stdin.buffer
-    setup: Setup = pickle.load(commands)
+    setup = Setup.from_line(commands.readline())
     _apply(setup)
     cache, inbox = RunCache(), Inbox(commands)
     for job in inbox:
-        text = base64.b64encode(pickle.dumps(_outcome(job, cache))).decode()
+        line = _outcome(job, cache).to_line()
         inbox.is_busy = False
-        print(f"{setup.mark}{text}", flush=True)
+        print(f"{setup.mark}{line}", flush=True)
 
 
 def _apply(setup: Setup) -> None:
@@ -103,16 +57,7 @@ def _outcome(job: Job, cache: RunCache) -> Outcome:
         print(stop, flush=True)
         return Outcome()
     except Exception as error:
-        return Outcome(error=_portable(error), traceback=traceback.format_exc())
-
-
-def _portable(error: Exception) -> Exception:
-    """Returns the error, or its text if another process cannot receive it."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error
+        return Outcome(error=error, traceback=traceback.format_exc())
 
 
 class Inbox:
@@ -134,11 +79,10 @@ class Inbox:
             yield job
 
     def _read(self) -> None:
-        try:
-            while True:
-                self._jobs.put(pickle.load(self._stream))
-        except (EOFError, pickle.UnpicklingError):  # At the end, or in the middle of a job.
-            self._jobs.put(None)
+        with contextlib.suppress(ValueError):  # The command was killed while it wrote.
+            for line in self._stream:
+                self._jobs.put(Job.from_line(line))
+        self._jobs.put(None)
         if self.is_busy:
             # Nobody reads the output any more, and a line would end the run with an error.
             null = os.open(os.devnull, os.O_WRONLY)
