@@ -15,7 +15,6 @@ import concurrent.futures
 import json
 import os
 import pathlib
-import platform
 import shutil
 import signal
 import subprocess
@@ -26,7 +25,7 @@ import time
 from benchmarks import ledger, runner
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ROWS = ledger.RESULTS / "gpu" / "rows.jsonl"
+FOLDER = ledger.RESULTS / "gpu"
 TOGETHER = 4
 
 # Args:
@@ -110,11 +109,16 @@ def measure(name, options, most_seconds):
     return json.loads(lines[-1]) | {"seconds": round(time.monotonic() - start, 1)}
 
 
+def rows_file(tiny):
+    """Returns the path of the rows; git ignores that of tiny models."""
+    return FOLDER / ("tiny.jsonl" if tiny else "rows.jsonl")
+
+
 def read_rows(tiny):
     """Returns a dict from name to the latest result."""
-    lines = ROWS.read_text().splitlines() if ROWS.exists() else []
-    rows = [json.loads(line) for line in lines]
-    return {row["row"]: row for row in rows if row["tiny"] == tiny}
+    path = rows_file(tiny)
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return {row["row"]: row for row in rows}
 
 
 def run_missing(data_dir, tiny, only, minutes, peer_path):
@@ -127,15 +131,14 @@ def run_missing(data_dir, tiny, only, minutes, peer_path):
     end = time.monotonic() + 60 * minutes
     work = tempfile.mkdtemp(prefix="gpu_rows_")  # Also the cache of compiled programs.
     options = {"data_dir": data_dir, "tiny": tiny, "peer_path": peer_path, "work": work}
-    ROWS.parent.mkdir(parents=True, exist_ok=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
 
     def add(name):
         left = end - time.monotonic()
         if left < 10:
             return
-        row = {"row": name, "tiny": tiny, "machine": platform.node()}
-        row |= measure(name, options, left)
-        with ledger.WRITE_LOCK, ROWS.open("a") as file:
+        row = {"row": name} | measure(name, options, left)
+        with ledger.WRITE_LOCK, rows_file(tiny).open("a") as file:
             file.write(json.dumps(row) + "\n")
         print(json.dumps(row)[:1000], flush=True)
 
@@ -162,7 +165,7 @@ def write_tables():
     """Prints the rows that there are."""
     for tiny in (False, True):
         for name, row in read_rows(tiny).items():
-            values = {k: v for k, v in row.items() if k not in ("row", "tiny", "machine")}
+            values = {k: v for k, v in row.items() if k != "row"}
             print(f"{'tiny ' * tiny}{name}: {json.dumps(values)[:300]}")
 
 

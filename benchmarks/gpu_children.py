@@ -49,9 +49,9 @@ def _batch(case, seed):
         "input_type_ids": np.zeros(shape),
     }
     labels = rng.integers(0, 2, [case.batch]).astype("f4")
-    if case.head == "several":
-        inputs["task_ids"] = rng.integers(0, 8, [case.batch])
-        labels = np.stack([labels, labels], 1)
+    if case.head == "several":  # Each task has two of the joint outputs; the last has a score.
+        tasks = inputs["task_ids"] = rng.integers(0, 7, [case.batch])
+        labels = np.stack([2 * tasks + labels, 0 * labels], 1).astype("f4")
     kind = tf.float32 if case.head in ("several", "score") else tf.int32
     return {n: tf.constant(x, tf.int32) for n, x in inputs.items()}, tf.cast(labels, kind)
 

@@ -12,8 +12,8 @@ OPTIONS = {"data_dir": "", "tiny": True, "peer_path": "", "work": ""}
 
 @pytest.fixture
 def rows(tmp_path, monkeypatch):
-    path = tmp_path / "rows.jsonl"
-    monkeypatch.setattr(gpu, "ROWS", path)
+    monkeypatch.setattr(gpu, "FOLDER", tmp_path)
+    path = tmp_path / "tiny.jsonl"
     return lambda: [json.loads(line) for line in path.read_text().splitlines()]
 
 
