@@ -25,14 +25,14 @@ NAMED = {
     "base/hub.py": {"--no"},
     "base/loading.py": {"--no"},
     # XLA's and ptxas' own.
-    "training/precision.py": {"--xla_gpu_deterministic_ops"},
-    "training/xla_tools.py": {"--xla_gpu_cuda_data_dir", "--version"},
+    "training/device/precision.py": {"--xla_gpu_deterministic_ops"},
+    "training/device/xla_tools.py": {"--xla_gpu_cuda_data_dir", "--version"},
     # The command line on a card.
     "store/card.py": {"--task_name", "--tuning", "--do_eval", "--do_predict", "--adapter_dir"},
     # The command that exports one adapter, said by that which exports several.
     "serving/joined.py": {"--adapter_dir", "--do_export"},
     # Of nvidia-smi.
-    "training/devices.py": {"--query", "--format"},
+    "training/device/devices.py": {"--query", "--format"},
     # Which command writes the file that is missing.
     "tasks/submission.py": {"--task_name", "--do_predict", "--output"},
 }

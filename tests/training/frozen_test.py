@@ -158,7 +158,9 @@ def test_frozen_layers_drop_nothing_and_have_no_gradient(tiny_base_folder):
 
 
 def test_own_norms_of_a_shared_base_are_those_of_the_frozen_layers(tiny_base_folder):
-    encoder = load_base(tiny_base_folder).new_encoder(frozen_layers=1)
+    base = load_base(tiny_base_folder)
+    encoder = base.new_encoder(frozen_layers=1)
+    base.assign(encoder.named_variables())
     own = TaskEncoder(encoder, UPPER)
     inputs = support.batch(rows=2)
     np.testing.assert_allclose(own.frozen_output(inputs), encoder.frozen_output(inputs), atol=1e-6)

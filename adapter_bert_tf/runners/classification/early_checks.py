@@ -11,7 +11,7 @@ from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of
 from adapter_bert_tf.errors import error_context
 from adapter_bert_tf.retry import is_remote
 from adapter_bert_tf.runners.classification.chosen_task import data_folder, task_of
-from adapter_bert_tf.runners.classification.task_configs import configs_of
+from adapter_bert_tf.runners.classification.task_configs import check_types, configs_of
 from adapter_bert_tf.tasks import OWN
 from adapter_bert_tf.tasks.task import Source
 
@@ -23,10 +23,14 @@ def check_tables(config: RunConfig) -> None:
     """
     if not config.actions.do_train or config.answers_questions or config.sweeps.sweep:
         return
+    if config.device.strategy == "tpu":  # `paths.check` explains that its paths must be remote.
+        return
     if not is_several(config.data.task_name):
         _check(config)
         return
-    for name, own in configs_of(config).items():
+    configs = configs_of(config)
+    check_types(configs)
+    for name, own in configs.items():
         with error_context(f"The task {name!r}"):
             _check(own)
 

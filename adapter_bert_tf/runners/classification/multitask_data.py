@@ -15,13 +15,12 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.runners.classification.chosen_task import task_of
 from adapter_bert_tf.runners.classification.reading import read_task
 from adapter_bert_tf.runners.classification.result_files import raw_file, with_suffix
-from adapter_bert_tf.runners.classification.task_configs import configs_of
+from adapter_bert_tf.runners.classification.task_configs import check_types, configs_of
 from adapter_bert_tf.runners.classification.task_data import ClassificationData, TaskPosition
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.directory import with_task_config
 from adapter_bert_tf.store.multitask import heads_of
-from adapter_bert_tf.task_types import chosen_type
 from adapter_bert_tf.tasks import Task, role
 
 
@@ -34,7 +33,7 @@ def read_tasks(
     """
     configs = configs_of(config, saved)
     encoder = text_encoder(vocabulary, config.data.max_seq_length)
-    _check_types(configs)
+    check_types(configs)
     data = {
         name: _read(name, own, encoder, with_task_config(saved, name) if saved else None)
         for name, own in configs.items()
@@ -48,16 +47,6 @@ def read_tasks(
     )
     check_distinct_names(tasks)
     return tasks
-
-
-def _check_types(configs: Mapping[str, RunConfig]) -> None:
-    types = {name: chosen_type(own.values) for name, own in configs.items()}
-    if other := {name: kind for name, kind in types.items() if kind.mixes_as is None}:
-        settings = [setting for kind in other.values() for setting in kind.settings]
-        raise InputError(
-            "Each of several tasks must have one label or one score per example. Received: "
-            f"{', '.join(dict.fromkeys(settings))} of {preview(list(other))}"
-        )
 
 
 def check_distinct_names(tasks: Sequence[ClassificationData]) -> None:

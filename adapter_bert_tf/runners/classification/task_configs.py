@@ -7,11 +7,12 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.methods.multitask import check_task_names
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.task_list import OWN_SETTINGS, Entry, entries
-from adapter_bert_tf.errors import NotFound, error_context
+from adapter_bert_tf.errors import InputError, NotFound, error_context
 from adapter_bert_tf.run.saved_settings import table_settings
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.multitask import TASKS, task_title
+from adapter_bert_tf.task_types import chosen_type
 from adapter_bert_tf.tasks import OWN, find_task, letters
 
 
@@ -64,3 +65,14 @@ def _folder_of(parent: str, name: str, task_name: str, alone: bool) -> str:
         f"{preview(matching) if matching else 'none'} of {preview(sorted(names))}. Name the "
         f"folder: --task_name=...,{task_name}=FOLDER"
     )
+
+
+def check_types(configs: Mapping[str, RunConfig]) -> None:
+    """Raises `InputError` for tasks of types that are not trained together."""
+    types = {name: chosen_type(own.values) for name, own in configs.items()}
+    if other := {name: kind for name, kind in types.items() if kind.mixes_as is None}:
+        settings = [setting for kind in other.values() for setting in kind.settings]
+        raise InputError(
+            "Each of several tasks must have one label or one score per example. Received: "
+            f"{', '.join(dict.fromkeys(settings))} of {preview(list(other))}"
+        )
