@@ -40,9 +40,11 @@ class Attention(tf_keras.layers.MultiHeadAttention):
         training: bool | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         query = tf.multiply(query, 1.0 / math.sqrt(self._key_dim))
-        scores = tf.einsum("btnh,bsnh->bnts", query, key)
+        # `tf.einsum` computes the same, and copies all operands in its gradients.
+        query, key, value = (tf.transpose(x, [0, 2, 1, 3]) for x in (query, key, value))
+        scores = tf.matmul(query, key, transpose_b=True)
         weights = self._weights(scores, attention_mask, value.dtype)
-        return tf.einsum("bnts,bsnh->btnh", weights, value), weights
+        return tf.transpose(tf.matmul(weights, value), [0, 2, 1, 3]), weights
 
     def _weights(
         self, scores: tf.Tensor, attention_mask: tf.Tensor | None, dtype: tf.DType

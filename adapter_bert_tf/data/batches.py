@@ -14,7 +14,7 @@ from adapter_bert_tf.data.padding import padded_lengths
 from adapter_bert_tf.data.tokenization import pad_inputs
 
 TOKENIZE_BATCH = 1024
-TRACE_FROM = 20_000  # Examples. Fewer are encoded before the encoder would be traced.
+UNTRACED = 20  # Batches.
 # Largest number of batches sorted by length together. A larger pool pads less and mixes worse.
 MAX_POOL = 64
 
@@ -44,34 +44,41 @@ class Features:
 def tokenize(examples, encoder, labels=None):
     """Tokenizes `Examples` to `Features`; `labels` are ids or scores `[examples]`, or None."""
     columns = list(zip(*examples.texts(), strict=True))
-    is_small = len(examples) <= TRACE_FROM
-    encode = _encode(encoder) if is_small else _compile_encoder(encoder, len(columns))
-    batches = [
-        encode(*(tf.constant(column[start : start + TOKENIZE_BATCH]) for column in columns))
+    batches = _batch_encoder(encoder, len(columns))(
+        [column[start : start + TOKENIZE_BATCH] for column in columns]
         for start in range(0, len(examples), TOKENIZE_BATCH)
-    ]
+    )
     ids, types, full = (tf.concat(column, 0) for column in zip(*batches, strict=True))
     labels = np.zeros(len(examples), np.int32) if labels is None else labels
     lengths = ids.row_lengths().numpy()
     return Features(ids, types, tf.constant(labels), lengths, full.numpy() > lengths)
 
 
-@functools.lru_cache(maxsize=4)
-def _compile_encoder(encoder, columns):
-    """Traces `_encode`, which takes a second."""
-    specs = [tf.TensorSpec([None], tf.string)] * columns
-    return compiled(_encode(encoder), input_signature=specs)
+class BatchEncoder:
+    """Encodes batches of texts: word ids, type ids, and the uncut lengths.
 
+    Tracing the encoder takes as long as `UNTRACED` batches without, so it begins with these.
+    """
 
-def _encode(encoder):
-    """A function from texts to word ids, type ids, and the uncut lengths."""
+    def __init__(self, encoder, columns):
+        self._encoder, self._count, self._traced = encoder, 0, None
+        self._specs = [tf.TensorSpec([None], tf.string)] * columns
 
-    def encode(*texts):
-        segments = encoder.segments(*texts)
+    def __call__(self, batches):
+        batches = list(batches)
+        self._count += len(batches)
+        if self._traced is None and self._count > UNTRACED:
+            self._traced = compiled(self._encode, input_signature=self._specs)
+        encode = self._traced or self._encode
+        return [encode(*map(tf.constant, columns)) for columns in batches]
+
+    def _encode(self, *texts):
+        segments = self._encoder.segments(*texts)
         full = tf.add_n([segment.row_lengths() for segment in segments]) + len(segments) + 1
-        return *encoder.join(segments), full
+        return *self._encoder.join(segments), full
 
-    return encode
+
+_batch_encoder = functools.lru_cache(maxsize=4)(BatchEncoder)
 
 
 def train_batches(

@@ -11,6 +11,7 @@ import tensorflow as tf
 from adapter_bert_tf.base.vocabulary import read_vocabulary
 from adapter_bert_tf.data.batches import (
     MAX_POOL,
+    BatchEncoder,
     Features,
     eval_batches,
     eval_plan,
@@ -223,3 +224,14 @@ def test_features_of_one_example_fit_one_batch():
     (inputs,) = eval_batches(one, eval_plan(one, 8), 12)
     assert inputs["input_word_ids"].shape == (8, 8)
     assert eval_plan(one, 8).tolist() == [[0] + [-1] * 7]
+
+
+def test_texts_are_encoded_alike_before_and_after_tracing(vocabulary, monkeypatch):
+    monkeypatch.setattr("adapter_bert_tf.data.batches.UNTRACED", 2)
+    texts = tf.constant(["the cat sat", "a dog"]).numpy().tolist()
+    encode = BatchEncoder(TextEncoder(vocabulary, 5), columns=1)
+    found = [encode([(texts,)])[0] for _ in range(4)]
+    assert encode._traced is not None
+    for ids, types, full in found:
+        assert ids.to_list() == found[0][0].to_list() and types.to_list() == found[0][1].to_list()
+        assert full.numpy().tolist() == found[0][2].numpy().tolist()
