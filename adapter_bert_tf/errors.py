@@ -85,7 +85,8 @@ def memory_context(advice: Callable[[], str], *arguments: str) -> Iterator[None]
     except Exception as error:
         if not is_out_of_memory(error):
             raise
-        raise OutOfMemory(f"{advice()} {_memory_line(error)}", *arguments) from error
+        message = f"{advice()} {_memory_line(error)}".rstrip()
+        raise OutOfMemory(message, *arguments) from error
 
 
 def is_out_of_memory(error: BaseException) -> bool:

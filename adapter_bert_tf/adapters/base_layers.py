@@ -23,7 +23,7 @@ class Norm(tf_keras.layers.LayerNormalization):
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
-class Unset(tf_keras.initializers.TruncatedNormal):
+class UnsetWeights(tf_keras.initializers.TruncatedNormal):
     """Zeros for weights that are assigned later, because drawing them takes seconds.
 
     It takes a seed as the random initializer does, so that weights drawn after it stay the same.

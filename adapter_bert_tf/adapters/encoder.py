@@ -16,7 +16,7 @@ import tf_keras
 from official.nlp.modeling import networks
 
 from adapter_bert_tf.adapters.base_layers import (
-    Unset,
+    UnsetWeights,
     dense_variables,
     new_norm,
     norm_variables,
@@ -84,7 +84,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
             "output_dropout": output_dropout,
             "attention_dropout": attention_dropout,
         }
-        new_initializer = tf_keras.initializers.TruncatedNormal if random_weights else Unset
+        new_initializer = tf_keras.initializers.TruncatedNormal if random_weights else UnsetWeights
         super().__init__(
             initializer=new_initializer(stddev=initializer_range),
             inner_activation=ACTIVATION_FUNCTIONS[activation],

@@ -5,6 +5,7 @@ and win. A program runs without further checks, so the cache is a folder that on
 write, for one version of everything that the programs depend on.
 """
 
+import contextlib
 import glob
 import hashlib
 import importlib.metadata
@@ -36,6 +37,11 @@ def use(environ: MutableMapping[str, str] = os.environ, deterministic: bool = Fa
       deterministic: whether equal runs must have equal bytes. Then no program of an earlier run is
         used, which may have been compiled without that.
     """
+    with contextlib.suppress(OSError, OverflowError):  # Then it does without.
+        _use(environ, deterministic)
+
+
+def _use(environ: MutableMapping[str, str], deterministic: bool) -> None:
     if environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1") or not (gpus := _gpus()):
         return
     users = environ.get("XLA_FLAGS", "")

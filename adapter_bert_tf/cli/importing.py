@@ -12,7 +12,7 @@ OPTIONAL = ("googleapiclient", "pandas", "PIL")
 
 
 def import_tensorflow(hidden: Collection[str] = OPTIONAL) -> None:
-    """Imports TensorFlow and tf_keras, which do not find the hidden libraries; later imports do."""
+    """Imports TensorFlow and tf_keras, which never find the hidden libraries; later imports do."""
     names = [name for name in hidden if name not in sys.modules]
     sys.modules.update(dict.fromkeys(names))  # type: ignore[arg-type]
     try:

@@ -81,7 +81,8 @@ def _check_found(config: RunConfig, options: Collection[str] | None) -> None:
 
     compares = "adapters" in (options or ())  # Adapters of other folders than --adapter_dir.
     check_found(config, applies=not compares)
-    check_tables(config)
+    if options is None:  # An analysis has its own rules about tasks.
+        check_tables(config)
 
 
 def _require_flags(words: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from adapter_bert_tf.doctor.gpu_facts import Driver, Gpu
 
 # From cuda.h: attributes of a device.
 MAJOR, MINOR = 75, 76
-PATIENCE = 15  # Seconds. nvidia-smi may start the driver first.
+TIMEOUT_SECONDS = 15  # nvidia-smi may start the driver first.
 QUERY = "pci.bus_id,driver_version,memory.free,mig.mode.current,name"
 
 
@@ -65,7 +65,9 @@ def _query_cards() -> list[list[str]]:
     """Returns the fields of `QUERY` for each card; no rows if `nvidia-smi` does not answer."""
     words = ["nvidia-smi", f"--query-gpu={QUERY}", "--format=csv,noheader,nounits"]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=True)
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=True
+        )
     except (OSError, subprocess.SubprocessError):
         return []
     rows = [[field.strip() for field in line.split(",")] for line in done.stdout.splitlines()]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from adapter_bert_tf.data.tables.delimiters import actual_encoding
+from adapter_bert_tf.data.tables.delimiters import actual_encoding, warn_of_encoding
 from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of
 from adapter_bert_tf.errors import Mismatch, Missing, NotFound
 from adapter_bert_tf.sanitize import preview
@@ -80,6 +80,8 @@ def reading_options(
     options = merge_settings(recorded, {n: v for n, v in given.items() if v is not None})
     if "encoding" in recorded and given.get("encoding") is None:
         options["encoding"] = actual_encoding(path, recorded["encoding"])
+        if options["encoding"] != recorded["encoding"]:
+            warn_of_encoding(path, recorded["encoding"])
     return {name: value for name, value in options.items() if name not in COLUMNS}
 
 

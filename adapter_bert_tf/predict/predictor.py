@@ -240,10 +240,8 @@ class Predictor:
         return [answers[number] for number in range(len(rows))]
 
     def _memory_advice(self) -> str:
-        return (
-            f"The memory is not enough for a batch of {self.batch_size} rows. Give a smaller "
-            f"batch_size."
-        )
+        more = "Give a smaller batch_size." if self.batch_size > 1 else "Free some of it."
+        return f"The memory is not enough for a batch of {self.batch_size} rows. {more}"
 
     def _group(
         self, rows: Sequence[Row], names: Sequence[str], cut: CutRows

@@ -20,13 +20,13 @@ def with_decided_precision(config: RunConfig, cache: RunCache) -> RunConfig:
     defaults have changed. Prints a line unless the precision is given, or float32 without a GPU.
     """
     is_given = "precision" in config.given and config.device.precision != AUTO
-    config = with_earlier_defaults(config)
+    asked, config = config.device.precision, with_earlier_defaults(config)
     if is_given:
         return config
     hide_unsupported_cards()
     gpus = [] if config.device.strategy == "tpu" else gpu_capabilities()
     fastest, begun = fastest_precision(gpus), config.device.precision
-    if begun not in (AUTO, fastest):
+    if asked == AUTO and begun not in (AUTO, fastest):
         cache.print_once(
             f"Precision: {begun}, in which this run started. A new run would use {fastest} here."
         )

@@ -49,9 +49,9 @@ def _advice(plan: Plan, phase: Phase) -> str:
         half = f"--max_seq_length={length // 2}"
         less = f"{half} or a --precision of fewer bits" if plan.precision == "float32" else half
         sentences.append(
-            f"{less} saves memory, too. Each of these is another run, which needs another "
-            "--output_dir or --overwrite. The checkpoints stay: the same command continues where "
-            "more memory is free."
+            f"{less} saves memory{', too' if smaller else ''}. Each of these is another run, which "
+            "needs another --output_dir or --overwrite. The checkpoints stay: the same command "
+            "continues where more memory is free."
         )
     else:
         less = f"--{flag}={smaller}" if smaller else f"--max_seq_length={length // 2}"

@@ -83,7 +83,7 @@ class Outcome:
         """This object as a line; numbers of NumPy become Python's."""
         error = self.error and error_values(self.error)
         values = {"row": self.row, "error": error, "traceback": self.traceback}
-        return json.dumps(values, default=lambda value: value.item())
+        return json.dumps(values, default=_plain)
 
     @classmethod
     def from_line(cls, line: str | bytes) -> "Outcome":
@@ -93,12 +93,18 @@ class Outcome:
         return cls(content["row"], error, content["traceback"])
 
 
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)
+
+
 def error_values(error: Exception) -> dict[str, Any]:
     """An error as plain values, from which `error_of` makes it again."""
     if isinstance(error, InputError):
         return {"kind": error.code, "message": str(error), "arguments": error.arguments}
     if isinstance(error, OSError) and error.errno is not None:
         return {"kind": "os", "arguments": [error.errno, error.strerror, error.filename]}
+    if isinstance(error, MemoryError):
+        return {"kind": "memory", "message": str(error)}
     if isinstance(error, tf.errors.OpError):
         return {"kind": "tensorflow", "number": error.error_code, "message": error.message}
     return {"kind": "other", "message": f"{type(error).__name__}: {error}"}
@@ -112,6 +118,8 @@ def error_of(values: dict[str, Any]) -> Exception:
         return by_code[values["kind"]](values["message"], *values["arguments"])
     if values["kind"] == "os":
         return OSError(*values["arguments"])
+    if values["kind"] == "memory":
+        return MemoryError(values["message"])
     if values["kind"] == "tensorflow":
         kind = tf.compat.v1.errors.exception_type_from_error_code(values["number"])
         error: Exception = kind(None, None, values["message"])

@@ -105,6 +105,8 @@ def run_in_parallel(
                 start_next(sender)
         finally:
             for one in workers:
+                one.ask_to_end()
+            for one in workers:
                 one.end()
         if stop.signal_number is not None:
             raise Interrupted(
@@ -155,7 +157,7 @@ class Worker:
         self.config: RunConfig | None = None
         self.name, self._mark, self._events = "", setup.mark, events
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code],
+            [sys.executable, "-X", "faulthandler", "-c", code],  # As `before_tensorflow` has it.
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -182,13 +184,16 @@ class Worker:
             )
         )
 
-    def end(self) -> None:
-        """Ends the process; one that executes a run is asked to stop, and killed after a while."""
+    def ask_to_end(self) -> None:
+        """Asks the process to end, and to stop a run that it executes."""
         if self.config:
             self.process.terminate()
         else:
             with contextlib.suppress(BrokenPipeError):
                 self._stdin.close()
+
+    def end(self) -> None:
+        """Waits for the end of the process; kills it after a while."""
         try:
             self.process.wait(SECONDS_TO_STOP)
         except subprocess.TimeoutExpired:
@@ -207,11 +212,16 @@ class Worker:
 
     def _relay(self) -> None:
         """Prints the lines of the process, and passes the outcomes of its runs on."""
-        for line in io.TextIOWrapper(self.process.stdout, "utf-8", "replace"):  # type: ignore
-            text, _, outcome = line.partition(self._mark)
-            if text.strip():
-                with contextlib.suppress(OSError):  # Else the process would wait for a reader.
-                    print(f"[{self.name}] {text.rstrip()}\n", end="", flush=True)
-            if outcome:
-                self._events.put((self, Outcome.from_line(outcome)))
-        self._events.put((self, None))
+        try:
+            for line in io.TextIOWrapper(self.process.stdout, "utf-8", "replace"):  # type: ignore
+                text, _, outcome = line.partition(self._mark)
+                if text.strip():
+                    # The process would wait for a reader if an error ended this thread.
+                    with contextlib.suppress(OSError, ValueError):
+                        print(f"[{self.name}] {text.rstrip()}\n", end="", flush=True)
+                if outcome:
+                    self._events.put((self, Outcome.from_line(outcome)))
+        except ValueError:  # The process was killed while it wrote an outcome.
+            self.process.kill()
+        finally:
+            self._events.put((self, None))

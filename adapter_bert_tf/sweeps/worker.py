@@ -79,10 +79,12 @@ class Inbox:
             yield job
 
     def _read(self) -> None:
-        with contextlib.suppress(ValueError):  # The command was killed while it wrote.
-            for line in self._stream:
-                self._jobs.put(Job.from_line(line))
-        self._jobs.put(None)
+        try:
+            with contextlib.suppress(ValueError):  # The command was killed while it wrote.
+                for line in self._stream:
+                    self._jobs.put(Job.from_line(line))
+        finally:
+            self._jobs.put(None)
         if self.is_busy:
             # Nobody reads the output any more, and a line would end the run with an error.
             null = os.open(os.devnull, os.O_WRONLY)

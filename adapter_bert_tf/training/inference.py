@@ -1,5 +1,6 @@
 """Batched inference on any number of replicas."""
 
+import functools
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -62,9 +63,12 @@ def _compiled_step(model: tf_keras.Model, spec: Any) -> Callable[..., Any]:
     """The step on one device that XLA compiles, once for each length."""
     model_of: Callable[[], Any] = weakref.ref(model)
     size = sum(variable.shape.num_elements() for variable in model.variables)
-    return CompiledStep(
-        lambda inputs: model_of()(inputs, training=False), "evaluation step", size, spec
-    )
+
+    def run(inputs: Any) -> Any:
+        forward = functools.partial(model_of(), training=False)
+        return model_of().distribute_strategy.run(forward, args=(inputs,))
+
+    return CompiledStep(run, "evaluation step", size, spec)
 
 
 def _new_step(model: tf_keras.Model) -> Callable[..., Any]:

@@ -126,7 +126,6 @@ def train(
                 f"than {settings.batch_size}."
             )
         run_steps(model, batches, settings, progress, evaluations, checkpoints)
-        report_skipped(progress, optimizer)
         stopped_early = evaluations and evaluations.should_stop
         if progress.step < settings.steps and not stopped_early:
             # `fit` ends silently at the end of its data.
@@ -135,6 +134,7 @@ def train(
                 "ended. No result was saved. The data files may have changed during training. Run "
                 "the same command again."
             )
+    report_skipped(progress, optimizer)
     if evaluations:
         with strategy.scope():
             evaluations.finish()

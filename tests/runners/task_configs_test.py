@@ -5,6 +5,7 @@ import types
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.runners.classification.chosen_task import task_of
+from adapter_bert_tf.runners.classification.table_files import warn_of_encodings
 from adapter_bert_tf.runners.classification.task_configs import configs_of
 
 TABLE = {"text_a_column": "0", "label_column": "1", "header": False, "delimiter": ";"}
@@ -48,4 +49,13 @@ def test_the_user_knows_better_and_so_does_the_file(tmp_path, caplog):
     own = configs(tmp_path, [line], do_eval=True)["reviews"]
     source = task_of(own).layouts[0]["dev"]
     assert (source.delimiter, source.encodings) == (",", ("utf-8",))
-    assert "delimiter=','" in caplog.text and "UTF-8" in caplog.text
+    assert "delimiter=','" in caplog.text and "UTF-8" not in caplog.text
+    warn_of_encodings(task_of(own), str(tmp_path / "reviews"), ["dev"], "latin-1")
+    assert caplog.text.count("UTF-8") == 1
+
+
+def test_an_encoding_that_the_user_names_is_not_looked_for(tmp_path):
+    write(tmp_path, "reviews", "bon café;1\n".encode())
+    line = "reviews: {task_name: tsv, encoding: cp1252}"
+    own = configs(tmp_path, [line], do_eval=True)["reviews"]
+    assert task_of(own).layouts[0]["dev"].encodings == ("cp1252",)

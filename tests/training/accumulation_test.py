@@ -25,7 +25,9 @@ def trained_in(parts, folder, method, rate=0.0):
     """What a classifier's variables are after training in so many parts a batch."""
     tf_keras.utils.set_random_seed(3)
     adapter = AdapterConfig(bottleneck_size=4) if method == "adapters" else None
-    model = Classifier(load_base(folder).new_encoder(adapter, rate), 2, dropout=rate)
+    base = load_base(folder)
+    model = Classifier(base.new_encoder(adapter, rate), 2, dropout=rate)
+    base.assign(model.named_variables())
     trained = select_trained(model, Tuning(method))
     settings = TrainingSettings(STEPS, ROWS, 1e-3, microbatches=parts)
     train(model, trained, lambda start, share: tiny.dataset(BATCHES[start:], share), settings)

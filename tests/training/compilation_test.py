@@ -1,5 +1,6 @@
 """What XLA compiles, and what is printed while it does."""
 
+import contextlib
 import json
 import re
 
@@ -10,6 +11,7 @@ import tensorflow as tf
 from adapter_bert_tf.training import inference
 from adapter_bert_tf.training.device import compilation
 from adapter_bert_tf.training.device.compilation import CompiledStep, is_compiled
+from adapter_bert_tf.training.device.precision import precision_scope
 from adapter_bert_tf.training.loop import TrainingSettings, train
 from tests.training import tiny
 
@@ -115,6 +117,22 @@ def test_training_and_evaluation_tell_of_each_shape(compiled, capsys):
     train(plain, plain_trained, tiny.toy_batches(3), TrainingSettings(3, tiny.ROWS, 1e-1))
     for name, value in tiny.values(plain_trained).items():
         np.testing.assert_allclose(trained[name].numpy(), value, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16"])
+def test_a_strategy_of_one_device_is_compiled(precision):
+    """With dropout, whose masks depend on the replica."""
+    values = {}
+    for devices in (None, ["/cpu:0"]):
+        strategy = tf.distribute.MirroredStrategy(devices) if devices else None
+        with strategy.scope() if strategy else contextlib.nullcontext(), precision_scope(precision):
+            model, trained = tiny.setup_toy()
+        settings = TrainingSettings(3, tiny.ROWS, 1e-1, jit_compile=True)
+        evaluation = tiny.scripted(model, (0.1, 0.2, 0.3), every=3, logits_of=tiny.predicted)
+        train(model, trained, tiny.toy_batches(3), settings, evaluation)
+        values[bool(strategy)] = tiny.values(trained)
+    for name, value in values[False].items():
+        np.testing.assert_allclose(values[True][name], value, atol=1e-6, err_msg=name)
 
 
 def test_evaluation_compiles_few_shapes(capsys):

@@ -1,6 +1,7 @@
 """Loss scaling: float16 trains as float32, and an overflow is a step that changes nothing."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -170,6 +171,7 @@ def test_two_devices_skip_the_same_steps():
             text=True,
             check=True,
             cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
         )
         found.append(json.loads(done.stdout.splitlines()[-1]))
     one, two = found

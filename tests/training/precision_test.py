@@ -88,11 +88,11 @@ def test_activations_of_large_values_are_finite_in_float16(name):
 
 @pytest.mark.parametrize("half", ["bfloat16", "float16"])
 def test_the_known_output_of_frozen_layers_is_not_rounded(half, tiny_base_folder):
+    base = load_base(tiny_base_folder)
     with precision.precision_scope(half):
-        encoder = load_base(tiny_base_folder).new_encoder(
-            AdapterConfig(4, layers=(1,)), frozen_layers=1
-        )
+        encoder = base.new_encoder(AdapterConfig(4, layers=(1,)), frozen_layers=1)
         model = Classifier(encoder, 2)
+    base.assign(model.named_variables())
     inputs = support.batch()
     known = inputs | {"frozen_output": encoder.frozen_output(inputs)}
     np.testing.assert_array_equal(model(inputs), model(known))

@@ -110,10 +110,10 @@ class DeviceConfig:
         Role.DEVICES,
         earlier="float32",
     )
-    tf32: bool = setting(
-        True,
+    tf32: bool | None = setting(
+        None,
         "Multiply float32 in TF32, with 10 bits of fraction, on GPUs that have it: Ampere and "
-        "later. TensorFlow does so by default.",
+        "later. Default: as TensorFlow is set, which does so.",
         Role.DEVICES,
     )
     deterministic: bool = setting(

@@ -84,14 +84,19 @@ def first_rows(beginning: str, delimiter: str, quoted: bool) -> list[list[str]]:
 
 
 def actual_encoding(path: str, recorded: str) -> str:
-    """The encoding of a file whose training data had the recorded one; warns if it is UTF-8."""
-    if not _begins_as_utf8(path):
-        return recorded
+    """The encoding of a file whose training data had the recorded one, which may be UTF-8."""
+    with contextlib.suppress(LookupError):  # Reading the file raises an error for the encoding.
+        if codecs.lookup(recorded).name in ("utf-8", "utf-8-sig"):
+            return recorded
+    return "utf-8" if _begins_as_utf8(path) else recorded
+
+
+def warn_of_encoding(path: str, recorded: str) -> None:
+    """Warns that a file is read as UTF-8, not in the encoding of the adapter's table."""
     logging.warning(
         f"{path} is UTF-8 and is read as such, although the adapter's table was in {recorded} "
         "(encoding)."
     )
-    return "utf-8"
 
 
 def _begins_as_utf8(path: str) -> bool:

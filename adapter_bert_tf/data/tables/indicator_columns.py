@@ -53,7 +53,8 @@ def join_columns(
         is_short = len(cells) <= max(numbers)  # `skip_malformed` handles such rows.
         more = [] if is_short else [_labels([cells[i] for i in numbers], labels, place)]
         joined.append((place, [*cells, *more]))
-    _warn_of_unused(source.file, labels, joined)
+    if joined:
+        _warn_of_unused(source.file, labels, joined)
     return [*header, setting], joined
 
 

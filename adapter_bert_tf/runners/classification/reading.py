@@ -26,6 +26,7 @@ from adapter_bert_tf.retry import is_remote
 from adapter_bert_tf.runners.classification.chosen_task import data_folder
 from adapter_bert_tf.runners.classification.table_files import (
     say_found_delimiters,
+    warn_of_encodings,
     warn_of_other_columns,
     warn_of_other_names,
 )
@@ -163,6 +164,7 @@ def _read_source(config: RunConfig, task: Task, roles: Collection[str]) -> dict[
     if task.name == OWN:
         if not config.table.delimiter:
             say_found_delimiters(task, roles)
+        warn_of_encodings(task, folder, roles, config.table.encoding)
         warn_of_other_columns(task, folder, roles)
         if "dev" in roles and not _has_dev_file(task, folder):
             warn_of_other_names(folder, task.layouts[0]["dev"].file)

@@ -11,6 +11,7 @@ from adapter_bert_tf.data.tables.delimiters import (
     find_delimiter,
     read_beginning,
     warn_of_delimiter,
+    warn_of_encoding,
 )
 from adapter_bert_tf.data.tables.files import find_file, read_table
 from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of
@@ -59,7 +60,7 @@ def with_actual_encodings(task: Task, folder: str) -> Task:
 
     def actual(source: Source) -> Source:
         path, recorded = find_file(source, folder), source.encodings[0]
-        if path is None or recorded == "utf-8":
+        if path is None:
             return source
         return dataclasses.replace(source, encodings=(actual_encoding(path, recorded),))
 
@@ -92,6 +93,14 @@ def say_found_delimiters(task: Task, roles: Collection[str]) -> None:
     for source in (task.layouts[0][role] for role in STEMS if role in roles):
         if source.delimiter != delimiter_of(None, source.file.rpartition(".")[2]):
             warn_of_delimiter(source.file, source.delimiter)
+
+
+def warn_of_encodings(task: Task, folder: str, roles: Collection[str], recorded: str) -> None:
+    """Warns of the files that are read in another encoding than the recorded one."""
+    for source in (task.layouts[0][role] for role in STEMS if role in roles):
+        path = find_file(source, folder)
+        if path and source.encodings[0] != recorded:
+            warn_of_encoding(path, recorded)
 
 
 def warn_of_other_names(folder: str, dev: str) -> None:

@@ -41,7 +41,9 @@ def _config_of(
     if "data_dir" not in settings and config.data.data_source != "tfds" and config.data.data_dir:
         task_name = str(settings["task_name"])
         settings["data_dir"] = _folder_of(config.data.data_dir, entry.name, task_name, alone)
-    return config.with_defaults(**settings)
+    config = config.with_defaults(**settings)
+    encoding = {n: value for n, value in entry.settings.items() if n == "encoding"}
+    return config.changed(**encoding)  # What the user names is not looked for in the file.
 
 
 def _folder_of(parent: str, name: str, task_name: str, alone: bool) -> str:

@@ -120,7 +120,10 @@ def train_function(
         with announced(what, size, progress.print_line), progress.compiling():
             yield
 
-    step = CompiledStep(model.train_step, "training step", size, spec, compiling)
+    def run(batch: Any) -> Any:  # Under a strategy of one device, too.
+        return model.distribute_strategy.run(model.train_step, args=(batch,))
+
+    step = CompiledStep(run, "training step", size, spec, compiling)
     return lambda iterator: step(next(iterator))
 
 

@@ -149,7 +149,9 @@ def unused_card(root: str = "/") -> str | None:
     Args:
       root: the root of the file system; another one in tests.
     """
-    if os.environ.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1"):
+    # Clusters hide all cards by a word that is no number, such as NoDevFiles.
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip()
+    if not re.match(r"\d|GPU-|MIG-", visible):
         return None
     nodes = glob.glob(os.path.join(root, "dev", "nvidia[0-9]*"))
     if nodes or os.path.exists(os.path.join(root, WSL_DRIVER)):
