@@ -102,7 +102,7 @@ def error_values(error: Exception) -> dict[str, Any]:
     if isinstance(error, InputError):
         return {"kind": error.code, "message": str(error), "arguments": error.arguments}
     if isinstance(error, OSError) and error.errno is not None:
-        return {"kind": "os", "arguments": [error.errno, error.strerror, error.filename]}
+        return {"kind": "os", "arguments": [error.errno, error.strerror, str(error.filename)]}
     if isinstance(error, MemoryError):
         return {"kind": "memory", "message": str(error)}
     if isinstance(error, tf.errors.OpError):

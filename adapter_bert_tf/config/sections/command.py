@@ -131,7 +131,7 @@ class DeviceConfig:
     gpu_memory_limit: int | None = setting(
         None,
         "Most memory of each GPU that a process takes, in MB; it is reserved at the start. With "
-        "--parallel_trials=K, K times as much. Default: no limit; memory is taken as needed.",
+        "--parallel_trials=K, K + 1 times as much. Default: no limit; memory is taken as needed.",
         Role.COMMAND,
         lowest=1,
     )
