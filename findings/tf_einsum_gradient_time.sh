@@ -1,12 +1,12 @@
 #!/bin/bash
 # TensorFlow on CPU: the gradients of tf.einsum take much longer than those of transposed matrices.
 #
-# Run on DATE, Python 3.11, Linux x86-64 with AVX-512:
+# Run on 2026-11-28, Python 3.11, Linux x86-64 with AVX-512:
 #   TensorFlow 2.20.0
-#   RATIO
+#   tf.einsum takes 1.57 times the processor time of transposed products
 # Expected: for products of attention, tf.einsum chooses the best of the equivalent ways, or one that is
 # nearly as fast.
-# Seen: forward and backward pass of softmax(QK^T)V, 32 rows of 64, 12 heads of 32, take some 1.4 times the
+# Seen: forward and backward pass of softmax(QK^T)V, 32 rows of 64, 12 heads of 32, take some 1.5 times the
 # processor time of two tf.transpose and tf.matmul. Einsum's gradients copy their operands into another
 # order; those of tf.matmul(transpose_b=True) are products with flags. Outputs are equal.
 # Affects every attention that is written with einsum, such as MultiHeadAttention of Keras: 6% of the
