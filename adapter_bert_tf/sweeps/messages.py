@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import json
+import os
 from typing import Any
 
 import tensorflow as tf
@@ -102,7 +103,8 @@ def error_values(error: Exception) -> dict[str, Any]:
     if isinstance(error, InputError):
         return {"kind": error.code, "message": str(error), "arguments": error.arguments}
     if isinstance(error, OSError) and error.errno is not None:
-        return {"kind": "os", "arguments": [error.errno, error.strerror, str(error.filename)]}
+        filename = None if error.filename is None else os.fsdecode(error.filename)
+        return {"kind": "os", "arguments": [error.errno, error.strerror, filename]}
     if isinstance(error, MemoryError):
         return {"kind": "memory", "message": str(error)}
     if isinstance(error, tf.errors.OpError):
