@@ -80,7 +80,7 @@ class TrainOptions(TypedDict, total=False):
     distribution: Literal["auto", "one_device", "mirrored", "multi_worker", "tpu"]
     use_tpu: bool
     precision: Literal["auto", "float32", "bfloat16", "float16", "bfloat16_base"]
-    tf32: bool | None
+    tf32: bool
     deterministic: bool
     jit_compile: bool | None
     gpu_memory_limit: int | None

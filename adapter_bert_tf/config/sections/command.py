@@ -110,10 +110,10 @@ class DeviceConfig:
         Role.DEVICES,
         earlier="float32",
     )
-    tf32: bool | None = setting(
-        None,
+    tf32: bool = setting(
+        True,
         "Multiply float32 in TF32, with 10 bits of fraction, on GPUs that have it: Ampere and "
-        "later. Default: as TensorFlow is set, which does so.",
+        "later. TensorFlow does so by default. In Python, this replaces TensorFlow's own setting.",
         Role.DEVICES,
     )
     deterministic: bool = setting(

@@ -55,16 +55,15 @@ def fastest_precision(capabilities: Sequence[Capability | None]) -> str:
     return "bfloat16" if min(known) >= (8, 0) else "float16"
 
 
-def configure_numerics(tf32: bool | None, deterministic: bool) -> None:
+def configure_numerics(tf32: bool, deterministic: bool) -> None:
     """Sets how this process computes from now on.
 
     Args:
-      tf32: whether GPUs from Ampere on multiply float32 in TF32; None: as TensorFlow is set.
+      tf32: whether GPUs from Ampere on multiply float32 in TF32, which is TensorFlow's default.
       deterministic: whether each operation gives the same bytes each time, also on a GPU; it stays
         on. XLA reads its flags once, at its first compilation.
     """
-    if tf32 is not None:
-        tf.config.experimental.enable_tensor_float_32_execution(tf32)
+    tf.config.experimental.enable_tensor_float_32_execution(tf32)
     if deterministic:
         flags = os.environ.get("XLA_FLAGS", "").split()
         if DETERMINISTIC_XLA not in flags:
