@@ -15,6 +15,7 @@ from adapter_bert_tf.config.sections.model import BaseConfig
 from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.training.device.devices import configure_devices
+from adapter_bert_tf.training.device.kernels import kernels_line
 from adapter_bert_tf.training.device.precision import configure_numerics
 from adapter_bert_tf.training.device.strategy import make_strategy
 
@@ -35,6 +36,8 @@ class RunCache:
         Prints a strategy with several replicas once.
         """
         configure_numerics(device.tf32, device.deterministic)
+        if line := kernels_line():
+            self.print_once(line)
         key = (device.strategy, device.tpu_name, device.tpu_zone, device.gcp_project)
         if not self._strategies:
             configure_devices(device)

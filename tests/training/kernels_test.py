@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from adapter_bert_tf.training.device.kernels import VARIABLE, choose_kernels, kernels
+from adapter_bert_tf.training.device.kernels import VARIABLE, choose_kernels, kernels, kernels_line
 
 AVX2, AVX512 = frozenset({"avx", "avx2", "fma"}), frozenset({"avx2", "fma", "avx512f"})
 # Flags of the processor, the user's value, the value that TensorFlow reads, the kernels' name.
@@ -27,6 +27,8 @@ def test_choice(case):
     environ = {} if users is None else {VARIABLE: users}
     choose_kernels(environ, flags)
     assert environ.get(VARIABLE) == expected
+    is_usual = case in ("TensorFlow chooses it", "the user's false")
+    assert bool(kernels_line(environ, flags)) == (name == "oneDNN" and not is_usual)
     assert kernels(environ, flags) == name
 
 

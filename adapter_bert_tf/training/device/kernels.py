@@ -39,6 +39,16 @@ def kernels(environ: Mapping[str, str] = os.environ, flags: frozenset[str] | Non
     return ONEDNN if flags & USUAL else OWN
 
 
+def kernels_line(
+    environ: Mapping[str, str] = os.environ, flags: frozenset[str] | None = None
+) -> str:
+    """What to print of the kernels; empty where they are those that TensorFlow would choose."""
+    flags = processor_flags() if flags is None else flags
+    if flags & USUAL or kernels(environ, flags) == OWN:
+        return ""
+    return f"Kernels: oneDNN, by {VARIABLE}=1 (0: TensorFlow's own)."
+
+
 def processor_flags() -> frozenset[str]:
     """The instruction sets of this processor, as Linux names them; empty elsewhere."""
     path = pathlib.Path("/proc/cpuinfo")
