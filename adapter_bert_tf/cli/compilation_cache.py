@@ -18,6 +18,7 @@ from collections.abc import Mapping, MutableMapping
 from typing import BinaryIO
 
 from adapter_bert_tf.storage import cache_folder
+from adapter_bert_tf.training.device.visibility import VISIBLE, hides_all
 
 MOST_BYTES = 2 << 30  # Of all programs; a BERT-base step has some tens of MB.
 LEAST_FREE = 1 << 30  # A full disk would end the run: TensorFlow does not ignore such errors.
@@ -42,7 +43,7 @@ def use(environ: MutableMapping[str, str] = os.environ, deterministic: bool = Fa
 
 
 def _use(environ: MutableMapping[str, str], deterministic: bool) -> None:
-    if environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1") or not (gpus := _gpus()):
+    if hides_all(environ.get(VISIBLE)) or not (gpus := _gpus()):
         return
     users = environ.get("XLA_FLAGS", "")
     environ["XLA_FLAGS"] = f"{FAST_COMPILATION} {users}".strip()

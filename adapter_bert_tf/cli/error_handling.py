@@ -10,7 +10,6 @@ import tempfile
 import traceback
 from collections.abc import Callable, Collection, Sequence
 
-from adapter_bert_tf.cli import compilation_cache
 from adapter_bert_tf.config.messages import spell_for_command
 from adapter_bert_tf.errors import InputError, is_out_of_memory
 from adapter_bert_tf.permissions import denied
@@ -82,7 +81,6 @@ def run_guarded(run: Callable[[], int], flags: Collection[str]) -> int:
       flags: names of the command's flags, for messages.
     """
     before_tensorflow()
-    compilation_cache.use()
     try:
         require_utf8(sys.argv)
         return run()

@@ -7,12 +7,18 @@ import importlib
 import sys
 from collections.abc import Collection
 
+from adapter_bert_tf.cli import compilation_cache
+
 # Google's API client finds Cloud TPUs by name; pandas and PIL are for data that `fit` is given.
 OPTIONAL = ("googleapiclient", "pandas", "PIL")
 
 
-def import_tensorflow(hidden: Collection[str] = OPTIONAL) -> None:
-    """Imports TensorFlow and tf_keras, which never find the hidden libraries; later imports do."""
+def import_tensorflow(hidden: Collection[str] = OPTIONAL, deterministic: bool = False) -> None:
+    """Imports TensorFlow and tf_keras, which never find the hidden libraries; later imports do.
+
+    `deterministic` is as in `compilation_cache.use`, which comes first.
+    """
+    compilation_cache.use(deterministic=deterministic)
     names = [name for name in hidden if name not in sys.modules]
     sys.modules.update(dict.fromkeys(names))  # type: ignore[arg-type]
     try:

@@ -9,7 +9,6 @@ from typing import NoReturn
 
 from absl import flags, logging
 
-from adapter_bert_tf.cli import compilation_cache
 from adapter_bert_tf.cli.absl_flags import config_of
 from adapter_bert_tf.cli.config_file import apply_config_file
 from adapter_bert_tf.cli.error_handling import before_tensorflow, error_report, require_utf8
@@ -39,13 +38,12 @@ def run_job(
         require_utf8([*sys.argv, os.getcwd()])
         _require_flags((words or [])[1:])
         apply_config_file(parsed)
-        config = config_of(parsed)
-        compilation_cache.use(deterministic=bool(config.values.get("deterministic")))
-        config = _with_adapter_defaults(config, options)
+        config = _with_adapter_defaults(config_of(parsed), options)
         checks.check(config)
         warn_of_ineffective_flags(config)
         _check_found(config, options)
-        import_tensorflow(() if config.device.strategy == "tpu" else OPTIONAL)
+        hidden = () if config.device.strategy == "tpu" else OPTIONAL
+        import_tensorflow(hidden, config.device.deterministic)
         run = importlib.import_module(module).run
         if options is None:
             run(config)

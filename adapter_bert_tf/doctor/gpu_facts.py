@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from adapter_bert_tf.training.device.visibility import hides_all
 from adapter_bert_tf.training.device.xla_tools import Tool, Version
 
 
@@ -107,4 +108,4 @@ class GpuFacts:
     @property
     def is_hidden(self) -> bool:
         """Whether the user hides all cards from CUDA."""
-        return self.visible is not None and self.visible.strip() in ("", "-1")
+        return hides_all(self.visible)

@@ -2,14 +2,14 @@
 
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.run.run_cache import RunCache
-from adapter_bert_tf.run.saved_settings import with_earlier_defaults
+from adapter_bert_tf.run.saved_settings import is_decided, with_earlier_defaults
 from adapter_bert_tf.training.device.devices import hide_unsupported_cards
 from adapter_bert_tf.training.device.precision import (
     AUTO,
-    Capability,
     fastest_precision,
     gpu_capabilities,
 )
+from adapter_bert_tf.training.device.visibility import Capability
 
 
 def with_decided_precision(config: RunConfig, cache: RunCache) -> RunConfig:
@@ -19,7 +19,7 @@ def with_decided_precision(config: RunConfig, cache: RunCache) -> RunConfig:
     with, so that it can be resumed on another machine. Also takes over its other settings whose
     defaults have changed. Prints a line unless the precision is given, or float32 without a GPU.
     """
-    is_given = "precision" in config.given and config.device.precision != AUTO
+    is_given = is_decided(config, "precision")
     asked, config = config.device.precision, with_earlier_defaults(config)
     if is_given:
         return config

@@ -32,12 +32,12 @@ def with_earlier_defaults(config: RunConfig) -> RunConfig:
     recorded = _recorded_settings(folder)
     if recorded is None:
         return config
-    names = [name for name in EARLIER if name in config.values and not _is_decided(config, name)]
+    names = [name for name in EARLIER if name in config.values and not is_decided(config, name)]
     values = {name: recorded.get(name, EARLIER[name]) for name in names}
     return config.with_defaults(**{n: v for n, v in values.items() if _is_valid(n, v)})
 
 
-def _is_decided(config: RunConfig, name: str) -> bool:
+def is_decided(config: RunConfig, name: str) -> bool:
     """Whether the user gave a value; `auto` leaves the choice."""
     return name in config.given and config.value(name) != "auto"
 

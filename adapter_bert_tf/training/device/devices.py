@@ -7,19 +7,17 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable
-from typing import TypeAlias
 
 import tensorflow as tf
 from absl import logging
 
 from adapter_bert_tf.config.sections.command import DeviceConfig
 from adapter_bert_tf.errors import InputError, Unavailable
+from adapter_bert_tf.training.device.visibility import VISIBLE, Capability, hides_all
 
 NVIDIA = "0x10de"  # PCI vendor id.
 DISPLAY = "0x03"  # PCI class.
 WSL_DRIVER = "usr/lib/wsl/lib/libcuda.so.1"  # Windows puts it there, with its own driver.
-
-Capability: TypeAlias = tuple[int, int]  # NVIDIA's "compute capability", major and minor.
 
 
 def configure_devices(config: DeviceConfig) -> None:
@@ -149,9 +147,7 @@ def unused_card(root: str = "/") -> str | None:
     Args:
       root: the root of the file system; another one in tests.
     """
-    # Clusters hide all cards by a word that is no number, such as NoDevFiles.
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip()
-    if not re.match(r"\d|GPU-|MIG-", visible):
+    if hides_all(os.environ.get(VISIBLE)):
         return None
     nodes = glob.glob(os.path.join(root, "dev", "nvidia[0-9]*"))
     if nodes or os.path.exists(os.path.join(root, WSL_DRIVER)):

@@ -3,10 +3,11 @@
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
 
 import tensorflow as tf
 import tf_keras
+
+from adapter_bert_tf.training.device.visibility import Capability
 
 AUTO = "auto"
 # By name: tf_keras' policy, and the dtype of products with the base's kernels.
@@ -18,8 +19,6 @@ PRECISIONS: dict[str, tuple[str, str | None]] = {
 }
 # XLA chooses kernels by measuring them, unless this is set: two processes may choose differently.
 DETERMINISTIC_XLA = "--xla_gpu_deterministic_ops=true"
-
-Capability: TypeAlias = tuple[int, int]  # NVIDIA's "compute capability", major and minor.
 
 
 @contextlib.contextmanager
