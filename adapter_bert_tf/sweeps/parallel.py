@@ -114,11 +114,16 @@ def run_in_parallel(
                 stop.signal_number,
             )
     if failure:
-        error = failure.error or WorkerLost("A run was stopped. The same command continues it.")
-        if isinstance(error, OutOfMemory):
-            more = "Runs in parallel share it: lower --parallel_trials."
-            error = OutOfMemory(f"{error} {more}", *error.arguments)
-        raise error from RemoteTraceback(failure.traceback)
+        raise _error_of(failure) from RemoteTraceback(failure.traceback)
+
+
+def _error_of(failure: Outcome) -> Exception:
+    """Returns the error of a run that did not finish."""
+    error = failure.error or WorkerLost("A run was stopped. The same command continues it.")
+    if isinstance(error, OutOfMemory):
+        more = "Runs in parallel share it: lower --parallel_trials."
+        return OutOfMemory(f"{error} {more}", *error.arguments)
+    return error
 
 
 def _setups(count: int, devices: Sequence[DeviceConfig]) -> list[Setup]:
