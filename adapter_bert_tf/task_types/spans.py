@@ -62,8 +62,15 @@ class Spans(TaskType):
     def numeric_outputs(self, logits: tf.Tensor) -> Tensors:
         return {"start_logits": logits[:, 0], "end_logits": logits[:, 1]}
 
+    def without_padding(self, logits: tf.Tensor, length: int) -> tf.Tensor:
+        return logits[..., :length]
+
     def own_logits(self, logits: Any, outputs: int) -> Any:
         return logits
+
+    def with_defaults(self, given: Mapping[str, Any], longest: int) -> dict[str, Any]:
+        shorter = {"max_query_length": min(self.inputs["max_query_length"], longest // 2)}
+        return super().with_defaults(shorter | dict(given), longest)
 
     def check_inputs(self, values: Mapping[str, Any]) -> None:
         for kind in (SpanSettings, DecodingSettings):
