@@ -203,9 +203,9 @@ def _entity_details(
                     probability.append(lowest)
                     is_right.append(is_found)
                 if found == MISSED or (is_predicted and not is_found):
-                    names = (other[0] if other else "", entity[0])
-                    types = names if is_predicted else (entity[0], "")
-                    errors[-1].append(Error(found, entity, *types, lowest))
+                    expected_type = (other[0] if other else "") if is_predicted else entity[0]
+                    given_type = entity[0] if is_predicted else ""
+                    errors[-1].append(Error(found, entity, expected_type, given_type, lowest))
     per_type = tag_metrics.by_type(gold, predicted)
     types = sorted({*per_type, *(name for pair in confused for name in pair)} - {NO_ENTITY})
     details = {
@@ -267,7 +267,7 @@ def _plain_details(
     tags = sorted({name for pair in confused for name in pair})
     table = np.array([[confused[a, b] for b in tags] for a in tags]).reshape(len(tags), len(tags))
     sides = zip(tags, table.sum(1).tolist(), table.sum(0).tolist(), strict=True)
-    sure = np.array([value for row in probabilities for value in row])
+    stated = np.array([value for row in probabilities for value in row])
     is_right = np.array([a == b for pair in zip(gold, predicted) for a, b in zip(*pair)])  # noqa: B905
     details: dict[str, Any] = {
         "types": tags,
@@ -282,8 +282,8 @@ def _plain_details(
             if count
         ],
     }
-    if len(sure):
-        details["calibration"] = calibration(sure, is_right)
+    if len(stated):
+        details["calibration"] = calibration(stated, is_right)
     return details, errors
 
 
