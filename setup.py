@@ -50,6 +50,7 @@ setup(
         "numpy>=1.26",
         "safetensors>=0.4",
         "scikit-learn>=1.4",
+        "seqeval>=1.2.2",
         "scipy>=1.11",
         "PyYAML>=6.0",
         "tensorboard>=2.18",

@@ -18,6 +18,7 @@ from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.report_blocks import Block
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types.batched_inference import RunBatch
+from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
 if TYPE_CHECKING:
     from adapter_bert_tf.data.tokenization import TextEncoder
@@ -95,6 +96,10 @@ class TaskType(abc.ABC):
         """Logits `[batch, outputs]` of a task among those of wider heads in the same batch."""
         return logits[:, :outputs]
 
+    def without_padding(self, logits: tf.Tensor, length: int) -> tf.Tensor:
+        """Logits of inputs that were padded to more than `length` positions."""
+        return logits
+
     def numeric_outputs(self, logits: tf.Tensor) -> dict[str, tf.Tensor]:
         """What a model without texts returns, from the logits of `logits_of`."""
         return {"logits": logits}
@@ -119,6 +124,11 @@ class TaskType(abc.ABC):
     def num_texts(self, inputs: Mapping[str, Any]) -> int:
         """Number of texts that are read together: 1, or 2."""
         return len(self.text_names)
+
+    def row(self, value: Any, inputs: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """The texts of a row, a tuple of texts or a list of a user; None if it has others."""
+        is_row = isinstance(value, tuple | list) and all(isinstance(text, str) for text in value)
+        return tuple(value) if is_row and len(value) == self.num_texts(inputs) else None
 
     def reads(self, inputs: Mapping[str, Any]) -> str:
         """The texts of one row, for a message."""
@@ -149,6 +159,16 @@ class TaskType(abc.ABC):
     @abc.abstractmethod
     def columns(self, config: Config) -> list[str]:
         """Names of an answer's columns in a table."""
+
+    @staticmethod
+    def cells(answer: Mapping[str, Any]) -> list[Any]:
+        """An answer as the values of `columns`; None for a missing value."""
+        single = [
+            BETWEEN_LABELS.join(value) if isinstance(value, list) else value
+            for name, value in answer.items()
+            if name != "probabilities"
+        ]
+        return [*single, *answer.get("probabilities", {}).values()]
 
     # Serving.
 

@@ -1,0 +1,40 @@
+"""Splits raw text into the words that are tagged, in TensorFlow ops."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from adapter_bert_tf.base.tokenizer_settings import TokenizerSettings
+from adapter_bert_tf.data.tokenization import words as basic
+
+
+def split_words(
+    texts: tf.Tensor, settings: TokenizerSettings | None = None
+) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
+    """Splits texts at white space, and around each character of punctuation, which is a word.
+
+    White space and punctuation are those of BERT's basic tokenizer, so a word's pieces are those
+    that it has in the whole text. By default each ideograph is a word, too.
+
+    Args:
+      texts: string `[batch]`.
+      settings: of the base's tokenizer; None: the usual ones.
+
+    Returns:
+      three ragged `[batch, (words)]`: strings, and int64 starts and ends in Unicode characters of
+      the text.
+    """
+    found, starts, ends = basic.split_words(texts, settings or TokenizerSettings())
+    # Characters and bytes are numbered through the whole batch.
+    characters, begins = tf.strings.unicode_split_with_offsets(texts, "UTF-8")
+    text_begins = tf.cumsum(tf.cast(tf.strings.length(texts), tf.int64), exclusive=True)
+    begins = begins.flat_values + tf.gather(text_begins, characters.value_rowids())
+
+    def in_characters(places: tf.RaggedTensor) -> tf.RaggedTensor:
+        rows = places.value_rowids()
+        places = places.with_flat_values(tf.cast(places.flat_values, tf.int64))
+        of_batch = places.flat_values + tf.gather(text_begins, rows)
+        numbers = tf.searchsorted(begins, of_batch, out_type=tf.int64)
+        return places.with_flat_values(numbers - tf.gather(characters.row_starts(), rows))
+
+    return found, in_characters(starts), in_characters(ends)
