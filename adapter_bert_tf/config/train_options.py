@@ -26,17 +26,9 @@ class TrainOptions(TypedDict, total=False):
     task_type: str | None
     multi_label: bool
     regression: bool
-    train_file: str | None
-    dev_file: str | None
-    test_file: str | None
-    tag_column: str | None
-    word_column: str | None
-    separator: str | None
-    comments: bool
     scheme: Literal["auto", "IOB1", "IOB2", "BIOES", "BILOU", "IO", "plain"]
     stride: int
     decoding: Literal["viterbi", "argmax"]
-    tfds_name: str | None
     vocab_file: str | None
     bert_config_file: str | None
     init_checkpoint: str | None

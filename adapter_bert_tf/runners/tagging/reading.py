@@ -44,7 +44,7 @@ def read(config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None) 
     """Reads the data of a run, and prints what it is. Raises `InputError` for wrong files."""
     needed = needed_splits(config)
     paths = {split: file_of(config, split) for split in needed}
-    scheme = None if config.tagging.scheme == AUTO else config.tagging.scheme
+    scheme: str | None = None if config.tagging.scheme == AUTO else config.tagging.scheme
     splits: dict[str, TaggedSentences] = {}
     for split, path in paths.items():
         splits[split] = _read_split(config, split, path, scheme)
