@@ -57,6 +57,15 @@ class Command(enum.Enum):
         None,
         None,
     )
+    TAGGER = (
+        "run_tagger",
+        "tag",
+        "the same for tags of words, such as names of people",
+        "adapter_bert_tf.jobs.tagging",
+        "adapter_bert_tf.runners.tagging.runner:TaggingRunner",
+        "adapter_bert_tf.runners.tagging.files:check_files",
+        "adapter_bert_tf.jobs.python_sentences:data_of",
+    )
 
     def __new__(cls, script: str, *facts: str | None) -> "Command":
         """A member whose value is the name of its script."""
