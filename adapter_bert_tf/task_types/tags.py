@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from adapter_bert_tf.data.tagging.schemes import SCHEMES, entities, split_tag
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import serving_texts
 from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run, Tensors
-from adapter_bert_tf.heads.tag_decoding import DECODINGS, PLAIN, VITERBI, DecodedTags, decode
+from adapter_bert_tf.heads.tag_decoding import DECODINGS, VITERBI, DecodedTags, decode
 from adapter_bert_tf.heads.tag_logits import TAGS_LEAVE_OUT, tag_logits
 from adapter_bert_tf.heads.tag_windows import MergedWindows
 from adapter_bert_tf.lazy import tf
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from adapter_bert_tf.heads.tagger import Tagger
 
 Words: TypeAlias = Sequence[str]
+PLAIN = "plain"  # The scheme of tags that are no parts of entities.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Tags(TaskType):
         return Tagger(encoder, outputs, dropout=encoder.config["output_dropout"])
 
     def head_summary(self, labels: Sequence[str]) -> str:
-        types = dict.fromkeys(kind for label in labels if (kind := split_tag(label)[1]))
+        types = dict.fromkeys(label[2:] for label in labels if label[:2] in ("B-", "I-"))
         shown = list(types or labels)
         more = "..." if len(shown) > 5 else ""
         what = "types of entities" if types else "tags"
@@ -87,12 +87,13 @@ class Tags(TaskType):
         return logits[..., :outputs]
 
     def check_inputs(self, values: Mapping[str, Any]) -> None:
-        from adapter_bert_tf.data.tagging.windows import check_stride
+        if values["max_seq_length"] < 5 or values["stride"] < 1:
+            raise InputError(
+                "inputs need a max_seq_length from 5 and a stride from 1. Received: "
+                f"{preview(values)}"
+            )
+        from adapter_bert_tf.data.tagging.schemes import SCHEMES
 
-        if values["max_seq_length"] < 5:
-            message = f"max_seq_length must be at least 5. Received: {values['max_seq_length']}"
-            raise InputError(message, "max_seq_length")
-        check_stride(values["max_seq_length"], values["stride"])
         for name, known in (("scheme", SCHEMES), ("decoding", DECODINGS)):
             if values[name] not in known:
                 raise InputError(f"{name} must be one of {known}. Received: {preview(values)}")
@@ -195,6 +196,8 @@ def _window_inputs(windows: Windows, rows: np.ndarray) -> Inputs:
 
 
 def _entity_answer(output: WordLogits, decoded: DecodedTags) -> Answer:
+    from adapter_bert_tf.data.tagging.schemes import entities
+
     found = []
     for kind, first, last in entities(decoded.tags):
         start, end, text = first, last, " ".join(output.words[first:last])
