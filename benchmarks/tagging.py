@@ -129,7 +129,7 @@ def read(data_dir):
     from adapter_bert_tf.data.tagging import schemes
 
     data = {s: read_file(os.path.join(data_dir, FOLDER, f"{s}.conll")) for s in SPLITS}
-    return data, schemes.labels_of(data["train"][1])
+    return data, schemes.labels_of(data["train"][1], "IOB2")
 
 
 def read_file(path):

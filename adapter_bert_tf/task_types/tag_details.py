@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from adapter_bert_tf.data.tagging.schemes import entities
+from adapter_bert_tf.data.tagging.schemes import PLAIN, entities
 from adapter_bert_tf.sanitize import truncate
 from adapter_bert_tf.task_types.details import LONGEST_LABEL, MOST_ERRORS, calibration, rounded
 from adapter_bert_tf.tasks import tag_metrics
@@ -19,6 +19,8 @@ from adapter_bert_tf.tasks.entity_errors import (
     MISSED,
     NO_ENTITY,
     OUTCOMES,
+    SEEN,
+    UNSEEN,
     Entity,
     EntityGroups,
     confusions,
@@ -27,9 +29,7 @@ from adapter_bert_tf.tasks.entity_errors import (
     rates,
 )
 
-PLAIN = "plain"
 WRONG_TAG = "wrong tag"
-SEEN, UNSEEN = "seen in training", "not seen in training"
 MOST_WORDS = 60  # Of a sentence that is shown.
 SAMPLE = 10  # Sentences that are shown whether they are right or not.
 

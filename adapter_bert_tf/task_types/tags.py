@@ -17,6 +17,7 @@ from adapter_bert_tf.heads.tag_logits import TAGS_LEAVE_OUT, tag_logits
 from adapter_bert_tf.heads.tag_windows import MergedWindows
 from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.task_types import tag_report
 from adapter_bert_tf.task_types.batched_inference import Inputs, RunBatch, by_length, map_parallel
 from adapter_bert_tf.task_types.task_type import Answer, TaskType
 
@@ -68,6 +69,7 @@ class Tags(TaskType):
     pipeline = "token-classification"
     metrics = ("f1", "precision", "recall", "strict_f1", "accuracy")
     details_kind = "tags"
+    report_parts = tag_report.PARTS
 
     def new_model(self, encoder: Any, outputs: int) -> Tagger:
         from adapter_bert_tf.heads.tagger import Tagger
@@ -134,6 +136,12 @@ class Tags(TaskType):
         decoded = decode(logits, labels, inputs["scheme"], inputs["decoding"])
         answer = _plain_answer if inputs["scheme"] == PLAIN else _entity_answer
         return [answer(output, tags) for output, tags in zip(outputs, decoded, strict=True)]
+
+    def details(self, *sentences: Any) -> dict[str, Any]:
+        """See `tag_details`."""
+        from adapter_bert_tf.task_types.tag_details import tag_details
+
+        return tag_details(*sentences)
 
     def columns(self, config: Config) -> list[str]:
         is_plain = config["inputs"]["scheme"] == PLAIN

@@ -9,6 +9,7 @@ NO_ENTITY = "no entity"
 FOUND, MISSED, MADE_UP = "found", "missed", "made up"
 WRONG_TYPE, WRONG_BORDER, WRONG_BOTH = "wrong type", "wrong border", "wrong type and border"
 OUTCOMES = (FOUND, WRONG_TYPE, WRONG_BORDER, WRONG_BOTH, MISSED, MADE_UP)
+SEEN, UNSEEN = "seen in training", "not seen in training"
 LONGEST_OWN_GROUP = 4  # Words; longer entities are one group.
 
 

@@ -95,6 +95,7 @@ def test_the_title_names_the_task(case, tmp_path):
 RUNS = {
     "classes": folders.classes_run,
     "squad": folders.squad_run,
+    "tags": folders.tags_run,
     "several": folders.several_run,
     "sweep": folders.sweep,
 }
