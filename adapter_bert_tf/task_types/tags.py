@@ -83,8 +83,16 @@ class Tags(TaskType):
         what = "types of entities" if types else "tags"
         return f"{len(shown)} {what} ({', '.join(shown[:5])}{more})"
 
+    def without_padding(self, logits: tf.Tensor, length: int) -> tf.Tensor:
+        return logits[:, :length]
+
     def own_logits(self, logits: tf.Tensor, outputs: int) -> tf.Tensor:
         return logits[..., :outputs]
+
+    def with_defaults(self, given: Mapping[str, Any], longest: int) -> dict[str, Any]:
+        values = super().with_defaults(given, longest)
+        quarter = values["max_seq_length"] // 4
+        return values | {"stride": given.get("stride", min(self.inputs["stride"], quarter))}
 
     def check_inputs(self, values: Mapping[str, Any]) -> None:
         from adapter_bert_tf.data.tagging.windows import check_stride
@@ -96,6 +104,19 @@ class Tags(TaskType):
         for name, known in (("scheme", SCHEMES), ("decoding", DECODINGS)):
             if values[name] not in known:
                 raise InputError(f"{name} must be one of {known}. Received: {preview(values)}")
+
+    def row(self, value: Any, inputs: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """A tuple of one text, or of the tuple of its words, which a user gives as a list."""
+        if isinstance(value, list):
+            value = (tuple(value),)
+        if not isinstance(value, tuple) or len(value) != 1:
+            return None
+        words = [value[0]] if isinstance(value[0], str) else value[0]
+        is_text = isinstance(words, list | tuple) and all(isinstance(word, str) for word in words)
+        return value if is_text else None
+
+    def reads(self, inputs: Mapping[str, Any]) -> str:
+        return "one text, or a list of its words"
 
     def outputs(
         self,
@@ -147,6 +168,11 @@ class Tags(TaskType):
         is_plain = config["inputs"]["scheme"] == PLAIN
         return ["words", "tags", "probabilities"] if is_plain else ["entities", "words", "tags"]
 
+    @staticmethod
+    def cells(answer: Mapping[str, Any]) -> list[Any]:
+        """Lists, which a file of cells holds as JSON."""
+        return list(answer.values())
+
     # Serving.
 
     def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
@@ -154,6 +180,21 @@ class Tags(TaskType):
 
         tagger = TextTagger(run, config["labels"], config["inputs"], pieces.encoder)
         return serving_texts.text_signature(self.text_names, tagger)
+
+    def ragged_answer(self, signature: Any) -> Any:
+        """From texts, string `[batch]`, to a dict of ragged `[batch, (entities or words)]`."""
+        from adapter_bert_tf.heads.serving_tags import SPLITS
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+        def answer(text: tf.Tensor) -> dict[str, Any]:
+            values = dict(signature(text=text))
+            splits = values.pop(SPLITS)
+            return {
+                name.partition("_")[2]: tf.RaggedTensor.from_row_splits(value, splits)
+                for name, value in values.items()
+            }
+
+        return answer
 
     def serve_ids(self, run: Run, config: Config) -> Any:
         def answer(inputs: Tensors) -> Tensors:

@@ -181,6 +181,13 @@ class TaskType(abc.ABC):
     def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
         """The signature that takes texts; `run` maps encoder inputs to logits."""
 
+    def ragged_answer(self, signature: Any) -> Any:
+        """A function that answers texts with ragged tensors, where the signature has flat ones.
+
+        `signature` is from `serve_texts`. Returns None if the type needs no such function.
+        """
+        return None
+
     @abc.abstractmethod
     def serve_ids(self, run: Run, config: Config) -> Any:
         """The signature that takes word-piece ids, a concrete function."""
