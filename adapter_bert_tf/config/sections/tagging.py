@@ -49,11 +49,12 @@ class TaggingConfig:
         "training file shows, or what a saved adapter knows.",
         Role.READING,
     )
-    stride: int = _tagging(
-        32,
-        "Word pieces that two windows of a long sentence share at least, as context.",
+    stride: int | None = _tagging(
+        None,
+        "Word pieces that two windows of a long sentence share, as context. Default: 32, or a "
+        "quarter of --max_seq_length if that is less.",
         Role.READING,
-        lowest=1,
+        lowest=0,
     )
     decoding: Literal["viterbi", "argmax"] = _tagging(
         "viterbi",
