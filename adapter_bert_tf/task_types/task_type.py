@@ -122,6 +122,10 @@ class TaskType(abc.ABC):
         shorter = {"max_seq_length": min(self.inputs["max_seq_length"], longest)}
         return {**self.inputs, **shorter, **given}
 
+    def inputs_for(self, labels: Sequence[str]) -> dict[str, Any]:
+        """Values for `inputs` that the labels of an adapter from elsewhere decide."""
+        return {}
+
     @abc.abstractmethod
     def check_inputs(self, values: Mapping[str, Any]) -> None:
         """Checks values for the keys of `inputs`. Raises `InputError`."""
