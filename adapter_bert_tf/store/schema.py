@@ -12,7 +12,7 @@ from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.sanitize import parse_json, preview
 from adapter_bert_tf.store import checks
 from adapter_bert_tf.store.multitask import SEVERAL
-from adapter_bert_tf.task_types import type_named
+from adapter_bert_tf.task_types import TaskType, type_named
 from adapter_bert_tf.training.tuning import Tuning
 
 LARGEST_CONFIG = 1 << 20
@@ -35,7 +35,6 @@ def describe(
     `more` values that replace those made here.
     """
     kind = None if head == SEVERAL else type_named(head, labels)
-    longest = base["max_sequence_length"]
     fields = kind.file_fields() if kind else {"head": head, "regression": False}
     return {
         "method": tuning.method,
@@ -46,11 +45,20 @@ def describe(
         "labels": list(labels),
         "regression": fields["regression"],
         "metric": None,
-        "inputs": kind.with_defaults(inputs or {}, longest) if kind else dict(inputs or {}),
+        "inputs": (_default_inputs(kind, base) if kind else {}) | dict(inputs or {}),
         "base": base,
         "versions": installed_versions(),
         "command": "",
     } | more
+
+
+def _default_inputs(kind: TaskType, base: Mapping[str, Any]) -> dict[str, Any]:
+    longest = base["max_sequence_length"]
+    most = {"max_seq_length": longest, "max_query_length": longest // 2}
+    return {
+        name: min(value, most[name]) if name in most else value
+        for name, value in kind.inputs.items()
+    }
 
 
 def seal(config: Mapping[str, Any], weights_sha256: str) -> dict[str, Any]:

@@ -68,10 +68,6 @@ class Spans(TaskType):
     def own_logits(self, logits: Any, outputs: int) -> Any:
         return logits
 
-    def with_defaults(self, given: Mapping[str, Any], longest: int) -> dict[str, Any]:
-        shorter = {"max_query_length": min(self.inputs["max_query_length"], longest // 2)}
-        return super().with_defaults(shorter | dict(given), longest)
-
     def check_inputs(self, values: Mapping[str, Any]) -> None:
         for kind in (SpanSettings, DecodingSettings):
             settings_from(kind, values)

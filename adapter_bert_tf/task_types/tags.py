@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from adapter_bert_tf.data.tagging.schemes import SCHEMES, entities, split_tag
+from adapter_bert_tf.data.tagging.schemes import OUTSIDE, PREFIXES, SCHEMES, entities, split_tag
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import serving_texts
 from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run, Tensors
-from adapter_bert_tf.heads.tag_decoding import DECODINGS, PLAIN, VITERBI, DecodedTags, decode
+from adapter_bert_tf.heads.tag_decoding import (
+    ARGMAX,
+    DECODINGS,
+    PLAIN,
+    VITERBI,
+    DecodedTags,
+    decode,
+)
 from adapter_bert_tf.heads.tag_logits import TAGS_LEAVE_OUT, tag_logits
 from adapter_bert_tf.heads.tag_windows import MergedWindows
 from adapter_bert_tf.lazy import tf
@@ -89,18 +96,22 @@ class Tags(TaskType):
     def own_logits(self, logits: tf.Tensor, outputs: int) -> tf.Tensor:
         return logits[..., :outputs]
 
-    def with_defaults(self, given: Mapping[str, Any], longest: int) -> dict[str, Any]:
-        values = super().with_defaults(given, longest)
-        quarter = values["max_seq_length"] // 4
-        return values | {"stride": given.get("stride", min(self.inputs["stride"], quarter))}
+    def inputs_for(self, labels: Sequence[str]) -> dict[str, Any]:
+        """The scheme; argmax where the labels are not IOB2, whose transitions are known."""
+        parts = [split_tag(label) for label in labels if label != OUTSIDE]
+        prefixes = {prefix for prefix, _ in parts}
+        if "" in prefixes or not parts:
+            return {"scheme": PLAIN}
+        if {("B", kind) for _, kind in parts} <= {*parts} and prefixes <= {"B", "I"}:
+            return {"scheme": "IOB2"}
+        schemes = (name for name, own in PREFIXES.items() if prefixes <= {*own})
+        smallest = min(schemes, key=lambda name: len(PREFIXES[name]), default=PLAIN)
+        return {"scheme": smallest, "decoding": ARGMAX}
 
     def check_inputs(self, values: Mapping[str, Any]) -> None:
-        from adapter_bert_tf.data.tagging.windows import check_stride
-
-        if values["max_seq_length"] < 5:
-            message = f"max_seq_length must be at least 5. Received: {values['max_seq_length']}"
-            raise InputError(message, "max_seq_length")
-        check_stride(values["max_seq_length"], values["stride"])
+        for name, least in (("max_seq_length", 5), ("stride", 0)):
+            if values[name] < least:
+                raise InputError(f"{name} must be at least {least}. Received: {values[name]}", name)
         for name, known in (("scheme", SCHEMES), ("decoding", DECODINGS)):
             if values[name] not in known:
                 raise InputError(f"{name} must be one of {known}. Received: {preview(values)}")

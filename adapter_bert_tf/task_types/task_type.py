@@ -117,10 +117,9 @@ class TaskType(abc.ABC):
                 f"a classifier has labels, a regression has none. Received: {preview(labels)}"
             )
 
-    def with_defaults(self, given: Mapping[str, Any], longest: int) -> dict[str, Any]:
-        """`inputs` with the given values; the base reads at most `longest` word pieces."""
-        shorter = {"max_seq_length": min(self.inputs["max_seq_length"], longest)}
-        return {**self.inputs, **shorter, **given}
+    def inputs_for(self, labels: Sequence[str]) -> dict[str, Any]:
+        """Values for `inputs` that the labels of an adapter from elsewhere decide."""
+        return {}
 
     @abc.abstractmethod
     def check_inputs(self, values: Mapping[str, Any]) -> None:

@@ -20,11 +20,13 @@ from tests.refusals import raises_code
 LABELS = {
     "names": ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"],
     "more": ["O", "B-LOC", "I-LOC", "B-PER", "I-PER", "B-SUN", "I-SUN"],
+    "ends": ["O", "B-A", "I-A", "E-A", "S-A"],
     "speech": ["DET", "NOUN", "VERB"],
     "classes": ["no", "yes"],
 }
 SHORT = {"max_seq_length": 16, "stride": 4}
 KINDS = {name: {"head": "tags"} | SHORT for name in ("names", "more")} | {
+    "ends": {"head": "tags", "scheme": "BIOES", "decoding": "argmax"} | SHORT,
     "speech": {"head": "tags", "scheme": "plain"} | SHORT,
     "classes": {"max_seq_length": 16},
 }
@@ -81,7 +83,7 @@ def test_offsets_are_characters_of_the_text(predictor):
 def test_answers_do_not_depend_on_the_batch(predictor):
     together = predictor(TEXTS, adapter="names")
     assert rounded([predictor(text, adapter="names") for text in TEXTS]) == rounded(together)
-    names = ["names", "more", "speech", "classes"]
+    names = list(KINDS)
     rows = [(text, name) for text in TEXTS for name in names]
     mixed = predictor([text for text, _ in rows], adapter=[name for _, name in rows])
     for name in names:
@@ -141,7 +143,7 @@ def served_entities(outputs):
     return [rows[begin:end] for begin, end in itertools.pairwise(splits)]
 
 
-@pytest.mark.parametrize("name", ["names", "speech"])
+@pytest.mark.parametrize("name", ["names", "ends", "speech"])
 def test_a_saved_model_answers_as_the_predictor(name, model, predictor, tmp_path):
     export_task(
         str(tmp_path / "model"), model.model(name), model.config(name), model.base.vocabulary
@@ -172,14 +174,14 @@ def test_a_joined_model_holds_several_types(model, predictor, folders, tmp_path)
     names = join(list(map(str, folders.values())), model.base, str(tmp_path / "joined"))
     assert names == [*KINDS, "tasks"]
     served = tf.saved_model.load(str(tmp_path / "joined"))
-    for name in ("names", "more"):
+    for name in ("names", "more", "ends"):
         outputs = served.signatures[name](text=tf.constant(TEXTS))
         expected = predictor(TEXTS, adapter=name)
         assert served_entities(outputs) == [entities(answer) for answer in expected]
         np.testing.assert_array_equal(
             served.answers[name](tf.constant(TEXTS))["type"].flat_values, outputs["entity_type"]
         )
-    assert list(served.answers) == ["names", "more", "speech"]
+    assert list(served.answers) == ["names", "more", "ends", "speech"]
 
 
 CLIENT = """
@@ -220,16 +222,14 @@ def test_the_model_computes_what_adapters_compute(model):
 @pytest.mark.parametrize(
     ("wrong", "name"),
     [
-        ({"stride": 14}, "stride"),
         ({"stride": -1}, "stride"),
-        ({"max_seq_length": 4, "stride": 0}, "max_seq_length"),
+        ({"max_seq_length": 4}, "max_seq_length"),
         ({"scheme": "IOB"}, "scheme"),
         ({"decoding": "beam"}, "decoding"),
     ],
 )
 def test_settings_that_cannot_be(wrong, name):
-    values = TAGS.with_defaults({}, 16)
-    assert values == {"max_seq_length": 16, "stride": 4, "scheme": "IOB2", "decoding": "viterbi"}
+    values = dict(TAGS.inputs)
     TAGS.check_inputs(values)
     with raises_code("invalid", name):
         TAGS.check_inputs(values | wrong)
@@ -238,3 +238,21 @@ def test_settings_that_cannot_be(wrong, name):
 def test_a_head_is_summarized_by_its_types():
     assert TAGS.head_summary(LABELS["names"]) == "2 types of entities (LOC, PER)"
     assert TAGS.head_summary(LABELS["speech"]) == "3 tags (DET, NOUN, VERB)"
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["O", "B-A", "I-A"], {"scheme": "IOB2"}),
+        (["B-A", "I-A", "O", "B-B"], {"scheme": "IOB2"}),
+        (["O", "B-A", "I-A", "I-B"], {"scheme": "IOB2", "decoding": "argmax"}),
+        (["O", "I-A"], {"scheme": "IO", "decoding": "argmax"}),
+        (["O", "B-A", "E-A", "S-A"], {"scheme": "BIOES", "decoding": "argmax"}),
+        (["O", "B-A", "L-A", "U-A"], {"scheme": "BILOU", "decoding": "argmax"}),
+        (["O", "E-A", "U-A"], {"scheme": "plain", "decoding": "argmax"}),
+        (["LABEL_0", "LABEL_1"], {"scheme": "plain"}),
+        (["O", "NOUN"], {"scheme": "plain"}),
+    ],
+)
+def test_labels_from_elsewhere_decide_the_scheme(labels, expected):
+    assert TAGS.inputs_for(labels) == expected

@@ -39,7 +39,7 @@ def read_tfds_tags(
         )
     words = _feature(builder, (form.word_column or "tokens",), name, "word_column")
     tags = _feature(builder, (form.tag_column,) if form.tag_column else TAGS, name, "tag_column")
-    texts = getattr(builder.info.features[tags].feature, "names", None)
+    texts = _names(builder.info.features[tags].feature, name, tags)
     sentences = [
         Sentence(
             tuple(_text(word) for word in row[words]),
@@ -63,6 +63,14 @@ def _feature(builder: Any, names: tuple[str, ...], dataset: str, setting: str) -
         f"features: {preview(sorted(features))}",
         setting,
     )
+
+
+def _names(feature: Any, dataset: str, tags: str) -> list[str] | None:
+    """Returns the tags of class labels; None for texts."""
+    names: list[str] | None = getattr(feature, "names", None)
+    if names is None and feature.np_dtype.kind in "iu":
+        raise NotFound(f"{dataset}: {tags!r} holds numbers, and the dataset has no names for them.")
+    return names
 
 
 def _text(value: bytes) -> str:
