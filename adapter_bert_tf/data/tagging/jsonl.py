@@ -35,7 +35,7 @@ def json_sentences(
 
 
 def _texts(record: dict[str, Any], key: str, setting: str, place: str) -> tuple[str, ...]:
-    values = record.get(key)
+    values: Any = record.get(key)
     is_tags = setting == "tag_column"
     is_texts = isinstance(values, list) and all(isinstance(value, str) for value in values)
     if is_texts and (all(values) or not is_tags):
