@@ -106,6 +106,7 @@ class Setting:
       path: whether it is a path that a run reads, writes, or either: reads, but writes in training.
       several: whether it names several paths, separated by commas, each with an optional `NAME=`.
       common: whether it leads the command's `--help`.
+      in_python: whether it may be a keyword of `abt.train`.
     """
 
     name: str
@@ -124,6 +125,7 @@ class Setting:
     several: bool = False
     only_with: Needed | None = None
     common: bool = False
+    in_python: bool = True
 
     def __post_init__(self) -> None:
         self._require(isinstance(self.role, Role), "needs a role")

@@ -50,7 +50,7 @@ def python_options(command: Command | None = None) -> tuple[Setting, ...]:
     return tuple(
         row
         for row in SETTINGS
-        if row.name not in NOT_IN_PYTHON and any(c in row.commands for c in trained)
+        if row.in_python and row.name not in NOT_IN_PYTHON and {*row.commands} & {*trained}
     )
 
 

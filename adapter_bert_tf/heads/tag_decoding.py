@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.adapters.ops import compiled
+from adapter_bert_tf.data.tagging.schemes import OUTSIDE, transitions
 from adapter_bert_tf.lazy import tf
 
 VITERBI, ARGMAX = "viterbi", "argmax"
 DECODINGS = (VITERBI, ARGMAX)
-NO_ENTITY = "O"  # The tag of words outside of entities.
+PLAIN = "plain"  # The scheme of tags that are not parts of entities.
 UNLIKELY = -1e9  # A logit whose softmax is 0, and finite.
 AT_ONCE = 1 << 16  # Words of a batch, padding included.
 
@@ -101,8 +102,6 @@ def allowed_transitions(labels: Sequence[str], scheme: str) -> tuple[np.ndarray,
 
     Labels that can form no valid sequence, such as I-PER alone, have no transitions to respect.
     """
-    from adapter_bert_tf.data.tagging.schemes import transitions
-
     start, between = transitions(labels, scheme)
     return (start, between) if start.any() else (~start, np.ones_like(between))
 
@@ -110,7 +109,7 @@ def allowed_transitions(labels: Sequence[str], scheme: str) -> tuple[np.ndarray,
 def unread_logits(labels: Sequence[str]) -> np.ndarray:
     """The logits of a word without pieces, float32 `[tags]`: "O", or else the first tag."""
     logits = np.full(len(labels), UNLIKELY, np.float32)
-    logits[labels.index(NO_ENTITY) if NO_ENTITY in labels else 0] = 0
+    logits[labels.index(OUTSIDE) if OUTSIDE in labels else 0] = 0
     return logits
 
 

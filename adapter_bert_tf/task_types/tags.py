@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from adapter_bert_tf.data.tagging.schemes import OUTSIDE, PREFIXES, SCHEMES, entities, split_tag
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import serving_texts
 from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run, Tensors
-from adapter_bert_tf.heads.tag_decoding import DECODINGS, VITERBI, DecodedTags, decode
+from adapter_bert_tf.heads.tag_decoding import (
+    ARGMAX,
+    DECODINGS,
+    PLAIN,
+    VITERBI,
+    DecodedTags,
+    decode,
+)
 from adapter_bert_tf.heads.tag_logits import TAGS_LEAVE_OUT, tag_logits
 from adapter_bert_tf.heads.tag_windows import MergedWindows
 from adapter_bert_tf.lazy import tf
@@ -26,7 +34,6 @@ if TYPE_CHECKING:
     from adapter_bert_tf.heads.tagger import Tagger
 
 Words: TypeAlias = Sequence[str]
-PLAIN = "plain"  # The scheme of tags that are no parts of entities.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,26 +84,50 @@ class Tags(TaskType):
         return Tagger(encoder, outputs, dropout=encoder.config["output_dropout"])
 
     def head_summary(self, labels: Sequence[str]) -> str:
-        types = dict.fromkeys(label[2:] for label in labels if label[:2] in ("B-", "I-"))
+        types = dict.fromkeys(kind for label in labels if (kind := split_tag(label)[1]))
         shown = list(types or labels)
         more = "..." if len(shown) > 5 else ""
         what = "types of entities" if types else "tags"
         return f"{len(shown)} {what} ({', '.join(shown[:5])}{more})"
 
+    def without_padding(self, logits: tf.Tensor, length: int) -> tf.Tensor:
+        return logits[:, :length]
+
     def own_logits(self, logits: tf.Tensor, outputs: int) -> tf.Tensor:
         return logits[..., :outputs]
 
-    def check_inputs(self, values: Mapping[str, Any]) -> None:
-        if values["max_seq_length"] < 5 or values["stride"] < 1:
-            raise InputError(
-                "inputs need a max_seq_length from 5 and a stride from 1. Received: "
-                f"{preview(values)}"
-            )
-        from adapter_bert_tf.data.tagging.schemes import SCHEMES
+    def inputs_for(self, labels: Sequence[str]) -> dict[str, Any]:
+        """The scheme; argmax where the labels are not IOB2, whose transitions are known."""
+        parts = [split_tag(label) for label in labels if label != OUTSIDE]
+        prefixes = {prefix for prefix, _ in parts}
+        if "" in prefixes or not parts:
+            return {"scheme": PLAIN}
+        if {("B", kind) for _, kind in parts} <= {*parts} and prefixes <= {"B", "I"}:
+            return {"scheme": "IOB2"}
+        schemes = (name for name, own in PREFIXES.items() if prefixes <= {*own})
+        smallest = min(schemes, key=lambda name: len(PREFIXES[name]), default=PLAIN)
+        return {"scheme": smallest, "decoding": ARGMAX}
 
+    def check_inputs(self, values: Mapping[str, Any]) -> None:
+        for name, least in (("max_seq_length", 5), ("stride", 0)):
+            if values[name] < least:
+                raise InputError(f"{name} must be at least {least}. Received: {values[name]}", name)
         for name, known in (("scheme", SCHEMES), ("decoding", DECODINGS)):
             if values[name] not in known:
                 raise InputError(f"{name} must be one of {known}. Received: {preview(values)}")
+
+    def row(self, value: Any, inputs: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """A tuple of one text, or of the tuple of its words, which a user gives as a list."""
+        if isinstance(value, list):
+            value = (tuple(value),)
+        if not isinstance(value, tuple) or len(value) != 1:
+            return None
+        words = [value[0]] if isinstance(value[0], str) else value[0]
+        is_text = isinstance(words, list | tuple) and all(isinstance(word, str) for word in words)
+        return value if is_text else None
+
+    def reads(self, inputs: Mapping[str, Any]) -> str:
+        return "one text, or a list of its words"
 
     def outputs(
         self,
@@ -148,6 +179,11 @@ class Tags(TaskType):
         is_plain = config["inputs"]["scheme"] == PLAIN
         return ["words", "tags", "probabilities"] if is_plain else ["entities", "words", "tags"]
 
+    @staticmethod
+    def cells(answer: Mapping[str, Any]) -> list[Any]:
+        """Lists, which a file of cells holds as JSON."""
+        return list(answer.values())
+
     # Serving.
 
     def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
@@ -155,6 +191,21 @@ class Tags(TaskType):
 
         tagger = TextTagger(run, config["labels"], config["inputs"], pieces.encoder)
         return serving_texts.text_signature(self.text_names, tagger)
+
+    def ragged_answer(self, signature: Any) -> Any:
+        """From texts, string `[batch]`, to a dict of ragged `[batch, (entities or words)]`."""
+        from adapter_bert_tf.heads.serving_tags import SPLITS
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+        def answer(text: tf.Tensor) -> dict[str, Any]:
+            values = dict(signature(text=text))
+            splits = values.pop(SPLITS)
+            return {
+                name.partition("_")[2]: tf.RaggedTensor.from_row_splits(value, splits)
+                for name, value in values.items()
+            }
+
+        return answer
 
     def serve_ids(self, run: Run, config: Config) -> Any:
         def answer(inputs: Tensors) -> Tensors:
@@ -196,8 +247,6 @@ def _window_inputs(windows: Windows, rows: np.ndarray) -> Inputs:
 
 
 def _entity_answer(output: WordLogits, decoded: DecodedTags) -> Answer:
-    from adapter_bert_tf.data.tagging.schemes import entities
-
     found = []
     for kind, first, last in entities(decoded.tags):
         start, end, text = first, last, " ".join(output.words[first:last])

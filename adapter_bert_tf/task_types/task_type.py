@@ -117,6 +117,10 @@ class TaskType(abc.ABC):
                 f"a classifier has labels, a regression has none. Received: {preview(labels)}"
             )
 
+    def inputs_for(self, labels: Sequence[str]) -> dict[str, Any]:
+        """Values for `inputs` that the labels of an adapter from elsewhere decide."""
+        return {}
+
     @abc.abstractmethod
     def check_inputs(self, values: Mapping[str, Any]) -> None:
         """Checks values for the keys of `inputs`. Raises `InputError`."""
@@ -175,6 +179,13 @@ class TaskType(abc.ABC):
     @abc.abstractmethod
     def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
         """The signature that takes texts; `run` maps encoder inputs to logits."""
+
+    def ragged_answer(self, signature: Any) -> Any:
+        """A function that answers texts with ragged tensors, where the signature has flat ones.
+
+        `signature` is from `serve_texts`. Returns None if the type needs no such function.
+        """
+        return None
 
     @abc.abstractmethod
     def serve_ids(self, run: Run, config: Config) -> Any:

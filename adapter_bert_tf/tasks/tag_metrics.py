@@ -26,7 +26,7 @@ def evaluate(gold: Tags, predicted: Tags, scheme: str) -> dict[str, float]:
     }
     # Either of the two arguments alone would silently be the default.
     strict = seqeval.f1_score(gold, predicted, mode="strict", scheme=schemes.IOB2, zero_division=0)
-    accuracy = float(seqeval.accuracy_score(gold, predicted))
+    accuracy = float(seqeval.accuracy_score(gold, predicted)) if any(gold) else 0.0
     return scores | {"strict_f1": float(strict), "accuracy": accuracy}
 
 

@@ -141,6 +141,7 @@ class QuestionsConfig:
         Role.TASK,
         commands=(Command.SQUAD, Command.TAGGER),
         path="read",
+        in_python=False,
     )
     predict_file: str | None = _question(
         None, "SQuAD JSON to answer; scored if it has answers.", Role.ASKED, path="read"

@@ -6,21 +6,22 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 
 from adapter_bert_tf.data.tagging.tag_format import Sentence, TagFormat
-from adapter_bert_tf.errors import Damaged, InputError, NotFound
+from adapter_bert_tf.errors import Damaged, NotFound
 from adapter_bert_tf.sanitize import preview
 
 BOUNDARY = "-DOCSTART-"  # Begins a line between documents.
+COLUMN_NAMES = "# global.columns ="  # Begins the first line of CoNLL-U Plus.
 BLANK = " \t\r\n"  # Other space, such as U+00A0, is a part of words.
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a file; `cells` are the columns of a word, None in other lines."""
+    """A line of a file."""
 
     number: int  # From 1.
     text: str  # Without the end of the line.
-    cells: list[str] | None
-    ends_sentence: bool = False  # Whether the line is blank or between documents.
+    cells: list[str] | None = None  # The columns of a word; None in all other lines.
+    ends_sentence: bool = False  # Whether the line is blank, or between documents.
 
 
 def conll_lines(lines: Iterable[str], path: str, form: TagFormat) -> Iterator[Line]:
@@ -30,15 +31,15 @@ def conll_lines(lines: Iterable[str], path: str, form: TagFormat) -> Iterator[Li
         text = raw.rstrip("\r\n")
         stripped = text.strip(BLANK)
         if not stripped or stripped.startswith(BOUNDARY):
-            yield Line(number, text, None, ends_sentence=True)
-        elif form.comments and (text.startswith(("# ", "#\t")) or text == "#"):
-            yield Line(number, text, None)
+            yield Line(number, text, ends_sentence=True)
+        elif text[0] == "#" and _is_comment(text, number, form):
+            yield Line(number, text)
         else:
-            cells = _split(stripped, text, form.separator)
-            line = Line(number, text, cells)
+            line = Line(number, text, _split(stripped, text, form.separator))
             first = first or line
-            if len(cells) != len(first.cells or ()):
-                raise Damaged(_uneven(path, line, first, form))
+            if len(line.cells or ()) != len(first.cells or ()):
+                message = _uneven(path, line, first, form)
+                raise Damaged(message, "comments=True", "separator='\\t'")
             yield line
 
 
@@ -48,69 +49,81 @@ def conll_sentences(
     """Yields the sentences of a file of columns; see `sentences.read_sentences`."""
     words: list[str] = []
     tags: list[str] = []
-    begin, word, tag = 0, None, -1
+    names: list[str] = []
+    begin, columns = 0, None
     for line in conll_lines(lines, path, form):
         if line.cells is None:
+            if line.number == 1 and line.text.startswith(COLUMN_NAMES):
+                names = line.text.removeprefix(COLUMN_NAMES).split()
             if words and line.ends_sentence:
                 yield Sentence(tuple(words), tuple(tags) if tagged else None, begin)
                 words, tags = [], []
             continue
-        if word is None:
-            word = _column(form.word_column or "0", "word_column", line, path)
-            tag = _tag_column(form, line, path) if tagged else -1
+        columns = columns or _columns(form, tagged, names, line, path)
         begin = begin if words else line.number
-        words.append(line.cells[word])
-        tags.append(line.cells[tag])
-        if not words[-1] or (tagged and not tags[-1]):
-            empty = "tag" if words[-1] else "word"
-            raise Damaged(f"{path}, line {line.number}: the {empty} is empty.")
+        word, tag = (line.cells[column] for column in columns)
+        words.append(word)
+        tags.append(tag)
+        if not word or not tag:
+            kind = "tag" if word else "word"
+            raise Damaged(f"{path}, line {line.number}: the {kind} is empty.")
     if words:
         yield Sentence(tuple(words), tuple(tags) if tagged else None, begin)
+
+
+def _is_comment(text: str, number: int, form: TagFormat) -> bool:
+    if number == 1 and text.startswith(COLUMN_NAMES):
+        return True
+    return form.comments and (text == "#" or text[1] in " \t")
 
 
 def _split(stripped: str, text: str, separator: str | None) -> list[str]:
     if separator is not None:
         return text.split(separator)
-    if "\t" in stripped:
-        stripped = stripped.replace("\t", " ")
-    cells = stripped.split(" ")  # Without an argument it would also split at U+00A0.
+    cells = stripped.replace("\t", " ").split(" ")  # Without " " it would also split at U+00A0.
     return [cell for cell in cells if cell] if "" in cells else cells
 
 
 def _uneven(path: str, line: Line, first: Line, form: TagFormat) -> str:
-    few, many = len(line.cells or ()), len(first.cells or ())
-    hint = "" if form.separator else " If words hold blanks, set separator to a tab."
+    hint = ""
+    if line.text.startswith("#") or first.text.startswith("#"):
+        hint = " If lines with # are comments, pass comments=True."
+    elif form.separator is None:
+        hint = " If words hold blanks, pass separator='\\t'."
     return (
-        f"{path}, line {line.number}: a word has {many} columns (line {first.number}). Received "
-        f"{few}: {preview(line.text)}.{hint}"
+        f"{path}, line {line.number}: all words have as many columns as that of line "
+        f"{first.number}, {len(first.cells or ())}. Received {len(line.cells or ())}: "
+        f"{preview(line.text)}.{hint}"
     )
 
 
-def _tag_column(form: TagFormat, line: Line, path: str) -> int:
-    cells = line.cells or []
-    if len(cells) < 2:
+def _columns(
+    form: TagFormat, tagged: bool, names: list[str], line: Line, path: str
+) -> tuple[int, int]:
+    """Returns the numbers of the columns of words and tags; without tags both are the same."""
+    word = _column(form.word_column or "0", "word_column", names, line, path)
+    if not tagged:
+        return word, word
+    if len(line.cells or ()) < 2:
         raise Damaged(
             f"{path}, line {line.number}: a word and its tag are two columns or more. Received "
             f"one: {preview(line.text)}. Is separator right?",
             "separator",
         )
-    return _column(form.tag_column or "-1", "tag_column", line, path)
+    tag = _column(form.tag_column or "-1", "tag_column", names, line, path)
+    return word, tag
 
 
-def _column(name: str, setting: str, line: Line, path: str) -> int:
-    cells = line.cells or []
-    try:
-        number = int(name)
-    except ValueError as error:
-        raise InputError(
-            f"{setting} is the number of a column, from 0, in files of columns. Received: "
-            f"{preview(name)}",
-            setting,
-        ) from error
-    if not -len(cells) <= number < len(cells):
+def _column(name: str, setting: str, names: list[str], line: Line, path: str) -> int:
+    count = len(line.cells or ())
+    if name in names[:count]:
+        return names.index(name)
+    number = int(name) if name.removeprefix("-").isdecimal() and len(name) < 9 else count
+    if not -count <= number < count:
+        known = f"0 to {count - 1}" + (f", or {preview(names)}" if names else "")
         raise NotFound(
-            f"{path}, line {line.number}: there is no column {number} ({setting}); the line has "
-            f"the columns 0 to {len(cells) - 1}: {preview(line.text)}",
+            f"{path}, line {line.number}: there is no column {preview(name)} ({setting}). The "
+            f"columns are {known}: {preview(line.text)}",
             setting,
         )
     return number

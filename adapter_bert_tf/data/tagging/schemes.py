@@ -84,11 +84,11 @@ class _TagPairs:
         """Returns the scheme that fits all pairs."""
         tags = {tag for _, tag in self.counts if tag not in (None, OUTSIDE)}
         types = {split_tag(tag or "")[1] for tag in tags}
-        if tags and (types == {""} or (UNTYPED in types and types != {UNTYPED})):
+        if "" in types and types <= {"", UNTYPED}:  # `I` may be a part of speech.
             return "plain"
         misfits = {
             scheme: [pair for pair in self.counts if not _fits(*pair, scheme)]
-            for scheme in PREFIXES
+            for scheme in (*PREFIXES, "plain")
         }
         best = min(misfits, key=lambda scheme: sum(self.counts[p] for p in misfits[scheme]))
         if misfits[best]:
@@ -117,6 +117,8 @@ def _fits(previous: str | None, tag: str | None, scheme: str) -> bool:
     """Whether a tag may follow another in a scheme; None is the edge of a sentence."""
     before, before_type = split_tag(previous or "")
     prefix, kind = split_tag(tag or "")
+    if scheme == "plain":
+        return not prefix
     if tag not in (None, OUTSIDE) and (not prefix or prefix not in PREFIXES[scheme]):
         return False
     continues = bool(before) and before_type == kind

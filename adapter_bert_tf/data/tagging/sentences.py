@@ -18,9 +18,9 @@ from adapter_bert_tf.data.tagging.tag_format import Sentence, TagFormat
 from adapter_bert_tf.errors import Damaged, InputError, NotFound, Unavailable
 from adapter_bert_tf.sanitize import truncate
 
-__all__ = ["Sentence", "TagFormat", "read_lines", "read_sentences"]
+__all__ = ["Sentence", "TagFormat", "has_tags", "read_lines", "read_sentences"]
 
-COLUMNS = (".conll", ".txt", ".tsv", ".bio", ".iob", ".iob2", ".conllu")
+COLUMNS = (".conll", ".txt", ".tsv", ".bio", ".iob", ".iob2", ".train", ".testa", ".testb")
 EXTENSIONS = (*COLUMNS, ".jsonl")
 
 
@@ -37,12 +37,24 @@ def read_sentences(path: str, form: TagFormat, tagged: bool = True) -> Iterator[
       InputError: with file and line, for a sentence without tags, a missing column, or a damaged
         file.
     """
-    is_json = extension_of(path) == ".jsonl"
+    read = json_sentences if extension_of(path) == ".jsonl" else conll_sentences
+    has_words = False
     with _open_text(path, form.encoding) as text:
-        if is_json:
-            yield from json_sentences(text, path, form, tagged)
-        else:
-            yield from conll_sentences(text, path, form, tagged)
+        for sentence in read(text, path, form, tagged):
+            has_words = has_words or bool(sentence.words)
+            yield sentence
+    if not has_words:
+        raise Damaged(f"{path} is empty: it has no words.")
+
+
+def has_tags(path: str, form: TagFormat) -> bool:
+    """Whether the first sentence of a file has tags, so that its predictions can be scored."""
+    next(read_sentences(path, form, tagged=False))
+    try:
+        next(read_sentences(path, form, tagged=True))
+    except (Damaged, NotFound):
+        return False
+    return True
 
 
 def read_lines(path: str, form: TagFormat) -> Iterator[Line]:

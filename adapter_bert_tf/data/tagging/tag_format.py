@@ -26,16 +26,19 @@ class Sentence:
 class TagFormat:
     """Which columns or keys hold words and tags.
 
-    A column is its number from 0, as text; -1 is the last one. In files of JSON lines it is a key.
+    A column is its number from 0, as text, -1 for the last one; or its name, in a file that begins
+    with `# global.columns = FORM NER` (CoNLL-U Plus). In files of JSON lines it is a key.
     """
 
     tag_column: str | None = None  # None: the last column; the key `tags`.
     word_column: str | None = None  # None: the first column; the key `tokens`.
-    separator: str | None = None  # One text between two columns; None: blanks and tabs.
-    comments: bool = False  # Whether lines that begin with `# ` are comments.
+    separator: str | None = None  # Between two columns; None: blanks and tabs.
+    comments: bool = False  # Whether lines that begin with `# ` are left out.
     encoding: str = "utf-8"
 
     def __post_init__(self) -> None:
+        if self.separator == "\\t":  # As shells pass it.
+            object.__setattr__(self, "separator", "\t")
         if self.separator is not None and (not self.separator or "\n" in self.separator):
             raise InputError(
                 "separator is the text between two columns, such as a tab. Received: "

@@ -33,15 +33,19 @@ class Windows:
         return len(self.lengths)
 
 
-def check_stride(max_seq_length: int, stride: int) -> None:
-    """Raises `InputError` unless windows move on."""
-    if not 0 <= stride < max_seq_length - 2:
+def window_steps(max_seq_length: int, stride: int) -> tuple[int, int]:
+    """Returns the pieces of a full window without [CLS] and [SEP], and those from one to the next.
+
+    Two neighbouring windows share `stride` pieces, and at most half of a window. Raises
+    `InputError` for a negative stride.
+    """
+    if stride < 0:
         raise InputError(
-            "stride is the number of word pieces that two windows share, from 0 and below "
-            f"max_seq_length - 2, here {max_seq_length - 2}. Received: {stride}",
+            f"stride is the number of word pieces that two windows share. Received: {stride}",
             "stride",
-            "max_seq_length",
         )
+    room = max_seq_length - 2
+    return room, room - min(stride, room // 2)
 
 
 def make_windows(
@@ -53,7 +57,7 @@ def make_windows(
       sentences: words.
       encoder: of the base's vocabulary; its own length is not used.
       max_seq_length: the most pieces of a window, with [CLS] and [SEP].
-      stride: how many pieces two neighbouring windows share.
+      stride: how many pieces two neighbouring windows share, at most half of a window.
     """
     made = windows_in_graph(ragged_words(sentences), encoder, max_seq_length, stride)
     return dataclasses.replace(made, sentence=made.sentence.numpy(), lengths=made.lengths.numpy())
@@ -70,30 +74,32 @@ def windows_in_graph(
     words: tf.RaggedTensor, encoder: TextEncoder, max_seq_length: int, stride: int
 ) -> Windows:
     """Makes the windows of string ragged `[sentences, (words)]`; see `make_windows`."""
-    check_stride(max_seq_length, stride)
-    room = max_seq_length - 2
-    step = room - stride
+    room, step = window_steps(max_seq_length, stride)
     distinct, which = tf.unique(words.flat_values, out_idx=tf.int64)
     pieces = tf.gather(encoder.word_pieces(distinct), which)  # `[all words, (pieces)]`
-    # The first piece of each word, and the pieces of each sentence.
-    begins = tf.gather(pieces.row_splits, words.row_splits[:-1])
+    begins = tf.gather(pieces.row_splits, words.row_splits[:-1])  # Of each sentence.
     lengths = tf.gather(pieces.row_splits, words.row_splits[1:]) - begins
-    of_word = words.value_rowids()
-    first = pieces.row_starts() - tf.gather(begins, of_word)
-    last = first + pieces.row_lengths() - 1
 
+    # Windows of pieces, from `begin` to `end` in their sentence.
     counts = tf.where(lengths > 0, 1 + (tf.maximum(lengths - room, 0) + step - 1) // step, 0)
     sentence = tf.repeat(tf.range(tf.size(counts, tf.int64)), counts)
     begin = tf.ragged.range(counts).flat_values * step
     end = tf.minimum(begin + room, tf.gather(lengths, sentence))
-    window = _answering_windows(of_word, first, last, counts, begin, end, room, step)
 
-    is_answered = pieces.row_lengths() > 0
-    order = tf.argsort(tf.boolean_mask(window, is_answered), stable=True)
-    window, first, number = (
-        tf.gather(tf.boolean_mask(x, is_answered), order)
-        for x in (window, first, tf.ragged.range(words.row_lengths()).flat_values)
-    )
+    # Words with pieces: number in the sentence, first and last piece, and the window.
+    has_pieces = pieces.row_lengths() > 0
+    of_word = tf.boolean_mask(words.value_rowids(), has_pieces)
+    number = tf.boolean_mask(tf.ragged.range(words.row_lengths()).flat_values, has_pieces)
+    first = tf.boolean_mask(pieces.row_starts(), has_pieces) - tf.gather(begins, of_word)
+    last = first + tf.boolean_mask(pieces.row_lengths(), has_pieces) - 1
+    offset = tf.gather(tf.cumsum(counts, exclusive=True), of_word)
+    lowest = tf.maximum(first - room + step, 0) // step
+    highest = tf.minimum(first // step, tf.gather(counts, of_word) - 1)
+    candidates = tf.ragged.range(offset + lowest, offset + highest + 1)
+    window = _most_context(candidates, first, last, begin, end)
+    order = tf.argsort(window, stable=True)
+    window, first, number = (tf.gather(x, order) for x in (window, first, number))
+
     # A window inside of one long word answers nothing.
     is_used = tf.math.unsorted_segment_max(tf.ones_like(window), window, tf.size(begin)) > 0
     window = tf.gather(tf.cumsum(tf.cast(is_used, tf.int64), exclusive=True), window)
@@ -118,32 +124,26 @@ def windows_in_graph(
     )
 
 
-def _answering_windows(
-    of_word: tf.Tensor,
-    first: tf.Tensor,
-    last: tf.Tensor,
-    counts: tf.Tensor,
-    begin: tf.Tensor,
-    end: tf.Tensor,
-    room: int,
-    step: int,
+def _most_context(
+    candidates: tf.RaggedTensor, first: tf.Tensor, last: tf.Tensor, begin: tf.Tensor, end: tf.Tensor
 ) -> tf.Tensor:
-    """Returns the window that answers each word, int64 `[words]`, the first of equally good ones.
+    """Returns the window with the most context for each word, the first of equally good ones.
 
-    Only windows with the first piece of the word are candidates. The context is the smaller of the
-    numbers of pieces before and after the word; it is negative where the word is cut.
+    The context is the smaller of the numbers of pieces before and after the word; it is negative
+    where the word is cut.
+
+    Args:
+      candidates: int64 ragged `[words, (windows)]`, those with the first piece of the word.
+      first: int64 `[words]`, first piece of each word in its sentence.
+      last: int64 `[words]`, last piece.
+      begin: int64 `[windows]`, first piece of each window in its sentence.
+      end: int64 `[windows]`, the piece after its last one.
     """
-    count = tf.gather(counts, of_word)
-    lowest = tf.maximum(first - room + step, 0) // step
-    highest = tf.minimum(first // step, count - 1)
-    offset = tf.gather(tf.cumsum(counts, exclusive=True), of_word)
-    candidates = tf.ragged.range(offset + lowest, offset + tf.maximum(highest, lowest) + 1)
-    word = candidates.value_rowids()
-    window = tf.minimum(candidates.flat_values, tf.size(begin, tf.int64) - 1)
+    window, word = candidates.flat_values, candidates.value_rowids()
     before = tf.gather(first, word) - tf.gather(begin, window)
     after = tf.gather(end, window) - 1 - tf.gather(last, word)
     context = tf.minimum(before, after)
-    words = tf.size(of_word, tf.int64)
+    words = tf.size(first, tf.int64)
     best = tf.gather(tf.math.unsorted_segment_max(context, word, words), word)
     rivals = tf.where(context == best, window, tf.int64.max)
     return tf.math.unsorted_segment_min(rivals, word, words)

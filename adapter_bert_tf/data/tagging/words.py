@@ -24,7 +24,12 @@ def split_words(
       three ragged `[batch, (words)]`: strings, and int64 starts and ends in Unicode characters of
       the text.
     """
-    found, starts, ends = basic.split_words(texts, settings or TokenizerSettings())
+    # tensorflow_text 2.20 takes a NUL for the end of a text.
+    without_nul = tf.strings.regex_replace(texts, r"\x00", "\x01")
+    _, starts, ends = basic.split_words(without_nul, settings or TokenizerSettings())
+    lengths = ends.flat_values - starts.flat_values
+    of_word = tf.gather(texts, starts.value_rowids())
+    found = starts.with_flat_values(tf.strings.substr(of_word, starts.flat_values, lengths))
     # Characters and bytes are numbered through the whole batch.
     characters, begins = tf.strings.unicode_split_with_offsets(texts, "UTF-8")
     text_begins = tf.cumsum(tf.cast(tf.strings.length(texts), tf.int64), exclusive=True)

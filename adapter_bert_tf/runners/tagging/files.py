@@ -41,7 +41,7 @@ def needed_splits(config: RunConfig) -> list[str]:
 
 
 def file_of(config: RunConfig, split: str) -> str:
-    """Returns the path of a split's file, or the name of its dataset. Raises `InputError`."""
+    """Returns the path of a split's file. Raises `InputError` if it is missing."""
     named = config.values[f"{split}_file"]
     if named:
         return str(named)
@@ -58,12 +58,27 @@ def file_of(config: RunConfig, split: str) -> str:
     return os.path.join(folder, found[0])
 
 
+def is_dataset(config: RunConfig) -> bool:
+    """Whether the data come from TensorFlow Datasets."""
+    return config.data.data_source == "tfds"
+
+
+def dataset_of(config: RunConfig) -> str:
+    """Returns the name of the dataset. Raises `InputError` if it is missing."""
+    if not config.tagging.tfds_name:
+        raise Missing("--data_source=tfds needs --tfds_name: conll2003, or wikiann/en.")
+    return config.tagging.tfds_name
+
+
 def check_files(config: RunConfig) -> None:
     """Requires the local files of a run, before seconds of importing TensorFlow.
 
     Their content is checked when they are read. Raises `InputError`.
     """
-    if config.data.data_source == "tfds" or config.device.strategy == "tpu":
+    if is_dataset(config):
+        dataset_of(config)
+        return
+    if config.device.strategy == "tpu":  # `paths.check` explains that its paths must be remote.
         return
     for split in needed_splits(config):
         if not is_remote(str(config.values[f"{split}_file"] or config.data.data_dir or "")):

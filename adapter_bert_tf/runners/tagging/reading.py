@@ -9,15 +9,23 @@ from adapter_bert_tf.data.tagging.schemes import (
     split_tag,
     to_iob2,
 )
-from adapter_bert_tf.data.tagging.sentences import read_sentences
-from adapter_bert_tf.data.tagging.tag_format import TagFormat
+from adapter_bert_tf.data.tagging.sentences import has_tags, read_sentences
 from adapter_bert_tf.data.tagging.tagged_files import (
     TaggedSentences,
     check_labels,
+    in_iob2,
     read_tagged,
 )
-from adapter_bert_tf.errors import Damaged, InputError, Mismatch, NotFound
-from adapter_bert_tf.runners.tagging.files import file_of, needed_splits, tag_format
+from adapter_bert_tf.data.tagging.tfds import read_tfds_tags
+from adapter_bert_tf.data.tagging.windows import check_stride
+from adapter_bert_tf.errors import InputError, Mismatch
+from adapter_bert_tf.runners.tagging.files import (
+    dataset_of,
+    file_of,
+    is_dataset,
+    needed_splits,
+    tag_format,
+)
 from adapter_bert_tf.runners.tagging.task_data import PLAIN, TagData, data_name, subset
 from adapter_bert_tf.sanitize import preview, printable
 from adapter_bert_tf.store import SavedAdapter
@@ -42,12 +50,10 @@ def check_saved(saved: SavedAdapter) -> None:
 
 def read(config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None) -> TagData:
     """Reads the data of a run, and prints what it is. Raises `InputError` for wrong files."""
-    needed = needed_splits(config)
-    paths = {split: file_of(config, split) for split in needed}
-    scheme = None if config.tagging.scheme == AUTO else config.tagging.scheme
+    scheme: str | None = None if config.tagging.scheme == AUTO else config.tagging.scheme
     splits: dict[str, TaggedSentences] = {}
-    for split, path in paths.items():
-        splits[split] = _read_split(config, split, path, scheme)
+    for split in needed_splits(config):
+        splits[split] = _read_split(config, split, scheme)
         scheme = scheme or splits[split].scheme
     scheme = scheme or DEFAULT
     tagged = frozenset(s for s, part in splits.items() if part.sentences[0].tags is not None)
@@ -63,41 +69,33 @@ def read(config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None) 
         tagged,
         labels,
         scheme,
-        config.tagging.stride,
+        _stride(config),
         config.tagging.decoding,
         vocabulary,
         config.data.max_seq_length,
-        name_of(saved.config) if saved else data_name(config, paths.get("train")),
+        name_of(saved.config) if saved else data_name(config),
         _metric(config, scheme),
-        tag_format(config),
+        None if is_dataset(config) else tag_format(config),
     )
     print(printable(_summary(data)), flush=True)
     return data
 
 
-def _read_split(config: RunConfig, split: str, path: str, scheme: str | None) -> TaggedSentences:
-    """Reads a file; only that of the test split may have no tags. Raises `InputError`."""
+def _read_split(config: RunConfig, split: str, scheme: str | None) -> TaggedSentences:
+    """Reads a split; only the test file may have no tags. Raises `InputError`."""
     form = tag_format(config)
-    if split == "test" and not _has_tags(path, form):
+    if is_dataset(config):
+        folder, name = config.data.data_dir, dataset_of(config)
+        place, sentences = read_tfds_tags(name, folder, split, form)
+        return in_iob2(sentences, place, scheme)
+    path = file_of(config, split)
+    if split == "test" and not form.tag_column and not has_tags(path, form):
         sentences = list(read_sentences(path, form, tagged=False))
-        if not sentences:
-            raise Damaged(f"{path} is empty: it has no words.")
         return TaggedSentences(path, sentences, scheme or DEFAULT)
     part = read_tagged(path, form, scheme)
     if split == "train" and scheme not in (None, part.scheme):
         _check_scheme(part, str(scheme))
     return part
-
-
-def _has_tags(path: str, form: TagFormat) -> bool:
-    """Whether the first sentence of a file has tags; a given column must exist."""
-    if form.tag_column is not None:
-        return True
-    try:
-        next(read_sentences(path, form), None)
-    except (NotFound, Damaged):
-        return False
-    return True
 
 
 def _check_scheme(part: TaggedSentences, scheme: str) -> None:
@@ -109,6 +107,15 @@ def _check_scheme(part: TaggedSentences, scheme: str) -> None:
                 f"{part.path}, line {sentence.line}: the tags are {part.scheme}, and --scheme="
                 f"{scheme} cannot hold them. Leave --scheme out."
             )
+
+
+def _stride(config: RunConfig) -> int:
+    """Returns how many word pieces windows share. Raises `InputError` if there is no room."""
+    given, length = config.tagging.stride, config.data.max_seq_length
+    stride: int = TAGS.with_defaults({"max_seq_length": length}, length)["stride"]
+    stride = stride if given is None else given
+    check_stride(length, stride)
+    return stride
 
 
 def _metric(config: RunConfig, scheme: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tagging.schemes import from_iob2
+from adapter_bert_tf.data.tagging.tagged_files import TaggedSentences
 from adapter_bert_tf.heads.tag_decoding import ARGMAX, DecodedTags, decode
 from adapter_bert_tf.predict.tagged_files import column_lines, is_json, json_line, tagged_lines
 from adapter_bert_tf.runners.tagging.task_data import PLAIN, TagData
@@ -34,7 +35,8 @@ def write_predictions(folder: str, task: TagData, logits: Sequence[np.ndarray]) 
     """
     part, form = task.splits["test"], task.form
     answers = answers_of(task, part.words, logits)
-    tags = (from_iob2(answer["tags"], task.scheme) for answer in answers)
+    scheme = _written_scheme(part, task.scheme)
+    tags = (from_iob2(answer["tags"], scheme) for answer in answers)
     extension = "jsonl" if form and is_json(part.path) else "conll"
     path = os.path.join(folder, f"test_predictions.{extension}")
     if form:
@@ -52,6 +54,14 @@ def write_predictions(folder: str, task: TagData, logits: Sequence[np.ndarray]) 
     for answer in answers[:MOST_PRINTED]:
         print(printable(f"  {_shown(answer)}"))
     print(f"Predictions: {', '.join(written)}", flush=True)
+
+
+def _written_scheme(part: TaggedSentences, scheme: str) -> str:
+    """Returns the scheme to write: the training file's, or the test file's if it has another."""
+    fits = all(
+        from_iob2(tags, part.scheme) == from_iob2(tags, scheme) for tags in part.tags if tags
+    )
+    return scheme if fits else part.scheme
 
 
 def answers_of(

@@ -17,6 +17,7 @@ from adapter_bert_tf.data.tagging.tag_format import TagFormat
 from adapter_bert_tf.data.tagging.tagged_files import TaggedSentences, label_ids
 from adapter_bert_tf.data.tagging.windows import Windows, make_windows
 from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.runners.tagging.files import dataset_of, is_dataset
 from adapter_bert_tf.task_types.tags import TAGS
 
 TASK = "tagging"  # Of all adapters that tag; their name is that of the data.
@@ -138,11 +139,11 @@ def digest(part: TaggedSentences) -> str:
     return result.hexdigest()
 
 
-def data_name(config: RunConfig, train: str | None) -> str:
-    """Returns the name of the data, for the adapter: its folder's, its file's or its dataset's."""
+def data_name(config: RunConfig) -> str:
+    """Returns the name of the data, for the adapter: that of its dataset or its folder."""
     if config.data.adapter_name:
         return config.data.adapter_name
-    if config.data.data_source == "tfds":
-        return (config.tagging.tfds_name or TASK).replace("/", "_")
-    folder = config.data.data_dir or os.path.dirname(train or "")
+    if is_dataset(config):
+        return dataset_of(config).replace("/", "_")
+    folder = config.data.data_dir or os.path.dirname(config.questions.train_file or "")
     return os.path.basename(folder.rstrip("/")) or TASK
