@@ -3,10 +3,10 @@
     make bench DATA=FOLDER
     .venv-parity/bin/python -m benchmarks.ratio --data_dir=FOLDER
 
-FOLDER holds `glue/MRPC`, `glue/CoLA` and `tagging/wnut17`. Each measurement has its own process; both systems take
-turns. Training and scoring include the input pipeline. Prints a line for each row, then the table,
-and adds the row of each turn to `benchmarks/results/ratio/rows.jsonl`. `--isa=AVX2` measures both
-as on a processor without AVX-512 (with libraries that heed it).
+FOLDER holds `glue/MRPC`, `glue/CoLA` and `tagging/wnut17`. Each measurement has its own process;
+both systems take turns. Training and scoring include the input pipeline. Prints a line for each
+row, then the table, and adds the row of each turn to `benchmarks/results/ratio/rows.jsonl`.
+`--isa=AVX2` measures both as on a processor without AVX-512 (with libraries that heed it).
 """
 
 import itertools

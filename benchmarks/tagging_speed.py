@@ -75,7 +75,7 @@ def _our_tagger(labels, folder):
     model.add_adapter("names", labels, abt.AdapterConfig(SIZE), head="tags")
     model.save_adapter("names", adapter)
     predictor = abt.Predictor(adapter, batch_size=BATCH)
-    return lambda texts: list(predictor.stream(texts))
+    return lambda texts: list(predictor.stream((text,) for text in texts))
 
 
 def _peer_tagger(labels, folder):
