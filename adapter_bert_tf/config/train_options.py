@@ -27,7 +27,7 @@ class TrainOptions(TypedDict, total=False):
     multi_label: bool
     regression: bool
     scheme: Literal["auto", "IOB1", "IOB2", "BIOES", "BILOU", "IO", "plain"]
-    stride: int | None
+    stride: int
     decoding: Literal["viterbi", "argmax"]
     vocab_file: str | None
     bert_config_file: str | None

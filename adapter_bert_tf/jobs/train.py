@@ -30,7 +30,7 @@ from adapter_bert_tf.run.checks import paths
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
-from adapter_bert_tf.task_types import type_named
+from adapter_bert_tf.task_types import TASK_TYPES
 
 
 class TrainedTask(Predictor):
@@ -89,8 +89,11 @@ def train(
     The texts are written as a table below `output_dir`, together with everything that the command
     writes: the same call again continues where it was interrupted, or finds itself finished.
 
+    Sentences with a tag for each word: `abt.train(words, tags, task="tags")`, lists of lists, as
+    `run_tagger.py` for a file.
+
     Args:
-      texts: a list of texts or of pairs of texts, or a pandas DataFrame.
+      texts: a list of texts or of pairs of texts, or a pandas DataFrame; of tags lists of words.
       labels: a label for each: a text, or a number, which counts as its text, or as a score with
         `regression=True`; with `multi_label=True` a list of labels. For a DataFrame the name of
         the column of labels.
@@ -147,7 +150,10 @@ def _command_of(task: str | None, options: dict[str, Any]) -> tuple[Command, dic
     """
     if task is None:
         return Command.CLASSIFIER, options
-    kind = type_named(task)
+    kind = TASK_TYPES.get(task)
+    if kind is None:
+        message = f"task must be one of {list(TASK_TYPES)}. Received: {preview(task)}"
+        raise InputError(message, "task")
     command = Command(kind.command.split()[0].removesuffix(".py"))
     if command.python_data is None:
         raise Unsupported(f"train has no task {task!r}: use {command.value}.py.", "task")

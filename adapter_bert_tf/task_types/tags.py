@@ -29,6 +29,7 @@ from adapter_bert_tf.task_types.batched_inference import Inputs, RunBatch, by_le
 from adapter_bert_tf.task_types.task_type import Answer, TaskType
 
 if TYPE_CHECKING:
+    from adapter_bert_tf.base.tokenizer_settings import TokenizerSettings
     from adapter_bert_tf.data.tagging.windows import Windows
     from adapter_bert_tf.data.tokenization import TextEncoder
     from adapter_bert_tf.heads.tagger import Tagger
@@ -140,7 +141,7 @@ class Tags(TaskType):
         """`WordLogits` of each text, a string or words; nothing is cut, as there are windows."""
         from adapter_bert_tf.data.tagging.windows import make_windows
 
-        rows = _read_rows(texts[0])
+        rows = _read_rows(texts[0], encoder.word_pieces.settings)
         all_words = [row.words for row in rows]
         windows = make_windows(all_words, encoder, inputs["max_seq_length"], inputs["stride"])
         merged = MergedWindows(windows, [len(words) for words in all_words])
@@ -219,13 +220,16 @@ class Tags(TaskType):
 TAGS = Tags()
 
 
-def _read_rows(rows: Sequence[str | Words]) -> list[WordLogits]:
+def _read_rows(rows: Sequence[str | Words], settings: TokenizerSettings) -> list[WordLogits]:
     """The words of each row, which is a text or already words; without logits."""
     from adapter_bert_tf.data.tagging.words import split_words
 
     texts = [row for row in rows if isinstance(row, str)]
-    parts = split_words(tf.constant(texts, tf.string))
-    words, starts, ends = ([row.numpy() for row in part] for part in parts)
+    # Rows of a ragged tensor would take as long as the model.
+    words, starts, ends = (
+        np.split(part.flat_values.numpy(), part.row_splits.numpy()[1:-1])
+        for part in split_words(tf.constant(texts, tf.string), settings)
+    )
     split = iter(zip(texts, words, starts, ends, strict=True))
     nothing = np.zeros(0, np.int64)
     read = []

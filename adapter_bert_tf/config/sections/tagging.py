@@ -49,10 +49,10 @@ class TaggingConfig:
         "training file shows, or what a saved adapter knows.",
         Role.READING,
     )
-    stride: int | None = _tagging(
-        None,
-        "Word pieces that two windows of a long sentence share, as context. Default: 32, or a "
-        "quarter of --max_seq_length if that is less.",
+    stride: int = _tagging(
+        32,
+        "Word pieces that two windows of a long sentence share, as context; at most half of a "
+        "window.",
         Role.READING,
         lowest=0,
     )

@@ -17,7 +17,6 @@ from adapter_bert_tf.data.tagging.tagged_files import (
     read_tagged,
 )
 from adapter_bert_tf.data.tagging.tfds import read_tfds_tags
-from adapter_bert_tf.data.tagging.windows import check_stride
 from adapter_bert_tf.errors import InputError, Mismatch
 from adapter_bert_tf.runners.tagging.files import (
     dataset_of,
@@ -69,7 +68,7 @@ def read(config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None) 
         tagged,
         labels,
         scheme,
-        _stride(config),
+        config.tagging.stride,
         config.tagging.decoding,
         vocabulary,
         config.data.max_seq_length,
@@ -107,15 +106,6 @@ def _check_scheme(part: TaggedSentences, scheme: str) -> None:
                 f"{part.path}, line {sentence.line}: the tags are {part.scheme}, and --scheme="
                 f"{scheme} cannot hold them. Leave --scheme out."
             )
-
-
-def _stride(config: RunConfig) -> int:
-    """Returns how many word pieces windows share. Raises `InputError` if there is no room."""
-    given, length = config.tagging.stride, config.data.max_seq_length
-    stride: int = TAGS.with_defaults({"max_seq_length": length}, length)["stride"]
-    stride = stride if given is None else given
-    check_stride(length, stride)
-    return stride
 
 
 def _metric(config: RunConfig, scheme: str) -> str:
