@@ -119,8 +119,9 @@ class Predictor:
             config = self._configs[self._one(adapter)]
             names = list(texts.columns)
             text_columns = columns.text_columns(config, names, text_a_column, text_b_column)
-            answers = list(self.stream(frames.rows(texts, text_columns), adapter))
-            return frames.with_answers(texts, answers, type_of(config).columns(config))
+            kind = type_of(config)
+            answers = self.stream(frames.rows(texts, text_columns), adapter)
+            return frames.with_answers(texts, map(kind.cells, answers), kind.columns(config))
         if isinstance(texts, str):
             ends = (".csv", ".tsv", ".jsonl", ".parquet", ".gz")
             if texts.endswith(ends) and storage.exists(texts):
@@ -196,6 +197,7 @@ class Predictor:
             type_of(config).columns(config),
             lambda names: columns.text_columns(config, names, text_a_column, text_b_column),
             lambda rows: self._stream(rows, name, cut),
+            cells_of=type_of(config).cells,
             **reading,
         )
         cut.warn(f"{path}: ")
@@ -228,14 +230,14 @@ class Predictor:
         """Answers of rows in memory, each by its adapter; `before` rows came before them."""
         answers: dict[int, dict[str, Any]] = {}
         groups: dict[tuple[Any, ...], list[int]] = {}
+        texts = []
         for number, (row, name) in enumerate(zip(rows, names, strict=True)):
             config = self._configs[name]
-            columns.check_row(config, name, row, before + number)
+            texts.append(encodable(columns.texts_of(config, name, row, before + number)))
             inputs = tuple(sorted(config["inputs"].items()))
             groups.setdefault((config["head"], inputs), []).append(number)
         for numbers in groups.values():
-            texts = [encodable(rows[i]) for i in numbers]
-            part = self._group(texts, [names[i] for i in numbers], cut)
+            part = self._group([texts[i] for i in numbers], [names[i] for i in numbers], cut)
             answers.update(zip(numbers, part, strict=True))
         return [answers[number] for number in range(len(rows))]
 

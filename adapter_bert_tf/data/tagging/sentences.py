@@ -20,7 +20,7 @@ from adapter_bert_tf.sanitize import preview, truncate
 
 __all__ = ["Sentence", "TagFormat", "has_tags", "read_lines", "read_sentences"]
 
-COLUMNS = (".conll", ".txt", ".tsv", ".bio", ".iob", ".iob2")
+COLUMNS = (".conll", ".txt", ".tsv", ".bio", ".iob", ".iob2", ".train", ".testa", ".testb")
 EXTENSIONS = (*COLUMNS, ".jsonl")
 
 
