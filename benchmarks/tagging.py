@@ -95,7 +95,7 @@ def run_ours(run, data_dir):
         "cpu_seconds": round(record["train_cpu_seconds"], 1),
         "data_sha256": record["data_sha256"],
         "command": shlex.join(["python", *command(run)]),
-        ledger.CODE_KEY: training_code.digest(of_several=False),
+        ledger.CODE_KEY: training_code.digest(of_several=False, of_tagging=True),
     }
 
 

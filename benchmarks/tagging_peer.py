@@ -121,3 +121,47 @@ def predict(
             for position, word in first_pieces(encoded.word_ids(number)):
                 tags[word] = labels[int(ids[number, position])]
             yield tags
+
+
+def tag_texts(
+    model: Any, tokenizer: Any, texts: Sequence[str], labels: Sequence[str], batch: int
+) -> Iterator[list[dict[str, Any]]]:
+    """Yields the entities of raw texts, with offsets in characters and their lowest probability.
+
+    The words are those of the library's tokenizer: white space and punctuation separate them.
+    """
+    import torch
+
+    model.eval()
+    for first in range(0, len(texts), batch):
+        encoded = tokenizer(
+            list(texts[first : first + batch]),
+            truncation=True,
+            max_length=peer.MAX_SEQ_LENGTH,
+            padding=True,
+            return_tensors="pt",
+        )
+        with torch.no_grad():
+            values, ids = model(**encoded).logits.softmax(-1).max(-1)
+        for number, text in enumerate(texts[first : first + batch]):
+            words = [
+                (labels[tag], value, encoded.word_to_chars(number, word))
+                for (position, word) in first_pieces(encoded.word_ids(number))
+                for tag, value in [(int(ids[number, position]), float(values[number, position]))]
+            ]
+            yield _entities(text, words)
+
+
+def _entities(text: str, words: Sequence[tuple[str, float, Any]]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    last = OUTSIDE
+    for tag, probability, place in words:
+        if tag.startswith("I-") and last[2:] == tag[2:]:
+            entity = found[-1]
+            entity |= {"end": place.end, "text": text[entity["start"] : place.end]}
+            entity["probability"] = min(entity["probability"], probability)
+        elif tag != OUTSIDE:
+            span = {"start": place.start, "end": place.end, "text": text[place.start : place.end]}
+            found.append({"type": tag[2:], **span, "probability": probability})
+        last = tag
+    return found

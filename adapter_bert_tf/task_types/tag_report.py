@@ -62,7 +62,7 @@ def groups(details: Details, n: str) -> list[Block]:
     """Makes the chart and the table of entities by length, and seen in training or not."""
     if _is_plain(details):
         return _words_seen(details, n)
-    series = [details["by_length"], details["by_seen"]]
+    series = [details["by_length"], details.get("by_seen", [])]
     if not any(series):
         return []
     names = {SEEN: "seen", UNSEEN: "not seen"}
@@ -91,7 +91,7 @@ def groups(details: Details, n: str) -> list[Block]:
 def _words_seen(details: Details, n: str) -> list[Block]:
     rows = [
         [row["group"], format_number(row["gold"]), format_number(row["accuracy"])]
-        for row in details["by_seen"]
+        for row in details.get("by_seen", [])
     ]
     caption = f"Accuracy of words by whether training has them. {n}."
     return [blocks.Table(["words", "number", "accuracy"], rows, caption)] if rows else []

@@ -24,9 +24,8 @@ def split_words(
       three ragged `[batch, (words)]`: strings, and int64 starts and ends in Unicode characters of
       the text.
     """
-    # tensorflow_text 2.20 takes a NUL for the end of a text.
-    without_nul = tf.strings.regex_replace(texts, r"\x00", "\x01")
-    _, starts, ends = basic.split_words(without_nul, settings or TokenizerSettings())
+    settings = settings or TokenizerSettings()
+    _, starts, ends = basic.split_words(basic.without_nul(texts), settings)
     lengths = ends.flat_values - starts.flat_values
     of_word = tf.gather(texts, starts.value_rowids())
     found = starts.with_flat_values(tf.strings.substr(of_word, starts.flat_values, lengths))
