@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.data.tagging.sentences import EXTENSIONS, extension_of
+from adapter_bert_tf.data.tagging.sentences import EXTENSIONS, extension_of, read_sentences
 from adapter_bert_tf.data.tagging.tag_format import TagFormat
 from adapter_bert_tf.errors import InputError, Missing, NotFound
 from adapter_bert_tf.retry import is_remote
@@ -71,19 +71,20 @@ def dataset_of(config: RunConfig) -> str:
 
 
 def check_files(config: RunConfig) -> None:
-    """Requires the local files of a run, before seconds of importing TensorFlow.
+    """Requires the local files of a run and their first sentences, without TensorFlow.
 
-    Their content is checked when they are read. Raises `InputError`.
+    The others are checked when they are read. Raises `InputError`.
     """
     if is_dataset(config):
         dataset_of(config)
         return
     if config.device.strategy == "tpu":  # `paths.check` explains that its paths must be remote.
         return
+    form = tag_format(config)
     for split in needed_splits(config):
         if not is_remote(str(config.values[f"{split}_file"] or config.data.data_dir or "")):
-            extension_of(file_of(config, split))
-    tag_format(config)
+            path = file_of(config, split)
+            next(read_sentences(path, form, tagged=split != "test"))
 
 
 def _listed(folder: str) -> Collection[str]:

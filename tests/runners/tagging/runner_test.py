@@ -9,6 +9,7 @@ import safetensors.numpy
 import tensorflow as tf
 
 import adapter_bert_tf as abt
+from adapter_bert_tf.cli.predict import main as predict_command
 from adapter_bert_tf.data.tagging.schemes import from_iob2
 from adapter_bert_tf.runners.tagging.runner import TaggingRunner
 from tests import support
@@ -119,6 +120,63 @@ def test_the_saved_model_answers_as_the_predictor(trained, run):
     served = loaded.answer(tf.constant(texts))
     found = [[text.decode() for text in row] for row in served["text"].to_list()]
     assert found == [[one["text"] for one in answer["entities"]] for answer in expected]
+
+
+@pytest.fixture
+def predict(trained, run, tmp_path, capsys):
+    """A function from flags of `adapter-bert predict` to its status, output file and messages."""
+
+    def start(output, *flags):
+        words = (f"--adapter_dir={trained[0]}/adapter", f"--base_model={run.folder}/base", *flags)
+        written = [f"--output={tmp_path / output}"] if output else []
+        status = predict_command([*words, *written])
+        printed = capsys.readouterr()
+        return status, tmp_path / output, printed.out + printed.err
+
+    return start
+
+
+def test_predict_writes_what_the_run_wrote(trained, run, predict):
+    test = f"--predict_file={run.folder}/data/test.conll"
+    status, path, printed = predict("a.conll", test, "--batch_size=3")
+    assert status == 0 and "6 sentences: " in printed
+    assert path.read_text() == (trained[0] / "test_predictions.conll").read_text()
+    _, path, _ = predict("a.jsonl", test)
+    rows = [json.loads(line) for line in path.open()]
+    expected = [json.loads(line) for line in (trained[0] / "test_entities.jsonl").open()]
+    assert [[e["text"] for e in row["entities"]] for row in rows] == [
+        [e["text"] for e in row["entities"]] for row in expected
+    ]
+
+
+def test_predict_takes_raw_texts(predict, tmp_path):
+    (tmp_path / "raw.tsv").write_text("id\ttext\n1\ta cat, a big house\n")
+    status, path, _ = predict("out.jsonl", f"--predict_file={tmp_path}/raw.tsv")
+    (row,) = map(json.loads, path.open())
+    assert status == 0 and row["words"] == ["a", "cat", ",", "a", "big", "house"]
+    _, _, printed = predict("", f"--text_a={row['text']}")
+    answer = json.loads(printed.splitlines()[-1])
+    assert answer["entities"] == row["entities"] and answer["entities"]
+    for entity in answer["entities"]:
+        assert row["text"][entity["start"] : entity["end"]] == entity["text"]
+
+
+PREDICT_REFUSES = {
+    "a table's option": ("a.conll", "b.conll", "--quoted", "--quoted has no effect"),
+    "words' option for a table": ("a.csv", "b.csv", "--comments", "--comments is for files"),
+    "another extension": ("a.conll", "b.csv", "--overwrite", ".conll"),
+    "a missing file": ("c.conll", "b.conll", "--overwrite", "c.conll"),
+    "a column out of range": ("a.conll", "b.conll", "--word_column=4", "line 1"),
+}
+
+
+@pytest.mark.parametrize("case", PREDICT_REFUSES)
+def test_predict_refuses(case, predict, tmp_path):
+    name, output, flag, expected = PREDICT_REFUSES[case]
+    for file in ("a.conll", "a.csv"):
+        (tmp_path / file).write_text("text\tO\n" if file == "a.csv" else "cat\tO\n")
+    status, path, printed = predict(output, f"--predict_file={tmp_path}/{name}", flag)
+    assert status == 1 and expected in printed and not path.exists()
 
 
 def test_plain_tags_have_accuracy(run):
