@@ -91,6 +91,10 @@ class Tags(TaskType):
         what = "types of entities" if types else "tags"
         return f"{len(shown)} {what} ({', '.join(shown[:5])}{more})"
 
+    def numeric_outputs(self, logits: tf.Tensor) -> Tensors:
+        """Logits and probabilities of each position; a word's are those of its first."""
+        return {"logits": logits, "probabilities": tf.nn.softmax(logits)}
+
     def without_padding(self, logits: tf.Tensor, length: int) -> tf.Tensor:
         return logits[:, :length]
 
@@ -209,12 +213,7 @@ class Tags(TaskType):
         return answer
 
     def serve_ids(self, run: Run, config: Config) -> Any:
-        def answer(inputs: Tensors) -> Tensors:
-            logits = run(inputs)
-            probabilities = tf.nn.softmax(logits)
-            return {"logits": logits, "probabilities": probabilities}
-
-        return serving_texts.id_signature(answer)
+        return serving_texts.id_signature(lambda inputs: self.numeric_outputs(run(inputs)))
 
 
 TAGS = Tags()

@@ -10,10 +10,12 @@ import numpy as np
 import pandas
 import pytest
 import tensorflow as tf
+import tf_keras
 
 import adapter_bert_tf as abt
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.serving.joined import join
+from adapter_bert_tf.store.combine import average
 from adapter_bert_tf.task_types.tags import TAGS
 from tests.refusals import raises_code
 
@@ -31,7 +33,7 @@ KINDS = {name: {"head": "tags"} | SHORT for name in ("names", "more")} | {
     "classes": {"max_seq_length": 16},
 }
 LONG = "The cat, sat on\u0301 the \U0001f600 mat in a red house! "
-TEXTS = [LONG * 3, "", " \n", "the cat", "rain \ufe0f sun", LONG * 9, "We walk.", "\ufffd\x00 a"]
+TEXTS = [LONG * 3, "", " \n", "the cat", "rain \ufe0f sun", LONG * 5, "We walk.", "\ufffd\x00 a"]
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +145,9 @@ def served_entities(outputs):
     return [rows[begin:end] for begin, end in itertools.pairwise(splits)]
 
 
-@pytest.mark.parametrize("name", ["names", "ends", "speech"])
+@pytest.mark.parametrize(
+    "name", ["names", *(pytest.param(name, marks=pytest.mark.long) for name in ("ends", "speech"))]
+)
 def test_a_saved_model_answers_as_the_predictor(name, model, predictor, tmp_path):
     export_task(
         str(tmp_path / "model"), model.model(name), model.config(name), model.base.vocabulary
@@ -170,6 +174,7 @@ def test_a_saved_model_answers_as_the_predictor(name, model, predictor, tmp_path
     )
 
 
+@pytest.mark.long
 def test_a_joined_model_holds_several_types(model, predictor, folders, tmp_path):
     names = join(list(map(str, folders.values())), model.base, str(tmp_path / "joined"))
     assert names == [*KINDS, "tasks"]
@@ -256,3 +261,41 @@ def test_a_head_is_summarized_by_its_types():
 )
 def test_labels_from_elsewhere_decide_the_scheme(labels, expected):
     assert TAGS.inputs_for(labels) == expected
+
+
+def test_taggers_are_fused_averaged_and_trained(model, folders, tmp_path):
+    labels, tuning = LABELS["names"], abt.Tuning(train_layer_norm=False)
+    for name, own in (("first", labels), ("other", ["x", "y"])):
+        model.add_adapter(name, own, abt.AdapterConfig(4), tuning=tuning, **KINDS["names"])
+    fused = model.add_fusion("fused", ["first", "other"], labels, **KINDS["names"])
+    inputs = abt.TextEncoder(model.base.vocabulary, 16).inputs(["the cat sat"])
+    logits = model.with_members(inputs, "fused")
+    assert {name: value.shape[2] for name, value in logits.items()} == {
+        "fused": 5,
+        "first": 5,
+        "other": 2,
+    }
+    np.testing.assert_allclose(logits["first"], model(inputs, "first"), atol=1e-5)
+
+    counted = np.zeros((1, 5, 2), "f4")
+    counted[0, 2] = (3, 1.0)  # The second word is B-PER; the batch has no other counted word.
+    fused.compile(tf_keras.optimizers.Adam(1e-2), fused.training_loss())
+    losses = fused.fit(inputs, tf.constant(counted), epochs=30, verbose=0).history["loss"]
+    assert losses[-1] < 0.1 < losses[0]
+    assert model(inputs, "fused")[0, 2].numpy().argmax() == 3
+
+    model.add_adapter("again", labels, abt.AdapterConfig(4), **KINDS["names"])
+    model.save_adapter("again", tmp_path / "again")
+    saved = [abt.load_adapter(str(folder)) for folder in (folders["names"], tmp_path / "again")]
+    mean = average(saved)
+    assert mean.config["inputs"] == saved[0].config["inputs"] and mean.config["labels"] == labels
+    expected = (saved[0].weights["head/bias"] + saved[1].weights["head/bias"]) / 2
+    np.testing.assert_allclose(mean.weights["head/bias"], expected, rtol=1e-6)
+    for name in ("first", "other", "fused", "again"):
+        model.delete_adapter(name)
+
+
+def test_the_card_names_the_pipeline_and_the_command(folders):
+    card = (folders["names"] / "README.md").read_text()
+    assert "pipeline_tag: token-classification" in card and "python run_tagger.py" in card
+    assert 'predictor("Anna lives in Paris.")' in card
