@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import os
 import pathlib
 import platform
 import statistics
@@ -109,13 +110,17 @@ def speed_rows(results):
     return cells
 
 
-def run_in_process(module, *arguments):
-    """Runs `python -m MODULE --measure ARGUMENTS` and parses its last line as JSON."""
+def run_in_process(module, *arguments, core=None):
+    """Runs `python -m MODULE --measure ARGUMENTS` and parses its last line as JSON.
+
+    `core` is the one to run on alone; None for all.
+    """
     process = subprocess.run(
         [sys.executable, "-m", module, "--measure", *arguments],
         cwd=ROOT,
         check=True,
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=None if core is None else lambda: os.sched_setaffinity(0, {core}),
     )
     return json.loads(process.stdout.splitlines()[-1])

@@ -3,10 +3,10 @@
     make bench DATA=FOLDER
     .venv-parity/bin/python -m benchmarks.ratio --data_dir=FOLDER
 
-FOLDER holds `glue/MRPC` and `glue/CoLA`. Each measurement has its own process; both systems take
-turns. Training and scoring include the input pipeline. Prints a line for each row, then the table,
-and adds the row of each turn to `benchmarks/results/ratio/rows.jsonl`. `--isa=AVX2` measures both
-as on a processor without AVX-512 (with libraries that heed it).
+FOLDER holds `glue/MRPC`, `glue/CoLA` and `tagging/wnut17`. Each measurement has its own process;
+both systems take turns. Training and scoring include the input pipeline. Prints a line for each
+row, then the table, and adds the row of each turn to `benchmarks/results/ratio/rows.jsonl`.
+`--isa=AVX2` measures both as on a processor without AVX-512 (with libraries that heed it).
 """
 
 import itertools
@@ -24,9 +24,11 @@ OURS, PEER = "ours", "adapters"
 MEASURES = {
     "MRPC": ("training, examples/s", True),
     "CoLA": ("training, examples/s", True),
+    "WNUT": ("tagging, training, sentences/s", True),
     "step": ("MiniLM, 32 x 56, training, examples/s", True),
     "latency": ("a pair from raw text, ms", False),
     "scoring": ("raw pairs, rows/s", True),
+    "tagging": ("raw texts to entities, sentences/s", True),
     "start": ("from the command to MRPC's first step, s", False),
     "predict": ("`predict` of one text, s", False),
 }
@@ -42,7 +44,7 @@ ISA = {
 
 def measure(what: str, system: str, data_dir: str) -> dict[str, float]:
     """Measures one system; runs in its own process."""
-    from benchmarks import costs, predicting, speed
+    from benchmarks import costs, predicting, speed, tagging_speed
 
     folder = str(pathlib.Path(data_dir) / "glue")
     is_ours = system == OURS
@@ -51,6 +53,9 @@ def measure(what: str, system: str, data_dir: str) -> dict[str, float]:
         name = speed.OURS if is_ours else speed.PEER
         row = speed.measure(what.lower(), name, f"{folder}/{what}")
         return {"value": row["examples_per_second"]}
+    if what in ("WNUT", "tagging"):
+        rate = tagging_speed.training_rate if what == "WNUT" else tagging_speed.tagging_rate
+        return {"value": rate(is_ours, data_dir)}
     if what == "step":
         return {"value": costs.BATCH / (_our_step(56) if is_ours else _peer_step(56))}
     if what == "latency":

@@ -6,19 +6,32 @@
         --text_b="He went away."
 
 Files are .csv, .tsv or .jsonl, plain or .gz, of any size; a .parquet file can be read. The output
-has all columns of the file, and those of the answers: `label` and `probability_...`, `score`, or
-`answer` and where it stands.
+has all columns of the file, and those of the answers: `label` and `probability_...`, `score`,
+`answer` and where it stands, or `entities`.
+
+A tagger also takes files of words: one word a line, as in CoNLL-2003, or JSON lines with `tokens`.
+The output has the file's lines with the predicted tag as one more column; with an output .jsonl
+one object a sentence.
 """
+
+from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from adapter_bert_tf.cli.error_handling import command_parser, run_guarded
 from adapter_bert_tf.cli.importing import import_tensorflow
 from adapter_bert_tf.config.parsing import expand_user
+from adapter_bert_tf.errors import InputError
+
+if TYPE_CHECKING:
+    from adapter_bert_tf.data.tagging.tag_format import TagFormat
 
 # Options of `Predictor.predict_file`.
+OF_BOTH = ("encoding", "overwrite")
+OF_WORDS = ("word_column", "separator", "comments")
 OF_TABLES = (
     *("text_a_column", "text_b_column", "delimiter", "header", "quoted", "encoding"),
     *("skip_bad_rows", "overwrite"),
@@ -49,6 +62,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         add(f"--no{name}", dest=name, action="store_false", default=None, help="the opposite")
     add("--encoding", help="of the table (default: as it was trained; utf-8)")
     add("--skip_bad_rows", action="store_true", help="rows without their texts get no answer")
+    add("--word_column", help="of words: a number from 0, or a key (default: 0; tokens)")
+    add("--separator", help=r"between columns of words; \t is a tab (default: blanks and tabs)")
+    add("--comments", action="store_true", help="lines of words that begin with # are comments")
     add("--overwrite", action="store_true", help="replace a file at --output")
     parsed = parser.parse_args(arguments)
     if (parsed.predict_file is None) == (parsed.text_a is None):
@@ -56,7 +72,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     if parsed.predict_file is not None and not parsed.output:
         parser.error("--predict_file needs --output, the file to write")
     one_text = parsed.text_a is not None
-    unused = ("output", *OF_TABLES) if one_text else ("text_b",)
+    unused = ("output", *OF_TABLES, *OF_WORDS) if one_text else ("text_b",)
     if given := [f"--{n}" for n in unused if getattr(parsed, n) != parser.get_default(n)]:
         mode = "--text_a" if one_text else "--predict_file"
         parser.error(f"{', '.join(given)} has no effect with {mode}. Leave it out.")
@@ -87,8 +103,13 @@ def _file(parsed: argparse.Namespace) -> int:
     from adapter_bert_tf.predict.tables import check_places
     from adapter_bert_tf.store.files import read_adapter_config
 
+    # Errors, before seconds of importing TensorFlow.
+    config = read_adapter_config(parsed.adapter_dir)
+    if reads_words(config, parsed):
+        return _words(config, parsed)
+    if given := [f"--{name}" for name in OF_WORDS if getattr(parsed, name)]:
+        raise InputError(f"{', '.join(given)} is for files of words. Leave it out.")
     check_places(parsed.predict_file, parsed.output, parsed.overwrite)
-    read_adapter_config(parsed.adapter_dir)  # Errors, before seconds of importing TensorFlow.
     import_tensorflow()
     from adapter_bert_tf.predict.predictor import Predictor
 
@@ -100,4 +121,49 @@ def _file(parsed: argparse.Namespace) -> int:
         **{name: getattr(parsed, name) for name in OF_TABLES},
     )
     print(f"{rows:,} {'row' if rows == 1 else 'rows'}: {parsed.output}")
+    return 0
+
+
+def reads_words(config: Mapping[str, Any], parsed: argparse.Namespace) -> bool:
+    """Whether the adapter tags, and the file has words."""
+    from adapter_bert_tf.predict.tables import require_other_file
+    from adapter_bert_tf.predict.tagged_files import holds_words
+    from adapter_bert_tf.store.multitask import is_several
+    from adapter_bert_tf.task_types import TASK_TYPES, type_of
+
+    if is_several(config) or type_of(config) is not TASK_TYPES["tags"]:
+        return False
+    require_other_file(parsed.predict_file, parsed.output, parsed.overwrite)
+    return holds_words(parsed.predict_file, _form(parsed), parsed.text_a_column)
+
+
+def _form(parsed: argparse.Namespace) -> TagFormat:
+    from adapter_bert_tf.data.tagging.tag_format import TagFormat
+
+    separator = {r"\t": "\t"}.get(parsed.separator, parsed.separator)
+    return TagFormat(
+        None, parsed.word_column, separator, parsed.comments, parsed.encoding or "utf-8"
+    )
+
+
+def _words(config: Mapping[str, Any], parsed: argparse.Namespace) -> int:
+    if given := [f"--{n}" for n in OF_TABLES if n not in OF_BOTH and getattr(parsed, n)]:
+        raise InputError(f"{', '.join(given)} has no effect with a file of words. Leave it out.")
+    from adapter_bert_tf.predict.tagged_files import answer_words, is_json
+
+    is_json(parsed.output)  # Refuses other extensions.
+    import_tensorflow()
+    from adapter_bert_tf.predict.predictor import Predictor
+
+    predictor = Predictor(parsed.adapter_dir, base=parsed.base_model, batch_size=parsed.batch_size)
+    sentences = answer_words(
+        parsed.predict_file,
+        parsed.output,
+        _form(parsed),
+        config["inputs"]["scheme"],
+        predictor.stream,
+        parsed.overwrite,
+        progress=True,
+    )
+    print(f"{sentences:,} {'sentence' if sentences == 1 else 'sentences'}: {parsed.output}")
     return 0

@@ -98,6 +98,11 @@ def check_places(path: str, output: str, overwrite: bool) -> None:
     """Raises `InputError` unless the input exists and the output is another, writable file."""
     table_format(path)
     table_format(output, written=True)
+    require_other_file(path, output, overwrite)
+
+
+def require_other_file(path: str, output: str, overwrite: bool) -> None:
+    """Raises `InputError` unless a file exists and an output is another, writable one."""
     if not storage.exists(path):
         raise NotFound(f"There is no file {path!r}.")
     if storage.isdir(path):

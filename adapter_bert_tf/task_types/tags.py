@@ -24,6 +24,7 @@ from adapter_bert_tf.heads.tag_logits import TAGS_LEAVE_OUT, tag_logits
 from adapter_bert_tf.heads.tag_windows import MergedWindows
 from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.task_types import tag_report
 from adapter_bert_tf.task_types.batched_inference import Inputs, RunBatch, by_length, map_parallel
 from adapter_bert_tf.task_types.task_type import Answer, TaskType
 
@@ -76,6 +77,7 @@ class Tags(TaskType):
     pipeline = "token-classification"
     metrics = ("f1", "precision", "recall", "strict_f1", "accuracy")
     details_kind = "tags"
+    report_parts = tag_report.PARTS
 
     def new_model(self, encoder: Any, outputs: int) -> Tagger:
         from adapter_bert_tf.heads.tagger import Tagger
@@ -172,6 +174,12 @@ class Tags(TaskType):
         answer = _plain_answer if inputs["scheme"] == PLAIN else _entity_answer
         return [answer(output, tags) for output, tags in zip(outputs, decoded, strict=True)]
 
+    def details(self, *sentences: Any) -> dict[str, Any]:
+        """See `tag_details`."""
+        from adapter_bert_tf.task_types.tag_details import tag_details
+
+        return tag_details(*sentences)
+
     def columns(self, config: Config) -> list[str]:
         is_plain = config["inputs"]["scheme"] == PLAIN
         return ["words", "tags", "probabilities"] if is_plain else ["entities", "words", "tags"]
@@ -213,13 +221,13 @@ TAGS = Tags()
 
 def _read_rows(rows: Sequence[str | Words], settings: TokenizerSettings) -> list[WordLogits]:
     """The words of each row, which is a text or already words; without logits."""
-    from adapter_bert_tf.data.tagging.words import split_words
+    from adapter_bert_tf.data.tagging.words import split_texts
 
     texts = [row for row in rows if isinstance(row, str)]
     # Rows of a ragged tensor would take as long as the model.
     words, starts, ends = (
         np.split(part.flat_values.numpy(), part.row_splits.numpy()[1:-1])
-        for part in split_words(tf.constant(texts, tf.string), settings)
+        for part in split_texts(texts, settings)
     )
     split = iter(zip(texts, words, starts, ends, strict=True))
     nothing = np.zeros(0, np.int64)

@@ -35,20 +35,18 @@ def json_sentences(
 
 
 def _texts(record: dict[str, Any], key: str, setting: str, place: str) -> tuple[str, ...]:
+    values: Any = record.get(key)
+    is_tags = setting == "tag_column"
+    is_texts = isinstance(values, list) and all(isinstance(value, str) for value in values)
+    if is_texts and (all(values) or not is_tags):
+        return tuple(values)
+    place = f"{place}: {preview(key)} ({setting})"
     if key not in record:
-        raise NotFound(
-            f"{place}: the object has no {key!r} ({setting}). Its keys: {preview(list(record))}",
-            setting,
+        raise NotFound(f"{place} is not a key of the object: {preview(list(record))}", setting)
+    if is_tags and isinstance(values, list) and any(isinstance(value, int) for value in values):
+        raise Damaged(
+            f"{place} holds numbers, and the file has no names for them. Write tags, such as "
+            f"'B-PER'. Received: {preview(values)}"
         )
-    values = record[key]
-    if not isinstance(values, list):
-        raise Damaged(f"{place}: {key!r} is a list of texts. Received: {preview(values)}")
-    for value in values:
-        if isinstance(value, int) and setting == "tag_column":
-            raise Damaged(
-                f"{place}: {key!r} holds numbers, and the file has no names for them. Write the "
-                f"tags themselves, such as 'B-PER'. Received: {preview(values)}"
-            )
-        if not isinstance(value, str) or (setting == "tag_column" and not value):
-            raise Damaged(f"{place}: {key!r} is a list of texts. Received: {preview(value)} in it")
-    return tuple(values)
+    kind = "texts that are not empty" if is_tags else "texts"
+    raise Damaged(f"{place} is a list of {kind}. Received: {preview(values)}")

@@ -27,7 +27,8 @@ from adapter_bert_tf.data.tagging.tag_format import Sentence
 from adapter_bert_tf.errors import Damaged
 from adapter_bert_tf.sanitize import preview
 
-SCHEMES = ("IOB1", "IOB2", "BIOES", "BILOU", "IO", "plain")
+PLAIN = "plain"
+SCHEMES = ("IOB1", "IOB2", "BIOES", "BILOU", "IO", PLAIN)
 OUTSIDE = "O"
 UNTYPED = "_"
 PREFIXES = {"IOB2": "BI", "IO": "I", "IOB1": "BI", "BIOES": "BIES", "BILOU": "BILU"}

@@ -16,11 +16,11 @@ from adapter_bert_tf.data.tagging.conll import Line, conll_lines, conll_sentence
 from adapter_bert_tf.data.tagging.jsonl import json_sentences
 from adapter_bert_tf.data.tagging.tag_format import Sentence, TagFormat
 from adapter_bert_tf.errors import Damaged, InputError, NotFound, Unavailable
-from adapter_bert_tf.sanitize import truncate
+from adapter_bert_tf.sanitize import preview, truncate
 
 __all__ = ["Sentence", "TagFormat", "has_tags", "read_lines", "read_sentences"]
 
-COLUMNS = (".conll", ".txt", ".tsv", ".bio", ".iob", ".iob2")
+COLUMNS = (".conll", ".txt", ".tsv", ".bio", ".iob", ".iob2", ".train", ".testa", ".testb")
 EXTENSIONS = (*COLUMNS, ".jsonl")
 
 
@@ -103,7 +103,7 @@ def _decoded(data: Any, path: str, encoding: str, newline: str) -> IO[str]:
     try:
         return io.TextIOWrapper(data, encoding, newline=newline)
     except (LookupError, ValueError) as error:  # Also for encodings of bytes, such as hex.
-        raise InputError(f"Unknown encoding {encoding!r} for {path}.", "encoding") from error
+        raise InputError(f"Unknown encoding {preview(encoding)} for {path}.", "encoding") from error
 
 
 class _CountedLines:

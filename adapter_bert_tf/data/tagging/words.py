@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+
 import tensorflow as tf
 
 from adapter_bert_tf.base.tokenizer_settings import TokenizerSettings
+from adapter_bert_tf.data.tagging.lazy_tracing import LazilyTraced
 from adapter_bert_tf.data.tokenization import words as basic
+
+
+def split_texts(
+    texts: Sequence[str], settings: TokenizerSettings
+) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
+    """Splits a list of texts; see `split_words`. Half of a surrogate pair is read as `?`."""
+    encoded = [text.encode("utf-8", "replace") for text in texts]
+    parts: tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]
+    parts = _splitter(settings)(tf.constant(encoded, tf.string))
+    return parts
+
+
+@functools.lru_cache(maxsize=4)
+def _splitter(settings: TokenizerSettings) -> LazilyTraced:
+    return LazilyTraced(
+        functools.partial(split_words, settings=settings), tf.TensorSpec([None], tf.string)
+    )
 
 
 def split_words(
@@ -24,9 +45,8 @@ def split_words(
       three ragged `[batch, (words)]`: strings, and int64 starts and ends in Unicode characters of
       the text.
     """
-    # tensorflow_text 2.20 takes a NUL for the end of a text.
-    without_nul = tf.strings.regex_replace(texts, r"\x00", "\x01")
-    _, starts, ends = basic.split_words(without_nul, settings or TokenizerSettings())
+    settings = settings or TokenizerSettings()
+    _, starts, ends = basic.split_words(basic.without_nul(texts), settings)
     lengths = ends.flat_values - starts.flat_values
     of_word = tf.gather(texts, starts.value_rowids())
     found = starts.with_flat_values(tf.strings.substr(of_word, starts.flat_values, lengths))
