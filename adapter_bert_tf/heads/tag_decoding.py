@@ -91,10 +91,11 @@ def best_tags(
       three `[batch, words]`: int32 numbers of tags, their float32 softmax probabilities, and bool:
       whether another tag of the word is more probable.
     """
-    likeliest = tf.argmax(logits, -1, tf.int32)
-    chosen = viterbi(logits, counts, start, between) if decoding == VITERBI else likeliest
-    shares = tf.gather(tf.nn.softmax(logits), chosen, batch_dims=2)
-    return chosen, shares, chosen != likeliest
+    with tf.device("CPU:0"):  # A GPU would start a dozen small kernels for each word.
+        likeliest = tf.argmax(logits, -1, tf.int32)
+        chosen = viterbi(logits, counts, start, between) if decoding == VITERBI else likeliest
+        shares = tf.gather(tf.nn.softmax(logits), chosen, batch_dims=2)
+        return chosen, shares, chosen != likeliest
 
 
 def allowed_transitions(labels: Sequence[str], scheme: str) -> tuple[np.ndarray, np.ndarray]:
