@@ -194,7 +194,7 @@ class Tags(TaskType):
     def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
         from adapter_bert_tf.heads.serving_tags import TextTagger
 
-        tagger = TextTagger(run, config["labels"], config["inputs"], pieces.encoder)
+        tagger = TextTagger(run, config["labels"], config["inputs"], pieces)
         return serving_texts.text_signature(self.text_names, tagger)
 
     def ragged_answer(self, signature: Any) -> Any:
@@ -221,13 +221,13 @@ TAGS = Tags()
 
 def _read_rows(rows: Sequence[str | Words], settings: TokenizerSettings) -> list[WordLogits]:
     """The words of each row, which is a text or already words; without logits."""
-    from adapter_bert_tf.data.tagging.words import split_words
+    from adapter_bert_tf.data.tagging.words import split_texts
 
     texts = [row for row in rows if isinstance(row, str)]
     # Rows of a ragged tensor would take as long as the model.
     words, starts, ends = (
         np.split(part.flat_values.numpy(), part.row_splits.numpy()[1:-1])
-        for part in split_words(tf.constant(texts, tf.string), settings)
+        for part in split_texts(texts, settings)
     )
     split = iter(zip(texts, words, starts, ends, strict=True))
     nothing = np.zeros(0, np.int64)

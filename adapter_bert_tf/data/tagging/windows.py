@@ -9,12 +9,14 @@ first label where tags are plain.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from adapter_bert_tf.data.tagging.lazy_tracing import LazilyTraced
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 
@@ -59,8 +61,18 @@ def make_windows(
       max_seq_length: the most pieces of a window, with [CLS] and [SEP].
       stride: how many pieces two neighbouring windows share, at most half of a window.
     """
-    made = windows_in_graph(ragged_words(sentences), encoder, max_seq_length, stride)
-    return dataclasses.replace(made, sentence=made.sentence.numpy(), lengths=made.lengths.numpy())
+    make = _window_maker(encoder, max_seq_length, stride)
+    ids, sentence, firsts, words, lengths = make(ragged_words(sentences))
+    return Windows(ids, sentence.numpy(), firsts, words, lengths.numpy())
+
+
+@functools.lru_cache(maxsize=4)
+def _window_maker(encoder: TextEncoder, max_seq_length: int, stride: int) -> LazilyTraced:
+    def make(words: tf.RaggedTensor) -> tuple[Any, ...]:
+        made = windows_in_graph(words, encoder, max_seq_length, stride)
+        return made.ids, made.sentence, made.firsts, made.words, made.lengths
+
+    return LazilyTraced(make, tf.RaggedTensorSpec([None, None], tf.string))
 
 
 def ragged_words(sentences: Iterable[Sequence[str]]) -> tf.RaggedTensor:
@@ -86,20 +98,7 @@ def windows_in_graph(
     begin = tf.ragged.range(counts).flat_values * step
     end = tf.minimum(begin + room, tf.gather(lengths, sentence))
 
-    # Words with pieces: number in the sentence, first and last piece, and the window.
-    has_pieces = pieces.row_lengths() > 0
-    of_word = tf.boolean_mask(words.value_rowids(), has_pieces)
-    number = tf.boolean_mask(tf.ragged.range(words.row_lengths()).flat_values, has_pieces)
-    first = tf.boolean_mask(pieces.row_starts(), has_pieces) - tf.gather(begins, of_word)
-    last = first + tf.boolean_mask(pieces.row_lengths(), has_pieces) - 1
-    offset = tf.gather(tf.cumsum(counts, exclusive=True), of_word)
-    lowest = tf.maximum(first - room + step, 0) // step
-    highest = tf.minimum(first // step, tf.gather(counts, of_word) - 1)
-    candidates = tf.ragged.range(offset + lowest, offset + highest + 1)
-    window = _most_context(candidates, first, last, begin, end)
-    order = tf.argsort(window, stable=True)
-    window, first, number = (tf.gather(x, order) for x in (window, first, number))
-
+    number, first, window = _place_words(words, pieces, begins, counts, begin, end, room, step)
     # A window inside of one long word answers nothing.
     is_used = tf.math.unsorted_segment_max(tf.ones_like(window), window, tf.size(begin)) > 0
     window = tf.gather(tf.cumsum(tf.cast(is_used, tf.int64), exclusive=True), window)
@@ -122,6 +121,36 @@ def windows_in_graph(
         words=by_window(number),
         lengths=ids.row_lengths(),
     )
+
+
+def _place_words(
+    words: tf.RaggedTensor,
+    pieces: tf.RaggedTensor,
+    begins: tf.Tensor,
+    counts: tf.Tensor,
+    begin: tf.Tensor,
+    end: tf.Tensor,
+    room: int,
+    step: int,
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns the words with pieces in the order of the windows that answer them.
+
+    Returns:
+      three int64 `[words]`: number of the word and its first piece, both in the sentence, and the
+      window.
+    """
+    has_pieces = pieces.row_lengths() > 0
+    of_word = tf.boolean_mask(words.value_rowids(), has_pieces)
+    number = tf.boolean_mask(tf.ragged.range(words.row_lengths()).flat_values, has_pieces)
+    first = tf.boolean_mask(pieces.row_starts(), has_pieces) - tf.gather(begins, of_word)
+    last = first + tf.boolean_mask(pieces.row_lengths(), has_pieces) - 1
+    offset = tf.gather(tf.cumsum(counts, exclusive=True), of_word)
+    lowest = tf.maximum(first - room + step, 0) // step
+    highest = tf.minimum(first // step, tf.gather(counts, of_word) - 1)
+    candidates = tf.ragged.range(offset + lowest, offset + highest + 1)
+    window = _most_context(candidates, first, last, begin, end)
+    order = tf.argsort(window, stable=True)
+    return tf.gather(number, order), tf.gather(first, order), tf.gather(window, order)
 
 
 def _most_context(

@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+
 import tensorflow as tf
 
 from adapter_bert_tf.base.tokenizer_settings import TokenizerSettings
+from adapter_bert_tf.data.tagging.lazy_tracing import LazilyTraced
 from adapter_bert_tf.data.tokenization import words as basic
+
+
+def split_texts(
+    texts: Sequence[str], settings: TokenizerSettings
+) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
+    """Splits a list of texts; see `split_words`. Half of a surrogate pair is read as `?`."""
+    encoded = [text.encode("utf-8", "replace") for text in texts]
+    parts: tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]
+    parts = _splitter(settings)(tf.constant(encoded, tf.string))
+    return parts
+
+
+@functools.lru_cache(maxsize=4)
+def _splitter(settings: TokenizerSettings) -> LazilyTraced:
+    return LazilyTraced(
+        functools.partial(split_words, settings=settings), tf.TensorSpec([None], tf.string)
+    )
 
 
 def split_words(

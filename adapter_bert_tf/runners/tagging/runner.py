@@ -23,7 +23,8 @@ from adapter_bert_tf.run.result_files import write_details_file, write_metrics
 from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.run.task_runner import InputBatches, TaskRunner
 from adapter_bert_tf.runners.tagging import reading, result_files
-from adapter_bert_tf.runners.tagging.task_data import TagData
+from adapter_bert_tf.runners.tagging.dev_set import TagSet
+from adapter_bert_tf.runners.tagging.task_data import TagData, data_name
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.tasks import tag_metrics
 from adapter_bert_tf.training import inference
@@ -92,6 +93,12 @@ class TaggingRunner(TaskRunner):
         task, predicted = data_of(job.plan), cast(Predicted, job.evaluated["dev"])
         details = result_files.details(task, "dev", predicted.decoded, predicted.logits)
         write_details_file(job.plan.output.folder, "eval_details", task.name, "dev", details)
+
+    def table_name(self, config: RunConfig) -> str:
+        return data_name(config)
+
+    def dev_set(self, plan: Plan) -> TagSet:
+        return TagSet(plan)
 
     def dev_batches(self, plan: Plan) -> InputBatches:
         features, batches = features_of(data_of(plan).windows["dev"]), plan.batches

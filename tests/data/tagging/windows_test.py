@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter_bert_tf.base.vocabulary import read_vocabulary
+from adapter_bert_tf.data.batches import UNTRACED
 from adapter_bert_tf.data.tagging.schemes import labels_of
 from adapter_bert_tf.data.tagging.sentences import TagFormat
 from adapter_bert_tf.data.tagging.tagged_files import label_ids, read_tagged
@@ -154,6 +155,15 @@ def test_a_saved_graph_makes_the_same_windows(encoder, tmp_path):
         assert found["ids"].to_list() == expected.ids.to_list()
         assert found["firsts"].to_list() == expected.firsts.to_list()
         assert found["sentence"].numpy().tolist() == expected.sentence.tolist()
+
+
+def test_calls_after_tracing_make_the_same_windows(encoder):
+    sentences = [["the", "cat"] * 9, [], [word_of(30)]]
+    expected = listed(make_windows(sentences, encoder, 11, 3))
+    for _ in range(UNTRACED + 1):
+        found = listed(make_windows(sentences, encoder, 11, 3))
+    assert found == expected
+    assert len(make_windows([], encoder, 11, 3)) == 0
 
 
 def test_words_that_no_text_can_be(encoder):

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from adapter_bert_tf.base.tokenizer_settings import TokenizerSettings
 from adapter_bert_tf.base.vocabulary import read_vocabulary
-from adapter_bert_tf.data.tagging.words import split_words
+from adapter_bert_tf.data.batches import UNTRACED
+from adapter_bert_tf.data.tagging.words import split_texts, split_words
 from adapter_bert_tf.data.tokenization import TextEncoder
 
 
@@ -56,6 +57,14 @@ def test_bytes_that_are_no_text():
     words, starts, ends = split_words(tf.constant([b"a\xff b", b"\xc3", b"c"]))
     assert words.to_list() == [[b"a\xff", b"b"], [b"\xc3"], [b"c"]]
     assert starts.to_list() == [[0, 3], [0], [0]] and ends.to_list() == [[2, 4], [1], [1]]
+
+
+def test_calls_after_tracing_give_the_same_words():
+    settings = TokenizerSettings()
+    results = [split_texts([*TEXTS, "a\ud800b"], settings) for _ in range(UNTRACED + 1)]
+    first, last = ([part.to_list() for part in parts] for parts in (results[0], results[-1]))
+    assert first == last and first[0][-1] == [b"a", b"?", b"b"]
+    assert split_texts([], settings)[0].to_list() == []
 
 
 @pytest.fixture(scope="module")
