@@ -120,6 +120,7 @@ def tagged_lines(path: str, form: TagFormat, tags: Iterable[Iterable[str]]) -> I
     words = (tag for sentence in tags for tag in sentence)
     for line in read_lines(path, form):
         yield _other_line(line) if line.cells is None else _with_cell(line.text, form, next(words))
+    next(words, None)  # Reads the sentences to their end, which refuses a file without words.
 
 
 def column_lines(words: Iterable[str], *columns: Iterable[str]) -> Iterator[str]:
