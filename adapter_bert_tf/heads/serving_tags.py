@@ -14,7 +14,7 @@ from adapter_bert_tf.data.tagging.schemes import split_tag, to_iob2
 from adapter_bert_tf.data.tagging.windows import Windows, by_sentence, windows_in_graph
 from adapter_bert_tf.data.tagging.words import split_words
 from adapter_bert_tf.heads.serving_texts import Pieces, Run, Tensors
-from adapter_bert_tf.heads.tag_decoding import PLAIN, allowed_transitions, best_tags, unread_logits
+from adapter_bert_tf.heads.tag_decoding import PLAIN, TagRules
 
 WINDOWS_AT_ONCE = 16  # Of a pass of the encoder, so that memory does not grow with the text.
 TEXTS_AT_ONCE = 64  # Of a decoding, padded to the longest.
@@ -94,15 +94,14 @@ class TextTagger(tf.Module):
         (logits,) = _in_parts(
             tf.size(windows.lengths), WINDOWS_AT_ONCE, window_logits, [tf.zeros([0, width])]
         )
-        by_word = by_sentence(windows, logits, words, tf.constant(unread_logits(self.labels)))
-        allowed = allowed_transitions(self.labels, self.settings["scheme"])
-        start, between = map(tf.constant, allowed)
+        rules = TagRules(self.labels, self.settings["scheme"], self.settings["decoding"])
+        by_word = by_sentence(windows, logits, words, tf.constant(rules.unread()))
 
         def decoded(rows: slice) -> list[tf.Tensor]:
             part = by_word[rows]
             counts = tf.cast(part.row_lengths(), tf.int32)
             padded = part.to_tensor(shape=[None, None, width])
-            tags, scores, _ = best_tags(padded, counts, start, between, self.settings["decoding"])
+            tags, scores, _ = rules.best(padded, counts)
             is_word = tf.sequence_mask(counts, tf.shape(padded)[1])
             return [tf.boolean_mask(tags, is_word), tf.boolean_mask(scores, is_word)]
 
