@@ -3,6 +3,7 @@
 The same windows and the same choice as in a `Predictor`, as tensors.
 """
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,11 +11,10 @@ import numpy as np
 import tensorflow as tf
 
 from adapter_bert_tf.data.tagging.schemes import split_tag, to_iob2
-from adapter_bert_tf.data.tagging.windows import by_sentence, windows_in_graph
+from adapter_bert_tf.data.tagging.windows import Windows, by_sentence, windows_in_graph
 from adapter_bert_tf.data.tagging.words import split_words
-from adapter_bert_tf.data.tokenization import TextEncoder
-from adapter_bert_tf.heads.serving_texts import Run, Tensors
-from adapter_bert_tf.heads.tag_decoding import PLAIN, allowed_transitions, best_tags, unread_logits
+from adapter_bert_tf.heads.serving_texts import Pieces, Run, Tensors
+from adapter_bert_tf.heads.tag_decoding import PLAIN, TagRules
 
 WINDOWS_AT_ONCE = 16  # Of a pass of the encoder, so that memory does not grow with the text.
 TEXTS_AT_ONCE = 64  # Of a decoding, padded to the longest.
@@ -25,17 +25,17 @@ class TextTagger(tf.Module):
     """Entities of raw texts, or plain tags of their words.
 
     `run` maps encoder inputs to logits `[windows, seq, tags]`; `labels` and `inputs` are those of
-    an adapter.
+    an adapter. Taggers with the same `pieces` share the graph of words and windows.
     """
 
     def __init__(
-        self, run: Run, labels: Sequence[str], inputs: Mapping[str, Any], encoder: TextEncoder
+        self, run: Run, labels: Sequence[str], inputs: Mapping[str, Any], pieces: Pieces
     ) -> None:
         super().__init__()
         self.run = run
         self.labels = list(labels)
         self.settings = dict(inputs)
-        self.encoder = encoder
+        self.pieces = pieces
 
     def __call__(self, text: tf.Tensor) -> Tensors:
         """Tags texts, string `[batch]`.
@@ -46,8 +46,9 @@ class TextTagger(tf.Module):
         `[batch + 1]`: those of text i are `[row_splits[i]:row_splits[i + 1]]`. Plain tags have
         `word_text`, `word_tag`, `word_start`, `word_end` and `word_score`, `[words]`.
         """
-        words, starts, ends = split_words(text, self.encoder.word_pieces.settings)
-        tags, scores = self._tag(words)
+        key = ("windows", self.settings["max_seq_length"], self.settings["stride"])
+        words, starts, ends, *fields = self.pieces.shared(key, self._windows, text)
+        tags, scores = self._tag(words, Windows(*fields))
         row = words.value_rowids()
         starts, ends = starts.flat_values, ends.flat_values
         if self.settings["scheme"] == PLAIN:
@@ -71,10 +72,16 @@ class TextTagger(tf.Module):
             SPLITS: tf.searchsorted(row, tf.range(tf.size(text, tf.int64) + 1), out_type=tf.int64),
         }
 
-    def _tag(self, words: tf.RaggedTensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """The number of each word's tag, int32 `[words]`, and its probability."""
+    def _windows(self, text: tf.Tensor) -> tuple[Any, ...]:
+        """Words, their starts and ends, and the fields of `Windows`."""
+        encoder = self.pieces.encoder
+        words, starts, ends = split_words(text, encoder.word_pieces.settings)
         length, stride = self.settings["max_seq_length"], self.settings["stride"]
-        windows = windows_in_graph(words, self.encoder, length, stride)
+        made = windows_in_graph(words, encoder, length, stride)
+        return words, starts, ends, *(getattr(made, f.name) for f in dataclasses.fields(made))
+
+    def _tag(self, words: tf.RaggedTensor, windows: Windows) -> tuple[tf.Tensor, tf.Tensor]:
+        """The number of each word's tag, int32 `[words]`, and its probability."""
         inputs = _inputs(windows.ids)
         width = len(self.labels)
 
@@ -87,15 +94,14 @@ class TextTagger(tf.Module):
         (logits,) = _in_parts(
             tf.size(windows.lengths), WINDOWS_AT_ONCE, window_logits, [tf.zeros([0, width])]
         )
-        by_word = by_sentence(windows, logits, words, tf.constant(unread_logits(self.labels)))
-        allowed = allowed_transitions(self.labels, self.settings["scheme"])
-        start, between = map(tf.constant, allowed)
+        rules = TagRules(self.labels, self.settings["scheme"], self.settings["decoding"])
+        by_word = by_sentence(windows, logits, words, tf.constant(rules.unread()))
 
         def decoded(rows: slice) -> list[tf.Tensor]:
             part = by_word[rows]
             counts = tf.cast(part.row_lengths(), tf.int32)
             padded = part.to_tensor(shape=[None, None, width])
-            tags, scores, _ = best_tags(padded, counts, start, between, self.settings["decoding"])
+            tags, scores, _ = rules.best(padded, counts)
             is_word = tf.sequence_mask(counts, tf.shape(padded)[1])
             return [tf.boolean_mask(tags, is_word), tf.boolean_mask(scores, is_word)]
 

@@ -11,12 +11,14 @@ import numpy as np
 
 from adapter_bert_tf.adapters.ops import compiled
 from adapter_bert_tf.data.tagging.schemes import OUTSIDE, transitions
+from adapter_bert_tf.errors import Unsupported
 from adapter_bert_tf.lazy import tf
 
 VITERBI, ARGMAX = "viterbi", "argmax"
 DECODINGS = (VITERBI, ARGMAX)
 PLAIN = "plain"  # The scheme of tags that are not parts of entities.
 UNLIKELY = -1e9  # A logit whose softmax is 0, and finite.
+MOST_LABELS = 1000  # Of entities; a batch holds a table of transitions for each sentence.
 AT_ONCE = 1 << 16  # Words of a batch, padding included.
 
 
@@ -91,26 +93,47 @@ def best_tags(
       three `[batch, words]`: int32 numbers of tags, their float32 softmax probabilities, and bool:
       whether another tag of the word is more probable.
     """
-    likeliest = tf.argmax(logits, -1, tf.int32)
-    chosen = viterbi(logits, counts, start, between) if decoding == VITERBI else likeliest
-    shares = tf.gather(tf.nn.softmax(logits), chosen, batch_dims=2)
-    return chosen, shares, chosen != likeliest
+    with tf.device("CPU:0"):  # A GPU would start a dozen small kernels for each word.
+        likeliest = tf.argmax(logits, -1, tf.int32)
+        chosen = viterbi(logits, counts, start, between) if decoding == VITERBI else likeliest
+        shares = tf.gather(tf.nn.softmax(logits), chosen, batch_dims=2)
+        return chosen, shares, chosen != likeliest
 
 
-def allowed_transitions(labels: Sequence[str], scheme: str) -> tuple[np.ndarray, np.ndarray]:
-    """Which tags may be first, bool `[tags]`, and which may follow which, bool `[tags, tags]`.
+class TagRules:
+    """What the tags of an adapter decide of a decoding.
 
-    Labels that can form no valid sequence, such as I-PER alone, have no transitions to respect.
+    Args:
+      labels: the tags in the order of their numbers.
+      scheme: of the tags, one of `data.tagging.schemes.SCHEMES`; "plain": all sequences are valid.
+      decoding: one of `DECODINGS`.
+
+    Raises:
+      InputError: for more tags of entities than a table of their transitions can hold.
     """
-    start, between = transitions(labels, scheme)
-    return (start, between) if start.any() else (~start, np.ones_like(between))
 
+    def __init__(self, labels: Sequence[str], scheme: str, decoding: str) -> None:
+        self.labels = list(labels)
+        if scheme != PLAIN and len(labels) > MOST_LABELS:
+            raise Unsupported(
+                f"At most {MOST_LABELS:,} tags can mark entities. Received: {len(labels):,}"
+            )
+        is_free = scheme == PLAIN or decoding == ARGMAX
+        self.start, self.between = np.ones(1, bool), np.ones((1, 1), bool)
+        if not is_free:
+            self.start, self.between = transitions(labels, scheme)
+        # Labels that form no valid sequence, such as I-PER alone, have nothing to respect.
+        self.decoding = VITERBI if not is_free and self.start.any() else ARGMAX
 
-def unread_logits(labels: Sequence[str]) -> np.ndarray:
-    """The logits of a word without pieces, float32 `[tags]`: "O", or else the first tag."""
-    logits = np.full(len(labels), UNLIKELY, np.float32)
-    logits[labels.index(OUTSIDE) if OUTSIDE in labels else 0] = 0
-    return logits
+    def best(self, logits: tf.Tensor, counts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """See `best_tags`."""
+        return best_tags(logits, counts, self.start, self.between, self.decoding)
+
+    def unread(self) -> np.ndarray:
+        """The logits of a word without pieces, float32 `[tags]`: "O", or else the first tag."""
+        logits = np.full(len(self.labels), UNLIKELY, np.float32)
+        logits[self.labels.index(OUTSIDE) if OUTSIDE in self.labels else 0] = 0
+        return logits
 
 
 def decode(
@@ -122,21 +145,23 @@ def decode(
 
     Args:
       logits: of each sentence, float32 `[words, tags]` or of more columns, which are ignored.
-      labels: the tags in the order of their numbers.
-      scheme: of the tags, one of `data.tagging.schemes.SCHEMES`; "plain": all sequences are valid.
-      decoding: one of `DECODINGS`.
+      labels, scheme, decoding: as of `TagRules`.
+
+    Raises:
+      InputError: as `TagRules`.
     """
     decoded: dict[int, DecodedTags] = {}
-    run, allowed = _compiled(decoding), allowed_transitions(labels, scheme)
-    unread = unread_logits(labels)
-    for rows in _parts([len(words) for words in logits]):
+    rules = TagRules(labels, scheme, decoding)
+    run, unread = _compiled(rules.decoding), rules.unread()
+    most_rows = max(AT_ONCE * 32 // rules.between.size, 1)
+    for rows in _parts([len(words) for words in logits], most_rows):
         counts = np.array([len(logits[row]) for row in rows], np.int32)
         padded = np.full((len(rows), counts.max(), len(labels)), np.nan, np.float32)
         for place, row in enumerate(rows):
             own = logits[row][:, : len(labels)]
             padded[place, : len(own), : own.shape[1]] = own
         padded = np.where(np.isnan(padded), unread, padded)
-        parts = [part.numpy() for part in run(padded, counts, *allowed)]
+        parts = [part.numpy() for part in run(padded, counts, rules.start, rules.between)]
         for row, count, *values in zip(rows, counts, *parts, strict=True):
             numbers, shares, changed = (value[:count] for value in values)
             tags = tuple(labels[number] for number in numbers)
@@ -157,11 +182,12 @@ def _compiled(decoding: str) -> Callable[..., Any]:
     )
 
 
-def _parts(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Yields numbers of rows, the shortest first, so that no batch is larger than `AT_ONCE`."""
+def _parts(lengths: Sequence[int], most_rows: int) -> Iterator[list[int]]:
+    """Yields numbers of rows, the shortest first, in batches of at most `AT_ONCE` words."""
     part: list[int] = []
     for row in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if part and (len(part) + 1) * lengths[row] > AT_ONCE:
+        is_full = len(part) == most_rows or (len(part) + 1) * lengths[row] > AT_ONCE
+        if part and is_full:
             yield part
             part = []
         part.append(row)

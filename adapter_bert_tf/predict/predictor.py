@@ -32,7 +32,9 @@ class Predictor:
 
     An answer is a dict: `label` and `probabilities` (dict from label to probability) of classes,
     `labels`, a list, and `probabilities` with any number of labels, `score` of a regression,
-    `answer`, `score`, `probability`, `start` and `end` (characters of the context) of a question.
+    `answer`, `score`, `probability`, `start` and `end` (characters of the context) of a question,
+    `entities`, `words` and `tags` of a tagger: an entity has `text`, `type`, `start`, `end` and
+    `probability`. A tagger also takes lists of words, whose numbers are then the offsets.
 
     Args:
       *adapters: adapter directories, or dicts from names to directories. With several, each call
@@ -102,7 +104,7 @@ class Predictor:
 
         Args:
           texts: one text; a list, array or pandas Series of texts, or a list of pairs; or a pandas
-            DataFrame.
+            DataFrame. A tagger also takes lists of words, even as rows of a DataFrame.
           others: the second text of each, where the adapter reads pairs; the contexts of questions.
           adapter: name of the adapter, or one name for each row. None: there is only one.
           text_a_column, text_b_column: of a DataFrame. None: as the adapter was trained.
@@ -137,7 +139,7 @@ class Predictor:
         """Yields the answer of each row, in order; a few thousand rows are in memory at a time.
 
         Args:
-          rows: tuples of one text, or of two.
+          rows: tuples of one text, or of two; for a tagger also lists of words.
           adapter: as in a call.
         """
         cut = CutRows()

@@ -194,7 +194,7 @@ class Tags(TaskType):
     def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
         from adapter_bert_tf.heads.serving_tags import TextTagger
 
-        tagger = TextTagger(run, config["labels"], config["inputs"], pieces.encoder)
+        tagger = TextTagger(run, config["labels"], config["inputs"], pieces)
         return serving_texts.text_signature(self.text_names, tagger)
 
     def ragged_answer(self, signature: Any) -> Any:

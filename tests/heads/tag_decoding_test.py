@@ -8,8 +8,9 @@ import tensorflow as tf
 
 from adapter_bert_tf.data.tagging.schemes import transitions
 from adapter_bert_tf.heads import tag_decoding
-from adapter_bert_tf.heads.tag_decoding import allowed_transitions, decode, viterbi
+from adapter_bert_tf.heads.tag_decoding import TagRules, decode, viterbi
 from adapter_bert_tf.heads.tag_logits import tag_cross_entropy
+from tests.refusals import raises_code
 
 LABELS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
 ANY_SHAPE = [
@@ -103,12 +104,22 @@ def test_a_word_without_pieces_has_no_entity(labels, scheme, expected):
 
 
 def test_labels_that_form_no_sequence_have_no_transitions():
-    start, between = allowed_transitions(["I-PER", "I-LOC"], "IOB2")
-    assert start.all() and between.all()
+    assert TagRules(["I-PER", "I-LOC"], "IOB2", "viterbi").decoding == "argmax"
+    assert TagRules(["O", "I-LOC"], "IOB2", "viterbi").decoding == "viterbi"
 
 
-def test_batches_are_bounded_and_the_order_stays(monkeypatch):
-    monkeypatch.setattr(tag_decoding, "AT_ONCE", 20)
+def test_many_labels_need_no_table_of_transitions():
+    labels = [f"T{number}" for number in range(20_000)]
+    logits = np.zeros((2, 20_000), "f4")
+    logits[1, 7] = 1
+    assert decode([logits] * 3, labels, "plain", "viterbi")[2].tags == ("T0", "T7")
+    with raises_code("unsupported", "20,000"):
+        decode([logits], labels, "IOB2", "viterbi")
+
+
+@pytest.mark.parametrize("size", [1, 20])
+def test_batches_are_bounded_and_the_order_stays(size, monkeypatch):
+    monkeypatch.setattr(tag_decoding, "AT_ONCE", size)
     rng = np.random.default_rng(0)
     logits = [rng.normal(size=(n, 5)).astype("f4") for n in (7, 0, 30, 3, 7, 1)]
     together = decode(logits, LABELS, "IOB2", "viterbi")

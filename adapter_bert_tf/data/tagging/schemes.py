@@ -22,6 +22,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from absl import logging
 
 from adapter_bert_tf.data.tagging.tag_format import Sentence
 from adapter_bert_tf.errors import Damaged
@@ -48,11 +49,17 @@ def join_tag(prefix: str, kind: str) -> str:
     return prefix if kind == UNTYPED else f"{prefix}-{kind}"
 
 
-def detect_scheme(sentences: Iterable[Sentence], path: str) -> str:
+def detect_scheme(sentences: Iterable[Sentence], path: str, repaired: str | None = None) -> str:
     """Returns the scheme of the tags of all sentences of a file.
 
     Several schemes may fit. IOB2 is taken if all entities have one word (`B-` and `O` only), or if
     there are none, and IO if all tags are `I-` or `O`.
+
+    Args:
+      sentences: with tags.
+      path: for messages.
+      repaired: the scheme to return, with a warning, if none fits and the tags have its prefixes;
+        `to_iob2` then reads them by conlleval's rules.
 
     Raises:
       InputError: with the first lines that do not fit, if no scheme fits all tags.
@@ -60,7 +67,7 @@ def detect_scheme(sentences: Iterable[Sentence], path: str) -> str:
     pairs = _TagPairs()
     for sentence in sentences:
         pairs.add(sentence)
-    return pairs.scheme(path)
+    return pairs.scheme(path, repaired)
 
 
 @dataclasses.dataclass
@@ -80,22 +87,38 @@ class _TagPairs:
                 self.lines[pair] = sentence.line_of(min(number, len(tags) - 3))
             self.counts[pair] += 1
 
-    def scheme(self, path: str) -> str:
-        """Returns the scheme that fits all pairs."""
+    def scheme(self, path: str, repaired: str | None) -> str:
+        """Returns the scheme that fits all pairs; see `detect_scheme`."""
         tags = {tag for _, tag in self.counts if tag not in (None, OUTSIDE)}
         types = {split_tag(tag or "")[1] for tag in tags}
         if "" in types and types <= {"", UNTYPED}:  # `I` may be a part of speech.
-            return "plain"
+            return PLAIN
         misfits = {
             scheme: [pair for pair in self.counts if not _fits(*pair, scheme)]
-            for scheme in (*PREFIXES, "plain")
+            for scheme in (*PREFIXES, PLAIN)
         }
         best = min(misfits, key=lambda scheme: sum(self.counts[p] for p in misfits[scheme]))
-        if misfits[best]:
-            raise Damaged(self._message(best, misfits[best], path))
-        return best
+        if not misfits[best]:
+            return best
+        message = f"{path}: the tags mix schemes. {self._message(best, misfits[best])}"
+        if repaired and self._has_prefixes(repaired):
+            logging.warning("%s They are read by conlleval's rules.", message)
+            return repaired
+        if not self._has_prefixes(best):
+            raise Damaged(f"{message} Write all tags in one of {', '.join(SCHEMES)}.")
+        raise Damaged(
+            f"{message} Correct them, or pass scheme={best!r}: then a tag that continues nothing "
+            "begins an entity.",
+            f"scheme={best!r}",
+        )
 
-    def _message(self, scheme: str, misfits: list[tuple[str | None, str | None]], path: str) -> str:
+    def _has_prefixes(self, scheme: str) -> bool:
+        """Whether all tags other than `O` have a prefix of the scheme."""
+        tags = {tag for _, tag in self.counts if tag not in (None, OUTSIDE)}
+        prefixes = [split_tag(tag or "")[0] for tag in tags]
+        return all(prefix and prefix in PREFIXES.get(scheme, "") for prefix in prefixes)
+
+    def _message(self, scheme: str, misfits: list[tuple[str | None, str | None]]) -> str:
         listed = sorted(misfits, key=lambda pair: self.lines[pair])
         count = sum(self.counts[pair] for pair in misfits)
         places = ", ".join(
@@ -103,9 +126,8 @@ class _TagPairs:
             for pair in listed[:5]
         )
         return (
-            f"{path}: the tags mix schemes. {scheme} fits best, but not in {count:,} "
-            f"{'place' if count == 1 else 'places'}: {places}. Write all tags in one of "
-            f"{', '.join(SCHEMES)}."
+            f"{scheme} fits best, but not in {count:,} {'place' if count == 1 else 'places'}: "
+            f"{places}."
         )
 
 
@@ -117,7 +139,7 @@ def _fits(previous: str | None, tag: str | None, scheme: str) -> bool:
     """Whether a tag may follow another in a scheme; None is the edge of a sentence."""
     before, before_type = split_tag(previous or "")
     prefix, kind = split_tag(tag or "")
-    if scheme == "plain":
+    if scheme == PLAIN:
         return not prefix
     if tag not in (None, OUTSIDE) and (not prefix or prefix not in PREFIXES[scheme]):
         return False
@@ -135,7 +157,7 @@ def _fits(previous: str | None, tag: str | None, scheme: str) -> bool:
 
 def to_iob2(tags: Sequence[str], scheme: str) -> tuple[str, ...]:
     """Returns the tags in IOB2; plain tags stay. An I without a beginning becomes a B."""
-    if scheme == "plain":
+    if scheme == PLAIN:
         return tuple(tags)
     converted, open_type = [], ""  # The type that an I would continue.
     for tag in tags:
@@ -148,7 +170,7 @@ def to_iob2(tags: Sequence[str], scheme: str) -> tuple[str, ...]:
 
 def from_iob2(tags: Sequence[str], scheme: str) -> tuple[str, ...]:
     """Returns IOB2 tags in another scheme; IO joins entities of a type that are side by side."""
-    if scheme in ("plain", "IOB2"):
+    if scheme in (PLAIN, "IOB2"):
         return tuple(tags)
     converted = list(tags)
     end, end_type = -1, ""  # Of the entity before.
@@ -191,7 +213,7 @@ def labels_of(tags: Iterable[Sequence[str]], scheme: str) -> list[str]:
     both labels, also if all its entities have one word.
     """
     seen = {tag for sentence in tags for tag in sentence}
-    if scheme == "plain":
+    if scheme == PLAIN:
         return sorted(seen)
     types = sorted({split_tag(tag)[1] for tag in seen} - {""})
     return [OUTSIDE, *(join_tag(prefix, kind) for kind in types for prefix in "BI")]
@@ -207,7 +229,7 @@ def transitions(labels: Sequence[str], scheme: str) -> tuple[np.ndarray, np.ndar
     Returns:
       bool `[labels]`, and bool `[labels, labels]` of a label and the next one.
     """
-    if scheme == "plain":
+    if scheme == PLAIN:
         return np.ones(len(labels), bool), np.ones([len(labels)] * 2, bool)
     start = np.array([_fits(None, label, "IOB2") for label in labels])
     between = np.array([[_fits(one, next_, "IOB2") for next_ in labels] for one in labels])

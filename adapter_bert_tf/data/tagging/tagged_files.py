@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterable, Sequence
 
-from adapter_bert_tf.data.tagging.schemes import OUTSIDE, detect_scheme, split_tag, to_iob2
+from adapter_bert_tf.data.tagging.schemes import OUTSIDE, PLAIN, detect_scheme, split_tag, to_iob2
 from adapter_bert_tf.data.tagging.sentences import Sentence, TagFormat, read_sentences
 from adapter_bert_tf.errors import Damaged, Mismatch
 from adapter_bert_tf.sanitize import preview
@@ -33,20 +33,32 @@ class TaggedSentences:
         return [sentence.tags or () for sentence in self.sentences]
 
 
-def read_tagged(path: str, form: TagFormat, like: str | None = None) -> TaggedSentences:
-    """Reads a file of tagged sentences. `like`: the scheme of the training file, if it is known.
+def read_tagged(
+    path: str, form: TagFormat, like: str | None = None, repair: bool = False
+) -> TaggedSentences:
+    """Reads a file of tagged sentences.
 
-    Training and other files may be in different schemes: each is detected. Raises `InputError`
-    for a file without words, or one that mixes schemes.
+    Training and other files may be in different schemes: each is detected.
+
+    Args:
+      path: of the file.
+      form: its columns or keys.
+      like: the scheme of the training file, if it is known; tags are plain where those are.
+      repair: whether a file that mixes schemes is read as `like` by conlleval's rules.
+
+    Raises:
+      InputError: for a file without words, or one that mixes schemes.
     """
-    return in_iob2(list(read_sentences(path, form)), path, like)
+    return in_iob2(list(read_sentences(path, form)), path, like, repair)
 
 
-def in_iob2(sentences: Sequence[Sentence], path: str, like: str | None = None) -> TaggedSentences:
+def in_iob2(
+    sentences: Sequence[Sentence], path: str, like: str | None = None, repair: bool = False
+) -> TaggedSentences:
     """Returns sentences of any scheme in IOB2; see `read_tagged`."""
     if not any(sentence.words for sentence in sentences):
         raise Damaged(f"{path} is empty: it has no words.")
-    scheme = "plain" if like == "plain" else detect_scheme(sentences, path)
+    scheme = PLAIN if like == PLAIN else detect_scheme(sentences, path, like if repair else None)
     texts: dict[str, str] = {}  # One object for each tag, for memory.
     converted = [
         dataclasses.replace(

@@ -82,16 +82,16 @@ def read(config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None) 
 
 def _read_split(config: RunConfig, split: str, scheme: str | None) -> TaggedSentences:
     """Reads a split; only the test file may have no tags. Raises `InputError`."""
-    form = tag_format(config)
+    form, repair = tag_format(config), config.tagging.scheme != AUTO
     if is_dataset(config):
         folder, name = config.data.data_dir, dataset_of(config)
         place, sentences = read_tfds_tags(name, folder, split, form)
-        return in_iob2(sentences, place, scheme)
+        return in_iob2(sentences, place, scheme, repair)
     path = file_of(config, split)
     if split == "test" and not form.tag_column and not has_tags(path, form):
         sentences = list(read_sentences(path, form, tagged=False))
         return TaggedSentences(path, sentences, scheme or DEFAULT)
-    part = read_tagged(path, form, scheme)
+    part = read_tagged(path, form, scheme, repair)
     if split == "train" and scheme not in (None, part.scheme):
         _check_scheme(part, str(scheme))
     return part

@@ -18,10 +18,8 @@ from adapter_bert_tf.task_types.tag_details import seen_texts, tag_details
 from adapter_bert_tf.task_types.tags import TAGS, WordLogits
 
 ENTITIES = "test_entities.jsonl"
-NAMES = [
-    *("eval_details.json", "test_predictions.conll", "test_predictions.jsonl"),
-    *(ENTITIES, "test_metrics.txt"),
-]
+PREDICTIONS = ("test_predictions.conll", "test_predictions.jsonl")
+NAMES = ["eval_details.json", *PREDICTIONS, ENTITIES, "test_metrics.txt"]
 MOST_PRINTED = 5
 
 
@@ -51,6 +49,9 @@ def write_predictions(folder: str, task: TagData, logits: Sequence[np.ndarray]) 
             written[-1],
             (json_line({name: a[name] for name in ("words", "entities")}) for a in answers),
         )
+    for name in (*PREDICTIONS, ENTITIES):  # Of an earlier run on another file.
+        if (other := os.path.join(folder, name)) not in written and storage.exists(other):
+            storage.remove(other)
     for answer in answers[:MOST_PRINTED]:
         print(printable(f"  {_shown(answer)}"))
     print(f"Predictions: {', '.join(written)}", flush=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seqeval.metrics.sequence_labeling import get_entities
 
 from adapter_bert_tf.data.tagging.schemes import (
     SCHEMES,
@@ -109,6 +110,13 @@ def test_entities_are_those_of_conlleval(case):
             (kind, first, last + 1) for kind, first, last in case["entities"]["default"][side]
         ]
         assert entities(case[side]) == expected
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(["O", "B-A", "I-A", "B-a-b", "I-a-b", "B", "I"]), max_size=8))
+def test_entities_are_those_of_seqeval(tags):
+    expected = [(kind, first, last + 1) for kind, first, last in get_entities(tags)]
+    assert entities(tags) == expected
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,30 @@ def test_each_file_is_converted(lines, like, scheme, tags, tmp_path):
     assert tagged.words == [("w",) * 3, ("w",)] and len(tagged) == 2
 
 
+REPAIRED = {
+    "IOB2": ("B-PER O B-PER I-LOC", ("B-PER", "O", "B-PER", "B-LOC"), "line 4"),
+    "BIOES": ("B-PER O E-PER I-PER", ("B-PER", "O", "B-PER", "B-PER"), "line 3"),
+}
+
+
+@pytest.mark.parametrize("scheme", REPAIRED)
+def test_mixed_files_are_repaired_if_asked(scheme):
+    tags, repaired, line = REPAIRED[scheme]
+    sentences = [Sentence(("x",) * 4, tuple(tags.split()), 1)]
+    with raises_code("damaged: a.conll", line):
+        in_iob2(sentences, "a.conll", scheme)
+    tagged = in_iob2(sentences, "a.conll", scheme, repair=True)
+    assert (tagged.scheme, tagged.tags) == (scheme, [repaired])
+    with raises_code("damaged: a.conll"):  # `IO` has no B.
+        in_iob2(sentences, "a.conll", "IO", repair=True)
+
+
+def test_tags_without_a_prefix_are_never_repaired():
+    sentences = [Sentence(("x",) * 3, ("B-PER", "I-PER", "PER"), 1)]
+    with raises_code("damaged: a.conll", "line 3"):
+        in_iob2(sentences, "a.conll", "IOB2", repair=True)
+
+
 def test_empty_sentences_alone():
     with raises_code("damaged: somewhere"):
         in_iob2([Sentence((), (), 1)], "somewhere")

@@ -5,6 +5,7 @@ import pytest
 from adapter_bert_tf.base.vocabulary import read_vocabulary
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command
+from adapter_bert_tf.data.tagging.tag_format import Sentence
 from adapter_bert_tf.runners.tagging import files, reading
 from tests import support
 from tests.refusals import raises_code
@@ -82,6 +83,20 @@ def test_what_is_read(read, capsys):
     assert record["words"]["dev"] == sum(len(words) for words, _ in corpus.sentences(12, 1))
     assert len(data.with_dev_subset(5, 0).splits["dev"]) == 5
     assert "Tags: IOB2" in capsys.readouterr().out
+
+
+def test_a_dataset_of_tfds(read, monkeypatch):
+    """`tests/data/tagging/tfds_test.py` reads one."""
+    asked = []
+
+    def dataset(name, folder, split, form):
+        asked.append((name, split, form.tag_column))
+        return f"{name}/{split}", [Sentence(("a", "b"), ("I-LOC", "O"), 1, step=0)]
+
+    monkeypatch.setattr(reading, "read_tfds_tags", dataset)
+    data = read(data_source="tfds", tfds_name="wikiann/en", tag_column="ner_tags")
+    assert asked == [("wikiann/en", split, "ner_tags") for split in ("train", "dev", "test")]
+    assert (data.adapter_name, data.scheme, data.form) == ("wikiann_en", "IO", None)
 
 
 def test_a_subset_keeps_the_labels_of_all(read):

@@ -3,7 +3,9 @@
 import csv
 import functools
 import json
+import sys
 
+import numpy as np
 import pytest
 import safetensors.numpy
 import tensorflow as tf
@@ -12,7 +14,7 @@ import adapter_bert_tf as abt
 from adapter_bert_tf.cli.predict import main as predict_command
 from adapter_bert_tf.data.tagging.schemes import from_iob2
 from adapter_bert_tf.runners.tagging.runner import TaggingRunner
-from tests import support
+from tests import processes, support
 from tests.runners.tagging import corpus
 from tests.runs import base_flags, tagger
 
@@ -237,3 +239,18 @@ def test_an_interrupted_run_ends_with_the_same_bytes(run, monkeypatch):
     name = "adapter/adapter.safetensors"
     assert (resumed / name).read_bytes() == (whole / name).read_bytes()
     assert json.loads((resumed / "run.json").read_text())["resumed_from_step"] > 0
+
+
+@pytest.mark.long
+def test_two_replicas_train_what_one_trains(run):
+    flags = (*base_flags(run.folder / "base"), f"--data_dir={run.folder}/data", *corpus.TINY)
+    flags = [*flags, *SHORT, "--dropout=0", "--distribution=mirrored", "--noreport"]
+    weights = []
+    for count in (1, 2):
+        out = f"{run.folder}/replicas_{count}"
+        words = ["tests/launch.py", count, "run_tagger.py", *flags, f"--output_dir={out}"]
+        done = processes.run([sys.executable, *map(str, words)])
+        assert done.returncode == 0, done.stderr
+        weights.append(safetensors.numpy.load_file(f"{out}/adapter/adapter.safetensors"))
+    for name, value in weights[0].items():
+        np.testing.assert_allclose(weights[1][name], value, atol=1e-5, err_msg=name)
