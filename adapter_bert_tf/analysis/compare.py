@@ -12,9 +12,9 @@ from adapter_bert_tf.analysis.cache import AnalysisCache
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.errors import InputError, Mismatch
 from adapter_bert_tf.output.provenance import command
-from adapter_bert_tf.run.dev_set import DevSet
 from adapter_bert_tf.run.execute import new_model
 from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.run.task_data import DevSet
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sanitize import preview, printable
 from adapter_bert_tf.store.directory import find_adapter, parse_named_folders

@@ -17,11 +17,10 @@ from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.checks import split_history
-from adapter_bert_tf.run.dev_set import DevSet
 from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.run.plan import Job, Method, Plan
 from adapter_bert_tf.run.saved_settings import config_as_read
-from adapter_bert_tf.run.task_data import TaskData
+from adapter_bert_tf.run.task_data import DevSet, TaskData
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.store import SavedAdapter, contents, save_adapter, schema
 from adapter_bert_tf.store.members import update_members

@@ -12,25 +12,12 @@ import numpy as np
 from adapter_bert_tf.data.tagging.schemes import PLAIN, entities
 from adapter_bert_tf.sanitize import truncate
 from adapter_bert_tf.task_types.details import LONGEST_LABEL, MOST_ERRORS, calibration, rounded
-from adapter_bert_tf.tasks import tag_metrics
-from adapter_bert_tf.tasks.entity_errors import (
-    FOUND,
-    MADE_UP,
-    MISSED,
-    NO_ENTITY,
-    OUTCOMES,
-    SEEN,
-    UNSEEN,
-    Entity,
-    EntityGroups,
-    confusions,
-    length_group,
-    outcome,
-    rates,
-)
+from adapter_bert_tf.tasks import entity_errors, tag_metrics
+from adapter_bert_tf.tasks.entity_errors import MISSED, SEEN, UNSEEN, Entity, EntityGroups, rates
 
 WRONG_TAG = "wrong tag"
 MOST_WORDS = 60  # Of a sentence that is shown.
+MOST_MISSED = 10
 SAMPLE = 10  # Sentences that are shown whether they are right or not.
 
 Tags: TypeAlias = Sequence[str]
@@ -88,8 +75,16 @@ def tag_details(
     describe = _plain_details if scheme == PLAIN else _entity_details
     own, errors = describe(words, gold, predicted, probabilities, argmax, seen)
     wrong = [number for number, found in enumerate(errors) if found]
-    surest = {number: max(errors[number], key=lambda error: error.probability) for number in wrong}
-    order = sorted(wrong, key=lambda number: -surest[number].probability)[:MOST_ERRORS]
+
+    def surest(is_missed: bool) -> list[tuple[int, Error]]:
+        """The sentences with the surest errors, and that error of each."""
+        by_sentence = {
+            number: max(some, key=lambda error: error.probability)
+            for number, found in enumerate(errors)
+            if (some := [error for error in found if (error.outcome == MISSED) == is_missed])
+        }
+        order = sorted(by_sentence.items(), key=lambda item: -item[1].probability)
+        return order[: MOST_MISSED if is_missed else MOST_ERRORS]
 
     def example(number: int, error: Error | None = None) -> dict[str, Any]:
         expected, given = gold[number], predicted[number]
@@ -110,7 +105,8 @@ def tag_details(
         "changed": _changed(predicted, argmax),
         "errors": sum(map(len, errors)),
         "wrong_sentences": len(wrong),
-        "shown": [example(number, surest[number]) for number in order],
+        "shown": [example(*item) for item in surest(False)],
+        "missed": [example(*item) for item in surest(True)],
         "sample": [example(tagged[i]) for i in _spread(len(tagged), SAMPLE)],
     }
 
@@ -178,7 +174,7 @@ def _entity_details(
     seen: Collection[str],
 ) -> tuple[dict[str, Any], list[list[Error]]]:
     """The details of entities, and the errors of each sentence."""
-    outcomes = {outcome: [0, 0] for outcome in OUTCOMES}
+    outcomes = {outcome: [0, 0] for outcome in entity_errors.OUTCOMES}
     confused: collections.Counter[tuple[str, str]] = collections.Counter()
     lengths, novelty = EntityGroups(), EntityGroups()
     errors: list[list[Error]] = []
@@ -186,18 +182,18 @@ def _entity_details(
     for number, sentence in enumerate(words):
         expected, given = entities(gold[number]), entities(predicted[number])
         sure = probabilities[number]
-        confused.update(confusions(expected, given))
+        confused.update(entity_errors.confusions(expected, given))
         errors.append([])
         for is_predicted, marked, others in ((False, expected, given), (True, given, expected)):
             for entity in marked:
-                found, other = outcome(entity, others)
+                found, other = entity_errors.outcome(entity, others)
                 if is_predicted and found == MISSED:
-                    found = MADE_UP
-                is_found = found == FOUND
+                    found = entity_errors.MADE_UP
+                is_found = found == entity_errors.FOUND
                 outcomes[found][is_predicted] += 1
                 group = SEEN if _text(sentence, entity) in seen else UNSEEN
                 novelty.add(group, is_predicted, is_found)
-                lengths.add(length_group(entity), is_predicted, is_found)
+                lengths.add(entity_errors.length_group(entity), is_predicted, is_found)
                 lowest = float(min(sure[entity[1] : entity[2]]))
                 if is_predicted:
                     probability.append(lowest)
@@ -207,11 +203,16 @@ def _entity_details(
                     given_type = entity[0] if is_predicted else ""
                     errors[-1].append(Error(found, entity, expected_type, given_type, lowest))
     per_type = tag_metrics.by_type(gold, predicted)
-    types = sorted({*per_type, *(name for pair in confused for name in pair)} - {NO_ENTITY})
+    types = sorted(
+        {*per_type, *(name for pair in confused for name in pair)} - {entity_errors.NO_ENTITY}
+    )
     details = {
         "outcomes": outcomes,
         "types": types,
-        "confusion": [[confused[a, b] for b in (*types, NO_ENTITY)] for a in (*types, NO_ENTITY)],
+        "confusion": [
+            [confused[a, b] for b in (*types, entity_errors.NO_ENTITY)]
+            for a in (*types, entity_errors.NO_ENTITY)
+        ],
         "per_type": [_metrics_row(name, per_type.get(name)) for name in types],
         "by_length": lengths.rows(),
         "by_seen": novelty.rows(),

@@ -114,13 +114,23 @@ def errors(details: Details, n: str) -> list[Block]:
     """Makes the list of sentences with the most confident errors."""
     if not details["errors"]:
         return [blocks.Note(f"No errors: {n}.")]
-    items = [_error(example, details["types"]) for example in details["shown"]]
-    caption = (
-        f"The {len(items)} sentences with the most confident errors, of "
-        f"{format_number(details['wrong_sentences'])} with {format_number(details['errors'])} "
-        f"errors. {n}."
+    total = (
+        f"of {format_number(details['errors'])} errors in "
+        f"{format_number(details['wrong_sentences'])} sentences"
     )
-    return [blocks.Examples(caption, items)]
+    what = "tags" if _is_plain(details) else "entities"
+    lists = [
+        (details["shown"], f"wrongly predicted {what}, the most confident first, {total}"),
+        (details["missed"], "missed entities, the most confident first"),
+    ]
+    return [
+        blocks.Examples(
+            f"{len(examples)} sentences with {title}. {n}.",
+            [_error(example, details["types"]) for example in examples],
+        )
+        for examples, title in lists
+        if examples
+    ]
 
 
 def sample(details: Details, n: str) -> list[Block]:

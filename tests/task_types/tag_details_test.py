@@ -40,13 +40,14 @@ def test_counts_by_hand():
 
 
 def test_the_surest_errors_come_first():
-    shown = made()["shown"]
-    assert [(e["line"], e["outcome"], e["entity"], e["probability"]) for e in shown] == [
+    shown, missed = made()["shown"], made()["missed"]
+    assert [(e["line"], e["outcome"], e["entity"], e["probability"]) for e in shown + missed] == [
         (6, "made up", "now", 0.95),
         (1, "wrong type", "Bob", 0.6),
         (11, "missed", "Ulm", 0.3),
     ]
-    assert [(e["expected"], e["predicted"]) for e in shown] == [("", "g"), ("p", "g"), ("l", "")]
+    assert [(e["expected"], e["predicted"]) for e in shown] == [("", "g"), ("p", "g")]
+    assert (missed[0]["expected"], missed[0]["predicted"]) == ("l", "")
     assert shown[0]["gold"] == [["l", 1, 3]]
     assert shown[0]["given"] == [["l", 1, 2], ["g", 3, 4]]
 
