@@ -89,11 +89,10 @@ def train(
     The texts are written as a table below `output_dir`, together with everything that the command
     writes: the same call again continues where it was interrupted, or finds itself finished.
 
-    Sentences with a tag for each word: `abt.train(words, tags, task="tags")`, lists of lists, as
-    `run_tagger.py` for a file.
+    Other types of tasks have lists of their own: `abt.train(words, tags, task="tags")`.
 
     Args:
-      texts: a list of texts or of pairs of texts, or a pandas DataFrame; of tags lists of words.
+      texts: a list of texts or of pairs of texts, or a pandas DataFrame.
       labels: a label for each: a text, or a number, which counts as its text, or as a score with
         `regression=True`; with `multi_label=True` a list of labels. For a DataFrame the name of
         the column of labels.
