@@ -14,23 +14,15 @@ The output has the file's lines with the predicted tag as one more column; with 
 one object a sentence.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 from adapter_bert_tf.cli.error_handling import command_parser, run_guarded
 from adapter_bert_tf.cli.importing import import_tensorflow
 from adapter_bert_tf.config.parsing import expand_user
-from adapter_bert_tf.errors import InputError
-
-if TYPE_CHECKING:
-    from adapter_bert_tf.data.tagging.tag_format import TagFormat
 
 # Options of `Predictor.predict_file`.
-OF_BOTH = ("encoding", "overwrite")
 OF_WORDS = ("word_column", "separator", "comments")
 OF_TABLES = (
     *("text_a_column", "text_b_column", "delimiter", "header", "quoted", "encoding"),
@@ -101,69 +93,20 @@ def _one(parsed: argparse.Namespace) -> int:
 
 def _file(parsed: argparse.Namespace) -> int:
     from adapter_bert_tf.predict.tables import check_places
+    from adapter_bert_tf.predict.tagged_files import format_of_words
     from adapter_bert_tf.store.files import read_adapter_config
 
+    options = {name: getattr(parsed, name) for name in (*OF_TABLES, *OF_WORDS)}
+    paths = parsed.predict_file, parsed.output
     # Errors, before seconds of importing TensorFlow.
-    config = read_adapter_config(parsed.adapter_dir)
-    if reads_words(config, parsed):
-        return _words(config, parsed)
-    if given := [f"--{name}" for name in OF_WORDS if getattr(parsed, name)]:
-        raise InputError(f"{', '.join(given)} is for files of words. Leave it out.")
-    check_places(parsed.predict_file, parsed.output, parsed.overwrite)
+    of_words = format_of_words(read_adapter_config(parsed.adapter_dir), *paths, options)
+    if of_words is None:
+        check_places(*paths, parsed.overwrite)
     import_tensorflow()
     from adapter_bert_tf.predict.predictor import Predictor
 
     predictor = Predictor(parsed.adapter_dir, base=parsed.base_model, batch_size=parsed.batch_size)
-    rows = predictor.predict_file(
-        parsed.predict_file,
-        parsed.output,
-        progress=True,
-        **{name: getattr(parsed, name) for name in OF_TABLES},
-    )
-    print(f"{rows:,} {'row' if rows == 1 else 'rows'}: {parsed.output}")
-    return 0
-
-
-def reads_words(config: Mapping[str, Any], parsed: argparse.Namespace) -> bool:
-    """Whether the adapter tags, and the file has words."""
-    from adapter_bert_tf.predict.tables import require_other_file
-    from adapter_bert_tf.predict.tagged_files import holds_words
-    from adapter_bert_tf.store.multitask import is_several
-    from adapter_bert_tf.task_types import TASK_TYPES, type_of
-
-    if is_several(config) or type_of(config) is not TASK_TYPES["tags"]:
-        return False
-    require_other_file(parsed.predict_file, parsed.output, parsed.overwrite)
-    return holds_words(parsed.predict_file, _form(parsed), parsed.text_a_column)
-
-
-def _form(parsed: argparse.Namespace) -> TagFormat:
-    from adapter_bert_tf.data.tagging.tag_format import TagFormat
-
-    separator = {r"\t": "\t"}.get(parsed.separator, parsed.separator)
-    return TagFormat(
-        None, parsed.word_column, separator, parsed.comments, parsed.encoding or "utf-8"
-    )
-
-
-def _words(config: Mapping[str, Any], parsed: argparse.Namespace) -> int:
-    if given := [f"--{n}" for n in OF_TABLES if n not in OF_BOTH and getattr(parsed, n)]:
-        raise InputError(f"{', '.join(given)} has no effect with a file of words. Leave it out.")
-    from adapter_bert_tf.predict.tagged_files import answer_words, is_json
-
-    is_json(parsed.output)  # Refuses other extensions.
-    import_tensorflow()
-    from adapter_bert_tf.predict.predictor import Predictor
-
-    predictor = Predictor(parsed.adapter_dir, base=parsed.base_model, batch_size=parsed.batch_size)
-    sentences = answer_words(
-        parsed.predict_file,
-        parsed.output,
-        _form(parsed),
-        config["inputs"]["scheme"],
-        predictor.stream,
-        parsed.overwrite,
-        progress=True,
-    )
-    print(f"{sentences:,} {'sentence' if sentences == 1 else 'sentences'}: {parsed.output}")
+    rows = predictor.predict_file(*paths, progress=True, **options)
+    noun = "row" if of_words is None else "sentence"
+    print(f"{rows:,} {noun if rows == 1 else f'{noun}s'}: {parsed.output}")
     return 0

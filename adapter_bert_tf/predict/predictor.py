@@ -1,5 +1,6 @@
 """`Predictor`: saved adapters, applied to texts."""
 
+import functools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -11,7 +12,7 @@ from adapter_bert_tf.base import Base, load_base
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError, memory_context
 from adapter_bert_tf.multi_adapter.model import AdapterModel
-from adapter_bert_tf.predict import columns, frames, tables
+from adapter_bert_tf.predict import columns, frames, tables, tagged_files
 from adapter_bert_tf.predict.inputs import CutRows, Row, encodable, listed, rows_of
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.base_match import base_of
@@ -172,16 +173,18 @@ class Predictor:
         """Answers each row of a file, in order: all its columns and those of the answers.
 
         Args:
-          path: `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, or `.parquet`; local or gs://.
+          path: `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, or `.parquet`; local or gs://. A tagger
+            also reads files of words, `.conll` and others; see `tagged_files.answer_words`.
           output: the file to write atomically, `.csv`, `.tsv` or `.jsonl`, plain or `.gz`.
           adapter: as in a call.
           text_a_column, text_b_column: by name or by number from 0. None: as the adapter was
             trained.
           **options: `delimiter`, `header`, `quoted` and `encoding`, None: as the adapter's table;
-            `skip_bad_rows`, `overwrite` and `progress`; all as in `tables.answer_file`.
+            `skip_bad_rows`, `overwrite` and `progress`; all as in `tables.answer_file`. Of words:
+            `word_column`, `separator`, `comments`.
 
         Returns:
-          the number of rows.
+          the number of rows, or of sentences.
 
         Raises:
           InputError: for a missing or damaged file, a row without its texts, an unknown column.
@@ -191,11 +194,17 @@ class Predictor:
         name = self._one(adapter)
         config = self._configs[name]
         given = {"text_a_column": text_a_column, "text_b_column": text_b_column} | options
-        reading = columns.reading_options(config, storage.path_of(path), given)
+        places = storage.path_of(path), storage.path_of(output)
+        if form := tagged_files.format_of_words(config, *places, given):
+            own = {n: given[n] for n in ("overwrite", "progress") if n in given}
+            scheme = config["inputs"]["scheme"]
+            stream = functools.partial(self.stream, adapter=name)
+            return tagged_files.answer_words(*places, form, scheme, stream, **own)
+        given = {n: value for n, value in given.items() if n not in tagged_files.OF_WORDS}
+        reading = columns.reading_options(config, places[0], given)
         cut = CutRows()
         rows = tables.answer_file(
-            storage.path_of(path),
-            storage.path_of(output),
+            *places,
             type_of(config).columns(config),
             lambda names: columns.text_columns(config, names, text_a_column, text_b_column),
             lambda rows: self._stream(rows, name, cut),

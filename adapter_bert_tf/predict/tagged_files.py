@@ -3,7 +3,7 @@
 import gzip
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from adapter_bert_tf.data.tables.stream import open_table, table_format
@@ -11,15 +11,64 @@ from adapter_bert_tf.data.tagging.conll import BLANK, COLUMN_NAMES, Line
 from adapter_bert_tf.data.tagging.schemes import from_iob2
 from adapter_bert_tf.data.tagging.sentences import extension_of, read_lines, read_sentences
 from adapter_bert_tf.data.tagging.tag_format import TagFormat
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import Conflict, InputError
 from adapter_bert_tf.output.atomic import replace_file
 from adapter_bert_tf.permissions import denied_as_input_error
 from adapter_bert_tf.predict.tables import AT_ONCE, require_other_file
+from adapter_bert_tf.store.multitask import is_several
+from adapter_bert_tf.task_types import TASK_TYPES, type_of
 
 PREDICTED = "predicted_tags"
 JSON = ".jsonl"
 TEXT = "text"  # The column of raw texts in a table.
+OF_WORDS = ("word_column", "separator", "comments")  # Options of files of words.
+OF_BOTH = ("encoding", "overwrite", "progress")  # Options of these and of tables.
+TABS = {r"\t": "\t", "tab": "\t"}
 Answers: TypeAlias = Iterable[dict[str, Any]]
+
+
+def format_of(
+    word_column: str | int | None = None,
+    separator: str | None = None,
+    comments: bool | None = None,
+    encoding: str | None = None,
+    tag_column: str | None = None,
+) -> TagFormat:
+    """Returns how a file of words is read; None where nothing is given."""
+    column = None if word_column is None else str(word_column)
+    between = TABS.get(separator or "", separator)
+    return TagFormat(tag_column, column, between, bool(comments), encoding or "utf-8")
+
+
+def format_of_words(
+    config: Mapping[str, Any], path: str, output: str, options: Mapping[str, Any]
+) -> TagFormat | None:
+    """Returns how a tagger reads a file of words; None for a table of texts.
+
+    Args:
+      config: of the adapter.
+      path: of the file.
+      output: the file to write.
+      options: of `Predictor.predict_file`. Raises `InputError` for those without effect.
+    """
+    given = {name: value for name, value in options.items() if value not in (None, False)}
+    of_words = {name: given[name] for name in OF_WORDS if name in given}
+    if not is_several(config) and type_of(config) is TASK_TYPES["tags"]:
+        require_other_file(path, output, bool(given.get("overwrite")))
+        form = format_of(**of_words, encoding=given.get("encoding"))
+        if holds_words(path, form, given.get("text_a_column")):
+            is_json(output)  # Refuses other extensions.
+            _refuse([name for name in given if name not in (*OF_WORDS, *OF_BOTH)], "words")
+            return form
+    _refuse(list(of_words), "texts")
+    return None
+
+
+def _refuse(names: Sequence[str], content: str) -> None:
+    if names:
+        raise Conflict(
+            f"{', '.join(names)} has no effect with a file of {content}. Leave it out.", *names
+        )
 
 
 def holds_words(path: str, form: TagFormat, text_column: str | None = None) -> bool:
@@ -120,6 +169,7 @@ def tagged_lines(path: str, form: TagFormat, tags: Iterable[Iterable[str]]) -> I
     words = (tag for sentence in tags for tag in sentence)
     for line in read_lines(path, form):
         yield _other_line(line) if line.cells is None else _with_cell(line.text, form, next(words))
+    next(words, None)  # Reads the sentences to their end, which refuses a file without words.
 
 
 def column_lines(words: Iterable[str], *columns: Iterable[str]) -> Iterator[str]:

@@ -1,12 +1,14 @@
 """The data of one task of a run, as the run and analyses see it."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import tensorflow as tf
 
 from adapter_bert_tf.data.host_shard import WHOLE_BATCH, HostShard
+from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.task_types import TaskType
 
 
@@ -35,7 +37,7 @@ class TaskData(Protocol):
     def adapter_config(self) -> dict[str, Any]:
         """Returns the description of the task in a saved adapter."""
 
-    def with_dev_subset(self, most: int, seed: int) -> "TaskData":
+    def with_dev_subset(self, most: int, seed: int) -> TaskData:
         """Returns the data with at most `most` development examples, a stratified subset."""
 
     def record(self) -> dict[str, Any]:

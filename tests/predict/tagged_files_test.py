@@ -90,6 +90,8 @@ def test_which_files_hold_words(case, tmp_path):
 def test_nothing_is_written_where_something_is_wrong(answered, tmp_path):
     with raises_code("damaged", "line 3"):
         answered("a.conll", "a b\n\nc\n", "b.conll")
+    with raises_code("damaged", "no words"):
+        answered("a.conll", "-DOCSTART- O\n", "b.conll")
     with raises_code("conflict", "a.conll"):
         answered("a.conll", "a b\n", "a.conll")
     (tmp_path / "b.conll").write_text("mine")

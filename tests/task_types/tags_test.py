@@ -224,6 +224,20 @@ def test_the_model_computes_what_adapters_compute(model):
     assert not any("pooler" in name for name in model._tasks["names"].values)
 
 
+def test_rows_of_a_batch_have_taggers_of_their_own(model):
+    inputs = abt.TextEncoder(model.base.vocabulary, 16).inputs(["the cat sat", "rain", "a dog"])
+    names = ["names", "more", "names"]
+    logits = model(inputs, adapter=names).numpy()
+    assert logits.shape == (3, 5, 7)
+    for row, name in enumerate(names):
+        count = len(LABELS[name])
+        alone = model(inputs, adapter=name).numpy()
+        np.testing.assert_allclose(logits[row, :, :count], alone[row], atol=1e-5)
+        assert (logits[row, :, count:] == -np.inf).all()
+    with raises_code("conflict", "classes", "tags"):
+        model(inputs, adapter=["names", "classes", "names"])
+
+
 @pytest.mark.parametrize(
     ("wrong", "name"),
     [

@@ -47,9 +47,12 @@ def split_words(
     """
     settings = settings or TokenizerSettings()
     _, starts, ends = basic.split_words(basic.without_nul(texts), settings)
-    lengths = ends.flat_values - starts.flat_values
-    of_word = tf.gather(texts, starts.value_rowids())
-    found = starts.with_flat_values(tf.strings.substr(of_word, starts.flat_values, lengths))
+    # Not slices of the texts, which would copy a whole text for each of its words.
+    text_bytes = tf.strings.bytes_split(texts)
+    first = tf.gather(text_bytes.row_starts(), starts.value_rowids())
+    inside = tf.ragged.range(first + starts.flat_values, first + ends.flat_values)
+    parts = inside.with_flat_values(tf.gather(text_bytes.flat_values, inside.flat_values))
+    found = starts.with_flat_values(tf.strings.reduce_join(parts, axis=-1))
     # Characters and bytes are numbered through the whole batch.
     characters, begins = tf.strings.unicode_split_with_offsets(texts, "UTF-8")
     text_begins = tf.cumsum(tf.cast(tf.strings.length(texts), tf.int64), exclusive=True)

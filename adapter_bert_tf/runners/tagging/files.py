@@ -9,6 +9,7 @@ from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.data.tagging.sentences import EXTENSIONS, extension_of, read_sentences
 from adapter_bert_tf.data.tagging.tag_format import TagFormat
 from adapter_bert_tf.errors import InputError, Missing, NotFound
+from adapter_bert_tf.predict.tagged_files import format_of
 from adapter_bert_tf.retry import is_remote
 from adapter_bert_tf.sanitize import preview
 
@@ -18,18 +19,13 @@ NAMES = {
     "dev": ("dev", "valid", "validation", "testa"),
     "test": ("test", "testb"),
 }
-TABS = {r"\t": "\t", "tab": "\t"}
 
 
 def tag_format(config: RunConfig) -> TagFormat:
     """Returns how the files are read. Raises `InputError`."""
-    tagging, separator = config.tagging, config.tagging.separator
-    return TagFormat(
-        tagging.tag_column,
-        tagging.word_column,
-        TABS.get(separator or "", separator),
-        tagging.comments,
-        config.table.encoding,
+    tagging, encoding = config.tagging, config.table.encoding
+    return format_of(
+        tagging.word_column, tagging.separator, tagging.comments, encoding, tagging.tag_column
     )
 
 

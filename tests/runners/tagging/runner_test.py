@@ -143,6 +143,10 @@ def test_predict_writes_what_the_run_wrote(trained, run, predict):
     status, path, printed = predict("a.conll", test, "--batch_size=3")
     assert status == 0 and "6 sentences: " in printed
     assert path.read_text() == (trained[0] / "test_predictions.conll").read_text()
+    tagger = abt.Predictor(trained[0] / "adapter", base=str(run.folder / "base"))
+    data = run.folder / "data" / "test.conll"
+    assert tagger.predict_file(data, path, overwrite=True, separator="\t") == 6
+    assert path.read_text() == (trained[0] / "test_predictions.conll").read_text()
     _, path, _ = predict("a.jsonl", test)
     rows = [json.loads(line) for line in path.open()]
     expected = [json.loads(line) for line in (trained[0] / "test_entities.jsonl").open()]
@@ -165,7 +169,7 @@ def test_predict_takes_raw_texts(predict, tmp_path):
 
 PREDICT_REFUSES = {
     "a table's option": ("a.conll", "b.conll", "--quoted", "--quoted has no effect"),
-    "words' option for a table": ("a.csv", "b.csv", "--comments", "--comments is for files"),
+    "words' option for a table": ("a.csv", "b.csv", "--comments", "--comments has no effect"),
     "another extension": ("a.conll", "b.csv", "--overwrite", ".conll"),
     "a missing file": ("c.conll", "b.conll", "--overwrite", "c.conll"),
     "a column out of range": ("a.conll", "b.conll", "--word_column=4", "line 1"),
