@@ -13,6 +13,7 @@ and its line is added when it ends, so a command that was stopped resumes with t
 """
 
 import collections
+import io
 import os
 import queue
 import shlex
@@ -27,6 +28,7 @@ LEDGER = ledger.Ledger(
     page=runner.ROOT / "docs" / "results.md",
     key=lambda row: Run(*(row[name] for name in Run._fields)),
 )
+PICTURE = runner.ROOT / "docs" / "images" / "tagging.png"
 OURS, PEER = "adapter_bert_tf", "adapters (PyTorch)"
 Run = collections.namedtuple("Run", "system method learning_rate epochs seed")
 SMALL, LARGE = ("3e-4", "1e-3", "3e-3"), ("3e-5", "1e-4", "3e-4")
@@ -179,7 +181,7 @@ def run_missing(data_dir, only, workers):
 
 
 def tagging(rows_by_key):
-    """Returns Markdown lines: the chosen settings, and medians and ranges of the seeds."""
+    """Returns Markdown lines: the chosen settings, medians and ranges of the seeds; a picture."""
     lines = [
         "| system | method | rate | epochs | dev F1 | test F1 | seeds | trained | seconds |",
         "| --- |" + " --- |" * 8,
@@ -195,7 +197,8 @@ def tagging(rows_by_key):
             f"| {' | '.join(case)} | {runs[0].learning_rate} | {runs[0].epochs} "
             f"| {' | '.join(cells)} | {len(rows)} | {rows[0]['trained']:,} | {seconds:.0f} |"
         )
-    return lines
+    about = "F1 on dev and test of each seed, adapters and full fine-tuning"
+    return [*lines, "", f"![{about}](images/{PICTURE.name})"] if lines[2:] else lines
 
 
 def tagging_grid(rows_by_key):
@@ -216,9 +219,38 @@ def _spread(values):
     return median + (spread if len(values) > 1 else "")
 
 
+def draw(rows_by_key):
+    """Draws dev and test F1 of each seed with the chosen settings, as PNG bytes; None without."""
+    cases = {case: [r for r in chosen(rows_by_key, *case) if r in rows_by_key] for case in RATES}
+    cases = {case: [rows_by_key[run] for run in runs] for case, runs in cases.items() if runs}
+    if not cases:
+        return None
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.6, 1.3 + 0.5 * len(cases)), layout="constrained")
+    axes = figure.subplots()
+    for split, mark, color in (("dev", "o", "#1d4f91"), ("test", "s", "#b35900")):
+        for place, rows in enumerate(cases.values()):
+            values = [100 * row[f"{split}_f1"] for row in rows]
+            axes.plot(values, [place] * len(values), mark, color=color, alpha=0.6, mec="none",
+                      label=None if place else f"{split}, each seed")  # fmt: skip
+            axes.plot(statistics.median(values), place, "|", color=color, ms=18, mew=2)
+    names = [f"{system}\n{method}" for system, method in cases]
+    axes.set_yticks(range(len(cases)), names, fontsize=9)
+    axes.set(xlabel="F1 of entities, WNUT-17 (%); bars are medians", ylim=(len(cases) - 0.5, -0.5))
+    axes.grid(axis="x", color="#dddddd")
+    axes.legend(fontsize=9)
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=130)
+    return content.getvalue()
+
+
 def write_tables():
-    """Rewrites the tables in docs/results.md."""
+    """Rewrites the tables in docs/results.md, and the picture."""
     LEDGER.write_tables(tagging, tagging_grid)
+    picture = draw(LEDGER.rows())
+    if picture and ledger.RESULTS == ledger.COMMITTED:
+        PICTURE.write_bytes(picture)
 
 
 if __name__ == "__main__" and not runner.run_worker(measure):

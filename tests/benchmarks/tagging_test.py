@@ -38,12 +38,17 @@ def test_the_best_on_dev_is_run_with_all_seeds(best):
 def test_tables():
     best = GRID[4]
     rows = rows_of([*GRID, *(best._replace(seed=seed) for seed in (1, 2))], best)
-    (line,) = tagging.tagging(rows)[2:]
+    line, *_ = tagging.tagging(rows)[2:]
     assert line.startswith(f"| {OURS} | adapters 64 | 1e-3 | 10 | ")
     assert line.endswith(" | 31.0 (30.0-32.0) | 3 | 1,000 | 12 |")
     assert f"| {OURS} | adapters 64 | 10 | 3e-4: 40.0, 1e-3: 41.0, 3e-3: 40.0 |" in (
         tagging.tagging_grid(rows)
     )
+
+
+def test_the_picture_has_what_is_chosen():
+    assert tagging.draw(rows_of(GRID[1:])) is None
+    assert tagging.draw(rows_of(GRID, GRID[4])).startswith(b"\x89PNG")
 
 
 def test_the_entities_of_the_peer_are_those_of_its_tags():
