@@ -125,7 +125,7 @@ def errors(details: Details, n: str) -> list[Block]:
     ]
     return [
         blocks.Examples(
-            f"{len(examples)} sentences with {title}. {n}.",
+            f"{len(examples)} sentence{'s' * (len(examples) != 1)} with {title}. {n}.",
             [_error(example, details["types"]) for example in examples],
         )
         for examples, title in lists
@@ -136,7 +136,7 @@ def errors(details: Details, n: str) -> list[Block]:
 def sample(details: Details, n: str) -> list[Block]:
     """Makes a list of sentences from the whole set, right or not."""
     items = [_sentence(example, details["types"]) for example in details["sample"]]
-    caption = f"{len(items)} sentences from the whole set, as predicted and expected. {n}."
+    caption = f"Sentences from the whole set ({len(items)}), as predicted and expected. {n}."
     return [blocks.Examples(caption, items)] if items else []
 
 
