@@ -9,10 +9,11 @@ import pytest
 import adapter_bert_tf as abt
 from adapter_bert_tf.jobs import python_sentences
 from adapter_bert_tf.jobs.python_data import Given
+from tests import support
 from tests.refusals import raises_code
 from tests.runners.tagging import corpus
 
-SMALL = {"max_seq_length": 12, "stride": 3, "train_batch_size": 8, "learning_rate": 1e-2}
+SMALL = {"max_seq_length": 12, "train_batch_size": 8, "learning_rate": 1e-2}
 
 
 def lists(count, seed=0):
@@ -76,6 +77,7 @@ def test_arrays_and_tuples_are_lists():
 
 @pytest.mark.long
 def test_a_task_of_tables_by_its_name(tiny_base_folder):
-    options = {"base_model": tiny_base_folder, "num_train_epochs": 1, "max_seq_length": 12}
-    task = abt.train(["a cat", "a dog"] * 20, [1, 2] * 20, task="regression", **options)
+    options = {"base_model": tiny_base_folder, "num_train_epochs": 1, **SMALL}
+    texts = [f"a cat {word}" for word in support.WORDS[:40]]
+    task = abt.train(texts, list(range(40)), task="regression", **options)
     assert isinstance(task("a cat")["score"], float)
