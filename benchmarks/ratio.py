@@ -6,8 +6,8 @@
 FOLDER holds `glue/MRPC` and `glue/CoLA`. Each measurement has its own process; both systems take
 turns. Training and scoring include the input pipeline; ours trains in the precision that commands
 choose for the processor, `adapters` in its default, float32. Prints a line for each row, then the
-table, and adds the row of each turn to `benchmarks/results/ratio/rows.jsonl`. `--isa=AVX2` measures both
-as on a processor without AVX-512 (with libraries that heed it).
+table, and adds the row of each turn to `benchmarks/results/ratio/rows.jsonl`. `--isa=AVX2` measures
+both as on a processor without AVX-512 (with libraries that heed it).
 """
 
 import itertools
