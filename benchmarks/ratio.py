@@ -3,11 +3,12 @@
     make bench DATA=FOLDER
     .venv-parity/bin/python -m benchmarks.ratio --data_dir=FOLDER
 
-FOLDER holds `glue/MRPC` and `glue/CoLA`. Each measurement has its own process; both systems take
-turns. Training and scoring include the input pipeline; ours trains in the precision that commands
-choose for the processor, `adapters` in its default, float32. Prints a line for each row, then the
-table, and adds the row of each turn to `benchmarks/results/ratio/rows.jsonl`. `--isa=AVX2` measures
-both as on a processor without AVX-512 (with libraries that heed it).
+FOLDER holds `glue/MRPC`, `glue/CoLA` and `tagging/wnut17`. Each measurement has its own process;
+both systems take turns. Training and scoring include the input pipeline; ours trains in the
+precision that commands choose for the processor, `adapters` in its default, float32. Prints a line
+for each row, then the table, and adds the row of each turn to
+`benchmarks/results/ratio/rows.jsonl`. `--isa=AVX2` measures both as on a processor without AVX-512
+(with libraries that heed it).
 """
 
 import itertools
@@ -25,9 +26,11 @@ OURS, PEER = "ours", "adapters"
 MEASURES = {
     "MRPC": ("training, examples/s", True),
     "CoLA": ("training, examples/s", True),
+    "WNUT": ("tagging, training, sentences/s", True),
     "step": ("MiniLM, 32 x 56, training, examples/s", True),
     "latency": ("a pair from raw text, ms", False),
     "scoring": ("raw pairs, rows/s", True),
+    "tagging": ("raw texts to entities, sentences/s", True),
     "start": ("from the command to MRPC's first step, s", False),
     "predict": ("`predict` of one text, s", False),
 }
@@ -43,15 +46,18 @@ ISA = {
 
 def measure(what: str, system: str, data_dir: str) -> dict[str, float]:
     """Measures one system; runs in its own process."""
-    from benchmarks import costs, predicting, speed
+    from benchmarks import costs, predicting, speed, tagging_speed
 
     folder = str(pathlib.Path(data_dir) / "glue")
     is_ours = system == OURS
     if what in ("MRPC", "CoLA"):
         speed.STEPS.update(STEPS)
-        name = (speed.OURS_BF16 if _is_bfloat16() else speed.OURS) if is_ours else speed.PEER
+        name = (speed.OURS_BF16 if measuring.product_dtype() else speed.OURS) if is_ours else speed.PEER
         row = speed.measure(what.lower(), name, f"{folder}/{what}")
         return {"value": row["examples_per_second"]}
+    if what in ("WNUT", "tagging"):
+        rate = tagging_speed.training_rate if what == "WNUT" else tagging_speed.tagging_rate
+        return {"value": rate(is_ours, data_dir)}
     if what == "step":
         return {"value": costs.BATCH / (_our_step(56) if is_ours else _peer_step(56))}
     if what == "latency":
@@ -66,13 +72,6 @@ def measure(what: str, system: str, data_dir: str) -> dict[str, float]:
     return {"value": _predict()}
 
 
-def _is_bfloat16() -> bool:
-    """Whether commands would multiply in bfloat16 here; `--isa` hides what this needs."""
-    from adapter_bert_tf.training.device.kernels import multiplies_bfloat16
-
-    return "ONEDNN_MAX_CPU_ISA" not in os.environ and multiplies_bfloat16()
-
-
 def _our_step(length: int) -> float:
     """The median seconds of a training step."""
     import adapter_bert_tf as abt
@@ -81,8 +80,8 @@ def _our_step(length: int) -> float:
     from benchmarks import costs
 
     base = load_base()
-    product = "bfloat16" if _is_bfloat16() else None
-    encoder = base.new_encoder(abt.AdapterConfig(costs.SIZE), product_dtype=product)
+    config = abt.AdapterConfig(costs.SIZE)
+    encoder = base.new_encoder(config, product_dtype=measuring.product_dtype())
     model = abt.Classifier(encoder, 2)
     base.assign(model.named_variables())
     abt.select_trained(model, abt.Tuning("adapters"))
@@ -159,7 +158,7 @@ def run(data_dir: str, turns: int, isa: str, only: str) -> None:
         flags = frozenset(f for f in flags if not f.startswith(("avx512", "amx", "avx_vnni")))
     choose_kernels(flags=flags)
     about = measuring.describe_machine() | {"isa": isa or "all", "kernels": kernels(flags=flags)}
-    about["precision"] = "bfloat16_base" if _is_bfloat16() else "float32"
+    about["precision"] = "bfloat16_base" if measuring.product_dtype() else "float32"
     print(
         f"{about['processor']}, {os.cpu_count()} cores, kernels: {about['kernels']}, "
         f"training in {about['precision']}",

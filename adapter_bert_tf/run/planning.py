@@ -159,7 +159,7 @@ def _check_length(max_seq_length: int, base: Base) -> None:
 def _warn_of_token_types(tasks: Sequence[TaskData], base: Base) -> None:
     """Warns if the second texts of pairs get no token type embedding."""
     if base.config.type_vocab_size == 1 and any(
-        task.adapter_config()["inputs"].get("texts", 2) == 2 for task in tasks
+        task.task_type.num_texts(task.adapter_config()["inputs"]) == 2 for task in tasks
     ):
         logging.warning(
             "The base has one token type (type_vocab_size 1): the second text of a pair gets no "

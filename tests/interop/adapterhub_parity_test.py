@@ -120,6 +120,8 @@ HEADS = {
     "static classes": _static("BertForSequenceClassification", num_labels=3),
     "static scores": _static("BertForSequenceClassification", num_labels=1),
     "static questions": _static("BertForQuestionAnswering", num_labels=2),
+    "static tags": _static("BertForTokenClassification", num_labels=3),
+    "tags": _with_head("add_tagging_head", num_labels=3, id2label={0: "O", 1: "B-A", 2: "I-A"}),
     "classes on the pooler": _with_head(
         "add_classification_head", num_labels=3, layers=1, use_pooler=True
     ),
@@ -155,6 +157,7 @@ EXPORTS = {  # Task type, number of labels, adapter.
     "label sets": ("multi_label", 3, PRESETS["pfeiffer"]),
     "questions": ("span", 0, AdapterConfig(13, activation="linear")),
     "scores": ("classification", 0, PRESETS["scaled_parallel"]),
+    "tags": ("tags", 3, PRESETS["houlsby"]),
 }
 
 
