@@ -52,7 +52,8 @@ def measure(what: str, system: str, data_dir: str) -> dict[str, float]:
     is_ours = system == OURS
     if what in ("MRPC", "CoLA"):
         speed.STEPS.update(STEPS)
-        name = (speed.OURS_BF16 if measuring.product_dtype() else speed.OURS) if is_ours else speed.PEER
+        ours = speed.OURS_BF16 if measuring.product_dtype() else speed.OURS
+        name = ours if is_ours else speed.PEER
         row = speed.measure(what.lower(), name, f"{folder}/{what}")
         return {"value": row["examples_per_second"]}
     if what in ("WNUT", "tagging"):
