@@ -27,11 +27,13 @@ def _our_training(words, tags, labels):
     from adapter_bert_tf.task_types.tags import TAGS
 
     base = abt.load_base()
-    encoder = TextEncoder(base.vocabulary, LENGTH)
-    made = windows.make_windows(words, encoder, LENGTH, TAGS.inputs["stride"])
+    texts = TextEncoder(base.vocabulary, LENGTH)
+    made = windows.make_windows(words, texts, LENGTH, TAGS.inputs["stride"])
     features = batches.features_of(made, tagged_files.label_ids(tags, labels))
     dataset = batches.train_batches(features, BATCH, WARMUP + STEPS, 0, LENGTH, PAD_TO)
-    model = TAGS.new_model(base.new_encoder(abt.AdapterConfig(SIZE)), len(labels))
+    config = abt.AdapterConfig(SIZE)
+    encoder = base.new_encoder(config, product_dtype=measuring.product_dtype())
+    model = TAGS.new_model(encoder, len(labels))
     base.assign(model.named_variables())
     abt.select_trained(model, abt.Tuning())
     return measuring.dataset_rate(model, dataset, BATCH, WARMUP, STEPS)

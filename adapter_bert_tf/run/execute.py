@@ -117,7 +117,7 @@ def _execute(runner: TaskRunner, job: Job) -> None:
 
 def _float32_model(runner: TaskRunner, job: Job) -> EncoderModel:
     """Returns the model of a SavedModel: a machine without the run's units computes it slowly."""
-    if PRECISIONS[job.plan.precision][0] == "float32":
+    if job.plan.precision == "float32":
         return job.model
     with job.plan.strategy.scope():
         model = new_model(runner, dataclasses.replace(job.plan, precision="float32"))

@@ -61,6 +61,20 @@ def test_the_card_decides(
     assert record_of(out).get("skipped_steps") == (0 if expected == "float16" else None)
 
 
+def test_a_processor_with_bfloat16_and_its_saved_model(
+    mrpc, tiny_base_folder, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(decided_precision, "multiplies_bfloat16", lambda: True)
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", *SHORT, "--do_export")
+    assert precision_of(out) == "bfloat16_base"
+    assert capsys.readouterr().out.count("Precision: bfloat16_base (CPU with AMX") == 1
+    graph = tf.saved_model.load(str(out / "saved_model")).signatures["serving_default"].graph
+    functions = graph.as_graph_def().library.function
+    types = {str(node.attr["T"].type) for function in functions for node in function.node_def}
+    assert str(tf.float32.as_datatype_enum) in types
+    assert str(tf.bfloat16.as_datatype_enum) not in types
+
+
 def test_another_card_goes_on_with_the_precision_of_the_first(
     use, mrpc, tiny_base_folder, tmp_path, capsys
 ):

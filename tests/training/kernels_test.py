@@ -5,7 +5,13 @@ import sys
 
 import pytest
 
-from adapter_bert_tf.training.device.kernels import VARIABLE, choose_kernels, kernels, kernels_line
+from adapter_bert_tf.training.device.kernels import (
+    VARIABLE,
+    choose_kernels,
+    kernels,
+    kernels_line,
+    multiplies_bfloat16,
+)
 
 AVX2, AVX512 = frozenset({"avx", "avx2", "fma"}), frozenset({"avx2", "fma", "avx512f"})
 # Flags of the processor, the user's value, the value that TensorFlow reads, the kernels' name.
@@ -30,6 +36,18 @@ def test_choice(case):
     is_usual = case in ("TensorFlow chooses it", "the user's false")
     assert bool(kernels_line(environ, flags)) == (name == "oneDNN" and not is_usual)
     assert kernels(environ, flags) == name
+
+
+@pytest.mark.parametrize(
+    ("flag", "environ", "expected"),
+    [
+        ("amx_bf16", {}, True),
+        ("amx_bf16", {VARIABLE: "0"}, False),
+        ("avx512_bf16", {}, False),  # A step took 552 instead of 402 ms.
+    ],
+)
+def test_fast_products_of_bfloat16(flag, environ, expected):
+    assert multiplies_bfloat16(environ, AVX512 | {flag}) is expected
 
 
 def test_tensorflow_agrees():

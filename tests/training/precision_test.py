@@ -64,6 +64,14 @@ def test_the_fastest_precision_of_cards(capabilities, expected):
     assert precision.fastest_precision(capabilities) == expected
 
 
+@pytest.mark.parametrize(
+    ("capabilities", "has_bfloat16", "expected"),
+    [([], True, "bfloat16_base"), ([], False, "float32"), ([(6, 1)], True, "float32")],
+)
+def test_the_processor_decides_without_cards(capabilities, has_bfloat16, expected):
+    assert precision.fastest_precision(capabilities, has_bfloat16) == expected
+
+
 def test_a_scope_ends():
     before = tf_keras.mixed_precision.global_policy().name
     with pytest.raises(KeyError), precision.precision_scope("float16"):

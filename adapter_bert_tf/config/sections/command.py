@@ -105,8 +105,9 @@ class DeviceConfig:
     precision: Literal["auto", "float32", "bfloat16", "float16", "bfloat16_base"] = setting(
         "auto",
         "Precision of computation. auto: bfloat16 on GPUs from Ampere on, float16 on older ones "
-        "with tensor cores (T4, V100), float32 elsewhere. float16 has loss scaling. "
-        "bfloat16_base: bfloat16 only in products with the base's kernels.",
+        "with tensor cores (T4, V100), bfloat16_base on processors with AMX, float32 elsewhere. "
+        "float16 has loss scaling. bfloat16_base: bfloat16 only in products with the base's "
+        "kernels.",
         Role.DEVICES,
         earlier="float32",
     )

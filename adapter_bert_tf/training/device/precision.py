@@ -42,14 +42,19 @@ def gpu_capabilities() -> list[Capability | None]:
     return [gpu.get("compute_capability") for gpu in details]
 
 
-def fastest_precision(capabilities: Sequence[Capability | None]) -> str:
-    """The precision of `auto` on these GPUs; without any, on a CPU or TPU, float32.
+def fastest_precision(
+    capabilities: Sequence[Capability | None], processor_has_bfloat16: bool = False
+) -> str:
+    """The precision of `auto` on these GPUs, or without any on the processor.
 
     bfloat16 needs no loss scaling and has units from Ampere (8.0) on; float16 has units from Volta
-    (7.0) on. Older and unknown cards compute in float32.
+    (7.0) on. Older and unknown cards compute in float32. So do TPUs, and processors except those
+    with fast products of bfloat16, whose other operations are faster in float32.
     """
+    if not capabilities:
+        return "bfloat16_base" if processor_has_bfloat16 else "float32"
     known = [capability for capability in capabilities if capability]
-    if not known or len(known) < len(capabilities) or min(known) < (7, 0):
+    if len(known) < len(capabilities) or min(known) < (7, 0):
         return "float32"
     return "bfloat16" if min(known) >= (8, 0) else "float16"
 
