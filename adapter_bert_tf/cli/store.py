@@ -4,6 +4,7 @@ adapter-bert store list out            # every adapter below a folder
 adapter-bert store show out/mrpc/adapter
 adapter-bert store verify out/*/adapter
 adapter-bert store average A B --output=DIR          # mean of the weights
+adapter-bert store average A B --method=ties --density=0.2 --output=DIR   # or sum, dare
 adapter-bert store generate out/five/adapter --task=mrpc --output=out/mrpc
 adapter-bert store import FOLDER --output=DIR        # AdapterHub, adapter-bert
 adapter-bert store export DIR --output=FOLDER        # AdapterHub
@@ -17,6 +18,7 @@ from collections.abc import Sequence
 
 from adapter_bert_tf.cli.error_handling import command_parser, run_guarded
 from adapter_bert_tf.config.parsing import expand_user
+from adapter_bert_tf.store import arithmetic
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -32,7 +34,23 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     command("list", "one line for each adapter in or below the folders")
     command("show", "the card, and the weights by group")
     verify = command("verify", "reads everything; exit status 1 if one is refused")
-    average = command("average", "the mean of the weights of adapters of one shape")
+    average = command("average", "one adapter from the weights of adapters of one shape")
+    average.add_argument(
+        "--method",
+        default="mean",
+        choices=tuple(arithmetic.METHODS),
+        help="mean (default), sum (task arithmetic), ties or dare",
+    )
+    average.add_argument(
+        "--shares",
+        type=_numbers,
+        default=(),
+        help="how much each counts, separated by commas (default: all alike)",
+    )
+    average.add_argument(
+        "--density", type=float, default=0.5, help="share of the values that ties and dare keep"
+    )
+    average.add_argument("--seed", type=int, default=0, help="of the values that dare keeps")
     generated = command("generate", "an ordinary adapter of one of several tasks", False)
     imported = command("import", "reads AdapterHub's files, or adapter-bert's checkpoint", False)
     exported = command("export", "writes it for another library or runtime", False)
@@ -67,6 +85,11 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "--max_seq_length", type=int, help="in word pieces (default: 128, or what the base reads)"
     )
     return parser.parse_args(arguments)
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    """Numbers separated by commas; `argparse` reports a `ValueError`."""
+    return tuple(map(float, text.split(",")))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -154,11 +154,13 @@ def verify_adapters(parsed: argparse.Namespace) -> int:
 
 
 def average_adapters(parsed: argparse.Namespace) -> None:
-    """Writes the mean of adapters of one shape."""
+    """Writes one adapter made from the weights of adapters of one shape."""
     require_free(parsed.output)
     if len({storage.real(folder) for folder in parsed.folders}) < len(parsed.folders):
         raise InputError(f"Name each adapter of an average once. Received: {parsed.folders}")
-    _write(average([load_adapter(folder) for folder in parsed.folders]), parsed)
+    adapters = [load_adapter(folder) for folder in parsed.folders]
+    options = (parsed.method, parsed.shares, parsed.density, parsed.seed)
+    _write(average(adapters, *options), parsed)
 
 
 def generate_adapters(parsed: argparse.Namespace) -> None:
