@@ -4,5 +4,6 @@
 from adapter_bert_tf.adapters.methods import bottleneck as bottleneck
 from adapter_bert_tf.adapters.methods import fusion as fusion
 from adapter_bert_tf.adapters.methods import hyperformer as hyperformer
+from adapter_bert_tf.adapters.methods import lora as lora
 from adapter_bert_tf.adapters.methods import per_task as per_task
 from adapter_bert_tf.adapters.methods import projected_attention as projected_attention

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.config.messages import spell_for_command
 from adapter_bert_tf.errors import InputError, NotFound, Unsupported

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.base.config import HUGGING_FACE_ACTIVATIONS, BertConfig
 from adapter_bert_tf.interop import adapterhub_format as hub_format
 from adapter_bert_tf.interop.adapterhub_format import module_path, require, require_sound

@@ -9,7 +9,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import Unsupported
 from adapter_bert_tf.interop import adapterhub_format as hub_format
