@@ -6,8 +6,8 @@ adapter-bert store verify out/*/adapter
 adapter-bert store average A B --output=DIR          # mean of the weights
 adapter-bert store average A B --method=ties --density=0.2 --output=DIR   # or sum, dare
 adapter-bert store generate out/five/adapter --task=mrpc --output=out/mrpc
-adapter-bert store import FOLDER --output=DIR        # AdapterHub, adapter-bert
-adapter-bert store export DIR --output=FOLDER        # AdapterHub
+adapter-bert store import FOLDER --output=DIR        # AdapterHub, PEFT, adapter-bert
+adapter-bert store export DIR --output=FOLDER        # AdapterHub; --format=peft
 adapter-bert store export DIR --format=onnx --output=FOLDER   # or litert
 adapter-bert store push DIR OWNER/NAME               # the Hugging Face Hub
 adapter-bert store pull OWNER/NAME --output=DIR
@@ -52,13 +52,15 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     average.add_argument("--seed", type=int, default=0, help="of the values that dare keeps")
     generated = command("generate", "an ordinary adapter of one of several tasks", False)
-    imported = command("import", "reads AdapterHub's files, or adapter-bert's checkpoint", False)
+    imported = command(
+        "import", "reads files of AdapterHub or PEFT, or adapter-bert's checkpoint", False
+    )
     exported = command("export", "writes it for another library or runtime", False)
     exported.add_argument(
         "--format",
         default="adapterhub",
-        choices=("adapterhub", "onnx", "litert"),
-        help="AdapterHub's files (default), or the model of one task for a runtime",
+        choices=("adapterhub", "peft", "onnx", "litert"),
+        help="AdapterHub's files (default), PEFT's, or the model of one task for a runtime",
     )
     pushed = command("push", "uploads it to a repository of the Hugging Face Hub", False)
     pushed.add_argument("name", metavar="OWNER/NAME")
