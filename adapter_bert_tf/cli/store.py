@@ -35,22 +35,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     command("show", "the card, and the weights by group")
     verify = command("verify", "reads everything; exit status 1 if one is refused")
     average = command("average", "one adapter from the weights of adapters of one shape")
-    average.add_argument(
-        "--method",
-        default="mean",
-        choices=tuple(arithmetic.METHODS),
-        help="mean (default), sum (task arithmetic), ties or dare",
-    )
-    average.add_argument(
-        "--shares",
-        type=_numbers,
-        default=(),
-        help="how much each counts, separated by commas (default: all alike)",
-    )
-    average.add_argument(
-        "--density", type=float, default=0.5, help="share of the values that ties and dare keep"
-    )
-    average.add_argument("--seed", type=int, default=0, help="of the values that dare keeps")
+    _add_options_of_averages(average)
     generated = command("generate", "an ordinary adapter of one of several tasks", False)
     imported = command(
         "import", "reads files of AdapterHub or PEFT, or adapter-bert's checkpoint", False
@@ -87,6 +72,25 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "--max_seq_length", type=int, help="in word pieces (default: 128, or what the base reads)"
     )
     return parser.parse_args(arguments)
+
+
+def _add_options_of_averages(average: argparse.ArgumentParser) -> None:
+    average.add_argument(
+        "--method",
+        default="mean",
+        choices=tuple(arithmetic.METHODS),
+        help="mean (default), sum (task arithmetic), ties or dare",
+    )
+    average.add_argument(
+        "--shares",
+        type=_numbers,
+        default=(),
+        help="how much each counts, separated by commas (default: all alike)",
+    )
+    average.add_argument(
+        "--density", type=float, default=0.5, help="share of the values that ties and dare keep"
+    )
+    average.add_argument("--seed", type=int, default=0, help="of the values that dare keeps")
 
 
 def _numbers(text: str) -> tuple[float, ...]:

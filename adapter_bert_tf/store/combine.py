@@ -57,17 +57,7 @@ def average(
     """
     if len(adapters) < 2:
         raise InputError(f"An average needs at least two adapters. Received: {len(adapters)}")
-    if method not in arithmetic.METHODS:
-        known = list(arithmetic.METHODS)
-        raise InputError(f"method must be one of {known}. Received: {preview(method)}", "method")
-    if shares and (len(shares) != len(adapters) or not np.isfinite(sum(shares)) or not sum(shares)):
-        raise InputError(
-            f"shares must be {len(adapters)} numbers, one for each adapter, whose sum is not 0. "
-            f"Received: {preview(list(shares))}",
-            "shares",
-        )
-    if not 0 < density <= 1:
-        raise InputError(f"density must be above 0, at most 1. Received: {density}", "density")
+    _check_options(len(adapters), method, shares, density)
     first, *others = [unmeasured(saved.config) for saved in adapters]
     for other in others:
         differences = [k for k in (*SHAPE_KEYS, *OPTIONAL_KEYS) if other.get(k) != first.get(k)]
@@ -97,6 +87,20 @@ def average(
     if any(saved.config.get(key) != first.get(key) for saved in adapters for key in SPLIT_KEYS):
         config |= {"fold": MIXED_SPLITS, "split_seed": None}
     return SavedAdapter(config, weights, adapters[0].members)
+
+
+def _check_options(count: int, method: str, shares: Sequence[float], density: float) -> None:
+    if method not in arithmetic.METHODS:
+        known = list(arithmetic.METHODS)
+        raise InputError(f"method must be one of {known}. Received: {preview(method)}", "method")
+    if shares and (len(shares) != count or not np.isfinite(sum(shares)) or not sum(shares)):
+        raise InputError(
+            f"shares must be {count} numbers, one for each adapter, whose sum is not 0. "
+            f"Received: {preview(list(shares))}",
+            "shares",
+        )
+    if not 0 < density <= 1:
+        raise InputError(f"density must be above 0, at most 1. Received: {density}", "density")
 
 
 def _module_variables(config: Mapping[str, Any]) -> list[str]:
