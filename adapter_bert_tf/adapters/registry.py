@@ -39,6 +39,7 @@ class ModuleConfig:
       kind: its name in files.
       module_class: the `AdapterModule` that computes it; `module_for` sets it.
       groups: of its variables, in the order of the report.
+      adds_positions: whether keys and values get more positions.
       why_unmerged: why `merged` refuses.
       stackable: whether rows of one batch may each have values of their own.
       borrowed_groups: groups whose values come from other adapters; an adapter directory also holds
@@ -50,6 +51,7 @@ class ModuleConfig:
     kind: ClassVar[str]
     module_class: ClassVar[type[AdapterModule]]
     groups: ClassVar[tuple[str, ...]] = ("adapters",)
+    adds_positions: ClassVar[bool] = False
     why_unmerged: ClassVar[str] = "it computes what a dense layer cannot"
     stackable: ClassVar[bool] = False
     borrowed_groups: ClassVar[tuple[str, ...]] = ()
@@ -103,6 +105,14 @@ class ModuleConfig:
             return self
         fields = [field for name in names for field in self.adjustable[name]]
         return dataclasses.replace(self, **{f: getattr(other, f) for f in fields})  # type: ignore[type-var]
+
+    def stored_config(self) -> ModuleConfig:
+        """The configuration that an adapter directory holds: without what only training needs."""
+        return self
+
+    def stored_values(self, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The values of `stored_config`, as tensors, from those of this configuration."""
+        return dict(values)
 
     def merged(
         self, values: Mapping[str, np.ndarray], base: Mapping[str, np.ndarray]

@@ -24,8 +24,8 @@ class VariableSpec:
       group: one of `groups()`; the report counts and a tuning selects by group.
       layer: index of its encoder layer, from 0; None if it belongs to no single layer.
       start: `zeros`, `ones`, `near_identity` (1 on the diagonal, else 1e-6), `fan_in_uniform`
-        (up to `1 / sqrt(inputs)`, PyTorch's default for dense layers), `glorot_uniform`, or the
-        standard deviation of a normal.
+        (up to `1 / sqrt(inputs)`, PyTorch's default for dense layers), or the standard deviation of
+        a normal.
       cut: whether that normal is truncated at two standard deviations.
       to_identity: for a square matrix W, `to_identity * ||I - W||^2` is added to the loss.
 

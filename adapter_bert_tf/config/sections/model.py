@@ -47,14 +47,15 @@ class MethodConfig:
     )
     adapter: str = _method(
         "houlsby",
-        "Preset (houlsby, adapter_bert, pfeiffer, parallel, scaled_parallel, lora) or a JSON file "
-        "of a method's configuration.",
+        "Preset (houlsby, adapter_bert, pfeiffer, parallel, scaled_parallel, lora, ia3, prefix, "
+        "compacter, compacter++, mam) or a JSON file of a method's configuration.",
         only_with=_WITH_ADAPTERS,
     )
     adapter_size: int | None = _method(
         None,
-        "Size of the method in all layers: the bottleneck of adapters, the rank of LoRA. Default: "
-        "the preset's; for a HyperFormer a 32nd of the hidden size.",
+        "Size of the method in all layers: the bottleneck of adapters and Compacter, the rank of "
+        "LoRA, the length of a prefix. Default: the preset's; for a HyperFormer a 32nd of the "
+        "hidden size.",
         lowest=1,
         only_with=_WITH_SIZES,
     )

@@ -199,7 +199,8 @@ def _is_named(config: MethodConfig, adapter: ModuleConfig) -> bool:
         for setting, value in _adjustments(config).items()
         if is_preset or setting == "adapter_layers" or value is not None
     ]
-    return _named(config.adapter).adjusted_like(adapter, changed) == adapter
+    named = _named(config.adapter).adjusted_like(adapter, changed)
+    return adapter in (named, named.stored_config())
 
 
 # === The module that the settings describe ===

@@ -8,7 +8,7 @@ from adapter_bert_tf.adapters.presets import PRESETS
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from tests.runs import base_flags, command, train, try_to_train, write_mrpc
 
-OTHERS = ["lora"]
+OTHERS = ["lora", "ia3", "prefix", "compacter", "mam"]
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def adapter_of(out):
 def test_a_preset_is_trained_saved_and_loaded(preset, mrpc, tiny_base_folder, tmp_path):
     flags = [f"--adapter={preset}", "--num_train_epochs=1", "--do_eval", "--do_predict"]
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *flags)
-    assert adapter_of(out).kind == PRESETS[preset].kind
+    assert adapter_of(out) == PRESETS[preset].stored_config()
     again = tmp_path / "again"
     error = command(
         "--task_name=mrpc",
