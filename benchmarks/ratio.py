@@ -4,9 +4,10 @@
     .venv-parity/bin/python -m benchmarks.ratio --data_dir=FOLDER
 
 FOLDER holds `glue/MRPC` and `glue/CoLA`. Each measurement has its own process; both systems take
-turns. Training and scoring include the input pipeline. Prints a line for each row, then the table,
-and adds the row of each turn to `benchmarks/results/ratio/rows.jsonl`. `--isa=AVX2` measures both
-as on a processor without AVX-512 (with libraries that heed it).
+turns. Training and scoring include the input pipeline; ours trains in the precision that commands
+choose for the processor, `adapters` in its default, float32. Prints a line for each row, then the
+table, and adds the row of each turn to `benchmarks/results/ratio/rows.jsonl`. `--isa=AVX2` measures
+both as on a processor without AVX-512 (with libraries that heed it).
 """
 
 import itertools
@@ -48,7 +49,7 @@ def measure(what: str, system: str, data_dir: str) -> dict[str, float]:
     is_ours = system == OURS
     if what in ("MRPC", "CoLA"):
         speed.STEPS.update(STEPS)
-        name = speed.OURS if is_ours else speed.PEER
+        name = (speed.OURS_BF16 if _is_bfloat16() else speed.OURS) if is_ours else speed.PEER
         row = speed.measure(what.lower(), name, f"{folder}/{what}")
         return {"value": row["examples_per_second"]}
     if what == "step":
@@ -65,14 +66,26 @@ def measure(what: str, system: str, data_dir: str) -> dict[str, float]:
     return {"value": _predict()}
 
 
+def _is_bfloat16() -> bool:
+    """Whether commands would multiply in bfloat16 here; `--isa` hides what this needs."""
+    from adapter_bert_tf.training.device.kernels import multiplies_bfloat16
+
+    return "ONEDNN_MAX_CPU_ISA" not in os.environ and multiplies_bfloat16()
+
+
 def _our_step(length: int) -> float:
     """The median seconds of a training step."""
+    import adapter_bert_tf as abt
     from adapter_bert_tf.base import load_base
     from adapter_bert_tf.training import loop
     from benchmarks import costs
 
     base = load_base()
-    model = costs._model(base, "adapters")
+    product = "bfloat16" if _is_bfloat16() else None
+    encoder = base.new_encoder(abt.AdapterConfig(costs.SIZE), product_dtype=product)
+    model = abt.Classifier(encoder, 2)
+    base.assign(model.named_variables())
+    abt.select_trained(model, abt.Tuning("adapters"))
     loop.compile_model(model, loop.TrainingSettings(1000, costs.BATCH, 1e-3))
     batches = iter(costs._batches(base.config.vocab_size, length, 1000))
     step = model.make_train_function()
@@ -146,7 +159,12 @@ def run(data_dir: str, turns: int, isa: str, only: str) -> None:
         flags = frozenset(f for f in flags if not f.startswith(("avx512", "amx", "avx_vnni")))
     choose_kernels(flags=flags)
     about = measuring.describe_machine() | {"isa": isa or "all", "kernels": kernels(flags=flags)}
-    print(f"{about['processor']}, {os.cpu_count()} cores, kernels: {about['kernels']}", flush=True)
+    about["precision"] = "bfloat16_base" if _is_bfloat16() else "float32"
+    print(
+        f"{about['processor']}, {os.cpu_count()} cores, kernels: {about['kernels']}, "
+        f"training in {about['precision']}",
+        flush=True,
+    )
     ROWS.parent.mkdir(parents=True, exist_ok=True)
     rows = []
     for turn in range(turns):
