@@ -5,8 +5,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
 from adapter_bert_tf.adapters.methods.lora import LoraConfig
 from adapter_bert_tf.adapters.registry import ModuleConfig
+from adapter_bert_tf.interop.peft_files.ia3 import read_ia3, write_ia3
 from adapter_bert_tf.interop.peft_files.lora import read_lora, write_lora
 
 Weights: TypeAlias = dict[str, np.ndarray]
@@ -30,4 +32,5 @@ class Method(NamedTuple):
 
 METHODS: dict[str, Method] = {  # By the library's `peft_type`.
     "LORA": Method(LoraConfig, read_lora, write_lora),
+    "IA3": Method(Ia3Config, read_ia3, write_ia3),
 }
