@@ -5,9 +5,9 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from adapter_bert_tf.adapters.config import PRESETS as PRESETS
-    from adapter_bert_tf.adapters.config import AdapterConfig as AdapterConfig
+    from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig as AdapterConfig
     from adapter_bert_tf.adapters.encoder import AdapterBertEncoder as AdapterBertEncoder
+    from adapter_bert_tf.adapters.presets import PRESETS as PRESETS
     from adapter_bert_tf.base import load_base as load_base
     from adapter_bert_tf.data.conversion import examples as examples
     from adapter_bert_tf.data.tokenization import TextEncoder as TextEncoder
@@ -29,8 +29,8 @@ __version__ = "0.1.0"
 
 # Loaded on first use: importing this package must not import TensorFlow.
 _HOME = {
-    "AdapterConfig": "adapter_bert_tf.adapters.config",
-    "PRESETS": "adapter_bert_tf.adapters.config",
+    "AdapterConfig": "adapter_bert_tf.adapters.bottleneck_config",
+    "PRESETS": "adapter_bert_tf.adapters.presets",
     "AdapterBertEncoder": "adapter_bert_tf.adapters.encoder",
     "load_base": "adapter_bert_tf.base",
     "Classifier": "adapter_bert_tf.heads.classifier",

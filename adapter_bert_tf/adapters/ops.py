@@ -60,6 +60,15 @@ def dense(x: tf.Tensor, kernel: Tensor, bias: Tensor, stacked: str | None = None
     return tf.squeeze(tf.matmul(x[:, tf.newaxis], kernel), 1) + bias
 
 
+def product(x: tf.Tensor, kernel: Tensor, stacked: str | None = None) -> tf.Tensor:
+    """`[batch, positions, width]`, of `[batch, positions, size]` and a kernel as in `dense`.
+
+    Each row of `x` has its own kernel if `stacked` is `ROWS`.
+    """
+    kernel = tf.cast(kernel, x.dtype)
+    return tf.matmul(x, kernel) if stacked == ROWS else tf.tensordot(x, kernel, 1)
+
+
 def on_vectors(layer: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
     """Applies a dense layer to vectors `[batch, size]` as to sequences of length one.
 

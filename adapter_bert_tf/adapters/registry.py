@@ -5,13 +5,15 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
 
 from adapter_bert_tf.adapters.modules import AdapterModule, Function
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec, declare_groups
-from adapter_bert_tf.errors import Conflict, InputError
+from adapter_bert_tf.errors import Conflict, InputError, Unsupported
 from adapter_bert_tf.lazy import tf_keras
 from adapter_bert_tf.sanitize import parse_json, preview
 
@@ -37,16 +39,23 @@ class ModuleConfig:
       kind: its name in files.
       module_class: the `AdapterModule` that computes it; `module_for` sets it.
       groups: of its variables, in the order of the report.
+      adds_positions: whether keys and values get more positions.
+      why_unmerged: why `merged` refuses.
       stackable: whether rows of one batch may each have values of their own.
       borrowed_groups: groups whose values come from other adapters; an adapter directory also holds
         the files of those adapters.
+      adjustable: dict from what a setting can change (`size`, `layers`, `init_scale`) to the fields
+        that hold it: the first gets the value, the others their defaults.
     """
 
     kind: ClassVar[str]
     module_class: ClassVar[type[AdapterModule]]
     groups: ClassVar[tuple[str, ...]] = ("adapters",)
+    adds_positions: ClassVar[bool] = False
+    why_unmerged: ClassVar[str] = "it computes what a dense layer cannot"
     stackable: ClassVar[bool] = False
     borrowed_groups: ClassVar[tuple[str, ...]] = ()
+    adjustable: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
         """Dict from common name to `VariableSpec` of all its variables. Raises `InputError`."""
@@ -74,6 +83,49 @@ class ModuleConfig:
     def replaced_groups(self) -> tuple[str, ...]:
         """Groups of the base's variables that the borrowed values replace."""
         return ()
+
+    def adjusted(self, **values: Any) -> Self:
+        """The configuration with values by the names of `adjustable`. Raises `InputError`."""
+        changes: dict[str, Any] = {}
+        for name, value in values.items():
+            if name not in self.adjustable:
+                raise Conflict(
+                    f"The kind {self.kind!r} has no {name}; it has {list(self.adjustable)}. "
+                    f"Received: {name}={preview(value)}. Leave it out.",
+                    name,
+                )
+            first, *others = self.adjustable[name]
+            changes |= {field: _default(self, field) for field in others} | {first: value}
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+    def adjusted_like(self, other: ModuleConfig, names: Collection[str]) -> Self:
+        """The configuration with some of what is `adjustable` from another of its kind."""
+        names = [name for name in names if name in self.adjustable]
+        if other.kind != self.kind or not names:
+            return self
+        fields = [field for name in names for field in self.adjustable[name]]
+        return dataclasses.replace(self, **{f: getattr(other, f) for f in fields})  # type: ignore[type-var]
+
+    def stored_config(self) -> ModuleConfig:
+        """The configuration that an adapter directory holds: without what only training needs."""
+        return self
+
+    def stored_values(self, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The values of `stored_config`, as tensors, from those of this configuration."""
+        return dict(values)
+
+    def merged(
+        self, values: Mapping[str, np.ndarray], base: Mapping[str, np.ndarray]
+    ) -> dict[str, np.ndarray]:
+        """Dict from common name to value of the base's variables that make it compute the same.
+
+        `values` are those of `specs`; `base` has all variables of the base by common name. Raises
+        `Unsupported` for a method that no weights of the base can replace.
+        """
+        raise Unsupported(
+            f"The kind {self.kind!r} cannot be merged into the base: {self.why_unmerged}. Serve it "
+            "without merging."
+        )
 
     def without_lowest(self, count: int, num_layers: int) -> ModuleConfig:
         """The configuration without the lowest layers (AdapterDrop). Raises `InputError`."""
@@ -137,6 +189,10 @@ class ModuleConfig:
         is_object = isinstance(values, dict)
         require("Adapter config", is_object, "it must be a JSON object", values)
         return cls.from_dict(values)
+
+
+def _default(config: Any, field: str) -> Any:
+    return next(f.default for f in dataclasses.fields(config) if f.name == field)
 
 
 Config = TypeVar("Config", bound=ModuleConfig)

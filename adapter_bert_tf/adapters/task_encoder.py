@@ -40,11 +40,13 @@ class Leaf(tf_keras.layers.Layer):
 
 
 def _initializer(start: str | float, cut: bool) -> Any:
+    kinds = tf_keras.initializers
     if start == "near_identity":
         return _near_identity
+    if start == "fan_in_uniform":
+        return kinds.VarianceScaling(1 / 3, "fan_in", "uniform")
     if isinstance(start, str):
         return start
-    kinds = tf_keras.initializers
     return kinds.TruncatedNormal(stddev=start) if cut else kinds.RandomNormal(stddev=start)
 
 

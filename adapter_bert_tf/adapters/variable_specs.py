@@ -23,8 +23,9 @@ class VariableSpec:
       shape: of the variable.
       group: one of `groups()`; the report counts and a tuning selects by group.
       layer: index of its encoder layer, from 0; None if it belongs to no single layer.
-      start: `zeros`, `ones`, `near_identity` (1 on the diagonal, else 1e-6), or the standard
-        deviation of a normal.
+      start: `zeros`, `ones`, `near_identity` (1 on the diagonal, else 1e-6), `fan_in_uniform`
+        (up to `1 / sqrt(inputs)`, PyTorch's default for dense layers), or the standard deviation of
+        a normal.
       cut: whether that normal is truncated at two standard deviations.
       to_identity: for a square matrix W, `to_identity * ||I - W||^2` is added to the loss.
 
@@ -96,6 +97,33 @@ def norm_after(layer: int, sublayer: str) -> str:
     """Common name of the LayerNorm that follows a sublayer."""
     place = "attention/output" if sublayer == "attention" else "output"
     return f"bert/encoder/layer_{layer}/{place}/LayerNorm"
+
+
+# Where Google's checkpoints have the dense layers of a block, by the names of projections.
+DENSE_PATHS = {
+    "query": "attention/self/query",
+    "key": "attention/self/key",
+    "value": "attention/self/value",
+    "attention_output": "attention/output/dense",
+    "intermediate": "intermediate/dense",
+    "output": "output/dense",
+}
+
+
+def dense_path(layer: int, projection: str) -> str:
+    """Common name of a projection's dense layer, without `/kernel` and `/bias`."""
+    return f"bert/encoder/layer_{layer}/{DENSE_PATHS[projection]}"
+
+
+def projection_widths(projection: str, sizes: Sizes) -> tuple[int, int]:
+    """Sizes of the input and the output of one of `modules.PROJECTIONS`."""
+    hidden, inner = sizes["hidden_size"], sizes["inner_dim"]
+    feed_forward = {
+        "intermediate": (hidden, inner),
+        "activation": (inner, inner),
+        "output": (inner, hidden),
+    }
+    return feed_forward.get(projection, (hidden, hidden))
 
 
 def base_specs(sizes: Sizes) -> dict[str, VariableSpec]:

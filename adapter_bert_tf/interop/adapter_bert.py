@@ -1,10 +1,8 @@
 """Imports adapter-bert's trained checkpoints."""
 
-import dataclasses
-
 import numpy as np
 
-from adapter_bert_tf.adapters.config import PRESETS
+from adapter_bert_tf.adapters.presets import PRESETS
 from adapter_bert_tf.base.assign import shapes_match
 from adapter_bert_tf.base.loading import weights_digest
 from adapter_bert_tf.base.readers import read_weights
@@ -32,7 +30,7 @@ def import_checkpoint(path, base, task, labels, **inputs):
     fingerprint = base.fingerprint()
     if weights_digest(values) != fingerprint["weights_sha256"]:
         raise Mismatch(f"{path} was trained on a base other than base_model.", "base_model")
-    adapter = dataclasses.replace(PRESETS["adapter_bert"], bottleneck_size=first_kernel.shape[1])
+    adapter = PRESETS["adapter_bert"].adjusted(size=first_kernel.shape[1])
     versions = installed_versions() | {"imported from": "adapter-bert"}
     config = schema.describe(
         task, labels, fingerprint, Tuning(), adapter, inputs=inputs, versions=versions

@@ -8,9 +8,9 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import Mismatch
 from adapter_bert_tf.interop import adapterhub_format as hub_format
-from adapter_bert_tf.interop.adapterhub_bottleneck import read_adapter
 from adapter_bert_tf.interop.adapterhub_format import HEAD_CONFIG, WEIGHTS, require, require_sound
 from adapter_bert_tf.interop.adapterhub_heads import read_head
+from adapter_bert_tf.interop.adapterhub_methods import read_adapter
 from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import checks, contents, schema
@@ -36,8 +36,8 @@ def import_adapter(
     `task` is the adapter's name. `labels`, in the order of their ids, are needed if the files only
     number them; `inputs` are settings that the files do not hold, such as `texts` (2 for pairs) and
     `max_seq_length`; those that the type of the head does not have are ignored. Raises `InputError`
-    for a missing or damaged file, or anything but a supported bottleneck adapter on BERT with a
-    head for classes, scores, label sets, questions or tags.
+    for a missing or damaged file, or anything but a supported adapter on BERT with a head for
+    classes, scores, label sets, questions or tags.
     """
     file_config = hub_format.read_object(folder, hub_format.CONFIG)
     hidden_size, depth = base.config.hidden_size, base.config.num_layers

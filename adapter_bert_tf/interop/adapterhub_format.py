@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.base.tensors import read_tensors
 from adapter_bert_tf.errors import Damaged, NotFound, Unsupported
 from adapter_bert_tf.sanitize import preview

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.adapters.ops import Tensor
+from adapter_bert_tf.adapters.presets import PRESETS
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import InputError

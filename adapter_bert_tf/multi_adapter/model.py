@@ -25,7 +25,7 @@ from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.adapter_dir import require_same_task
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.checks import plain_metric
-from adapter_bert_tf.store.combine import drop_lowest_layers
+from adapter_bert_tf.store.combining.combine import drop_lowest_layers
 from adapter_bert_tf.store.directory import load_adapter, save_adapter
 from adapter_bert_tf.store.members import Member, make_fusion_config, stack_members, update_members
 from adapter_bert_tf.store.multitask import require_one_task

@@ -29,7 +29,7 @@ from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
 from adapter_bert_tf.store.adapter_dir import AdapterDir, require_outside_adapters
-from adapter_bert_tf.store.combine import drop_lowest_layers
+from adapter_bert_tf.store.combining.combine import drop_lowest_layers
 from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.training.tuning import METHODS

@@ -140,6 +140,7 @@ def save_adapter(
             "The config of an adapter must be a dict as from AdapterModel.config(NAME). Received: "
             f"{preview(config)}"
         )
+    config, variables = _without_training_parts(config, variables)
     if members:
         config = {**config, "members": [member.config["sha256"] for member in members]}
     member_names = _member_weights(config, members)
@@ -160,6 +161,17 @@ def save_adapter(
         for task in task_adapters(config, variables, dtype):
             files |= task.files(f"{TASKS}/{task.name}")
     write_files(path, files, lambda _: AdapterDir(path).require_replaceable())
+
+
+def _without_training_parts(
+    config: Mapping[str, Any], variables: Mapping[str, Tensor | np.ndarray]
+) -> tuple[Mapping[str, Any], Mapping[str, Tensor | np.ndarray]]:
+    """The config and the values without what a method needs in training only."""
+    adapter = contents.adapter_of(config)
+    if adapter is None or adapter.stored_config() == adapter:
+        return config, variables
+    stored = {**config, "adapter": adapter.stored_config().to_dict()}
+    return stored, adapter.stored_values(variables)
 
 
 def _member_weights(config: Mapping[str, Any], members: Sequence[Member]) -> dict[str, np.ndarray]:

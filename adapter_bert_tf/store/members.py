@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.adapters.methods.fusion_config import WHY_SERIAL, FusionConfig
 from adapter_bert_tf.errors import Conflict, Damaged, InputError, Mismatch, NotFound, Unsupported
 from adapter_bert_tf.sanitize import preview

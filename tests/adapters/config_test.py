@@ -7,6 +7,7 @@ import pytest
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig, parse_layers
 from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
+from adapter_bert_tf.adapters.registry import ModuleConfig
 from tests.refusals import raises_code
 
 SIZES = {"hidden_size": 16, "num_layers": 2}
@@ -22,7 +23,7 @@ SIZES = {"hidden_size": 16, "num_layers": 2}
     ],
 )
 def test_json_round_trip(config):
-    assert AdapterConfig.from_json(config.to_json()) == config
+    assert ModuleConfig.from_json(config.to_json()) == config
 
 
 LAYER_SIZES = {  # What is given, and the size in layers 0 and 1.

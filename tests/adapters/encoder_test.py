@@ -32,7 +32,7 @@ SIZES = {
     "max_sequence_length": 24,
 }
 VARIANTS = {
-    **PRESETS,
+    **{name: config for name, config in PRESETS.items() if isinstance(config, AdapterConfig)},
     "parallel, both sublayers": AdapterConfig(placement="parallel"),
     "LayerNorm": AdapterConfig(layer_norm=True),
     "two layers": AdapterConfig(depth=2),

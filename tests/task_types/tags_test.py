@@ -15,7 +15,7 @@ import tf_keras
 import adapter_bert_tf as abt
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.serving.joined import join
-from adapter_bert_tf.store.combine import average
+from adapter_bert_tf.store.combining.combine import average
 from adapter_bert_tf.task_types.tags import TAGS
 from tests.refusals import raises_code
 

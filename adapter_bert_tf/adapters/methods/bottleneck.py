@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from adapter_bert_tf.adapters.config import OUTPUT_NORM, AdapterConfig
+from adapter_bert_tf.adapters.bottleneck_config import OUTPUT_NORM, AdapterConfig
 from adapter_bert_tf.adapters.modules import AdapterModule, Function, Sublayer
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, Tensor, dense, layer_norm
 from adapter_bert_tf.adapters.registry import module_for

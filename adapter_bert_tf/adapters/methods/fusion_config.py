@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.adapters.registry import ModuleConfig, register, require
 from adapter_bert_tf.adapters.variable_specs import (
     ATTENTION_DROPOUT,

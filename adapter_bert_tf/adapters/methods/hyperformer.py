@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from adapter_bert_tf.adapters.config import OUTPUT_NORM, AdapterConfig
+from adapter_bert_tf.adapters.bottleneck_config import OUTPUT_NORM, AdapterConfig
 from adapter_bert_tf.adapters.methods.multitask import TASK_IDS, TASKS, TaskAdaptersConfig
 from adapter_bert_tf.adapters.modules import AdapterModule
 from adapter_bert_tf.adapters.ops import ROWS, Tensor, dense, layer_norm
@@ -62,6 +62,7 @@ class HyperFormerConfig(TaskAdaptersConfig):
     groups: ClassVar[tuple[str, ...]] = (NAME,)
     generates: ClassVar[bool] = True
 
+    adapter: AdapterConfig
     shared: bool = False
     task_embedding_size: int = 64
     projector_size: int = 128
@@ -72,6 +73,8 @@ class HyperFormerConfig(TaskAdaptersConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        is_bottleneck = isinstance(self.adapter, AdapterConfig)
+        _require(is_bottleneck, "adapter is an AdapterConfig", self.adapter)
         _require(self.adapter.normalize_output, "adapter needs normalize_output", self.adapter)
         _require(not self.adapter.layer_sizes, "adapters of all layers have one size", self.adapter)
         for name in SIZES:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.adapters.variable_specs import Sizes, values_with_prefix
@@ -94,21 +93,24 @@ class TaskAdaptersConfig(MultitaskConfig):
     """A method in which each of several tasks has an adapter of the same shape.
 
     Args:
-      adapter: `AdapterConfig` of each, or one as a dict.
+      adapter: `ModuleConfig` of each, or one as a dict; it is `stackable`.
       tasks: names of the tasks, in the order of their numbers.
     """
 
-    adapter: AdapterConfig
+    adapter: ModuleConfig
     tasks: tuple[str, ...]
 
     def __post_init__(self) -> None:
         if isinstance(self.adapter, Mapping):
-            object.__setattr__(self, "adapter", AdapterConfig.from_dict(self.adapter))
-        if not isinstance(self.adapter, AdapterConfig):
-            raise InputError(f"adapter must be an AdapterConfig. Received: {preview(self.adapter)}")
+            object.__setattr__(self, "adapter", ModuleConfig.from_dict(self.adapter))
+        if not isinstance(self.adapter, ModuleConfig) or not self.adapter.stackable:
+            raise InputError(
+                "adapter must be a configuration of adapters that rows of a batch may have each "
+                f"of its own. Received: {preview(self.adapter)}"
+            )
         self._check_tasks()
 
-    def single_task_config(self) -> AdapterConfig:
+    def single_task_config(self) -> ModuleConfig:
         return self.adapter
 
     def dropout_rates(self, sizes: Sizes) -> dict[str, float]:

@@ -40,6 +40,17 @@ class PerTaskConfig(TaskAdaptersConfig):
             for task, own in each.items()
         }
 
+    def stored_config(self) -> PerTaskConfig:
+        return dataclasses.replace(self, adapter=self.adapter.stored_config())
+
+    def stored_values(self, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        others = {n: value for n, value in values.items() if not n.startswith(f"{TASKS}/")}
+        for task in self.tasks:
+            own = values_with_prefix(values, f"{TASKS}/{task}")  # With the head.
+            stored = self.adapter.stored_values(own)
+            others |= {f"{TASKS}/{task}/{name}": value for name, value in stored.items()}
+        return others
+
     def summary(self) -> str:
         return f"one for each of {', '.join(self.tasks)}: {self.adapter.summary()}"
 
@@ -52,5 +63,8 @@ class PerTaskModule(AdapterModule):
 
     def for_call(self, inputs: Mapping[str, tf.Tensor]) -> AdapterModule:
         """The adapter of each row's task."""
-        rows = gather_rows(self.config.values_by_task(self.values), inputs[TASK_IDS])
-        return self.config.adapter.module(rows, self.dropouts, ROWS)
+        adapter = self.config.adapter
+        by_task = self.config.values_by_task(self.values)
+        stored = {task: adapter.stored_values(values) for task, values in by_task.items()}
+        rows = gather_rows(stored, inputs[TASK_IDS])
+        return adapter.stored_config().module(rows, self.dropouts, ROWS)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from adapter_bert_tf.adapters.config import ACTIVATIONS
+from adapter_bert_tf.adapters.fields import ACTIVATIONS
 from adapter_bert_tf.adapters.methods.multitask import (
     TASK_IDS,
     TASKS,

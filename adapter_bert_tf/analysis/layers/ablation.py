@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.analysis import common, outputs, plots
 from adapter_bert_tf.analysis.cache import AnalysisCache

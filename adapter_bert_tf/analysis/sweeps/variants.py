@@ -1,12 +1,11 @@
 """Variations of Houlsby's adapter (Houlsby et al. 2019, section 3.6) in one table."""
 
-import dataclasses
 import os
 import statistics
 from typing import Any
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.adapters.config import PRESETS
+from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.analysis import common, outputs, plots
 from adapter_bert_tf.analysis.sweeps import line_plots, sweep_analysis
 from adapter_bert_tf.config.run_config import RunConfig
@@ -70,11 +69,11 @@ def _format_table(rows: list[list[str]]) -> str:
 
 def _write_configs(config: RunConfig) -> dict[str, str]:
     """Writes missing configurations; returns their paths by variation. Raises `InputError`."""
-    size = config.method.adapter_size or PRESETS["houlsby"].bottleneck_size
+    size = config.method.adapter_size or AdapterConfig().bottleneck_size
     paths: dict[str, str] = {}
     texts: dict[str, str] = {}
     for name, fields in VARIANTS.items():
-        variant = dataclasses.replace(PRESETS["houlsby"], bottleneck_size=size, **fields)
+        variant = AdapterConfig(size, **fields)
         path = paths[name] = os.path.join(config.output.folder, f"{name}.json")
         if not storage.exists(path):
             texts[path] = variant.to_json()

@@ -47,14 +47,15 @@ class MethodConfig:
     )
     adapter: str = _method(
         "houlsby",
-        "Preset (houlsby, adapter_bert, pfeiffer, parallel, scaled_parallel) or a JSON file of an "
-        "AdapterConfig.",
+        "Preset (houlsby, adapter_bert, pfeiffer, parallel, scaled_parallel, lora, ia3, prefix, "
+        "compacter, compacter++, mam) or a JSON file of a method's configuration.",
         only_with=_WITH_ADAPTERS,
     )
     adapter_size: int | None = _method(
         None,
-        "Bottleneck size, of all layers. Default: the preset's, 64; for a HyperFormer a 32nd of "
-        "the hidden size.",
+        "Size of the method in all layers: the bottleneck of adapters and Compacter, the rank of "
+        "LoRA, the length of a prefix. Default: the preset's; for a HyperFormer a 32nd of the "
+        "hidden size.",
         lowest=1,
         only_with=_WITH_SIZES,
     )
@@ -63,7 +64,7 @@ class MethodConfig:
     )
     adapter_init_scale: float | None = _method(
         None,
-        "Standard deviation of the adapters' initial kernels. Default: the preset's; "
+        "Standard deviation of the method's random initial kernels. Default: the preset's; "
         "adapter-bert's is 1e-3.",
         lowest=0.0,
         only_with=_WITH_ADAPTERS,

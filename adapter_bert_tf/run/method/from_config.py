@@ -7,11 +7,13 @@ from typing import Any
 from absl import logging
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig, parse_layers
+from adapter_bert_tf.adapters.fields import parse_layers
 from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
 from adapter_bert_tf.adapters.methods.multitask import MultitaskConfig
 from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
+from adapter_bert_tf.adapters.presets import PRESETS
 from adapter_bert_tf.adapters.registry import ModuleConfig
+from adapter_bert_tf.adapters.variable_specs import Sizes
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.run_config import RunConfig
@@ -36,6 +38,12 @@ from adapter_bert_tf.store.members import Member, load_member, make_fusion_confi
 from adapter_bert_tf.training.tuning import Tuning
 
 LARGEST_FILE = 1 << 20
+# What each of these settings changes in a preset or a file: `ModuleConfig.adjustable`.
+ADJUSTING = {
+    "adapter_size": "size",
+    "adapter_layers": "layers",
+    "adapter_init_scale": "init_scale",
+}
 
 
 def load_members(config: RunConfig, initial: InitialAdapter | None) -> tuple[Member, ...]:
@@ -129,7 +137,7 @@ def _of_initial(
     saved = initial.saved
     check_base(saved.config, base.fingerprint())
     adapter, tuning = contents.adapter_of(saved.config), contents.tuning_of(saved.config)
-    agreeing = _agreeing_settings(config, adapter, tuning, base.config.num_layers)
+    agreeing = _agreeing_settings(config, adapter, tuning, dataclasses.asdict(base.config))
     different = [
         f"--{name}={getattr(config, name)}"
         for name in with_role(Role.METHOD)
@@ -151,40 +159,48 @@ def _of_initial(
 
 
 def _agreeing_settings(
-    config: MethodConfig, module: ModuleConfig | None, tuning: Tuning, depth: int
+    config: MethodConfig, module: ModuleConfig | None, tuning: Tuning, sizes: Sizes
 ) -> set[str]:
     """Returns the names of the settings that agree with a saved adapter."""
-    adapter = module.single_task_config() if isinstance(module, MultitaskConfig) else module
     saved: dict[str, Any] = dataclasses.asdict(tuning) | {"tuning": tuning.method}
     saved |= multitask.settings_of(module)
+    adapter = module.single_task_config() if isinstance(module, MultitaskConfig) else module
     if isinstance(adapter, FusionConfig):
         saved["fusion_cooling_steps"] = adapter.cooling_steps
-    if isinstance(adapter, AdapterConfig):
-        saved["adapter_size"] = None if adapter.layer_sizes else adapter.bottleneck_size
-        saved["adapter_init_scale"] = adapter.init_scale
     agreeing = {name for name in saved if getattr(config, name, None) == saved[name]}
-    if adapter is not None and _is_named(config, adapter):
+    if adapter is None:
+        return agreeing
+    if _is_named(config, adapter):
         agreeing.add("adapter")
-    if isinstance(adapter, AdapterConfig):
-        layers = dataclasses.replace(adapter, layers=_layers(config))
-        if layers.layer_indices(depth) == adapter.layer_indices(depth):
-            agreeing.add("adapter_layers")
+    for setting, value in _adjustments(config).items():
+        name = ADJUSTING[setting]
+        is_said = value is not None or name == "layers"
+        if is_said and name in adapter.adjustable:
+            # Compared by variables: layers may be None or the indices of all.
+            same = adapter.adjusted(**{name: value}).specs(sizes) == adapter.specs(sizes)
+            agreeing |= {setting} if same else set()
     return agreeing
+
+
+def _adjustments(config: MethodConfig) -> dict[str, Any]:
+    """Dict from the settings that change a preset or file to their values; None: unchanged."""
+    return {
+        "adapter_size": config.adapter_size,
+        "adapter_layers": _layers(config),
+        "adapter_init_scale": config.adapter_init_scale,
+    }
 
 
 def _is_named(config: MethodConfig, adapter: ModuleConfig) -> bool:
     """Whether `--adapter` names an adapter; presets leave size, layers and initial scale open."""
-    named = _named(config.adapter)
-    if not (isinstance(named, AdapterConfig) and isinstance(adapter, AdapterConfig)):
-        return named == adapter
     is_preset = config.adapter in PRESETS
-    open_values: dict[str, Any] = {"layers": adapter.layers}
-    if is_preset or config.adapter_size is not None:
-        open_values["bottleneck_size"] = adapter.bottleneck_size
-        open_values["layer_sizes"] = adapter.layer_sizes
-    if is_preset or config.adapter_init_scale is not None:
-        open_values["init_scale"] = adapter.init_scale
-    return dataclasses.replace(named, **open_values) == adapter
+    changed = [
+        ADJUSTING[setting]
+        for setting, value in _adjustments(config).items()
+        if is_preset or setting == "adapter_layers" or value is not None
+    ]
+    named = _named(config.adapter).adjusted_like(adapter, changed)
+    return adapter in (named, named.stored_config())
 
 
 # === The module that the settings describe ===
@@ -200,7 +216,7 @@ def _adapter(
     if config.tuning == "pals":
         return multitask.pals(config, task_names)
     adapter = _with_overrides(config)
-    if config.tuning == "per_task_adapters" and isinstance(adapter, AdapterConfig):
+    if config.tuning == "per_task_adapters":
         return PerTaskConfig(adapter, tuple(task_names))
     return adapter
 
@@ -217,22 +233,15 @@ def _fusion(config: MethodConfig, members: Sequence[Member]) -> ModuleConfig:
 
 def _with_overrides(config: MethodConfig) -> ModuleConfig:
     adapter = _named(config.adapter)
-    overrides = {
-        "bottleneck_size": config.adapter_size,
-        "init_scale": config.adapter_init_scale,
-        "layers": _layers(config),
-    }
-    given = {name: value for name, value in overrides.items() if value is not None}
-    if not given:
-        return adapter
-    if not isinstance(adapter, AdapterConfig):
-        raise Conflict(
-            f"--adapter={config.adapter} has the kind {adapter.kind!r}, without {list(given)}. "
-            "Leave out --adapter_size, --adapter_layers and --adapter_init_scale."
-        )
-    if config.adapter_size is not None:
-        given["layer_sizes"] = ()
-    return dataclasses.replace(adapter, **given)  # type: ignore[arg-type]
+    given = {name: v for name, v in _adjustments(config).items() if v is not None}
+    for setting, value in given.items():
+        if ADJUSTING[setting] not in adapter.adjustable:
+            raise Conflict(
+                f"--adapter={config.adapter} has the kind {adapter.kind!r}, which --{setting} "
+                f"cannot change. Leave --{setting} out."
+            )
+        adapter = adapter.adjusted(**{ADJUSTING[setting]: value})
+    return adapter
 
 
 def _named(adapter: str) -> ModuleConfig:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.adapters.methods.hyperformer import REDUCTION, HyperFormerConfig
 from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
 from adapter_bert_tf.adapters.registry import ModuleConfig

@@ -1,0 +1,43 @@
+"""Presets: published methods by the names that `--adapter` takes."""
+
+from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
+from adapter_bert_tf.adapters.methods.compacter import CompacterConfig
+from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
+from adapter_bert_tf.adapters.methods.lora import LoraConfig
+from adapter_bert_tf.adapters.methods.prefix import PrefixConfig
+from adapter_bert_tf.adapters.methods.union import UnionConfig
+from adapter_bert_tf.adapters.registry import ModuleConfig
+
+PRESETS: dict[str, ModuleConfig] = {
+    # Houlsby et al. 2019: an adapter after both sublayers, tanh-GELU, size 64.
+    "houlsby": AdapterConfig(),
+    # The same with the initial values of the original code: both kernels near zero.
+    "adapter_bert": AdapterConfig(init_scale=1e-3, identity_init=False),
+    # Pfeiffer et al. 2021 (AdapterFusion): one adapter a layer, after the feed-forward sublayer.
+    "pfeiffer": AdapterConfig(activation="relu", sublayers=("feed_forward",), normalize_input=True),
+    # He et al. 2022, section 4: parallel to the feed-forward sublayer instead of after it; their
+    # best one is scaled by 4.
+    "parallel": AdapterConfig(activation="relu", sublayers=("feed_forward",), placement="parallel"),
+    "scaled_parallel": AdapterConfig(
+        activation="relu", sublayers=("feed_forward",), placement="parallel", scale=4.0
+    ),
+    # Hu et al. 2021: low-rank changes of queries and values.
+    "lora": LoraConfig(),
+    # Liu et al. 2022: vectors for keys, values and the activation of the feed-forward sublayer.
+    "ia3": Ia3Config(),
+    # Li & Liang 2021: trained keys and values, through a network of 512 hidden units.
+    "prefix": PrefixConfig(),
+    # Mahabadi et al. 2021 (Compacter): an adapter after both sublayers, or only after the
+    # feed-forward sublayer.
+    "compacter": CompacterConfig(),
+    "compacter++": CompacterConfig(sublayers=("feed_forward",)),
+    # He et al. 2022, section 4.6: a prefix of 30 and a scaled parallel adapter of size 512.
+    "mam": UnionConfig(
+        (
+            PrefixConfig(30),
+            AdapterConfig(
+                512, activation="relu", sublayers=("feed_forward",), placement="parallel", scale=4.0
+            ),
+        )
+    ),
+}

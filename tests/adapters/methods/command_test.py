@@ -1,0 +1,56 @@
+"""Presets of methods as flags: trained, sized, saved, started from, predicted with."""
+
+import json
+
+import pytest
+
+from adapter_bert_tf.adapters.presets import PRESETS
+from adapter_bert_tf.adapters.registry import ModuleConfig
+from tests.runs import base_flags, command, train, try_to_train, write_mrpc
+
+OTHERS = ["lora", "ia3", "prefix", "compacter", "mam"]
+
+
+@pytest.fixture(scope="module")
+def mrpc(tmp_path_factory):
+    return write_mrpc(tmp_path_factory.mktemp("data") / "MRPC")
+
+
+def adapter_of(out):
+    config = json.loads((out / "adapter" / "adapter_config.json").read_text())
+    return ModuleConfig.from_dict(config["adapter"])
+
+
+@pytest.mark.parametrize(
+    "preset", [pytest.param(n, marks=[pytest.mark.long] * (n != "lora")) for n in OTHERS]
+)
+def test_a_preset_is_trained_saved_and_loaded(preset, mrpc, tiny_base_folder, tmp_path):
+    flags = [f"--adapter={preset}", "--num_train_epochs=1", "--do_eval", "--do_predict"]
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", *flags)
+    assert adapter_of(out) == PRESETS[preset].stored_config()
+    again = tmp_path / "again"
+    error = command(
+        "--task_name=mrpc",
+        f"--data_dir={mrpc}",
+        "--do_eval",
+        "--do_predict",
+        *base_flags(tiny_base_folder),
+        "--max_seq_length=16",
+        f"--adapter_dir={out}/adapter",
+        f"--output_dir={again}",
+    )
+    assert error is None
+    for name in ("eval_results.txt", "MRPC.tsv"):
+        assert (out / name).read_text() == (again / name).read_text()
+
+
+def test_size_and_layers_and_a_start_from_it(mrpc, tiny_base_folder, tmp_path):
+    flags = ["--adapter=lora", "--adapter_size=3", "--adapter_layers=1", "--num_train_epochs=0.5"]
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", *flags)
+    assert adapter_of(out) == PRESETS["lora"].adjusted(size=3, layers=(1,))
+    start = f"--init_from={out}/adapter"
+    train(mrpc, tiny_base_folder, tmp_path / "next", *flags, start)
+    assert adapter_of(tmp_path / "next") == adapter_of(out)
+    for wrong in ("--adapter_size=4", "--adapter=houlsby", "--adapter_layers=0-1"):
+        error = try_to_train(mrpc, tiny_base_folder, tmp_path / "no", wrong, start)
+        assert wrong in error
