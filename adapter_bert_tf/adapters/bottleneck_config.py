@@ -87,6 +87,7 @@ class AdapterConfig(fields.LayeredConfig):
     """
 
     stackable: ClassVar[bool] = True
+    why_unmerged: ClassVar[str] = "an adapter has an activation between its two kernels"
     adjustable: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "size": ("bottleneck_size", "layer_sizes"),
         "layers": ("layers",),

@@ -41,7 +41,7 @@ class ModuleConfig:
       module_class: the `AdapterModule` that computes it; `module_for` sets it.
       groups: of its variables, in the order of the report.
       adds_positions: whether keys and values get more positions.
-      why_unmerged: why `merged` refuses.
+      why_unmerged: why it cannot be merged into the base; empty if it can.
       stackable: whether rows of one batch may each have values of their own.
       borrowed_groups: groups whose values come from other adapters; an adapter directory also holds
         the files of those adapters.
@@ -165,15 +165,21 @@ class ModuleConfig:
     def merged(
         self, values: Mapping[str, np.ndarray], base: Mapping[str, np.ndarray]
     ) -> dict[str, np.ndarray]:
-        """Dict from common name to value of the base's variables that make it compute the same.
+        """Dict from common name to the values of the base's variables that change if it is merged.
 
-        `values` are those of `specs`; `base` has all variables of the base by common name. Raises
-        `Unsupported` for a method that no weights of the base can replace.
+        `values` are those of `specs`, `base` those of the base, by common name. Only for a method
+        that `check_mergeable` accepts.
         """
-        raise Unsupported(
-            f"The kind {self.kind!r} cannot be merged into the base: {self.why_unmerged}. Serve it "
-            "without merging."
-        )
+        raise NotImplementedError
+
+    def check_mergeable(self) -> None:
+        """Raises `Unsupported` for a method that no weights of the base can replace."""
+        if self.why_unmerged:
+            raise Unsupported(
+                f"The kind {self.kind!r} cannot be merged into the base: {self.why_unmerged}. "
+                "Export it without merging.",
+                "merge",
+            )
 
     def without_lowest(self, count: int, num_layers: int) -> ModuleConfig:
         """The configuration without the lowest layers (AdapterDrop). Raises `InputError`."""

@@ -45,6 +45,7 @@ class Ia3Config(fields.LayeredConfig):
     """
 
     stackable: ClassVar[bool] = True
+    why_unmerged: ClassVar[str] = ""
 
     projections: tuple[str, ...] = ("key", "value", "activation")
     layers: tuple[int, ...] | None = None

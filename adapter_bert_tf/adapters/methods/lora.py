@@ -82,6 +82,7 @@ class LoraConfig(fields.LayeredConfig):
     """
 
     stackable: ClassVar[bool] = True
+    why_unmerged: ClassVar[str] = ""
     adjustable: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "size": ("rank", "ranks"),
         "layers": ("layers",),
