@@ -104,7 +104,7 @@ class ModuleConfig:
         return ()
 
     def sizes(self, num_layers: int) -> tuple[int, ...]:
-        """What `--adapter_size` sets, in each place that has one: the sizes of `store list`."""
+        """The sizes of all places that have one, such as ranks, for lists of adapters."""
         first, *_ = self.adjustable.get("size", (None,))
         return (getattr(self, first),) if first else ()
 
@@ -177,8 +177,8 @@ class ModuleConfig:
         if self.why_unmerged:
             raise Unsupported(
                 f"The kind {self.kind!r} cannot be merged into the base: {self.why_unmerged}. "
-                "Export it without merging.",
-                "merge",
+                "Export it with merge=False.",
+                "merge=False",
             )
 
     def without_lowest(self, count: int, num_layers: int) -> ModuleConfig:

@@ -233,7 +233,7 @@ def _with_overrides(config: MethodConfig) -> ModuleConfig:
         if ADJUSTING[setting] not in adapter.adjustable:
             raise Conflict(
                 f"--adapter={config.adapter} has the kind {adapter.kind!r}, which --{setting} "
-                f"cannot change. Leave --{setting} out."
+                f"cannot change. Leave out --{setting}."
             )
         adapter = adapter.adjusted(**{ADJUSTING[setting]: value})
     return adapter
