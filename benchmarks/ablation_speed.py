@@ -12,9 +12,9 @@ import time
 import numpy as np
 import tensorflow as tf
 from absl import app, flags
+from adapter_bert_tf.analysis.dev_set import dev_set
 
 from adapter_bert_tf.analysis import common
-from adapter_bert_tf.analysis.dev_set import dev_set
 from adapter_bert_tf.analysis.layers import ablation
 from adapter_bert_tf.analysis.layers.removal import NOTHING, SUBLAYERS, spans
 from adapter_bert_tf.cli.absl_flags import config_of, define_flags

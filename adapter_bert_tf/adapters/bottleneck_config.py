@@ -87,6 +87,7 @@ class AdapterConfig(fields.LayeredConfig):
     """
 
     stackable: ClassVar[bool] = True
+    why_unmerged: ClassVar[str] = "an adapter has an activation between its two kernels"
     adjustable: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "size": ("bottleneck_size", "layer_sizes"),
         "layers": ("layers",),
@@ -136,9 +137,16 @@ class AdapterConfig(fields.LayeredConfig):
             for name, shape in self.variable_shapes(sizes["hidden_size"], i).items()
         }
 
+    @property
+    def changed_sublayers(self) -> tuple[str, ...]:
+        return self.sublayers
+
     def size_of(self, layer: int) -> int:
         """The bottleneck size in a layer."""
         return dict(self.layer_sizes).get(layer, self.bottleneck_size)
+
+    def sizes(self, num_layers: int) -> tuple[int, ...]:
+        return tuple(self.size_of(i) for i in self.layer_indices(num_layers))
 
     def variable_shapes(
         self, hidden_size: int, layer: int | None = None

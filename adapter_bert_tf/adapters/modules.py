@@ -26,6 +26,11 @@ PROJECTIONS = {
 }
 
 
+def sublayers_of(projections: Collection[str]) -> tuple[str, ...]:
+    """The sublayers of some projections."""
+    return tuple(s for s, names in PROJECTIONS.items() if not set(names).isdisjoint(projections))
+
+
 @dataclasses.dataclass(frozen=True)
 class Sublayer:
     """A sublayer of a block during a call: all values that a module may depend on.

@@ -1,4 +1,4 @@
-"""Presets: published methods by the names that `--adapter` takes."""
+"""Presets: published methods by name."""
 
 from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.adapters.methods.compacter import CompacterConfig

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 MODULE_KINDS: dict[str, type[ModuleConfig]] = {}
+TASKS = "tasks"  # First part of the names of a task's variables.
 DEFAULT_KIND = "bottleneck"  # Of a dict without a kind: the first versions had no other.
 
 
@@ -40,10 +41,12 @@ class ModuleConfig:
       module_class: the `AdapterModule` that computes it; `module_for` sets it.
       groups: of its variables, in the order of the report.
       adds_positions: whether keys and values get more positions.
-      why_unmerged: why `merged` refuses.
+      why_unmerged: why it cannot be merged into the base; empty if it can.
       stackable: whether rows of one batch may each have values of their own.
       borrowed_groups: groups whose values come from other adapters; an adapter directory also holds
         the files of those adapters.
+      generates: whether the adapters of a task are computed from other variables. They then differ
+        between machines by rounding.
       adjustable: dict from what a setting can change (`size`, `layers`, `init_scale`) to the fields
         that hold it: the first gets the value, the others their defaults.
     """
@@ -55,6 +58,7 @@ class ModuleConfig:
     why_unmerged: ClassVar[str] = "it computes what a dense layer cannot"
     stackable: ClassVar[bool] = False
     borrowed_groups: ClassVar[tuple[str, ...]] = ()
+    generates: ClassVar[bool] = False
     adjustable: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
@@ -83,6 +87,50 @@ class ModuleConfig:
     def replaced_groups(self) -> tuple[str, ...]:
         """Groups of the base's variables that the borrowed values replace."""
         return ()
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        """The tasks that have variables of their own; none for one set of variables."""
+        return ()
+
+    @property
+    def member_names(self) -> tuple[str, ...]:
+        """The adapters that the values of `borrowed_groups` come from."""
+        return ()
+
+    @property
+    def changed_sublayers(self) -> tuple[str, ...]:
+        """The sublayers that change, of `modules.PROJECTIONS`; none if that is not known."""
+        return ()
+
+    def sizes(self, num_layers: int) -> tuple[int, ...]:
+        """The sizes of all places that have one, such as ranks, for lists of adapters."""
+        first, *_ = self.adjustable.get("size", (None,))
+        return (getattr(self, first),) if first else ()
+
+    def single_task_config(self) -> ModuleConfig | None:
+        """The configuration of one task's adapters by themselves; None if there is no such."""
+        return self
+
+    def with_tasks(self, names: Sequence[str]) -> Self:
+        """The configuration for other tasks."""
+        return self
+
+    def values_for_tasks(
+        self, values: Mapping[str, Tensor], sources: Mapping[str, str | None]
+    ) -> dict[str, Tensor]:
+        """Values of this configuration for other tasks, without those of heads.
+
+        `sources` maps each new task to the task whose values it takes, or to None for the mean of
+        all tasks. Raises `InputError` for None if the method does not generate its adapters.
+        """
+        return {n: value for n, value in values.items() if not n.startswith(f"{TASKS}/")}
+
+    def values_of_task(
+        self, values: Mapping[str, Tensor], name: str, source: str | None
+    ) -> dict[str, Tensor]:
+        """The values of `single_task_config` that a task has for itself; see `values_for_tasks`."""
+        return {}
 
     def adjusted(self, **values: Any) -> Self:
         """The configuration with values by the names of `adjustable`. Raises `InputError`."""
@@ -117,15 +165,21 @@ class ModuleConfig:
     def merged(
         self, values: Mapping[str, np.ndarray], base: Mapping[str, np.ndarray]
     ) -> dict[str, np.ndarray]:
-        """Dict from common name to value of the base's variables that make it compute the same.
+        """Dict from common name to the values of the base's variables that change if it is merged.
 
-        `values` are those of `specs`; `base` has all variables of the base by common name. Raises
-        `Unsupported` for a method that no weights of the base can replace.
+        `values` are those of `specs`, `base` those of the base, by common name. Only for a method
+        that `check_mergeable` accepts.
         """
-        raise Unsupported(
-            f"The kind {self.kind!r} cannot be merged into the base: {self.why_unmerged}. Serve it "
-            "without merging."
-        )
+        raise NotImplementedError
+
+    def check_mergeable(self) -> None:
+        """Raises `Unsupported` for a method that no weights of the base can replace."""
+        if self.why_unmerged:
+            raise Unsupported(
+                f"The kind {self.kind!r} cannot be merged into the base: {self.why_unmerged}. "
+                "Export it with merge=False.",
+                "merge=False",
+            )
 
     def without_lowest(self, count: int, num_layers: int) -> ModuleConfig:
         """The configuration without the lowest layers (AdapterDrop). Raises `InputError`."""
@@ -197,6 +251,11 @@ def _default(config: Any, field: str) -> Any:
 
 Config = TypeVar("Config", bound=ModuleConfig)
 Module = TypeVar("Module", bound=AdapterModule)
+
+
+def of_kind(config: ModuleConfig | None, kind: type[Config]) -> Config | None:
+    """A configuration if it is of one kind, or None."""
+    return config if isinstance(config, kind) else None
 
 
 def register(kind: str) -> Callable[[type[Config]], type[Config]]:

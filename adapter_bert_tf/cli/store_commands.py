@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.config.messages import spell_for_command
 from adapter_bert_tf.errors import InputError, NotFound, Unsupported
@@ -111,12 +110,10 @@ def _row(path: str) -> str:
 
 
 def _size_text(config: Mapping[str, Any]) -> str:
-    """The bottleneck size, or the smallest and the largest one."""
+    """The size of the method, or the smallest and the largest one."""
     adapter = adapter_of(config)
-    if not isinstance(adapter, AdapterConfig):
-        return str(getattr(adapter, "bottleneck_size", "-"))
-    sizes = [adapter.size_of(i) for i in adapter.layer_indices(config["base"]["num_layers"])]
-    return "-".join(map(str, sorted({min(sizes), max(sizes)})))
+    sizes = adapter.sizes(config["base"]["num_layers"]) if adapter else ()
+    return "-".join(map(str, sorted({min(sizes), max(sizes)}))) if sizes else "-"
 
 
 def show_adapters(parsed: argparse.Namespace) -> None:

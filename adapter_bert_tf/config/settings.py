@@ -27,7 +27,7 @@ NOT_IN_PYTHON = (
     # The texts decide them, or `TrainedTask` replaces them.
     *("task_name", "data_dir", "label_column", "do_predict", "do_export", "adapter_dir"),
     # They only make sense on a command line, or leave no single adapter.
-    *("config", "dry_run", "folds", "fold", "export_dir"),
+    *("config", "dry_run", "folds", "fold", "export_dir", "merge"),
     # `train` has arguments of these names.
     *("text_a_column", "text_b_column", "output_dir", "base_model"),
 )

@@ -29,6 +29,7 @@ from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.run.checks import paths
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.serving.export import export_task
+from adapter_bert_tf.serving.merged import merged_model
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.task_types import TASK_TYPES
 
@@ -52,12 +53,18 @@ class TrainedTask(Predictor):
         """Writes the adapter directory. Raises `InputError` if another adapter is there."""
         self.model.save_adapter(self.adapters[0], folder)
 
-    def export(self, folder: str | os.PathLike[str]) -> None:
-        """Writes a SavedModel that takes texts. Raises `InputError` if something else is there."""
+    def export(self, folder: str | os.PathLike[str], merge: bool = False) -> None:
+        """Writes a SavedModel that takes texts.
+
+        With `merge` the base's weights take in those of LoRA or (IA)^3, and the SavedModel is as
+        fast as the base alone. Raises `InputError` if something else is in the folder, or for
+        another method with `merge`.
+        """
         name, path = self.adapters[0], storage.path_of(folder)
         SavedModelDir(path).require_not_a_result(own=self.output_dir)
         config, vocabulary = self.model.config(name), self.model.base.vocabulary
-        export_task(path, self.model.model(name), config, vocabulary)
+        model = self.model.model(name)
+        export_task(path, merged_model(model, config) if merge else model, config, vocabulary)
 
 
 def _sweep_results(output_dir: str) -> dict[str, float]:

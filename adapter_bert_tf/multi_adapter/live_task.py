@@ -9,7 +9,7 @@ import numpy as np
 
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.presets import PRESETS
-from adapter_bert_tf.adapters.registry import ModuleConfig
+from adapter_bert_tf.adapters.registry import ModuleConfig, of_kind
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.multi_adapter.inputs import require_strings
@@ -76,7 +76,7 @@ def describe_task(
             f"{preview(tuning)} and {preview(head)}"
         )
     adapter = PRESETS.get(config) if isinstance(config, str) else config
-    if not isinstance(adapter, ModuleConfig) and config is not None:
+    if config is not None and of_kind(adapter, ModuleConfig) is None:
         raise InputError(
             f"config must be one of {list(PRESETS)}, a configuration such as AdapterConfig, or "
             f"None. Received: {preview(config)}"

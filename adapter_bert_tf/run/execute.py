@@ -7,7 +7,6 @@ from typing import Any
 
 import tf_keras
 
-from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
 from adapter_bert_tf.errors import NotFound
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output import provenance
@@ -76,7 +75,7 @@ def new_model(runner: TaskRunner, plan: Plan) -> EncoderModel:
         model = runner.new_model(plan, encoder)
     model.compile(jit_compile=plan.training.jit_compile)
     untouched = plan.base.assign(model.named_variables())
-    if isinstance(plan.method.adapter, FusionConfig) and plan.members:
+    if plan.method.adapter and plan.members:
         variables = model.named_variables()
         for name, value in stack_members(plan.method.adapter, plan.members).items():
             variables[name].assign(value)

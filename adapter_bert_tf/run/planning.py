@@ -11,7 +11,7 @@ from adapter_bert_tf.config import checks, settings
 from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.task_list import takes_subsets
-from adapter_bert_tf.errors import Conflict, Mismatch, Missing
+from adapter_bert_tf.errors import Conflict, Mismatch, Missing, error_context
 from adapter_bert_tf.output.output_dir import OutputDir
 from adapter_bert_tf.output.run_dir import RunDir
 from adapter_bert_tf.run.batch_sizes import batches_of, training_settings
@@ -68,6 +68,7 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
     names = runner.task_names(config)
     method = method_from_config(config.method, config.given, base, saved, initial, members, names)
     runner.check_method(method, initial)
+    _check_merge(config, method)
     _check_cache_frozen(config, runner, method)
 
     # === Data, and the folder of a run on this data ===
@@ -100,6 +101,19 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
     )
     _check_selection(runner, plan)
     return plan
+
+
+def _check_merge(config: RunConfig, method: Method) -> None:
+    """Raises `InputError` unless `--merge` can merge the method."""
+    if not config.actions.merge or method.adapter is None:
+        return
+    if method.tuning.of_several_tasks:
+        raise Conflict(
+            f"--merge works with one task, whose weights the base takes in. Received: --tuning="
+            f"{method.tuning.method}, of several. Leave out --merge."
+        )
+    with error_context("--merge"):
+        method.adapter.check_mergeable()
 
 
 def check_replaced_folders(config: RunConfig) -> None:

@@ -22,6 +22,7 @@ from adapter_bert_tf.run.plan import Job, Method, Plan
 from adapter_bert_tf.run.saved_settings import config_as_read
 from adapter_bert_tf.run.task_data import DevSet, TaskData
 from adapter_bert_tf.serving.export import export_task
+from adapter_bert_tf.serving.merged import merged_model
 from adapter_bert_tf.store import SavedAdapter, contents, save_adapter, schema
 from adapter_bert_tf.store.members import update_members
 from adapter_bert_tf.store.multitask import require_one_task
@@ -187,7 +188,8 @@ class TaskRunner(abc.ABC):
     def export(self, job: Job) -> None:
         """Writes the SavedModel."""
         plan, config = job.plan, self.exported_config(job)
-        self.export_model(plan.output.export_folder, job.model, config, plan.base.vocabulary)
+        model = merged_model(job.model, config) if plan.actions.merge else job.model
+        self.export_model(plan.output.export_folder, model, config, plan.base.vocabulary)
         print(f"SavedModel: {plan.output.export_folder}", flush=True)
 
 

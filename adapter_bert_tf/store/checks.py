@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
-from adapter_bert_tf.adapters.methods.multitask import MultitaskConfig, check_task_names
+from adapter_bert_tf.adapters.methods.multitask import check_task_names
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base.config import LARGEST
 from adapter_bert_tf.base.tokenizer_settings import TOKENIZER
@@ -243,15 +242,15 @@ def _check_adapter(config: Mapping[str, Any]) -> None:
         )
     _check_members(adapter, config.get("members"))
     names = names_of(config) if is_several(config) else None
-    if isinstance(adapter, MultitaskConfig) and list(adapter.tasks) != names:
+    if adapter and adapter.task_names and list(adapter.task_names) != names:
         raise InputError(
-            f"there must be parts of each task. Received: those of {preview(adapter.tasks)}"
+            f"there must be parts of each task. Received: those of {preview(adapter.task_names)}"
         )
 
 
 def _check_members(adapter: ModuleConfig | None, digests: Any) -> None:
     """A fusion names the digest of each member; nothing else has members."""
-    count = len(adapter.members) if isinstance(adapter, FusionConfig) else 0
+    count = len(adapter.member_names) if adapter else 0
     if count == 0 and digests is None:
         return
     valid = isinstance(digests, list) and all(

@@ -10,6 +10,7 @@ import numpy as np
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.adapters.methods.fusion_config import WHY_SERIAL, FusionConfig
+from adapter_bert_tf.adapters.registry import ModuleConfig, of_kind
 from adapter_bert_tf.errors import Conflict, Damaged, InputError, Mismatch, NotFound, Unsupported
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents, schema, weights
@@ -71,20 +72,20 @@ def load_member(folder: str, name: str | None = None) -> Member:
 
 def read_members(folder: str, config: Mapping[str, Any]) -> tuple[Member, ...]:
     """Reads the members of a fusion; an empty tuple for other adapters. Raises `InputError`."""
-    adapter = contents.adapter_of(config)
-    if not isinstance(adapter, FusionConfig):
+    fusion = of_kind(contents.adapter_of(config), FusionConfig)
+    if fusion is None:
         return ()
     parent, digests = os.path.join(folder, MEMBERS), config["members"]
     _check_member_folders(parent, digests)
     members = tuple(
         _read_member(os.path.join(parent, digest[:16]), name, digest)
-        for name, digest in zip(adapter.members, digests, strict=True)
+        for name, digest in zip(fusion.members, digests, strict=True)
     )
-    members_config = make_fusion_config(members, adapter.cooling_steps)
-    if members_config != adapter:
+    members_config = make_fusion_config(members, fusion.cooling_steps)
+    if members_config != fusion:
         raise Damaged(
             f"The members in {parent!r} do not match {CONFIG}: {preview(members_config)} in the "
-            f"folder, {preview(adapter)} in {CONFIG}."
+            f"folder, {preview(fusion)} in {CONFIG}."
         )
     check_base(members[0].config, config["base"])
     return members
@@ -151,8 +152,9 @@ def make_fusion_config(members: Sequence[Member], cooling_steps: int = 0) -> Fus
 
 def _bottleneck_config(member: Member) -> AdapterConfig:
     """The configuration of a member. Raises `InputError` unless a fusion can use it."""
-    tuning, adapter = contents.tuning_of(member.config), contents.adapter_of(member.config)
-    if tuning.method != "adapters" or not isinstance(adapter, AdapterConfig):
+    tuning = contents.tuning_of(member.config)
+    adapter = of_kind(contents.adapter_of(member.config), AdapterConfig)
+    if tuning.method != "adapters" or adapter is None:
         raise Mismatch(
             f"The member {preview(member.name)} has no bottleneck adapters (tuning="
             f"{tuning.method!r}), which a fusion needs. Train it with tuning='adapters'.",
@@ -193,11 +195,11 @@ def _check_compatible(first: Member, other: Member) -> None:
         )
 
 
-def stack_members(config: FusionConfig, members: Sequence[Member]) -> dict[str, np.ndarray]:
+def stack_members(config: ModuleConfig, members: Sequence[Member]) -> dict[str, np.ndarray]:
     """Stacks the members' weights to `[members, ...]`, with their common LayerNorms if any."""
     names = [name for name in members[0].weights if name.startswith("adapters/")]
     arrays = {_stacked_name(name): np.stack([m.weights[name] for m in members]) for name in names}
-    if config.own_norms:
+    if "LayerNorm" in config.replaced_groups:
         arrays |= {n: value for n, value in members[0].weights.items() if NORM in n}
     return arrays
 

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from adapter_bert_tf.adapters.methods.multitask import MultitaskConfig
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.variable_specs import values_with_prefix
 from adapter_bert_tf.store import contents
@@ -34,7 +33,7 @@ def separate_task(
     task, and for None if the method has no weights for a new task.
     """
     name, adapter = task or names_of(config)[0], contents.adapter_of(config)
-    single = adapter.single_task_config() if isinstance(adapter, MultitaskConfig) else adapter
+    single = adapter.single_task_config() if adapter else None
     method = "adapters" if single else "layer_norm"
     tuning = dataclasses.replace(contents.tuning_of(config), method=method)
     task_config = config_of(config, name) | {
@@ -43,7 +42,6 @@ def separate_task(
         "adapter": single.to_dict() if single else None,
     }
     task_values = {**values, **values_with_prefix(values, f"{TASKS}/{name}")}
-    if isinstance(adapter, MultitaskConfig):
-        one_task = dataclasses.replace(adapter, tasks=(name,))  # type: ignore[type-var]
-        task_values |= one_task.values_by_task(adapter.values_for_tasks(values, {name: task}))[name]
+    if adapter:
+        task_values |= adapter.values_of_task(values, name, task)
     return task_config, {key: task_values[key] for key in contents.expected_shapes(task_config)}

@@ -9,6 +9,7 @@ import tensorflow as tf
 from adapter_bert_tf.adapters.modules import AdapterModule, Sublayer
 from adapter_bert_tf.analysis.layers import influence
 from tests.analysis.looked import look, model_of, some_inputs
+from tests.runs import train
 
 
 class Scaled(AdapterModule):
@@ -58,3 +59,13 @@ def test_the_picture():
     heights = [round(bar.get_height(), 6) for bar in axes.patches]
     assert heights == [10, 5, 20, 0]
     assert "n = 1,234 word pieces" in axes.get_title() and "%" in axes.get_ylabel()
+
+
+def test_a_method_that_adds_to_no_sublayer_is_refused(looked_at, tmp_path):
+    """LoRA changes what is inside; ablations measure it."""
+    out = train(looked_at.data, looked_at.base, tmp_path / "run", "--adapter=lora")
+    adapter = f"--adapter_dir={out}/adapter"
+    error = look("influence", looked_at, adapter, f"--output_dir={tmp_path}/influence")
+    assert "ablation" in error
+    assert look("ablation", looked_at, adapter, f"--output_dir={tmp_path}/ablation") is None
+    assert (tmp_path / "ablation" / "ablation.csv").exists()

@@ -26,7 +26,8 @@ from docs import generate_settings
 ROOT = pathlib.Path(__file__).parents[2]
 # What follows from the roles, by hand: a change of a role must be a decision.
 FREE = """
-    output_dir do_eval do_predict do_export export_dir eval_batch_size predict_batch_size overwrite
+    output_dir do_eval do_predict do_export merge export_dir eval_batch_size predict_batch_size
+    overwrite
     config dry_run report cache_frozen save_checkpoints_steps iterations_per_loop verbose_logging
     features_dir question context tpu_name tpu_zone gcp_project master num_tpu_cores
     gpu_memory_limit parallel_trials
@@ -37,7 +38,7 @@ ONLY_RESULTS = """
 """
 NOT_SWEPT = """
     task_name data_dir data_source train_file predict_file output_dir adapter_dir features_dir
-    config sweep num_trials overwrite dry_run report do_train do_eval do_predict do_export
+    config sweep num_trials overwrite dry_run report do_train do_eval do_predict do_export merge
     export_dir split_seed dev_share seed adapter_name metric folds gpu_memory_limit
     parallel_trials dev_file test_file tfds_name
 """
@@ -97,7 +98,7 @@ WRITTEN = "output_dir export_dir features_dir"
         (settings.NOT_REPEATED, NOT_REPEATED),
         (settings.with_role(Role.BASE), BASE),
         (settings.with_role(Role.SWEEP), "sweep num_trials"),
-        (settings.with_role(Role.APPLY, Role.EXPORT), "do_eval do_predict do_export"),
+        (settings.with_role(Role.APPLY, Role.EXPORT), "do_eval do_predict do_export merge"),
         (settings.paths_read(training=True), READ),
         (settings.paths_read(training=False), READ + " adapter_dir"),
         (settings.paths_written(training=True), WRITTEN + " adapter_dir"),

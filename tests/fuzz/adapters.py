@@ -14,6 +14,7 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig
 from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
 from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
+from adapter_bert_tf.adapters.presets import PRESETS
 from adapter_bert_tf.cli import store_commands
 from adapter_bert_tf.config.sections.model import MethodConfig
 from adapter_bert_tf.errors import InputError
@@ -170,7 +171,8 @@ PARTS = {
 @st.composite
 def files(draw):
     """Files for `--adapter`, and texts for `--adapter_layers`."""
-    anything = values.changed(PARTS) | values.changed(json.loads(json.dumps(ADAPTER.__dict__)))
+    known = [PARTS, ADAPTER.__dict__, *(config.to_dict() for config in PRESETS.values())]
+    anything = st.one_of([values.changed(json.loads(json.dumps(parts))) for parts in known])
     content = draw(values.json_bytes(anything | values.json_values()))
     layers = st.none() | st.text("0123456789-,. ", max_size=12) | values.texts()
     return Case({"adapter.json": content}, {"layers": draw(layers)})

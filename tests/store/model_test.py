@@ -346,7 +346,7 @@ REFUSED = {
     ),
     "nothing for the rows": (lambda m, i: m(i, adapter=None), "invalid: adapter"),
     "unknown preset": (
-        lambda m, i: m.add_adapter("new", ["a"], "lora"),
+        lambda m, i: m.add_adapter("new", ["a"], "no such preset"),
         "invalid: config must be one of",
     ),
     "a dict": (

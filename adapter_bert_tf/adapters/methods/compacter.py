@@ -100,6 +100,10 @@ class CompacterConfig(fields.LayeredConfig):
             specs[f"{part}_bias"] = VariableSpec((outputs,), "adapters")
         return specs
 
+    @property
+    def changed_sublayers(self) -> tuple[str, ...]:
+        return self.sublayers
+
     def bottleneck(self) -> AdapterConfig:
         """The configuration of adapters with the same kernels."""
         return AdapterConfig(

@@ -98,6 +98,10 @@ class FusionConfig(ModuleConfig):
         return {prefix: ScoreDropout(rate, self.cooling_steps) for prefix in sorted(prefixes)}
 
     @property
+    def member_names(self) -> tuple[str, ...]:
+        return self.members
+
+    @property
     def replaced_groups(self) -> tuple[str, ...]:
         return ("LayerNorm",) if self.own_norms else ()
 

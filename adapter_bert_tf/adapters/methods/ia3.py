@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from adapter_bert_tf.adapters import fields
-from adapter_bert_tf.adapters.modules import PROJECTIONS, AdapterModule, Projection
+from adapter_bert_tf.adapters.modules import PROJECTIONS, AdapterModule, Projection, sublayers_of
 from adapter_bert_tf.adapters.ops import ROWS
 from adapter_bert_tf.adapters.registry import module_for, register
 from adapter_bert_tf.adapters.variable_specs import (
@@ -45,6 +45,7 @@ class Ia3Config(fields.LayeredConfig):
     """
 
     stackable: ClassVar[bool] = True
+    why_unmerged: ClassVar[str] = ""
 
     projections: tuple[str, ...] = ("key", "value", "activation")
     layers: tuple[int, ...] | None = None
@@ -62,6 +63,10 @@ class Ia3Config(fields.LayeredConfig):
             for i in self.layer_indices(sizes["num_layers"])
             for name in self.projections
         }
+
+    @property
+    def changed_sublayers(self) -> tuple[str, ...]:
+        return sublayers_of(self.projections)
 
     def merged(
         self, values: Mapping[str, np.ndarray], base: Mapping[str, np.ndarray]

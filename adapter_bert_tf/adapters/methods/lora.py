@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adapter_bert_tf.adapters import fields
-from adapter_bert_tf.adapters.modules import AdapterModule, Projection
+from adapter_bert_tf.adapters.modules import AdapterModule, Projection, sublayers_of
 from adapter_bert_tf.adapters.ops import product
 from adapter_bert_tf.adapters.registry import module_for, register
 from adapter_bert_tf.adapters.variable_specs import (
@@ -82,6 +82,7 @@ class LoraConfig(fields.LayeredConfig):
     """
 
     stackable: ClassVar[bool] = True
+    why_unmerged: ClassVar[str] = ""
     adjustable: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "size": ("rank", "ranks"),
         "layers": ("layers",),
@@ -135,6 +136,10 @@ class LoraConfig(fields.LayeredConfig):
         rank: int = dict(self.ranks).get(f"layer_{layer}/{projection}", self.rank)
         return rank
 
+    def sizes(self, num_layers: int) -> tuple[int, ...]:
+        layers = self.layer_indices(num_layers)
+        return tuple(self.rank_of(i, name) for i in layers for name in self.projections)
+
     def factor_of(self, layer: int, projection: str) -> float:
         """The factor of `B A x` in a place."""
         rank = self.rank_of(layer, projection)
@@ -151,6 +156,10 @@ class LoraConfig(fields.LayeredConfig):
         if not self.dropout:
             return {}
         return {name.rpartition("/")[0]: self.dropout for name in self.specs(sizes)}
+
+    @property
+    def changed_sublayers(self) -> tuple[str, ...]:
+        return sublayers_of(self.projections)
 
     def merged(
         self, values: Mapping[str, np.ndarray], base: Mapping[str, np.ndarray]

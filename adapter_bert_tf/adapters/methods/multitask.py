@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adapter_bert_tf.adapters.ops import Tensor
+from adapter_bert_tf.adapters.registry import TASKS as TASKS
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.adapters.variable_specs import Sizes, values_with_prefix
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.sanitize import preview
 
-TASKS = "tasks"  # First part of the names of a task's variables.
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 TASK_IDS = "task_ids"  # The input with the number of each row's task.
 MOST_TASKS = 1_000
 TASK_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -37,12 +40,9 @@ class MultitaskConfig(ModuleConfig):
     """A method in which each of several tasks has variables of its own.
 
     Attributes:
-      generates: whether the adapters of a task are computed from other variables. They then differ
-        between machines by rounding.
       tasks: names of the tasks, in the order of their numbers.
     """
 
-    generates: ClassVar[bool] = False
     tasks: tuple[str, ...]
 
     def _check_tasks(self) -> None:
@@ -51,9 +51,15 @@ class MultitaskConfig(ModuleConfig):
             object.__setattr__(self, "tasks", tuple(self.tasks))
         check_task_names(self.tasks)
 
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        return self.tasks
+
     def single_task_config(self) -> ModuleConfig | None:
-        """The configuration of one task's adapters by themselves; None if there is no such."""
         return None
+
+    def with_tasks(self, names: Sequence[str]) -> Self:
+        return dataclasses.replace(self, tasks=tuple(names))  # type: ignore[type-var]
 
     def values_by_task(self, values: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
         """Dict from each task to its values, under the names of `single_task_config`."""
@@ -62,16 +68,17 @@ class MultitaskConfig(ModuleConfig):
     def values_for_tasks(
         self, values: Mapping[str, Tensor], sources: Mapping[str, str | None]
     ) -> dict[str, Tensor]:
-        """Values of this configuration for other tasks, without those of heads.
-
-        `sources` maps each new task to the task whose values it takes, or to None for the mean of
-        all tasks. Raises `InputError` for None if the method does not generate its adapters.
-        """
         new_values = {n: value for n, value in values.items() if not n.startswith(f"{TASKS}/")}
         for name, source in sources.items():
             own = _task_values(values, source) if source else self._mean_values(values, name)
             new_values |= {f"{TASKS}/{name}/{key}": value for key, value in own.items()}
         return new_values
+
+    def values_of_task(
+        self, values: Mapping[str, Tensor], name: str, source: str | None
+    ) -> dict[str, Tensor]:
+        own = self.values_for_tasks(values, {name: source})
+        return self.with_tasks([name]).values_by_task(own)[name]
 
     def _mean_values(self, values: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
         if not self.generates:

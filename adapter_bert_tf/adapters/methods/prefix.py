@@ -93,6 +93,10 @@ class PrefixConfig(fields.LayeredConfig):
                 specs[f"{prefix}/up_bias"] = VariableSpec((hidden,), "adapters", i)
         return specs
 
+    @property
+    def changed_sublayers(self) -> tuple[str, ...]:
+        return ("attention",)
+
     def stored_config(self) -> PrefixConfig:
         return dataclasses.replace(self, reparametrized=False)
 

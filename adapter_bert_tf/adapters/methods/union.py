@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 from adapter_bert_tf.adapters.modules import (
+    PROJECTIONS,
     AdapterModule,
     Function,
     Projection,
@@ -67,6 +68,11 @@ class UnionConfig(ModuleConfig):
         return specs
 
     @property
+    def changed_sublayers(self) -> tuple[str, ...]:
+        changed = {name for member in self.members for name in member.changed_sublayers}
+        return tuple(name for name in PROJECTIONS if name in changed)
+
+    @property
     def layers(self) -> tuple[int, ...] | None:
         """The layers that members name; None if none names any."""
         named = [getattr(member, "layers", None) or () for member in self.members]
@@ -95,6 +101,9 @@ class UnionConfig(ModuleConfig):
             for i, member in enumerate(self.members)
             for name, rate in member.dropout_rates(sizes).items()
         }
+
+    def sizes(self, num_layers: int) -> tuple[int, ...]:
+        return self.members[-1].sizes(num_layers)
 
     def stored_config(self) -> UnionConfig:
         return UnionConfig(tuple(member.stored_config() for member in self.members))

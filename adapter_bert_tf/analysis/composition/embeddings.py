@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig, embedding_name
+from adapter_bert_tf.adapters.registry import of_kind
 from adapter_bert_tf.analysis import outputs, plots
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import printable
@@ -35,8 +36,8 @@ def run(parsed: Any, command: str) -> None:
 def read(folder: str) -> tuple[list[str], np.ndarray]:
     """(task names, their embeddings `[tasks, size]`) of a HyperFormer. Raises `InputError`."""
     saved = load_adapter(folder)
-    config = contents.adapter_of(saved.config)
-    if not isinstance(config, HyperFormerConfig):
+    config = of_kind(contents.adapter_of(saved.config), HyperFormerConfig)
+    if config is None:
         raise InputError(
             f"{folder} is not a HyperFormer and has no task embeddings. Give the adapter folder of "
             "a run with --tuning=hyperformer or hyperformer++."

@@ -12,6 +12,7 @@ import tensorflow as tf
 from adapter_bert_tf.adapters.methods.fusion import FusionModule
 from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
 from adapter_bert_tf.adapters.modules import Sublayer
+from adapter_bert_tf.adapters.registry import of_kind
 from adapter_bert_tf.analysis import common, outputs
 from adapter_bert_tf.analysis.composition import heat_map
 from adapter_bert_tf.config.run_config import RunConfig
@@ -33,8 +34,8 @@ def run(config: RunConfig) -> None:
     common.check_analysis(config, "fusion", FILES)
     runner = common.runner_for(config)
     plan = common.plan_analysis(runner, config)
-    fusion = plan.method.adapter
-    if not isinstance(fusion, FusionConfig):
+    fusion = of_kind(plan.method.adapter, FusionConfig)
+    if fusion is None:
         raise InputError(
             f"{plan.output.adapter_folder} is not a fusion and has no attention over members. Give "
             "the adapter directory of a run with --tuning=fusion."

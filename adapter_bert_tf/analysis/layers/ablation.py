@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.analysis import common, outputs, plots
 from adapter_bert_tf.analysis.cache import AnalysisCache
@@ -45,13 +44,13 @@ def run(config: RunConfig, options: Mapping[str, str | None]) -> None:
     runner = common.runner_for(config)
     plan = common.plan_analysis(runner, config)
     adapter = plan.method.adapter
-    if not isinstance(adapter, AdapterConfig):
+    if adapter is None or not adapter.changed_sublayers:
         raise Conflict(
             f"{plan.output.adapter_folder} has no adapters of its own in the layers: it was "
             f"trained by {plan.method.tuning.method}, and nothing can be removed."
         )
     for name in names:
-        if not set(CHOICES[name]) & set(adapter.sublayers):
+        if not set(CHOICES[name]) & set(adapter.changed_sublayers):
             raise Conflict(
                 f"--sublayers={name}: the adapter changes none of these. It is: {adapter.summary()}"
             )

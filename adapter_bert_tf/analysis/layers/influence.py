@@ -59,6 +59,11 @@ def run(config: RunConfig) -> None:
         return
     with outputs.lock(plan.output.folder, FILES):
         changes, pieces = mean_changes(runner, plan)
+        if not changes:
+            raise Conflict(
+                f"{plan.output.adapter_folder} adds nothing to the output of a sublayer: "
+                f"{plan.method.adapter.summary()} changes what is inside. Use ablation instead."
+            )
         _write(plan, changes, pieces)
 
 

@@ -50,7 +50,7 @@ def span_outputs(
     a product of more rows may round differently, and these must be exact. Returns a dict from
     `NOTHING` and (first, last) to float32 `[batch, output_range or seq, hidden]`.
     """
-    base, whole = encoder.encoder, encoder.module()
+    base, whole = encoder.encoder, encoder.module().for_call(inputs)
     ablated = AblatedModule(whole, sublayers)
     mask = inputs["input_mask"][:, tf.newaxis, :]
     states = {NOTHING: base.embed(inputs, whole)}

@@ -16,6 +16,13 @@ class ActionsConfig:
     do_eval: bool = setting(False, "Evaluate on the dev set.", Role.APPLY)
     do_predict: bool = setting(False, "Predict the test set.", Role.APPLY)
     do_export: bool = setting(False, "Write a SavedModel that takes raw texts.", Role.EXPORT)
+    merge: bool = setting(
+        False,
+        "Merge LoRA or (IA)^3 into the base's weights in the SavedModel, which is then as fast as "
+        "the base alone.",
+        Role.EXPORT,
+        only_with=("do_export", (True,)),
+    )
     dry_run: bool = setting(
         False, "Check everything, report what would be trained, and stop.", Role.ONLY_CHECKED
     )

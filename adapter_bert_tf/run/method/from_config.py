@@ -8,9 +8,6 @@ from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.fields import parse_layers
-from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
-from adapter_bert_tf.adapters.methods.multitask import MultitaskConfig
-from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
 from adapter_bert_tf.adapters.presets import PRESETS
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.adapters.variable_specs import Sizes
@@ -38,6 +35,7 @@ from adapter_bert_tf.store.members import Member, load_member, make_fusion_confi
 from adapter_bert_tf.training.tuning import Tuning
 
 LARGEST_FILE = 1 << 20
+PER_TASK = "per_task_adapters"
 # What each of these settings changes in a preset or a file: `ModuleConfig.adjustable`.
 ADJUSTING = {
     "adapter_size": "size",
@@ -151,10 +149,11 @@ def _of_initial(
             f"{', '.join(different)}: the adapter in --init_from={initial.folder} was trained "
             f"differently ({'; '.join(trained)}). Leave the flag out, or --init_from."
         )
-    if isinstance(adapter, MultitaskConfig) and task_names:
-        sources = {name: name if name in adapter.tasks else initial.task for name in task_names}
+    if adapter and adapter.task_names and task_names:
+        known = adapter.task_names
+        sources = {name: name if name in known else initial.task for name in task_names}
         adapter.values_for_tasks(saved.weights, sources)  # Raises if a task has no values.
-        adapter = dataclasses.replace(adapter, tasks=tuple(task_names))  # type: ignore[type-var]
+        adapter = adapter.with_tasks(task_names)
     return Method(adapter, tuning, config.adapter_dtype)
 
 
@@ -164,9 +163,7 @@ def _agreeing_settings(
     """Returns the names of the settings that agree with a saved adapter."""
     saved: dict[str, Any] = dataclasses.asdict(tuning) | {"tuning": tuning.method}
     saved |= multitask.settings_of(module)
-    adapter = module.single_task_config() if isinstance(module, MultitaskConfig) else module
-    if isinstance(adapter, FusionConfig):
-        saved["fusion_cooling_steps"] = adapter.cooling_steps
+    adapter = module.single_task_config() if module else None
     agreeing = {name for name in saved if getattr(config, name, None) == saved[name]}
     if adapter is None:
         return agreeing
@@ -216,9 +213,7 @@ def _adapter(
     if config.tuning == "pals":
         return multitask.pals(config, task_names)
     adapter = _with_overrides(config)
-    if config.tuning == "per_task_adapters":
-        return PerTaskConfig(adapter, tuple(task_names))
-    return adapter
+    return multitask.per_task(adapter, task_names) if config.tuning == PER_TASK else adapter
 
 
 def _fusion(config: MethodConfig, members: Sequence[Member]) -> ModuleConfig:
@@ -238,7 +233,7 @@ def _with_overrides(config: MethodConfig) -> ModuleConfig:
         if ADJUSTING[setting] not in adapter.adjustable:
             raise Conflict(
                 f"--adapter={config.adapter} has the kind {adapter.kind!r}, which --{setting} "
-                f"cannot change. Leave --{setting} out."
+                f"cannot change. Leave out --{setting}."
             )
         adapter = adapter.adjusted(**{ADJUSTING[setting]: value})
     return adapter
@@ -266,7 +261,7 @@ def _layers(config: MethodConfig) -> tuple[int, ...] | None:
 
 
 def _check_above_frozen(config: MethodConfig, module: ModuleConfig) -> None:
-    adapter = module.single_task_config() if isinstance(module, MultitaskConfig) else module
+    adapter = module.single_task_config()
     layers, frozen = getattr(adapter, "layers", None), config.frozen_layers
     if layers and min(layers) < frozen:
         source = "--adapter_layers" if config.adapter_layers else f"--adapter={config.adapter}"

@@ -1,10 +1,12 @@
-"""Modules of several tasks that are trained together, from settings."""
+"""Modules of several tasks that are trained together, from settings, and settings of modules."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
+from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
 from adapter_bert_tf.adapters.methods.hyperformer import REDUCTION, HyperFormerConfig
+from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
 from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.config.sections.model import MethodConfig
@@ -20,6 +22,11 @@ HYPERFORMER = {
     "start": "hyper_init",
 }
 PALS = {"size": "pal_size", "num_heads": "pal_heads"}
+SETTINGS: dict[str, Mapping[str, str]] = {
+    HyperFormerConfig.kind: HYPERFORMER,
+    PalsConfig.kind: PALS,
+    FusionConfig.kind: {"cooling_steps": "fusion_cooling_steps"},
+}
 
 
 def hyperformer(
@@ -49,11 +56,12 @@ def pals(config: MethodConfig, task_names: Sequence[str]) -> PalsConfig:
         return PalsConfig(tuple(task_names), **values)
 
 
+def per_task(adapter: ModuleConfig, task_names: Sequence[str]) -> PerTaskConfig:
+    """Returns an adapter for each of several tasks. Raises `InputError`."""
+    return PerTaskConfig(adapter, tuple(task_names))
+
+
 def settings_of(module: ModuleConfig | None) -> dict[str, Any]:
     """Returns the settings that describe a saved module."""
-    fields: Mapping[str, str] = {}
-    if isinstance(module, HyperFormerConfig):
-        fields = HYPERFORMER
-    if isinstance(module, PalsConfig):
-        fields = PALS
+    fields = SETTINGS.get(module.kind, {}) if module else {}
     return {name: getattr(module, field) for field, name in fields.items()}

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from adapter_bert_tf.adapters.methods.multitask import TASKS, MultitaskConfig
+from adapter_bert_tf.adapters.registry import TASKS, ModuleConfig
 from adapter_bert_tf.adapters.variable_specs import values_with_prefix
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.run.init_from import InitialAdapter, fits_head
@@ -35,10 +35,7 @@ def assign(
     """Assigns the saved weights, except to new heads. Raises `InputError` for another base."""
     config, weights = initial.saved.config, initial.saved.weights
     adapter, sources = contents.adapter_of(config), sources_of(initial, tasks)
-    if isinstance(adapter, MultitaskConfig):
-        values = adapter.values_for_tasks(weights, sources)
-    else:
-        values = {n: value for n, value in weights.items() if not n.startswith(f"{TASKS}/")}
+    values = (adapter or ModuleConfig()).values_for_tasks(weights, sources)
     with_head = [task.name for task in tasks if has_head(initial, task)]
     for task in with_head:
         head = values_with_prefix(weights, f"{TASKS}/{sources[task]}/head")
@@ -61,7 +58,8 @@ def report(initial: InitialAdapter, tasks: Sequence[TaskData]) -> str:
     if same and all(has_head(initial, task) for task in tasks):
         return f"{start}: all weights.{unused}"
     parts = [f"{start}: all shared weights"]
-    has_task_weights = isinstance(contents.adapter_of(config), MultitaskConfig)
+    adapter = contents.adapter_of(config)
+    has_task_weights = adapter is not None and bool(adapter.task_names)
     for task in tasks:
         source = sources[task.name]
         if has_task_weights and source != task.name:

@@ -6,6 +6,7 @@ import pytest
 
 from adapter_bert_tf.adapters.presets import PRESETS
 from adapter_bert_tf.adapters.registry import ModuleConfig
+from tests.runners.multitask_test import run, write_cola
 from tests.runs import base_flags, command, train, try_to_train, write_mrpc
 
 OTHERS = ["lora", "ia3", "prefix", "compacter", "mam"]
@@ -54,3 +55,32 @@ def test_size_and_layers_and_a_start_from_it(mrpc, tiny_base_folder, tmp_path):
     for wrong in ("--adapter_size=4", "--adapter=houlsby", "--adapter_layers=0-1"):
         error = try_to_train(mrpc, tiny_base_folder, tmp_path / "no", wrong, start)
         assert wrong in error
+
+
+@pytest.fixture(scope="module")
+def glue(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("glue")
+    write_mrpc(folder / "MRPC")
+    write_cola(folder / "CoLA")
+    return folder
+
+
+@pytest.mark.parametrize("preset", ["lora", "prefix"])
+@pytest.mark.parametrize("tuning", ["multitask_adapters", "per_task_adapters"])
+@pytest.mark.long
+def test_several_tasks(tuning, preset, glue, tiny_base_folder, tmp_path):
+    """Trained together, evaluated again from the files, and one task by itself."""
+    common = (glue, tiny_base_folder)
+    out, again, one = (tmp_path / name for name in ("out", "again", "one"))
+    tasks, apply = "cola,mrpc", ("--do_eval", "--do_predict")
+    method = (f"--tuning={tuning}", f"--adapter={preset}", "--adapter_size=3")
+    error = run(*common, out, *method, "--do_train", "--num_train_epochs=2", *apply, tasks=tasks)
+    assert error is None
+    error = run(*common, again, f"--adapter_dir={out}/adapter", *apply, tasks=tasks)
+    assert error is None
+    assert (out / "eval_results.txt").read_text() == (again / "eval_results.txt").read_text()
+    folder = f"--adapter_dir={out}/adapter/tasks/mrpc"
+    error = run(glue / "MRPC", tiny_base_folder, one, folder, "--do_predict", tasks="mrpc")
+    assert error is None
+    name = "MRPC.tsv"
+    assert (one / name).read_text() == next(out.rglob(name)).read_text()

@@ -18,33 +18,39 @@ SMALL = {
     name: config.adjusted(size=4) if "size" in config.adjustable else config
     for name, config in PRESETS.items()
 }
-# Parameters on BERT-base and on MiniLM (12 layers of 384), by the formulas of docs/methods.md.
+# Sizes of BERT-base and of all-MiniLM-L6-v2.
 BASES = {
     "bert": {"hidden_size": 768, "num_layers": 12, "inner_dim": 3072},
-    "minilm": {"hidden_size": 384, "num_layers": 12, "inner_dim": 1536},
+    "minilm": {"hidden_size": 384, "num_layers": 6, "inner_dim": 1536},
 }
 
 
-def count_bottleneck(d, m=64):
+def bottleneck(d, m=64):
     return 2 * m * d + d + m
 
 
-COUNTS = {  # Functions of the hidden size d, with 12 layers and an inner size of 4 d.
-    "houlsby": lambda d: 24 * count_bottleneck(d),
-    "adapter_bert": lambda d: 24 * count_bottleneck(d),
-    "pfeiffer": lambda d: 12 * count_bottleneck(d),
-    "parallel": lambda d: 12 * count_bottleneck(d),
-    "scaled_parallel": lambda d: 12 * count_bottleneck(d),
-    "lora": lambda d: 12 * 2 * 8 * (d + d),
-    "ia3": lambda d: 12 * (d + d + 4 * d),
-    "prefix": lambda d: 20 * d + d * 512 + 512 + 24 * (512 * d + d),
-    "compacter": lambda d: 4**3 + 24 * (3 * (d + 24)),
-    "compacter++": lambda d: 4**3 + 12 * (3 * (d + 24)),
-    "mam": lambda d: 30 * d + d * 512 + 512 + 24 * (512 * d + d) + 12 * count_bottleneck(d, 512),
+def prefix(d, layers, length, inner=512):
+    return length * d + (d + 1) * inner + 2 * layers * (inner + 1) * d
+
+
+# The formulas of docs/methods.md: functions of the hidden size d and of the number of layers, with
+# an inner size of 4 d.
+COUNTS = {
+    "houlsby": lambda d, layers: 2 * layers * bottleneck(d),
+    "adapter_bert": lambda d, layers: 2 * layers * bottleneck(d),
+    "pfeiffer": lambda d, layers: layers * bottleneck(d),
+    "parallel": lambda d, layers: layers * bottleneck(d),
+    "scaled_parallel": lambda d, layers: layers * bottleneck(d),
+    "lora": lambda d, layers: 2 * layers * 8 * (d + d),
+    "ia3": lambda d, layers: layers * (d + d + 4 * d),
+    "prefix": lambda d, layers: prefix(d, layers, 20),
+    "compacter": lambda d, layers: 4**3 + 2 * layers * 3 * (d + 24),
+    "compacter++": lambda d, layers: 4**3 + layers * 3 * (d + 24),
+    "mam": lambda d, layers: prefix(d, layers, 30) + layers * bottleneck(d, 512),
 }
 STORED = {
-    "prefix": lambda d: 24 * 20 * d,
-    "mam": lambda d: 24 * 30 * d + 12 * count_bottleneck(d, 512),
+    "prefix": lambda d, layers: 2 * layers * 20 * d,
+    "mam": lambda d, layers: 2 * layers * 30 * d + layers * bottleneck(d, 512),
 }
 
 
@@ -55,9 +61,10 @@ def size(config, base):
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_parameters_by_formula(preset, base):
-    config, hidden = PRESETS[preset], BASES[base]["hidden_size"]
-    assert size(config, base) == COUNTS[preset](hidden)
-    assert size(config.stored_config(), base) == STORED.get(preset, COUNTS[preset])(hidden)
+    config, formula = PRESETS[preset], COUNTS[preset]
+    sizes = BASES[base]["hidden_size"], BASES[base]["num_layers"]
+    assert size(config, base) == formula(*sizes)
+    assert size(config.stored_config(), base) == STORED.get(preset, formula)(*sizes)
 
 
 @pytest.fixture(scope="module")
