@@ -33,7 +33,7 @@ setup(
         "adapter_bert_tf": ["py.typed", "data/shipped/*", "data/shipped/*/*", "report/templates/*"]
     },
     cmdclass={"build_py": WithConfigs},
-    scripts=["run_classifier.py", "run_squad.py"],
+    scripts=["run_classifier.py", "run_squad.py", "run_tagger.py"],
     entry_points={"console_scripts": ["adapter-bert = adapter_bert_tf.cli.main:main"]},
     python_requires=">=3.10,<3.14",
     install_requires=[
@@ -50,6 +50,7 @@ setup(
         "numpy>=1.26",
         "safetensors>=0.4",
         "scikit-learn>=1.4",
+        "seqeval>=1.2.2",
         "scipy>=1.11",
         "PyYAML>=6.0",
         "tensorboard>=2.18",

@@ -69,6 +69,25 @@ class Histogram(Plot):
 
 
 @dataclasses.dataclass(frozen=True)
+class Bars(Plot):
+    """Values from 0 to 1 by group, in one colour for each series."""
+
+    series: Sequence[Sequence[tuple[str, float]]]  # Pairs of group and value.
+
+
+@dataclasses.dataclass(frozen=True)
+class Confusion:
+    """Numbers of expected by predicted labels, which the report draws as a chart or a table."""
+
+    labels: Sequence[str]
+    counts: Sequence[Sequence[int]]  # [true, predicted]
+    noun: str  # Of a label, such as `class`.
+    nouns: str  # Of several.
+    unit: str  # Of what is counted, such as `examples`.
+    sample: str  # For the caption, such as `seed 0`.
+
+
+@dataclasses.dataclass(frozen=True)
 class Picture:
     """A picture from an analysis in the folder."""
 
@@ -79,11 +98,20 @@ class Picture:
 
 
 @dataclasses.dataclass(frozen=True)
+class Mark:
+    """A highlighted part of a text, with a label after it."""
+
+    text: str
+    label: str = ""
+    colour: int = 0  # Number of the colour, from 0.
+
+
+@dataclasses.dataclass(frozen=True)
 class Examples:
     """Single examples with their texts.
 
-    Items are dicts with `facts`, pairs of name and value, and `texts`, each a list of parts; the
-    second part is highlighted.
+    Items are dicts with `facts`, pairs of name and value, and `texts`, each a list of parts: plain
+    texts, or a `Mark`.
     """
 
     caption: str
@@ -108,7 +136,7 @@ class Note:
     kind: str = "note"
 
 
-Block = Table | Chart | Plot | Picture | Examples | Code | Note
+Block = Table | Chart | Plot | Confusion | Picture | Examples | Code | Note
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import os
 import pathlib
 import platform
 import statistics
@@ -109,13 +110,28 @@ def speed_rows(results):
     return cells
 
 
-def run_in_process(module, *arguments):
-    """Runs `python -m MODULE --measure ARGUMENTS` and parses its last line as JSON."""
+def run_in_process(module, *arguments, core=None):
+    """Runs `python -m MODULE --measure ARGUMENTS` and parses its last line as JSON.
+
+    `core` is the one to run on alone; None for all.
+    """
     process = subprocess.run(
         [sys.executable, "-m", module, "--measure", *arguments],
         cwd=ROOT,
         check=True,
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=None if core is None else lambda: os.sched_setaffinity(0, {core}),
     )
     return json.loads(process.stdout.splitlines()[-1])
+
+
+def product_dtype() -> str | None:
+    """The dtype in which commands multiply by the base's kernels on this processor.
+
+    A limit of oneDNN's instructions, as `benchmarks.ratio --isa` sets it, hides what this needs.
+    """
+    from adapter_bert_tf.training.device.kernels import multiplies_bfloat16
+
+    limited = "ONEDNN_MAX_CPU_ISA" in os.environ
+    return "bfloat16" if multiplies_bfloat16() and not limited else None

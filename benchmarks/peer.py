@@ -85,8 +85,13 @@ def tokenize(tokenizer: Any, examples: Examples, labels: Sequence[int]) -> list[
     ]
 
 
-def batches(tokenizer: Any, rows: Sequence[Any], size: int, shuffle: bool) -> Iterator[Any]:
-    """Yields batches of rows: once in order, or endlessly in random order and of full size."""
+def batches(
+    tokenizer: Any, rows: Sequence[Any], size: int, shuffle: bool, collate: Any = None
+) -> Iterator[Any]:
+    """Yields batches of rows: once in order, or endlessly in random order and of full size.
+
+    `collate` pads the rows of a batch; None for those whose labels are numbers.
+    """
     import torch
     import transformers
 
@@ -94,7 +99,7 @@ def batches(tokenizer: Any, rows: Sequence[Any], size: int, shuffle: bool) -> It
         while True:
             yield from torch.randperm(len(rows)).tolist()
 
-    collate = transformers.DataCollatorWithPadding(tokenizer)
+    collate = collate or transformers.DataCollatorWithPadding(tokenizer)
     order = orders() if shuffle else iter(range(len(rows)))
     while True:
         chosen = [rows[i] for _, i in zip(range(size), order, strict=False)]

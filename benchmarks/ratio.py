@@ -3,10 +3,12 @@
     make bench DATA=FOLDER
     .venv-parity/bin/python -m benchmarks.ratio --data_dir=FOLDER
 
-FOLDER holds `glue/MRPC` and `glue/CoLA`. Each measurement has its own process; both systems take
-turns. Training and scoring include the input pipeline. Prints a line for each row, then the table,
-and adds the row of each turn to `benchmarks/results/ratio/rows.jsonl`. `--isa=AVX2` measures both
-as on a processor without AVX-512 (with libraries that heed it).
+FOLDER holds `glue/MRPC`, `glue/CoLA` and `tagging/wnut17`. Each measurement has its own process;
+both systems take turns. Training and scoring include the input pipeline; ours trains in the
+precision that commands choose for the processor, `adapters` in its default, float32. Prints a line
+for each row, then the table, and adds the row of each turn to
+`benchmarks/results/ratio/rows.jsonl`. `--isa=AVX2` measures both as on a processor without AVX-512
+(with libraries that heed it).
 """
 
 import itertools
@@ -24,9 +26,11 @@ OURS, PEER = "ours", "adapters"
 MEASURES = {
     "MRPC": ("training, examples/s", True),
     "CoLA": ("training, examples/s", True),
+    "WNUT": ("tagging, training, sentences/s", True),
     "step": ("MiniLM, 32 x 56, training, examples/s", True),
     "latency": ("a pair from raw text, ms", False),
     "scoring": ("raw pairs, rows/s", True),
+    "tagging": ("raw texts to entities, sentences/s", True),
     "start": ("from the command to MRPC's first step, s", False),
     "predict": ("`predict` of one text, s", False),
 }
@@ -42,15 +46,19 @@ ISA = {
 
 def measure(what: str, system: str, data_dir: str) -> dict[str, float]:
     """Measures one system; runs in its own process."""
-    from benchmarks import costs, predicting, speed
+    from benchmarks import costs, predicting, speed, tagging_speed
 
     folder = str(pathlib.Path(data_dir) / "glue")
     is_ours = system == OURS
     if what in ("MRPC", "CoLA"):
         speed.STEPS.update(STEPS)
-        name = speed.OURS if is_ours else speed.PEER
+        ours = speed.OURS_BF16 if measuring.product_dtype() else speed.OURS
+        name = ours if is_ours else speed.PEER
         row = speed.measure(what.lower(), name, f"{folder}/{what}")
         return {"value": row["examples_per_second"]}
+    if what in ("WNUT", "tagging"):
+        rate = tagging_speed.training_rate if what == "WNUT" else tagging_speed.tagging_rate
+        return {"value": rate(is_ours, data_dir)}
     if what == "step":
         return {"value": costs.BATCH / (_our_step(56) if is_ours else _peer_step(56))}
     if what == "latency":
@@ -67,12 +75,17 @@ def measure(what: str, system: str, data_dir: str) -> dict[str, float]:
 
 def _our_step(length: int) -> float:
     """The median seconds of a training step."""
+    import adapter_bert_tf as abt
     from adapter_bert_tf.base import load_base
     from adapter_bert_tf.training import loop
     from benchmarks import costs
 
     base = load_base()
-    model = costs._model(base, "adapters")
+    config = abt.AdapterConfig(costs.SIZE)
+    encoder = base.new_encoder(config, product_dtype=measuring.product_dtype())
+    model = abt.Classifier(encoder, 2)
+    base.assign(model.named_variables())
+    abt.select_trained(model, abt.Tuning("adapters"))
     loop.compile_model(model, loop.TrainingSettings(1000, costs.BATCH, 1e-3))
     batches = iter(costs._batches(base.config.vocab_size, length, 1000))
     step = model.make_train_function()
@@ -146,7 +159,12 @@ def run(data_dir: str, turns: int, isa: str, only: str) -> None:
         flags = frozenset(f for f in flags if not f.startswith(("avx512", "amx", "avx_vnni")))
     choose_kernels(flags=flags)
     about = measuring.describe_machine() | {"isa": isa or "all", "kernels": kernels(flags=flags)}
-    print(f"{about['processor']}, {os.cpu_count()} cores, kernels: {about['kernels']}", flush=True)
+    about["precision"] = "bfloat16_base" if measuring.product_dtype() else "float32"
+    print(
+        f"{about['processor']}, {os.cpu_count()} cores, kernels: {about['kernels']}, "
+        f"training in {about['precision']}",
+        flush=True,
+    )
     ROWS.parent.mkdir(parents=True, exist_ok=True)
     rows = []
     for turn in range(turns):

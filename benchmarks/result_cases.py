@@ -3,7 +3,8 @@
 import collections
 import os
 
-COMMON = ["--do_train", "--do_eval", "--eval_batch_size=32"]
+# float32 on all machines, also where it is not the default; the last of equal flags counts.
+COMMON = ["--do_train", "--do_eval", "--eval_batch_size=32", "--precision=float32"]
 SQUAD = "squad"
 
 # Epochs are of full and top-k fine-tuning, and of the methods that train little.

@@ -19,7 +19,7 @@ import time
 
 from benchmarks import measuring
 
-FILE = pathlib.Path(__file__).parent / "results" / "soak.jsonl"
+FILE = pathlib.Path(__file__).parent / "results" / "soak" / "rows.jsonl"
 KERNELS = {
     "oneDNN": {"TF_ENABLE_ONEDNN_OPTS": "1"},
     "oneDNN, AVX2": {"TF_ENABLE_ONEDNN_OPTS": "1", "ONEDNN_MAX_CPU_ISA": "AVX2"},

@@ -16,7 +16,9 @@ EXCLUDED_FILES = (
     "data/checks.py",
     "data/tfds.py",
     "heads/serving_spans.py",
+    "heads/serving_tags.py",
     "heads/serving_texts.py",
+    "tasks/entity_errors.py",
     "tasks/submission.py",
     "training/progress.py",
     "training/parameter_report.py",
@@ -32,9 +34,13 @@ MULTITASK_FILES = (
     "data/mixture.py",
     "heads/mixed_classifier.py",
 )
+# Beginnings of the files that only tagging uses.
+TAGGING_FILES = ("data/tagging/", "heads/tag", "tasks/tag_")
 
 
-def digest(package: pathlib.Path = PACKAGE, of_several: bool = True) -> str:
+def digest(
+    package: pathlib.Path = PACKAGE, of_several: bool = True, of_tagging: bool = False
+) -> str:
     """Twelve digits of a SHA-256 of this code, without docstrings, comments and annotations.
 
     What only checks or says something counts too: that it decides nothing cannot be seen here.
@@ -42,6 +48,7 @@ def digest(package: pathlib.Path = PACKAGE, of_several: bool = True) -> str:
     Args:
       package: folder of `adapter_bert_tf`.
       of_several: whether the code counts that only several tasks, fusions and hypernetworks run.
+      of_tagging: whether the code counts that only tagging runs.
     """
     sha256 = hashlib.sha256()
     excluded = EXCLUDED_FILES if of_several else (*EXCLUDED_FILES, *MULTITASK_FILES)
@@ -49,7 +56,7 @@ def digest(package: pathlib.Path = PACKAGE, of_several: bool = True) -> str:
         path for folder in DIGESTED_FOLDERS for path in (package / folder).rglob("*.py")
     ):
         name = path.relative_to(package).as_posix()
-        if name not in excluded:
+        if name not in excluded and (of_tagging or not name.startswith(TAGGING_FILES)):
             sha256.update(f"{name}\n{_normalize(path.read_text())}\n".encode())
     return sha256.hexdigest()[:12]
 

@@ -6,9 +6,10 @@ python docs/generate_settings.py
 import pathlib
 from typing import get_args
 
+from adapter_bert_tf.config.section_list import SECTIONS
 from adapter_bert_tf.config.sections.model import MultitaskMethod
-from adapter_bert_tf.config.setting import Setting
-from adapter_bert_tf.config.settings import SECTIONS, SETTINGS, python_options
+from adapter_bert_tf.config.setting import Command, Setting
+from adapter_bert_tf.config.settings import SETTINGS, python_options
 
 ROOT = pathlib.Path(__file__).parents[1]
 PAGE = "docs/settings.md"
@@ -59,7 +60,8 @@ def page() -> str:
 def _table(rows: list[Setting]) -> str:
     lines = ["| setting | default | values | meaning |", "| --- | --- | --- | --- |"]
     for row in rows:
-        only = "" if len(row.commands) > 1 else f" Only {row.commands[0].value}.py."
+        scripts = " and ".join(f"{command.value}.py" for command in row.commands)
+        only = "" if len(row.commands) == len(Command) else f" Only {scripts}."
         cells = (f"`{row.name}`", _default(row), _values(row), row.help + only)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"

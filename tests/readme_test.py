@@ -18,6 +18,7 @@ import adapter_bert_tf as abt
 from adapter_bert_tf.cli import main as cli
 from tests import support
 from tests.runners.squad_test import write as write_squad
+from tests.runners.tagging import corpus
 from tests.runs import command, train, write_mrpc
 
 pytestmark = pytest.mark.long
@@ -138,6 +139,9 @@ def _squad(words):
 
 def _adapter_bert(words):
     name, *rest = words
+    if name == "tag":
+        lengths = ["--max_seq_length=12", "--stride=3"]
+        return _run_script("run_tagger.py", [*rest, *TINY, *lengths]).returncode
     return _classify(rest) if name == "classify" else cli.main([*words, "--base_model=base"])
 
 
@@ -173,12 +177,13 @@ def test_the_commands_of_the_readme(tmp_path, monkeypatch):
     (tmp_path / "new.csv").write_text("text\na dog\n")
     for name in ("train", "dev"):
         write_squad(tmp_path, name).rename(tmp_path / f"{name}-v1.1.json")
+    corpus.write(tmp_path / "names")
     ran = []
     for name, *words in _shell("README.md"):
         arguments = [path for word in words for path in sorted(glob.glob(word)) or [word]]
         assert not RUNNERS[name](arguments), words
         ran.append(name)
-    assert len(ran) == 5
+    assert len(ran) == 6
     assert len((tmp_path / "answers.csv").read_text().splitlines()) == 2
     signatures = tf.saved_model.load("served").signatures
     assert {"mrpc", "reviews", "tasks"} <= set(signatures)

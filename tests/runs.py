@@ -110,21 +110,31 @@ class Lines(logging.Handler):
 
 
 def squad(*arguments):
-    """Runs `run_squad.py` in this process; (exit status, printed text, messages and warnings).
+    """Runs `run_squad.py` in this process; (exit status, printed text, messages and warnings)."""
+    return run_command(Command.SQUAD, *arguments)
+
+
+def tagger(*arguments):
+    """Runs `run_tagger.py` in this process, without a report; as `squad`."""
+    return run_command(Command.TAGGER, "--noreport", *arguments)
+
+
+def run_command(of, *arguments):
+    """Runs a command in this process; (exit status, printed text, messages and warnings).
 
     Its flags are in a registry of their own: some have the names of `run_classifier.py`'s.
     """
     values = flags.FlagValues()
     for flag in flags.FLAGS.flags_by_module_dict()["absl.logging"]:
         values[flag.name] = flag
-    define_flags(Command.SQUAD, values)
-    values(["run_squad.py", *map(str, arguments)])
+    define_flags(of, values)
+    values([f"{of.value}.py", *map(str, arguments)])
     log, printed = Lines(), io.StringIO()
     logger = absl_logging.get_absl_logger()
     logger.addHandler(log)
     try:
         with mock.patch.object(flags, "FLAGS", values), contextlib.redirect_stdout(printed):
-            error = _message(lambda: run_job("adapter_bert_tf.jobs.questions"))
+            error = _message(lambda: run_job(of.job))
     finally:
         logger.removeHandler(log)
     return int(error is not None), printed.getvalue(), "\n".join([*log.lines, error or ""])

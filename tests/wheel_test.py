@@ -1,4 +1,4 @@
-"""The commands of docs/first_steps.md, word for word, in an empty folder, from a wheel alone.
+"""The commands of two pages, word for word, in an empty folder, from a wheel alone.
 
 `make test-wheel` builds it into an environment of its own, whose `bin` is `ADAPTER_BERT_BIN`.
 """
@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 pytestmark = pytest.mark.wheel
-PAGE = pathlib.Path(__file__).parent.parent / "docs" / "first_steps.md"
+DOCS = pathlib.Path(__file__).parent.parent / "docs"
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +34,20 @@ def shell(script, folder, bin_folder):
     )
 
 
-def test_the_first_steps(bin_folder, tmp_path):
-    blocks = re.findall(r"```bash\n(.*?)```", PAGE.read_text(), re.S)
-    assert len(blocks) == 6
+def run_page(name, bin_folder, tmp_path):
+    """Runs the commands of a page; returns what each block printed."""
+    blocks = re.findall(r"```bash\n(.*?)```", (DOCS / name).read_text(), re.S)
     said = []
     for block in blocks:
         done = shell(block, tmp_path, bin_folder)
         said.append(done.stdout)
         assert done.returncode == 0, f"{block}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
         assert "Traceback" not in done.stderr and "cuInit" not in done.stderr, done.stderr
+    return said
+
+
+def test_the_first_steps(bin_folder, tmp_path):
+    said = run_page("first_steps.md", bin_folder, tmp_path)
     _, trained, answered, served, _, from_python = said
     assert "Report: out/reviews/report.html" in trained
     assert "Adapter: out/reviews/adapter" in trained and "reviews: tsv" in trained
@@ -53,18 +58,30 @@ def test_the_first_steps(bin_folder, tmp_path):
     assert re.search(r"'label': 'bad'.*'label': 'good'", from_python)
 
 
+def test_names_in_text(bin_folder, tmp_path):
+    _, trained, answered, served, from_python = run_page("tagging.md", bin_folder, tmp_path)
+    assert "Report: out/names/report.html" in trained and "IOB2, 3 types" in trained
+    assert '"text": "New York", "type": "place"' in answered and "\nCorp I-group\n" in answered
+    assert "[b'Bob', b'Clara Sand', b'New York']] [[0, 14], [], [0, 8, 22]]" in served
+    assert "'entities': [{" in from_python
+
+
 def test_it_is_the_wheel_that_runs(bin_folder, tmp_path):
     script = "import adapter_bert_tf; print(adapter_bert_tf.__file__)"
     done = shell(
-        f'python -c "{script}"; which run_classifier.py run_squad.py', tmp_path, bin_folder
+        f'python -c "{script}"; which run_classifier.py run_squad.py run_tagger.py',
+        tmp_path,
+        bin_folder,
     )
     package, *scripts = done.stdout.split()
     assert "site-packages" in package, package
-    assert [pathlib.Path(path).parent for path in scripts] == [bin_folder] * 2
+    assert [pathlib.Path(path).parent for path in scripts] == [bin_folder] * 3
 
 
 @pytest.mark.parametrize(
-    "words", ["adapter-bert --help", "run_classifier.py --helpshort", "run_squad.py --helpshort"]
+    "words",
+    ["adapter-bert --help"]
+    + [f"run_{job}.py --helpshort" for job in ("classifier", "squad", "tagger")],
 )
 def test_help(words, bin_folder, tmp_path):
     done = shell(f"{words} || true", tmp_path, bin_folder)

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.analysis import outputs
 from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.setting import load
 from adapter_bert_tf.config.settings import DATA, PATHS
 from adapter_bert_tf.config.task_list import is_several
 from adapter_bert_tf.errors import Conflict, NotFound
@@ -17,8 +18,6 @@ from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.planning import plan_run
 from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.run.task_runner import TaskRunner
-from adapter_bert_tf.runners.classification.runner import ClassificationRunner
-from adapter_bert_tf.runners.questions.runner import QuestionRunner
 from adapter_bert_tf.store.contents import name_of
 from adapter_bert_tf.training.progress import RowProgress
 
@@ -49,8 +48,9 @@ def require_one_task(config: RunConfig, analysis: str) -> None:
 
 
 def runner_for(config: RunConfig) -> TaskRunner:
-    """The task runner of the settings: questions, or classification."""
-    return QuestionRunner() if config.answers_questions else ClassificationRunner()
+    """The task runner of the settings' command."""
+    runner: TaskRunner = load(config.command.runner)()
+    return runner
 
 
 def dev_inputs(runner: TaskRunner, plan: Plan, name: str) -> Iterator[dict[str, tf.Tensor]]:

@@ -9,12 +9,12 @@ import scipy.stats
 
 from adapter_bert_tf.analysis import common, outputs, plots
 from adapter_bert_tf.analysis.cache import AnalysisCache
-from adapter_bert_tf.analysis.dev_set import DevSet, dev_set
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.errors import InputError, Mismatch
 from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.execute import new_model
 from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.run.task_data import DevSet
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sanitize import preview, printable
 from adapter_bert_tf.store.directory import find_adapter, parse_named_folders
@@ -44,7 +44,7 @@ def run(config: RunConfig, options: Mapping[str, str | None]) -> None:
         print(f"{len(plans)} adapters can be compared: {', '.join(plans)}.", flush=True)
         return
     with outputs.lock(first.output.folder, FILES):
-        dev = dev_set(first)
+        dev = runner.dev_set(first)
         cache = AnalysisCache(first.output.folder, NAME, NAME)
         answers = {}
         for name, plan in plans.items():
@@ -88,7 +88,7 @@ def _check_same(first: Plan, plan: Plan, name: str) -> None:
 
 
 def _compute_answers(runner: TaskRunner, plan: Plan) -> Any:
-    model, dev = new_model(runner, plan), dev_set(plan)
+    model, dev = new_model(runner, plan), runner.dev_set(plan)
     progress = RowProgress(f"{plan.output.adapter_folder}, {dev.title}", dev.rows)
     return dev.answers(list(progress.track(inference.predict(model, dev.batches))))
 

@@ -5,7 +5,7 @@ from absl import flags
 from adapter_bert_tf.config.parsing import parser_of
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command, Setting
-from adapter_bert_tf.config.settings import settings_of
+from adapter_bert_tf.config.settings import SETTINGS, settings_of
 
 flags.disclaim_key_flags()  # They count as the command's own, and `--help` lists them.
 
@@ -29,9 +29,15 @@ def _define(row: Setting, command: Command, flag_values: flags.FlagValues) -> No
             )
 
 
+def command_of(defined: flags.FlagValues) -> Command:
+    """Returns the command whose flags are defined."""
+    names = {row.name for row in SETTINGS if row.name in defined}
+    return next(c for c in Command if {row.name for row in settings_of(c)} == names)
+
+
 def config_of(parsed: flags.FlagValues) -> RunConfig:
     """Returns the configuration of parsed flags, which are those of one command."""
-    command = Command.SQUAD if "train_file" in parsed else Command.CLASSIFIER
+    command = command_of(parsed)
     rows = settings_of(command)
     given = [row.name for row in rows if parsed[row.name].present]
     return RunConfig.from_values(command, {r.name: parsed[r.name].value for r in rows}, given)

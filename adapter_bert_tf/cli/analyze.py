@@ -15,8 +15,8 @@ adapter-bert analyze embeddings --adapter_dir=DIR --output_dir=OUT
                               # task embeddings of a HyperFormer, their similarity, a plot
 adapter-bert analyze report --output_dir=OUT    # draws a folder's report.html again
 
-Analyses of a task take the flags of run_classifier.py; for questions those of run_squad.py
-(--train_file=..., --predict_file=...). An adapter knows its task, its columns and its base.
+Analyses of a task take the flags of the script that trains it, such as run_classifier.py or
+run_squad.py. An adapter knows its task, its columns and its base.
 """
 
 import argparse
@@ -26,7 +26,7 @@ import importlib
 import itertools
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from absl import app, flags
@@ -38,6 +38,7 @@ from adapter_bert_tf.cli.error_handling import program_name, run_guarded
 from adapter_bert_tf.cli.run_job import run_job
 from adapter_bert_tf.config.parsing import expand_user
 from adapter_bert_tf.config.setting import Command
+from adapter_bert_tf.config.settings import BY_NAME, settings_of
 from adapter_bert_tf.errors import InputError
 
 
@@ -108,8 +109,7 @@ STANDALONE: dict[str, tuple[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
         (("--output_dir", {**_FOLDER, "help": "of a run, a sweep or an analysis"}),),
     ),
 }
-QUESTIONS = ("predict_file", "train_file")  # Flags that only run_squad.py has.
-CONFIG = ("--config", "-config")
+CONFIG, ADAPTERS = "config", ("adapter_dir", "adapters")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -125,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         names = ", ".join([*TASK_ANALYSES, *STANDALONE])
         print(f"error: give one of the analyses {names}. Received: {name!r}", file=sys.stderr)
         return 2
-    define_flags(Command.SQUAD if of_questions(rest) else Command.CLASSIFIER)
+    define_flags(command_for(rest))
     define_options(name)
     about = f"Flags of `analyze {name}`; `analyze --help` describes all analyses.\n"
     help_page.print_help_if_asked(rest, f"analyze {name}", about)
@@ -148,15 +148,45 @@ def option_names(name: str) -> list[str] | None:
     return list(TASK_ANALYSES[name].options) or None
 
 
-def of_questions(words: Sequence[str]) -> bool:
-    """Whether flags of questions are given, here or in the file of `--config`."""
-    names = [word.lstrip("-") for word in words]
-    files = [name.partition("=")[2] for name in names if name.startswith("config=")]
-    files += [following for word, following in itertools.pairwise(words) if word in CONFIG]
-    for file in files:
-        with contextlib.suppress(InputError):  # The command reads it again, and reports errors.
-            names += settings_in_file(file)
-    return any(name.startswith(QUESTIONS) for name in names)
+def command_for(words: Sequence[str]) -> Command:
+    """The command of the given flags, also of those in the file of `--config`.
+
+    The command that has most of the flags; of several the one whose adapter is given.
+    """
+    names = [word.lstrip("-") for word in words if word.startswith("-")]
+    given = dict(name.partition("=")[::2] for name in names)
+    pairs = itertools.pairwise(words)
+    given |= {a.lstrip("-"): b for a, b in pairs if a.startswith("-") and "=" not in a}
+    with contextlib.suppress(InputError):  # The command reads it again, and reports errors.
+        given = settings_in_file(given[CONFIG]) | given if given.get(CONFIG) else given
+    own = {command: {row.name for row in settings_of(command)} for command in Command}
+    known = {command: len(own[command] & _flag_names(given)) for command in Command}
+    likely = [command for command in Command if known[command] == max(known.values())]
+    if len(likely) > 1 and (folders := next((given[n] for n in ADAPTERS if given.get(n)), None)):
+        likely = [c for c in likely if c is _command_of_adapter(str(folders))] or likely
+    return likely[0]
+
+
+def _flag_names(given: Collection[str]) -> set[str]:
+    """Names of settings; `nodo_eval` is `do_eval`."""
+    return {name if name in BY_NAME else name.removeprefix("no") for name in given}
+
+
+def _command_of_adapter(folders: str) -> Command | None:
+    """The command of the type of the first of `[NAME=]DIR,...`; None if it cannot be read."""
+    from adapter_bert_tf.store.directory import find_adapter, parse_named_folders
+    from adapter_bert_tf.store.files import read_adapter_config
+    from adapter_bert_tf.store.multitask import is_several
+    from adapter_bert_tf.task_types import type_of
+
+    with contextlib.suppress(InputError, OSError):
+        for _, folder in parse_named_folders(expand_user(folders)):
+            config = read_adapter_config(find_adapter(folder) or folder)
+            if is_several(config):
+                return Command.CLASSIFIER
+            script = type_of(config).command.split()[0].removesuffix(".py")
+            return Command(script)
+    return None
 
 
 def _run_standalone(name: str, arguments: Sequence[str]) -> int:

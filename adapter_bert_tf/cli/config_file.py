@@ -8,15 +8,9 @@ from typing import Any
 from absl import flags
 
 from adapter_bert_tf.config.roles import Role
+from adapter_bert_tf.config.section_list import SECTIONS
 from adapter_bert_tf.config.setting import Command
-from adapter_bert_tf.config.settings import (
-    BY_NAME,
-    EARLIER,
-    NOT_REPEATED,
-    SECTIONS,
-    settings_of,
-    with_role,
-)
+from adapter_bert_tf.config.settings import BY_NAME, EARLIER, NOT_REPEATED, settings_of, with_role
 from adapter_bert_tf.config.yaml_file import as_text, read_yaml
 from adapter_bert_tf.errors import InputError, Unsupported
 from adapter_bert_tf.sanitize import preview, truncate

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Sequence
 
 from absl import flags
 
+from adapter_bert_tf.cli.absl_flags import command_of
+from adapter_bert_tf.config.section_list import SECTIONS
 from adapter_bert_tf.config.setting import Command, Setting
-from adapter_bert_tf.config.settings import BY_NAME, COMMON, SECTIONS, settings_of
+from adapter_bert_tf.config.settings import BY_NAME, common_of, settings_of
 
 # Dict from a word that asks for help to whether it asks for all flags.
 HELP_WORDS = {**dict.fromkeys(("--help", "-help", "-h", "--helpshort"), False), "--helpfull": True}
@@ -48,18 +50,18 @@ def print_page(text: str) -> None:
 
 def _page(command: str, full: bool) -> list[str]:
     """The lines of all groups of flags."""
-    of = Command.SQUAD if "train_file" in flags.FLAGS else Command.CLASSIFIER
-    rows = settings_of(of)
+    of = command_of(flags.FLAGS)
+    rows, common = settings_of(of), common_of(of)
     lines = _further_flags(command)
     if full:
         for name, section in SECTIONS.items():
             lines += _group(f"{name}: {section.__doc__}", _in_section(name, rows), of)
         absl = [name for name in flags.FLAGS.flags_by_module_dict() if name.startswith("absl")]
         return lines + [flags.FLAGS.module_help(module) for module in absl]
-    lines += _group("Common flags:", [BY_NAME[n] for n in COMMON if of in BY_NAME[n].commands], of)
+    lines += _group("Common flags:", common, of)
     lines.append("More flags; --helpfull explains all of them:\n")
     for name in SECTIONS:
-        others = [_spelled(row) for row in _in_section(name, rows) if row.name not in COMMON]
+        others = [_spelled(row) for row in _in_section(name, rows) if row not in common]
         if others:
             text = f"{name + ':':<12}{' '.join(others)}"
             lines.append(_wrapped(text, "  ", " " * 14))

@@ -1,15 +1,4 @@
-"""Adapter tuning for BERT at the terminal.
-
-adapter-bert COMMAND --help
-
-classify    train, evaluate and apply an adapter for classes or scores (run_classifier.py)
-squad       the same for answers to questions (run_squad.py)
-predict     answer the rows of a file, or one text
-store       list, show, check, average, import and export adapters
-serve       join adapters into one SavedModel
-analyze     what adapters do and where they differ; the report of a run again
-doctor      versions, devices, and what is wrong with them
-"""
+"""Adapter tuning for BERT at the terminal."""
 
 import importlib
 import sys
@@ -22,17 +11,23 @@ from adapter_bert_tf.cli.absl_flags import define_flags
 from adapter_bert_tf.cli.run_job import run_job
 from adapter_bert_tf.config.setting import Command
 
-JOBS = {
-    "classify": (Command.CLASSIFIER, "adapter_bert_tf.jobs.classification"),
-    "squad": (Command.SQUAD, "adapter_bert_tf.jobs.questions"),
-}
-# By name: only a command that runs may load TensorFlow.
+JOBS = {command.word: command for command in Command}
+# With their descriptions; by name, because only a command that runs may load TensorFlow.
 MODULES = {
-    "predict": "adapter_bert_tf.cli.predict",
-    "store": "adapter_bert_tf.cli.store",
-    "serve": "adapter_bert_tf.cli.serve",
-    "analyze": "adapter_bert_tf.cli.analyze",
-    "doctor": "adapter_bert_tf.doctor.command",
+    "predict": ("adapter_bert_tf.cli.predict", "answer the rows of a file, or one text"),
+    "store": (
+        "adapter_bert_tf.cli.store",
+        "list, show, check, average, import and export adapters",
+    ),
+    "serve": ("adapter_bert_tf.cli.serve", "join adapters into one SavedModel"),
+    "analyze": (
+        "adapter_bert_tf.cli.analyze",
+        "what adapters do and where they differ; the report of a run again",
+    ),
+    "doctor": (
+        "adapter_bert_tf.doctor.command",
+        "versions, devices, and what is wrong with them",
+    ),
 }
 
 
@@ -41,12 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     name, rest = (words[0] if words else ""), words[1:]
     if name in JOBS:
-        _run(name, rest)
+        _run(JOBS[name], rest)
     if name in MODULES:
-        status: int = importlib.import_module(MODULES[name]).main(rest)
+        status: int = importlib.import_module(MODULES[name][0]).main(rest)
         return status
     if name in ("--help", "-h", "help"):
-        help_page.print_page(__doc__ or "")
+        help_page.print_page(_page())
         return 0
     if name == "--version":
         print(importlib.import_module("adapter_bert_tf").__version__)
@@ -56,15 +51,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 2
 
 
-def _run(name: str, words: Sequence[str]) -> None:
+def _run(command: Command, words: Sequence[str]) -> None:
     """Runs a job with the flags of its script; ends the process."""
-    command, module = JOBS[name]
-    sys.argv[0] = f"adapter-bert {name}"
+    sys.argv[0] = f"adapter-bert {command.word}"
     define_flags(command)
-    help_page.print_help_if_asked(words, sys.argv[0], _about(name))
-    app.run(lambda given: run_job(module, given), [sys.argv[0], *words])
+    about = f"{_about(command)}\n\n{sys.argv[0]} --output_dir=DIR [flags]\n"
+    help_page.print_help_if_asked(words, sys.argv[0], about)
+    app.run(lambda given: run_job(command.job, given), [sys.argv[0], *words])
 
 
-def _about(name: str) -> str:
-    line = next(line for line in (__doc__ or "").splitlines() if line.strip().startswith(name))
-    return f"{line.split(None, 1)[1]}\n\nadapter-bert {name} --output_dir=DIR [flags]\n"
+def _about(command: Command) -> str:
+    return f"{command.about} ({command.value}.py)"
+
+
+def _page() -> str:
+    """The list of all commands."""
+    rows = {word: _about(command) for word, command in JOBS.items()}
+    rows |= {word: about for word, (_, about) in MODULES.items()}
+    lines = [f"{word:<12}{about}" for word, about in rows.items()]
+    return "\n".join([__doc__ or "", "", "adapter-bert COMMAND --help", "", *lines, ""])

@@ -6,8 +6,12 @@
         --text_b="He went away."
 
 Files are .csv, .tsv or .jsonl, plain or .gz, of any size; a .parquet file can be read. The output
-has all columns of the file, and those of the answers: `label` and `probability_...`, `score`, or
-`answer` and where it stands.
+has all columns of the file, and those of the answers: `label` and `probability_...`, `score`,
+`answer` and where it stands, or `entities`.
+
+A tagger also takes files of words: one word a line, as in CoNLL-2003, or JSON lines with `tokens`.
+The output has the file's lines with the predicted tag as one more column; with an output .jsonl
+one object a sentence.
 """
 
 import argparse
@@ -19,6 +23,7 @@ from adapter_bert_tf.cli.importing import import_tensorflow
 from adapter_bert_tf.config.parsing import expand_user
 
 # Options of `Predictor.predict_file`.
+OF_WORDS = ("word_column", "separator", "comments")
 OF_TABLES = (
     *("text_a_column", "text_b_column", "delimiter", "header", "quoted", "encoding"),
     *("skip_bad_rows", "overwrite"),
@@ -49,6 +54,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         add(f"--no{name}", dest=name, action="store_false", default=None, help="the opposite")
     add("--encoding", help="of the table (default: as it was trained; utf-8)")
     add("--skip_bad_rows", action="store_true", help="rows without their texts get no answer")
+    add("--word_column", help="of words: a number from 0, or a key (default: 0; tokens)")
+    add("--separator", help=r"between columns of words; \t is a tab (default: blanks and tabs)")
+    add("--comments", action="store_true", help="lines of words that begin with # are comments")
     add("--overwrite", action="store_true", help="replace a file at --output")
     parsed = parser.parse_args(arguments)
     if (parsed.predict_file is None) == (parsed.text_a is None):
@@ -56,7 +64,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     if parsed.predict_file is not None and not parsed.output:
         parser.error("--predict_file needs --output, the file to write")
     one_text = parsed.text_a is not None
-    unused = ("output", *OF_TABLES) if one_text else ("text_b",)
+    unused = ("output", *OF_TABLES, *OF_WORDS) if one_text else ("text_b",)
     if given := [f"--{n}" for n in unused if getattr(parsed, n) != parser.get_default(n)]:
         mode = "--text_a" if one_text else "--predict_file"
         parser.error(f"{', '.join(given)} has no effect with {mode}. Leave it out.")
@@ -85,19 +93,20 @@ def _one(parsed: argparse.Namespace) -> int:
 
 def _file(parsed: argparse.Namespace) -> int:
     from adapter_bert_tf.predict.tables import check_places
+    from adapter_bert_tf.predict.tagged_files import format_of_words
     from adapter_bert_tf.store.files import read_adapter_config
 
-    check_places(parsed.predict_file, parsed.output, parsed.overwrite)
-    read_adapter_config(parsed.adapter_dir)  # Errors, before seconds of importing TensorFlow.
+    options = {name: getattr(parsed, name) for name in (*OF_TABLES, *OF_WORDS)}
+    paths = parsed.predict_file, parsed.output
+    # Errors, before seconds of importing TensorFlow.
+    of_words = format_of_words(read_adapter_config(parsed.adapter_dir), *paths, options)
+    if of_words is None:
+        check_places(*paths, parsed.overwrite)
     import_tensorflow()
     from adapter_bert_tf.predict.predictor import Predictor
 
     predictor = Predictor(parsed.adapter_dir, base=parsed.base_model, batch_size=parsed.batch_size)
-    rows = predictor.predict_file(
-        parsed.predict_file,
-        parsed.output,
-        progress=True,
-        **{name: getattr(parsed, name) for name in OF_TABLES},
-    )
-    print(f"{rows:,} {'row' if rows == 1 else 'rows'}: {parsed.output}")
+    rows = predictor.predict_file(*paths, progress=True, **options)
+    noun = "row" if of_words is None else "sentence"
+    print(f"{rows:,} {noun if rows == 1 else f'{noun}s'}: {parsed.output}")
     return 0

@@ -17,6 +17,7 @@ from adapter_bert_tf.config import checks
 from adapter_bert_tf.config.ineffective_flags import warn_of_ineffective_flags
 from adapter_bert_tf.config.messages import spell_for_command
 from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.setting import load
 from adapter_bert_tf.errors import InputError, Interrupted, WorkerLost
 from adapter_bert_tf.sanitize import preview
 
@@ -75,12 +76,11 @@ def _with_adapter_defaults(config: RunConfig, options: Collection[str] | None) -
 def _check_found(config: RunConfig, options: Collection[str] | None) -> None:
     """Raises `InputError` for missing inputs, before seconds of importing TensorFlow."""
     from adapter_bert_tf.run.checks.paths import check_found  # Imports NumPy.
-    from adapter_bert_tf.runners.classification.early_checks import check_tables
 
     compares = "adapters" in (options or ())  # Adapters of other folders than --adapter_dir.
     check_found(config, applies=not compares)
-    if options is None:  # An analysis has its own rules about tasks.
-        check_tables(config)
+    if options is None and config.command.early_check:  # An analysis has its own rules.
+        load(config.command.early_check)(config)
 
 
 def _require_flags(words: Sequence[str]) -> None:

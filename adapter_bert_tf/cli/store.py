@@ -4,9 +4,10 @@ adapter-bert store list out            # every adapter below a folder
 adapter-bert store show out/mrpc/adapter
 adapter-bert store verify out/*/adapter
 adapter-bert store average A B --output=DIR          # mean of the weights
+adapter-bert store average A B --method=ties --density=0.2 --output=DIR   # or sum, dare
 adapter-bert store generate out/five/adapter --task=mrpc --output=out/mrpc
-adapter-bert store import FOLDER --output=DIR        # AdapterHub, adapter-bert
-adapter-bert store export DIR --output=FOLDER        # AdapterHub
+adapter-bert store import FOLDER --output=DIR        # AdapterHub, PEFT, adapter-bert
+adapter-bert store export DIR --output=FOLDER        # AdapterHub; --format=peft
 adapter-bert store export DIR --format=onnx --output=FOLDER   # or litert
 adapter-bert store push DIR OWNER/NAME               # the Hugging Face Hub
 adapter-bert store pull OWNER/NAME --output=DIR
@@ -17,6 +18,7 @@ from collections.abc import Sequence
 
 from adapter_bert_tf.cli.error_handling import command_parser, run_guarded
 from adapter_bert_tf.config.parsing import expand_user
+from adapter_bert_tf.store.combining import arithmetic
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -32,15 +34,18 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     command("list", "one line for each adapter in or below the folders")
     command("show", "the card, and the weights by group")
     verify = command("verify", "reads everything; exit status 1 if one is refused")
-    average = command("average", "the mean of the weights of adapters of one shape")
+    average = command("average", "one adapter from the weights of adapters of one shape")
+    _add_options_of_averages(average)
     generated = command("generate", "an ordinary adapter of one of several tasks", False)
-    imported = command("import", "reads AdapterHub's files, or adapter-bert's checkpoint", False)
+    imported = command(
+        "import", "reads files of AdapterHub or PEFT, or adapter-bert's checkpoint", False
+    )
     exported = command("export", "writes it for another library or runtime", False)
     exported.add_argument(
         "--format",
         default="adapterhub",
-        choices=("adapterhub", "onnx", "litert"),
-        help="AdapterHub's files (default), or the model of one task for a runtime",
+        choices=("adapterhub", "peft", "onnx", "litert"),
+        help="AdapterHub's files (default), PEFT's, or the model of one task for a runtime",
     )
     pushed = command("push", "uploads it to a repository of the Hugging Face Hub", False)
     pushed.add_argument("name", metavar="OWNER/NAME")
@@ -67,6 +72,30 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "--max_seq_length", type=int, help="in word pieces (default: 128, or what the base reads)"
     )
     return parser.parse_args(arguments)
+
+
+def _add_options_of_averages(average: argparse.ArgumentParser) -> None:
+    average.add_argument(
+        "--method",
+        default="mean",
+        choices=tuple(arithmetic.METHODS),
+        help="mean (default), sum (task arithmetic), ties or dare",
+    )
+    average.add_argument(
+        "--shares",
+        type=_numbers,
+        default=(),
+        help="how much each counts, separated by commas (default: all alike)",
+    )
+    average.add_argument(
+        "--density", type=float, default=0.5, help="share of the values that ties and dare keep"
+    )
+    average.add_argument("--seed", type=int, default=0, help="of the values that dare keeps")
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    """Numbers separated by commas; `argparse` reports a `ValueError`."""
+    return tuple(map(float, text.split(",")))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,13 +14,16 @@ from adapter_bert_tf.interop import hub
 from adapter_bert_tf.interop.adapter_bert import import_checkpoint
 from adapter_bert_tf.interop.adapterhub import import_adapter, is_adapterhub
 from adapter_bert_tf.interop.adapterhub_export import export_adapter
+from adapter_bert_tf.interop.peft_files.exporting import export_peft
+from adapter_bert_tf.interop.peft_files.importing import import_peft
+from adapter_bert_tf.interop.peft_files.layout import is_peft
 from adapter_bert_tf.output.atomic import TEMPORARY
 from adapter_bert_tf.permissions import is_closed, require_open
 from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.store.adapter_dir import require_free
 from adapter_bert_tf.store.base_match import base_source, check_base
 from adapter_bert_tf.store.card import card, format_metric
-from adapter_bert_tf.store.combine import average
+from adapter_bert_tf.store.combining.combine import average
 from adapter_bert_tf.store.contents import adapter_of, name_of, trained_size
 from adapter_bert_tf.store.directory import (
     WEIGHTS,
@@ -137,8 +140,8 @@ def verify_adapters(parsed: argparse.Namespace) -> int:
     refused = 0
     for folder in parsed.folders:
         try:
-            if is_adapterhub(folder):
-                raise Unsupported("It belongs to the library `adapters`; `import` reads it.")
+            if is_adapterhub(folder) or is_peft(folder):
+                raise Unsupported("It belongs to another library; `import` reads it.")
             saved = load_adapter(folder)
             check_task_directories(folder, saved)
             if base:
@@ -151,11 +154,13 @@ def verify_adapters(parsed: argparse.Namespace) -> int:
 
 
 def average_adapters(parsed: argparse.Namespace) -> None:
-    """Writes the mean of adapters of one shape."""
+    """Writes one adapter made from the weights of adapters of one shape."""
     require_free(parsed.output)
     if len({storage.real(folder) for folder in parsed.folders}) < len(parsed.folders):
         raise InputError(f"Name each adapter of an average once. Received: {parsed.folders}")
-    _write(average([load_adapter(folder) for folder in parsed.folders]), parsed)
+    adapters = [load_adapter(folder) for folder in parsed.folders]
+    options = (parsed.method, parsed.shares, parsed.density, parsed.seed)
+    _write(average(adapters, *options), parsed)
 
 
 def generate_adapters(parsed: argparse.Namespace) -> None:
@@ -174,8 +179,8 @@ def import_adapters(parsed: argparse.Namespace) -> None:
     (source,) = parsed.folders
     if not storage.exists(source) and not storage.exists(f"{source}.index"):
         raise NotFound(
-            f"There is no {source!r}. Name a folder of AdapterHub's files, or a checkpoint of "
-            "adapter-bert without its ending: .../model.ckpt-1000."
+            f"There is no {source!r}. Name a folder of AdapterHub's or PEFT's files, or a "
+            "checkpoint of adapter-bert without its ending: .../model.ckpt-1000."
         )
     _require_foreign(source)
     base = load_base(parsed.base_model)
@@ -184,15 +189,17 @@ def import_adapters(parsed: argparse.Namespace) -> None:
     if parsed.max_seq_length is not None:
         inputs["max_seq_length"] = parsed.max_seq_length
     is_folder = storage.isdir(source)
-    if is_folder and is_adapterhub(source):
+    if is_folder and is_peft(source):
+        saved = import_peft(source, base, parsed.task, labels, **inputs)
+    elif is_folder and is_adapterhub(source):
         saved = import_adapter(source, base, parsed.task, labels, **inputs)
     elif parsed.task and (not is_folder or storage.exists(os.path.join(source, "checkpoint"))):
         saved = import_checkpoint(source, base, parsed.task, labels, **inputs)
     else:
         raise NotFound(
-            f"{source!r} has no head_config.json, which AdapterHub's files include. For a "
-            "checkpoint of adapter-bert, name it without its ending, .../model.ckpt-1000, and add "
-            "--task=NAME and --labels=A,B,..."
+            f"{source!r} has no head_config.json, which AdapterHub's files include, and no "
+            "adapter_config.json of PEFT. For a checkpoint of adapter-bert, name it without its "
+            "ending, .../model.ckpt-1000, and add --task=NAME and --labels=A,B,..."
         )
     _write(saved, parsed)
 
@@ -203,7 +210,7 @@ def _require_foreign(folder: str) -> None:
     try:
         read_config(os.path.join(folder, CONFIG))
     except InputError:
-        return  # AdapterHub has a file of that name, too.
+        return  # AdapterHub and PEFT have a file of that name, too.
     raise InputError(f"{folder!r} is an adapter of this package already. Use or copy it as it is.")
 
 
@@ -214,13 +221,17 @@ def _write(saved: SavedAdapter, parsed: argparse.Namespace) -> None:
 
 
 def export_adapters(parsed: argparse.Namespace) -> None:
-    """Writes an adapter directory as AdapterHub's files, or as the model of a runtime."""
+    """Writes an adapter directory as another library's files, or as the model of a runtime."""
     require_free(parsed.output)
     (folder,) = parsed.folders
     saved = load_adapter(folder)
     require_one_task(saved.config, folder)
     source = parsed.base_model or base_source(saved.config)
     base = load_base(source).for_adapter(saved.config["base"])
+    if parsed.format == "peft":
+        export_peft(saved, parsed.output, base)
+        print(f"Files for PEFT: {parsed.output}")
+        return
     if parsed.format != "adapterhub":
         from adapter_bert_tf.interop.portable_models import export_model  # Needs TensorFlow.
 

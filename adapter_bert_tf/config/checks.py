@@ -21,13 +21,13 @@ def check(config: RunConfig) -> None:
         if not config.sweeps.sweep:  # Its runs may differ in this.
             _check_fusion(config)
             _check_together(config)
-    if not config.answers_questions:
+    if config.names_task:
         _check_task_name(config)
-        return
-    check_questions(config)
-    # A saved adapter provides its own lengths if none are given.
-    if config.actions.do_train or config.given >= {"max_seq_length", "max_query_length"}:
-        check_room(config)
+    if config.answers_questions:
+        check_questions(config)
+        # A saved adapter provides its own lengths if none are given.
+        if config.actions.do_train or config.given >= {"max_seq_length", "max_query_length"}:
+            check_room(config)
 
 
 def _check_actions(config: RunConfig) -> None:
@@ -76,10 +76,10 @@ def _check_fusion(config: RunConfig) -> None:
 def _check_together(config: RunConfig) -> None:
     tuning, task_name = config.method.tuning, config.data.task_name
     multitask, several = tuning in MULTITASK_TUNINGS, is_several(task_name)
-    if multitask and config.answers_questions:
+    if multitask and not config.names_task:
         raise Conflict(
-            f"--tuning={tuning} trains several tasks together, and run_squad.py has one. Leave it "
-            "out."
+            f"--tuning={tuning} trains several tasks together, and {config.command.value}.py has "
+            "one. Leave it out."
         )
     if not several:
         return

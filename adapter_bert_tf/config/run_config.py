@@ -5,42 +5,22 @@ import functools
 from collections.abc import Collection, Iterable, Mapping
 
 from adapter_bert_tf.config.parsing import parse_value
-from adapter_bert_tf.config.sections.command import (
-    ActionsConfig,
-    DeviceConfig,
-    OutputConfig,
-    SweepsConfig,
-)
-from adapter_bert_tf.config.sections.data import DataConfig, QuestionsConfig, TableConfig
-from adapter_bert_tf.config.sections.model import BaseConfig, MethodConfig
-from adapter_bert_tf.config.sections.training import EvaluationConfig, TrainingConfig
+from adapter_bert_tf.config.section_list import Sections
 from adapter_bert_tf.config.setting import Command, Value
 from adapter_bert_tf.config.settings import BY_NAME, settings_of
 from adapter_bert_tf.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)
-class RunConfig:
+class RunConfig(Sections):
     """All settings of one run, by section; equal if all values are.
 
     Args:
       command: whose settings these are.
-      actions, data, ...: the sections; settings of other commands have their defaults.
       given: names of the settings that the user gave. Not compared.
     """
 
-    command: Command
-    actions: ActionsConfig = dataclasses.field(default_factory=ActionsConfig)
-    data: DataConfig = dataclasses.field(default_factory=DataConfig)
-    table: TableConfig = dataclasses.field(default_factory=TableConfig)
-    questions: QuestionsConfig = dataclasses.field(default_factory=QuestionsConfig)
-    base: BaseConfig = dataclasses.field(default_factory=BaseConfig)
-    method: MethodConfig = dataclasses.field(default_factory=MethodConfig)
-    training: TrainingConfig = dataclasses.field(default_factory=TrainingConfig)
-    evaluation: EvaluationConfig = dataclasses.field(default_factory=EvaluationConfig)
-    output: OutputConfig = dataclasses.field(default_factory=OutputConfig)
-    device: DeviceConfig = dataclasses.field(default_factory=DeviceConfig)
-    sweeps: SweepsConfig = dataclasses.field(default_factory=SweepsConfig)
+    command: Command = dataclasses.field(kw_only=True)
     given: frozenset[str] = dataclasses.field(default=frozenset(), compare=False)
 
     @classmethod
@@ -49,12 +29,17 @@ class RunConfig:
     ) -> "RunConfig":
         """Returns a configuration with these values; the others have the command's defaults."""
         defaults = {row.name: row.default_of(command) for row in settings_of(command)}
-        return cls(command)._with(defaults | dict(values), given)
+        return cls(command=command)._with(defaults | dict(values), given)
 
     @property
     def answers_questions(self) -> bool:
         """Whether the command's task is question answering."""
         return self.command is Command.SQUAD
+
+    @property
+    def names_task(self) -> bool:
+        """Whether `--task_name` names the command's task, or several."""
+        return "task_name" in self.values
 
     @functools.cached_property
     def values(self) -> dict[str, Value]:

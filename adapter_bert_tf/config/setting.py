@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import importlib
 import types
 from collections.abc import Mapping
 from typing import Any, Literal, get_args, get_origin
@@ -17,10 +18,71 @@ _KINDS: dict[type, ValueKind] = {bool: "boolean", int: "integer", float: "real",
 
 
 class Command(enum.Enum):
-    """The commands, by the names of their scripts."""
+    """The commands, by the names of their scripts.
 
-    CLASSIFIER = "run_classifier"
-    SQUAD = "run_squad"
+    Modules and their functions are named, because only a command that runs may load them.
+
+    Attributes:
+      word: its name after `adapter-bert`.
+      about: one line for `adapter-bert --help`.
+      job: module with `run(config)`.
+      runner: `module:class` of the `TaskRunner` of one task.
+      early_check: `module:function` of the configuration, which checks the data without TensorFlow.
+      python_data: `module:function` that turns the lists of `abt.train` into files and settings.
+    """
+
+    _value_: str
+    word: str
+    about: str
+    job: str
+    runner: str
+    early_check: str | None
+    python_data: str | None
+
+    CLASSIFIER = (
+        "run_classifier",
+        "classify",
+        "train, evaluate and apply an adapter for classes or scores",
+        "adapter_bert_tf.jobs.classification",
+        "adapter_bert_tf.runners.classification.runner:ClassificationRunner",
+        "adapter_bert_tf.runners.classification.early_checks:check_tables",
+        "adapter_bert_tf.jobs.python_tables:data_of",
+    )
+    SQUAD = (
+        "run_squad",
+        "squad",
+        "the same for answers to questions",
+        "adapter_bert_tf.jobs.questions",
+        "adapter_bert_tf.runners.questions.runner:QuestionRunner",
+        None,
+        None,
+    )
+    TAGGER = (
+        "run_tagger",
+        "tag",
+        "the same for tags of words, such as names of people",
+        "adapter_bert_tf.jobs.tagging",
+        "adapter_bert_tf.runners.tagging.runner:TaggingRunner",
+        "adapter_bert_tf.runners.tagging.files:check_files",
+        "adapter_bert_tf.jobs.python_sentences:data_of",
+    )
+
+    def __new__(cls, script: str, *facts: str | None) -> "Command":
+        """A member whose value is the name of its script."""
+        member = object.__new__(cls)
+        member._value_ = script
+        return member
+
+    def __init__(self, script: str, *facts: str | None) -> None:
+        names = ("word", "about", "job", "runner", "early_check", "python_data")
+        for name, fact in zip(names, facts, strict=True):
+            setattr(self, name, fact)
+
+
+def load(place: str) -> Any:
+    """Imports what `module:name` names."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +105,8 @@ class Setting:
       earlier: default of earlier versions, whose records may not name the setting.
       path: whether it is a path that a run reads, writes, or either: reads, but writes in training.
       several: whether it names several paths, separated by commas, each with an optional `NAME=`.
+      common: whether it leads the command's `--help`.
+      in_python: whether it may be a keyword of `abt.train`.
     """
 
     name: str
@@ -60,6 +124,8 @@ class Setting:
     path: PathUse | None = None
     several: bool = False
     only_with: Needed | None = None
+    common: bool = False
+    in_python: bool = True
 
     def __post_init__(self) -> None:
         self._require(isinstance(self.role, Role), "needs a role")

@@ -6,30 +6,9 @@ A new setting is a field of a section in `sections/`, with a role of `roles.py`.
 from collections.abc import Callable
 
 from adapter_bert_tf.config.roles import Identity, Role
-from adapter_bert_tf.config.sections.command import (
-    ActionsConfig,
-    DeviceConfig,
-    OutputConfig,
-    SweepsConfig,
-)
-from adapter_bert_tf.config.sections.data import DataConfig, QuestionsConfig, TableConfig
-from adapter_bert_tf.config.sections.model import BaseConfig, MethodConfig
-from adapter_bert_tf.config.sections.training import EvaluationConfig, TrainingConfig
+from adapter_bert_tf.config.section_list import SECTIONS
 from adapter_bert_tf.config.setting import Command, PathUse, Setting, settings_of_section
 
-SECTIONS: dict[str, type] = {
-    "actions": ActionsConfig,
-    "data": DataConfig,
-    "table": TableConfig,
-    "questions": QuestionsConfig,
-    "base": BaseConfig,
-    "method": MethodConfig,
-    "training": TrainingConfig,
-    "evaluation": EvaluationConfig,
-    "output": OutputConfig,
-    "device": DeviceConfig,
-    "sweeps": SweepsConfig,
-}
 SETTINGS: tuple[Setting, ...] = tuple(
     row for name, section in SECTIONS.items() for row in settings_of_section(name, section)
 )
@@ -43,7 +22,7 @@ COMMON: tuple[str, ...] = (
     *("train_batch_size", "max_seq_length", "seed", "num_trials", "sweep"),
     *("config", "dry_run", "overwrite"),
 )
-# Settings of `run_classifier.py` that are not keywords of `abt.train`.
+# Settings that are not keywords of `abt.train`.
 NOT_IN_PYTHON = (
     # The texts decide them, or `TrainedTask` replaces them.
     *("task_name", "data_dir", "label_column", "do_predict", "do_export", "adapter_dir"),
@@ -59,10 +38,20 @@ def settings_of(command: Command) -> tuple[Setting, ...]:
     return tuple(row for row in SETTINGS if command in row.commands)
 
 
-def python_options() -> tuple[Setting, ...]:
-    """Settings that `abt.train` takes as keywords."""
-    rows = settings_of(Command.CLASSIFIER)
-    return tuple(row for row in rows if row.name not in NOT_IN_PYTHON)
+def common_of(command: Command) -> list[Setting]:
+    """Settings that lead a command's `--help`."""
+    own = [row for row in settings_of(command) if row.common]
+    return own + [BY_NAME[name] for name in COMMON if command in BY_NAME[name].commands]
+
+
+def python_options(command: Command | None = None) -> tuple[Setting, ...]:
+    """Settings that `abt.train` takes as keywords, with a command's data or with any."""
+    trained = [c for c in Command if c.python_data] if command is None else [command]
+    return tuple(
+        row
+        for row in SETTINGS
+        if row.in_python and row.name not in NOT_IN_PYTHON and {*row.commands} & {*trained}
+    )
 
 
 def with_role(*roles: Role) -> tuple[str, ...]:

@@ -26,6 +26,9 @@ class TrainOptions(TypedDict, total=False):
     task_type: str | None
     multi_label: bool
     regression: bool
+    scheme: Literal["auto", "IOB1", "IOB2", "BIOES", "BILOU", "IO", "plain"]
+    stride: int
+    decoding: Literal["viterbi", "argmax"]
     vocab_file: str | None
     bert_config_file: str | None
     init_checkpoint: str | None

@@ -1,8 +1,10 @@
 """The rows of every global batch that a host reads, with several replicas or hosts."""
 
+from __future__ import annotations
+
 import dataclasses
 
-import tensorflow as tf
+from adapter_bert_tf.lazy import tf
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,7 +16,7 @@ class HostShard:
     local: int = 1  # Number of this host's replicas.
 
     @classmethod
-    def from_context(cls, context: tf.distribute.InputContext) -> "HostShard":
+    def from_context(cls, context: tf.distribute.InputContext) -> HostShard:
         """Returns the shard of a `tf.distribute.InputContext`."""
         replicas = context.num_replicas_in_sync
         local = replicas // context.num_input_pipelines

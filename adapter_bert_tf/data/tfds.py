@@ -30,7 +30,7 @@ def read_tfds(task, folder, roles):
             f"TensorFlow Datasets' `glue` has no {task.name!r}: use data_source='tsv'.",
             "data_source='tsv'",
         )
-    builder = _prepared(f"glue/{task.tfds[0]}", folder)
+    builder = prepared_builder(f"glue/{task.tfds[0]}", folder)
     splits = {_split_name(name): name for name in builder.info.splits}
     require_roles(task, roles, set(map(role, splits)))
     return {
@@ -38,7 +38,11 @@ def read_tfds(task, folder, roles):
     }
 
 
-def _prepared(name, folder):
+def prepared_builder(name: str, folder: str | None) -> Any:
+    """Returns the builder of a dataset, whose data it prepares first if they are missing.
+
+    Raises `InputError` for a dataset that is missing, damaged or not downloadable.
+    """
     import tensorflow_datasets as tfds  # Takes a second, and only this source needs it.
 
     with _loading(name, folder):
@@ -85,7 +89,7 @@ def _reason(error):
     return truncate(message.rstrip("."), 400)
 
 
-def _rows(builder, split):
+def builder_rows(builder: Any, split: str) -> list[dict[str, Any]]:
     """All prepared rows of a split. Raises `InputError` if they are damaged."""
     import tensorflow_datasets as tfds
 
@@ -106,7 +110,7 @@ def _split_name(name):
 
 def _read(task, builder, split):
     """`Examples` of one split; labels of -1 are hidden."""
-    rows = sorted(_rows(builder, split), key=lambda row: int(row["idx"]))
+    rows = sorted(builder_rows(builder, split), key=lambda row: int(row["idx"]))
     columns = [[row[name].decode() for row in rows] for name in task.tfds[1:]]
     hidden = all(row["label"] == -1 for row in rows)
     place = os.path.join(str(builder.data_path), split)
@@ -129,9 +133,9 @@ def _label(task, builder, value):
 
 def read_tfds_squad(name, folder, split):
     """SQuAD as the `data` of its JSON file; `split` is `train` or `dev`. Raises `InputError`."""
-    builder = _prepared(name, folder)
+    builder = prepared_builder(name, folder)
     articles: dict[str, dict[str, list[Any]]] = {}
-    for row in _rows(builder, {"train": "train", "dev": "validation"}[split]):
+    for row in builder_rows(builder, {"train": "train", "dev": "validation"}[split]):
         texts, starts = row["answers"]["text"], row["answers"]["answer_start"]
         answers = [
             {"text": text.decode(), "answer_start": int(start)}

@@ -62,15 +62,18 @@ class Pieces:
 
     def __init__(self, encoder: TextEncoder) -> None:
         self.encoder = encoder
-        self.functions: dict[tuple[int, int], Callable[..., Any]] = {}
+        self.functions: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     def __call__(self, max_seq_length: int, *texts: tf.Tensor) -> Any:
         """Ragged word ids and type ids of one or two texts, string `[batch]`."""
-        key = (len(texts), max_seq_length)
+        encode = self.encoder.with_length(max_seq_length).__call__
+        return self.shared((len(texts), max_seq_length), encode, *texts)
+
+    def shared(self, key: tuple[Any, ...], run: Callable[..., Any], *texts: tf.Tensor) -> Any:
+        """What `run` returns for texts, string `[batch]` each; it is traced once for each key."""
         if key not in self.functions:
-            encode = tf.function(self.encoder.with_length(max_seq_length).__call__)
             with tf.init_scope():  # Not inside the function that is being traced.
-                self.functions[key] = encode.get_concrete_function(
+                self.functions[key] = tf.function(run).get_concrete_function(
                     *[tf.TensorSpec([None], tf.string)] * len(texts)
                 )
         return self.functions[key](*texts)

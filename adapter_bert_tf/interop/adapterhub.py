@@ -2,14 +2,15 @@
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import Mismatch
 from adapter_bert_tf.interop import adapterhub_format as hub_format
-from adapter_bert_tf.interop.adapterhub_bottleneck import read_adapter
 from adapter_bert_tf.interop.adapterhub_format import HEAD_CONFIG, WEIGHTS, require, require_sound
 from adapter_bert_tf.interop.adapterhub_heads import read_head
+from adapter_bert_tf.interop.adapterhub_methods import read_adapter
 from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import checks, contents, schema
@@ -27,7 +28,7 @@ def is_adapterhub(folder: str) -> bool:
 
 
 def import_adapter(
-    folder: str, base: Base, task: str | None = None, labels: Sequence[str] = (), **inputs: int
+    folder: str, base: Base, task: str | None = None, labels: Sequence[str] = (), **inputs: Any
 ) -> SavedAdapter:
     """Imports a folder of the library, of the base's type, as a `SavedAdapter`.
 
@@ -35,8 +36,8 @@ def import_adapter(
     `task` is the adapter's name. `labels`, in the order of their ids, are needed if the files only
     number them; `inputs` are settings that the files do not hold, such as `texts` (2 for pairs) and
     `max_seq_length`; those that the type of the head does not have are ignored. Raises `InputError`
-    for a missing or damaged file, or anything but a supported bottleneck adapter on BERT with a
-    head for classes, scores, label sets or questions.
+    for a missing or damaged file, or anything but a supported adapter on BERT with a head for
+    classes, scores, label sets, questions or tags.
     """
     file_config = hub_format.read_object(folder, hub_format.CONFIG)
     hidden_size, depth = base.config.hidden_size, base.config.num_layers
@@ -48,17 +49,19 @@ def import_adapter(
     tensors, has_version = hub_format.read_weights(folder, WEIGHTS), "version" in file_config
     adapter, weights = read_adapter(options or {}, has_version, tensors, name, depth)
     head = read_head(folder, name)
-    needs_pooler = not head.has_pooler and "pooler" not in TASK_TYPES[head.task_type].unused
+    kind = TASK_TYPES[head.task_type]
+    needs_pooler = not head.has_pooler and "pooler" not in kind.unused
     require(base.has_pooler or not needs_pooler, "the head needs a base with a pooler", base.origin)
-    known_inputs = TASK_TYPES[head.task_type].inputs
+    all_labels = _resolve_labels(head.labels, list(labels))
+    known = {key: value for key, value in inputs.items() if key in kind.inputs}
     config = schema.describe(
         task or name,
-        _resolve_labels(head.labels, list(labels)),
+        all_labels,
         base.fingerprint(),
         Tuning(train_layer_norm=False, train_pooler=head.has_pooler),
         adapter,
         head.task_type,
-        inputs={key: value for key, value in inputs.items() if key in known_inputs},
+        inputs=kind.inputs_for(all_labels) | known,
         versions=installed_versions() | {"imported from": str(file_config.get("version"))},
     )
     config = contents.named(config, name)

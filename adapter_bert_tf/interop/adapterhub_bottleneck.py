@@ -1,7 +1,8 @@
 """Bottleneck adapters in the options and weights of AdapterHub's library, in both directions."""
 
 import collections
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ SUBLAYERS = {"attention": "mh_adapter", "feed_forward": "output_adapter"}
 LEARNED_SCALES = ("learned", "channel")  # One number, or one for each position of the output.
 
 
-def read_adapter(
+def read_bottleneck(
     hub: Mapping[str, Any], has_version: bool, tensors: dict[str, np.ndarray], name: str, depth: int
 ) -> tuple[AdapterConfig, dict[str, np.ndarray]]:
     """Reads the configuration and the weights, by common name, of an adapter in `depth` layers.
@@ -46,16 +47,7 @@ def read_adapter(
     `hub` are the library's options, `tensors` all of its weights. Learned scales become part of the
     up projections. Raises `InputError` for an unsupported option or weight.
     """
-    hub, is_union = _single_config(hub)
-    renamed = {} if has_version or is_union else UNVERSIONED_ACTIVATIONS
-    activation = str(hub.get("non_linearity"))
-    activation = renamed.get(activation, activation).lower()
-    _check_options(hub)
-    require(
-        activation in ACTIVATIONS,
-        f"non_linearity must be one of {list(ACTIVATIONS)}",
-        hub.get("non_linearity"),
-    )
+    options = common_options(hub, has_version, depth)
     scale = hub.get("scaling", 1.0)
     is_learned = scale in LEARNED_SCALES
     require(
@@ -63,24 +55,18 @@ def read_adapter(
         f"scaling must be a number or one of {LEARNED_SCALES}",
         scale,
     )
-    skipped = [] if hub.get("leave_out") is None else hub["leave_out"]
-    require_sound(isinstance(skipped, list), "leave_out must be a list of layers", skipped)
-    layers = [i for i in range(depth) if i not in skipped]
-    sublayers = [sublayer for sublayer, option in SUBLAYERS.items() if hub.get(option)]
+    layers = range(depth) if options["layers"] is None else options["layers"]
     prefix = hub_format.BERT if any(n.startswith(hub_format.BERT) for n in tensors) else ""
-    sizes = _sizes(tensors, layers, sublayers, name, prefix)
+    sizes = _sizes(tensors, layers, options["sublayers"], name, prefix)
     usual = collections.Counter(sizes.values()).most_common(1)[0][0] if sizes else 0
     is_parallel = hub.get("is_parallel", False)
     adapter = AdapterConfig.from_dict(
-        {
+        options
+        | {
             "bottleneck_size": usual,
-            "activation": ACTIVATIONS[activation],
-            "dropout": hub.get("dropout", 0.0),
             "scale": 1.0 if is_learned else scale,
-            "sublayers": sublayers,
-            "layers": layers if skipped else None,
             "placement": "parallel" if is_parallel else "serial",
-            "normalize_input": hub.get("original_ln_before", False) and not is_parallel,
+            "normalize_input": options["normalize_input"] and not is_parallel,
             "layer_sizes": sizes,
         }
     )
@@ -92,15 +78,30 @@ def read_adapter(
     return adapter, weights
 
 
-def _single_config(hub: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
-    """The options of a bottleneck, and whether it is the only member of a `ConfigUnion`."""
-    members: Any = hub.get("configs")
-    is_one = isinstance(members, list) and len(members) == 1 and isinstance(members[0], dict)
-    is_union = is_one and hub.get("architecture") == "union"
-    single: Mapping[str, Any] = members[0] if is_union else hub
-    architecture = single.get("architecture")
-    require(architecture is None, "only bottleneck adapters are supported", architecture)
-    return single, is_union
+def common_options(hub: Mapping[str, Any], has_version: bool, depth: int) -> dict[str, Any]:
+    """What all adapters between two kernels have, as fields of their configurations.
+
+    `has_version` is whether the file names the version of the library. Raises `InputError`.
+    """
+    renamed = {} if has_version else UNVERSIONED_ACTIVATIONS
+    activation = str(hub.get("non_linearity"))
+    activation = renamed.get(activation, activation).lower()
+    _check_options(hub)
+    require(
+        activation in ACTIVATIONS,
+        f"non_linearity must be one of {list(ACTIVATIONS)}",
+        hub.get("non_linearity"),
+    )
+    skipped = [] if hub.get("leave_out") is None else hub["leave_out"]
+    require_sound(isinstance(skipped, list), "leave_out must be a list of layers", skipped)
+    layers = tuple(i for i in range(depth) if i not in skipped)
+    return {
+        "activation": ACTIVATIONS[activation],
+        "dropout": hub.get("dropout", 0.0),
+        "sublayers": tuple(sublayer for sublayer, option in SUBLAYERS.items() if hub.get(option)),
+        "layers": layers if skipped else None,
+        "normalize_input": hub.get("original_ln_before", False),
+    }
 
 
 def _check_options(hub: Mapping[str, Any]) -> None:
@@ -121,8 +122,8 @@ def _check_options(hub: Mapping[str, Any]) -> None:
 
 def _sizes(
     tensors: Mapping[str, np.ndarray],
-    layers: list[int],
-    sublayers: list[str],
+    layers: Iterable[int],
+    sublayers: Sequence[str],
     name: str,
     prefix: str,
 ) -> dict[int, int]:
@@ -157,6 +158,16 @@ def _fold_scales(
             require_sound(scales.shape in shapes, f"{path} must be of {shapes}", scales.shape)
             weights[f"{own}/up_kernel"] = weights[f"{own}/up_kernel"] * scales
             weights[f"{own}/up_bias"] = bias * scales
+
+
+def write_bottleneck(
+    adapter: AdapterConfig, weights: Mapping[str, np.ndarray], sizes: BertConfig, name: str
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The library's options and weights. Raises `InputError` for what its format cannot say."""
+    plain = dataclasses.replace(adapter, depth=1, layer_norm=False, normalize_output=False)
+    require(adapter == plain, "only plain bottleneck adapters can be exported", adapter.to_dict())
+    names = hub_format.variable_names(adapter, sizes.num_layers, name)
+    return hub_options(adapter, sizes), {hub: weights[own].T for own, hub in names.items()}
 
 
 def hub_options(adapter: AdapterConfig, sizes: BertConfig) -> dict[str, Any]:

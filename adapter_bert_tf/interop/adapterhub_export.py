@@ -1,6 +1,5 @@
 """Writes adapters and heads in the format of AdapterHub's library `adapters`."""
 
-import dataclasses
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -9,13 +8,12 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import Unsupported
 from adapter_bert_tf.interop import adapterhub_format as hub_format
-from adapter_bert_tf.interop.adapterhub_bottleneck import hub_options
 from adapter_bert_tf.interop.adapterhub_format import require
 from adapter_bert_tf.interop.adapterhub_heads import hub_head
+from adapter_bert_tf.interop.adapterhub_methods import write_adapter
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.adapter_dir import require_free
 from adapter_bert_tf.store.base_match import check_base
@@ -43,10 +41,17 @@ def export_adapter(saved: SavedAdapter, folder: str, base: Base) -> str:
     `folder` is new or empty; a pooler that was not trained is the base's. Raises `InputError` when
     the format does not support the adapter, or the base differs.
     """
-    config, adapter = saved.config, _require_exportable(saved)
+    config, name = saved.config, hub_name(contents.name_of(saved.config))
+    if saved.members:
+        raise Unsupported(
+            "A fusion cannot be exported. Export the adapter directories in its `members/`, and "
+            "fuse them with the library."
+        )
     check_base(config, base.fingerprint())
+    adapter = contents.adapter_of(config)
+    options, tensors = write_adapter(adapter, saved.weights, base.config, name)
+    _require_no_norms(saved)
     require_free(folder)
-    name = hub_name(contents.name_of(config))
     header = {
         "model_type": "bert",
         "model_class": "BertAdapterModel",
@@ -57,13 +62,14 @@ def export_adapter(saved: SavedAdapter, folder: str, base: Base) -> str:
         "version": "adapters.1.3.0",
     }
     weights = base.weights | saved.weights
-    names = hub_format.variable_names(adapter, base.config.num_layers, name)
     head_options, head_names = hub_head(config, name)
     files = {
-        hub_format.CONFIG: _serialize_json(header | {"config": hub_options(adapter, base.config)}),
-        hub_format.WEIGHTS: _serialize_tensors(weights, names),
+        hub_format.CONFIG: _serialize_json(header | {"config": options}),
+        hub_format.WEIGHTS: _serialize_tensors(tensors),
         hub_format.HEAD_CONFIG: _serialize_json(header | {"config": head_options}),
-        hub_format.HEAD_WEIGHTS: _serialize_tensors(weights, head_names),
+        hub_format.HEAD_WEIGHTS: _serialize_tensors(
+            {hub: weights[own].T for own, hub in head_names.items()}
+        ),
     }
     write_files(folder, files, require_free)
     return name
@@ -75,21 +81,7 @@ def hub_name(name: str) -> str:
     return f"{name}_adapter" if name in TAKEN_NAMES or name.startswith("_") else name
 
 
-def _require_exportable(saved: SavedAdapter) -> AdapterConfig:
-    """Returns the adapter's configuration; raises `InputError` if it is not supported."""
-    config, adapter = saved.config, contents.adapter_of(saved.config)
-    if saved.members:
-        raise Unsupported(
-            "A fusion cannot be exported. Export the adapter directories in its `members/`, and "
-            "fuse them with the library."
-        )
-    if not isinstance(adapter, AdapterConfig) or adapter != dataclasses.replace(
-        adapter, depth=1, layer_norm=False, normalize_output=False
-    ):
-        raise Unsupported(
-            "AdapterHub: only plain bottleneck adapters can be exported. Received: "
-            f"{config['adapter']!r}"
-        )
+def _require_no_norms(saved: SavedAdapter) -> None:
     norms = [name for name in saved.weights if "/LayerNorm/" in name]
     require(
         not norms,
@@ -97,15 +89,11 @@ def _require_exportable(saved: SavedAdapter) -> AdapterConfig:
         norms[:1],
         "train_layer_norm=False",
     )
-    return adapter
 
 
-def _serialize_tensors(weights: Mapping[str, np.ndarray], names: Mapping[str, str]) -> bytes:
-    tensors = {
-        hub_name: np.ascontiguousarray(np.asarray(weights[own_name], np.float32).T)
-        for own_name, hub_name in names.items()
-    }
-    content: bytes = safetensors.numpy.save(tensors, metadata={"format": "pt"})
+def _serialize_tensors(tensors: Mapping[str, np.ndarray]) -> bytes:
+    arrays = {name: np.ascontiguousarray(array, np.float32) for name, array in tensors.items()}
+    content: bytes = safetensors.numpy.save(arrays, metadata={"format": "pt"})
     return content
 
 

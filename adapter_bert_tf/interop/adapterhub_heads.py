@@ -10,13 +10,14 @@ from adapter_bert_tf.adapters.variable_specs import POOLER
 from adapter_bert_tf.interop import adapterhub_format as hub_format
 from adapter_bert_tf.interop.adapterhub_format import HEAD_CONFIG, require, require_sound
 from adapter_bert_tf.store import contents
-from adapter_bert_tf.task_types import TASK_TYPES, type_of
+from adapter_bert_tf.task_types import TASK_TYPES, TaskType, type_of
 
 # The library's types of heads, and ours; a classification of one label is a regression.
 TYPES = {
     "classification": "classification",
     "multilabel_classification": "multi_label",
     "question_answering": "span",
+    "tagging": "tags",
 }
 HUB_TYPES = {own: hub for hub, own in TYPES.items()} | {"regression": "classification"}
 # The first layer of a classification head, dense and tanh on [CLS], is BERT's pooler.
@@ -27,6 +28,7 @@ ON_SEQUENCE = {"layers": 1, "bias": True}
 STATIC_HEADS: dict[str, tuple[dict[str, Any], str]] = {
     "BertForSequenceClassification": (ON_POOLER | {"head_type": "classification"}, "classifier"),
     "BertForQuestionAnswering": (ON_SEQUENCE | {"head_type": "question_answering"}, "qa_outputs"),
+    "BertForTokenClassification": (ON_SEQUENCE | {"head_type": "tagging"}, "classifier"),
 }
 
 
@@ -81,7 +83,7 @@ def _names(
     head_type: str, options: Mapping[str, Any], name: str, layer: str | None
 ) -> dict[str, str]:
     """Dict from common name to the library's name; `layer` is that of a static head."""
-    on_sequence = head_type == "question_answering"
+    on_sequence = _reads_sequence(TASK_TYPES[TYPES[head_type]])
     forms: list[dict[str, Any]] = [ON_SEQUENCE] if on_sequence else [TWO_LAYERS, ON_POOLER]
     defaults = TWO_LAYERS | ({"layers": 1} if on_sequence else {})
     given = {key: options.get(key, value) for key, value in defaults.items()}
@@ -93,6 +95,11 @@ def _names(
         return _flexible_names(name, two_layers=True)
     layer = layer or f"heads.{name}.1"
     return {"head/kernel": f"{layer}.weight", "head/bias": f"{layer}.bias"}
+
+
+def _reads_sequence(kind: TaskType) -> bool:
+    """Whether a head reads each position, and not [CLS] alone."""
+    return "pooler" in kind.unused
 
 
 def _flexible_names(name: str, two_layers: bool) -> dict[str, str]:
@@ -120,7 +127,7 @@ def hub_head(config: Mapping[str, Any], name: str) -> tuple[dict[str, Any], dict
     known = kind.name in HUB_TYPES
     require(known, f"only heads for {list(HUB_TYPES)} can be exported", kind.name)
     has_own_labels = bool(labels) and kind.labels is None
-    on_sequence = HUB_TYPES[kind.name] == "question_answering"
+    on_sequence = _reads_sequence(kind)
     options = {"layers": 1, "activation_function": "tanh"} if on_sequence else TWO_LAYERS
     return options | {
         "head_type": HUB_TYPES[kind.name],

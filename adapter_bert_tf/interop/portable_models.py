@@ -33,7 +33,8 @@ def export_model(saved: SavedAdapter, folder: str, base: Base, format: str) -> l
     The model takes int32 `input_word_ids`, `input_mask` and `input_type_ids`, `[batch, length]`,
     where `length` is the adapter's `max_seq_length`. Its float32 outputs are `logits`
     `[batch, outputs]` and, for classes and label sets, `probabilities`; for questions
-    `start_logits` and `end_logits` `[batch, length]`.
+    `start_logits` and `end_logits` `[batch, length]`; for tags `logits` and `probabilities`
+    `[batch, length, tags]`, to be read at the first piece of each word.
 
     Args:
       saved: the adapter of one task, of any method.

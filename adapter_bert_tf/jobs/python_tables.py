@@ -1,32 +1,33 @@
 """Texts and labels of Python as tables that the commands read."""
 
 import csv
-import hashlib
 import io
-import os
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
 from adapter_bert_tf.data.tables.indicator_columns import INDICATORS, is_indicators
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, error_context
+from adapter_bert_tf.jobs.python_data import Given, PythonData
 from adapter_bert_tf.predict import frames
 from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.task_types import chosen_type
+from adapter_bert_tf.tasks.own import DEV_SHARE
 from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
 TEXTS, LABEL = ("text_a", "text_b"), "label"
 NOT_LISTS = (str, bytes, Mapping, Set)  # Sets have no order.
 MISSING = ("None", "nan", "<NA>", "NaT")  # Missing values of Python, NumPy and pandas.
 # Names of the columns, the label's last, and the rows.
-Given: TypeAlias = tuple[list[str], list[list[str]]]
+Table: TypeAlias = tuple[list[str], list[list[str]]]
 
 
-def given(
+def table_of(
     texts: Any,
     labels: Any,
     others: Any = None,
     columns: Sequence[str | None] = (),
     sets: bool = False,
-) -> Given:
+) -> Table:
     """Returns the table of texts and labels, or of a DataFrame. Raises `InputError`.
 
     Args:
@@ -120,11 +121,38 @@ def _is_several(value: Any) -> bool:
     return isinstance(value, list | tuple | Set) or is_array
 
 
-def files_of(tables: Mapping[str, Given], folder: str) -> dict[str, bytes]:
-    """Returns paths and content of tables, in a subfolder named by their content."""
-    files = {f"{split}.csv": _csv(*table) for split, table in tables.items()}
-    digest = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()[:12]
-    return {os.path.join(folder, f"data-{digest}", name): files[name] for name in files}
+def data_of(given: Given, options: Mapping[str, Any]) -> PythonData:
+    """Returns the tables of what `abt.train` is given. Raises `InputError`."""
+    sets = chosen_type(options).several
+    tables = {"train": table_of(given.texts, given.labels, given.others, given.columns, sets)}
+    if given.dev is not None:
+        tables["dev"] = _dev_table(given, sets, tables["train"][0])
+    *names, label = tables["train"][0]
+    settings = {
+        "task_name": "tsv",
+        **dict(zip(("text_a_column", "text_b_column"), names, strict=False)),
+        "label_column": label,
+        "do_eval": given.dev is not None or options.get("dev_share", DEV_SHARE) != 0,
+    }
+    return PythonData({f"{split}.csv": _csv(*table) for split, table in tables.items()}, settings)
+
+
+def _dev_table(given: Given, sets: bool, expected: Sequence[str]) -> Table:
+    dev, is_frame = given.dev, frames.is_frame(given.dev)
+    if not is_frame and not (isinstance(dev, list | tuple) and len(dev) in (2, 3)):
+        raise InputError(
+            "dev is (texts, labels), for pairs (texts, labels, others), or a DataFrame. "
+            f"Received: {preview(dev)}"
+        )
+    texts, labels, others = (dev, given.labels, None) if is_frame else (*dev, None)[:3]
+    with error_context("dev"):
+        table = table_of(texts, labels, others, given.columns, sets)
+    if len(table[0]) != len(expected):
+        raise InputError(
+            "dev must have as many texts as the training data. Received: train of "
+            f"{preview(expected)} and dev of {preview(table[0])}"
+        )
+    return table
 
 
 def _csv(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:

@@ -1,6 +1,7 @@
 """`train`: `run_classifier.py` for a table, as one call in Python."""
 
 import atexit
+import importlib
 import inspect
 import os
 import shutil
@@ -16,11 +17,11 @@ from adapter_bert_tf.config.ineffective_flags import warn_of_ineffective_flags
 from adapter_bert_tf.config.messages import spell_for_command, spell_for_python
 from adapter_bert_tf.config.parsing import expand_user, parse_value
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.config.setting import Command, Value
+from adapter_bert_tf.config.setting import Command, Value, load
 from adapter_bert_tf.config.settings import BY_NAME, python_options
 from adapter_bert_tf.config.train_options import TrainOptions
-from adapter_bert_tf.errors import InputError, error_context
-from adapter_bert_tf.jobs import classification, python_tables
+from adapter_bert_tf.errors import InputError, Unsupported
+from adapter_bert_tf.jobs.python_data import Given
 from adapter_bert_tf.output import run_dir
 from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.predict import frames
@@ -30,8 +31,7 @@ from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.serving.merged import merged_model
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
-from adapter_bert_tf.task_types import chosen_type
-from adapter_bert_tf.tasks.own import DEV_SHARE
+from adapter_bert_tf.task_types import TASK_TYPES
 
 
 class TrainedTask(Predictor):
@@ -79,6 +79,7 @@ def train(
     labels: Any,
     others: Sequence[str] | None = None,
     *,
+    task: str | None = None,
     dev: Any = None,
     text_a_column: str | None = None,
     text_b_column: str | None = None,
@@ -95,12 +96,15 @@ def train(
     The texts are written as a table below `output_dir`, together with everything that the command
     writes: the same call again continues where it was interrupted, or finds itself finished.
 
+    Other types of tasks have lists of their own: `abt.train(words, tags, task="tags")`.
+
     Args:
       texts: a list of texts or of pairs of texts, or a pandas DataFrame.
       labels: a label for each: a text, or a number, which counts as its text, or as a score with
         `regression=True`; with `multi_label=True` a list of labels. For a DataFrame the name of
         the column of labels.
       others: the second text of each, for pairs.
+      task: type of the task, a key of `TASK_TYPES`. None: classification, or what the options say.
       dev: evaluation data: `(texts, labels)`, for pairs `(texts, labels, others)`, or a DataFrame
         with the same columns. None: a seeded tenth of the training data, or `dev_share` of it;
         `dev_share=0` trains on all of it, without a dev set.
@@ -116,53 +120,51 @@ def train(
     Raises:
       InputError: for anything that the user can fix, before training.
     """
-    columns, sets = (text_a_column, text_b_column), chosen_type(options).several
-    frames.check_arguments(texts, others, *columns)
-    tables = {"train": python_tables.given(texts, labels, others, columns, sets)}
-    if dev is not None:
-        tables["dev"] = _dev_table(dev, labels, columns, sets, tables["train"][0])
+    frames.check_arguments(texts, others, text_a_column, text_b_column)
+    command, keywords = _command_of(task, dict(options))
+    data = load(str(command.python_data))(
+        Given(texts, labels, others, dev, (text_a_column, text_b_column)), keywords
+    )
     folder = _folder(output_dir)
-    files = python_tables.files_of(tables, folder)
-    *names, label = tables["train"][0]
-    data: dict[str, Value] = {
-        "task_name": "tsv",
+    files = data.files_in(folder)
+    decided: dict[str, Value] = {
+        **data.settings,
         "data_dir": os.path.dirname(next(iter(files))),
-        **dict(zip(("text_a_column", "text_b_column"), names, strict=False)),
-        "label_column": label,
         "do_train": True,
-        "do_eval": dev is not None or options.get("dev_share", DEV_SHARE) != 0,
+        "output_dir": folder,
+        "base_model": base_model,
     }
     try:
-        config = _config(dict(options), **data, output_dir=folder, base_model=base_model)
+        config = _config(command, keywords, decided)
         checks.check(config)
         warn_of_ineffective_flags(config, spell_for_python)
         paths.check_writable(f"--output_dir={folder}", folder)
         for path, content in files.items():
             storage.write_bytes(path, content)
-        classification.run(config)
+        importlib.import_module(command.job).run(config)
     except InputError as error:
         raise type(error)(spell_for_python(spell_for_command(error))) from error
     return TrainedTask(folder, base_model)
 
 
-def _dev_table(
-    dev: Any, labels: Any, columns: Sequence[str | None], sets: bool, expected: Sequence[str]
-) -> python_tables.Given:
-    is_frame = frames.is_frame(dev)
-    if not is_frame and not (isinstance(dev, list | tuple) and len(dev) in (2, 3)):
-        raise InputError(
-            "dev is (texts, labels), for pairs (texts, labels, others), or a DataFrame. "
-            f"Received: {preview(dev)}"
-        )
-    texts, labels, others = (dev, labels, None) if is_frame else (*dev, None)[:3]
-    with error_context("dev"):
-        table = python_tables.given(texts, labels, others, columns, sets)
-    if len(table[0]) != len(expected):
-        raise InputError(
-            "dev must have as many texts as the training data. Received: train of "
-            f"{preview(expected)} and dev of {preview(table[0])}"
-        )
-    return table
+def _command_of(task: str | None, options: dict[str, Any]) -> tuple[Command, dict[str, Any]]:
+    """The command that trains a type of task, and the options with the type. Raises `InputError`.
+
+    Args:
+      task: name of a type; None for a table, whose type the options choose.
+      options: those of the user.
+    """
+    if task is None:
+        return Command.CLASSIFIER, options
+    kind = TASK_TYPES.get(task)
+    if kind is None:
+        message = f"task must be one of {list(TASK_TYPES)}. Received: {preview(task)}"
+        raise InputError(message, "task")
+    command = Command(kind.command.split()[0].removesuffix(".py"))
+    if command.python_data is None:
+        raise Unsupported(f"train has no task {task!r}: use {command.value}.py.", "task")
+    takes_type = any(row.name == "task_type" for row in python_options(command))
+    return command, options | ({"task_type": task} if takes_type else {})
 
 
 def _folder(output_dir: str | os.PathLike[str] | None) -> str:
@@ -173,11 +175,13 @@ def _folder(output_dir: str | os.PathLike[str] | None) -> str:
     return folder
 
 
-def _config(options: Mapping[str, Any], **decided: Any) -> RunConfig:
-    rows = python_options()
+def _config(
+    command: Command, options: Mapping[str, Any], decided: Mapping[str, Value]
+) -> RunConfig:
+    rows = python_options(command)
     known = {row.name for row in rows}
     if unknown := [name for name in options if name not in known]:
-        raise InputError(f"train has no arguments {preview(unknown)}.")
+        raise InputError(f"train has no arguments {preview(unknown)} for this task.")
     for row in rows:
         names_file = row.name == "sweep" or (row.path and not row.several)
         if names_file and isinstance(options.get(row.name), Mapping):
@@ -185,11 +189,11 @@ def _config(options: Mapping[str, Any], **decided: Any) -> RunConfig:
                 f"{row.name} names a file or folder. Received: {preview(options[row.name])}",
                 row.name,
             )
-    given = {name: value for name, value in (decided | dict(options)).items() if value is not None}
+    given = {name: value for name, value in {**decided, **options}.items() if value is not None}
     values: dict[str, Value] = {
         name: parse_value(BY_NAME[name], value) for name, value in given.items()
     }
-    return RunConfig.from_values(Command.CLASSIFIER, values, values)
+    return RunConfig.from_values(command, values, values)
 
 
 def _signature() -> inspect.Signature:

@@ -3,7 +3,7 @@
 import collections
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
@@ -12,6 +12,7 @@ from adapter_bert_tf.data.padding import FEW_LENGTHS, padded_lengths
 from adapter_bert_tf.training.device.compilation import CompiledStep, announced
 
 AFTER = 8  # Calls without XLA. A few texts are answered sooner than a program is compiled.
+Cut: TypeAlias = Callable[[tf.Tensor, int], tf.Tensor]
 FEW_ROWS = tuple(8 * 2**power for power in range(12))
 
 
@@ -21,17 +22,17 @@ class CompiledPass:
     Rows and lengths are padded to few numbers, and the padding is removed from the results.
 
     Args:
-      run: function of inputs, values and more, which returns float32 `[batch, labels]` or
-        `[batch, 2, seq]`.
+      run: function of inputs, values and more, which returns float32 `[batch, ...]`.
       longest: number of positions of the base.
+      cut: `TaskType.without_padding`, a function of outputs and a length.
     """
 
-    def __init__(self, run: Callable[..., tf.Tensor], longest: int) -> None:
+    def __init__(self, run: Callable[..., tf.Tensor], longest: int, cut: Cut) -> None:
         self._plain = compiled(run, reduce_retracing=True)
         self._step = CompiledStep(
             lambda batch: run(*batch), "prediction step", compiling=_announced
         )
-        self._longest = longest
+        self._longest, self._cut = longest, cut
         self._calls: collections.Counter[tuple[int, int]] = collections.Counter()
 
     def __call__(
@@ -47,8 +48,8 @@ class CompiledPass:
         self._calls[shape] += 1
         if self._calls[shape] <= AFTER:
             return self._plain(inputs, values)
-        logits = self._step(({name: _pad(x, shape) for name, x in inputs.items()}, values))[:rows]
-        return logits if logits.shape.rank == 2 else logits[..., :length]
+        logits = self._step(({name: _pad(x, shape) for name, x in inputs.items()}, values))
+        return self._cut(logits[:rows], length)
 
 
 def _pad(x: tf.Tensor, shape: tuple[int, int]) -> tf.Tensor:

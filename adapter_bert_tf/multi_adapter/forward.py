@@ -53,7 +53,7 @@ class ForwardPasses:
         """Computes the logits of each row with the task of its name. Raises `InputError`."""
         if len({type_of(task.config).logits for task in tasks.values()}) > 1:
             raise Conflict(
-                "Tasks with spans and with classes cannot be in one batch. Received: "
+                "Tasks of these types cannot be in one batch. Received: "
                 f"{ {name: task.config['head'] for name, task in tasks.items()} }"
             )
         groups: dict[tuple[str, ...], RowGroup] = {}
@@ -122,7 +122,8 @@ class ForwardPasses:
 
         if self._uses_xla and not variant:
             longest = self.encoder.config["max_sequence_length"]
-            return self._cached(_key(config), run, make=lambda run: CompiledPass(run, longest))
+            make = functools.partial(CompiledPass, longest=longest, cut=kind.without_padding)
+            return self._cached(_key(config), run, make=make)
         return self._cached(_key(config), run, variant)
 
     def _cached(

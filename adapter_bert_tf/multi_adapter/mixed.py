@@ -68,9 +68,9 @@ def _pad_last_axis(value: Tensor, width: int, padding: float) -> tf.Tensor:
 
 def merge_outputs(groups: Sequence[RowGroup], outputs: Sequence[tf.Tensor]) -> tf.Tensor:
     """Merges the outputs of all groups to `[rows, ...]`, in the order of the batch."""
-    if outputs[0].shape.rank == 2:
-        width = max(output.shape[-1] for output in outputs)
-        outputs = [_pad_last_axis(output, width, float("-inf")) for output in outputs]
+    widths = {output.shape[-1] for output in outputs}
+    if len(widths) > 1:  # Else they may be unknown positions of a graph.
+        outputs = [_pad_last_axis(output, max(widths), float("-inf")) for output in outputs]
     order = tf.argsort(tf.concat([group.rows for group in groups], 0))
     return tf.gather(tf.concat(outputs, 0), order)
 

@@ -25,7 +25,7 @@ from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.adapter_dir import require_same_task
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.checks import plain_metric
-from adapter_bert_tf.store.combine import drop_lowest_layers
+from adapter_bert_tf.store.combining.combine import drop_lowest_layers
 from adapter_bert_tf.store.directory import load_adapter, save_adapter
 from adapter_bert_tf.store.members import Member, make_fusion_config, stack_members, update_members
 from adapter_bert_tf.store.multitask import require_one_task
@@ -61,7 +61,7 @@ class AdapterModel:
         config: str | ModuleConfig | None = "houlsby",
         head: str = "classification",
         tuning: Tuning | None = None,
-        **inputs: int,
+        **inputs: Any,
     ) -> TaskModel:
         """Adds a task with fresh weights.
 
@@ -72,7 +72,7 @@ class AdapterModel:
           head: name of the task type, a key of `TASK_TYPES`; without labels `classification`
             stands for scores.
           tuning: `Tuning`; None for adapters and LayerNorms.
-          **inputs: `texts`, 2 for pairs, and `max_seq_length`; the type has defaults.
+          **inputs: of the type's `inputs`, such as `texts`, 2 for pairs, and `max_seq_length`.
 
         Returns:
           `tf_keras.Model` to compile and fit, which trains the variables that `tuning` selects.
@@ -95,7 +95,7 @@ class AdapterModel:
         head: str = "classification",
         tuning: Tuning | None = None,
         cooling_steps: int = 0,
-        **inputs: int,
+        **inputs: Any,
     ) -> TaskModel:
         """Adds a task that attends to copies of adapters of other tasks (Pfeiffer et al. 2021).
 
@@ -227,11 +227,11 @@ class AdapterModel:
           adapter: a task's name, or a sequence of `batch` names, one for each row.
 
         Returns:
-          float32 `[batch, labels]`, or `[batch, 2, seq]` for spans. With several tasks, rows of a
-          task with fewer labels are padded with -inf.
+          float32 `[batch, labels]`, `[batch, 2, seq]` for spans, or `[batch, seq, tags]`. With
+          several tasks, rows of a task with fewer labels are padded with -inf.
 
         Raises:
-          InputError: for an unknown name, a wrong number of names, or spans mixed with classes.
+          InputError: for an unknown name, a wrong number of names, or types that do not mix.
         """
         inputs = encoder_inputs(inputs, self.base.config)
         if isinstance(adapter, str):

@@ -6,6 +6,7 @@ from typing import Any
 from adapter_bert_tf.data.tables.delimiters import actual_encoding, warn_of_encoding
 from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of
 from adapter_bert_tf.errors import Mismatch, Missing, NotFound
+from adapter_bert_tf.predict.inputs import Row
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.contents import merge_settings
 from adapter_bert_tf.task_types import type_of
@@ -21,12 +22,13 @@ def num_texts(config: Mapping[str, Any]) -> int:
     return type_of(config).num_texts(config["inputs"])
 
 
-def check_row(config: Mapping[str, Any], name: str, row: Any, number: int) -> None:
-    """Raises `InputError`, with the row's number from 0, for a row without the adapter's texts."""
-    texts = isinstance(row, tuple) and all(isinstance(text, str) for text in row)
-    if not texts or len(row) != num_texts(config):
+def texts_of(config: Mapping[str, Any], name: str, row: Any, number: int) -> Row:
+    """The texts of a row. Raises `InputError`, with the row's number from 0, for other texts."""
+    texts = type_of(config).row(row, config["inputs"])
+    if texts is None:
         wanted = type_of(config).reads(config["inputs"])
         raise Mismatch(f"The adapter {name!r} reads {wanted}. Received at {number}: {preview(row)}")
+    return texts
 
 
 def text_columns(

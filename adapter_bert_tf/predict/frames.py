@@ -1,12 +1,12 @@
 """DataFrames, by the attributes of pandas that they have; pandas is not imported."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from absl import logging
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.predict.writing import answer_cells, fill_empty, unused_names
+from adapter_bert_tf.predict.writing import fill_empty, unused_names
 from adapter_bert_tf.sanitize import preview
 
 
@@ -48,9 +48,8 @@ def check_arguments(texts: Any, others: Any, *column_names: Any) -> None:
         raise InputError(message, "text_a_column", "text_b_column")
 
 
-def with_answers(frame: Any, answers: Sequence[dict[str, Any]], names: Sequence[str]) -> Any:
-    """A copy of a frame with the answers as more columns, renamed where a name is taken."""
-    cells = (fill_empty(answer_cells(answer)) for answer in answers)
-    columns = list(zip(*cells, strict=True)) or [()] * len(names)
+def with_answers(frame: Any, answers: Iterable[list[Any]], names: Sequence[str]) -> Any:
+    """A copy of a frame with the values of answers as more columns, renamed if a name is taken."""
+    columns = list(zip(*map(fill_empty, answers), strict=True)) or [()] * len(names)
     new_names = unused_names(names, frame.columns)
     return frame.assign(**{n: list(c) for n, c in zip(new_names, columns, strict=True)})

@@ -1,6 +1,7 @@
 """Texts that a `Predictor` is given: as rows, and how many of them are cut."""
 
 import collections
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,7 +10,7 @@ from absl import logging
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
 
-Row: TypeAlias = tuple[str, ...]  # One text, or two.
+Row: TypeAlias = Sequence[Any]  # A tuple of one text or two; a list as the user gave it.
 
 
 def rows_of(texts: Any, others: Any) -> list[Row]:
@@ -18,7 +19,7 @@ def rows_of(texts: Any, others: Any) -> list[Row]:
     if not isinstance(texts, list | tuple):
         raise InputError(f"texts are a text, a list, or a DataFrame. Received: {preview(texts)}")
     if others is None:
-        return [tuple(text) if isinstance(text, list | tuple) else (text,) for text in texts]
+        return [list(text) if isinstance(text, list | tuple) else (text,) for text in texts]
     if not isinstance(others, list | tuple) or len(others) != len(texts):
         raise InputError(
             f"others must have one text for each text. Received: {len(texts)} texts and "
@@ -32,9 +33,12 @@ def listed(values: Any) -> Any:
     return values.tolist() if hasattr(values, "tolist") else values
 
 
-def encodable(row: Row) -> Row:
-    """The texts of a row without lone surrogates, which TensorFlow takes for no text."""
-    return tuple(text.encode("utf-8", "replace").decode() for text in row)
+def encodable(row: Row) -> tuple[Any, ...]:
+    """Texts, or tuples of texts, without lone surrogates, which TensorFlow takes for no text."""
+    return tuple(
+        text.encode("utf-8", "replace").decode() if isinstance(text, str) else encodable(text)
+        for text in row
+    )
 
 
 class CutRows:

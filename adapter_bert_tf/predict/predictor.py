@@ -12,6 +12,7 @@ from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError, memory_context
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.predict import columns, frames, tables
+from adapter_bert_tf.predict.files import answer_file
 from adapter_bert_tf.predict.inputs import CutRows, Row, encodable, listed, rows_of
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.base_match import base_of
@@ -32,7 +33,9 @@ class Predictor:
 
     An answer is a dict: `label` and `probabilities` (dict from label to probability) of classes,
     `labels`, a list, and `probabilities` with any number of labels, `score` of a regression,
-    `answer`, `score`, `probability`, `start` and `end` (characters of the context) of a question.
+    `answer`, `score`, `probability`, `start` and `end` (characters of the context) of a question,
+    `entities`, `words` and `tags` of a tagger: an entity has `text`, `type`, `start`, `end` and
+    `probability`. A tagger also takes lists of words, whose numbers are then the offsets.
 
     Args:
       *adapters: adapter directories, or dicts from names to directories. With several, each call
@@ -102,7 +105,7 @@ class Predictor:
 
         Args:
           texts: one text; a list, array or pandas Series of texts, or a list of pairs; or a pandas
-            DataFrame.
+            DataFrame. A tagger also takes lists of words, even as rows of a DataFrame.
           others: the second text of each, where the adapter reads pairs; the contexts of questions.
           adapter: name of the adapter, or one name for each row. None: there is only one.
           text_a_column, text_b_column: of a DataFrame. None: as the adapter was trained.
@@ -119,8 +122,9 @@ class Predictor:
             config = self._configs[self._one(adapter)]
             names = list(texts.columns)
             text_columns = columns.text_columns(config, names, text_a_column, text_b_column)
-            answers = list(self.stream(frames.rows(texts, text_columns), adapter))
-            return frames.with_answers(texts, answers, type_of(config).columns(config))
+            kind = type_of(config)
+            answers = self.stream(frames.rows(texts, text_columns), adapter)
+            return frames.with_answers(texts, map(kind.cells, answers), kind.columns(config))
         if isinstance(texts, str):
             ends = (".csv", ".tsv", ".jsonl", ".parquet", ".gz")
             if texts.endswith(ends) and storage.exists(texts):
@@ -136,7 +140,7 @@ class Predictor:
         """Yields the answer of each row, in order; a few thousand rows are in memory at a time.
 
         Args:
-          rows: tuples of one text, or of two.
+          rows: tuples of one text, or of two; for a tagger also lists of words.
           adapter: as in a call.
         """
         cut = CutRows()
@@ -169,7 +173,8 @@ class Predictor:
         """Answers each row of a file, in order: all its columns and those of the answers.
 
         Args:
-          path: `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, or `.parquet`; local or gs://.
+          path: `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, or `.parquet`; local or gs://. For
+            other files see `files.answer_file`.
           output: the file to write atomically, `.csv`, `.tsv` or `.jsonl`, plain or `.gz`.
           adapter: as in a call.
           text_a_column, text_b_column: by name or by number from 0. None: as the adapter was
@@ -178,7 +183,7 @@ class Predictor:
             `skip_bad_rows`, `overwrite` and `progress`; all as in `tables.answer_file`.
 
         Returns:
-          the number of rows.
+          the number of rows, or of sentences.
 
         Raises:
           InputError: for a missing or damaged file, a row without its texts, an unknown column.
@@ -188,15 +193,13 @@ class Predictor:
         name = self._one(adapter)
         config = self._configs[name]
         given = {"text_a_column": text_a_column, "text_b_column": text_b_column} | options
-        reading = columns.reading_options(config, storage.path_of(path), given)
         cut = CutRows()
-        rows = tables.answer_file(
+        rows = answer_file(
             storage.path_of(path),
             storage.path_of(output),
-            type_of(config).columns(config),
-            lambda names: columns.text_columns(config, names, text_a_column, text_b_column),
+            config,
             lambda rows: self._stream(rows, name, cut),
-            **reading,
+            given,
         )
         cut.warn(f"{path}: ")
         return rows
@@ -228,14 +231,14 @@ class Predictor:
         """Answers of rows in memory, each by its adapter; `before` rows came before them."""
         answers: dict[int, dict[str, Any]] = {}
         groups: dict[tuple[Any, ...], list[int]] = {}
+        texts = []
         for number, (row, name) in enumerate(zip(rows, names, strict=True)):
             config = self._configs[name]
-            columns.check_row(config, name, row, before + number)
+            texts.append(encodable(columns.texts_of(config, name, row, before + number)))
             inputs = tuple(sorted(config["inputs"].items()))
             groups.setdefault((config["head"], inputs), []).append(number)
         for numbers in groups.values():
-            texts = [encodable(rows[i]) for i in numbers]
-            part = self._group(texts, [names[i] for i in numbers], cut)
+            part = self._group([texts[i] for i in numbers], [names[i] for i in numbers], cut)
             answers.update(zip(numbers, part, strict=True))
         return [answers[number] for number in range(len(rows))]
 

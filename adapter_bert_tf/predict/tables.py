@@ -20,8 +20,9 @@ from adapter_bert_tf.data.tables.stream import (
 from adapter_bert_tf.errors import Conflict, InputError, NotFound, require_bools
 from adapter_bert_tf.output.atomic import replace_file, require_creatable
 from adapter_bert_tf.permissions import denied_as_input_error
-from adapter_bert_tf.predict.writing import answer_cells, open_writer, unused_names
+from adapter_bert_tf.predict.writing import open_writer, unused_names
 from adapter_bert_tf.sanitize import format_lines
+from adapter_bert_tf.task_types import TaskType
 
 AT_ONCE = 2048  # Rows in memory.
 Texts: TypeAlias = tuple[str, ...]
@@ -41,6 +42,7 @@ def answer_file(
     skip_bad_rows: bool = False,
     overwrite: bool = False,
     progress: bool = False,
+    cells_of: Callable[[dict[str, Any]], list[Any]] = TaskType.cells,
 ) -> int:
     """Writes a table with the answers of its rows as more columns; returns the number of rows.
 
@@ -55,6 +57,7 @@ def answer_file(
         texts, with more cells than the header, or that is not a JSON object.
       overwrite: whether a file at `output` may be replaced.
       progress: whether to print the progress every few seconds.
+      cells_of: function from an answer to its values for `names`.
 
     Raises:
       InputError: for a missing or damaged file, a malformed row, an existing output, or a place
@@ -84,7 +87,7 @@ def answer_file(
                 answers = iter(answers_of([row for row in texts if row is not None]))
                 for row, row_texts in zip(rows, texts, strict=True):
                     is_bad = row_texts is None
-                    write(row, [""] * len(names) if is_bad else answer_cells(next(answers)))
+                    write(row, [""] * len(names) if is_bad else cells_of(next(answers)))
                 if row_progress:
                     row_progress.add(len(rows), table.fraction_read())
         texts_of.report(table.num_rows)
@@ -95,6 +98,11 @@ def check_places(path: str, output: str, overwrite: bool) -> None:
     """Raises `InputError` unless the input exists and the output is another, writable file."""
     table_format(path)
     table_format(output, written=True)
+    require_other_file(path, output, overwrite)
+
+
+def require_other_file(path: str, output: str, overwrite: bool) -> None:
+    """Raises `InputError` unless a file exists and an output is another, writable one."""
     if not storage.exists(path):
         raise NotFound(f"There is no file {path!r}.")
     if storage.isdir(path):

@@ -4,25 +4,14 @@ import contextlib
 import csv
 import gzip
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import IO, Any, TypeAlias
 
 from adapter_bert_tf.data.tables.stream import Row, Table, TableFormat
 from adapter_bert_tf.errors import InputError, Unsupported
 from adapter_bert_tf.sanitize import preview
-from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
 WriteRow: TypeAlias = Callable[[Row, Sequence[Any]], None]
-
-
-def answer_cells(answer: Mapping[str, Any]) -> list[Any]:
-    """An answer as cells, in the order of `TaskType.columns`; None for a missing value."""
-    single = [
-        BETWEEN_LABELS.join(value) if isinstance(value, list) else value
-        for name, value in answer.items()
-        if name != "probabilities"
-    ]
-    return [*single, *answer.get("probabilities", {}).values()]
 
 
 def fill_empty(cells: Iterable[Any]) -> list[Any]:
@@ -58,7 +47,7 @@ def open_writer(
         write = _cell_writer(file, file_format)
         if table.names is not None and file_format.header:
             write([*table.names, *answer_names])
-        yield lambda row, answer: write([*_cells(row, table), *fill_empty(answer)])
+        yield lambda row, answer: write([*_cells(row, table), *map(_answer_cell, answer)])
 
 
 def _cells(row: Row, table: Table) -> list[str]:
@@ -77,6 +66,13 @@ def _cell(value: Any) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, default=str)
+
+
+def _answer_cell(value: Any) -> Any:
+    """A value of an answer; lists and dicts as JSON."""
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
+    return "" if value is None else value
 
 
 def _cell_writer(file: IO[str], file_format: TableFormat) -> Callable[[Sequence[Any]], None]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.report import charts
-from adapter_bert_tf.report_blocks import Block, Chart, Table, format_number
+from adapter_bert_tf.report_blocks import Chart, Confusion, Table, format_number
 from adapter_bert_tf.sanitize import printable, truncate
 
 MAX_NUMBERED, MAX_DRAWN = 8, 40  # Classes.
@@ -14,27 +14,27 @@ MAX_PAIRS = 20
 MAX_LABEL = 18  # Characters of a label on an axis.
 
 
-def confusion(
-    labels: Sequence[str], counts: Sequence[Sequence[int]], name: str, seed: str
-) -> Block:
-    """Makes a heat map of `[true, predicted]` counts; for many classes a table of pairs."""
-    table = np.array(counts)
+def draw(block: Confusion, name: str) -> Chart | Table:
+    """Makes a heat map of `[true, predicted]` counts; for many labels a table of pairs."""
+    labels, table = block.labels, np.array(block.counts)
     if len(labels) > MAX_DRAWN:
-        return _confused_pairs(labels, table, seed)
+        return _confused_pairs(block, table)
     proportions = table / np.maximum(table.sum(1, keepdims=True), 1)
     short_labels = [truncate(printable(text), MAX_LABEL) for text in labels]
     caption = (
-        f"Confusion matrix: colours are proportions of each true class (a row)"
-        f"{', numbers are examples' * (len(labels) <= MAX_NUMBERED)}. "
-        f"n = {format_number(int(table.sum()))}, {seed}."
+        f"Confusion matrix: colours are proportions of each true {block.noun} (a row)"
+        f"{f', numbers are {block.unit}' * (len(labels) <= MAX_NUMBERED)}. "
+        f"n = {format_number(int(table.sum()))}, {block.sample}."
     )
     height = 1.3 + 2.6 * min(1.0, max(0.35, len(labels) / 12))
-    description = f"Confusion matrix of {len(labels)} classes"
-    paint = _heat_map_painter(short_labels, table, proportions)
+    description = f"Confusion matrix of {len(labels)} {block.nouns}"
+    paint = _heat_map_painter(short_labels, table, proportions, block.noun)
     return Chart(charts.draw(f"{name}-confusion", description, paint, height), caption)
 
 
-def _heat_map_painter(labels: Sequence[str], table: np.ndarray, proportions: np.ndarray) -> Any:
+def _heat_map_painter(
+    labels: Sequence[str], table: np.ndarray, proportions: np.ndarray, noun: str
+) -> Any:
     def paint(axes: Any) -> None:
         cells = axes.pcolormesh(proportions, cmap="cividis", vmin=0, vmax=1, antialiased=False)
         ticks, font_size = np.arange(len(labels)) + 0.5, 9 if len(labels) <= 12 else 6
@@ -42,7 +42,7 @@ def _heat_map_painter(labels: Sequence[str], table: np.ndarray, proportions: np.
         axes.set_xticks(ticks, labels, rotation=60 if is_long else 0, fontsize=font_size,
                         ha="right" if is_long else "center", rotation_mode="anchor")  # fmt: skip
         axes.set_yticks(ticks, labels, fontsize=font_size)
-        axes.set(xlabel="predicted class", ylabel="true class")
+        axes.set(xlabel=f"predicted {noun}", ylabel=f"true {noun}")
         axes.invert_yaxis()
         axes.grid(visible=False)
         axes.figure.colorbar(cells, ax=axes, label="proportion of row (0 to 1)")
@@ -54,7 +54,8 @@ def _heat_map_painter(labels: Sequence[str], table: np.ndarray, proportions: np.
     return paint
 
 
-def _confused_pairs(labels: Sequence[str], table: np.ndarray, seed: str) -> Table:
+def _confused_pairs(block: Confusion, table: np.ndarray) -> Table:
+    labels, noun = block.labels, block.noun
     wrong = table - np.diag(np.diag(table))
     order = np.argsort(-wrong, axis=None, kind="stable")[:MAX_PAIRS]
     pairs = [divmod(int(i), len(labels)) for i in order]
@@ -63,6 +64,6 @@ def _confused_pairs(labels: Sequence[str], table: np.ndarray, seed: str) -> Tabl
         if count := int(wrong[i, j]):
             share = f"{count / table[i].sum():.1%}"
             rows.append([labels[i], labels[j], format_number(count), share])
-    header = ["true class", "predicted class", "examples", "of the true class"]
-    title = f"Most confused pairs of {len(labels)} classes"
-    return Table(header, rows, f"{title} (n = {format_number(int(table.sum()))}, {seed})")
+    header = [f"true {noun}", f"predicted {noun}", block.unit, f"of the true {noun}"]
+    title = f"Most confused pairs of {len(labels)} {block.nouns}"
+    return Table(header, rows, f"{title} (n = {format_number(int(table.sum()))}, {block.sample})")

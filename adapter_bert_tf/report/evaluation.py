@@ -8,11 +8,12 @@ from adapter_bert_tf import report_blocks as blocks
 from adapter_bert_tf.report import charts, confusion_matrix
 from adapter_bert_tf.report.folder import Contents, Key
 from adapter_bert_tf.report_blocks import Block, format_number
+from adapter_bert_tf.sanitize import printable, truncate
 from adapter_bert_tf.task_types import type_of_details
 from adapter_bert_tf.task_types.report_parts import FOLDED_FROM
-from adapter_bert_tf.task_types.task_type import Details, ReportPart
 
 SCATTER_HEIGHT = 3.2  # Inches.
+MAX_GROUP = 18  # Characters of a group's name under its bar.
 DOTTED: Any = {"color": charts.TEXT_COLOUR, "linewidth": 1, "linestyle": ":"}
 
 
@@ -40,18 +41,19 @@ def parts(contents: Contents, key: Key) -> list[Callable[[], list[Block]]]:
         report_parts = kind.report_parts if kind else ()
         makers = [functools.partial(draw_part, part, details, n, name) for part in report_parts]
     if table:  # Charts come first, next to each other.
-        makers.insert(0, functools.partial(confusion, table, name, seed))
+        makers.insert(0, functools.partial(draw_part, confusion, table, seed, name))
         makers.insert(2 if details else 1, functools.partial(each_class, table, seed))
     return makers
 
 
-def confusion(table: Sequence[Sequence[str]], name: str, seed: str) -> list[Block]:
+def confusion(table: Sequence[Sequence[str]], seed: str) -> list[Block]:
     """Makes the confusion matrix; tables of label sets have no columns for it."""
     header, *rows = table
     if len(header) < 5 + len(rows):
         return []
     counts = [[int(cell) for cell in row[5:]] for row in rows]
-    return [confusion_matrix.confusion([row[0] for row in rows], counts, name, seed)]
+    labels = [row[0] for row in rows]
+    return [blocks.Confusion(labels, counts, "class", "classes", "examples", seed)]
 
 
 def each_class(table: Sequence[Sequence[str]], seed: str) -> list[Block]:
@@ -64,12 +66,20 @@ def each_class(table: Sequence[Sequence[str]], seed: str) -> list[Block]:
     return [blocks.Table(header[:5], cells, caption, folded=len(rows) > FOLDED_FROM)]
 
 
-def draw_part(part: ReportPart, details: Details, n: str, name: str) -> list[Block]:
+def draw_part(
+    part: Callable[[Any, str], Sequence[Block]], details: Any, n: str, name: str
+) -> list[Block]:
     """Makes the blocks of a report part, with charts whose ids begin with `name`."""
-    return [_draw(b, name) if isinstance(b, blocks.Plot) else b for b in part(details, n)]
+    return [_draw(block, name) for block in part(details, n)]
 
 
-def _draw(plot: blocks.Plot, name: str) -> blocks.Chart:
+def _draw(block: Block, name: str) -> Block:
+    if isinstance(block, blocks.Confusion):
+        return confusion_matrix.draw(block, name)
+    return _draw_plot(block, name) if isinstance(block, blocks.Plot) else block
+
+
+def _draw_plot(plot: blocks.Plot, name: str) -> blocks.Chart:
     height = {"height": SCATTER_HEIGHT} if isinstance(plot, blocks.ScatterPlot) else {}
     paint = functools.partial(PAINTERS[type(plot)], plot)
     svg = charts.draw(f"{name}-{plot.name}", plot.about, paint, **height)
@@ -107,8 +117,27 @@ def _paint_histogram(plot: blocks.Histogram, axes: Any) -> None:
     axes.yaxis.get_major_locator().set_params(integer=True)
 
 
+def _paint_bars(plot: blocks.Bars, axes: Any) -> None:
+    first = 0.0
+    ticks: list[float] = []
+    for number, bars in enumerate(plot.series):
+        places = [first + i for i in range(len(bars))]
+        values = [value for _, value in bars]
+        axes.bar(places, values, 0.8, color=charts.SERIES[number % len(charts.SERIES)])
+        for place, value in zip(places, values, strict=True):
+            style = {"textcoords": "offset points", "ha": "center", "fontsize": 7.5}
+            axes.annotate(f"{value:.2f}", (place, value), (0, 3), **style)
+        ticks += places
+        first += len(bars) + 0.6
+    groups = [truncate(printable(group), MAX_GROUP) for bars in plot.series for group, _ in bars]
+    axes.set_xticks(ticks, groups, fontsize=8)
+    axes.set(ylim=(0, 1.08), xlabel=plot.x_label, ylabel=plot.y_label)
+    axes.grid(visible=False, axis="x")
+
+
 PAINTERS: dict[type[blocks.Plot], Callable[[Any, Any], None]] = {
     blocks.CalibrationPlot: _paint_calibration,
     blocks.ScatterPlot: _paint_scatter,
     blocks.Histogram: _paint_histogram,
+    blocks.Bars: _paint_bars,
 }

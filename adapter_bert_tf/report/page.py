@@ -114,9 +114,9 @@ def _title(contents: Contents) -> str:
 
 
 def _task_name(flags: Mapping[str, Any]) -> str:
-    """The task of a run; for an own table the name of its adapter; "" if there is none."""
+    """The task of a run; for own data the name of its adapter; "" if there is none."""
     name = str(flags.get("task_name") or ("SQuAD" if "predict_file" in flags else ""))
-    if name.lower() != OWN:
+    if name and name.lower() != OWN:
         return name
     data, out = (str(flags.get(n) or "").rstrip("/") for n in ("data_dir", "output_dir"))
     # The tables of `abt.train` are in the output folder, under a digest.

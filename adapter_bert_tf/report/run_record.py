@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from adapter_bert_tf.config.setting import Command
+from adapter_bert_tf.config.settings import settings_of
 from adapter_bert_tf.report.folder import Contents
 from adapter_bert_tf.report_blocks import Block, Code, Table, format_number
 from adapter_bert_tf.sanitize import preview
@@ -113,9 +115,7 @@ def reproduction(contents: Contents) -> list[Block]:
     record = contents.record
     blocks: list[Block] = []
     if record.get("command"):
-        is_squad = "predict_file" in contents.flags and "task_name" not in contents.flags
-        script = "squad" if is_squad else "classify"
-        again = f"adapter-bert {script} --config=run.json --output_dir=AGAIN"
+        again = f"adapter-bert {_word(contents)} --config=run.json --output_dir=AGAIN"
         blocks.append(Code(str(record["command"]), "The command"))
         blocks.append(Code(again, "The same run from its record"))
     later = [run for run in record.get("later_runs") or [] if isinstance(run, dict)]
@@ -131,6 +131,12 @@ def reproduction(contents: Contents) -> list[Block]:
             header = [name, "version" if name == "package" else "value"]
             blocks.append(Table(header, rows, caption, folded=True, words=True))
     return blocks
+
+
+def _word(contents: Contents) -> str:
+    """The command that has most of the recorded flags, as its word after `adapter-bert`."""
+    flags = contents.flags.keys()
+    return max(Command, key=lambda c: len(flags & {row.name for row in settings_of(c)})).word
 
 
 def _format_value(value: Any) -> str:

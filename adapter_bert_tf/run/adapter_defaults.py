@@ -61,7 +61,7 @@ def _base(config: RunConfig, folder: str | None) -> dict[str, Value]:
 
 def _task(config: RunConfig, folder: str | None) -> dict[str, Value]:
     """The task of an adapter for `run_classifier.py`, and the seed of its random split."""
-    if folder is None or not adapter_exists(folder) or config.answers_questions:
+    if folder is None or not adapter_exists(folder) or not config.names_task:
         return {}
     saved = read_config(os.path.join(folder, CONFIG))
     if is_several(saved):

@@ -15,7 +15,7 @@ from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output.records import digest
 from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
-from adapter_bert_tf.store.combine import SHAPE_KEYS, drop_lowest_layers
+from adapter_bert_tf.store.combining.combine import SHAPE_KEYS, drop_lowest_layers
 from adapter_bert_tf.store.directory import adapter_exists, extract_task
 from adapter_bert_tf.store.multitask import TASKS, config_of, is_several, names_of, unmeasured
 from adapter_bert_tf.task_types import type_of

@@ -29,7 +29,7 @@ from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
 from adapter_bert_tf.store.adapter_dir import AdapterDir, require_outside_adapters
-from adapter_bert_tf.store.combine import drop_lowest_layers
+from adapter_bert_tf.store.combining.combine import drop_lowest_layers
 from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.training.tuning import METHODS
@@ -173,7 +173,7 @@ def _check_length(max_seq_length: int, base: Base) -> None:
 def _warn_of_token_types(tasks: Sequence[TaskData], base: Base) -> None:
     """Warns if the second texts of pairs get no token type embedding."""
     if base.config.type_vocab_size == 1 and any(
-        task.adapter_config()["inputs"].get("texts", 2) == 2 for task in tasks
+        task.task_type.num_texts(task.adapter_config()["inputs"]) == 2 for task in tasks
     ):
         logging.warning(
             "The base has one token type (type_vocab_size 1): the second text of a pair gets no "

@@ -20,7 +20,7 @@ from adapter_bert_tf.run.checks import split_history
 from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.run.plan import Job, Method, Plan
 from adapter_bert_tf.run.saved_settings import config_as_read
-from adapter_bert_tf.run.task_data import TaskData
+from adapter_bert_tf.run.task_data import DevSet, TaskData
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.serving.merged import merged_model
 from adapter_bert_tf.store import SavedAdapter, contents, save_adapter, schema
@@ -67,6 +67,10 @@ class TaskRunner(abc.ABC):
                 "them out."
             )
         return None
+
+    def table_name(self, config: RunConfig) -> str:
+        """Returns the name of the task in tables of analyses."""
+        return str(config.values.get("task_name") or "").lower()
 
     def task_names(self, config: RunConfig) -> tuple[str, ...]:
         """Returns the names of several tasks that are trained together, in order."""
@@ -122,6 +126,12 @@ class TaskRunner(abc.ABC):
     def write_details(self, job: Job) -> None:
         """Writes and prints the details of the last evaluation."""
         return
+
+    def dev_set(self, plan: Plan) -> DevSet:
+        """Returns the development set for analyses. Raises `InputError` without labels."""
+        raise Conflict(
+            f"This analysis does not know tasks of the type {plan.only_task.task_type.name}."
+        )
 
     @abc.abstractmethod
     def dev_batches(self, plan: Plan) -> InputBatches:

@@ -32,7 +32,8 @@ def join(folders, base, output):
 
     There is a signature for each task, named after it (`NAME=FOLDER` in `folders` gives another
     name), and, if there are classification tasks, the signature `tasks`, which takes `task`,
-    `text_a` and `text_b`. An earlier SavedModel of this program at `output` is replaced.
+    `text_a` and `text_b`. The loaded object also has a function `answers[NAME]` for each task that
+    is answered with ragged tensors. An earlier SavedModel of this program at `output` is replaced.
 
     Raises:
       InputError: when an adapter is damaged or of another base, two have the same task, or one
@@ -51,10 +52,13 @@ def join(folders, base, output):
     module.base = list(encoder.base_variables().values())
     module.banks = banks = [Bank(encoder, group) for group in groups.values()]
     signatures = {}
+    module.answers = {}
     for bank in banks:
         for name, saved in bank.tasks.items():
-            run = bank.runner(name)
-            signatures[name] = type_of(saved.config).serve_texts(run, saved.config, pieces)
+            run, kind = bank.runner(name), type_of(saved.config)
+            signatures[name] = kind.serve_texts(run, saved.config, pieces)
+            if answer := kind.ragged_answer(signatures[name]):
+                module.answers[name] = answer
     mixed = [bank for bank in banks if all(map(mixes_as, bank.configs.values()))]
     if mixed:
         signatures[ALL] = all_tasks(mixed, pieces)

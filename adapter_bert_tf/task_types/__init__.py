@@ -10,10 +10,11 @@ from adapter_bert_tf.task_types.multi_label import MultiLabel
 from adapter_bert_tf.task_types.regression import Regression
 from adapter_bert_tf.task_types.spans import SPANS
 from adapter_bert_tf.task_types.table_type import TableType
+from adapter_bert_tf.task_types.tags import TAGS
 from adapter_bert_tf.task_types.task_type import TaskType
 
 TASK_TYPES: dict[str, TaskType] = {
-    kind.name: kind for kind in (Classification(), Regression(), MultiLabel(), SPANS)
+    kind.name: kind for kind in (Classification(), Regression(), MultiLabel(), SPANS, TAGS)
 }
 
 

@@ -101,7 +101,8 @@ def spans(details: Details, n: str) -> list[Block]:
             ("predicted", answer["given"] or "no answer"),
             ("expected", " / ".join(answer["expected"]) or "no answer"),
         ]
-        texts = [[answer["question"]], list(answer["context"])]
+        before, at, after = answer["context"]
+        texts = [[answer["question"]], [before, blocks.Mark(at), after]]
         items.append({"facts": facts, "texts": texts})
     if not items:
         return [blocks.Note(f"No errors: {n}.")]

@@ -62,6 +62,9 @@ class Spans(TaskType):
     def numeric_outputs(self, logits: tf.Tensor) -> Tensors:
         return {"start_logits": logits[:, 0], "end_logits": logits[:, 1]}
 
+    def without_padding(self, logits: tf.Tensor, length: int) -> tf.Tensor:
+        return logits[..., :length]
+
     def own_logits(self, logits: Any, outputs: int) -> Any:
         return logits
 

@@ -18,6 +18,7 @@ from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.report_blocks import Block
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types.batched_inference import RunBatch
+from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
 if TYPE_CHECKING:
     from adapter_bert_tf.data.tokenization import TextEncoder
@@ -95,6 +96,10 @@ class TaskType(abc.ABC):
         """Logits `[batch, outputs]` of a task among those of wider heads in the same batch."""
         return logits[:, :outputs]
 
+    def without_padding(self, logits: tf.Tensor, length: int) -> tf.Tensor:
+        """Logits of inputs that were padded to more than `length` positions."""
+        return logits
+
     def numeric_outputs(self, logits: tf.Tensor) -> dict[str, tf.Tensor]:
         """What a model without texts returns, from the logits of `logits_of`."""
         return {"logits": logits}
@@ -112,6 +117,10 @@ class TaskType(abc.ABC):
                 f"a classifier has labels, a regression has none. Received: {preview(labels)}"
             )
 
+    def inputs_for(self, labels: Sequence[str]) -> dict[str, Any]:
+        """Values for `inputs` that the labels of an adapter from elsewhere decide."""
+        return {}
+
     @abc.abstractmethod
     def check_inputs(self, values: Mapping[str, Any]) -> None:
         """Checks values for the keys of `inputs`. Raises `InputError`."""
@@ -119,6 +128,11 @@ class TaskType(abc.ABC):
     def num_texts(self, inputs: Mapping[str, Any]) -> int:
         """Number of texts that are read together: 1, or 2."""
         return len(self.text_names)
+
+    def row(self, value: Any, inputs: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """The texts of a row, a tuple of texts or a list of a user; None if it has others."""
+        is_row = isinstance(value, tuple | list) and all(isinstance(text, str) for text in value)
+        return tuple(value) if is_row and len(value) == self.num_texts(inputs) else None
 
     def reads(self, inputs: Mapping[str, Any]) -> str:
         """The texts of one row, for a message."""
@@ -150,11 +164,28 @@ class TaskType(abc.ABC):
     def columns(self, config: Config) -> list[str]:
         """Names of an answer's columns in a table."""
 
+    @staticmethod
+    def cells(answer: Mapping[str, Any]) -> list[Any]:
+        """An answer as the values of `columns`; None for a missing value."""
+        single = [
+            BETWEEN_LABELS.join(value) if isinstance(value, list) else value
+            for name, value in answer.items()
+            if name != "probabilities"
+        ]
+        return [*single, *answer.get("probabilities", {}).values()]
+
     # Serving.
 
     @abc.abstractmethod
     def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
         """The signature that takes texts; `run` maps encoder inputs to logits."""
+
+    def ragged_answer(self, signature: Any) -> Any:
+        """A function that answers texts with ragged tensors, where the signature has flat ones.
+
+        `signature` is from `serve_texts`. Returns None if the type needs no such function.
+        """
+        return None
 
     @abc.abstractmethod
     def serve_ids(self, run: Run, config: Config) -> Any:

@@ -12,7 +12,8 @@ from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.adapters.task_encoder import new_encoder
 from adapter_bert_tf.analysis.layers import ablation
 from adapter_bert_tf.analysis.layers.removal import NOTHING, SUBLAYERS, spans
-from adapter_bert_tf.cli.analyze import of_questions
+from adapter_bert_tf.cli.analyze import command_for
+from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from tests import processes
 from tests.analysis.looked import LAYERS, SIZES, some_inputs
@@ -125,10 +126,14 @@ def test_sizes_of_question_adapters(two_runs, tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("predict_file: dev.json", True), ("task_name: mrpc", False), ("[", False)],
+    [
+        ("predict_file: dev.json", Command.SQUAD),
+        ("task_name: mrpc", Command.CLASSIFIER),
+        ("[", Command.CLASSIFIER),
+    ],
 )
 @pytest.mark.parametrize("words", [["--config={}"], ["--config", "{}"]])
 def test_a_file_of_flags_says_what_kind_of_task_it_is(words, text, expected, tmp_path):
     (tmp_path / "a.yaml").write_text(text)
     asked = ["ablation", *(word.format(tmp_path / "a.yaml") for word in words)]
-    assert of_questions(asked) is expected
+    assert command_for(asked[1:]) is expected

@@ -35,6 +35,15 @@ def test_files_of_several_tasks_and_of_one(tmp_path):
     assert alone == training_code.digest(package, of_several=False)
 
 
+def test_files_of_tagging(tmp_path):
+    package = shutil.copytree(training_code.PACKAGE, tmp_path / "package")
+    tagger = package / "heads" / "tagger.py"
+    tagger.write_text(tagger.read_text() + "\nmore = 1\n")
+    assert training_code.digest(package) == training_code.digest()
+    of_tagging = training_code.digest(of_tagging=True)
+    assert training_code.digest() != of_tagging != training_code.digest(package, of_tagging=True)
+
+
 def test_codes_that_were_shown_to_train_alike(tmp_path, monkeypatch):
     monkeypatch.setattr(training_code, "EQUIVALENCES", tmp_path / "alike.jsonl")
     assert training_code.equivalent_codes("a") == {"a"} and training_code.equivalent_codes(

@@ -61,6 +61,12 @@ CASES = {
         "The task 'mrpc'",
     ),
     "train without questions": (("squad", "--train_file=no.json", *TRAIN), 1, "no.json"),
+    "tag without files": (("tag", "--data_dir=.", *TRAIN), 1, "--train_file"),
+    "tag a file of one column": (
+        ("tag", "--train_file=one.conll", *TRAIN),
+        1,
+        "one.conll, line 1",
+    ),
     "a checkpoint of a training": (
         (*MRPC, f"--init_checkpoint={WRITTEN}/out/finished/checkpoints/ckpt-32", *TRAIN),
         1,
@@ -89,6 +95,7 @@ def test_no_tensorflow(case, tmp_path):
         assert _run(CASES["import"][0], tmp_path).returncode == 0
     if "--text_a_column=b" in words:
         (tmp_path / "train.csv").write_text("a,c\n1,2\n")
+    (tmp_path / "one.conll").write_text("word\n")
     words = [tmp_path / "new" if word == "ADAPTER" else word for word in words]
     done = _run(words, tmp_path)
     assert done.returncode == status, done.stderr

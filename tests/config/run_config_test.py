@@ -62,5 +62,5 @@ def test_only_some_settings(config):
     [({"a": 2, "b": 0.5}, "a=2,b=0.5"), (["a", "b"], "a,b"), ("a=2", "a=2"), (None, None)],
 )
 def test_values_of_python_are_texts_of_the_command_line(value, expected):
-    config = RunConfig(Command.CLASSIFIER).changed(class_weights=value)
+    config = RunConfig(command=Command.CLASSIFIER).changed(class_weights=value)
     assert config.training.class_weights == expected

@@ -34,12 +34,13 @@ FREE = """
 """
 ONLY_RESULTS = """
     predict_file n_best_size max_answer_length null_score_diff_threshold adapter_name
+    test_file decoding
 """
 NOT_SWEPT = """
     task_name data_dir data_source train_file predict_file output_dir adapter_dir features_dir
     config sweep num_trials overwrite dry_run report do_train do_eval do_predict do_export merge
     export_dir split_seed dev_share seed adapter_name metric folds gpu_memory_limit
-    parallel_trials
+    parallel_trials dev_file test_file tfds_name
 """
 NOT_REPEATED = "output_dir adapter_dir export_dir config overwrite gpu_memory_limit parallel_trials"
 DATA = {
@@ -52,6 +53,11 @@ DATA = {
         do_train do_eval do_predict data_source data_dir train_file predict_file max_train_examples
         version_2_with_negative max_seq_length doc_stride max_query_length n_best_size
         max_answer_length null_score_diff_threshold features_dir metric
+    """,
+    Command.TAGGER: """
+        do_train do_eval do_predict data_source data_dir train_file dev_file test_file tfds_name
+        tag_column word_column separator comments encoding scheme stride decoding adapter_name
+        max_train_examples max_seq_length metric
     """,
 }
 METHOD = (
@@ -78,7 +84,7 @@ METHOD = (
 BASE = "base_model bert_config_file vocab_file init_checkpoint do_lower_case"
 READ = """
     data_dir base_model vocab_file bert_config_file init_checkpoint init_from fuse train_file
-    predict_file
+    predict_file dev_file test_file
 """
 WRITTEN = "output_dir export_dir features_dir"
 
@@ -148,7 +154,8 @@ def test_help_explains_the_common_flags_and_names_all(of):
     page = _help(of.value, "--help")
     explained = re.findall(r"^  --(?:\[no\])?(\w+)", page, re.M)
     names = {row.name for row in settings.settings_of(of)}
-    assert explained == [name for name in settings.COMMON if name in names]
+    common = [row.name for row in settings.common_of(of)]
+    assert explained == common and set(common) & set(settings.COMMON)
     _, more = page.split("More flags")
     others = re.findall(r"--(?:\[no\])?(\w+)", more.partition("\n")[2])
     assert len(others) == len(set(others)) and set(others) == names - set(explained)

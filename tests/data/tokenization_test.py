@@ -143,6 +143,7 @@ WITH_ADDED = [
     ("New York, New  York", "new york , [UNK] [UNK]"),
     ("cov\u200bid [E\u200b1]", "Covid [ [UNK] ]"),
     ("\ue000covid", "Covid"),
+    ("a\0 b[E1]\0 b", "a b [E1] b"),
 ]
 
 

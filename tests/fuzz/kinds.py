@@ -1,15 +1,17 @@
 """The kinds of input: a new one is a row."""
 
-from tests.fuzz import adapters, answers, bases, questions, reports, tables, trees, yamls
+from tests.fuzz import adapters, answers, bases, questions, reports, tables, tags, trees, yamls
 from tests.fuzz.cases import Kind
 
 TABLE_NAMES = ("text_a", "header=False", "delimiter", "encoding")
 ANSWER_NAMES = ("text_a_column", "delimiter", "encoding", "skip_bad_rows", "out", "below")
+TAG_NAMES = ("tag_column", "word_column", "separator", "encoding")
 KINDS = {
     "tables": Kind(tables.cases(), tables.read, TABLE_NAMES, examples=40),
     "tables to answer": Kind(answers.cases(), answers.answer, ANSWER_NAMES, examples=40),
     "questions": Kind(questions.cases(), questions.read, examples=25),
     "windows kept": Kind(questions.caches(), questions.cache, examples=10),
+    "tagged words": Kind(tags.cases(), tags.read, TAG_NAMES, examples=60),
     "adapter directories": Kind(adapters.cases(), adapters.load, examples=25),
     "adapter files": Kind(adapters.files(), adapters.read, ("--adapter", "layers"), examples=30),
     "bases": Kind(bases.configs(), bases.read, examples=25),

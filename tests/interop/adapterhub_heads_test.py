@@ -84,6 +84,11 @@ HEADS = {  # The change, the type's fields and the labels.
         _static("BertForSequenceClassification", "classifier", 1),
         ("classification", True, []),
     ),
+    "tags": (_one_layer(3, head_type="tagging"), ("tags", False, ["0", "1", "2"])),
+    "static tags": (
+        _static("BertForTokenClassification", "classifier", 3),
+        ("tags", False, ["LABEL_0", "LABEL_1", "LABEL_2"]),
+    ),
     "static questions": (
         _static("BertForQuestionAnswering", "qa_outputs", 2),
         ("span", False, ["start", "end"]),
@@ -112,7 +117,9 @@ def test_heads_of_one_layer(case, base, tmp_path):
         if name in saved.weights:
             variable.assign(saved.weights[name])
     output = {name: value.numpy() for name, value in encoder(INPUTS).items()}
-    if fields[0] == "span":
+    if fields[0] == "tags":
+        expected = output["sequence_output"] @ KERNEL[:count].T + BIAS[:count]
+    elif fields[0] == "span":
         scores = output["sequence_output"] @ KERNEL[:count].T + BIAS[:count]
         is_real = INPUTS["input_mask"][:, None] == 1
         expected = np.where(is_real, scores.transpose(0, 2, 1), found)
@@ -145,10 +152,14 @@ def test_a_base_without_a_pooler(base, tmp_path):
 REFUSED = {
     "no pooler": (_one_layer(3), "unsupported: 'layers': 1"),
     "another static model": (
-        _static("BertForTokenClassification", "classifier", 3),
-        "unsupported: BertForTokenClassification",
+        _static("BertForMaskedLM", "classifier", 3),
+        "unsupported: BertForMaskedLM",
     ),
-    "tags": (_one_layer(3, head_type="tagging"), "unsupported: tagging"),
+    "choices": (_one_layer(3, head_type="multiple_choice"), "unsupported: multiple_choice"),
+    "two layers for tags": (
+        lambda d: edit_json(d, HEAD_CONFIG, config_head_type="tagging"),
+        "unsupported: 'layers': 2",
+    ),
     "two layers on the pooler": (
         lambda d: edit_json(d, HEAD_CONFIG, config_use_pooler=True),
         "unsupported: use_pooler",
@@ -190,6 +201,10 @@ EXPORTED = {  # Task type, labels, the library's options of the head.
         },
     ),
     "questions": (("span", []), {"head_type": QA, "layers": 1, "num_labels": 2}),
+    "tags": (
+        ("tags", ["O", "B-A", "I-A"]),
+        {"head_type": "tagging", "layers": 1, "label2id": {"O": 0, "B-A": 1, "I-A": 2}},
+    ),
 }
 
 

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
+from adapter_bert_tf.adapters.methods.compacter import CompacterConfig
+from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
+from adapter_bert_tf.adapters.methods.lora import LoraConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.interop.adapterhub import import_adapter
 from adapter_bert_tf.interop.adapterhub_export import TAKEN_NAMES, export_adapter, hub_name
@@ -51,11 +54,28 @@ CONFIGS = {
         adapter_residual_before_ln=True,
         original_ln_before=True,
     ),
+    "LoRA": _options("LoRAConfig", r=4, alpha=6),
+    "LoRA of other projections": _options(
+        "LoRAConfig",
+        attn_matrices=["q", "k"],
+        intermediate_lora=True,
+        output_lora=True,
+        leave_out=[0],
+    ),
+    "(IA)^3": _options("IA3Config"),
+    "Compacter": _options("CompacterConfig", phm_dim=2, reduction_factor=4),
+    "Compacter++": _options(
+        "CompacterPlusPlusConfig", phm_dim=4, reduction_factor=2, phm_rank=2, leave_out=[1]
+    ),
     "a union": lambda adapters: adapters.ConfigUnion(adapters.SeqBnConfig(reduction_factor=4)),
 }
 
 
-def _randomize(torch, model, parts=("adapters.", "heads.", "scaling", "classifier", "qa_outputs")):
+# Of the names of what is trained.
+PARTS = ("adapters.", "loras.", "phm_rule", "heads.", "scaling", "classifier", "qa_outputs")
+
+
+def _randomize(torch, model, parts=PARTS):
     torch.manual_seed(0)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -83,7 +103,7 @@ def _ours(saved, base, folder):
 
 
 @pytest.mark.parametrize("case", CONFIGS)
-def test_bottlenecks(case, base, tmp_path):
+def test_methods(case, base, tmp_path):
     import adapters
     import torch
 
@@ -120,6 +140,8 @@ HEADS = {
     "static classes": _static("BertForSequenceClassification", num_labels=3),
     "static scores": _static("BertForSequenceClassification", num_labels=1),
     "static questions": _static("BertForQuestionAnswering", num_labels=2),
+    "static tags": _static("BertForTokenClassification", num_labels=3),
+    "tags": _with_head("add_tagging_head", num_labels=3, id2label={0: "O", 1: "B-A", 2: "I-A"}),
     "classes on the pooler": _with_head(
         "add_classification_head", num_labels=3, layers=1, use_pooler=True
     ),
@@ -155,6 +177,11 @@ EXPORTS = {  # Task type, number of labels, adapter.
     "label sets": ("multi_label", 3, PRESETS["pfeiffer"]),
     "questions": ("span", 0, AdapterConfig(13, activation="linear")),
     "scores": ("classification", 0, PRESETS["scaled_parallel"]),
+    "tags": ("tags", 3, PRESETS["houlsby"]),
+    "LoRA": ("classification", 2, LoraConfig(3, alpha=7, projections=("key", "output"))),
+    "stabilized LoRA": ("classification", 2, LoraConfig(4, rank_stabilized=True, layers=(1,))),
+    "(IA)^3": ("classification", 2, Ia3Config(("value", "intermediate"))),
+    "Compacter": ("classification", 2, CompacterConfig(8, n=2, rank=2, layers=(0,))),
 }
 
 

@@ -141,7 +141,7 @@ DAMAGE = {
         "unsupported: 768",
     ),
     "compacter": (
-        _edit("adapter_config.json", lambda v: v["config"].update(phm_layer=True)),
+        _edit("adapter_config.json", lambda v: v["config"].update(phm_layer="other")),
         "unsupported: 'phm_layer'",
     ),
     "a learned scale without weights": (
@@ -156,9 +156,9 @@ DAMAGE = {
         _edit("adapter_config.json", lambda v: v["config"].update(scaling=float("nan"))),
         "invalid: scale",
     ),
-    "of LoRA": (
-        _edit("adapter_config.json", lambda v: v["config"].update(architecture="lora")),
-        "unsupported: lora",
+    "of prefix tuning": (
+        _edit("adapter_config.json", lambda v: v["config"].update(architecture="prefix_tuning")),
+        "unsupported: prefix_tuning",
     ),
     "text for a switch": (
         _edit("adapter_config.json", lambda v: v["config"].update(mh_adapter="no")),
@@ -243,7 +243,7 @@ def test_what_cannot_be_imported_is_said(case, base, tmp_path):
 UNEXPORTABLE = {
     "LayerNorms": ({"config": AdapterConfig(4)}, "unsupported: train_layer_norm=False"),
     "spans": ({"head": "span", "config": AdapterConfig(4)}, "unsupported: LayerNorm"),
-    "no adapter": ({"tuning": "head", "config": None}, "unsupported: only plain bottleneck"),
+    "no adapter": ({"tuning": "head", "config": None}, "unsupported: only bottleneck"),
     "a LayerNorm after": (
         {"config": AdapterConfig(4, normalize_output=True), "norms": False},
         "unsupported: only plain bottleneck",

@@ -39,6 +39,7 @@ TASKS = {  # Task type, labels, adapter, tuning.
     "scores": ("classification", "", PRESETS["scaled_parallel"], Tuning()),
     "label sets": ("multi_label", "ab", PRESETS["pfeiffer"], Tuning(train_pooler=True)),
     "questions": ("span", "", AdapterConfig(4, activation="gelu_erf"), Tuning()),
+    "tags": ("tags", ["O", "B-A", "I-A"], AdapterConfig(4), Tuning()),
     "own LayerNorms and sizes": (
         "classification",
         "ab",
@@ -112,7 +113,7 @@ def test_runtimes_give_the_same_outputs(case, format, base, tmp_path):
         logits = model(inputs, "task").numpy()
         if case == "questions":
             expected = {"start_logits": logits[:, 0], "end_logits": logits[:, 1]}
-        elif case == "classes":
+        elif case in ("classes", "tags"):
             expected = {"logits": logits, "probabilities": tf.nn.softmax(logits)}
         elif case == "label sets":
             expected = {"logits": logits, "probabilities": tf.sigmoid(logits)}

@@ -13,6 +13,7 @@ import adapter_bert_tf as abt
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.examples import read_examples
 from adapter_bert_tf.jobs import python_tables
+from adapter_bert_tf.jobs.python_data import Given
 from adapter_bert_tf.tasks import own_task
 from tests import processes, support
 from tests.refusals import raises_code
@@ -275,9 +276,10 @@ def test_what_is_wrong_is_said_before_training(case, tiny_base_folder, tmp_path)
 def test_texts_of_any_characters_and_pairs_become_the_same_table(tmp_path):
     texts = ["a\rb", 'c "d"\n', "e,f", "\tg"]
     pairs = list(zip(texts, texts[::-1], strict=True))
-    table = python_tables.given(pairs, ["x", 1, 2.0, "y"])
-    assert table == python_tables.given(texts, ["x", "1", "2", "y"], texts[::-1])
-    [(path, content)] = python_tables.files_of({"train": table}, str(tmp_path)).items()
+    table = python_tables.table_of(pairs, ["x", 1, 2.0, "y"])
+    assert table == python_tables.table_of(texts, ["x", "1", "2", "y"], texts[::-1])
+    given = Given(pairs, ["x", 1, 2.0, "y"], None, None, ())
+    [(path, content)] = python_tables.data_of(given, {}).files_in(str(tmp_path)).items()
     storage.write_bytes(path, content)
     folder = str(pathlib.Path(path).parent)
     task = own_task("text_a", "text_b", "label", extension="csv")
@@ -290,7 +292,7 @@ def test_texts_of_any_characters_and_pairs_become_the_same_table(tmp_path):
               np.array(["b", "a"])]
 )  # fmt: skip
 def test_several_labels_are_in_anything_that_holds_them(value):
-    assert python_tables.given(["x"], [value], sets=True)[1] == [["x", "a|b"]]
+    assert python_tables.table_of(["x"], [value], sets=True)[1] == [["x", "a|b"]]
 
 
 def test_a_file_in_the_place_of_the_folder(tiny_base_folder, tmp_path):

@@ -98,7 +98,12 @@ def test_all_commands_have_one_name(capsys):
     assert "1 adapters" in capsys.readouterr().out
 
 
-HELP = {"--help": "doctor", "classify --help": "--task_name", "squad --help": "--train_file"}
+HELP = {
+    "--help": "doctor",
+    "classify --help": "--task_name",
+    "squad --help": "--train_file",
+    "tag --help": "--tag_column",
+}
 HELP |= {"predict --help": "--predict_file", "store --help": "average"}
 HELP |= {"serve --help": "--output", "analyze --help": "embeddings"}
 HELP |= {"analyze compare --help": "--adapters", "analyze size -h": "--tops"}

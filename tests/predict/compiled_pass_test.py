@@ -10,7 +10,11 @@ from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.training.device import compilation
 from tests import support
 
-HEADS = {"classification": (["0", "1", "2"], "houlsby"), "span": ((), "houlsby")}
+HEADS = {
+    "classification": (["0", "1", "2"], "houlsby"),
+    "span": ((), "houlsby"),
+    "tags": (["O", "B-A", "I-A"], "houlsby"),
+}
 # Rows, length: after two calls the rest share two programs, 8 x 16 and 8 x 24.
 SHAPES = [(3, 16), (3, 16), (5, 9), (1, 4), (8, 16), (2, 20), (2, 24), (2, 17)]
 

@@ -11,6 +11,7 @@ from adapter_bert_tf.run.result_files import write_details_file
 from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.task_types.metrics import class_table, label_table
 from adapter_bert_tf.task_types.spans import answer_details
+from adapter_bert_tf.task_types.tag_details import seen_texts, tag_details
 
 CLASSES, SCORES, SETS = map(TASK_TYPES.get, ("classification", "regression", "multi_label"))
 
@@ -201,4 +202,34 @@ def sweep(folder, rates=("0.0003", "0.001", "0.003"), sizes=("8", "64"), seeds=(
     (folder / "eval_results.txt").write_text(
         "eval_accuracy = 0.73\neval_accuracy_min = 0.72\neval_accuracy_max = 0.74\n"
     )
+    return folder
+
+
+TAGGED = (  # Words with IOB2 tags, expected and predicted.
+    ("Anna B-person B-person|Lee I-person I-person|met O O|the O O|Acme B-group B-product|"
+     "Corp I-group I-product|in O O|New B-place B-place|York I-place O|. O O"),
+    "We O O|saw O O|Bern B-place B-place|, O O|not O O|Ulm B-place O|. O O",
+    f"{HOSTILE[0].replace(' ', '_')} B-<b>x</b> B-<b>x</b>|says O B-person|hi O O",
+    "nothing O O|here O O",
+)  # fmt: skip
+
+
+def tags(folder, scheme="IOB2"):
+    """Evaluates tagged sentences, with one of each outcome."""
+    rows = [[cell.split(" ") for cell in line.split("|")] for line in TAGGED]
+    words, gold, predicted = ([[cell[i] for cell in row] for row in rows] for i in range(3))
+    sure = [list(np.linspace(0.99, 0.6, len(row))) for row in rows]
+    argmax = [[tag.replace("B-place", "I-place") for tag in row] for row in predicted]
+    seen = seen_texts([["Anna", "Lee", "in", "Bern"]], [["B-p", "I-p", "O", "B-p"]], scheme)
+    found = tag_details(words, gold, predicted, sure, argmax, seen, scheme, [1, 12, 20, 24])
+    write_details_file(str(folder), "eval_details", "names", "dev", found)
+
+
+def tags_run(folder):
+    """A run of `run_tagger.py`."""
+    flags = {"data_dir": "names", "tuning": "adapters", "seed": 0}
+    results = {"eval_f1": 0.5, "eval_precision": 0.5, "eval_recall": 0.5}
+    values = record(flags=flags, eval=results, chosen_by=["eval_f1"], labels=["O"])
+    write(folder, values, curves("eval_f1", "eval_precision"))
+    tags(folder)
     return folder

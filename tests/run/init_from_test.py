@@ -21,7 +21,7 @@ from adapter_bert_tf.run.checks import split_history
 from adapter_bert_tf.run.init_from import InitialAdapter, load_initial_adapter, recorded_settings
 from adapter_bert_tf.run.method import from_config
 from adapter_bert_tf.store import SavedAdapter, load_adapter
-from adapter_bert_tf.store.combine import MIXED_SPLITS
+from adapter_bert_tf.store.combining.combine import MIXED_SPLITS
 from adapter_bert_tf.training.tuning import Tuning
 from tests import support
 from tests.refusals import raises_code

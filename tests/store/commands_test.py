@@ -10,7 +10,7 @@ from adapter_bert_tf.base import load_base
 from adapter_bert_tf.cli.store import main
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import load_adapter
-from adapter_bert_tf.store.combine import average
+from adapter_bert_tf.store.combining.combine import average
 from adapter_bert_tf.store.directory import SavedAdapter
 from tests.refusals import raises_code
 from tests.support import GOLDEN
@@ -88,6 +88,37 @@ def test_average(folder, capsys):
     assert "each adapter of an average once" in capsys.readouterr().err
 
 
+def test_other_ways_to_combine(folder):
+    places = [str(folder / name / "adapter") for name in "ab"]
+    first, second = map(load_adapter, places)
+    added = ["--method=sum", "--shares=0.5,2", f"--output={folder / 'sum'}"]
+    assert main(["average", *places, *added]) == 0
+    combined = load_adapter(str(folder / "sum")).weights
+    for name, value in combined.items():
+        a, b = first.weights[name], second.weights[name]
+        is_adapter = name.startswith("adapters/")  # Heads and LayerNorms get the weighted mean.
+        expected = (0.5 * a + 2 * b) / (1 if is_adapter else 2.5)
+        np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-7)
+    trimmed = average([first, second], "ties", density=0.25).weights
+    name = next(name for name in trimmed if name.endswith("down_kernel"))
+    assert 0 < np.count_nonzero(trimmed[name]) <= trimmed[name].size / 2 + 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"method": "median"}, "method"),
+        ({"shares": (1.0,)}, "2 numbers"),
+        ({"shares": (1.0, -1.0)}, "not 0"),
+        ({"density": 0.0}, "density"),
+    ],
+)
+def test_wrong_options_of_an_average(options, said, folder):
+    adapters = [load_adapter(str(folder / name / "adapter")) for name in "ab"]
+    with raises_code("invalid", said):
+        average(adapters, **options)
+
+
 def test_adapters_of_tasks_beside_one_of_one_task_are_not_its_own(folder, tmp_path, capsys):
     one = tmp_path / "one"
     shutil.copytree(folder / "a" / "adapter", one)
@@ -112,7 +143,7 @@ def test_import_and_export(tmp_path, capsys):
     )
     nothing = ["import", str(tmp_path / "nothing"), f"--output={tmp_path / 'tf1'}", "--task=a"]
     assert main(nothing) == 1
-    assert "nothing'. Name a folder of AdapterHub's files" in capsys.readouterr().err
+    assert "There is no" in capsys.readouterr().err
     checkpoint = [
         "import",
         str(GOLDEN / "adapter_model.ckpt"),

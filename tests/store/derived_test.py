@@ -11,7 +11,7 @@ from adapter_bert_tf.cli.store import main
 from adapter_bert_tf.interop.adapter_bert import import_checkpoint
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import load_adapter, save_adapter
-from adapter_bert_tf.store.combine import average, drop_lowest_layers
+from adapter_bert_tf.store.combining.combine import average, drop_lowest_layers
 from adapter_bert_tf.store.directory import extract_task
 from tests.refusals import raises_code
 from tests.support import GOLDEN

@@ -27,6 +27,7 @@ from tests.refusals import raises_code
 ADAPTER = AdapterConfig(bottleneck_size=4, init_scale=0.3)
 DEEP = "[" * 100_000
 SPANS = dict(TASK_TYPES["span"].inputs) | {"max_seq_length": 15, "max_query_length": 4}
+TAGS = dict(TASK_TYPES["tags"].inputs) | {"max_seq_length": 15}
 SIZED = {
     "vocab_size": 9,
     "hidden_size": 16,
@@ -71,6 +72,13 @@ CONFIGS = {
     "another label": ({"labels": ["0", "1", "2"]}, "damaged: head"),
     "labels of another type": ({"labels": "01"}, "damaged: misses"),
     "unknown head": ({"head": "os.system"}, "invalid: head"),
+    "unknown scheme": ({"head": "tags", "inputs": TAGS | {"scheme": "x"}}, "invalid: scheme"),
+    "long scheme": ({"head": "tags", "inputs": TAGS | {"scheme": "x" * 999}}, "invalid: inputs"),
+    "scheme of another type": (
+        {"head": "tags", "inputs": TAGS | {"scheme": []}},
+        "invalid: inputs",
+    ),
+    "stride below 0": ({"head": "tags", "inputs": TAGS | {"stride": -1}}, "invalid: stride"),
     "unknown method": ({"tuning": {"method": "lora"}}, "invalid: tuning"),
     "unknown tuning key": ({"tuning": {"method": "adapters", "x": 1}}, "invalid: 'x'"),
     "tuning of another type": ({"tuning": [1]}, "damaged: misses"),

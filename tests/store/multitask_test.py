@@ -10,7 +10,7 @@ import pytest
 import adapter_bert_tf as abt
 from adapter_bert_tf.cli.store import main
 from adapter_bert_tf.store import load_adapter
-from adapter_bert_tf.store.combine import drop_lowest_layers
+from adapter_bert_tf.store.combining.combine import drop_lowest_layers
 from adapter_bert_tf.store.schema import seal
 from tests import support
 from tests.refusals import raises_code

@@ -12,7 +12,7 @@ from adapter_bert_tf.cli.store import main as store
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.folds import Fold
 from adapter_bert_tf.run.checks import split_history
-from adapter_bert_tf.store.combine import MIXED_SPLITS
+from adapter_bert_tf.store.combining.combine import MIXED_SPLITS
 from tests.refusals import raises_code
 from tests.runs import base_flags, command, train, write_mrpc
 

@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.ops import on_vectors
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.analysis import common, outputs, plots
 from adapter_bert_tf.analysis.cache import AnalysisCache
-from adapter_bert_tf.analysis.dev_set import dev_set
 from adapter_bert_tf.analysis.layers.removal import NOTHING, SUBLAYERS, Span, span_outputs, spans
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.errors import Conflict, InputError
-from adapter_bert_tf.heads import span_labeler
 from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.execute import new_model
 from adapter_bert_tf.run.plan import Plan
@@ -84,7 +81,7 @@ def compute_scores(runner: TaskRunner, plan: Plan, name: str) -> dict[str, Any]:
     rows of (first layer, last layer, value).
     """
     model: Any = new_model(runner, plan)
-    dev = dev_set(plan)
+    dev = runner.dev_set(plan)
     order = [NOTHING, *spans(len(model.encoder.encoder.blocks))]
     step = tf.function(
         lambda inputs: span_logits(model, inputs, CHOICES[name], order), reduce_retracing=True
@@ -111,17 +108,30 @@ def span_logits(
     encoder: TaskEncoder = model.encoder
     mask = inputs["input_mask"]
     pieces = (mask.shape[0] or 1) * (mask.shape[1] or DEFAULT_LENGTH)
-    labels_spans = isinstance(model, span_labeler.SpanLabeler)
-    output_range = None if labels_spans else 1  # Positions of the last block that the head reads.
+    # Positions of the last block that the head reads: of classes only [CLS].
+    output_range = None if "pooler" in model.unused else 1
     spans_per_batch = max(1, PIECES_PER_BATCH // pieces)
     states = span_outputs(encoder, inputs, sublayers, output_range, spans_per_batch)
-    if labels_spans:
-        return tf.stack(
-            [span_labeler.span_logits(model.head(states[span]), mask) for span in order]
-        )
-    module = encoder.module()
-    pooled = [encoder.encoder.pool(states[span], module) for span in order]
-    return tf.stack([on_vectors(model.head, x) for x in pooled])
+    return tf.stack([_logits_from(model, inputs, states[span]) for span in order])
+
+
+class _WithStates:
+    """A model whose encoder returns what is known."""
+
+    def __init__(self, model: Any, outputs: dict[str, tf.Tensor]) -> None:
+        self._model = model
+        self.encoder = lambda inputs, **options: outputs
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+
+def _logits_from(model: Any, inputs: dict[str, tf.Tensor], states: tf.Tensor) -> tf.Tensor:
+    """What a model computes from the last block's output, `[batch, range or seq, hidden]`."""
+    outputs = {"sequence_output": states}
+    if "pooler" not in model.unused:
+        outputs["pooled_output"] = model.encoder.encoder.pool(states, model.encoder.module())
+    return type(model).call(_WithStates(model, outputs), inputs, training=False)
 
 
 def _write(plan: Plan, scores: dict[str, dict[str, Any]]) -> None:

@@ -18,7 +18,6 @@ from adapter_bert_tf.run.planning import data_config
 from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.run.task_runner import TaskRunner
-from adapter_bert_tf.runners.questions.task_data import task_name
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.sweeps.sweep import Sweep
 from adapter_bert_tf.task_types.spans import SPANS
@@ -110,13 +109,11 @@ class GridRunner:
             print(f"{output_dir}: {len(sweep.runs)} runs of {', '.join(grid)}.", flush=True)
             return []
         sweep.run()
-        task = (config.data.task_name or "").lower()
-        task = task_name(config) if config.answers_questions else task
         (metric,) = _read_json(os.path.join(output_dir, "run.json"))["chosen_by"]
         table = storage.read_bytes(os.path.join(output_dir, "sweep.csv")).decode()
         return [
             Point(
-                task,
+                self.runner.table_name(config),
                 method,
                 ",".join(row[name] for name in grid),
                 int(row["seed"]),

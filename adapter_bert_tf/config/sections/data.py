@@ -9,6 +9,7 @@ from adapter_bert_tf.config.setting import Command, setting
 from adapter_bert_tf.tasks.own import DEV_SHARE
 
 _CLASSIFIER = (Command.CLASSIFIER,)
+_OWN_FILES = tuple(command for command in Command if command.python_data)
 _table = functools.partial(
     setting, role=Role.READING, commands=_CLASSIFIER, only_with=("task_name", ("tsv",))
 )
@@ -42,7 +43,7 @@ class DataConfig:
         "Name of the task in the adapter. Default: the task's name; for your own table the name of "
         "its folder, --data_dir.",
         Role.NAME,
-        commands=_CLASSIFIER,
+        commands=_OWN_FILES,
     )
     max_train_examples: int | None = setting(
         None, "Train on a seeded, stratified subset of this size.", Role.READING, lowest=2
@@ -101,7 +102,7 @@ class TableConfig:
     )
     header: bool = _table(True, "Whether the first row names the columns.")
     quoted: bool | None = _table(None, "Whether cells may be quoted. Default: only in .csv files.")
-    encoding: str = _table("utf-8", "Encoding of the files.")
+    encoding: str = _table("utf-8", "Encoding of the files.", commands=_OWN_FILES)
     skip_bad_rows: bool = _table(
         False,
         "Leave out rows with too few or too many cells, and count them. Default: such a row is an "
@@ -133,7 +134,15 @@ class TableConfig:
 class QuestionsConfig:
     """Question answering with `run_squad.py`."""
 
-    train_file: str | None = _question(None, "SQuAD JSON to train on.", Role.TASK, path="read")
+    train_file: str | None = setting(
+        None,
+        "File to train on; SQuAD JSON for questions, otherwise by default the train file in "
+        "--data_dir.",
+        Role.TASK,
+        commands=tuple(command for command in Command if command not in _CLASSIFIER),
+        path="read",
+        in_python=False,
+    )
     predict_file: str | None = _question(
         None, "SQuAD JSON to answer; scored if it has answers.", Role.ASKED, path="read"
     )

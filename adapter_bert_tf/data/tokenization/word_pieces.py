@@ -8,7 +8,7 @@ import tensorflow_text as text
 
 from adapter_bert_tf.base.tokenizer_settings import AddedToken, TokenizerSettings
 from adapter_bert_tf.base.vocabulary import Vocabulary
-from adapter_bert_tf.data.tokenization.words import normalize, split_words
+from adapter_bert_tf.data.tokenization.words import normalize, split_words, without_nul
 
 MARK = "\ue000"  # Begins the word of an added token. Normalization removes it from texts.
 BYTES = 4  # The most of a character in UTF-8.
@@ -110,7 +110,7 @@ class WordPieces(tf.Module):
     def _split_at_tokens(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.Tensor]:
         """Added tokens and the parts between them, and whether each of all parts is a token."""
         pattern = self._before_normalization
-        parts, _, _ = text.regex_split_with_offsets(texts, pattern, pattern)
+        parts, _, _ = text.regex_split_with_offsets(without_nul(texts), pattern, pattern)
         return parts, tf.strings.regex_full_match(parts.flat_values, pattern)
 
 

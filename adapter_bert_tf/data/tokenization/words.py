@@ -38,6 +38,14 @@ def normalize(texts: tf.Tensor, settings: TokenizerSettings) -> tf.Tensor:
     return _lower(texts, settings.strip_accents) if settings.lower_case else texts
 
 
+def without_nul(texts: tf.Tensor) -> tf.Tensor:
+    """Replaces NUL, in raw texts, by another control character, of the same length.
+
+    `regex_split_with_offsets` of tensorflow_text 2.20 takes a NUL for the end of a text.
+    """
+    return tf.strings.regex_replace(texts, r"\x00", "\x01")
+
+
 def split_words(
     texts: tf.Tensor, settings: TokenizerSettings, whole: str = ""
 ) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:

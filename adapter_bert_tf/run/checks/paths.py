@@ -19,9 +19,10 @@ from adapter_bert_tf.store.files import read_adapter_config
 
 PLACEHOLDER = "YOUR_"  # In gcs_configs/.
 # Settings whose paths must exist. Those of bases may also be prefixes or names.
-_LOCAL_INPUTS = (
-    *("data_dir", "train_file", "predict_file", "vocab_file", "bert_config_file"),
-    *("init_from", "fuse"),
+_LOCAL_INPUTS = tuple(
+    name
+    for name in settings.paths_read(training=True)
+    if name not in ("base_model", "init_checkpoint")
 )
 
 

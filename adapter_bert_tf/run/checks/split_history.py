@@ -7,7 +7,7 @@ from absl import logging
 
 from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.run.task_data import TaskData
-from adapter_bert_tf.store.combine import MIXED_SPLITS, SPLIT_KEYS
+from adapter_bert_tf.store.combining.combine import MIXED_SPLITS, SPLIT_KEYS
 from adapter_bert_tf.store.contents import name_of
 from adapter_bert_tf.store.members import Member
 from adapter_bert_tf.store.multitask import config_of, is_several, names_of

@@ -21,7 +21,7 @@ def check_tables(config: RunConfig) -> None:
 
     The rows are checked when they are read. Raises `InputError`.
     """
-    if not config.actions.do_train or config.answers_questions or config.sweeps.sweep:
+    if not config.actions.do_train or config.sweeps.sweep:
         return
     if config.device.strategy == "tpu":  # `paths.check` explains that its paths must be remote.
         return

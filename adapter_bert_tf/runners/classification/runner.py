@@ -21,6 +21,7 @@ from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.run.task_runner import InputBatches, TaskRunner
 from adapter_bert_tf.runners.classification import result_files
 from adapter_bert_tf.runners.classification.chosen_task import task_of
+from adapter_bert_tf.runners.classification.dev_set import ClassSet, in_file_order
 from adapter_bert_tf.runners.classification.reading import read_task
 from adapter_bert_tf.runners.classification.saved_adapter import check_fold, check_task
 from adapter_bert_tf.runners.classification.task_data import ClassificationData
@@ -117,6 +118,9 @@ class ClassificationRunner(TaskRunner):
             predictions = job.evaluated[task.name]
             result_files.write_evaluation(job.plan.output.folder, task, predictions)
 
+    def dev_set(self, plan: Plan) -> ClassSet:
+        return ClassSet(plan)
+
     def dev_batches(self, plan: Plan) -> InputBatches:
         batches = plan.batches
         for task in data_of(plan):
@@ -204,11 +208,3 @@ def _predict(job: Job, task: ClassificationData, split: str, batch_size: int) ->
     rows = in_file_order(rows, plan, len(features))
     rows = rows[:, task.position.columns] if task.position else rows
     return task.task_type.predictions(rows, task.scale if job.standardized else None)
-
-
-def in_file_order(rows: np.ndarray, plan: np.ndarray, count: int) -> np.ndarray:
-    """Returns the outputs of an `eval_plan`, `[batches * batch_size, ...]`, in file order."""
-    is_example = plan.reshape(-1) >= 0
-    in_order = np.empty_like(rows[:count])
-    in_order[plan.reshape(-1)[is_example]] = rows[is_example]
-    return in_order

@@ -5,7 +5,7 @@ from absl import logging
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.errors import Mismatch
 from adapter_bert_tf.store import SavedAdapter
-from adapter_bert_tf.store.combine import MIXED_SPLITS
+from adapter_bert_tf.store.combining.combine import MIXED_SPLITS
 from adapter_bert_tf.task_types import table_type, type_of
 from adapter_bert_tf.task_types.task_type import TaskType
 from adapter_bert_tf.tasks import OWN, Task

@@ -1,16 +1,12 @@
 """Runs of `run_squad.py`: answers as spans of a context."""
 
-import dataclasses
-import json
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf import storage
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.checks import check_room
 from adapter_bert_tf.config.run_config import RunConfig
@@ -22,6 +18,8 @@ from adapter_bert_tf.run.result_files import write_details_file
 from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.run.task_runner import InputBatches, TaskRunner
 from adapter_bert_tf.runners.questions import checks, task_data
+from adapter_bert_tf.runners.questions.answers import Answers, decode_answers
+from adapter_bert_tf.runners.questions.dev_set import QuestionSet
 from adapter_bert_tf.runners.questions.task_data import SpanData
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.tasks import squad_metrics
@@ -92,6 +90,12 @@ class QuestionRunner(TaskRunner):
         folder = job.plan.output.folder
         write_details_file(folder, "eval_details", task.name, "dev", details)
 
+    def table_name(self, config: RunConfig) -> str:
+        return task_data.task_name(config)
+
+    def dev_set(self, plan: Plan) -> QuestionSet:
+        return QuestionSet(plan)
+
     def dev_batches(self, plan: Plan) -> InputBatches:
         windows, batches = _data_of(plan).eval_records, plan.batches
         size = plan.limit_batch(batches.evaluate, windows.count)
@@ -119,36 +123,6 @@ def _data_of(plan: Plan) -> SpanData:
     return cast(SpanData, plan.only_task)
 
 
-@dataclasses.dataclass(frozen=True)
-class Answers:
-    """Answers to all questions of a file, dicts from question id.
-
-    Args:
-      texts: the answers; "" for none.
-      best_texts: the best answers, even if no answer has a higher score.
-      n_best: lists of dicts, see `Decoder.answer`.
-      null_odds: score of no answer minus the best answer's; empty if that is not allowed.
-    """
-
-    texts: dict[str, str]
-    best_texts: dict[str, str]
-    n_best: dict[str, list[dict[str, Any]]]
-    null_odds: dict[str, float]
-
-    def write(self, folder: str) -> None:
-        """Writes the files of google-research/bert's `run_squad.py`."""
-        files = {"predictions.json": self.texts, "nbest_predictions.json": self.n_best}
-        null_odds = os.path.join(folder, "null_odds.json")
-        if self.null_odds:
-            files["null_odds.json"] = self.null_odds
-        elif storage.exists(null_odds):  # An earlier run's.
-            storage.remove(null_odds)
-        for name, content in files.items():
-            # Escaped, because JSON may hold half a surrogate pair, which no UTF-8 file can.
-            storage.write_text(os.path.join(folder, name), json.dumps(content, indent=2) + "\n")
-        print(f"Predictions: {', '.join(os.path.join(folder, name) for name in files)}", flush=True)
-
-
 def _answers_of(job: Job, batch_size: int) -> Answers:
     """Returns the answers to the questions of `--predict_file`, computed once."""
     if "answers" in job.evaluated:
@@ -168,52 +142,6 @@ def _answers_of(job: Job, batch_size: int) -> Answers:
     answers = decode_answers(task, zip(logits, fields, strict=True), progress.add)
     job.evaluated["answers"] = answers
     return answers
-
-
-def decode_answers(
-    task: SpanData,
-    batches: Iterable[tuple[np.ndarray, Mapping[str, tf.RaggedTensor]]],
-    done: Callable[[int], object] = lambda windows: None,
-) -> Answers:
-    """Decodes answers from logits.
-
-    Args:
-      task: whose questions.
-      batches: pairs of logits, float32 `[batch, 2, seq]`, and the ragged fields of their windows.
-      done: called with the number of windows of each batch.
-    """
-    decoder = Decoder(task.decoding)
-    for logits, fields in batches:
-        done(_add_windows(decoder, logits, fields))
-    texts, best_texts, n_best, null_odds = {}, {}, {}, {}
-    for number, question in enumerate(task.questions):
-        text, rows, odds = decoder.answer(number, question)
-        texts[question.id], n_best[question.id] = text, rows
-        best_texts[question.id] = decoder.best_answer(number, question)
-        if odds is not None:
-            null_odds[question.id] = odds
-    return Answers(texts, best_texts, n_best, null_odds)
-
-
-def _add_windows(
-    decoder: Decoder, logits: np.ndarray, fields: Mapping[str, tf.RaggedTensor]
-) -> int:
-    """Adds the windows of a batch to a decoder, without padding rows; returns their number."""
-    rows = {
-        name: np.split(ragged.flat_values.numpy(), ragged.row_splits.numpy()[1:-1])
-        for name, ragged in fields.items()
-    }
-    count = len(rows["question"])
-    for i, scores in enumerate(logits[:count]):
-        decoder.add(
-            int(rows["question"][i][0]),
-            scores,
-            int(rows["context_begin"][i][0]),
-            rows["starts"][i],
-            rows["ends"][i],
-            rows["is_best"][i].astype(bool),
-        )
-    return count
 
 
 def _answer_single(model: tf_keras.Model, task: SpanData, question: Question) -> None:

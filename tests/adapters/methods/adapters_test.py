@@ -11,7 +11,7 @@ from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.serving.joined import join
 from adapter_bert_tf.store import load_adapter, save_adapter
-from adapter_bert_tf.store.combine import average
+from adapter_bert_tf.store.combining.combine import average
 from tests import support
 from tests.refusals import raises_code
 

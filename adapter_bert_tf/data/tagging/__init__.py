@@ -1,0 +1,1 @@
+"""Words with tags: files, schemes, windows of word pieces, batches."""

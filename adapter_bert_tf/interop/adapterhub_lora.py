@@ -1,0 +1,125 @@
+"""LoRA and (IA)^3 in the options and weights of AdapterHub's library, in both directions.
+
+The library has one architecture for both: products that are added, or vectors that multiply.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
+from adapter_bert_tf.adapters.methods.lora import LoraConfig
+from adapter_bert_tf.interop import adapterhub_format as hub_format
+from adapter_bert_tf.interop.adapterhub_format import require, require_sound
+
+Weights = dict[str, np.ndarray]
+# The library's paths of the projections of a layer, and the option that adds each.
+MODULES = {
+    "query": ("attention.self.query", "q"),
+    "key": ("attention.self.key", "k"),
+    "value": ("attention.self.value", "v"),
+    "intermediate": ("intermediate.dense", "intermediate_lora"),
+    "output": ("output.dense", "output_lora"),
+}
+# Supported values of the library's options.
+REQUIRED_OPTIONS = {"use_gating": False, "use_dora": False, "vera_d": None, "vera_b": None}
+
+
+def read_lora(
+    hub: Mapping[str, Any], tensors: Weights, name: str, depth: int
+) -> tuple[LoraConfig | Ia3Config, Weights]:
+    """Reads the configuration and the weights, by common name. Raises `InputError`."""
+    invalid = {k: hub[k] for k, value in REQUIRED_OPTIONS.items() if hub.get(k, value) != value}
+    require(not invalid, "these options of LoRA are not supported", invalid)
+    layers = _layers(hub, depth)
+    projections = _projections(hub)
+    is_scale = hub.get("composition_mode", "add") == "scale"
+    prefix = hub_format.BERT if any(n.startswith(hub_format.BERT) for n in tensors) else ""
+    kept = None if len(layers) == depth else layers
+    weights: Weights = {}
+    for layer in layers:
+        for projection in projections:
+            path, own = _path(layer, projection, name, prefix), f"layer_{layer}/{projection}"
+            up = hub_format.pop_weight(tensors, f"{path}.lora_B")
+            if is_scale:
+                scale = up.reshape(-1) * np.float32(hub.get("alpha", 1))
+                weights[f"adapters/{own}/scale"] = scale
+            else:
+                weights[f"adapters/{own}/lora_a"] = hub_format.pop_weight(tensors, f"{path}.lora_A")
+                weights[f"adapters/{own}/lora_b"] = up
+    require(not tensors, "some weights are not supported", sorted(tensors)[:5])
+    if is_scale:
+        return Ia3Config(projections, layers=kept), weights
+    config = LoraConfig(
+        rank=hub.get("r", 8),
+        alpha=hub.get("alpha", 8),
+        dropout=hub.get("dropout") or 0.0,
+        projections=projections,
+        layers=kept,
+    )
+    return config, weights
+
+
+def _layers(hub: Mapping[str, Any], depth: int) -> tuple[int, ...]:
+    skipped: Any = hub.get("leave_out") or []
+    require_sound(isinstance(skipped, list), "leave_out must be a list of layers", skipped)
+    return tuple(i for i in range(depth) if i not in skipped)
+
+
+def _projections(hub: Mapping[str, Any]) -> tuple[str, ...]:
+    matrices: Any = hub.get("attn_matrices", ["q", "v"]) if hub.get("selfattn_lora", True) else []
+    require_sound(isinstance(matrices, list), "attn_matrices must be a list", matrices)
+    chosen = set(matrices) | {n for n, value in hub.items() if value is True}
+    return tuple(name for name, (_, option) in MODULES.items() if option in chosen)
+
+
+def _path(layer: int, projection: str, name: str, prefix: str = hub_format.BERT) -> str:
+    return f"{prefix}encoder.layer.{layer}.{MODULES[projection][0]}.loras.{name}"
+
+
+def write_lora(
+    adapter: LoraConfig | Ia3Config, weights: Mapping[str, np.ndarray], depth: int, name: str
+) -> tuple[dict[str, Any], Weights]:
+    """The library's options and weights. Raises `InputError` for what its format cannot say."""
+    unknown = [projection for projection in adapter.projections if projection not in MODULES]
+    require(not unknown, f"only {list(MODULES)} can be exported", unknown)
+    layers = adapter.layer_indices(depth)
+    options: dict[str, Any] = REQUIRED_OPTIONS | {
+        "architecture": "lora",
+        "selfattn_lora": any(len(MODULES[p][1]) == 1 for p in adapter.projections),
+        "attn_matrices": [MODULES[p][1] for p in adapter.projections if len(MODULES[p][1]) == 1],
+        "intermediate_lora": "intermediate" in adapter.projections,
+        "output_lora": "output" in adapter.projections,
+        "leave_out": [i for i in range(depth) if i not in layers],
+        "dtype": None,
+    }
+    places = [(layer, projection) for layer in layers for projection in adapter.projections]
+    if isinstance(adapter, Ia3Config):
+        tensors = {
+            f"{_path(*place, name)}.lora_B": weights[f"adapters/layer_{place[0]}/{place[1]}/scale"][
+                :, np.newaxis
+            ]
+            for place in places
+        }
+        return options | {
+            "composition_mode": "scale",
+            "init_weights": "ia3",
+            "r": 1,
+            "alpha": 1,
+            "dropout": 0.0,
+        }, tensors
+    factors = {adapter.factor_of(*place) for place in places}
+    require(len(factors) == 1 and not adapter.ranks, "all places must have one rank and alpha", {})
+    tensors = {
+        f"{_path(*place, name)}.{hub}": weights[f"adapters/layer_{place[0]}/{place[1]}/{own}"].T
+        for place in places
+        for own, hub in (("lora_a", "lora_A"), ("lora_b", "lora_B"))
+    }
+    return options | {
+        "composition_mode": "add",
+        "init_weights": "lora",
+        "r": adapter.rank,
+        "alpha": factors.pop() * adapter.rank,
+        "dropout": float(adapter.dropout),
+    }, tensors

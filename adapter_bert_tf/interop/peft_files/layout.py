@@ -1,0 +1,149 @@
+"""File names and variable names of Hugging Face's library PEFT (0.21), and reading its files.
+
+`save_pretrained` writes `adapter_config.json` and `adapter_model.safetensors`.
+"""
+
+import dataclasses
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.base.tensors import read_tensors
+from adapter_bert_tf.errors import Damaged, NotFound, Unsupported
+from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.store import schema
+from adapter_bert_tf.store.file_names import CONFIG
+from adapter_bert_tf.store.weights import DTYPES, MAX_FILE_BYTES, check_finite
+
+WEIGHTS = "adapter_model.safetensors"
+WRAPPED = "base_model.model."  # Begins the names of all weights.
+# The library's paths of the projections of a layer.
+MODULES = {
+    "query": "attention.self.query",
+    "key": "attention.self.key",
+    "value": "attention.self.value",
+    "attention_output": "attention.output.dense",
+    "intermediate": "intermediate.dense",
+    "output": "output.dense",
+}
+# Options of all methods that name modules, describe the file, or only matter in training.
+COMMON_OPTIONS = {
+    *("auto_mapping", "base_model_name_or_path", "exclude_modules", "fan_in_fan_out"),
+    *("inference_mode", "modules_to_save", "peft_type", "peft_version", "revision"),
+    *("target_modules", "task_type"),
+}
+IN_LAYER = re.compile(rf"{re.escape(WRAPPED)}(?:bert\.)?encoder\.layer\.(\d{{1,4}})\.(.+)")
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A weight of a method: its layer from 0, its projection, and its name in the library."""
+
+    layer: int
+    projection: str
+    weight: str = ""
+
+    @property
+    def own_path(self) -> str:
+        """The common prefix of our variables of this place."""
+        return f"adapters/layer_{self.layer}/{self.projection}"
+
+    @property
+    def peft_path(self) -> str:
+        """The library's name of the projection, which patterns are compared with."""
+        return f"bert.encoder.layer.{self.layer}.{MODULES[self.projection]}"
+
+    @property
+    def peft_name(self) -> str:
+        """The library's name of the weight in its files."""
+        return f"{WRAPPED}{self.peft_path}.{self.weight}"
+
+
+def is_peft(folder: str) -> bool:
+    """Whether the library wrote a folder, by a field of its config that others do not have."""
+    path = os.path.join(folder, CONFIG)
+    if not storage.exists(path) or storage.stat(path).length > schema.LARGEST_CONFIG:
+        return False
+    try:
+        return "peft_type" in storage.read_json_object(path, schema.LARGEST_CONFIG, distinct=True)
+    except (Damaged, UnicodeDecodeError):
+        return False
+
+
+def read_options(folder: str) -> dict[str, Any]:
+    """Reads the config. Raises `InputError`."""
+    path = _path(folder, CONFIG)
+    values: dict[str, Any] = storage.read_json_object(path, schema.LARGEST_CONFIG, distinct=True)
+    return values
+
+
+def read_weights(folder: str) -> dict[str, np.ndarray]:
+    """Reads all weights, by the library's names. Raises `InputError`."""
+    path = _path(folder, WEIGHTS)
+    require_sound(storage.stat(path).length <= MAX_FILE_BYTES, "a file is too large", path)
+    tensors: dict[str, np.ndarray] = read_tensors(path)
+    dtypes = {str(array.dtype) for array in tensors.values()}
+    require(dtypes <= set(DTYPES), f"weights must be of {list(DTYPES)}", sorted(dtypes))
+    check_finite(tensors, f"in {path}")
+    return tensors
+
+
+def _path(folder: str, name: str) -> str:
+    path = os.path.join(folder, name)
+    if not storage.exists(path):
+        raise NotFound(
+            f"{path} does not exist. The folder has {sorted(storage.listdir(folder))[:10]}; a "
+            "`.bin` is a pickle, which is never read. Save the adapter again with PEFT: "
+            "model.save_pretrained(folder)."
+        )
+    return path
+
+
+def pop_places(tensors: dict[str, np.ndarray], weights: Collection[str]) -> dict[Place, np.ndarray]:
+    """Removes the weights of a method, and returns them by their places."""
+    projections = {path: name for name, path in MODULES.items()}
+    found: dict[Place, np.ndarray] = {}
+    for name in list(tensors):
+        if not (match := IN_LAYER.fullmatch(name)):
+            continue
+        for weight in weights:
+            path = match[2].removesuffix(f".{weight}")
+            if path != match[2] and path in projections:
+                found[Place(int(match[1]), projections[path], weight)] = tensors.pop(name)
+    return found
+
+
+def targets(places: Iterable[Place]) -> list[str]:
+    """The option `target_modules`: whole names, because `output.dense` names two modules."""
+    return sorted({place.peft_path for place in places})
+
+
+def float32(array: np.ndarray) -> np.ndarray:
+    """A weight as float32, a kernel as `[in, out]`; PyTorch's are reversed."""
+    return np.ascontiguousarray(array.astype(np.float32).T)
+
+
+def require(condition: Any, message: str, received: Any) -> None:
+    """Raises `Unsupported` unless a condition holds."""
+    if not condition:
+        raise Unsupported(f"PEFT: {message}. Received: {preview(received)}")
+
+
+def require_sound(condition: Any, message: str, received: Any) -> None:
+    """Raises `Damaged` unless a condition holds that is true for all files of the library."""
+    if not condition:
+        raise Damaged(f"PEFT: {message}. Received: {preview(received)}")
+
+
+def require_plain(options: Mapping[str, Any], known: Collection[str], method: str) -> None:
+    """Raises `Unsupported` for an option that is set and not known: it may change the result."""
+    unset: tuple[Any, ...] = (None, False, "none", {}, [])
+    for name, value in options.items():
+        if name not in known and not any(value == plain for plain in unset):
+            raise Unsupported(
+                f"PEFT: {method} with {name} is not supported. Received: {preview(value)}"
+            )

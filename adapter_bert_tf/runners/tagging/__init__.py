@@ -1,0 +1,1 @@
+"""Tags of words: names, parts of speech."""

@@ -1,0 +1,1 @@
+"""New adapters from saved ones, without training."""

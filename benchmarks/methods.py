@@ -1,0 +1,187 @@
+"""LoRA, (IA)^3, prefixes, Compacter and adapters on four GLUE tasks, with five seeds each.
+
+    python -m benchmarks.methods --data_dir=FOLDER              # runs what is missing
+    python -m benchmarks.methods --data_dir=FOLDER --workers=2
+    python -m benchmarks.methods --table                        # only writes the tables
+
+FOLDER holds `glue/{MRPC,CoLA,RTE,STS-B}`. A grid of learning rates is run on MRPC with seed 0, and
+the best one of a method is used for all tasks and seeds. Runs are commands with batches of 32 and
+at most 128 word pieces, in float32, each in its own process; its line is added when it ends, so a
+command that was stopped resumes with the next run.
+"""
+
+import collections
+import os
+import queue
+import shlex
+import statistics
+import tempfile
+from concurrent import futures
+
+from benchmarks import ledger, measuring, runner, training_code
+from benchmarks.result_cases import TASKS
+
+LEDGER = ledger.Ledger(
+    folder=ledger.RESULTS / "methods",
+    page=runner.ROOT / "docs" / "results.md",
+    key=lambda row: Run(*(row[name] for name in Run._fields)),
+)
+Run = collections.namedtuple("Run", "task method learning_rate seed")
+SMALL, LARGE = ("3e-4", "1e-3", "3e-3"), ("3e-5", "1e-4", "3e-4")
+METHODS = {
+    "LoRA 8": ["--adapter=lora"],
+    "LoRA 24": ["--adapter=lora", "--adapter_size=24"],
+    "(IA)^3": ["--adapter=ia3"],
+    "prefix 20": ["--adapter=prefix"],
+    "Compacter": ["--adapter=compacter"],
+    "adapters 8": ["--adapter_size=8"],
+    "adapters 64": ["--adapter_size=64"],
+    "full": ["--tuning=full"],
+}
+# Vectors and factors of Kronecker products need larger steps than kernels.
+RATES = collections.defaultdict(
+    lambda: SMALL,
+    {"full": LARGE, "(IA)^3": (*SMALL[1:], "1e-2"), "Compacter": (*SMALL[1:], "1e-2")},
+)
+CHOSEN_ON, COMPARED, SEEDS = "mrpc", ("mrpc", "cola", "rte", "sts-b"), range(5)
+
+
+def grid(method):
+    """Returns the runs that choose a learning rate."""
+    return [Run(CHOSEN_ON, method, rate, SEEDS[0]) for rate in RATES[method]]
+
+
+def chosen(rows_by_key, method):
+    """Returns the best learning rate of a complete grid, or None."""
+    runs = grid(method)
+    if any(run not in rows_by_key for run in runs):
+        return None
+    return max(runs, key=lambda run: score(rows_by_key[run])).learning_rate
+
+
+def score(row):
+    """The metric of a row's task, 0 to 1."""
+    return row["eval"][f"eval_{TASKS[row['task']].metric}"]
+
+
+def plan(rows_by_key):
+    """Returns the runs that are known so far: all grids, then a seed of all tasks after another."""
+    rates = {method: chosen(rows_by_key, method) for method in METHODS}
+    return [run for method in METHODS for run in grid(method)] + [
+        Run(task, method, rate, seed)
+        for seed in SEEDS
+        for task in COMPARED
+        for method, rate in rates.items()
+        if rate and (task, seed) != (CHOSEN_ON, SEEDS[0])
+    ]
+
+
+def command(run, data_dir="DATA", folder="OUT"):
+    """Returns the command line of a run."""
+    case = TASKS[run.task]
+    epochs = case.epochs if run.method == "full" else case.small_epochs
+    return [
+        "run_classifier.py",
+        f"--task_name={run.task}",
+        f"--data_dir={os.path.join(data_dir, case.folder)}",
+        *("--do_train", "--do_eval", "--precision=float32"),
+        *METHODS[run.method],
+        *("--max_seq_length=128", "--train_batch_size=32", "--eval_batch_size=32"),
+        f"--num_train_epochs={epochs}",
+        f"--learning_rate={run.learning_rate}",
+        f"--seed={run.seed}",
+        f"--output_dir={folder}",
+    ]
+
+
+def measure(run, data_dir, core):
+    """Runs one case on one core and adds its line."""
+    print("*****", *run, flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        record = runner.run_record(command(run, data_dir, folder), folder, core)
+    steps, seconds = record["global_step"], record["train_cpu_seconds"]
+    row = run._asdict() | {
+        "eval": record["eval"],
+        "steps": steps,
+        "trained": record["parameters"]["trained"],
+        "cpu_seconds": round(seconds, 1),
+        "examples_per_cpu_second": round(steps * 32 / seconds, 1),
+        "data_sha256": record["data_sha256"],
+        "command": shlex.join(["python", *command(run)]),
+        ledger.CODE_KEY: training_code.digest(of_several=False),
+    }
+    LEDGER.add("rows", [row | measuring.describe_machine()])
+
+
+def run_missing(data_dir, workers):
+    """Runs the missing cases on `workers` cores."""
+    data_dir, cores = os.path.abspath(data_dir), queue.Queue()
+    for core in range(workers):
+        cores.put(core)
+
+    def on_a_free_core(run):
+        core = cores.get()
+        try:
+            measure(run, data_dir, core if workers > 1 else None)
+        finally:
+            cores.put(core)
+
+    while missing := LEDGER.missing(plan(LEDGER.rows())):
+        with futures.ThreadPoolExecutor(workers) as pool:
+            for future in [pool.submit(on_a_free_core, run) for run in missing]:
+                future.result()
+
+
+def methods(rows_by_key):
+    """Returns Markdown lines: medians and ranges of the seeds, by method and task."""
+    metrics = [f"{task}, {TASKS[task].metric}" for task in COMPARED]
+    lines = [
+        f"| method | rate | trained | examples/s | {' | '.join(metrics)} |",
+        "| --- |" + " --- |" * (3 + len(metrics)),
+    ]
+    for method in METHODS:
+        if (rate := chosen(rows_by_key, method)) is None:
+            continue
+        rows = [
+            row for run, row in rows_by_key.items() if run[1:3] == (method, rate) and row["steps"]
+        ]
+        speed = statistics.median(
+            row["examples_per_cpu_second"] for row in rows if row["task"] == CHOSEN_ON
+        )
+        cells = [_spread([score(row) for row in rows if row["task"] == task]) for task in COMPARED]
+        trained = next(row["trained"] for row in rows if row["task"] == CHOSEN_ON)
+        lines.append(f"| {method} | {rate} | {trained:,} | {speed:.0f} | {' | '.join(cells)} |")
+    return lines
+
+
+def methods_grid(rows_by_key):
+    """Returns Markdown lines: the metric of all learning rates on MRPC with seed 0."""
+    lines = ["| method | accuracy on MRPC, by learning rate |", "| --- | --- |"]
+    for method in METHODS:
+        runs = [run for run in grid(method) if run in rows_by_key]
+        cells = [f"{run.learning_rate}: {100 * score(rows_by_key[run]):.1f}" for run in runs]
+        lines += [f"| {method} | {', '.join(cells)} |"] if cells else []
+    return lines
+
+
+def _spread(values):
+    """Formats median and range in percent; empty without values."""
+    if not values:
+        return ""
+    spread = f" ({100 * min(values):.1f}-{100 * max(values):.1f})"
+    return f"{100 * statistics.median(values):.1f}" + (spread if len(values) > 1 else "")
+
+
+def write_tables():
+    """Rewrites the tables in docs/results.md."""
+    LEDGER.write_tables(methods, methods_grid)
+
+
+if __name__ == "__main__":
+    runner.run_benchmark(
+        __doc__,
+        run_missing,
+        write_tables,
+        data_dir=(None, "Folder of all data."),
+        workers=(1, "Concurrent runs, one per core."),
+    )

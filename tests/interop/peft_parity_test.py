@@ -1,0 +1,129 @@
+"""Adapters of PEFT itself, on a tiny base: the same logits in both directions."""
+
+import json
+
+import numpy as np
+import pytest
+
+from adapter_bert_tf.base import load_base
+from adapter_bert_tf.interop.peft_files.exporting import export_peft
+from adapter_bert_tf.interop.peft_files.importing import import_peft
+from adapter_bert_tf.multi_adapter.model import AdapterModel
+from adapter_bert_tf.store import load_adapter, save_adapter
+from tests.interop.adapterhub_parity_test import BASE, IDS, INPUTS, _randomize
+
+pytestmark = pytest.mark.parity
+MODELS = {
+    "SEQ_CLS": "BertForSequenceClassification",
+    "QUESTION_ANS": "BertForQuestionAnswering",
+    "TOKEN_CLS": "BertForTokenClassification",
+}
+# The method, its options, the type of task.
+CASES = {
+    "LoRA": ("Lora", {"r": 4, "lora_alpha": 16}, "SEQ_CLS"),
+    "a score": ("Lora", {"r": 2}, "SEQ_CLS"),
+    "questions": ("Lora", {"r": 4}, "QUESTION_ANS"),
+    "tags": ("Lora", {"r": 4, "lora_alpha": 16}, "TOKEN_CLS"),
+    "every projection": (
+        "Lora",
+        {"r": 4, "target_modules": r".*encoder\.layer\.\d+\..*(query|key|value|dense)"},
+        "SEQ_CLS",
+    ),
+    "one layer, stabilized": (
+        "Lora",
+        {"r": 4, "layers_to_transform": [1], "layers_pattern": "layer", "use_rslora": True},
+        "SEQ_CLS",
+    ),
+    "patterns": (
+        "Lora",
+        {
+            "r": 4,
+            "target_modules": ["query", "output.dense"],
+            "rank_pattern": {"layer.1.attention.self.query": 2, r"layer\.\d+\.output\.dense": 3},
+            "alpha_pattern": {"query": 32, "attention.output.dense": 1},
+        },
+        "SEQ_CLS",
+    ),
+    "(IA)^3": ("IA3", {}, "SEQ_CLS"),
+    "(IA)^3 of other modules": (
+        "IA3",
+        {
+            "target_modules": ["query", "intermediate.dense", "output.dense"],
+            "feedforward_modules": ["output.dense"],
+        },
+        "QUESTION_ANS",
+    ),
+    "a trained pooler and LayerNorms": (
+        "Lora",
+        {"r": 4, "modules_to_save": ["classifier", "pooler", "output.LayerNorm"]},
+        "SEQ_CLS",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def base():
+    return load_base(BASE)
+
+
+def _theirs(case):
+    import peft
+    import torch
+    import transformers
+
+    method, options, task = CASES[case]
+    labels = {"a score": 1}.get(case, 2 if CASES[case][2] == "QUESTION_ANS" else 3)
+    model = getattr(transformers, MODELS[task]).from_pretrained(BASE, num_labels=labels)
+    config = getattr(peft, f"{method}Config")(task_type=task, **options)
+    wrapped = peft.get_peft_model(model, config)
+    parts = ("lora_", "ia3_l", "modules_to_save")
+    _randomize(torch, wrapped, parts)
+    return torch, wrapped
+
+
+def _logits(torch, model):
+    with torch.no_grad():
+        given = model(
+            input_ids=torch.tensor(IDS).long(), attention_mask=torch.tensor(IDS > 0).long()
+        )
+    if hasattr(given, "start_logits"):
+        return np.stack([given.start_logits.numpy(), given.end_logits.numpy()], 1)
+    return given.logits.numpy()
+
+
+def _ours(saved, base, folder):
+    save_adapter(str(folder), saved.config, saved.weights)
+    model = AdapterModel(base)
+    name = model.load_adapter(str(folder))
+    return model(INPUTS, adapter=name).numpy()
+
+
+def _assert_same(given, expected):
+    if expected.shape[1:] == (2, IDS.shape[1]):  # Questions: padding has no score with us.
+        given, expected = given[:1], expected[:1]
+    elif expected.ndim == 3:
+        given, expected = given[IDS > 0], expected[IDS > 0]
+    np.testing.assert_allclose(given, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_both_ways(case, base, tmp_path):
+    torch, model = _theirs(case)
+    model.save_pretrained(tmp_path / "theirs")
+    expected = _logits(torch, model)
+    saved = import_peft(str(tmp_path / "theirs"), base)
+    _assert_same(_ours(saved, base, tmp_path / "ours"), expected)
+    heads = {"SEQ_CLS": "classification", "QUESTION_ANS": "span", "TOKEN_CLS": "tags"}
+    assert saved.config["head"] == heads[CASES[case][2]]
+
+    import peft
+    import transformers
+
+    export_peft(load_adapter(str(tmp_path / "ours")), str(tmp_path / "back"), base)
+    task = CASES[case][2]
+    labels = {"a score": 1}.get(case, 2 if CASES[case][2] == "QUESTION_ANS" else 3)
+    plain = getattr(transformers, MODELS[task]).from_pretrained(BASE, num_labels=labels)
+    again = peft.PeftModel.from_pretrained(plain, str(tmp_path / "back")).eval()
+    _assert_same(_logits(torch, again), expected)
+    options = json.loads((tmp_path / "back" / "adapter_config.json").read_text())
+    assert options["peft_type"] == CASES[case][0].upper()

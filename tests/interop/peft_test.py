@@ -1,0 +1,146 @@
+"""Files of PEFT: hand-made ones, what they become, and what is refused."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from adapter_bert_tf.base import load_base
+from adapter_bert_tf.cli.store import main
+from adapter_bert_tf.interop.adapterhub import import_adapter
+from adapter_bert_tf.interop.peft_files.exporting import export_peft
+from adapter_bert_tf.interop.peft_files.importing import import_peft
+from adapter_bert_tf.store import contents
+from tests.interop.adapterhub_parity_test import BASE
+from tests.interop.hub_files import HUB
+from tests.refusals import raises_code
+
+QUERY = "base_model.model.bert.encoder.layer.{}.attention.self.query.lora_{}.weight"
+OPTIONS = {"peft_type": "LORA", "task_type": "SEQ_CLS", "r": 2, "lora_alpha": 4, "bias": "none"}
+
+
+@pytest.fixture(scope="module")
+def base():
+    return load_base(BASE)
+
+
+def tensors(layers=(0, 1), **more):
+    """LoRA of rank 2 on queries, and a head of three classes."""
+    rng = np.random.default_rng(0)
+    arrays = {"base_model.model.classifier.weight": rng.normal(size=(3, 16))}
+    arrays["base_model.model.classifier.bias"] = np.arange(3.0)
+    for layer in layers:
+        arrays[QUERY.format(layer, "A")] = rng.normal(size=(2, 16))
+        arrays[QUERY.format(layer, "B")] = rng.normal(size=(16, 2))
+    return {name: array.astype("f4") for name, array in (arrays | more).items()}
+
+
+def write(folder, arrays=None, **options):
+    folder.mkdir()
+    (folder / "adapter_config.json").write_text(json.dumps(OPTIONS | options))
+    safetensors.numpy.save_file(arrays or tensors(), str(folder / "adapter_model.safetensors"))
+    return str(folder)
+
+
+def test_values(base, tmp_path):
+    saved = import_peft(write(tmp_path / "reviews"), base, labels=["a", "b", "c"], texts=2)
+    adapter = contents.adapter_of(saved.config)
+    assert (adapter.kind, adapter.rank, adapter.factor_of(0, "query")) == ("lora", 2, 2.0)
+    assert (saved.config["task"], saved.config["labels"]) == ("reviews", ["a", "b", "c"])
+    assert saved.config["inputs"]["texts"] == 2
+    given = tensors()
+    a = saved.weights["adapters/layer_1/query/lora_a"]
+    np.testing.assert_array_equal(a, given[QUERY.format(1, "A")].T)
+    head = saved.weights["head/kernel"]
+    np.testing.assert_array_equal(head, given["base_model.model.classifier.weight"].T)
+
+
+@pytest.mark.parametrize(
+    ("options", "layers", "ranks", "alphas"),
+    [
+        ({}, (1,), (), ()),
+        ({"alpha_pattern": {"layer.1.attention.self.query": 6}}, (0, 1), (), {"layer_1/query": 6}),
+        ({"alpha_pattern": {r"layer\.\d+\.attention\.self\.query": 6}}, (0, 1), (), ()),
+        ({"alpha_pattern": {"elf.query": 6}}, (0, 1), (), ()),  # Not the whole name of a module.
+    ],
+)
+def test_patterns(options, layers, ranks, alphas, base, tmp_path):
+    folder = write(tmp_path / "peft", tensors(layers), **options)
+    adapter = contents.adapter_of(import_peft(folder, base).config)
+    assert adapter.layers == (None if layers == (0, 1) else layers)
+    assert (dict(adapter.ranks), dict(adapter.alphas)) == (dict(ranks), dict(alphas))
+    assert adapter.alpha == (6 if "\\d" in str(options) else 4)
+
+
+REFUSED = {
+    "DoRA": ({"use_dora": True}, None, "unsupported: use_dora"),
+    "another method": ({"peft_type": "OFT"}, None, "unsupported: OFT"),
+    "biases": ({"bias": "lora_only"}, None, "unsupported: bias"),
+    "a changed base": ({"init_lora_weights": "pissa"}, None, "unsupported: init_lora_weights"),
+    "another pattern": ({"alpha_pattern": {"(a|b)": 1}}, None, "unsupported: alpha_pattern"),
+    "another task": ({"task_type": "CAUSAL_LM"}, None, "unsupported: CAUSAL_LM"),
+    "an option of a later version": ({"use_new": 1}, None, "unsupported: use_new"),
+    "other weights": (
+        {},
+        tensors(**{"base_model.model.bert.embeddings.word_embeddings.weight": np.zeros((48, 16))}),
+        "unsupported: word_embeddings",
+    ),
+    "another base": (
+        {},
+        tensors() | {QUERY.format(0, "A"): np.zeros((2, 24), "f4")},
+        "invalid: lora_a",
+    ),
+    "no head": (
+        {},
+        {name: array for name, array in tensors().items() if "classifier" not in name},
+        "damaged: classifier",
+    ),
+    "one matrix": (
+        {},
+        {name: array for name, array in tensors().items() if name != QUERY.format(1, "B")},
+        "invalid: lora_b",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case, base, tmp_path):
+    options, arrays, said = REFUSED[case]
+    with raises_code(said):
+        import_peft(write(tmp_path / "peft", arrays, **options), base)
+
+
+def test_number_of_labels(base, tmp_path):
+    with raises_code("missing", "3 outputs"):
+        import_peft(write(tmp_path / "peft"), base, labels=["a", "b"])
+
+
+def test_pickles_are_not_read(base, tmp_path):
+    folder = write(tmp_path / "peft")
+    os.rename(f"{folder}/adapter_model.safetensors", f"{folder}/adapter_model.bin")
+    with raises_code("not_found", "never read"):
+        import_peft(folder, base)
+
+
+def test_commands(tmp_path, capsys):
+    source = write(tmp_path / "peft")
+    ours, back = str(tmp_path / "ours"), str(tmp_path / "back")
+    labels = ["--labels=a,b,c", f"--base_model={BASE}"]
+    assert main(["import", source, *labels, f"--output={ours}"]) == 0
+    assert main(["verify", source]) == 1
+    assert main(["verify", ours]) == 0
+    exported = ["export", ours, "--format=peft", f"--base_model={BASE}", f"--output={back}"]
+    assert main(exported) == 0
+    given = safetensors.numpy.load_file(f"{back}/adapter_model.safetensors")
+    assert set(given) == set(tensors())
+    for name, array in tensors().items():
+        np.testing.assert_array_equal(given[name], array)
+    assert "Files for PEFT" in capsys.readouterr().out
+
+
+def test_other_adapters_are_not_exported(base, tmp_path):
+    bottleneck = import_adapter(str(HUB / "houlsby"), base)
+    with raises_code("unsupported", "LORA"):
+        export_peft(bottleneck, str(tmp_path / "out"), base)
