@@ -93,15 +93,14 @@ def average(
 def _check_options(count: int, method: str, shares: Sequence[float], density: float) -> None:
     if method not in arithmetic.METHODS:
         known = list(arithmetic.METHODS)
-        raise InputError(f"method must be one of {known}. Received: {preview(method)}", "method")
+        raise InputError(f"method must be one of {known}. Received: {preview(method)}")
     if shares and (len(shares) != count or not np.isfinite(sum(shares)) or not sum(shares)):
         raise InputError(
             f"shares must be {count} numbers, one for each adapter, whose sum is not 0. "
             f"Received: {preview(list(shares))}",
-            "shares",
         )
     if not 0 < density <= 1:
-        raise InputError(f"density must be above 0, at most 1. Received: {density}", "density")
+        raise InputError(f"density must be above 0, at most 1. Received: {density}")
 
 
 def _module_variables(config: Mapping[str, Any]) -> list[str]:
