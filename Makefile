@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 demo: $(VENV)/installed
 	$(BIN)/python run_classifier.py --task_name=demo_factuality --do_train --do_eval --do_predict \
-	  --num_train_epochs=10 --train_batch_size=16 --max_seq_length=64 \
+	  --num_train_epochs=10 --train_batch_size=16 --max_seq_length=64 --precision=float32 \
 	  --output_dir=demo_output --overwrite
 
 # A test that hangs for 15 minutes prints its stack and ends its process, which counts as a failure.
