@@ -16,7 +16,7 @@ import adapter_bert_tf as abt
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.serving.joined import join
 from adapter_bert_tf.store.combining.combine import average
-from adapter_bert_tf.task_types.tags import TAGS
+from adapter_bert_tf.task_types.tags import TAGS, WordLogits
 from tests.refusals import raises_code
 
 LABELS = {
@@ -275,6 +275,35 @@ def test_a_head_is_summarized_by_its_types():
 )
 def test_labels_from_elsewhere_decide_the_scheme(labels, expected):
     assert TAGS.inputs_for(labels) == expected
+
+
+# The labels, and what the last of them, which is by far the likeliest, decodes to.
+ADDED = {
+    "parts of speech": (["NN", "VB"], ["VB", "VB"]),
+    "BIOES": (["O", "B-X", "I-X", "E-X", "S-X"], ["S-X", "S-X"]),
+    "IO": (["O", "I-X"], ["I-X", "I-X"]),
+    "IOB2": (["O", "B-X", "I-X"], ["B-X", "I-X"]),
+}
+
+
+@pytest.mark.parametrize("case", ADDED)
+def test_labels_decide_how_a_new_adapter_decodes(case, model):
+    labels, expected = ADDED[case]
+    made = abt.AdapterModel(model.base)
+    size, tuning = abt.AdapterConfig(4), abt.Tuning(train_layer_norm=False)
+    for name in ("one", "two"):
+        made.add_adapter(name, labels, size, head="tags", tuning=tuning)
+    made.add_fusion("fused", ["one", "two"], labels, head="tags", max_seq_length=16)
+    made.add_adapter("given", labels, size, head="tags", scheme="plain")
+    logits = np.full((2, len(labels)), -5, "f4")
+    logits[:, -1] = 5
+    output = WordLogits(None, ("a", "b"), np.zeros(0), np.zeros(0), logits)
+    for name in ("one", "fused"):
+        (answer,) = TAGS.answers([output], made.config(name))
+        assert answer["tags"] == expected
+        assert ("probabilities" in answer) == (case == "parts of speech")
+    assert made.config("fused")["inputs"]["max_seq_length"] == 16
+    assert made.config("given")["inputs"]["scheme"] == "plain"
 
 
 def test_taggers_are_fused_averaged_and_trained(model, folders, tmp_path):
