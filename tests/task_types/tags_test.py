@@ -98,6 +98,8 @@ def test_plain_tags_have_probabilities(predictor):
     assert list(answer) == ["words", "tags", "probabilities"]
     assert answer["words"] == ["the", "cat", "."] and {*answer["tags"]} <= {*LABELS["speech"]}
     assert all(0 < value <= 1 for value in answer["probabilities"])
+    first, unread, last = predictor("rain \ufe0f sun", adapter="speech")["probabilities"]
+    assert unread is None and 0 < first <= 1 and 0 < last <= 1
 
 
 def test_lists_of_words_stay_words(predictor):
@@ -161,6 +163,7 @@ def test_a_saved_model_answers_as_the_predictor(name, model, predictor, tmp_path
             tags = [[tag.decode() for tag in row] for row in ragged["tag"].to_list()]
             assert tags == [answer["tags"] for answer in expected[rows]]
             scores = [p for answer in expected[rows] for p in answer["probabilities"]]
+            scores = np.array(scores, float)  # NaN stands for None.
             np.testing.assert_allclose(outputs["word_score"], scores, atol=1e-5)
             continue
         assert served_entities(outputs) == [entities(answer) for answer in expected[rows]]

@@ -29,7 +29,7 @@ def write_predictions(folder: str, task: TagData, logits: Sequence[np.ndarray]) 
     Args:
       folder: `--output_dir`.
       task: whose test split it is.
-      logits: of each sentence, float32 `[words, tags]`.
+      logits: of each sentence, float32 `[words, tags]`; masked for words without pieces.
     """
     part, form = task.splits["test"], task.form
     answers = answers_of(task, part.words, logits)

@@ -31,10 +31,10 @@ def task(tiny_base_folder):
 
 def logits(*numbers, tags=5):
     """Logits `[words, tags]` of these tags, with the probability 0.9; None: no piece."""
-    rows = np.full((len(numbers), tags), np.log(0.1 / (tags - 1)), np.float32)
+    rows = np.ma.array(np.full((len(numbers), tags), np.log(0.1 / (tags - 1)), np.float32))
     for word, number in enumerate(numbers):
         if number is None:
-            rows[word] = np.nan
+            rows[word] = np.ma.masked
         else:
             rows[word, number] = np.log(0.9)
     return rows
