@@ -117,6 +117,26 @@ def test_lists_of_words_stay_words(predictor):
     assert list(frame["tags"]) == [answer["tags"] for answer in split]
 
 
+def test_arrays_of_words_are_lists_of_words(predictor):
+    """As pandas reads columns of words from Parquet files."""
+    words = [["the", "cat"], ["New York"], []]
+    arrays = [np.array(row, object) for row in words]
+    expected = predictor(words, adapter="names")
+    given = {
+        "a list": arrays,
+        "strings": list(map(np.array, (["the", "cat"], ["New York"], np.array([], "U")))),
+        "a series": pandas.Series(arrays),
+        "series": list(map(pandas.Series, arrays)),
+    }
+    for what, rows in given.items():
+        assert predictor(rows, adapter="names") == expected, what
+    assert list(predictor.stream(arrays, adapter="names")) == expected
+    frame = predictor(pandas.DataFrame({"text": arrays}), adapter="names")
+    assert list(frame["tags"]) == [answer["tags"] for answer in expected]
+    with raises_code("mismatch", "names"):
+        predictor([np.array(["a", 1], object)], adapter="names")
+
+
 @pytest.mark.parametrize("row", [("a", "b"), [["a"], "b"], [1], None])
 def test_rows_that_are_neither(row, predictor):
     with raises_code("mismatch", "names", "one text, or a list of its words"):
