@@ -58,11 +58,14 @@ def write_predictions(folder: str, task: TagData, logits: Sequence[np.ndarray]) 
 
 
 def _written_scheme(part: TaggedSentences, scheme: str) -> str:
-    """Returns the scheme to write: the training file's, or the test file's if it has another."""
+    """Returns the scheme to write: the training file's, or the test file's if it has another.
+
+    IO is never taken from the test file, as it would join neighbours that the adapter separates.
+    """
     fits = all(
         from_iob2(tags, part.scheme) == from_iob2(tags, scheme) for tags in part.tags if tags
     )
-    return scheme if fits else part.scheme
+    return scheme if fits or part.scheme == "IO" else part.scheme
 
 
 def answers_of(

@@ -57,6 +57,7 @@ def test_sentences_of_a_dataset_become_columns(task, tmp_path):
 SCHEMES = {
     "the same": ("IOB2", ["B-X", "I-X", "B-X"], ["B-X", "I-X", "B-X"]),
     "another": ("IOB2", ["B-X", "E-X", "S-X"], ["B-X", "E-X", "S-X"]),
+    "IO would lose a border": ("IOB2", ["I-X", "I-X", "I-X"], ["B-X", "I-X", "B-X"]),
     "IO shows no border": ("IOB1", ["I-X", "I-X", "I-X"], ["I-X", "I-X", "B-X"]),
     "no entity shows no scheme": ("BILOU", ["O", "O", "O"], ["B-X", "L-X", "U-X"]),
 }
