@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from adapter_bert_tf.data.tagging.schemes import split_tag, to_iob2
+from adapter_bert_tf.data.tagging.schemes import PLAIN, split_tag, to_iob2
 from adapter_bert_tf.data.tagging.windows import Windows, by_sentence, windows_in_graph
 from adapter_bert_tf.data.tagging.words import split_words
 from adapter_bert_tf.heads.serving_texts import Pieces, Run, Tensors
-from adapter_bert_tf.heads.tag_decoding import PLAIN, TagRules
+from adapter_bert_tf.heads.tag_decoding import TagRules
 
 WINDOWS_AT_ONCE = 16  # Of a pass of the encoder, so that memory does not grow with the text.
 TEXTS_AT_ONCE = 64  # Of a decoding, padded to the longest.

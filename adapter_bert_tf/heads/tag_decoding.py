@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.adapters.ops import compiled
-from adapter_bert_tf.data.tagging.schemes import OUTSIDE, transitions
+from adapter_bert_tf.data.tagging.schemes import OUTSIDE, PLAIN, transitions
 from adapter_bert_tf.errors import Diverged, Unsupported
 from adapter_bert_tf.lazy import tf
 
 VITERBI, ARGMAX = "viterbi", "argmax"
 DECODINGS = (VITERBI, ARGMAX)
-PLAIN = "plain"  # The scheme of tags that are not parts of entities.
 UNLIKELY = -1e9  # A logit whose softmax is 0, and finite.
 MOST_LABELS = 1000  # Of entities; a batch holds a table of transitions for each sentence.
 AT_ONCE = 1 << 16  # Words of a batch, padding included.
@@ -108,7 +107,7 @@ class TagRules:
 
     Args:
       labels: the tags in the order of their numbers.
-      scheme: of the tags, one of `data.tagging.schemes.SCHEMES`; "plain": all sequences are valid.
+      scheme: of the tags, one of `data.tagging.schemes.SCHEMES`; `PLAIN`: all sequences are valid.
       decoding: one of `DECODINGS`.
 
     Raises:

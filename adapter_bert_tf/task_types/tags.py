@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from adapter_bert_tf.data.tagging.schemes import OUTSIDE, PREFIXES, SCHEMES, entities, split_tag
+from adapter_bert_tf.data.tagging.schemes import (
+    OUTSIDE,
+    PLAIN,
+    PREFIXES,
+    SCHEMES,
+    entities,
+    split_tag,
+)
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import serving_texts
 from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run, Tensors
 from adapter_bert_tf.heads.tag_decoding import (
     ARGMAX,
     DECODINGS,
-    PLAIN,
     VITERBI,
     DecodedTags,
     decode,

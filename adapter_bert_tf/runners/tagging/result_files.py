@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.data.tagging.schemes import from_iob2
+from adapter_bert_tf.data.tagging.schemes import PLAIN, from_iob2
 from adapter_bert_tf.data.tagging.tagged_files import TaggedSentences
 from adapter_bert_tf.heads.tag_decoding import ARGMAX, DecodedTags, decode
 from adapter_bert_tf.predict.tagged_files import column_lines, is_json, json_line, tagged_lines
-from adapter_bert_tf.runners.tagging.task_data import PLAIN, TagData
+from adapter_bert_tf.runners.tagging.task_data import TagData
 from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.task_types.tag_details import seen_texts, tag_details
 from adapter_bert_tf.task_types.tags import TAGS, WordLogits
