@@ -6,7 +6,7 @@ import json
 import pytest
 
 from adapter_bert_tf.data.tagging.tag_format import TagFormat
-from adapter_bert_tf.predict.tagged_files import answer_words, format_of, holds_words
+from adapter_bert_tf.predict.tagged_files import answer_words, holds_words
 from tests.refusals import raises_code
 
 COLUMNS = "# a comment\n-DOCSTART- -X- O\n\ncat N \ndog N\n \t\nbig\u00a0one A\n"
@@ -47,7 +47,6 @@ def test_columns_get_one_more_and_other_lines_stay(answered):
 
 
 def test_the_scheme_and_the_delimiter_are_those_of_the_file(answered):
-    assert format_of(separator="\\t").separator == "\t"  # As shells pass it.
     count, text = answered("a.tsv", TABS, "b.tsv.gz", "BILOU", separator="\t")
     assert (count, text) == (2, "cat\tN\tB-PET\ndog\tN\tL-PET\n\nmat\tA\tO\n")
 
