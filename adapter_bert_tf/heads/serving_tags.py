@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from adapter_bert_tf.data.tagging.schemes import split_tag, to_iob2
+from adapter_bert_tf.data.tagging.schemes import PLAIN, split_tag, to_iob2
 from adapter_bert_tf.data.tagging.windows import Windows, by_sentence, windows_in_graph
 from adapter_bert_tf.data.tagging.words import split_words
 from adapter_bert_tf.heads.serving_texts import Pieces, Run, Tensors
-from adapter_bert_tf.heads.tag_decoding import PLAIN, TagRules
+from adapter_bert_tf.heads.tag_decoding import TagRules
 
 WINDOWS_AT_ONCE = 16  # Of a pass of the encoder, so that memory does not grow with the text.
 TEXTS_AT_ONCE = 64  # Of a decoding, padded to the longest.
@@ -44,7 +44,8 @@ class TextTagger(tf.Module):
         `entity_type`, strings; int64 `entity_start` and `entity_end`, in characters of the text;
         `entity_score`, the least probability of the entity's words; and int64 `row_splits`
         `[batch + 1]`: those of text i are `[row_splits[i]:row_splits[i + 1]]`. Plain tags have
-        `word_text`, `word_tag`, `word_start`, `word_end` and `word_score`, `[words]`.
+        `word_text`, `word_tag`, `word_start`, `word_end` and `word_score`, `[words]`; the
+        score of a word without pieces is NaN.
         """
         key = ("windows", self.settings["max_seq_length"], self.settings["stride"])
         words, starts, ends, *fields = self.pieces.shared(key, self._windows, text)
@@ -96,17 +97,20 @@ class TextTagger(tf.Module):
         )
         rules = TagRules(self.labels, self.settings["scheme"], self.settings["decoding"])
         by_word = by_sentence(windows, logits, words, tf.constant(rules.unread()))
+        read = by_sentence(windows, tf.ones_like(logits[:, 0], tf.bool), words, tf.constant(False))
 
         def decoded(rows: slice) -> list[tf.Tensor]:
             part = by_word[rows]
             counts = tf.cast(part.row_lengths(), tf.int32)
             padded = part.to_tensor(shape=[None, None, width])
-            tags, scores, _ = rules.best(padded, counts)
+            tags, scores = rules.best(padded, counts)
             is_word = tf.sequence_mask(counts, tf.shape(padded)[1])
             return [tf.boolean_mask(tags, is_word), tf.boolean_mask(scores, is_word)]
 
         none = [tf.zeros([0], tf.int32), tf.zeros([0])]
         tags, scores = _in_parts(tf.cast(words.nrows(), tf.int32), TEXTS_AT_ONCE, decoded, none)
+        if self.settings["scheme"] == PLAIN:
+            scores = tf.where(read.flat_values, scores, np.nan)
         return tags, scores
 
     def _entities(

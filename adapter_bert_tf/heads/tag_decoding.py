@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.adapters.ops import compiled
-from adapter_bert_tf.data.tagging.schemes import OUTSIDE, transitions
-from adapter_bert_tf.errors import Unsupported
+from adapter_bert_tf.data.tagging.schemes import OUTSIDE, PLAIN, transitions
+from adapter_bert_tf.errors import Diverged, Unsupported
 from adapter_bert_tf.lazy import tf
 
 VITERBI, ARGMAX = "viterbi", "argmax"
 DECODINGS = (VITERBI, ARGMAX)
-PLAIN = "plain"  # The scheme of tags that are not parts of entities.
 UNLIKELY = -1e9  # A logit whose softmax is 0, and finite.
 MOST_LABELS = 1000  # Of entities; a batch holds a table of transitions for each sentence.
 AT_ONCE = 1 << 16  # Words of a batch, padding included.
@@ -28,13 +27,16 @@ class DecodedTags:
 
     Args:
       tags: one tag for each word.
-      probabilities: float32 `[words]`, the softmax probability of each chosen tag.
-      changed: bool `[words]`, whether another tag of the word is more probable.
+      probabilities: float32 `[words]`, the softmax probability of each chosen tag; a word without
+        pieces is masked, as it has none.
     """
 
     tags: tuple[str, ...]
-    probabilities: np.ndarray
-    changed: np.ndarray
+    probabilities: np.ma.MaskedArray
+
+    def of_entity(self, first: int, last: int) -> float:
+        """The least probability of the words `first` to `last - 1`; 1 where none has one."""
+        return float(self.probabilities[first:last].filled(1).min())
 
 
 def viterbi(
@@ -86,18 +88,18 @@ def viterbi(
 
 def best_tags(
     logits: tf.Tensor, counts: tf.Tensor, start: tf.Tensor, between: tf.Tensor, decoding: str
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+) -> tuple[tf.Tensor, tf.Tensor]:
     """The tags of sentences; arguments as of `viterbi`, which `decoding` may choose.
 
     Returns:
-      three `[batch, words]`: int32 numbers of tags, their float32 softmax probabilities, and bool:
-      whether another tag of the word is more probable.
+      two `[batch, words]`: int32 numbers of tags, and their float32 softmax probabilities.
     """
     with tf.device("CPU:0"):  # A GPU would start a dozen small kernels for each word.
-        likeliest = tf.argmax(logits, -1, tf.int32)
-        chosen = viterbi(logits, counts, start, between) if decoding == VITERBI else likeliest
-        shares = tf.gather(tf.nn.softmax(logits), chosen, batch_dims=2)
-        return chosen, shares, chosen != likeliest
+        if decoding == VITERBI:
+            chosen = viterbi(logits, counts, start, between)
+        else:
+            chosen = tf.argmax(logits, -1, tf.int32)
+        return chosen, tf.gather(tf.nn.softmax(logits), chosen, batch_dims=2)
 
 
 class TagRules:
@@ -105,7 +107,7 @@ class TagRules:
 
     Args:
       labels: the tags in the order of their numbers.
-      scheme: of the tags, one of `data.tagging.schemes.SCHEMES`; "plain": all sequences are valid.
+      scheme: of the tags, one of `data.tagging.schemes.SCHEMES`; `PLAIN`: all sequences are valid.
       decoding: one of `DECODINGS`.
 
     Raises:
@@ -125,7 +127,7 @@ class TagRules:
         # Labels that form no valid sequence, such as I-PER alone, have nothing to respect.
         self.decoding = VITERBI if not is_free and self.start.any() else ARGMAX
 
-    def best(self, logits: tf.Tensor, counts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def best(self, logits: tf.Tensor, counts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """See `best_tags`."""
         return best_tags(logits, counts, self.start, self.between, self.decoding)
 
@@ -141,14 +143,14 @@ def decode(
 ) -> list[DecodedTags]:
     """The tags of each sentence, in their order.
 
-    A word without pieces, whose logits are NaN, gets "O" or, without such a tag, the first one.
+    A word without pieces, whose logits are masked, gets "O" or, without such a tag, the first one.
 
     Args:
       logits: of each sentence, float32 `[words, tags]` or of more columns, which are ignored.
       labels, scheme, decoding: as of `TagRules`.
 
     Raises:
-      InputError: as `TagRules`.
+      InputError: as `TagRules`; `Diverged` for logits that are not finite.
     """
     decoded: dict[int, DecodedTags] = {}
     rules = TagRules(labels, scheme, decoding)
@@ -156,17 +158,28 @@ def decode(
     most_rows = max(AT_ONCE * 32 // rules.between.size, 1)
     for rows in _parts([len(words) for words in logits], most_rows):
         counts = np.array([len(logits[row]) for row in rows], np.int32)
-        padded = np.full((len(rows), counts.max(), len(labels)), np.nan, np.float32)
+        padded = np.tile(unread, (len(rows), counts.max(), 1))
+        is_unread = np.ones(padded.shape[:2], bool)
         for place, row in enumerate(rows):
             own = logits[row][:, : len(labels)]
-            padded[place, : len(own), : own.shape[1]] = own
-        padded = np.where(np.isnan(padded), unread, padded)
+            masked = np.ma.getmaskarray(own).all(1)
+            is_unread[place, : len(own)] = masked
+            padded[place, : len(own), : own.shape[1]][~masked] = np.ma.getdata(own)[~masked]
+        _require_finite(padded)
         parts = [part.numpy() for part in run(padded, counts, rules.start, rules.between)]
-        for row, count, *values in zip(rows, counts, *parts, strict=True):
-            numbers, shares, changed = (value[:count] for value in values)
+        for row, count, *values in zip(rows, counts, *parts, is_unread, strict=True):
+            numbers, shares, masked = (value[:count] for value in values)
             tags = tuple(labels[number] for number in numbers)
-            decoded[row] = DecodedTags(tags, shares, changed)
+            decoded[row] = DecodedTags(tags, np.ma.masked_array(shares, masked))
     return [decoded[row] for row in range(len(logits))]
+
+
+def _require_finite(logits: np.ndarray) -> None:
+    if not np.isfinite(logits).all():
+        raise Diverged(
+            "The model gives words values that are not finite numbers, so its training diverged. "
+            "Train it with a lower learning rate."
+        )
 
 
 @functools.lru_cache(maxsize=len(DECODINGS))

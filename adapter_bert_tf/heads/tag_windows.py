@@ -41,10 +41,10 @@ class MergedWindows:
         of_words = logits[np.repeat(np.arange(len(rows)), lengths), self._positions[places]]
         self._parts.append((self._words[places], of_words))
 
-    def sentences(self) -> list[np.ndarray]:
-        """The logits of each sentence, float32 `[words, tags]`; NaN for a word without pieces."""
+    def sentences(self) -> list[np.ma.MaskedArray]:
+        """The logits of each sentence, float32 `[words, tags]`; a word without pieces is masked."""
         width = max((logits.shape[1] for _, logits in self._parts), default=0)
-        merged = np.full((self._counts.sum(), width), np.nan, np.float32)
+        merged = np.ma.masked_all((self._counts.sum(), width), np.float32)
         for words, logits in self._parts:
             merged[words, : logits.shape[1]] = logits
         ends = np.cumsum(self._counts)

@@ -83,15 +83,16 @@ def describe_task(
         )
     if adapter and adapter.borrowed_groups and not members:
         raise InputError(f"A {adapter.kind} needs members. Add it with add_fusion.")
-    fixed_labels = type_named(head).labels  # Those that all tasks of the type have.
+    kind = type_named(head)  # Its labels are those that all tasks of the type have.
+    own_labels = list(kind.labels) if kind.labels else require_strings(labels, "labels must be")
     task_config = schema.describe(
         name,
-        list(fixed_labels) if fixed_labels else require_strings(labels, "labels must be"),
+        own_labels,
         base.fingerprint(),
         tuning,
         adapter if tuning.needs_adapter else None,
         head,
-        inputs,
+        kind.inputs_for(own_labels) | dict(inputs),
         **base.named(),
         **({"members": [member.config["sha256"] for member in members]} if members else {}),
     )

@@ -72,7 +72,8 @@ class AdapterModel:
           head: name of the task type, a key of `TASK_TYPES`; without labels `classification`
             stands for scores.
           tuning: `Tuning`; None for adapters and LayerNorms.
-          **inputs: of the type's `inputs`, such as `texts`, 2 for pairs, and `max_seq_length`.
+          **inputs: of the type's `inputs`, such as `texts`, 2 for pairs, and `max_seq_length`; the
+            labels decide others, such as the `scheme` of tags.
 
         Returns:
           `tf_keras.Model` to compile and fit, which trains the variables that `tuning` selects.

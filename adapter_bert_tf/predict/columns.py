@@ -6,7 +6,7 @@ from typing import Any
 from adapter_bert_tf.data.tables.delimiters import actual_encoding, warn_of_encoding
 from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of
 from adapter_bert_tf.errors import Mismatch, Missing, NotFound
-from adapter_bert_tf.predict.inputs import Row
+from adapter_bert_tf.predict.inputs import Row, listed
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.contents import merge_settings
 from adapter_bert_tf.task_types import type_of
@@ -24,6 +24,7 @@ def num_texts(config: Mapping[str, Any]) -> int:
 
 def texts_of(config: Mapping[str, Any], name: str, row: Any, number: int) -> Row:
     """The texts of a row. Raises `InputError`, with the row's number from 0, for other texts."""
+    row = tuple(map(listed, row)) if isinstance(row, tuple) else listed(row)  # Arrays of words.
     texts = type_of(config).row(row, config["inputs"])
     if texts is None:
         wanted = type_of(config).reads(config["inputs"])

@@ -19,7 +19,8 @@ def rows_of(texts: Any, others: Any) -> list[Row]:
     if not isinstance(texts, list | tuple):
         raise InputError(f"texts are a text, a list, or a DataFrame. Received: {preview(texts)}")
     if others is None:
-        return [list(text) if isinstance(text, list | tuple) else (text,) for text in texts]
+        rows = map(listed, texts)
+        return [list(text) if isinstance(text, list | tuple) else (text,) for text in rows]
     if not isinstance(others, list | tuple) or len(others) != len(texts):
         raise InputError(
             f"others must have one text for each text. Received: {len(texts)} texts and "

@@ -23,7 +23,6 @@ JSON = ".jsonl"
 TEXT = "text"  # The column of raw texts in a table.
 OF_WORDS = ("word_column", "separator", "comments")  # Options of files of words.
 OF_BOTH = ("encoding", "overwrite", "progress")  # Options of these and of tables.
-TABS = {r"\t": "\t", "tab": "\t"}
 Answers: TypeAlias = Iterable[dict[str, Any]]
 
 
@@ -36,8 +35,7 @@ def format_of(
 ) -> TagFormat:
     """Returns how a file of words is read; None where nothing is given."""
     column = None if word_column is None else str(word_column)
-    between = TABS.get(separator or "", separator)
-    return TagFormat(tag_column, column, between, bool(comments), encoding or "utf-8")
+    return TagFormat(tag_column, column, separator, bool(comments), encoding or "utf-8")
 
 
 def format_of_words(

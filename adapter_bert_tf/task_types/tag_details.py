@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -54,7 +55,7 @@ def tag_details(
     words: Sequence[Sequence[str]],
     gold: Sequence[Tags],
     predicted: Sequence[Tags],
-    probabilities: Sequence[Sequence[float]],
+    probabilities: Sequence[Sequence[float | None]],
     argmax: Sequence[Tags],
     seen: Collection[str],
     scheme: str,
@@ -66,7 +67,8 @@ def tag_details(
       words: of each sentence.
       gold: expected tags, IOB2 or plain.
       predicted: predicted tags.
-      probabilities: softmax probability of the predicted tag of each word.
+      probabilities: softmax probability of the predicted tag of each word; None of words without
+        pieces, which no model reads: they are in no list of errors and in no calibration.
       argmax: the most probable tag of each word.
       seen: result of `seen_texts` for the training sentences.
       scheme: of the training files; `plain` for tags that are not entities.
@@ -169,7 +171,7 @@ def _entity_details(
     words: Sequence[Sequence[str]],
     gold: Sequence[Tags],
     predicted: Sequence[Tags],
-    probabilities: Sequence[Sequence[float]],
+    probabilities: Sequence[Sequence[float | None]],
     argmax: Sequence[Tags],
     seen: Collection[str],
 ) -> tuple[dict[str, Any], list[list[Error]]]:
@@ -194,7 +196,10 @@ def _entity_details(
                 group = SEEN if _text(sentence, entity) in seen else UNSEEN
                 novelty.add(group, is_predicted, is_found)
                 lengths.add(entity_errors.length_group(entity), is_predicted, is_found)
-                lowest = float(min(sure[entity[1] : entity[2]]))
+                known = [value for value in sure[entity[1] : entity[2]] if value is not None]
+                if not known:
+                    continue
+                lowest = float(min(known))
                 if is_predicted:
                     probability.append(lowest)
                     is_right.append(is_found)
@@ -246,7 +251,7 @@ def _plain_details(
     words: Sequence[Sequence[str]],
     gold: Sequence[Tags],
     predicted: Sequence[Tags],
-    probabilities: Sequence[Sequence[float]],
+    probabilities: Sequence[Sequence[float | None]],
     argmax: Sequence[Tags],
     seen: Collection[str],
 ) -> tuple[dict[str, Any], list[list[Error]]]:
@@ -262,14 +267,14 @@ def _plain_details(
             counts = novelty[SEEN if word in seen else UNSEEN]
             counts[0] += 1
             counts[1] += expected == given
-            if expected != given:
+            if expected != given and sure is not None:
                 entity = (given, place, place + 1)
                 errors[-1].append(Error(WRONG_TAG, entity, expected, given, float(sure)))
     tags = sorted({name for pair in confused for name in pair})
     table = np.array([[confused[a, b] for b in tags] for a in tags]).reshape(len(tags), len(tags))
     sides = zip(tags, table.sum(1).tolist(), table.sum(0).tolist(), strict=True)
-    stated = np.array([value for row in probabilities for value in row])
-    is_right = np.array([a == b for pair in zip(gold, predicted) for a, b in zip(*pair)])  # noqa: B905
+    columns = map(itertools.chain.from_iterable, (probabilities, gold, predicted))
+    answered = [(sure, a == b) for sure, a, b in zip(*columns, strict=True) if sure is not None]
     details: dict[str, Any] = {
         "types": tags,
         "confusion": table.tolist(),
@@ -283,8 +288,8 @@ def _plain_details(
             if count
         ],
     }
-    if len(stated):
-        details["calibration"] = calibration(stated, is_right)
+    if answered:
+        details["calibration"] = calibration(*map(np.array, zip(*answered, strict=True)))
     return details, errors
 
 

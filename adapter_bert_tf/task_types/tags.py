@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from adapter_bert_tf.data.tagging.schemes import OUTSIDE, PREFIXES, SCHEMES, entities, split_tag
+from adapter_bert_tf.data.tagging.schemes import (
+    OUTSIDE,
+    PLAIN,
+    PREFIXES,
+    SCHEMES,
+    entities,
+    split_tag,
+)
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import serving_texts
 from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run, Tensors
 from adapter_bert_tf.heads.tag_decoding import (
     ARGMAX,
     DECODINGS,
-    PLAIN,
     VITERBI,
     DecodedTags,
     decode,
@@ -45,7 +51,7 @@ class WordLogits:
       text: None where the words were given.
       words: in their order.
       starts, ends: int `[words]`, in characters of the text; empty without a text.
-      logits: float32 `[words, tags]`.
+      logits: float32 `[words, tags]`; masked for words without pieces.
     """
 
     text: str | None
@@ -163,7 +169,8 @@ class Tags(TaskType):
         return outputs, np.zeros(len(rows), bool)
 
     def answers(self, outputs: Sequence[WordLogits], config: Config) -> list[Answer]:
-        """Dicts with `entities`, `words` and `tags`, or of plain tags with `probabilities`.
+        """Dicts with `entities`, `words` and `tags`, or of plain tags with `probabilities`, where
+        None stands for a word without pieces.
 
         The tags are IOB2. An entity has `text`, `type`, `start` and `end`, in characters of the
         text or in words of a list, and `probability`, the least of its words' tags.
@@ -256,8 +263,7 @@ def _entity_answer(output: WordLogits, decoded: DecodedTags) -> Answer:
         if output.text is not None:
             start, end = int(output.starts[first]), int(output.ends[last - 1])
             text = output.text[start:end]
-        probability = float(decoded.probabilities[first:last].min())
-        span = {"start": start, "end": end, "probability": probability}
+        span = {"start": start, "end": end, "probability": decoded.of_entity(first, last)}
         found.append({"text": text, "type": kind, **span})
     return {"entities": found, "words": list(output.words), "tags": list(decoded.tags)}
 

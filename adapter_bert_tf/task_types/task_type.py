@@ -118,7 +118,7 @@ class TaskType(abc.ABC):
             )
 
     def inputs_for(self, labels: Sequence[str]) -> dict[str, Any]:
-        """Values for `inputs` that the labels of an adapter from elsewhere decide."""
+        """Values for `inputs` that labels decide, unless they are given."""
         return {}
 
     @abc.abstractmethod

@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from adapter_bert_tf.data.tagging.schemes import PLAIN
+
 Tags = Sequence[Sequence[str]]  # Of each sentence, in IOB2 or plain.
 
 
@@ -17,7 +19,7 @@ def evaluate(gold: Tags, predicted: Tags, scheme: str) -> dict[str, float]:
       with B; `accuracy` of all words. Of plain tags: `accuracy` and `macro_f1`.
     """
     gold, predicted = _lists(gold), _lists(predicted)
-    if scheme == "plain":
+    if scheme == PLAIN:
         return _plain_scores(gold, predicted)
     seqeval, schemes = _seqeval()
     scores = {
@@ -30,28 +32,21 @@ def evaluate(gold: Tags, predicted: Tags, scheme: str) -> dict[str, float]:
     return scores | {"strict_f1": float(strict), "accuracy": accuracy}
 
 
-def by_type(
-    gold: Tags, predicted: Tags, scheme: str = "IOB2"
-) -> dict[str, tuple[float, float, float, int]]:
-    """Returns (precision, recall, F1, gold entities) of each type, or of each plain tag."""
+def strict_entities(tags: Tags) -> list[list[tuple[Any, ...]]]:
+    """Returns the entities of each sentence that begin with B, as `strict_f1` counts them."""
+    _, schemes = _seqeval()
+    found = schemes.Entities(_lists(tags), schemes.IOB2).entities
+    return [[entity.to_tuple() for entity in sentence] for sentence in found]
+
+
+def by_type(gold: Tags, predicted: Tags) -> dict[str, tuple[float, float, float, int]]:
+    """Returns (precision, recall, F1, gold entities) of each type."""
     gold, predicted = _lists(gold), _lists(predicted)
-    if scheme == "plain":
-        from sklearn import metrics
+    _seqeval()
+    from seqeval.metrics.sequence_labeling import get_entities, precision_recall_fscore_support
 
-        flat_gold, flat_predicted = _flat(gold), _flat(predicted)
-        names = sorted({*flat_gold, *flat_predicted})
-        columns = metrics.precision_recall_fscore_support(
-            flat_gold, flat_predicted, labels=names, zero_division=0
-        )
-    else:
-        _seqeval()
-        from seqeval.metrics.sequence_labeling import (
-            get_entities,
-            precision_recall_fscore_support,
-        )
-
-        names = sorted({kind for kind, _, _ in get_entities(gold) + get_entities(predicted)})
-        columns = precision_recall_fscore_support(gold, predicted, zero_division=0)
+    names = sorted({kind for kind, _, _ in get_entities(gold) + get_entities(predicted)})
+    columns = precision_recall_fscore_support(gold, predicted, zero_division=0)
     return {
         name: (float(p), float(r), float(f), int(n))
         for name, p, r, f, n in zip(names, *columns, strict=True)

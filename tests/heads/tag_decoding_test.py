@@ -75,16 +75,14 @@ def test_no_sequence_is_ever_invalid(scheme):
         tags = [LABELS.index(tag) for tag in decoded.tags]
         assert len(tags) == len(row)
         assert start[tags[:1]].all() and all(between[pair] for pair in itertools.pairwise(tags))
-        np.testing.assert_array_equal(decoded.changed, row.argmax(-1) != tags)
 
 
-def test_what_it_changes_and_how_probable_it_is():
+def test_what_it_takes_and_how_probable_it_is():
     # I-PER is the likeliest second tag, and cannot follow O: B-PER is the next best of all paths.
     logits = np.log(np.array([[0.9, 0.05, 0.01, 0.03, 0.01], [0.1, 0.05, 0.05, 0.3, 0.5]], "f4"))
     (best,) = decode([logits], LABELS, "IOB2", "viterbi")
     (likeliest,) = decode([logits], LABELS, "IOB2", "argmax")
     assert (best.tags, likeliest.tags) == (("O", "B-PER"), ("O", "I-PER"))
-    assert (list(best.changed), list(likeliest.changed)) == ([False, True], [False, False])
     np.testing.assert_allclose(best.probabilities, [0.9, 0.3], rtol=1e-6)
     np.testing.assert_allclose(likeliest.probabilities, [0.9, 0.5], rtol=1e-6)
 
@@ -98,9 +96,21 @@ def test_what_it_changes_and_how_probable_it_is():
     ],
 )
 def test_a_word_without_pieces_has_no_entity(labels, scheme, expected):
-    unread = np.full((2, 0), np.nan, "f4"), np.full((2, 9), np.nan, "f4")
-    for decoded in decode(unread, labels, scheme, "viterbi"):
-        assert decoded.tags == expected and list(decoded.probabilities) == [1.0, 1.0]
+    unread = [np.ma.masked_all((2, width), "f4") for width in (0, len(labels), 9)]
+    read = np.zeros((2, len(labels)), "f4")
+    for decoded in decode([*unread, read], labels, scheme, "viterbi")[:-1]:
+        assert decoded.tags == expected and decoded.probabilities.tolist() == [None, None]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("scheme", ["IOB2", "plain"])
+def test_logits_that_are_no_numbers_are_refused(value, scheme):
+    logits = np.zeros((3, 5), "f4")
+    logits[1, 2] = value
+    with raises_code("diverged"):
+        decode([np.zeros((2, 5), "f4"), logits], LABELS, scheme, "viterbi")
+    wider = np.concatenate([np.zeros((3, 5), "f4"), np.full((3, 2), -np.inf, "f4")], 1)
+    assert decode([wider], LABELS, scheme, "viterbi")[0].tags == ("O",) * 3  # Columns of others.
 
 
 def test_labels_that_form_no_sequence_have_no_transitions():

@@ -88,6 +88,22 @@ def test_plain_tags():
     assert (error["entity"], error["gold"], error["given"]) == ("b", [["N", 1, 2]], [["V", 1, 2]])
 
 
+def test_a_word_without_pieces_is_no_error_of_the_model():
+    """It counts in the confusions, as in the scores."""
+    words, sure = [["a", "\ufe0f", "b"]], [[0.9, None, 0.7]]
+    gold, predicted = [["N", "V", "V"]], [["N", "N", "N"]]
+    details = tag_details(words, gold, predicted, sure, predicted, (), "plain")
+    assert details["confusion"] == [[1, 0], [2, 0]] and details["errors"] == 1
+    assert [error["entity"] for error in details["shown"]] == ["b"]
+    assert sum(one["count"] for one in details["calibration"]["bins"]) == 2
+    gold, predicted = [["O", "B-p", "O"]], [["B-p", "O", "O"]]
+    details = tag_details(words, gold, predicted, sure, predicted, (), "IOB2")
+    assert details["outcomes"]["missed"] == [1, 0] and details["missed"] == []
+    assert details["errors"] == 1
+    unread = tag_details([["a"]], [["N"]], [["V"]], [[None]], [["V"]], (), "plain")
+    assert unread["errors"] == 0 and "calibration" not in unread
+
+
 @pytest.mark.parametrize("scheme", ["IOB2", "plain"])
 def test_nothing_to_find(scheme):
     details = tag_details([["a"]], [["O"]], [["O"]], [[1.0]], [["O"]], (), scheme)

@@ -16,7 +16,7 @@ import adapter_bert_tf as abt
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.serving.joined import join
 from adapter_bert_tf.store.combining.combine import average
-from adapter_bert_tf.task_types.tags import TAGS
+from adapter_bert_tf.task_types.tags import TAGS, WordLogits
 from tests.refusals import raises_code
 
 LABELS = {
@@ -98,6 +98,8 @@ def test_plain_tags_have_probabilities(predictor):
     assert list(answer) == ["words", "tags", "probabilities"]
     assert answer["words"] == ["the", "cat", "."] and {*answer["tags"]} <= {*LABELS["speech"]}
     assert all(0 < value <= 1 for value in answer["probabilities"])
+    first, unread, last = predictor("rain \ufe0f sun", adapter="speech")["probabilities"]
+    assert unread is None and 0 < first <= 1 and 0 < last <= 1
 
 
 def test_lists_of_words_stay_words(predictor):
@@ -113,6 +115,26 @@ def test_lists_of_words_stay_words(predictor):
     assert split[0]["tags"] == split[1]["tags"]
     frame = predictor(pandas.DataFrame({"text": ["the cat", ["the", "cat"]]}), adapter="names")
     assert list(frame["tags"]) == [answer["tags"] for answer in split]
+
+
+def test_arrays_of_words_are_lists_of_words(predictor):
+    """As pandas reads columns of words from Parquet files."""
+    words = [["the", "cat"], ["New York"], []]
+    arrays = [np.array(row, object) for row in words]
+    expected = predictor(words, adapter="names")
+    given = {
+        "a list": arrays,
+        "strings": list(map(np.array, (["the", "cat"], ["New York"], np.array([], "U")))),
+        "a series": pandas.Series(arrays),
+        "series": list(map(pandas.Series, arrays)),
+    }
+    for what, rows in given.items():
+        assert predictor(rows, adapter="names") == expected, what
+    assert list(predictor.stream(arrays, adapter="names")) == expected
+    frame = predictor(pandas.DataFrame({"text": arrays}), adapter="names")
+    assert list(frame["tags"]) == [answer["tags"] for answer in expected]
+    with raises_code("mismatch", "names"):
+        predictor([np.array(["a", 1], object)], adapter="names")
 
 
 @pytest.mark.parametrize("row", [("a", "b"), [["a"], "b"], [1], None])
@@ -161,6 +183,7 @@ def test_a_saved_model_answers_as_the_predictor(name, model, predictor, tmp_path
             tags = [[tag.decode() for tag in row] for row in ragged["tag"].to_list()]
             assert tags == [answer["tags"] for answer in expected[rows]]
             scores = [p for answer in expected[rows] for p in answer["probabilities"]]
+            scores = np.array(scores, float)  # NaN stands for None.
             np.testing.assert_allclose(outputs["word_score"], scores, atol=1e-5)
             continue
         assert served_entities(outputs) == [entities(answer) for answer in expected[rows]]
@@ -275,6 +298,35 @@ def test_a_head_is_summarized_by_its_types():
 )
 def test_labels_from_elsewhere_decide_the_scheme(labels, expected):
     assert TAGS.inputs_for(labels) == expected
+
+
+# The labels, and what the last of them, which is by far the likeliest, decodes to.
+ADDED = {
+    "parts of speech": (["NN", "VB"], ["VB", "VB"]),
+    "BIOES": (["O", "B-X", "I-X", "E-X", "S-X"], ["S-X", "S-X"]),
+    "IO": (["O", "I-X"], ["I-X", "I-X"]),
+    "IOB2": (["O", "B-X", "I-X"], ["B-X", "I-X"]),
+}
+
+
+@pytest.mark.parametrize("case", ADDED)
+def test_labels_decide_how_a_new_adapter_decodes(case, model):
+    labels, expected = ADDED[case]
+    made = abt.AdapterModel(model.base)
+    size, tuning = abt.AdapterConfig(4), abt.Tuning(train_layer_norm=False)
+    for name in ("one", "two"):
+        made.add_adapter(name, labels, size, head="tags", tuning=tuning)
+    made.add_fusion("fused", ["one", "two"], labels, head="tags", max_seq_length=16)
+    made.add_adapter("given", labels, size, head="tags", scheme="plain")
+    logits = np.full((2, len(labels)), -5, "f4")
+    logits[:, -1] = 5
+    output = WordLogits(None, ("a", "b"), np.zeros(0), np.zeros(0), logits)
+    for name in ("one", "fused"):
+        (answer,) = TAGS.answers([output], made.config(name))
+        assert answer["tags"] == expected
+        assert ("probabilities" in answer) == (case == "parts of speech")
+    assert made.config("fused")["inputs"]["max_seq_length"] == 16
+    assert made.config("given")["inputs"]["scheme"] == "plain"
 
 
 def test_taggers_are_fused_averaged_and_trained(model, folders, tmp_path):

@@ -28,7 +28,7 @@ from adapter_bert_tf.data.tagging.tag_format import Sentence
 from adapter_bert_tf.errors import Damaged
 from adapter_bert_tf.sanitize import preview
 
-PLAIN = "plain"
+PLAIN = "plain"  # The scheme of tags that are not parts of entities.
 SCHEMES = ("IOB1", "IOB2", "BIOES", "BILOU", "IO", PLAIN)
 OUTSIDE = "O"
 UNTYPED = "_"

@@ -13,19 +13,14 @@ from adapter_bert_tf.heads.tag_decoding import decode
 from adapter_bert_tf.heads.tag_windows import MergedWindows
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.runners.tagging.task_data import TagData
-from adapter_bert_tf.tasks import tag_metrics
-from adapter_bert_tf.tasks.entity_errors import rates
+from adapter_bert_tf.tasks.tag_samples import TagSamples
 
 
 class TagAnswers(NamedTuple):
-    """Tags of all sentences, IOB2 or plain, and counts of their entities.
-
-    The counts are int `[sentences, 3]`: expected, predicted and found entities. Intervals need the
-    metric of thousands of samples of sentences.
-    """
+    """Tags of all sentences, IOB2 or plain, and their scores in samples of sentences."""
 
     tags: list[list[str]]
-    counts: np.ndarray
+    samples: TagSamples
 
 
 class TagSet:
@@ -65,19 +60,11 @@ class TagSet:
         return answers.tags
 
     def from_json(self, values: list[list[str]]) -> TagAnswers:
-        sets = [map(set, map(entities, tags)) for tags in (self._part.tags, values)]
-        counts = [(len(a), len(b), len(a & b)) for a, b in zip(*sets, strict=True)]
-        return TagAnswers(values, np.array(counts).reshape(-1, 3))
+        return TagAnswers(values, TagSamples(self._part.tags, values))
 
     def score(self, answers: TagAnswers, rows: np.ndarray | None = None) -> float:
         """The metric; that of all words or entities of the sentences together."""
-        selected = range(len(self)) if rows is None else rows.tolist()
-        if self.metric in ("f1", "precision", "recall"):
-            return rates(*answers.counts[list(selected)].sum(0).tolist())[self.metric]
-        gold, predicted = (
-            [tags[row] for row in selected] for tags in (self._part.tags, answers.tags)
-        )
-        return tag_metrics.evaluate(gold, predicted, self._task.scheme)[self.metric]
+        return answers.samples.score(self.metric, rows)
 
     def correct(self, answers: TagAnswers) -> np.ndarray:
         pairs = zip(self._part.tags, answers.tags, strict=True)

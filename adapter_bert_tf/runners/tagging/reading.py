@@ -4,6 +4,7 @@ from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.data.tagging.schemes import (
     OUTSIDE,
+    PLAIN,
     from_iob2,
     labels_of,
     split_tag,
@@ -25,7 +26,7 @@ from adapter_bert_tf.runners.tagging.files import (
     needed_splits,
     tag_format,
 )
-from adapter_bert_tf.runners.tagging.task_data import PLAIN, TagData, data_name, subset
+from adapter_bert_tf.runners.tagging.task_data import TagData, data_name, subset
 from adapter_bert_tf.sanitize import preview, printable
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.contents import name_of

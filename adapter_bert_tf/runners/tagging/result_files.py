@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.data.tagging.schemes import from_iob2
+from adapter_bert_tf.data.tagging.schemes import PLAIN, from_iob2
 from adapter_bert_tf.data.tagging.tagged_files import TaggedSentences
 from adapter_bert_tf.heads.tag_decoding import ARGMAX, DecodedTags, decode
 from adapter_bert_tf.predict.tagged_files import column_lines, is_json, json_line, tagged_lines
-from adapter_bert_tf.runners.tagging.task_data import PLAIN, TagData
+from adapter_bert_tf.runners.tagging.task_data import TagData
 from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.task_types.tag_details import seen_texts, tag_details
 from adapter_bert_tf.task_types.tags import TAGS, WordLogits
@@ -29,7 +29,7 @@ def write_predictions(folder: str, task: TagData, logits: Sequence[np.ndarray]) 
     Args:
       folder: `--output_dir`.
       task: whose test split it is.
-      logits: of each sentence, float32 `[words, tags]`.
+      logits: of each sentence, float32 `[words, tags]`; masked for words without pieces.
     """
     part, form = task.splits["test"], task.form
     answers = answers_of(task, part.words, logits)
@@ -58,11 +58,14 @@ def write_predictions(folder: str, task: TagData, logits: Sequence[np.ndarray]) 
 
 
 def _written_scheme(part: TaggedSentences, scheme: str) -> str:
-    """Returns the scheme to write: the training file's, or the test file's if it has another."""
+    """Returns the scheme to write: the training file's, or the test file's if it has another.
+
+    IO is never taken from the test file, as it would join neighbours that the adapter separates.
+    """
     fits = all(
         from_iob2(tags, part.scheme) == from_iob2(tags, scheme) for tags in part.tags if tags
     )
-    return scheme if fits else part.scheme
+    return scheme if fits or part.scheme == "IO" else part.scheme
 
 
 def answers_of(

@@ -36,11 +36,11 @@ class Predicted:
     """The predictions of a split.
 
     Args:
-      logits: of each sentence, float32 `[words, tags]`; NaN for words without pieces.
+      logits: of each sentence, float32 `[words, tags]`; masked for words without pieces.
       decoded: tags of each sentence.
     """
 
-    logits: list[np.ndarray]
+    logits: Sequence[np.ndarray]
     decoded: list[DecodedTags]
 
     @property

@@ -21,7 +21,6 @@ from adapter_bert_tf.runners.tagging.files import dataset_of, is_dataset
 from adapter_bert_tf.task_types.tags import TAGS
 
 TASK = "tagging"  # Of all adapters that tag; their name is that of the data.
-PLAIN = "plain"
 
 
 @dataclasses.dataclass(frozen=True)

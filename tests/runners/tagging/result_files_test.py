@@ -31,10 +31,10 @@ def task(tiny_base_folder):
 
 def logits(*numbers, tags=5):
     """Logits `[words, tags]` of these tags, with the probability 0.9; None: no piece."""
-    rows = np.full((len(numbers), tags), np.log(0.1 / (tags - 1)), np.float32)
+    rows = np.ma.array(np.full((len(numbers), tags), np.log(0.1 / (tags - 1)), np.float32))
     for word, number in enumerate(numbers):
         if number is None:
-            rows[word] = np.nan
+            rows[word] = np.ma.masked
         else:
             rows[word, number] = np.log(0.9)
     return rows
@@ -57,6 +57,7 @@ def test_sentences_of_a_dataset_become_columns(task, tmp_path):
 SCHEMES = {
     "the same": ("IOB2", ["B-X", "I-X", "B-X"], ["B-X", "I-X", "B-X"]),
     "another": ("IOB2", ["B-X", "E-X", "S-X"], ["B-X", "E-X", "S-X"]),
+    "IO would lose a border": ("IOB2", ["I-X", "I-X", "I-X"], ["B-X", "I-X", "B-X"]),
     "IO shows no border": ("IOB1", ["I-X", "I-X", "I-X"], ["I-X", "I-X", "B-X"]),
     "no entity shows no scheme": ("BILOU", ["O", "O", "O"], ["B-X", "L-X", "U-X"]),
 }
