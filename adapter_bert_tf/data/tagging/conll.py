@@ -50,14 +50,17 @@ def conll_sentences(
     words: list[str] = []
     tags: list[str] = []
     names: list[str] = []
+    skipped: list[int] = []
     begin, columns = 0, None
     for line in conll_lines(lines, path, form):
         if line.cells is None:
             if line.number == 1 and line.text.startswith(COLUMN_NAMES):
                 names = line.text.removeprefix(COLUMN_NAMES).split()
             if words and line.ends_sentence:
-                yield Sentence(tuple(words), tuple(tags) if tagged else None, begin)
-                words, tags = [], []
+                yield _sentence(words, tags if tagged else None, begin, skipped)
+                words, tags, skipped = [], [], []
+            elif words:
+                skipped.append(line.number)
             continue
         columns = columns or _columns(form, tagged, names, line, path)
         begin = begin if words else line.number
@@ -68,7 +71,12 @@ def conll_sentences(
             kind = "tag" if word else "word"
             raise Damaged(f"{path}, line {line.number}: the {kind} is empty.")
     if words:
-        yield Sentence(tuple(words), tuple(tags) if tagged else None, begin)
+        yield _sentence(words, tags if tagged else None, begin, skipped)
+
+
+def _sentence(words: list[str], tags: list[str] | None, begin: int, skipped: list[int]) -> Sentence:
+    known = None if tags is None else tuple(tags)
+    return Sentence(tuple(words), known, begin, skipped=tuple(skipped))
 
 
 def _is_comment(text: str, number: int, form: TagFormat) -> bool:

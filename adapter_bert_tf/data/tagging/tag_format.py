@@ -16,10 +16,16 @@ class Sentence:
     tags: tuple[str, ...] | None  # In the scheme of the file; None: not known.
     line: int  # Of the first word, from 1.
     step: int = 1  # Lines from one word to the next; 0 if a line holds the sentence.
+    skipped: tuple[
+        int, ...
+    ] = ()  # Lines that hold no word, such as comments, after the first word.
 
     def line_of(self, word: int) -> int:
         """Returns the line of a word, from 1."""
-        return self.line + self.step * word
+        line = self.line + self.step * word
+        for skipped in self.skipped:
+            line += skipped <= line
+        return line
 
 
 @dataclasses.dataclass(frozen=True)

@@ -147,6 +147,9 @@ def test_json_lines(name, tmp_path):
 def test_lines_of_words(tmp_path):
     (by_word,) = read_sentences(write(tmp_path, "\na O\nb O\n"), TagFormat())
     assert [by_word.line_of(word) for word in (0, 1)] == [2, 3]
+    commented = "# v\na O\n# x\n# y\nb O\nc O\n# z\nd O\n"
+    (by_word,) = read_sentences(write(tmp_path, commented), TagFormat(comments=True))
+    assert [by_word.line_of(word) for word in range(4)] == [2, 5, 6, 8]
     path = write(tmp_path, '\n{"tokens": ["a", "b"], "tags": ["O", "O"]}\n', "a.jsonl")
     (by_line,) = read_sentences(path, TagFormat())
     assert [by_line.line_of(word) for word in (0, 1)] == [2, 2]
@@ -211,13 +214,17 @@ def test_separators(separator):
     [
         ("a.conll", "in O\n", True),
         ("a.conll", "in\n", False),
+        ("a.tsv", "in\t\n", True),  # Damaged, as are the next two.
+        ("a.jsonl", '{"tokens": ["a", "b"], "tags": ["O"]}', True),
+        ("a.jsonl", '{"tokens": ["a"], "tags": [3]}', True),
         ("a.jsonl", '{"tokens": ["a"], "tags": ["O"]}', True),
         ("a.jsonl", '{"tokens": ["a"]}', False),
         ("a.jsonl", '{"tokens": ["a"], "tags": null}', False),
     ],
 )
 def test_has_tags(file, content, expected, tmp_path):
-    assert has_tags(write(tmp_path, content, file), TagFormat()) is expected
+    form = TagFormat(separator="\t" if file.endswith(".tsv") else None)
+    assert has_tags(write(tmp_path, content, file), form) is expected
 
 
 STREAM = """

@@ -50,6 +50,11 @@ REFUSED = {
     "an empty tag": ({"train.conll": "a\tO\nb\t\n"}, {}, "damaged: train.conll, line 2"),
     "an unknown dev tag": ({"dev.conll": "a\tO\nb\tB-X\n"}, {}, "mismatch: (line 2)"),
     "an unknown test tag": ({"test.conll": "a\tB-X\n"}, {}, "mismatch: test.conll"),
+    "an empty test tag": (
+        {"test.conll": "a\t\nb\tO\n"},
+        {"separator": "\t"},
+        "damaged: test.conll, line 1",
+    ),
     "mixed schemes": (
         {"train.conll": "a\tI-LOC\n\nb\tS-PER\n"},
         {},
