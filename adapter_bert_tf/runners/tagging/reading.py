@@ -17,7 +17,7 @@ from adapter_bert_tf.data.tagging.tagged_files import (
     read_tagged,
 )
 from adapter_bert_tf.data.tagging.tfds import read_tfds_tags
-from adapter_bert_tf.errors import InputError, Mismatch
+from adapter_bert_tf.errors import Damaged, InputError, Mismatch
 from adapter_bert_tf.runners.tagging.files import (
     dataset_of,
     file_of,
@@ -35,6 +35,7 @@ from adapter_bert_tf.task_types.tags import TAGS
 AUTO, DEFAULT = "auto", "IOB2"
 PLAIN_METRICS = ("accuracy", "macro_f1")
 MOST_SHOWN = 12  # Types in one line.
+UNTAGGED = " If these are no right tags, adapter-bert predict --predict_file tags the words."
 
 
 def check_saved(saved: SavedAdapter) -> None:
@@ -58,8 +59,11 @@ def read(config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None) 
     tagged = frozenset(s for s, part in splits.items() if part.sentences[0].tags is not None)
     first = next((splits[split].tags for split in splits if split in tagged), [])
     labels = list(saved.config["labels"]) if saved else labels_of(first, scheme)
+    if "train" in splits:
+        _check_varied(splits["train"], config.tagging.tag_column)
     for split in tagged:
-        check_labels(splits[split], labels, "the adapter" if saved else "the training data")
+        origin = "the adapter" if saved else "the training data"
+        check_labels(splits[split], labels, origin, UNTAGGED if split == "test" else "")
     most = config.data.max_train_examples
     if most and "train" in splits:
         splits["train"] = subset(splits["train"], most, config.training.seed)
@@ -95,6 +99,16 @@ def _read_split(config: RunConfig, split: str, scheme: str | None) -> TaggedSent
     if split == "train" and scheme not in (None, part.scheme):
         _check_scheme(part, str(scheme))
     return part
+
+
+def _check_varied(part: TaggedSentences, column: str | None) -> None:
+    """Raises `InputError` if all words of the training data have the same tag."""
+    if len(found := {tag for tags in part.tags for tag in tags}) == 1:
+        place = "the last column, or key tags" if column is None else preview(column)
+        raise Damaged(
+            f"{part.path} has nothing to learn: each tag (in {place}) is {preview(*found)}. A "
+            "file may have its tags in another column: --tag_column names it."
+        )
 
 
 def _check_scheme(part: TaggedSentences, scheme: str) -> None:

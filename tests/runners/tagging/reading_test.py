@@ -55,6 +55,14 @@ REFUSED = {
         {"separator": "\t"},
         "damaged: test.conll, line 1",
     ),
+    "tags that are none": ({"test.conll": "a\tJJ\n"}, {}, "mismatch: --predict_file"),
+    "no entity": ({"train.conll": "a\tB-X\tO\nb\tO\tO\n"}, {}, "damaged: --tag_column"),
+    "one plain tag": ({"train.conll": "a\tN\n\nb\tN\n"}, {}, "damaged: train.conll"),
+    "no entity in a column": (
+        {"train.conll": "a\tO\tB-X\n"},
+        {"tag_column": "1"},
+        "damaged: '1'",
+    ),
     "mixed schemes": (
         {"train.conll": "a\tI-LOC\n\nb\tS-PER\n"},
         {},
