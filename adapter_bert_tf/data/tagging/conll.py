@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterable, Iterator
 
 from adapter_bert_tf.data.tagging.tag_format import Sentence, TagFormat
-from adapter_bert_tf.errors import Damaged, NotFound
+from adapter_bert_tf.errors import Damaged, Missing, NotFound
 from adapter_bert_tf.sanitize import preview
 
 BOUNDARY = "-DOCSTART-"  # Begins a line between documents.
 COLUMN_NAMES = "# global.columns ="  # Begins the first line of CoNLL-U Plus.
+NUMBERED = ".conllu"  # Ends the names of files whose first column has the numbers of words.
 BLANK = " \t\r\n"  # Other space, such as U+00A0, is a part of words.
 
 
@@ -96,8 +98,12 @@ def _uneven(path: str, line: Line, first: Line, form: TagFormat) -> str:
     hint = ""
     if line.text.startswith("#") or first.text.startswith("#"):
         hint = " If lines with # are comments, pass comments=True."
+    elif len(line.cells or ()) == 1:
+        hint = " This word has no tag."
     elif form.separator is None:
         hint = " If words hold blanks, pass separator='\\t'."
+    if _ending(path) == ".txt" and form.separator is None:
+        hint += " Texts that are not split are read from .csv or .jsonl, with a column text."
     return (
         f"{path}, line {line.number}: all words have as many columns as that of line "
         f"{first.number}, {len(first.cells or ())}. Received {len(line.cells or ())}: "
@@ -105,10 +111,25 @@ def _uneven(path: str, line: Line, first: Line, form: TagFormat) -> str:
     )
 
 
+def _ending(path: str) -> str:
+    return os.path.splitext(path.removesuffix(".gz"))[1].lower()
+
+
 def _columns(
     form: TagFormat, tagged: bool, names: list[str], line: Line, path: str
 ) -> tuple[int, int]:
     """Returns the numbers of the columns of words and tags; without tags both are the same."""
+    cells = line.cells or [""]
+    if form.word_column is None and _ending(path) == NUMBERED and cells[0].isdecimal():
+        raise Missing(
+            f"{path}, line {line.number}: the first column of CoNLL-U numbers the words. Pass "
+            "word_column=1, tag_column=3 for UPOS, separator='\\t' and comments=True. Received: "
+            f"{preview(line.text)}",
+            "word_column=1",
+            "tag_column=3",
+            "separator='\\t'",
+            "comments=True",
+        )
     word = _column(form.word_column or "0", "word_column", names, line, path)
     if not tagged:
         return word, word

@@ -103,10 +103,11 @@ def _read_split(config: RunConfig, split: str, scheme: str | None) -> TaggedSent
 
 def _check_varied(part: TaggedSentences, column: str | None) -> None:
     """Raises `InputError` if all words of the training data have the same tag."""
-    if len(found := {tag for tags in part.tags for tag in tags}) == 1:
+    found = sorted({tag for tags in part.tags for tag in tags})
+    if len(found) == 1:
         place = "the last column, or key tags" if column is None else preview(column)
         raise Damaged(
-            f"{part.path} has nothing to learn: each tag (in {place}) is {preview(*found)}. A "
+            f"{part.path} has nothing to learn: each tag (in {place}) is {preview(found[0])}. A "
             "file may have its tags in another column: --tag_column names it."
         )
 

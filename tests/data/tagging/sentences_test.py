@@ -21,6 +21,7 @@ GERMEVAL = (
 )
 CONLL_2003 = "-DOCSTART- -X- O O\n\nEU NNP B-NP I-ORG\nrejects VBZ B-VP O\n\n-DOCSTART- -X- O O\n"
 PLUS = "# global.columns = ID FORM NER\n# text\n1 in O\n2 Rome B-LOC\n"
+UD = "# sent_id = 1\n1\tin\tin\tADP\n2\tRome\tRome\tPROPN\n"
 ONE = [(("in", "Rome"), ("O", "B-LOC"), 1)]
 FILES = {  # Content, format, (words, tags, line of the first word) of each sentence.
     "tabs": ("in\tO\nRome\tB-LOC\n\n", {}, ONE),
@@ -67,6 +68,11 @@ FILES = {  # Content, format, (words, tags, line of the first word) of each sent
         {"word_column": "FORM", "tag_column": "NER", "comments": True},
         [(("in", "Rome"), ("O", "B-LOC"), 3)],
     ),
+    "CoNLL-U": (
+        UD,
+        {"word_column": "1", "tag_column": "3", "comments": True, "separator": "\\t"},
+        [(("in", "Rome"), ("ADP", "PROPN"), 2)],
+    ),
     "a word #": ("#\tO\n# O\n", {}, [(("#", "#"), ("O", "O"), 1)]),
     "a word that is no comment": ("#a O\n# b\n", {"comments": True}, [(("#a",), ("O",), 1)]),
     "words with blanks": (
@@ -97,7 +103,7 @@ def test_files_of_columns(name, tmp_path):
     assert rows(path, TagFormat(**form), tagged=False) == untagged
 
 
-@pytest.mark.parametrize("name", ["a.conll.gz", "a.TXT", "a.tsv", "a.bio", "a.iob.gz"])
+@pytest.mark.parametrize("name", ["a.conll.gz", "a.TXT", "a.tsv", "a.bio", "a.iob.gz", "a.conllu"])
 def test_names_and_compression(name, tmp_path):
     content = b"in\tO\nRome\tB-LOC\n"
     path = write(tmp_path, gzip.compress(content) if name.endswith(".gz") else content, name)
@@ -174,6 +180,9 @@ REFUSED = {  # Name of the file, content, format, code and place.
     "an encoding of bytes": ("a.conll", "in O\n", {"encoding": "hex"}, "invalid: hex"),
     "cut off": ("a.conll.gz", gzip.compress(b"in\tO\n" * 99)[:-9], {}, "damaged: a.conll.gz"),
     "not compressed": ("a.conll.gz", "in\tO\n", {}, "damaged: a.conll.gz"),
+    "numbers of words": ("a.conllu", UD, {"comments": True}, "missing: word_column=1"),
+    "no tag": ("a.conll", "in O\nRome\n", {}, "damaged: has no tag"),
+    "texts": ("a.txt", "He left .\nIt rained today .\n", {}, "damaged: with a column text"),
     "a table": ("a.csv", "in,O\n", {}, "invalid: a.csv"),
     "no JSON": ("a.jsonl", '{"tokens": ["a"], "tags": ["O"]}\n{', {}, "damaged: a.jsonl, line 2"),
     "no object": ("a.jsonl", "[1]", {}, "damaged: a.jsonl, line 1"),
